@@ -1,0 +1,10 @@
+//! Quantities of the simulator: integer picoseconds, bytes and bits per second, with their text forms.
+//!
+//! In scenario files a quantity is a string with a unit (`"150ns"`, `"400KB"`, `"200Gbps"`); inside it is a checked
+//! integer. `KB` is 1000 bytes, `KiB` is 1024.
+
+mod quantity;
+mod rate;
+
+pub use quantity::{Bytes, ParseQuantityError, Time};
+pub use rate::{Rate, Serializer};
