@@ -1,0 +1,91 @@
+//! What a node may do while it handles an event.
+
+use xoff_units::Time;
+
+use crate::calendar::Calendar;
+use crate::partition::{Post, Route, Transit};
+use crate::{END_OF_TIME, Message};
+
+/// Handed to a node with each event.
+pub struct Context<'a, M> {
+    pub(crate) now: Time,
+    /// No message that this node sends may arrive earlier, by cluster membership of the receiver.
+    pub(crate) horizon: Time,
+    pub(crate) outer_horizon: Time,
+    pub(crate) calendar: &'a mut Calendar<M>,
+    pub(crate) outputs: &'a [Route],
+    pub(crate) transit: &'a mut Transit<M>,
+    pub(crate) fingerprint: &'a mut u64,
+}
+
+impl<M: Message> Context<'_, M> {
+    /// The moment of this event.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Sends on `output`; messages of one output must arrive in the order they were sent.
+    #[inline]
+    pub fn send(&mut self, output: usize, arrival: Time, message: M) {
+        let route = self.outputs[output];
+        self.check(route, arrival);
+        if route.local {
+            self.transit.deliver(route.link, arrival, message);
+        } else {
+            self.transit.post(route, Post { link: route.link, express: false, arrival, message });
+        }
+    }
+
+    /// Sends on `output`, past whatever is on its way there: control frames that bypass the receiver's processing.
+    pub fn send_express(&mut self, output: usize, arrival: Time, message: M) {
+        let route = self.outputs[output];
+        self.check(route, arrival);
+        if route.local {
+            self.transit.deliver_express(route.link, arrival, message);
+        } else {
+            self.transit.post(route, Post { link: route.link, express: true, arrival, message });
+        }
+    }
+
+    #[inline]
+    fn check(&self, route: Route, arrival: Time) {
+        let horizon = if route.same_cluster { self.horizon } else { self.outer_horizon };
+        assert!(
+            arrival >= horizon && arrival <= END_OF_TIME,
+            "a message arrives inside the window it was sent in, or after the end of time"
+        );
+    }
+
+    /// Asks for [`crate::Node::on_output`] at `at`, replacing what was asked before.
+    #[inline]
+    pub fn wake_output(&mut self, output: usize, at: Time) {
+        debug_assert!(at >= self.now, "an output is woken in the past");
+        self.calendar.set_output(output, at);
+    }
+
+    /// Asks for [`crate::Node::on_timer`] at `at` (now at the earliest). Timers of one moment expire in the order they were set.
+    pub fn set_timer(&mut self, at: Time, token: u64) {
+        assert!(at >= self.now, "a timer is set in the past");
+        if at <= END_OF_TIME {
+            self.calendar.push_timer(at, token);
+        }
+    }
+
+    /// True when no other arrival or timer of this moment is left at this node: an output may act at once.
+    #[inline]
+    pub fn settled(&self) -> bool {
+        self.calendar.settled(self.now)
+    }
+
+    /// Mixes a number into this node's fingerprint.
+    #[inline]
+    pub fn record(&mut self, word: u64) {
+        *self.fingerprint = fold(*self.fingerprint, word);
+    }
+}
+
+#[inline]
+pub(crate) fn fold(fingerprint: u64, word: u64) -> u64 {
+    (fingerprint ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+}

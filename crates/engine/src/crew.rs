@@ -1,0 +1,273 @@
+//! The threads that run windows together.
+//!
+//! Worker `w` of `n` runs partitions w, w + n, …; the calling thread is worker 0. Between two checkpoints the workers meet at one
+//! spinning barrier a window; at a checkpoint only worker 0 runs. A segment with few events a window is run by worker 0 alone,
+//! with the same code, while the others sleep: partitions decide results, workers do not.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use xoff_units::Time;
+
+use crate::network::{Checkpoint, Engine, Finish};
+use crate::partition::{Partition, Post};
+use crate::{END_OF_TIME, Node};
+
+/// A number on cache lines of its own.
+#[repr(align(128))]
+struct Padded(AtomicU64);
+
+type Mail<M> = Vec<Vec<Mutex<Vec<Post<M>>>>>;
+
+struct Crew<'a, N: Node> {
+    partitions: &'a [Mutex<Partition<N>>],
+    /// By window parity, sender, receiver: written before the barrier, read after it.
+    mail: [Mail<N::Message>; 2],
+    /// By window parity and partition: the earliest event.
+    earliest: [Vec<Padded>; 2],
+    barrier: Barrier,
+    window: Time,
+    windows: AtomicU64,
+}
+
+struct Segment {
+    start: Time,
+    until: Time,
+    workers: usize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<N: Node> Crew<'_, N> {
+    /// Runs windows from `start` until the earliest event is at `until` or later. False when another worker panicked.
+    fn run_segment(&self, worker: usize, segment: &Segment) -> bool {
+        let mut mine: Vec<(usize, MutexGuard<'_, Partition<N>>)> =
+            (worker..self.partitions.len()).step_by(segment.workers).map(|p| (p, lock(&self.partitions[p]))).collect();
+        let mut start = segment.start;
+        let mut parity = 0;
+        let mut windows = 0;
+        while start < segment.until {
+            let end = Time(start.0 + self.window.0).min(segment.until);
+            for (p, partition) in &mut mine {
+                partition.run_window(end);
+                self.earliest[parity][*p].0.store(partition.next_event().0, Ordering::Release);
+                for (to, outbox) in partition.transit.outbox.iter_mut().enumerate() {
+                    if !outbox.is_empty() {
+                        std::mem::swap(&mut *lock(&self.mail[parity][*p][to]), outbox);
+                    }
+                }
+            }
+            if !self.barrier.wait(segment.workers) {
+                return false;
+            }
+            for (p, partition) in &mut mine {
+                for from in &self.mail[parity] {
+                    let mut letters = lock(&from[*p]);
+                    for post in letters.drain(..) {
+                        partition.transit.receive(post);
+                    }
+                }
+            }
+            start = Time(self.earliest[parity].iter().map(|e| e.0.load(Ordering::Acquire)).fold(u64::MAX, u64::min));
+            parity ^= 1;
+            windows += 1;
+        }
+        if worker == 0 {
+            self.windows.fetch_add(windows, Ordering::Relaxed);
+        }
+        true
+    }
+}
+
+pub(crate) fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>) -> Finish {
+    let count = engine.partitions.len();
+    let workers = engine.plan.threads;
+    let mailbox = || (0..count).map(|_| (0..count).map(|_| Mutex::new(Vec::new())).collect()).collect();
+    let minima = || (0..count).map(|_| Padded(AtomicU64::new(u64::MAX))).collect();
+    // The crew borrows the partitions alone, so that checkpoints can read the rest of the engine.
+    let partitions = std::mem::take(&mut engine.partitions);
+    let crew = Crew {
+        partitions: &partitions,
+        mail: [mailbox(), mailbox()],
+        earliest: [minima(), minima()],
+        barrier: Barrier::default(),
+        window: engine.window,
+        windows: AtomicU64::new(0),
+    };
+    let gate = Gate::default();
+    let done = Barrier::default();
+    let outcome = std::thread::scope(|scope| {
+        for worker in 1..workers {
+            let (crew, gate, done) = (&crew, &gate, &done);
+            scope.spawn(move || {
+                let mut seen = 0;
+                while let Some(segment) = gate.next(&mut seen) {
+                    if worker < segment.workers {
+                        let result = catch_unwind(AssertUnwindSafe(|| crew.run_segment(worker, &segment)));
+                        if let Err(panic) = result {
+                            *lock(&gate.panic) = Some(panic);
+                            crew.barrier.poison();
+                            done.poison();
+                            return;
+                        }
+                        if !done.wait(segment.workers) {
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+        let result = catch_unwind(AssertUnwindSafe(|| lead(engine, &crew, &gate, &done, workers, on_checkpoint)));
+        if result.is_err() {
+            crew.barrier.poison();
+            done.poison();
+        }
+        gate.close();
+        result
+    });
+    let panic = lock(&gate.panic).take();
+    drop(crew);
+    engine.partitions = partitions;
+    match (panic, outcome) {
+        (Some(panic), _) | (None, Err(panic)) => resume_unwind(panic),
+        (None, Ok(finish)) => finish,
+    }
+}
+
+fn lead<N: Node>(
+    engine: &mut Engine<N>,
+    crew: &Crew<'_, N>,
+    gate: &Gate,
+    done: &Barrier,
+    workers: usize,
+    on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>,
+) -> Finish {
+    let grid = engine.plan.checkpoint.max(Time(1));
+    let mut next_checkpoint = Time::ZERO;
+    let mut events_a_window = u64::MAX;
+    loop {
+        let (start, events) =
+            crew.partitions.iter().map(|p| lock(p)).fold((Time::NEVER, 0), |(t, e), p| (t.min(p.next_event()), e + p.events));
+        let windows = crew.windows.load(Ordering::Relaxed);
+        if windows > engine.statistics.windows {
+            events_a_window = (events - engine.statistics.events) / (windows - engine.statistics.windows);
+        }
+        engine.statistics.events = events;
+        engine.statistics.windows = windows;
+        if start > END_OF_TIME {
+            return Finish::Idle;
+        }
+        if start >= next_checkpoint {
+            let now = start - start % grid;
+            next_checkpoint = now + grid;
+            let mut checkpoint = engine.checkpoint_of(crew.partitions, now);
+            if on_checkpoint(&mut checkpoint).is_break() {
+                return Finish::Stopped;
+            }
+            continue;
+        }
+        let workers = if events_a_window < engine.plan.solo_below { 1 } else { workers };
+        let segment = Segment { start, until: next_checkpoint, workers };
+        if workers == 1 {
+            crew.run_segment(0, &segment);
+        } else {
+            gate.open(&segment);
+            if !crew.run_segment(0, &segment) || !done.wait(workers) {
+                return Finish::Stopped;
+            }
+        }
+    }
+}
+
+/// All workers of a segment meet here; spins, then yields.
+#[derive(Default)]
+struct Barrier {
+    arrived: AtomicUsize,
+    generation: AtomicUsize,
+    poisoned: AtomicBool,
+}
+
+impl Barrier {
+    /// False when the barrier was poisoned.
+    fn wait(&self, workers: usize) -> bool {
+        if workers == 1 {
+            return true;
+        }
+        let generation = self.generation.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == workers {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.generation.store(generation.wrapping_add(1), Ordering::Release);
+        } else {
+            let mut spins = 0_u32;
+            while self.generation.load(Ordering::Acquire) == generation {
+                if self.poisoned.load(Ordering::Acquire) {
+                    return false;
+                }
+                spins += 1;
+                if spins < 4_000 {
+                    std::hint::spin_loop();
+                } else {
+                    std::thread::yield_now();
+                }
+            }
+        }
+        !self.poisoned.load(Ordering::Acquire)
+    }
+
+    fn poison(&self) {
+        self.poisoned.store(true, Ordering::Release);
+    }
+}
+
+/// Where the other workers wait for a segment: a short spin, then sleep.
+#[derive(Default)]
+struct Gate {
+    generation: AtomicU64,
+    order: Mutex<Order>,
+    changed: Condvar,
+    panic: Mutex<Option<Box<dyn std::any::Any + Send>>>,
+}
+
+#[derive(Default)]
+struct Order {
+    segment: Option<(Time, Time, usize)>,
+    closed: bool,
+}
+
+impl Gate {
+    fn open(&self, segment: &Segment) {
+        let mut order = lock(&self.order);
+        order.segment = Some((segment.start, segment.until, segment.workers));
+        self.generation.fetch_add(1, Ordering::Release);
+        drop(order);
+        self.changed.notify_all();
+    }
+
+    fn close(&self) {
+        lock(&self.order).closed = true;
+        self.generation.fetch_add(1, Ordering::Release);
+        self.changed.notify_all();
+    }
+
+    fn next(&self, seen: &mut u64) -> Option<Segment> {
+        for _ in 0..4_000 {
+            if self.generation.load(Ordering::Acquire) != *seen {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        let mut order = lock(&self.order);
+        while self.generation.load(Ordering::Acquire) == *seen {
+            order = self.changed.wait(order).unwrap_or_else(PoisonError::into_inner);
+        }
+        *seen = self.generation.load(Ordering::Acquire);
+        if order.closed {
+            return None;
+        }
+        order.segment.map(|(start, until, workers)| Segment { start, until, workers })
+    }
+}

@@ -1,0 +1,49 @@
+//! A conservative, windowed discrete-event engine: same result on any number of threads.
+//!
+//! The engine knows nodes, links and time; it knows nothing of packets. A model implements [`Node`]; nodes meet only through
+//! messages on links, and every link has a *lookahead*: the least time between sending a message and its arrival. The engine
+//! runs all nodes through windows no longer than the smallest lookahead, so that what is sent in a window arrives in a later one.
+//!
+//! Invariants, each asserted or tested:
+//! - events at a node happen in the total order (time; arrival < timer < output; source index; per-source sequence);
+//! - a message arrives no earlier than the end of the window that it was sent in;
+//! - results do not depend on window length, clusters, partition or threads ([`Plan`] varies all of them).
+
+mod calendar;
+mod context;
+mod crew;
+mod network;
+mod partition;
+pub mod random;
+
+pub use context::Context;
+pub use network::{Checkpoint, Engine, Finish, LinkSpec, Plan, PlanError, Statistics};
+
+use xoff_units::Time;
+
+/// A model's node: owns its state, meets others only through links.
+pub trait Node: Send {
+    /// What travels on links.
+    type Message: Message;
+
+    /// A message arrived on in-link `link` of this node.
+    fn on_arrival(&mut self, link: usize, message: Self::Message, cx: &mut Context<'_, Self::Message>);
+
+    /// A timer set with [`Context::set_timer`] expired.
+    fn on_timer(&mut self, token: u64, cx: &mut Context<'_, Self::Message>);
+
+    /// Output `output` reached the moment set with [`Context::wake_output`]: all arrivals and timers of this moment are done.
+    fn on_output(&mut self, output: usize, cx: &mut Context<'_, Self::Message>);
+
+    /// Called once at time zero, in node order, before any event.
+    fn on_start(&mut self, cx: &mut Context<'_, Self::Message>);
+}
+
+/// What travels on links: small and plain.
+pub trait Message: Copy + Send {
+    /// A number that tells this message from others, for the fingerprint.
+    fn digest(&self) -> u64;
+}
+
+/// The last moment that an event can have: keys hold 48 bits of picoseconds.
+pub const END_OF_TIME: Time = Time((1 << 48) - 1);

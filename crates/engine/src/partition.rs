@@ -1,0 +1,266 @@
+//! The nodes of one thread: their calendars, their in-links, and the run through a window.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use xoff_units::Time;
+
+use crate::calendar::{Calendar, Express, NO_EVENT, Slot};
+use crate::context::{Context, fold};
+use crate::{Message, Node};
+
+/// Where an output leads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Route {
+    /// The link's index in the receiving partition.
+    pub link: u32,
+    pub partition: u16,
+    pub local: bool,
+    pub same_cluster: bool,
+}
+
+/// A message for another partition.
+pub(crate) struct Post<M> {
+    pub link: u32,
+    pub express: bool,
+    pub arrival: Time,
+    pub message: M,
+}
+
+/// A link as its receiver holds it: a FIFO and whom it wakes.
+struct Channel<M> {
+    fifo: VecDeque<(Time, M)>,
+    node: u32,
+    slot: u32,
+}
+
+/// Messages under way, and who has to look at them.
+pub(crate) struct Transit<M> {
+    channels: Vec<Channel<M>>,
+    /// Per node: the time of its earliest event, woken links included.
+    next: Vec<Time>,
+    /// Per node: links whose FIFO was empty when a message came.
+    woken: Vec<Vec<u32>>,
+    express: Vec<Vec<Express<M>>>,
+    /// Per partition: what to hand over at the end of the window.
+    pub outbox: Vec<Vec<Post<M>>>,
+    pub outbox_next: Time,
+}
+
+impl<M: Message> Transit<M> {
+    #[inline]
+    pub fn deliver(&mut self, link: u32, arrival: Time, message: M) {
+        let channel = &mut self.channels[link as usize];
+        if channel.fifo.is_empty() {
+            let node = channel.node as usize;
+            self.woken[node].push(channel.slot);
+            self.next[node] = self.next[node].min(arrival);
+        }
+        debug_assert!(channel.fifo.back().is_none_or(|last| last.0 <= arrival), "messages of a link arrive in the order they were sent");
+        channel.fifo.push_back((arrival, message));
+    }
+
+    pub fn deliver_express(&mut self, link: u32, arrival: Time, message: M) {
+        let channel = &self.channels[link as usize];
+        let node = channel.node as usize;
+        self.express[node].push(Express { at: arrival, link: channel.slot, message });
+        self.next[node] = self.next[node].min(arrival);
+    }
+
+    #[inline]
+    pub fn post(&mut self, route: Route, post: Post<M>) {
+        self.outbox_next = self.outbox_next.min(post.arrival);
+        self.outbox[route.partition as usize].push(post);
+    }
+
+    pub fn receive(&mut self, post: Post<M>) {
+        if post.express {
+            self.deliver_express(post.link, post.arrival, post.message);
+        } else {
+            self.deliver(post.link, post.arrival, post.message);
+        }
+    }
+
+    /// Messages on links that no node has seen yet.
+    pub fn under_way(&self) -> impl Iterator<Item = &M> {
+        self.channels.iter().flat_map(|c| c.fifo.iter().map(|e| &e.1)).chain(self.express.iter().flatten().map(|e| &e.message))
+    }
+}
+
+/// One node with what the engine keeps for it.
+pub(crate) struct Seat<N: Node> {
+    pub node: N,
+    pub id: u32,
+    calendar: Calendar<N::Message>,
+    outputs: Vec<Route>,
+    /// Slot of an in-link → its channel.
+    in_links: Vec<u32>,
+    pub fingerprint: u64,
+}
+
+pub(crate) struct Partition<N: Node> {
+    pub seats: Vec<Seat<N>>,
+    pub transit: Transit<N::Message>,
+    /// Nodes joined by links much shorter than the rest, and the window that they may run alone.
+    clusters: Vec<(Range<usize>, Time)>,
+    pub events: u64,
+}
+
+impl<N: Node> Partition<N> {
+    pub fn new(partitions: usize) -> Self {
+        Self {
+            seats: Vec::new(),
+            transit: Transit {
+                channels: Vec::new(),
+                next: Vec::new(),
+                woken: Vec::new(),
+                express: Vec::new(),
+                outbox: (0..partitions).map(|_| Vec::new()).collect(),
+                outbox_next: Time::NEVER,
+            },
+            clusters: Vec::new(),
+            events: 0,
+        }
+    }
+
+    pub fn add_node(&mut self, id: u32, node: N, in_links: usize, outputs: usize) -> u32 {
+        self.seats.push(Seat {
+            node,
+            id,
+            calendar: Calendar::new(in_links, outputs),
+            outputs: Vec::with_capacity(outputs),
+            in_links: Vec::with_capacity(in_links),
+            fingerprint: fold(0, u64::from(id) + 1),
+        });
+        self.transit.next.push(Time::NEVER);
+        self.transit.woken.push(Vec::new());
+        self.transit.express.push(Vec::new());
+        self.seats.len() as u32 - 1
+    }
+
+    pub fn add_in_link(&mut self, seat: u32) -> u32 {
+        let link = self.transit.channels.len() as u32;
+        let in_links = &mut self.seats[seat as usize].in_links;
+        self.transit.channels.push(Channel { fifo: VecDeque::new(), node: seat, slot: in_links.len() as u32 });
+        in_links.push(link);
+        link
+    }
+
+    pub fn add_output(&mut self, seat: u32, route: Route) {
+        self.seats[seat as usize].outputs.push(route);
+    }
+
+    pub fn add_cluster(&mut self, seats: Range<usize>, window: Time) {
+        self.clusters.push((seats, window));
+    }
+
+    pub fn start(&mut self) {
+        for seat in 0..self.seats.len() {
+            let Seat { node, calendar, outputs, fingerprint, .. } = &mut self.seats[seat];
+            let mut cx = Context {
+                now: Time::ZERO,
+                horizon: Time::ZERO,
+                outer_horizon: Time::ZERO,
+                calendar,
+                outputs,
+                transit: &mut self.transit,
+                fingerprint,
+            };
+            node.on_start(&mut cx);
+            let top = calendar.top();
+            if top != NO_EVENT {
+                let next = &mut self.transit.next[seat];
+                *next = (*next).min(Calendar::<N::Message>::time_of(top));
+            }
+        }
+    }
+
+    /// The earliest event of this partition and of what it posted.
+    pub fn next_event(&self) -> Time {
+        self.transit.next.iter().copied().fold(self.transit.outbox_next, Time::min)
+    }
+
+    /// Runs every node up to `end`, exclusive.
+    pub fn run_window(&mut self, end: Time) {
+        self.transit.outbox_next = Time::NEVER;
+        for cluster in 0..self.clusters.len() {
+            let (seats, window) = self.clusters[cluster].clone();
+            if window == Time::NEVER {
+                for seat in seats {
+                    if self.transit.next[seat] < end {
+                        self.run_node(seat, end, end);
+                    }
+                }
+            } else {
+                loop {
+                    let start = self.transit.next[seats.clone()].iter().copied().fold(Time::NEVER, Time::min);
+                    if start >= end {
+                        break;
+                    }
+                    let inner = (start + window).min(end);
+                    for seat in seats.clone() {
+                        if self.transit.next[seat] < inner {
+                            self.run_node(seat, inner, end);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn run_node(&mut self, index: usize, end: Time, outer_end: Time) {
+        let Seat { node, calendar, outputs, in_links, fingerprint, .. } = &mut self.seats[index];
+        let mut woken = std::mem::take(&mut self.transit.woken[index]);
+        for slot in woken.drain(..) {
+            let first = self.transit.channels[in_links[slot as usize] as usize].fifo.front();
+            calendar.set_link(slot as usize, first.map(|f| f.0));
+        }
+        self.transit.woken[index] = woken;
+        for express in self.transit.express[index].drain(..) {
+            calendar.push_express(express);
+        }
+        let mut events = 0;
+        let next = loop {
+            let key = calendar.top();
+            let now = Calendar::<N::Message>::time_of(key);
+            if now >= end {
+                break if key == NO_EVENT { Time::NEVER } else { now };
+            }
+            events += 1;
+            let slot = calendar.slot_of(key);
+            macro_rules! context {
+                () => {
+                    Context { now, horizon: end, outer_horizon: outer_end, calendar, outputs, transit: &mut self.transit, fingerprint }
+                };
+            }
+            match slot {
+                Slot::Link(link) => {
+                    let fifo = &mut self.transit.channels[in_links[link] as usize].fifo;
+                    let Some((_, message)) = fifo.pop_front() else {
+                        unreachable!("a link's slot is set only while its FIFO holds a message")
+                    };
+                    calendar.set_link(link, fifo.front().map(|f| f.0));
+                    *fingerprint = fold(*fingerprint, key ^ message.digest());
+                    node.on_arrival(link, message, &mut context!());
+                }
+                Slot::Output(output) => {
+                    calendar.clear_output(output);
+                    node.on_output(output, &mut context!());
+                }
+                Slot::Timer => {
+                    if let Some(token) = calendar.pop_timer() {
+                        node.on_timer(token, &mut context!());
+                    }
+                }
+                Slot::Express => {
+                    if let Some(express) = calendar.pop_express() {
+                        *fingerprint = fold(*fingerprint, key ^ express.message.digest());
+                        node.on_arrival(express.link as usize, express.message, &mut context!());
+                    }
+                }
+            }
+        };
+        self.events += events;
+        self.transit.next[index] = next;
+    }
+}

@@ -1,0 +1,201 @@
+//! A PHOLD-like model without packets: results must not depend on threads, window, clusters or partition.
+
+use std::ops::ControlFlow;
+
+use xoff_engine::random::Stream;
+use xoff_engine::{Context, Engine, Finish, LinkSpec, Message, Node, Plan};
+use xoff_units::Time;
+
+#[derive(Clone, Copy)]
+struct Ball(u64);
+
+impl Message for Ball {
+    fn digest(&self) -> u64 {
+        self.0
+    }
+}
+
+struct Player {
+    stream: Stream,
+    delays: Vec<Time>,
+    last_arrival: Vec<Time>,
+    seen: u64,
+    throws: u64,
+}
+
+impl Player {
+    fn throw(&mut self, ball: u64, cx: &mut Context<'_, Ball>) {
+        if self.throws == 0 {
+            return;
+        }
+        self.throws -= 1;
+        let out = self.stream.below(self.delays.len() as u64) as usize;
+        let at = (cx.now() + self.delays[out] + Time(self.stream.below(3) * 500)).max(self.last_arrival[out]);
+        self.last_arrival[out] = at;
+        if self.stream.below(10) == 0 {
+            cx.send_express(out, cx.now() + self.delays[out], Ball(ball | 1 << 63));
+        } else {
+            cx.send(out, at, Ball(ball));
+        }
+    }
+}
+
+impl Node for Player {
+    type Message = Ball;
+
+    fn on_start(&mut self, cx: &mut Context<'_, Ball>) {
+        for k in 0..3 {
+            cx.set_timer(Time(k * 100), k);
+        }
+    }
+
+    fn on_arrival(&mut self, link: usize, ball: Ball, cx: &mut Context<'_, Ball>) {
+        self.seen = self.seen.wrapping_mul(31).wrapping_add(ball.0 ^ link as u64 ^ cx.now().ps());
+        match self.stream.below(3) {
+            0 => cx.set_timer(cx.now() + Time(self.stream.below(4) * 500), ball.0),
+            1 => cx.wake_output(link, cx.now() + Time(self.stream.below(2) * 500)),
+            _ => self.throw(ball.0 + 1, cx),
+        }
+    }
+
+    fn on_timer(&mut self, token: u64, cx: &mut Context<'_, Ball>) {
+        self.throw(token + 1, cx);
+    }
+
+    fn on_output(&mut self, output: usize, cx: &mut Context<'_, Ball>) {
+        assert!(cx.settled(), "outputs come after all arrivals and timers of a moment");
+        self.throw(output as u64, cx);
+    }
+}
+
+/// A ring of `groups` × 4 players: short links inside a group of four, long ones between.
+fn play(groups: u32, short: u64, long: u64, plan: Plan) -> (u64, Vec<u64>, u64) {
+    let n = groups * 4;
+    let mut delays = vec![Vec::new(); n as usize];
+    let mut links = Vec::new();
+    let mut in_count = vec![0_u32; n as usize];
+    let mut join = |a: u32, b: u32, delay: u64, delays: &mut Vec<Vec<Time>>| {
+        links.push(LinkSpec { from: (a, delays[a as usize].len() as u32), to: (b, in_count[b as usize]), lookahead: Time(delay) });
+        in_count[b as usize] += 1;
+        delays[a as usize].push(Time(delay));
+    };
+    for a in 0..n {
+        for b in (a / 4 * 4)..(a / 4 * 4 + 4) {
+            if a != b {
+                join(a, b, short, &mut delays);
+            }
+        }
+        join(a, (a + 4) % n, long, &mut delays);
+    }
+    let nodes = delays
+        .iter()
+        .enumerate()
+        .map(|(i, d)| Player {
+            stream: Stream::new(1, i as u64, "phold"),
+            delays: d.clone(),
+            last_arrival: vec![Time::ZERO; d.len()],
+            seen: 0,
+            throws: 400,
+        })
+        .collect();
+    let home: Vec<u32> = (0..n).map(|i| i / 4 * 4).collect();
+    let mut engine = Engine::new(nodes, &home, &links, plan).unwrap();
+    let mut checkpoints = 0;
+    let finish = engine.run(|_| {
+        checkpoints += 1;
+        ControlFlow::Continue(())
+    });
+    assert_eq!(finish, Finish::Idle);
+    let fingerprint = engine.fingerprint();
+    (fingerprint, engine.into_nodes().iter().map(|p| p.seen).collect(), checkpoints)
+}
+
+#[test]
+fn result_depends_on_nothing_but_the_model() {
+    for (short, long) in [(1_000, 1_000), (1_000, 40_000), (500, 1_500)] {
+        let base = play(6, short, long, Plan { clusters: false, ..Plan::default() });
+        for threads in 1..=3 {
+            for partitions in [None, Some(1), Some(2), Some(3), Some(7)] {
+                for window in [None, Some(Time(1)), Some(Time(333)), Some(Time(1_000_000))] {
+                    for clusters in [false, true] {
+                        for solo_below in [0, u64::MAX] {
+                            let plan = Plan { threads, partitions, window, clusters, solo_below, ..Plan::default() };
+                            let run = play(6, short, long, plan.clone());
+                            assert!(run == base, "{plan:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_stops_the_run_where_it_stands() {
+    struct Ticker(Vec<Time>);
+    impl Node for Ticker {
+        type Message = Ball;
+        fn on_start(&mut self, cx: &mut Context<'_, Ball>) {
+            cx.set_timer(Time(10), 0);
+        }
+        fn on_arrival(&mut self, _: usize, _: Ball, _: &mut Context<'_, Ball>) {}
+        fn on_timer(&mut self, _: u64, cx: &mut Context<'_, Ball>) {
+            self.0.push(cx.now());
+            cx.set_timer(cx.now() + Time(700), 0);
+        }
+        fn on_output(&mut self, _: usize, _: &mut Context<'_, Ball>) {}
+    }
+    let mut seen = Vec::new();
+    let links = [LinkSpec { from: (0, 0), to: (0, 0), lookahead: Time(1_000) }];
+    let mut engine = Engine::new(vec![Ticker(Vec::new())], &[0], &links, Plan { checkpoint: Time(5_000), ..Plan::default() }).unwrap();
+    let finish = engine.run(|c| {
+        seen.push(c.now);
+        if c.now >= Time(20_000) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert_eq!(finish, Finish::Stopped);
+    assert_eq!(seen, [0, 5_000, 10_000, 15_000, 20_000].map(Time));
+    let ticks = &engine.into_nodes()[0].0;
+    assert!(ticks.last().is_some_and(|t| *t > Time(19_000) && *t < Time(20_000)));
+}
+
+#[test]
+#[should_panic(expected = "arrives inside the window")]
+fn too_early_a_message_is_caught() {
+    struct Hasty;
+    impl Node for Hasty {
+        type Message = Ball;
+        fn on_start(&mut self, cx: &mut Context<'_, Ball>) {
+            cx.set_timer(Time(10), 0);
+        }
+        fn on_arrival(&mut self, _: usize, _: Ball, _: &mut Context<'_, Ball>) {}
+        fn on_timer(&mut self, _: u64, cx: &mut Context<'_, Ball>) {
+            cx.send(0, cx.now() + Time(1), Ball(0));
+        }
+        fn on_output(&mut self, _: usize, _: &mut Context<'_, Ball>) {}
+    }
+    let links = [LinkSpec { from: (0, 0), to: (1, 0), lookahead: Time(1_000) }];
+    let mut engine = Engine::new(vec![Hasty, Hasty], &[0, 1], &links, Plan::default()).unwrap();
+    engine.run(|_| ControlFlow::Continue(()));
+}
+
+#[test]
+fn a_panic_on_one_thread_ends_all() {
+    struct Faulty(u32);
+    impl Node for Faulty {
+        type Message = Ball;
+        fn on_start(&mut self, cx: &mut Context<'_, Ball>) {
+            cx.set_timer(Time(10), 0);
+        }
+        fn on_arrival(&mut self, _: usize, _: Ball, _: &mut Context<'_, Ball>) {}
+        fn on_timer(&mut self, _: u64, cx: &mut Context<'_, Ball>) {
+            assert!(!(self.0 == 3 && cx.now() > Time(100_000)), "node 3 is faulty");
+            cx.set_timer(cx.now() + Time(100), 0);
+        }
+        fn on_output(&mut self, _: usize, _: &mut Context<'_, Ball>) {}
+    }
+    let links: Vec<LinkSpec> = (0..4).map(|i| LinkSpec { from: (i, 0), to: ((i + 1) % 4, 0), lookahead: Time(1_000) }).collect();
+    let plan = Plan { threads: 2, solo_below: 0, ..Plan::default() };
+    let mut engine = Engine::new((0..4).map(Faulty).collect(), &[0, 1, 2, 3], &links, plan).unwrap();
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| engine.run(|_| ControlFlow::Continue(()))));
+    assert!(result.is_err());
+}
