@@ -1,0 +1,172 @@
+"""The slow reference simulator against closed forms, without xoff."""
+
+from typing import Any
+
+import pytest
+from reference.simulator import Row, simulate
+
+RATE_BPS = 100 * 10**9
+PS_PER_BYTE = 8 * 10**12 // RATE_BPS
+DELAY_PS = 1_000_000
+SWITCH_PS = 300_000
+PAYLOAD_BYTES = 952
+WIRE_BYTES = 1000
+ACK_BYTES = 64
+PACKET_PS = WIRE_BYTES * PS_PER_BYTE
+ACK_PS = ACK_BYTES * PS_PER_BYTE
+HOP_PS = PACKET_PS + DELAY_PS
+
+
+def star(hosts: int, flows: list[dict[str, Any]], **switch: Any) -> dict[str, Any]:
+    return {
+        "network": {
+            "explicit": {
+                "nodes": [{"name": f"host{i}", "kind": "host"} for i in range(hosts)]
+                + [{"name": "s", "kind": "switch"}],
+                "links": [{"a": f"host{i}", "b": "s", "rate": "100Gbps", "delay": "1us"} for i in range(hosts)],
+            }
+        },
+        "framing": {"payload": "952B", "header": "48B", "ack": "64B", "min_frame": "64B"},
+        "switch": {"delay": "300ns", "buffer": "unlimited", **switch},
+        "workload": [{"flows": flows}],
+    }
+
+
+def flow(src: int, dst: int, packets: int, start: str = "0s") -> dict[str, Any]:
+    size = f"{packets * PAYLOAD_BYTES}B"
+    return {"src": f"host{src}", "dst": f"host{dst}", "size": size, "start": start, "via": ["s"]}
+
+
+def arrivals(trace: list[Row], node: str, kind: str, flow_index: int) -> list[int]:
+    return [r.time_ps for r in trace if (r.node, r.event, r.kind, r.flow) == (node, "arrive", kind, flow_index)]
+
+
+@pytest.mark.parametrize("packets", [1, 2, 7, 100])
+def test_one_flow_over_two_links(packets: int) -> None:
+    result = simulate(star(2, [flow(0, 1, packets, start="5us")]))
+    fct_ps = packets * PACKET_PS + DELAY_PS + SWITCH_PS + HOP_PS
+    assert result.flows[0].fct_ps == fct_ps
+    assert result.flows[0].fct_acked_ps == fct_ps + 2 * (ACK_PS + DELAY_PS) + SWITCH_PS
+    expected = [5_000_000 + (k + 1) * PACKET_PS + DELAY_PS + SWITCH_PS + HOP_PS for k in range(packets)]
+    assert arrivals(result.trace, "host1", "data", 0) == expected
+    # Each packet and each acknowledgement departs twice and arrives twice.
+    assert len(result.trace) == 8 * packets
+
+
+def test_last_packet_is_short_and_padded() -> None:
+    scenario = star(2, [flow(0, 1, 1)])
+    scenario["workload"][0]["flows"][0]["size"] = "953B"
+    scenario["framing"]["min_frame"] = "100B"
+    result = simulate(scenario)
+    departures = [(r.kind, r.bytes) for r in result.trace if r.node == "host0" and r.event == "depart"]
+    assert departures == [("data", 1000), ("data", 100)]
+    assert {r.bytes for r in result.trace if r.kind == "ack"} == {100}
+    # The short packet waits for nothing, since the long one left the switch's port while it was still being received.
+    first_ps = HOP_PS + SWITCH_PS + HOP_PS
+    assert result.flows[0].fct_ps == first_ps + 100 * PS_PER_BYTE
+
+
+@pytest.mark.parametrize("packets", [1, 3, 50])
+def test_two_to_one_shares_the_output_exactly(packets: int) -> None:
+    result = simulate(star(3, [flow(0, 2, packets), flow(1, 2, packets)]))
+    first_ps = HOP_PS + SWITCH_PS
+    # Both packets of an instant are taken in port order, and the output never idles.
+    assert arrivals(result.trace, "host2", "data", 0) == [
+        first_ps + (2 * k + 1) * PACKET_PS + DELAY_PS for k in range(packets)
+    ]
+    assert arrivals(result.trace, "host2", "data", 1) == [
+        first_ps + (2 * k + 2) * PACKET_PS + DELAY_PS for k in range(packets)
+    ]
+    assert not [r for r in result.trace if r.kind == "pfc"]
+
+
+def test_flows_of_one_host_take_turns() -> None:
+    result = simulate(star(3, [flow(1, 0, 1), flow(0, 2, 3), flow(0, 1, 2)]))
+    # Numbered by source, then as listed.
+    assert [(f.src, f.dst) for f in result.flows] == [("host0", "host2"), ("host0", "host1"), ("host1", "host0")]
+    sent = [(r.flow, r.seq) for r in result.trace if r.node == "host0" and r.event == "depart" and r.kind == "data"]
+    assert sent == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2)]
+
+
+def test_a_flow_that_starts_joins_the_back_of_the_ring() -> None:
+    # It starts at the very instant at which the second packet of the first flow would go: that flow was there before.
+    result = simulate(star(3, [flow(0, 2, 3), flow(0, 1, 2, start=f"{PACKET_PS}ps")]))
+    sent = [(r.flow, r.seq) for r in result.trace if r.node == "host0" and r.event == "depart" and r.kind == "data"]
+    assert sent == [(0, 0), (0, 1), (1, 0), (0, 2), (1, 1)]
+
+
+def test_pfc_pauses_and_peaks_where_expected() -> None:
+    xoff_packets, xon_packets, packets = 4, 2, 60
+    pfc = {"xoff": f"{xoff_packets * WIRE_BYTES}B", "xon": f"{xon_packets * WIRE_BYTES}B"}
+    result = simulate(star(3, [flow(0, 2, packets), flow(1, 2, packets)], flow_control={"pfc": pfc}))
+    assert all(f.received == packets for f in result.flows)
+
+    # After the arrival of packet k (0, 1, ...) of host 1, its ingress holds floor((k + 3) / 2) packets, for the output
+    # sends one packet of either host in turn, host 0 first. So XOFF = 4 packets is reached with k = 5.
+    first_ps = HOP_PS + SWITCH_PS
+    pfc_departures = [(r.time_ps, r.port) for r in result.trace if (r.node, r.event, r.kind) == ("s", "depart", "pfc")]
+    assert pfc_departures[:2] == [(first_ps + 5 * PACKET_PS, 1), (first_ps + 6 * PACKET_PS, 0)]
+
+    # Host 1 starts a packet at every multiple of PACKET_PS before the pause arrives, and none after it.
+    paused_ps = first_ps + 5 * PACKET_PS + ACK_PS + DELAY_PS
+    last_packet = -(-paused_ps // PACKET_PS) - 1
+    starts = [r.time_ps for r in result.trace if (r.node, r.event, r.kind) == ("host1", "depart", "data")]
+    assert starts[: last_packet + 1] == [k * PACKET_PS for k in range(last_packet + 1)]
+    assert starts[last_packet + 1] > paused_ps
+    first_burst_peak = (last_packet + 3) // 2
+    assert result.ingress_peak_bytes["s", 1] == first_burst_peak * WIRE_BYTES
+    assert result.ingress_peak_bytes["s", 2] == 0
+
+    # Every pause has its resume: at each host they alternate, and the last is a resume.
+    for port in (0, 1):
+        assert (
+            len([1 for r in result.trace if (r.node, r.port, r.event, r.kind) == ("s", port, "depart", "pfc")]) % 2 == 0
+        )
+
+
+def test_an_acknowledgement_passes_a_paused_port() -> None:
+    # Host 0 is paused for most of the run and still has to acknowledge what host 2 sends.
+    pfc = {"xoff": "4000B", "xon": "2000B"}
+    flows = [flow(0, 2, 60), flow(1, 2, 60), flow(2, 0, 20)]
+    result = simulate(star(3, flows, flow_control={"pfc": pfc}))
+    acks = [r.time_ps for r in result.trace if (r.node, r.event, r.kind) == ("host0", "depart", "ack")]
+    data = arrivals(result.trace, "host0", "data", 2)
+    assert len(acks) == 20
+    # At most a packet in progress and a packet's time of acknowledgements and PFC frames stand before it.
+    assert all(ack - arrived <= PACKET_PS for ack, arrived in zip(acks, data, strict=True))
+
+
+def test_simultaneous_pause_arrives_before_the_send_decision() -> None:
+    # The delay makes the pause frame arrive exactly when host 1 would start its next packet.
+    scenario = star(3, [flow(0, 2, 60), flow(1, 2, 60)], flow_control={"pfc": {"xoff": "4000B", "xon": "2000B"}})
+    first_ps = HOP_PS + SWITCH_PS
+    early_ps = (first_ps + 5 * PACKET_PS + ACK_PS + DELAY_PS) % PACKET_PS
+    for link in scenario["network"]["explicit"]["links"]:
+        link["delay"] = f"{DELAY_PS + (PACKET_PS - early_ps) // 2}ps"
+    assert (PACKET_PS - early_ps) % 2 == 0
+    result = simulate(scenario)
+    [paused_ps, *_] = [r.time_ps for r in result.trace if (r.node, r.event, r.kind) == ("host1", "arrive", "pfc")]
+    assert paused_ps % PACKET_PS == 0
+    starts = [r.time_ps for r in result.trace if (r.node, r.event, r.kind) == ("host1", "depart", "data")]
+    assert paused_ps - PACKET_PS in starts
+    assert paused_ps not in starts
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("switch", "queueing"), "voq"),
+        (("switch", "ecn"), {"step": {"threshold": "1KB"}}),
+        (("host",), {"congestion_control": {"dcqcn": {}}}),
+        (("switch", "delay"), "300"),
+        (("framing", "payload"), "0.5B"),
+    ],
+)
+def test_what_is_not_modelled_is_refused(path: tuple[str, ...], value: Any) -> None:
+    scenario = star(2, [flow(0, 1, 1)])
+    table = scenario
+    for key in path[:-1]:
+        table = table[key]
+    table[path[-1]] = value
+    with pytest.raises(ValueError, match=r"reference|unit"):
+        simulate(scenario)
