@@ -146,7 +146,7 @@ class Simulator:
         self.add_flows(scenario["workload"][0]["flows"])
 
     def add_flows(self, entries: list[dict[str, Any]]) -> None:
-        """Number the flows by their source's node index, then by the order of listing, and arm their starts."""
+        """Add the flows, numbered by their source's node index, then by the order of listing."""
         for entry in sorted(entries, key=lambda entry: self.nodes[entry["src"]].index):
             size_bytes = quantity(entry["size"], "size")
             packets = -(-size_bytes // self.payload_bytes)
@@ -301,7 +301,7 @@ def simulate(scenario: dict[str, Any]) -> Result:
 
 
 def canonical(row: Row) -> tuple[int, str, int, str, str, int, int, int]:
-    """Give the place of a trace row in an order that does not depend on the order in which different nodes were simulated."""
+    """Give the place of a row in an order that does not depend on which node was simulated first."""
     flow = -1 if row.flow is None else row.flow
     seq = -1 if row.seq is None else row.seq
     return (row.time_ps, row.node, row.port, row.event, row.kind, flow, seq, row.bytes)
