@@ -1,0 +1,60 @@
+# Needs Python 3.11 or newer, a Rust toolchain and make; everything else is installed into .venv by the first command.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+PYTHON ?= python3
+BIN := .venv/bin
+export PYTHON
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+unexport PYTHONHOME PYTHONPATH
+
+.PHONY: help environment build demo test lint bench docs generate lock clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
+
+environment:
+	@tools/environment.sh
+
+build: environment ## builds everything; the command is then at .venv/bin/xoff
+	@echo "Building xoff"
+	@maturin develop --release --locked --quiet
+
+demo: build ## runs the 3-to-1 incast of the SFC document under four mechanisms
+	@$(BIN)/python -m xoff.demo
+
+lint: environment
+	@cargo fmt --all --check
+	@cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	@ruff check --quiet
+	@ruff format --check --quiet
+	@mypy --no-error-summary
+
+test: build lint ## builds everything and runs every check and test
+	@cargo test --workspace --locked --quiet
+	@$(BIN)/python tools/generate.py --check
+	@$(BIN)/python -m pytest
+
+bench: build ## measures data packet-hops per CPU-second on the bench cases
+	@$(BIN)/xoff bench
+
+docs: build ## builds the documentation into site/
+	@mkdocs build --strict --quiet
+	@echo "The documentation is in site/index.html"
+
+generate: build ## writes the JSON Schema, the typed Python classes and the parameter reference anew
+	@$(BIN)/python tools/generate.py
+
+lock: ## writes requirements-dev.lock anew with the newest versions
+	@rm -rf .venv && $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --group dev "pyarrow>=16" "typer>=0.16" "rich>=13" "matplotlib>=3.8"
+	@{ echo "# Exact versions of everything the development environment needs; 'make lock' writes this file anew."; \
+	   $(BIN)/python -m pip freeze --exclude xoff; } > requirements-dev.lock
+
+clean: ## removes everything that was built
+	@cargo clean --quiet
+	@rm -rf .venv site out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find python -name '*.so' -delete
