@@ -1,0 +1,17 @@
+"""Simulates, packet by packet, flow control and congestion management in data-centre networks.
+
+    import xoff
+
+    result = xoff.run("scenario.toml")
+    result.flows              # an Arrow table: one row for each flow
+    result.plot.fct_cdf()     # a Matplotlib figure
+
+Numbers carry their unit last (``fct_ps`` is in picoseconds, ``max_bytes`` in bytes).
+"""
+
+from xoff._core import InputError
+from xoff.results import AuditError, Result, load
+from xoff.running import Progress, check, resolve, run
+from xoff.version import __version__
+
+__all__ = ["AuditError", "InputError", "Progress", "Result", "__version__", "check", "load", "resolve", "run"]

@@ -1,0 +1,34 @@
+"""The compiled simulator. JSON texts cross the border, and tables as Arrow C streams."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+class ArrowStream(Protocol):
+    """Anything that hands its rows over as an Arrow C stream: PyArrow, polars, pandas and DuckDB tables do."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class InputError(ValueError):
+    """Bad input: the one complete message names the key, its value, and what is allowed."""
+
+class Output:
+    """What one run left behind."""
+
+    summary: str
+    tables: list[str]
+    def table(self, name: str) -> ArrowStream: ...
+
+def version() -> str: ...
+def schema() -> str: ...
+def resolve(text: str, format: Literal["toml", "json"], overrides: Sequence[tuple[str, str]]) -> str: ...
+def table_files(resolved: str) -> list[tuple[str, str]]: ...
+def run(
+    resolved: str,
+    tables: Mapping[str, Any],
+    threads: int,
+    progress: Callable[[str], None] | None,
+    sink: Callable[[str, ArrowStream], None] | None,
+) -> Output: ...
+def check(resolved: str, tables: Mapping[str, Any]) -> str: ...
+def size_pfc(request: str) -> str: ...
+def size_sfc(request: str) -> str: ...

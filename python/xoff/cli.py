@@ -1,0 +1,375 @@
+"""The command ``xoff``.
+
+Exit codes: 0 done; 1 an audit or a claim failed; 2 bad input, with one message on standard error; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from xoff import _core, running
+from xoff._core import InputError
+from xoff.results import AuditError, Result
+from xoff.version import __version__
+
+app = typer.Typer(
+    name="xoff",
+    help="Simulates, packet by packet, flow control and congestion management in data-centre networks.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+size = typer.Typer(
+    help="Calculates the parameters of a mechanism from the network around it.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+app.add_typer(size, name="size")
+
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The scenario: a TOML file, or a JSON file.", show_default=False)
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Replaces a setting, such as [b]switch.flow_control.pfc.xoff=300KB[/b]; repeatable.",
+    ),
+]
+Seed = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="Replaces the seed of the scenario.", show_default=False)
+]
+Threads = Annotated[int, typer.Option(min=1, metavar="N", help="Threads; the result does not depend on it.")]
+Json = Annotated[bool, typer.Option("--json", help="Puts one JSON object on standard output and nothing else.")]
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Prints the version and ends.", is_eager=True)] = False,
+) -> None:
+    if version:
+        print(f"xoff {__version__}")
+        raise typer.Exit(0)
+
+
+@app.command()
+def run(
+    file: File,
+    set: Set = None,
+    seed: Seed = None,
+    threads: Threads = 1,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keeps the result in this directory.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Simulates one scenario."""
+    from xoff.display import run_bar
+
+    prepared = running.prepare(file, overrides=_overrides(set), seed=seed)
+    try:
+        with run_bar(prepared.name) as bar:
+            result = running.run_prepared(prepared, threads=threads, out=out, progress=bar.report)
+    except AuditError as error:
+        if as_json:
+            print(json.dumps(error.result.summary))
+        raise
+    if as_json:
+        print(json.dumps(result.summary))
+        return
+    _show(result, prepared.name)
+
+
+def _show(result: Result, title: str) -> None:
+    from rich.markup import escape
+
+    from xoff import display
+
+    table = display.table("", "", title=escape(title))
+    table.show_header = False
+    for what, text in result.rows():
+        table.add_row(what, escape(text))
+    display.out.print(table)
+    if result.directory is not None:
+        display.out.print(f"The result is in [b]{escape(str(result.directory))}[/b]")
+
+
+@app.command()
+def check(file: File, set: Set = None, seed: Seed = None, as_json: Json = False) -> None:
+    """Validates a scenario without running it, and explains its network."""
+    report = running.check(file, overrides=_overrides(set), seed=seed)
+    if as_json:
+        print(json.dumps(report))
+        return
+    from rich.markup import escape
+
+    from xoff import display
+
+    network = report.get("network", {})
+    display.out.print(f"[b]{escape(str(file))}[/b] is valid")
+    display.out.print(
+        "network: " + ", ".join(f"{value:,} {name}" for name, value in network.items() if isinstance(value, int))
+    )
+    if report.get("workload"):
+        display.out.print("workload: " + escape(_listed(report["workload"])))
+    for key in ("headroom", "paths"):
+        _show_records(key, report.get(key) or [])
+    for warning in report.get("warnings", []):
+        display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")
+
+
+def _show_records(title: str, records: list[Any]) -> None:
+    """Print a list of alike JSON objects as a table, with the first 20 rows of a long one."""
+    from rich.markup import escape
+
+    from xoff import display
+
+    if not records:
+        return
+    if not isinstance(records[0], dict):
+        display.out.print(f"{title}: " + escape(", ".join(str(record) for record in records[:20])))
+        return
+    columns = list(records[0])
+    table = display.table(*[column.removesuffix("_ps").removesuffix("_bytes") for column in columns], title=title)
+    for record in records[:20]:
+        table.add_row(*[escape(_worded(column, record.get(column))) for column in columns])
+    display.out.print(table)
+    if len(records) > 20:
+        display.out.print(f"… and {len(records) - 20:,} more (all of them with --json)")
+
+
+def _worded(key: str, value: Any) -> str:
+    from xoff import wording
+
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int | float):
+        if key.endswith("_ps"):
+            return wording.time(value)
+        return wording.size(value) if key.endswith("bytes") else f"{value:,}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _listed(values: Any) -> str:
+    if isinstance(values, dict):
+        return ", ".join(
+            f"{key.removesuffix('_bytes').removesuffix('_ps')} {_worded(key, value)}" for key, value in values.items()
+        )
+    return _worded("", values)
+
+
+@size.command("sfc")
+def size_sfc(
+    incast: Annotated[
+        int | None, typer.Option(min=1, help="Incast degree N: senders to one receiver.", show_default=False)
+    ] = None,
+    links: Annotated[int, typer.Option(min=1, help="Links between the sender and the congestion point.")] = 3,
+    link_delay: Annotated[str, typer.Option(help="Propagation delay of a link.")] = "150ns",
+    switch_delay: Annotated[str, typer.Option(help="Fixed delay of a switch.")] = "300ns",
+    rate: Annotated[str, typer.Option(help="Rate of every link.")] = "200Gbps",
+    buffer: Annotated[str, typer.Option(help="Buffer of a port.")] = "400KB",
+    pfc_threshold: Annotated[str, typer.Option(help="XOFF of PFC.")] = "380KB",
+    sfc_threshold: Annotated[str, typer.Option(help="Threshold of SFC.")] = "200KB",
+    pause: Annotated[str | None, typer.Option(help="A pause time to judge.", show_default=False)] = None,
+    queueing: Annotated[str, typer.Option(help="Queueing architecture: oq or voq.")] = "oq",
+    as_json: Json = False,
+) -> None:
+    """Source Flow Control: headroom needed between its threshold and PFC's, and the range of the pause time.
+
+    Without --incast it answers the reverse: the largest incast that the buffer can serve.
+    """
+    request = {
+        "incast": incast,
+        "links": links,
+        "link_delay": link_delay,
+        "switch_delay": switch_delay,
+        "rate": rate,
+        "buffer": buffer,
+        "pfc_threshold": pfc_threshold,
+        "sfc_threshold": sfc_threshold,
+        "pause": pause,
+        "queueing": queueing,
+    }
+    _answer(_core.size_sfc(_request(request)), as_json)
+
+
+@size.command("pfc")
+def size_pfc(
+    link_delay: Annotated[str, typer.Option(help="Propagation delay of the link.")] = "150ns",
+    switch_delay: Annotated[
+        str, typer.Option(help="Fixed delay of a switch, counted as the document on SFC does.")
+    ] = "300ns",
+    response: Annotated[str, typer.Option(help="Time the sender takes to obey a pause.")] = "0ns",
+    rate: Annotated[str, typer.Option(help="Rate of the link.")] = "200Gbps",
+    packet: Annotated[str, typer.Option(help="Largest packet on the wire.")] = "4048B",
+    buffer: Annotated[str, typer.Option(help="Buffer of a port.")] = "400KB",
+    as_json: Json = False,
+) -> None:
+    """Priority Flow Control: the headroom that makes a port lossless, and the highest XOFF that leaves it."""
+    request = {
+        "link_delay": link_delay,
+        "switch_delay": switch_delay,
+        "response": response,
+        "rate": rate,
+        "packet": packet,
+        "buffer": buffer,
+    }
+    _answer(_core.size_pfc(_request(request)), as_json)
+
+
+def _request(values: dict[str, Any]) -> str:
+    return json.dumps({key: value for key, value in values.items() if value is not None})
+
+
+def _answer(text: str, as_json: bool) -> None:
+    answer: dict[str, Any] = json.loads(text)
+    if as_json:
+        print(json.dumps(answer))
+        return
+    from rich.markup import escape
+
+    from xoff import display
+
+    table = display.table("", "")
+    table.show_header = False
+    warnings = answer.pop("warnings", None) or []
+    for key, value in answer.items():
+        name = key.removesuffix("_ps").removesuffix("_bytes").replace("_", " ")
+        table.add_row(escape(name), escape(_listed(value) if isinstance(value, dict) else _worded(key, value)))
+    display.out.print(table)
+    for warning in warnings:
+        display.out.print(
+            f"[yellow]warning[/yellow] {escape(warning if isinstance(warning, str) else warning['message'])}"
+        )
+
+
+@app.command()
+def schema() -> None:
+    """Prints the JSON Schema of the scenario, from which editors complete and check."""
+    print(json.dumps(json.loads(_core.schema()), indent=2))
+
+
+@app.command()
+def reproduce(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]…",
+            help="Claims (sfc/5.1), experiments (sfc/incast_3_to_1) or documents (sfc).",
+            show_default=False,
+        ),
+    ] = None,
+    list_only: Annotated[
+        bool, typer.Option("--list", help="Lists the experiments and their claims, and runs nothing.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Runs the small variants.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("out/reproduce"),
+    threads: Threads = 1,
+    as_json: Json = False,
+) -> None:
+    """Runs published experiments and prints each claim: published, measured, holds or not."""
+    from xoff.reproduce import command
+
+    raise typer.Exit(command(ids or [], list_only=list_only, quick=quick, out=out, threads=threads, as_json=as_json))
+
+
+@app.command()
+def bench(
+    cases: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASE]…", help="Which cases; all if none.", show_default=False)
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Takes the best of this many runs.")] = 3,
+    list_only: Annotated[bool, typer.Option("--list", help="Lists the cases, and runs nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measures data packet-hops per CPU-second, peak memory and the gain of a second thread."""
+    from xoff.bench import command
+
+    raise typer.Exit(command(cases or [], repeats=repeats, list_only=list_only, as_json=as_json))
+
+
+@app.command()
+def new(
+    kind: Annotated[
+        str, typer.Argument(help="mechanism, transport, topology, workload or experiment.", show_default=False)
+    ],
+    name: Annotated[
+        str,
+        typer.Argument(help="Its slug, such as [b]my_scheme[/b]; an experiment is DOCUMENT/NAME.", show_default=False),
+    ],
+) -> None:
+    """Writes the skeleton of a new part into a source checkout: registered, compiling, with its test."""
+    from xoff.new import create
+
+    for path in create(kind, name):
+        print(path)
+
+
+def _overrides(settings: list[str] | None) -> list[tuple[str, str]]:
+    pairs = []
+    for setting in settings or []:
+        key, separator, value = setting.partition("=")
+        if not separator or not key.strip():
+            raise InputError(
+                f"--set: `{setting}` is not of the form KEY=VALUE, such as switch.flow_control.pfc.xoff=300KB"
+            )
+        pairs.append((key.strip(), value.strip()))
+    return pairs
+
+
+def main() -> None:
+    """Run the command, and turn every failure into one message and an exit code."""
+    sys.exit(guarded(lambda: app(prog_name="xoff", standalone_mode=False)))
+
+
+def guarded(command: Callable[[], object]) -> int:
+    """Run a command and return its exit code; every failure that is not a fault of xoff ends in one message."""
+    try:
+        code = command()
+        sys.stdout.flush()
+        if code == 130:
+            # Typer turns Ctrl-C into this code.
+            raise KeyboardInterrupt
+        return code if isinstance(code, int) else 0
+    except AuditError as error:
+        return _fail(str(error), 1)
+    except InputError as error:
+        return _fail(str(error), 2)
+    except BrokenPipeError:
+        # The reader of our output left, as `| head` does; Python must not complain about it while it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("xoff: interrupted", file=sys.stderr)
+        return 130
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}", 2)
+    except Exception as error:
+        # Typer's own errors, such as an unknown option, know how to say what is wrong.
+        describe = getattr(error, "format_message", None)
+        if describe is None:
+            raise
+        message = str(describe()).strip()
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(message)
+            return 0
+        return _fail(message or type(error).__name__, 2)
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"xoff: error: {message}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""What the commands show on a terminal: progress bars on standard error, tables on standard output."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TaskProgressColumn, TextColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+from rich.text import Text
+
+from xoff import wording
+from xoff.running import Progress
+
+# Text that goes to a file or a pipe is not cut to the width of a terminal.
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+# A run that ends within this time shows no bar: it would only flicker.
+_PATIENCE_SECONDS = 1.0
+
+
+class _Remaining(ProgressColumn):
+    """The time left if the bytes keep completing at the mean speed so far; nothing while that says too little."""
+
+    def render(self, task: Task) -> Text:
+        elapsed, done = task.fields["elapsed_seconds"], task.completed
+        if task.finished or not task.total or done < 0.01 * task.total:
+            return Text("")
+        left = elapsed * (task.total - done) / done
+        minutes, seconds = divmod(round(left), 60)
+        return Text(f"about {minutes}:{seconds:02d} left", style="cyan")
+
+
+class RunBars:
+    """Progress bars of one or more runs. Call `report` as the ``progress`` callback of each.
+
+    keep: leave the bar of each run on the terminal, from the start, instead of showing one while runs last.
+    """
+
+    def __init__(self, *, keep: bool = False) -> None:
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=28),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[detail]}"),
+            _Remaining(),
+            console=err,
+            transient=not keep,
+        )
+        self._keep = keep
+        self._started = time.monotonic()
+        self._run_started = self._started
+        self._shown = False
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shown:
+            self._bars.stop()
+
+    def begin(self, description: str) -> None:
+        """Start the bar of another run."""
+        self._run_started = time.monotonic()
+        if self._task is None or self._keep:
+            self._task = self._bars.add_task(description, total=None, detail="", elapsed_seconds=0.0)
+        else:
+            self._bars.reset(self._task, total=None, description=description, detail="", elapsed_seconds=0.0)
+        self._show()
+
+    def report(self, progress: Progress) -> None:
+        """Move the bar: the share of all bytes that have arrived."""
+        flows = f"{progress.flows_completed:,}/{progress.flows_total:,} flows"
+        self._update(
+            progress.bytes_completed, progress.bytes_total, f"{flows}, {wording.time(progress.simulated_ps)} simulated"
+        )
+
+    def end(self, detail: str) -> None:
+        """Fill the bar of the run that has ended."""
+        self._update(1, 1, detail)
+
+    def _update(self, completed: int, total: int, detail: str) -> None:
+        self._show()
+        if self._shown and self._task is not None:
+            elapsed = time.monotonic() - self._run_started
+            self._bars.update(
+                self._task, completed=completed, total=total or None, detail=detail, elapsed_seconds=elapsed
+            )
+
+    def _show(self) -> None:
+        patient = self._keep or time.monotonic() - self._started > _PATIENCE_SECONDS
+        if err.is_terminal and patient and not self._shown:
+            self._bars.start()
+            self._shown = True
+
+
+@contextmanager
+def run_bar(description: str) -> Iterator[RunBars]:
+    """The progress bar of one run."""
+    with RunBars() as bars:
+        bars.begin(description)
+        yield bars
+
+
+def table(*columns: str, title: str | None = None, right: tuple[int, ...] = ()) -> Table:
+    """An empty table in the style of all commands; the columns of `right` hold numbers."""
+    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+    for index, column in enumerate(columns):
+        made.add_column(column, justify="right" if index in right else "left")
+    return made

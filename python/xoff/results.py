@@ -1,0 +1,312 @@
+"""The result of a run: a summary, Arrow tables read when asked for, figures, and a directory to keep them in."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from xoff import _core, wording
+from xoff._core import InputError
+
+if TYPE_CHECKING:
+    from xoff.plots import Plot
+
+
+class AuditError(RuntimeError):
+    """A run violated an audit, so that it has no result; ``.result`` holds what it measured, to search the cause."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+        failed = [f"{name}: {state.partition(': ')[2]}" for name, state in result.audits.items() if not _passed(state)]
+        super().__init__("the run violated an audit and has no result\n" + "\n".join(f"  {line}" for line in failed))
+
+
+class Result:
+    """What a run measured. The tables are Arrow tables, which polars, pandas and DuckDB read without copying."""
+
+    def __init__(
+        self,
+        scenario: dict[str, Any],
+        summary: dict[str, Any],
+        readers: Mapping[str, Callable[[], pa.Table]],
+        *,
+        directory: Path | None = None,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.scenario = scenario
+        """The scenario with every default filled in."""
+        self.summary = summary
+        """Fingerprint, completion times, pauses, drops, audits and performance; the keys of ``xoff run --json``."""
+        self.directory = directory
+        """Where the result is kept, if it was saved or loaded."""
+        self._readers = dict(readers)
+        self._inputs = dict(inputs or {})
+        self._cache: dict[str, pa.Table] = {}
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables that this run recorded."""
+        return sorted(self._readers)
+
+    def table(self, name: str) -> pa.Table:
+        """Return a table by name. Raises `LookupError` if the run did not record it."""
+        if name not in self._cache:
+            if name not in self._readers:
+                raise LookupError(_not_recorded(name, self.tables))
+            self._cache[name] = self._readers[name]()
+        return self._cache[name]
+
+    @property
+    def flows(self) -> pa.Table:
+        """One row a flow: ends, ``size_bytes``, ``start_ps``, ``fct_ps`` to the receiver's last byte, slowdown."""
+        return self.table("flows")
+
+    @property
+    def queues(self) -> pa.Table:
+        """One row a queue of a port: largest depth, packets, bytes, marked and dropped packets."""
+        return self.table("queues")
+
+    @property
+    def pauses(self) -> pa.Table:
+        """One row a pause of a port's queue: cause, ``start_ps``, ``end_ps`` (null if it never ended)."""
+        return self.table("pauses")
+
+    @property
+    def links(self) -> pa.Table:
+        """One row a direction of a link: bytes, busy and paused time, utilisation (0 to 1)."""
+        return self.table("links")
+
+    @property
+    def drops(self) -> pa.Table:
+        """One row a dropped packet: when, where, which, why."""
+        return self.table("drops")
+
+    @property
+    def packets(self) -> pa.Table:
+        """One row each time a packet arrives or departs; recorded if ``probe.packets = true``."""
+        return self.table("packets")
+
+    @property
+    def samples(self) -> pa.Table:
+        """Depths of the queues over time; recorded if ``probe.queues`` names an interval."""
+        return self.table("samples")
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash over every event: equal for equal scenario and seed, on any machine and any number of threads."""
+        return str(self.summary["fingerprint"])
+
+    @property
+    def audits(self) -> dict[str, str]:
+        """Each audit and its state: ``ok``, or what it found."""
+        return dict(self.summary.get("audits", {}))
+
+    @property
+    def ok(self) -> bool:
+        """Whether every audit passed; an audit that the scenario only records does not count."""
+        return all(_passed(state) for state in self.audits.values())
+
+    @property
+    def plot(self) -> Plot:
+        """Figures of this result, such as ``result.plot.fct_cdf()``."""
+        from xoff.plots import Plot
+
+        return Plot(self)
+
+    def save(self, directory: str | Path) -> Path:
+        """Keep the result in a directory, which appears under its name only when it is complete. Returns its path."""
+        with DirectoryWriter(directory) as writer:
+            for name in self.tables:
+                writer.append(name, self.table(name))
+            self.directory = writer.commit(self.scenario, self.summary, self._inputs)
+        return self.directory
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The summary as lines to read: what, and how much."""
+        summary = self.summary
+        fct = summary.get("fct_ps") or {}
+        flows = summary.get("flows") or {}
+        performance = summary.get("performance") or {}
+        lines = [
+            ("simulated", wording.time(summary.get("simulated_ps"))),
+            ("flows", f"{flows.get('completed', 0):,} of {flows.get('total', 0):,} completed"),
+            ("FCT mean", wording.time(fct.get("mean"))),
+            ("FCT median, p99", f"{wording.time(fct.get('p50'))}, {wording.time(fct.get('p99'))}"),
+            ("FCT longest", wording.time(fct.get("max"))),
+            ("PFC pauses", f"{(summary.get('pfc') or {}).get('pauses', 0):,}"),
+        ]
+        sfcms = (summary.get("sfc") or {}).get("messages")
+        if sfcms is not None:
+            lines.append(("SFC messages", f"{sfcms:,}"))
+        lines.append(("drops", f"{summary.get('drops', 0):,}"))
+        lines.append(("audits", audit_line(self.audits)))
+        hops, cpu = performance.get("data_packet_hops"), performance.get("cpu_seconds")
+        if hops and cpu:
+            speed = f"{wording.count(hops)} packet-hops in {cpu:.2f} CPU-seconds ({wording.count(hops / cpu)}/s)"
+            lines.append(("performance", speed))
+        lines.append(("fingerprint", self.fingerprint))
+        return lines
+
+    def __repr__(self) -> str:
+        flows = self.summary.get("flows") or {}
+        name = self.scenario.get("name") or "scenario"
+        state = "audits ok" if self.ok else "audits FAILED"
+        return (
+            f"<xoff.Result {name}: {flows.get('completed')} of {flows.get('total')} flows, {state}, {self.fingerprint}>"
+        )
+
+    def _repr_html_(self) -> str:
+        left = "style='text-align:left'"
+        cells = "".join(
+            f"<tr><th {left}>{html.escape(what)}</th><td {left}>{html.escape(text)}</td></tr>"
+            for what, text in self.rows()
+        )
+        caption = html.escape(str(self.scenario.get("name") or "scenario"))
+        return f"<table><caption>{caption}</caption><tbody>{cells}</tbody></table>"
+
+
+def audit_line(audits: Mapping[str, str]) -> str:
+    """All audits in one line: those that passed together, the others each with what it found."""
+    passed = [name for name, state in audits.items() if state == "ok"]
+    others = [f"{name} {state}" for name, state in audits.items() if state != "ok"]
+    return "; ".join([*others, *([f"{', '.join(passed)} ok"] if passed else [])]) or "none"
+
+
+def load(directory: str | Path) -> Result:
+    """Read a result directory that `Result.save` or ``xoff run --out`` wrote. Raises `InputError` if it is not one."""
+    path = Path(directory)
+    try:
+        scenario = json.loads((path / "scenario.json").read_text("utf-8"))
+        summary = json.loads((path / "summary.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        raise InputError(f"{path}: is not a result directory (no readable scenario.json and summary.json)") from None
+    readers = {file.stem: _parquet_reader(file) for file in sorted(path.glob("*.parquet"))}
+    return Result(scenario, summary, readers, directory=path)
+
+
+class DirectoryWriter:
+    """Writes a result directory under a temporary name beside its place, and renames it once it is complete."""
+
+    def __init__(self, directory: str | Path) -> None:
+        self.path = Path(directory)
+        self._temporary: Path | None = None
+        self._writers: dict[str, Any] = {}
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path}: exists and is not a directory; choose another place for the result")
+        if self.path.is_dir() and any(self.path.iterdir()) and not (self.path / "summary.json").is_file():
+            raise InputError(f"{self.path}: exists and holds something other than a result; choose another directory")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def append(self, name: str, stream: Any) -> None:
+        """Add rows to a table: anything with an Arrow C stream. Nothing exists on the disk before the first call."""
+        import pyarrow.parquet
+
+        reader = pa.RecordBatchReader.from_stream(stream)
+        if name not in self._writers:
+            file = self._place() / f"{name}.parquet"
+            self._writers[name] = pyarrow.parquet.ParquetWriter(file, reader.schema, compression="zstd")
+        for batch in reader:
+            if batch.num_rows:
+                self._writers[name].write_batch(batch)
+
+    def commit(self, scenario: dict[str, Any], summary: dict[str, Any], inputs: Mapping[str, Any]) -> Path:
+        """Complete the directory and give it its name; a result of the same name is replaced."""
+        self._close()
+        place = self._place()
+        scenario = json.loads(json.dumps(scenario))
+        for number, (key, table) in enumerate(inputs.items()):
+            import pyarrow.parquet
+
+            # The directory holds all that a second run of it needs, wherever the first one read its tables.
+            (place / "inputs").mkdir(exist_ok=True)
+            pyarrow.parquet.write_table(table, place / "inputs" / f"{number}.parquet")
+            _replace(scenario, key, f"inputs/{number}.parquet")
+        summary = {"version": _core.version(), "seed": scenario.get("seed"), **summary}
+        for name, document in (("scenario", scenario), ("summary", summary)):
+            with (place / f"{name}.json").open("w", encoding="utf-8") as file:
+                json.dump(document, file, indent=2, ensure_ascii=False)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+        if self.path.is_dir():
+            old = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.old-", dir=self.path.parent))
+            self.path.rename(old / "result")
+            place.rename(self.path)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            place.rename(self.path)
+        self._temporary = None
+        return self.path
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
+
+    def _place(self) -> Path:
+        if self._temporary is None:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._temporary = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.partial-", dir=self.path.parent))
+                # A temporary directory is private by default; a result is as readable as any other directory.
+                self._temporary.chmod(0o777 & ~_umask())
+            except OSError as error:
+                raise InputError(f"{self.path}: cannot be written: {error.strerror}") from None
+        return self._temporary
+
+    def _close(self) -> None:
+        for writer in self._writers.values():
+            with contextlib.suppress(OSError):
+                writer.close()
+        self._writers = {}
+
+
+def _passed(state: str) -> bool:
+    return not state.startswith("failed")
+
+
+def _not_recorded(name: str, recorded: list[str]) -> str:
+    advice = {
+        "packets": "; set `probe.packets = true` in the scenario",
+        "samples": '; set `probe.queues = "1us"` in the scenario',
+    }.get(name, "")
+    return f"this run did not record `{name}`{advice} (recorded: {', '.join(recorded) or 'nothing'})"
+
+
+def _parquet_reader(file: Path) -> Callable[[], pa.Table]:
+    def read() -> pa.Table:
+        import pyarrow.parquet
+
+        return pyarrow.parquet.read_table(file)
+
+    return read
+
+
+def _replace(document: dict[str, Any], key: str, value: str) -> None:
+    """Set the value at a key path such as ``workload[0].table``."""
+    parts = key.replace("[", ".").replace("]", "").split(".")
+    place: Any = document
+    for part in parts[:-1]:
+        place = place[int(part)] if isinstance(place, list) else place[part]
+    place[parts[-1]] = value
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

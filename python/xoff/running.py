@@ -1,0 +1,239 @@
+"""Runs a scenario: reads the document and the tables it names, calls the compiled core, and returns a `Result`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import pyarrow as pa
+
+from xoff import _core
+from xoff._core import InputError
+from xoff.results import AuditError, DirectoryWriter, Result, load
+from xoff.tables import is_table, read_table
+
+
+@runtime_checkable
+class SupportsToDict(Protocol):
+    """A typed scenario: it turns itself into the document that a file would hold."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document as dictionaries, lists, strings and numbers."""
+        ...
+
+
+Source: TypeAlias = str | Path | Mapping[str, Any] | SupportsToDict
+Overrides: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is; passed to the ``progress`` callback at most ten times a second."""
+
+    simulated_ps: int
+    flows_completed: int
+    flows_total: int
+    bytes_completed: int
+    bytes_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A scenario with its defaults filled in and its tables read: all that a run needs."""
+
+    resolved: str
+    tables: dict[str, Any]
+    name: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The resolved scenario as dictionaries and lists."""
+        document: dict[str, Any] = json.loads(self.resolved)
+        return document
+
+
+def run(
+    scenario: Source,
+    *,
+    overrides: Overrides = (),
+    seed: int | None = None,
+    threads: int = 1,
+    tables: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Simulate a scenario and return its result.
+
+    scenario: the path of a TOML or JSON file, or the document itself as a dictionary or a typed ``Scenario``.
+        Wherever a document names a table file it may hold a data frame instead.
+    overrides: settings that replace those of the document, such as ``{"switch.flow_control.pfc.xoff": "300KB"}``.
+    seed: replaces the document's seed.
+    threads: how many threads simulate; the result does not depend on it.
+    tables: data frames for the tables that the document names, by key (``workload[0].table``) or by file name.
+    out: a directory to stream the result into. It appears under this name only when it is complete.
+    progress: called with a `Progress` at most ten times a second; an exception it raises stops the run.
+
+    Raises `InputError` if the input is bad, and `AuditError` if the run violated an audit: such a run has no result.
+    """
+    if threads < 1:
+        raise InputError(f"threads: {threads} is not allowed; at least 1 thread is needed")
+    return run_prepared(
+        prepare(scenario, overrides=overrides, seed=seed, tables=tables), threads=threads, out=out, progress=progress
+    )
+
+
+def run_prepared(
+    prepared: Prepared,
+    *,
+    threads: int = 1,
+    out: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Simulate a scenario that `prepare` returned; arguments as for `run`."""
+
+    def report(text: str) -> None:
+        # Calling into Python, even for nothing, is what lets Ctrl-C stop a run.
+        if progress is not None:
+            progress(Progress(**json.loads(text)))
+
+    def simulate(sink: Callable[[str, Any], None] | None) -> _core.Output:
+        return _core.run(prepared.resolved, prepared.tables, threads, report, sink)
+
+    if out is None:
+        output = simulate(None)
+        readers = {name: _reader(output, name) for name in output.tables}
+        return _audited(Result(prepared.document, json.loads(output.summary), readers, inputs=prepared.tables))
+    with DirectoryWriter(out) as writer:
+        output = simulate(writer.append)
+        result = _audited(Result(prepared.document, json.loads(output.summary), {}))
+        for name in output.tables:
+            writer.append(name, output.table(name))
+        writer.commit(result.scenario, result.summary, prepared.tables)
+    return load(out)
+
+
+def check(
+    scenario: Source,
+    *,
+    overrides: Overrides = (),
+    seed: int | None = None,
+    tables: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Validate a scenario without running it, and explain its network.
+
+    Returns ``{"network": {"hosts", "switches", "links"}, "headroom", "paths", "warnings", "workload"}``.
+    Raises `InputError` if the scenario is not valid.
+    """
+    prepared = prepare(scenario, overrides=overrides, seed=seed, tables=tables)
+    report: dict[str, Any] = json.loads(_core.check(prepared.resolved, prepared.tables))
+    return report
+
+
+def resolve(scenario: Source, *, overrides: Overrides = (), seed: int | None = None) -> dict[str, Any]:
+    """Return a scenario's document with every default filled in. Raises `InputError` if it is not valid."""
+    return prepare(scenario, overrides=overrides, seed=seed, read_files=False).document
+
+
+def prepare(
+    scenario: Source,
+    *,
+    overrides: Overrides = (),
+    seed: int | None = None,
+    tables: Mapping[str, Any] | None = None,
+    read_files: bool = True,
+) -> Prepared:
+    """Read a scenario and the tables it names; arguments as for `run`. Table files stand relative to the document."""
+    given = dict(tables or {})
+    format: Literal["toml", "json"] = "json"
+    base = Path()
+    name = "scenario"
+    if isinstance(scenario, str | Path):
+        path = Path(scenario)
+        text = _read_text(path)
+        format = "json" if path.suffix == ".json" else "toml"
+        base, name = path.parent, path.stem
+    else:
+        document = scenario.to_dict() if isinstance(scenario, SupportsToDict) else scenario
+        if not isinstance(document, Mapping):
+            raise InputError(f"scenario: a path, a dictionary or a Scenario is needed, not {type(document).__name__}")
+        plain = _take_tables(document, "", given)
+        try:
+            text = json.dumps(plain, default=_refuse)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+    pairs = list(overrides.items() if isinstance(overrides, Mapping) else overrides)
+    if seed is not None:
+        pairs.append(("seed", seed))
+    resolved = _core.resolve(text, format, [(key, _setting(value)) for key, value in pairs])
+    named = _core.table_files(resolved)
+    unknown = sorted(set(given) - {part for pair in named for part in pair})
+    if unknown:
+        allowed = ", ".join(f"`{key}`" for key, _ in named) or "none: the scenario names no table"
+        raise InputError(f"tables: `{unknown[0]}` is not a table of this scenario; allowed are {allowed}")
+    found: dict[str, Any] = {}
+    for key, file in named:
+        source = given.get(key, given.get(file))
+        if source is not None:
+            found[key] = read_table(key, source)
+        elif read_files:
+            found[key] = read_table(key, base / file)
+    return Prepared(resolved, found, str(json.loads(resolved).get("name") or name))
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a directory; a scenario file is needed") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text (byte {error.start} is not valid)") from None
+
+
+def _take_tables(value: Any, path: str, tables: dict[str, Any]) -> Any:
+    """Copy a document with each data frame in it replaced by its own key path and moved into `tables`."""
+    if isinstance(value, Mapping):
+        return {key: _take_tables(part, f"{path}.{key}" if path else str(key), tables) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_take_tables(part, f"{path}[{index}]", tables) for index, part in enumerate(value)]
+    if is_table(value):
+        tables[path] = value
+        return path
+    return value
+
+
+def _refuse(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    raise InputError(f"scenario: {value!r} is of type {type(value).__name__}, which a scenario cannot hold")
+
+
+def _setting(value: Any) -> str:
+    """Write a value as the right-hand side of ``--set key=value``: bare text, or TOML for all else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_quoted(part)}" for key, part in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_quoted(part) for part in value) + "]"
+    return json.dumps(value, default=_refuse)
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, str) else _setting(value)
+
+
+def _reader(output: _core.Output, name: str) -> Callable[[], pa.Table]:
+    return lambda: pa.table(output.table(name))
+
+
+def _audited(result: Result) -> Result:
+    if not result.ok:
+        raise AuditError(result)
+    return result

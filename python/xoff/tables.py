@@ -1,0 +1,60 @@
+"""Tables that a scenario names: CSV and Parquet files, or data frames, as Arrow tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from xoff._core import InputError
+
+
+def is_table(value: object) -> bool:
+    """Tell whether a value hands its rows over as an Arrow stream (PyArrow, polars, pandas and DuckDB tables do)."""
+    return hasattr(value, "__arrow_c_stream__")
+
+
+def read_table(key: str, source: Any) -> pa.Table:
+    """Return the table that stands at a key of the scenario. Raises `InputError`, which names the key and the file."""
+    try:
+        if is_table(source):
+            return _without_null_columns(pa.table(source))
+        if not isinstance(source, str | Path):
+            raise InputError(f"{key}: a data frame or a file name is needed, not {type(source).__name__}")
+        return _without_null_columns(_read_file(key, Path(source)))
+    except FileNotFoundError:
+        raise InputError(f"{key}: no such file: {source}") from None
+    except OSError as error:
+        raise InputError(f"{key}: {source} cannot be read: {_first_line(error)}") from None
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise InputError(f"{key}: {source} is not a valid table: {_first_line(error)}") from None
+
+
+def _read_file(key: str, path: Path) -> pa.Table:
+    if not path.exists():
+        raise FileNotFoundError
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        return pyarrow.parquet.read_table(path)
+    if path.suffix in {".csv", ".tsv", ".txt"}:
+        import pyarrow.csv
+
+        delimiter = "\t" if path.suffix == ".tsv" else ","
+        return pyarrow.csv.read_csv(
+            path,
+            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter),
+            # An empty field is a missing value, also in a column of text.
+            convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True, null_values=[""]),
+        )
+    raise InputError(f"{key}: `{path}` has no known ending; allowed are .csv, .tsv and .parquet")
+
+
+def _without_null_columns(table: pa.Table) -> pa.Table:
+    """Drop columns without a single value: they say nothing, and their type is unknown."""
+    return table.select([field.name for field in table.schema if not pa.types.is_null(field.type)])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
