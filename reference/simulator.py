@@ -308,13 +308,10 @@ def canonical(row: Row) -> tuple[int, str, int, str, str, int, int, int]:
 
 
 def build_network(explicit: dict[str, Any]) -> dict[str, Node]:
-    """Build the nodes, whose n-th link in the order of listing is their port n. Hosts are listed first."""
+    """Build the nodes: hosts are numbered before switches, and the n-th link listed at a node is its port n."""
     nodes: dict[str, Node] = {}
-    for entry in explicit["nodes"]:
-        is_host = entry["kind"] == "host"
-        if is_host and any(not node.is_host for node in nodes.values()):
-            raise ValueError("the reference needs the hosts before the switches")
-        nodes[entry["name"]] = Node(len(nodes), entry["name"], is_host)
+    for entry in sorted(explicit["nodes"], key=lambda entry: entry["kind"] != "host"):
+        nodes[entry["name"]] = Node(len(nodes), entry["name"], entry["kind"] == "host")
     for link in explicit["links"]:
         a, b = nodes[link["a"]], nodes[link["b"]]
         if any(port.peer == b.name for port in a.ports):
