@@ -4,10 +4,10 @@ Source: "Source Flow Control (SFC) simulation", contribution to IEEE P802.1Qdw, 
 the 2-layer CLOS, case 1) and Part 4 (what is compared, and that SFC improves the victim in both topologies).
 
 Choices where the document is silent: 8 leaves × 8 hosts and 8 spines; XON 8 KB below XOFF; DCQCN marks at 200 KB and
-has the ConWeave parameters, with the increase steps scaled by the link's rate; 4000 B of data and 48 B of headers
-a packet; the victim (the document's green flow) sits in the first sender's rack, goes to another host of the receiver's rack, and
-shares the first sender's path up to the receiver's leaf. Paths are pinned, so that the sharing is the experiment. The
-document's pause time is 6 µs in the list of settings and 10 µs in every table; this is the 10 µs of the tables.
+has the ConWeave parameters, with the increase steps scaled by the link's rate; 4000 B of data and 48 B of headers a
+packet; the victim (the document's green flow) sits in the first sender's rack, goes to another host of the receiver's
+rack, and shares the first sender's path up to the receiver's leaf. Paths are pinned, so that the sharing is the
+experiment. The document's pause time is 6 µs in the list of settings and 10 µs in every table: here it is 10 µs.
 Nothing is random here, so that one seed says it all.
 
 The document does not say which switch it simulated: each claim is judged for the shared-memory switch (`oq`, whose PFC

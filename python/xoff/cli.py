@@ -170,9 +170,11 @@ def _listed(values: Any) -> str:
 @size.command("sfc")
 def size_sfc(
     incast: Annotated[
-        int | None, typer.Option(min=1, help="Incast degree N: senders to one receiver.", show_default=False)
+        int | None, typer.Option(min=2, help="Incast degree N: senders to one receiver.", show_default=False)
     ] = None,
-    links: Annotated[int, typer.Option(min=1, help="Links between the sender and the congestion point.")] = 3,
+    links: Annotated[
+        int, typer.Option(min=1, help="Links from a sender to the congestion point: 3 in a two-layer Clos, 5 in three.")
+    ] = 3,
     link_delay: Annotated[str, typer.Option(help="Propagation delay of a link.")] = "150ns",
     switch_delay: Annotated[str, typer.Option(help="Fixed delay of a switch.")] = "300ns",
     rate: Annotated[str, typer.Option(help="Rate of every link.")] = "200Gbps",
@@ -180,15 +182,15 @@ def size_sfc(
     pfc_threshold: Annotated[str, typer.Option(help="XOFF of PFC.")] = "380KB",
     sfc_threshold: Annotated[str, typer.Option(help="Threshold of SFC.")] = "200KB",
     pause: Annotated[str | None, typer.Option(help="A pause time to judge.", show_default=False)] = None,
-    queueing: Annotated[str, typer.Option(help="Queueing architecture: oq or voq.")] = "oq",
+    architecture: Annotated[str, typer.Option(help="Where packets wait: oq or voq.")] = "oq",
     as_json: Json = False,
 ) -> None:
     """Source Flow Control: headroom needed between its threshold and PFC's, and the range of the pause time.
 
-    Without --incast it answers the reverse: the largest incast that the buffer can serve.
+    Without --incast it answers the reverse: the largest incast that the thresholds can serve.
     """
     request = {
-        "incast": incast,
+        "incast": incast or 2,
         "links": links,
         "link_delay": link_delay,
         "switch_delay": switch_delay,
@@ -197,20 +199,23 @@ def size_sfc(
         "pfc_threshold": pfc_threshold,
         "sfc_threshold": sfc_threshold,
         "pause": pause,
-        "queueing": queueing,
+        "architecture": architecture,
     }
-    _answer(_core.size_sfc(_request(request)), as_json)
+    answer = json.loads(_core.size_sfc(_request(request)))
+    if incast is None:
+        answer = {key: answer[key] for key in ("round_trip_ps", "available_headroom_bytes", "largest_incast")}
+    _answer(answer, as_json)
 
 
 @size.command("pfc")
 def size_pfc(
     link_delay: Annotated[str, typer.Option(help="Propagation delay of the link.")] = "150ns",
     switch_delay: Annotated[
-        str, typer.Option(help="Fixed delay of a switch, counted as the document on SFC does.")
+        str, typer.Option(help="Time a switch takes between deciding on a pause and sending it.")
     ] = "300ns",
-    response: Annotated[str, typer.Option(help="Time the sender takes to obey a pause.")] = "0ns",
     rate: Annotated[str, typer.Option(help="Rate of the link.")] = "200Gbps",
-    packet: Annotated[str, typer.Option(help="Largest packet on the wire.")] = "4048B",
+    max_frame: Annotated[str, typer.Option(help="Largest frame.")] = "4096B",
+    pause_frame: Annotated[str, typer.Option(help="Size of a pause frame.")] = "64B",
     buffer: Annotated[str, typer.Option(help="Buffer of a port.")] = "400KB",
     as_json: Json = False,
 ) -> None:
@@ -218,20 +223,19 @@ def size_pfc(
     request = {
         "link_delay": link_delay,
         "switch_delay": switch_delay,
-        "response": response,
         "rate": rate,
-        "packet": packet,
+        "max_frame": max_frame,
+        "pause_frame": pause_frame,
         "buffer": buffer,
     }
-    _answer(_core.size_pfc(_request(request)), as_json)
+    _answer(json.loads(_core.size_pfc(_request(request))), as_json)
 
 
 def _request(values: dict[str, Any]) -> str:
     return json.dumps({key: value for key, value in values.items() if value is not None})
 
 
-def _answer(text: str, as_json: bool) -> None:
-    answer: dict[str, Any] = json.loads(text)
+def _answer(answer: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(answer))
         return

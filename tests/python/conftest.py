@@ -1,0 +1,45 @@
+"""What the tests of the Python package share: a small scenario, and the command as a user runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from small import TOML, Command
+
+
+@pytest.fixture
+def scenario() -> dict[str, Any]:
+    """The small scenario as a dictionary."""
+    return {
+        "name": "small",
+        "seed": 7,
+        "network": {"star": {"hosts": 4, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "framing": {"payload": "1000B"},
+        "switch": {"buffer": {"per_port": "200KB"}, "flow_control": {"pfc": {}}},
+        "workload": [{"name": "incast", "incast": {"senders": [1, 2, 3], "receiver": 0, "size": "100KB"}}],
+    }
+
+
+@pytest.fixture
+def scenario_file(tmp_path: Path) -> Path:
+    """The small scenario as a file, alone in its directory."""
+    file = tmp_path / "small.toml"
+    file.write_text(TOML, "utf-8")
+    return file
+
+
+@pytest.fixture
+def xoff_command(tmp_path: Path) -> Command:
+    """The installed command, run in a directory of its own."""
+    program = Path(sys.executable).with_name("xoff")
+
+    def run(*arguments: str | Path, cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
+        words = [str(program), *map(str, arguments)]
+        return subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+    return run

@@ -1,0 +1,121 @@
+"""A result directory is complete or not there at all, and reads back as it was written."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xoff
+from small import Command
+
+_LONG = """
+[network.leaf_spine]
+leaves = 4
+spines = 4
+hosts_per_leaf = 4
+link = { rate = "100Gbps", delay = "1us" }
+
+[switch]
+buffer = "unlimited"
+
+[[workload]]
+permutation = { size = "20GB" }
+"""
+
+
+def test_save_and_load(scenario: dict[str, Any], tmp_path: Path) -> None:
+    result = xoff.run(scenario)
+    place = result.save(tmp_path / "deep" / "result")
+    again = xoff.load(place)
+    assert again.fingerprint == result.fingerprint
+    assert again.tables == result.tables
+    for name in result.tables:
+        assert again.table(name).equals(result.table(name)), name
+    assert again.summary["seed"] == 7
+    assert again.summary["version"] == xoff.__version__
+    assert [path.name for path in place.parent.iterdir()] == ["result"]
+
+
+def test_streamed_result_equals_the_one_in_memory(scenario: dict[str, Any], tmp_path: Path) -> None:
+    whole, streamed = xoff.run(scenario), xoff.run(scenario, out=tmp_path / "result")
+    assert streamed.tables == whole.tables
+    for name in whole.tables:
+        assert streamed.table(name).equals(whole.table(name)), name
+
+
+def test_a_result_replaces_one_of_the_same_name(scenario: dict[str, Any], tmp_path: Path) -> None:
+    xoff.run(scenario, out=tmp_path / "result")
+    second = xoff.run(scenario, overrides={"workload[0].incast.size": "50KB"}, out=tmp_path / "result")
+    assert second.flows["size_bytes"].to_pylist() == [50_000] * 3
+    assert [path.name for path in tmp_path.iterdir()] == ["result"]
+
+
+def test_the_directory_runs_again_to_the_same_fingerprint(scenario: dict[str, Any], tmp_path: Path) -> None:
+    import polars as pl
+
+    flows = pl.DataFrame({"src": ["host1", "host2"], "dst": ["host0", "host0"], "size": ["100KB", "20KB"]})
+    scenario["workload"] = [{"name": "table", "table": flows}]
+    first = xoff.run(scenario, out=tmp_path / "result")
+    assert xoff.run(tmp_path / "result" / "scenario.json").fingerprint == first.fingerprint
+
+
+def test_load_refuses_what_is_no_result(tmp_path: Path) -> None:
+    with pytest.raises(xoff.InputError, match="not a result directory"):
+        xoff.load(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_run_leaves_nothing_that_looks_whole(tmp_path: Path, number: signal.Signals) -> None:
+    file = tmp_path / "long.toml"
+    file.write_text(_LONG, "utf-8")
+    program = Path(sys.executable).with_name("xoff")
+    with subprocess.Popen(
+        [str(program), "run", str(file), "--out", str(tmp_path / "result")], stderr=subprocess.PIPE, text=True
+    ) as running:
+        time.sleep(1.5)
+        assert running.poll() is None, "the run is meant to last"
+        running.send_signal(number)
+        _, messages = running.communicate(timeout=60)
+    assert not (tmp_path / "result").exists()
+    if number == signal.SIGINT:
+        assert running.returncode == 130
+        assert messages.strip() == "xoff: interrupted"
+        assert sorted(tmp_path.iterdir()) == [file]
+
+
+def test_an_exception_of_the_progress_callback_stops_the_run(tmp_path: Path) -> None:
+    file = tmp_path / "long.toml"
+    file.write_text(_LONG, "utf-8")
+
+    def stop(progress: xoff.Progress) -> None:
+        assert progress.bytes_total == 16 * 20_000_000_000
+        raise InterruptedError("enough")
+
+    with pytest.raises(InterruptedError, match="enough"):
+        xoff.run(file, progress=stop, out=tmp_path / "result")
+    assert sorted(tmp_path.iterdir()) == [file]
+
+
+def test_a_failed_audit_has_no_result(xoff_command: Command, scenario: dict[str, Any], tmp_path: Path) -> None:
+    # 2 KB above XOFF cannot hold what arrives before the pause takes effect.
+    scenario["switch"] = {"buffer": {"per_port": "20KB"}, "flow_control": {"pfc": {"xoff": "18KB", "xon": "10KB"}}}
+    scenario["audits"] = {"loss": "fail"}
+    with pytest.raises(xoff.AuditError) as caught:
+        xoff.run(scenario)
+    assert not caught.value.result.ok
+    file = tmp_path / "loss.json"
+    file.write_text(json.dumps(scenario), "utf-8")
+    done = xoff_command("run", file, "--out", "result")
+    assert done.returncode == 1
+    assert done.stderr.startswith("xoff: error: the run violated an audit")
+    assert not (tmp_path / "result").exists()
+    recorded = xoff_command("run", file, "--set", "audits.loss=record", "--json")
+    assert recorded.returncode == 0, recorded.stderr
+    assert json.loads(recorded.stdout)["drops"] > 0

@@ -1,0 +1,317 @@
+"""Writes what follows from the scenario's schema, which the Rust types define: never edit these files by hand.
+
+- ``schema/scenario.schema.json``: the JSON Schema, from which editors complete and check scenario files
+- ``python/xoff/scenario.py``: the typed classes
+- ``docs/reference/scenario.md``: the reference of all parameters
+
+``--check`` writes nothing and fails if one of them is stale.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from xoff import _core
+
+ROOT = Path(__file__).resolve().parent.parent
+Schema: TypeAlias = dict[str, Any]
+
+_HEADER = '''"""The scenario as typed classes: `Scenario` and its parts, with the names of the file's keys.
+
+Written by `make generate` from the schema of the Rust types; do not edit.
+A field that is left out has the default of the simulator. An alternative, such as the kind of network, is a class
+with one field for each choice, of which exactly one is given: ``Network(star=Star(hosts=4))``.
+Quantities are texts with a unit, such as ``"150ns"``, ``"200Gbps"`` and ``"400KB"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _Part):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value
+
+
+class _Part:
+    """A part of a scenario."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the part as the dictionary that a file would hold, without the fields that were left out."""
+        values = {field.name.rstrip("_"): getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: _plain(value) for name, value in values.items() if value is not None}
+'''
+
+
+class Types:
+    """Turns the schema's definitions into Python classes, in the order in which they are needed."""
+
+    def __init__(self, root: Schema) -> None:
+        self.definitions: dict[str, Schema] = root.get("$defs", {})
+        self.root = root
+        self.classes: dict[str, str] = {}
+
+    def resolved(self, schema: Schema) -> tuple[str | None, Schema]:
+        """Follow references; return the definition's name, if there is one, and the definition."""
+        name = None
+        while True:
+            parts = schema.get("allOf", [])
+            if "$ref" in schema:
+                name = schema["$ref"].rpartition("/")[2]
+                schema = self.definitions[name]
+            elif len(parts) == 1:
+                schema = parts[0]
+            else:
+                return name, schema
+
+    def annotation(self, schema: Schema | bool, hint: str) -> str:
+        """Return the Python type of a schema; `hint` names the class of an object that has no name of its own."""
+        if isinstance(schema, bool):
+            return "Any"
+        name, schema = self.resolved(schema)
+        if "const" in schema:
+            return f"Literal[{json.dumps(schema['const'])}]"
+        if "enum" in schema:
+            return f"Literal[{', '.join(json.dumps(value) for value in schema['enum'])}]"
+        choices = alternatives(schema)
+        if choices:
+            return self._alternative(name or hint, schema, choices)
+        if schema.get("properties"):
+            return self.define(name or hint, schema)
+        return self._simple(schema, hint)
+
+    def _simple(self, schema: Schema, hint: str) -> str:
+        kinds = schema.get("type", [])
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        names = []
+        for kind in kinds:
+            if kind == "array":
+                items = schema.get("items") or schema.get("prefixItems", [{}])[0]
+                names.append(f"Sequence[{self.annotation(items, hint + 'Item')}]")
+            elif kind == "object":
+                values = schema.get("additionalProperties", True)
+                names.append(f"Mapping[str, {self.annotation(values, hint + 'Value')}]")
+            else:
+                names.append(
+                    {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}.get(kind, "None")
+                )
+        if "float" in names:
+            names = [name for name in names if name != "int"]
+        return " | ".join(dict.fromkeys(names)) or "Any"
+
+    def _alternative(self, name: str, schema: Schema, choices: list[Schema]) -> str:
+        tags: dict[str, Schema] = {}
+        others: list[str] = []
+        for choice in choices:
+            _, inner = self.resolved(choice)
+            properties = inner.get("properties", {})
+            if "$ref" not in choice and len(properties) == 1 and inner.get("required") == list(properties):
+                tag, value = next(iter(properties.items()))
+                described = {"description": inner.get("description", "")} if isinstance(value, dict) else {}
+                tags[tag] = described | value if not value.get("description") else value
+            else:
+                others.append(self.annotation(choice, name))
+        if tags:
+            merged = {"description": schema.get("description", ""), "properties": tags}
+            others.append(self.define(name, merged))
+        return " | ".join(dict.fromkeys(sorted(others, key=lambda other: other == "None")))
+
+    def define(self, name: str, schema: Schema) -> str:
+        """Write the class of an object; return its name."""
+        name = re.sub(r"\W|_", "", name[:1].upper() + name[1:])
+        if name in self.classes:
+            return name
+        self.classes[name] = ""
+        required = set(schema.get("required", []))
+        fields = {}
+        for key, value in schema["properties"].items():
+            field = key + "_" if keyword.iskeyword(key) else key
+            kind = self.annotation(value, f"{name}{key.title().replace('_', '')}")
+            optional = key not in required
+            if optional and "None" not in kind.split(" | "):
+                kind += " | None"
+            fields[field] = (kind, optional, described(self, value))
+        lines = [
+            "@dataclass(kw_only=True)",
+            f"class {name}(_Part):",
+            *_docstring(schema.get("description", name), "    "),
+        ]
+        for field, (kind, optional, text) in fields.items():
+            lines += ["", f"    {field}: {kind}{' = None' if optional else ''}", *_docstring(text, "    ")]
+        # A class is written after those that it holds, which `annotation` has just defined.
+        del self.classes[name]
+        self.classes[name] = "\n".join(lines)
+        return name
+
+
+def alternatives(schema: Schema) -> list[Schema]:
+    """Return the alternatives of a schema, if it is made of alternatives."""
+    found: list[Schema] = schema.get("oneOf") or schema.get("anyOf") or []
+    return found
+
+
+def described(types: Types, schema: Schema | bool) -> str:
+    """Return the description of a field, or of its type."""
+    if isinstance(schema, bool):
+        return ""
+    if schema.get("description"):
+        return str(schema["description"])
+    for choice in [schema, *alternatives(schema)]:
+        _, resolved = types.resolved(choice)
+        if resolved.get("description"):
+            return str(resolved["description"])
+    return ""
+
+
+def _docstring(text: str, indent: str) -> list[str]:
+    text = " ".join(text.split()).replace("\\", "\\\\").replace('"""', "'''")
+    if not text:
+        return []
+    if not text.endswith((".", "!", "?")):
+        text += "."
+    if len(text) + len(indent) + 6 <= 120:
+        return [f'{indent}"""{text}"""']
+    first, lines, line = True, [], indent + '"""'
+    for word in text.split(" "):
+        if len(line) + len(word) + 1 > 120:
+            lines.append(line.rstrip())
+            line = indent
+        line += word + " "
+    lines.append(line.rstrip())
+    del first
+    return [*lines, indent + '"""']
+
+
+def python_classes(root: Schema) -> str:
+    """Return the text of ``scenario.py``."""
+    types = Types(root)
+    types.define("Scenario", root)
+    names = sorted(types.classes)
+    exported = "__all__ = [" + ", ".join(json.dumps(name) for name in names) + "]\n"
+    text = _HEADER.replace("\n\ndef _plain", f"\n{exported}\n\ndef _plain", 1)
+    text += "".join(f"\n\n{body}\n" for body in types.classes.values())
+    return _formatted(text)
+
+
+def _formatted(text: str) -> str:
+    for command in (["check", "--quiet", "--fix", "--exit-zero"], ["format", "--quiet"]):
+        done = subprocess.run(
+            [str(Path(sys.executable).with_name("ruff")), *command, "--stdin-filename", "python/xoff/scenario.py", "-"],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+        )
+        text = done.stdout
+    return text
+
+
+def reference(root: Schema) -> str:
+    """Return the text of the parameter reference: one section for each table of a scenario file."""
+    types = Types(root)
+    lines = [
+        "# Scenario reference",
+        "",
+        "Every key of a scenario file, with its default. Written by `make generate` from the schema; do not edit.",
+        "",
+        'Quantities are texts with a unit: times `"150ns"`, rates `"200Gbps"`, sizes `"400KB"` (1 KB is 1000 bytes).',
+    ]
+    sections: list[tuple[str, Schema]] = [("", root)]
+    seen = set()
+    while sections:
+        path, schema = sections.pop(0)
+        if (path, id(schema)) in seen or path.count(".") > 6:
+            continue
+        seen.add((path, id(schema)))
+        rows, deeper = _rows(types, path, schema)
+        sections = deeper + sections
+        if rows or path == "":
+            text = " ".join(str(schema.get("description", "")).split())
+            lines += ["", f"## `{path}`" if path else "## Top level", "", *([text, ""] if text and path else [])]
+            lines += ["| key | type | default | meaning |", "|---|---|---|---|", *rows]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(types: Types, path: str, schema: Schema) -> tuple[list[str], list[tuple[str, Schema]]]:
+    rows, deeper = [], []
+    required = set(schema.get("required", []))
+    for key, value in schema.get("properties", {}).items():
+        place = f"{path}.{key}" if path else key
+        kinds, below = _kinds(types, value, place)
+        deeper += below
+        default = "required" if key in required else ""
+        if isinstance(value, dict) and value.get("default") is not None:
+            default = f"`{json.dumps(value['default'])}`"
+        text = " ".join(described(types, value).split()).replace("|", "\\|")
+        kind = ", ".join(dict.fromkeys(kinds)).replace("|", "\\|")
+        rows.append(f"| `{key}` | {kind} | {default.replace('|', chr(92) + '|')} | {text} |")
+    return rows, deeper
+
+
+def _kinds(types: Types, value: Schema | bool, place: str) -> tuple[list[str], list[tuple[str, Schema]]]:
+    if isinstance(value, bool):
+        return ["any"], []
+    _, schema = types.resolved(value)
+    if "const" in schema:
+        return [f"`{json.dumps(schema['const'])}`"], []
+    if "enum" in schema:
+        return [f"`{json.dumps(choice)}`" for choice in schema["enum"]], []
+    choices = alternatives(schema)
+    if choices:
+        kinds, deeper = [], []
+        for choice in choices:
+            found, below = _kinds(types, choice, place)
+            kinds += found
+            deeper += below
+        return [kind for kind in kinds if kind != "null"], deeper
+    if schema.get("properties"):
+        return ["table"], [(place, schema)]
+    kind = schema.get("type", "any")
+    if kind == "array" or (isinstance(kind, list) and "array" in kind):
+        items = schema.get("items", True)
+        found, below = _kinds(types, items, place + "[]")
+        return [f"list of {' or '.join(found)}"], below
+    kinds = [kind] if isinstance(kind, str) else kind
+    return [str(one) for one in kinds if one != "null"], []
+
+
+def main() -> int:
+    """Write the files, or check them; return the exit code."""
+    root: Schema = json.loads(_core.schema())
+    wanted = {
+        "schema/scenario.schema.json": json.dumps(root, indent=2, ensure_ascii=False) + "\n",
+        "python/xoff/scenario.py": python_classes(root),
+        "docs/reference/scenario.md": reference(root),
+    }
+    stale = []
+    for name, text in wanted.items():
+        file = ROOT / name
+        if not file.is_file() or file.read_text("utf-8") != text:
+            stale.append(name)
+            if "--check" not in sys.argv:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, "utf-8")
+                print(f"wrote {name}")
+    if stale and "--check" in sys.argv:
+        print(f"xoff: error: {', '.join(stale)} is stale; run `make generate`", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
