@@ -124,6 +124,25 @@ def test_pfc_pauses_and_peaks_where_expected() -> None:
         )
 
 
+def test_pfc_frames_follow_the_levels() -> None:
+    # The trace says what waits in the switch of each host's data, and so when its pauses and resumes are due.
+    pfc = {"xoff": "4000B", "xon": "2000B"}
+    result = simulate(star(3, [flow(0, 2, 60), flow(1, 2, 60)], flow_control={"pfc": pfc}))
+    for host in (0, 1):
+        waiting_bytes, paused, due = 0, False, []
+        rows = [r for r in result.trace if (r.node, r.kind, r.flow) == ("s", "data", host)]
+        # At one instant arrivals come before departures, and "arrive" sorts before "depart".
+        for row in sorted(rows, key=lambda row: (row.time_ps, row.event)):
+            waiting_bytes += row.bytes if row.event == "arrive" else -row.bytes
+            if (not paused and waiting_bytes >= 4000) or (paused and waiting_bytes <= 2000):
+                paused = not paused
+                due.append(row.time_ps)
+        sent = [r.time_ps for r in result.trace if (r.node, r.port, r.event, r.kind) == ("s", host, "depart", "pfc")]
+        assert len(sent) == len(due) >= 4
+        # An acknowledgement that is being sent goes first.
+        assert all(0 <= sent_ps - due_ps <= ACK_PS for sent_ps, due_ps in zip(sent, due, strict=True))
+
+
 def test_an_acknowledgement_passes_a_paused_port() -> None:
     # Host 0 is paused for most of the run and still has to acknowledge what host 2 sends.
     pfc = {"xoff": "4000B", "xon": "2000B"}
