@@ -7,7 +7,6 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/.venv
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
 unexport PYTHONHOME PYTHONPATH
 
 .PHONY: help environment build demo test lint bench docs generate lock clean
@@ -20,7 +19,7 @@ environment:
 
 build: environment ## builds everything; the command is then at .venv/bin/xoff
 	@echo "Building xoff"
-	@maturin develop --release --locked --quiet
+	@$(BIN)/maturin develop --release --locked --quiet
 
 demo: build ## runs the 3-to-1 incast of the SFC document under four mechanisms
 	@$(BIN)/python -m xoff.demo
@@ -28,9 +27,9 @@ demo: build ## runs the 3-to-1 incast of the SFC document under four mechanisms
 lint: environment
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	@ruff check --quiet
-	@ruff format --check --quiet
-	@mypy --no-error-summary
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy --no-error-summary
 
 test: build lint ## builds everything and runs every check and test
 	@cargo test --workspace --locked --quiet
@@ -41,7 +40,7 @@ bench: build ## measures data packet-hops per CPU-second on the bench cases
 	@$(BIN)/xoff bench
 
 docs: build ## builds the documentation into site/
-	@mkdocs build --strict --quiet
+	@$(BIN)/mkdocs build --strict --quiet
 	@echo "The documentation is in site/index.html"
 
 generate: build ## writes the JSON Schema, the typed Python classes and the parameter reference anew

@@ -9,9 +9,11 @@ fail() { echo "xoff: error: $*" >&2; exit 2; }
 command -v "$python" >/dev/null || fail "$python is not there; install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "$("$python" --version) is too old; Python 3.11 or newer is needed: make PYTHON=/path/to/python3"
+# Inside an activated environment, be it this very one, the Python beneath it makes the new one.
+python=$("$python" -c 'import sys; print(sys._base_executable)')
 command -v cargo >/dev/null || fail "cargo is not there; install a Rust toolchain (https://rustup.rs)"
 
-state=$(pwd; "$python" -c 'import sys; print(sys.version, sys.prefix)'; cat requirements-dev.lock)
+state=$(pwd; "$python" -c 'import sys; print(sys.version, sys.base_prefix)'; cat requirements-dev.lock)
 if [ -f .venv/.state ] && [ -x .venv/bin/python ] && [ "$(cat .venv/.state)" = "$state" ]; then
     exit 0
 fi

@@ -104,8 +104,61 @@ def _after(pattern: str, addition: str) -> Edit:
     return edit
 
 
+def _before(pattern: str, addition: str) -> Edit:
+    """Add text before the first match of a pattern."""
+
+    def edit(text: str, slug: str) -> str:
+        match = re.search(pattern, text, re.S)
+        if match is None:
+            raise LookupError(f"no match of {pattern!r}")
+        return text[: match.start()] + _filled(addition, slug) + text[match.start() :]
+
+    return edit
+
+
 _MODELS = "crates/models/src"
+_BUILT = """if let (Some({slug}), true) = (&settings.flow_control.{slug}, spec.forwards) {
+            mechanisms.push({Name}::forwarding({slug}).into());
+        }
+        """
+_LISTED = """if let Some({slug}) = &workload.{slug} {
+            let key = format!("{at}.{slug}");
+            let members = all({slug}.hosts.as_ref(), &format!("{key}.hosts"))?;
+            for (src, dst, size) in {slug}.flows(&members) {
+                add(&mut listed, src, dst, size, key.clone())?;
+            }
+        }
+        """
 KINDS = {
+    "mechanism": Kind(
+        "mechanism.rs",
+        f"{_MODELS}/flow_control/{{slug}}.rs",
+        (
+            (f"{_MODELS}/flow_control/mod.rs", _module),
+            (f"{_MODELS}/flow_control/mod.rs", _field("FlowControl")),
+            (
+                f"{_MODELS}/mechanism.rs",
+                _before(r"use crate::flow_control::", "use crate::flow_control::{slug}::{Name};\n"),
+            ),
+            (f"{_MODELS}/mechanism.rs", _after(r"\nregistry!\([\w, ]*\w", ", {Name}")),
+            (
+                f"{_MODELS}/network.rs",
+                _before(r"use crate::flow_control::", "use crate::flow_control::{slug}::{Name};\n"),
+            ),
+            (f"{_MODELS}/network.rs", _before(r"let \(starts, waiting\) = ", _BUILT)),
+        ),
+    ),
+    "workload": Kind(
+        "workload.rs",
+        f"{_MODELS}/workload/{{slug}}.rs",
+        (
+            (f"{_MODELS}/workload/mod.rs", _module),
+            (f"{_MODELS}/workload/mod.rs", _field("Workload")),
+            (f"{_MODELS}/workload/mod.rs", _after(r"\n +kinds!\(\w[\w, ]*", ", {slug}")),
+            (f"{_MODELS}/workload/mod.rs", _after(r"give exactly one of \w[\w, ]*", ", {slug}")),
+            (f"{_MODELS}/workload/mod.rs", _before(r"if let Some\(poisson\) = &workload.poisson", _LISTED)),
+        ),
+    ),
     "topology": Kind(
         "topology.rs",
         f"{_MODELS}/topology/{{slug}}.rs",

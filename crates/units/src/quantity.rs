@@ -49,7 +49,7 @@ pub(crate) fn parse(text: &str, what: &str, example: &str, units: &[(&str, u128)
     let denominator = 10u128.pow(fraction.len() as u32);
     let part: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| too_large())? };
     let part = part * scale;
-    if part % denominator != 0 {
+    if !part.is_multiple_of(denominator) {
         return Err(ParseQuantityError(format!("`{text}` is finer than the smallest step of {what}")));
     }
     let value = whole.checked_mul(scale).and_then(|v| v.checked_add(part / denominator)).ok_or_else(too_large)?;
@@ -63,7 +63,7 @@ pub(crate) fn print(value: u64, units: &[(&str, u128)], f: &mut fmt::Formatter<'
     }
     let value = u128::from(value);
     // A unit is short enough when at most three decimals are left.
-    let (unit, scale) = units.iter().rev().find(|(_, s)| value >= *s && (value * 1000) % s == 0).unwrap_or(&units[0]);
+    let (unit, scale) = units.iter().rev().find(|(_, s)| value >= *s && (value * 1000).is_multiple_of(*s)).unwrap_or(&units[0]);
     let (whole, rest) = (value / scale, value % scale * 1000 / scale);
     if rest == 0 {
         write!(f, "{whole}{unit}")

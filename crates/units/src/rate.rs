@@ -37,7 +37,7 @@ impl Rate {
 
     /// The divisor worked out once, for a link that serialises many frames.
     pub fn serializer(self) -> Serializer {
-        let exact = self.0 > 0 && BIT_PS % self.0 == 0;
+        let exact = self.0 > 0 && BIT_PS.is_multiple_of(self.0);
         Serializer { ps_per_byte: if exact { BIT_PS / self.0 } else { 0 }, bits_per_second: self.0 }
     }
 }

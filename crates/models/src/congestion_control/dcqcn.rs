@@ -1,0 +1,491 @@
+//! DCQCN (Zhu et al., SIGCOMM 2015), the notification and the reaction point.
+//!
+//! Models: the receiver notifies the sender of marked packets, at most once an interval and flow, by a packet or on its ACKs; the
+//! sender cuts its rate and recovers by timer, and by byte counter where the preset has one. Source: mechanisms.md 2.2 and 2.3.
+//! The `hpcc` family reacts as HPCC's code does: the first notification sets alpha to 1 and only arms the decrease, which happens
+//! one decrease interval later; the `paper` family as the paper does: at each notification.
+//! Simplifications: timers are evaluated when the flow sends or hears of congestion, which no other flow can tell apart; a rate
+//! that rises holds from the next packet on. Invariants: minimum rate ≤ rate ≤ line rate; alpha within 0..1.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Rate, Time};
+
+/// How a notification reaches the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cnp {
+    /// A packet of its own.
+    #[default]
+    Packet,
+    /// A bit on the ACK of the marked packet.
+    Ack,
+}
+
+/// Named parameter sets; the columns of mechanisms.md 2.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// `ConWeave`'s run script: 1/4/300 us, increases 40 and 100 Mb/s at 100 Gb/s, scaled by rate.
+    #[default]
+    Conweave,
+    /// HPCC's run script: 1/4/300 us, increases 20 and 200 Mb/s at 100 Gb/s, scaled by rate.
+    Hpcc,
+    /// HPCC's run script, the values of the paper: 50/50/55 us.
+    HpccPaper,
+    /// HPCC's configuration file: 1/4/900 us, 50 and 100 Mb/s.
+    HpccConfig,
+    /// Microsoft's ns-3 code, its sample: classic reaction point.
+    Microsoft,
+    /// The SFC proxy document: 900 us, five steps of fast recovery.
+    SfcProxy,
+    /// Defaults of Mellanox adapters.
+    Mellanox,
+    /// The paper: classic reaction point with byte counter.
+    Paper,
+}
+
+/// `host.congestion_control.dcqcn`: a preset, and what differs from it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Where values that are not given come from.
+    pub preset: Preset,
+    /// Gain of alpha, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub g: Option<f64>,
+    /// Alpha is updated this often.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha_interval: Option<Time>,
+    /// Least time between two cuts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decrease_interval: Option<Time>,
+    /// The rate rises this often.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub increase_interval: Option<Time>,
+    /// The rate also rises each time this much was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub byte_counter: Option<Bytes>,
+    /// Steps of fast recovery.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast_recovery_steps: Option<u32>,
+    /// Additive increase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additive_increase: Option<Rate>,
+    /// Hyper increase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hyper_increase: Option<Rate>,
+    /// No flow goes slower.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum_rate: Option<Rate>,
+    /// Whether each cut also lowers the target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clamp_target: Option<bool>,
+    /// Least time between two notifications for a flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cnp_interval: Option<Time>,
+    /// Packets, or a bit on ACKs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cnp: Option<Cnp>,
+    /// Bytes that a flow may have under way; `"bdp"` is not given as a number. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Bytes>,
+}
+
+/// All parameters for one line rate.
+#[derive(Debug, Clone)]
+pub struct Dcqcn {
+    line: f64,
+    g: f64,
+    alpha_interval: Time,
+    decrease_interval: Time,
+    increase_interval: Time,
+    byte_counter: Option<u64>,
+    steps: u32,
+    additive: f64,
+    hyper: f64,
+    minimum: f64,
+    clamp_target: bool,
+    /// Cut at each notification (paper) instead of at decrease intervals (HPCC).
+    is_classic: bool,
+    first_alpha: f64,
+    /// Least time between two notifications.
+    pub cnp_interval: Time,
+    /// Packets, or a bit on ACKs.
+    pub cnp: Cnp,
+    /// Bytes under way.
+    pub window: Option<u64>,
+}
+
+/// A flow's rate and what it recovers to.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// Bits per second now.
+    pub rate: f64,
+    target: f64,
+    alpha: f64,
+    /// The first notification has come.
+    is_active: bool,
+    alpha_seen: bool,
+    decrease_armed: bool,
+    timer_stage: u32,
+    byte_stage: u32,
+    bytes: u64,
+    next_alpha: Time,
+    next_decrease: Time,
+    next_increase: Time,
+}
+
+struct Column {
+    g: f64,
+    alpha_us: u64,
+    decrease_us: u64,
+    increase_us: u64,
+    bytes: Option<u64>,
+    steps: u32,
+    /// Mb/s; scaled by line rate over 25 Gb/s when `is_scaled`.
+    additive: f64,
+    hyper: f64,
+    is_scaled: bool,
+    minimum: f64,
+    clamp: bool,
+    is_classic: bool,
+    cnp_us: u64,
+    cnp: Cnp,
+    first_alpha: f64,
+}
+
+impl Preset {
+    fn column(self) -> Column {
+        let hpcc = Column {
+            g: 1.0 / 256.0,
+            alpha_us: 1,
+            decrease_us: 4,
+            increase_us: 300,
+            bytes: None,
+            steps: 1,
+            additive: 5.0,
+            hyper: 50.0,
+            is_scaled: true,
+            minimum: 1000.0,
+            clamp: false,
+            is_classic: false,
+            cnp_us: 0,
+            cnp: Cnp::Ack,
+            first_alpha: 1.0,
+        };
+        match self {
+            Self::Hpcc => hpcc,
+            Self::Conweave => Column { additive: 10.0, hyper: 25.0, minimum: 100.0, ..hpcc },
+            Self::HpccPaper => Column { alpha_us: 50, decrease_us: 50, increase_us: 55, ..hpcc },
+            Self::HpccConfig => Column { increase_us: 900, additive: 50.0, hyper: 100.0, is_scaled: false, minimum: 100.0, ..hpcc },
+            Self::SfcProxy => Column {
+                increase_us: 900,
+                steps: 5,
+                additive: 50.0,
+                hyper: 100.0,
+                is_scaled: false,
+                minimum: 100.0,
+                cnp_us: 4,
+                cnp: Cnp::Packet,
+                ..hpcc
+            },
+            Self::Mellanox => Column {
+                g: 5.0 / 1024.0,
+                bytes: Some(32_767 * 64),
+                additive: 5.0,
+                hyper: 50.0,
+                is_scaled: false,
+                minimum: 1.0,
+                cnp_us: 4,
+                cnp: Cnp::Packet,
+                ..hpcc
+            },
+            Self::Microsoft => Column {
+                alpha_us: 55,
+                decrease_us: 50,
+                increase_us: 60,
+                bytes: Some(300_000_000),
+                steps: 5,
+                additive: 40.0,
+                hyper: 200.0,
+                is_scaled: false,
+                minimum: 100.0,
+                clamp: true,
+                is_classic: true,
+                cnp_us: 50,
+                cnp: Cnp::Packet,
+                first_alpha: 0.5,
+                ..hpcc
+            },
+            Self::Paper => Column {
+                alpha_us: 55,
+                decrease_us: 50,
+                increase_us: 55,
+                bytes: Some(10_000_000),
+                steps: 5,
+                additive: 40.0,
+                hyper: 40.0,
+                is_scaled: false,
+                minimum: 40.0,
+                clamp: true,
+                is_classic: true,
+                cnp_us: 50,
+                cnp: Cnp::Packet,
+                ..hpcc
+            },
+        }
+    }
+}
+
+impl Params {
+    /// Works all parameters out for a line rate.
+    pub fn resolve(&self, line: Rate) -> Dcqcn {
+        let c = self.preset.column();
+        let line_rate = line.0 as f64;
+        let scale = if c.is_scaled { line_rate / 25e9 } else { 1.0 } * 1e6;
+        let rate = |given: Option<Rate>, default: f64| given.map_or(default, |r| r.0 as f64);
+        Dcqcn {
+            line: line_rate,
+            g: self.g.unwrap_or(c.g),
+            alpha_interval: self.alpha_interval.unwrap_or(Time::us(c.alpha_us)).max(Time(1)),
+            decrease_interval: self.decrease_interval.unwrap_or(Time::us(c.decrease_us)).max(Time(1)),
+            increase_interval: self.increase_interval.unwrap_or(Time::us(c.increase_us)).max(Time(1)),
+            byte_counter: self.byte_counter.map(|b| b.0).or(c.bytes).map(|b| b.max(1)),
+            steps: self.fast_recovery_steps.unwrap_or(c.steps),
+            additive: rate(self.additive_increase, c.additive * scale),
+            hyper: rate(self.hyper_increase, c.hyper * scale),
+            minimum: rate(self.minimum_rate, c.minimum * 1e6).clamp(1e6, line_rate),
+            clamp_target: self.clamp_target.unwrap_or(c.clamp),
+            is_classic: c.is_classic,
+            first_alpha: c.first_alpha,
+            cnp_interval: self.cnp_interval.unwrap_or(Time::us(c.cnp_us)),
+            cnp: self.cnp.unwrap_or(c.cnp),
+            window: self.window.map(|w| w.0),
+        }
+    }
+}
+
+impl Dcqcn {
+    /// A flow starts at line rate.
+    pub fn start(&self) -> State {
+        State {
+            rate: self.line,
+            target: self.line,
+            alpha: 1.0,
+            is_active: false,
+            alpha_seen: false,
+            decrease_armed: false,
+            timer_stage: 0,
+            byte_stage: 0,
+            bytes: 0,
+            next_alpha: Time::NEVER,
+            next_decrease: Time::NEVER,
+            next_increase: Time::NEVER,
+        }
+    }
+
+    /// Does what the timers would have done up to `now`, in their order; alpha's come first at one moment, then the cut.
+    pub fn advance(&self, s: &mut State, now: Time) {
+        if !s.is_active {
+            return;
+        }
+        loop {
+            let next = s.next_alpha.min(s.next_decrease).min(s.next_increase);
+            if next > now {
+                return;
+            }
+            if s.next_alpha == next {
+                s.next_alpha += self.alpha_interval;
+                s.alpha *= 1.0 - self.g;
+                if s.alpha_seen {
+                    s.alpha += self.g;
+                    s.alpha_seen = false;
+                }
+                // An alpha too small to matter needs no more timers until the next notification.
+                if s.alpha < 1e-9 {
+                    s.alpha = 0.0;
+                    s.next_alpha = Time::NEVER;
+                }
+            } else if s.next_decrease == next {
+                if s.decrease_armed {
+                    s.decrease_armed = false;
+                    s.next_decrease += self.decrease_interval;
+                    self.cut(s, next);
+                } else {
+                    // Nothing to cut: the timer's phase is kept when it is asked for again.
+                    let missed = (now - next).0 / self.decrease_interval.0 + 1;
+                    s.next_decrease += Time(missed * self.decrease_interval.0);
+                }
+            } else {
+                s.next_increase += self.increase_interval;
+                s.timer_stage += 1;
+                self.increase(s, if self.is_classic { None } else { Some(s.timer_stage - 1) });
+                if s.rate >= self.line && s.target >= self.line {
+                    s.next_increase = Time::NEVER;
+                }
+            }
+        }
+    }
+
+    fn cut(&self, s: &mut State, now: Time) {
+        if self.clamp_target || s.timer_stage > 0 || s.byte_stage > 0 || s.next_increase == Time::NEVER {
+            s.target = s.rate;
+        }
+        s.rate = (s.rate * (1.0 - s.alpha / 2.0)).max(self.minimum);
+        s.timer_stage = 0;
+        s.byte_stage = 0;
+        s.bytes = 0;
+        s.next_increase = now + self.increase_interval;
+    }
+
+    /// A step up. The `hpcc` family has one stage count, before this step; the classic one two counts, after it.
+    fn increase(&self, s: &mut State, stage: Option<u32>) {
+        let step = match stage {
+            Some(stage) if stage < self.steps => 0.0,
+            Some(stage) if stage == self.steps => self.additive,
+            Some(_) => self.hyper,
+            None => {
+                let (low, high) = (s.timer_stage.min(s.byte_stage), s.timer_stage.max(s.byte_stage));
+                if high < self.steps {
+                    0.0
+                } else if low < self.steps {
+                    self.additive
+                } else {
+                    f64::from(low - self.steps + 1) * self.hyper
+                }
+            }
+        };
+        s.target = (s.target + step).min(self.line);
+        s.rate = f64::midpoint(s.rate, s.target).min(self.line);
+        if self.line - s.rate < 1.0 {
+            s.rate = self.line;
+        }
+    }
+
+    /// A notification arrived.
+    pub fn on_cnp(&self, s: &mut State, now: Time) {
+        self.advance(s, now);
+        if !s.is_active {
+            s.is_active = true;
+            s.alpha = self.first_alpha;
+            s.next_alpha = now + self.alpha_interval;
+            s.decrease_armed = true;
+            s.next_decrease = now + self.decrease_interval;
+            if self.is_classic {
+                self.react(s, now);
+            }
+            return;
+        }
+        if s.next_alpha == Time::NEVER {
+            s.next_alpha = now + self.alpha_interval;
+        }
+        if self.is_classic {
+            self.react(s, now);
+        } else {
+            s.alpha_seen = true;
+            s.decrease_armed = true;
+        }
+    }
+
+    fn react(&self, s: &mut State, now: Time) {
+        s.decrease_armed = false;
+        s.next_decrease = Time::NEVER;
+        self.cut(s, now);
+        s.alpha = (1.0 - self.g) * s.alpha + self.g;
+        s.next_alpha = now + self.alpha_interval;
+    }
+
+    /// A packet was sent: the byte counter, where there is one.
+    #[inline]
+    pub fn on_sent(&self, s: &mut State, bytes: u64, now: Time) {
+        let Some(limit) = self.byte_counter else { return };
+        if s.is_active && s.rate < self.line {
+            s.bytes += bytes;
+            if s.bytes >= limit {
+                self.advance(s, now);
+                s.bytes -= limit.min(s.bytes);
+                s.byte_stage += 1;
+                let stage = (!self.is_classic).then(|| s.timer_stage.max(s.byte_stage) - 1);
+                self.increase(s, stage);
+            }
+        }
+    }
+
+    /// The time that `bytes` take at the rate now.
+    #[inline]
+    pub fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
+        self.advance(s, now);
+        Time((bytes as f64 * 8e12 / s.rate) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const C: f64 = 100e9;
+
+    fn dcqcn(preset: Preset) -> Dcqcn {
+        Params { preset, ..Params::default() }.resolve(Rate::gbps(100))
+    }
+
+    #[test]
+    fn one_isolated_notification_with_the_hpcc_preset() {
+        let d = dcqcn(Preset::Hpcc);
+        let mut s = d.start();
+        d.on_cnp(&mut s, Time::us(10));
+        d.advance(&mut s, Time(Time::us(14).0 - 1));
+        assert!((s.rate - C).abs() < 1.0);
+        d.advance(&mut s, Time::us(14));
+        let expected = C * (1.0 - 0.5 * (255.0_f64 / 256.0).powi(4));
+        assert!((s.rate - expected).abs() < 1.0 && (s.rate / C - 0.5078).abs() < 1e-4, "{}", s.rate / C);
+        // The gap to the line halves with each timer: within 1 % after six.
+        d.advance(&mut s, Time::us(14 + 6 * 300));
+        assert!(s.rate > 0.99 * C && s.rate <= C);
+    }
+
+    #[test]
+    fn notifications_on_every_ack_halve_the_rate_each_interval_down_to_the_minimum() {
+        let d = dcqcn(Preset::Hpcc);
+        let mut s = d.start();
+        let mut t = Time::us(1);
+        while t < Time::us(61) {
+            d.on_cnp(&mut s, t);
+            t += Time::ns(100);
+        }
+        assert!((s.rate - 1e9).abs() < 1.0, "{}", s.rate);
+        assert!(s.alpha > 0.99);
+    }
+
+    #[test]
+    fn evaluating_more_often_changes_nothing() {
+        let d = dcqcn(Preset::Conweave);
+        let (mut a, mut b) = (d.start(), d.start());
+        for k in 0..200_u64 {
+            let t = Time(k * k * 7_919_000);
+            d.on_cnp(&mut a, t);
+            for step in 0..5 {
+                d.advance(&mut b, Time(t.0.saturating_sub((5 - step) * 1_000_000)));
+            }
+            d.on_cnp(&mut b, t);
+            assert!((a.rate - b.rate).abs() == 0.0 && (a.alpha - b.alpha).abs() == 0.0);
+        }
+    }
+
+    #[test]
+    fn every_preset_recovers_and_stays_within_bounds() {
+        use Preset::*;
+        for preset in [Conweave, Hpcc, HpccPaper, HpccConfig, Microsoft, SfcProxy, Mellanox, Paper] {
+            let d = dcqcn(preset);
+            let mut s = d.start();
+            for k in 0..500 {
+                d.on_cnp(&mut s, Time::us(k * 13));
+                assert!(s.rate >= d.minimum && s.rate <= C, "{preset:?}");
+            }
+            assert!(s.rate < 0.6 * C, "{preset:?}: {}", s.rate);
+            d.advance(&mut s, Time::ms(10_000));
+            assert!(s.rate > 0.95 * C, "{preset:?}: {}", s.rate);
+        }
+    }
+}

@@ -1,0 +1,574 @@
+//! Where flows start and end: the network interface of a host.
+//!
+//! A flow waits for its turn in a queue of its port and produces a packet at the moment of transmission, so that a pause, a rate or
+//! a window that changes applies to the very next packet. Invariants: a flow is in its queue's round, or something (a hold, the
+//! pacing timer, the window, the end of its data) will bring it back; each packet is delivered once, in order.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use xoff_units::Time;
+
+use crate::congestion_control::{Scheme, State};
+use crate::packet::{Kind, Packet};
+use crate::routing::{Paths, Sources};
+use crate::transport::go_back_n::Params as GoBackN;
+use crate::transport::{ReceiveState, Reply, SendState};
+use crate::workload::{FlowSpec, Start};
+
+/// How payload becomes frames, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Framing {
+    /// Payload of a full packet.
+    pub payload: u64,
+    /// Headers and gaps added to each.
+    pub header: u64,
+    /// A control frame.
+    pub control: u16,
+    /// No frame is smaller.
+    pub minimum: u64,
+}
+
+impl Framing {
+    /// Packets of a flow.
+    pub fn packets(&self, size: u64) -> u64 {
+        size.div_ceil(self.payload).max(1)
+    }
+
+    /// Wire size of a packet of a flow.
+    #[inline]
+    pub fn wire(&self, size: u64, seq: u32) -> u16 {
+        let rest = size - u64::from(seq) * self.payload;
+        (rest.min(self.payload) + self.header).max(self.minimum) as u16
+    }
+
+    /// The largest packet.
+    pub fn largest(&self) -> u64 {
+        (self.payload + self.header).max(self.minimum)
+    }
+
+    /// Bytes on the wire for a whole flow.
+    pub fn wire_bytes(&self, size: u64) -> u64 {
+        let full = size / self.payload;
+        let rest = size % self.payload;
+        let last = if rest > 0 || full == 0 { (rest + self.header).max(self.minimum) } else { 0 };
+        full * self.largest() + last
+    }
+}
+
+/// What all flows of a host share.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Packet sizes.
+    pub framing: Framing,
+    /// Retransmission.
+    pub transport: GoBackN,
+    /// Rates, worked out for each port.
+    pub schemes: Vec<Scheme>,
+    /// Bytes that a flow may have under way.
+    pub window: u64,
+    /// Packet's queue by class.
+    pub sources: Arc<Sources>,
+}
+
+/// A flow that sends.
+#[derive(Debug)]
+pub struct Sender {
+    flow: u32,
+    dst: u32,
+    size: u64,
+    start: Time,
+    port: u16,
+    path: u16,
+    class: u8,
+    is_listed: bool,
+    is_rto_set: bool,
+    state: SendState,
+    rate: State,
+    next_send: Time,
+    held_until: Time,
+    held_since: Time,
+    deadline: Time,
+    sent: u64,
+    retransmitted: u64,
+    cnps: u32,
+    sfcms: u32,
+    paused: Time,
+}
+
+/// A flow that arrives.
+#[derive(Debug)]
+struct Receiver {
+    src: u32,
+    state: ReceiveState,
+    last_cnp: Option<Time>,
+}
+
+/// A flow that is acknowledged to its last byte.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    /// The flow.
+    pub flow: u32,
+    /// Receiving node.
+    pub dst: u32,
+    /// Payload.
+    pub size: u64,
+    /// When it started.
+    pub start: Time,
+    /// When the last ACK came.
+    pub acknowledged: Option<Time>,
+    /// Packets sent, again ones included.
+    pub packets: u64,
+    /// Packets sent again.
+    pub retransmitted: u64,
+    /// Congestion notifications.
+    pub cnps: u32,
+    /// SFC messages.
+    pub sfcms: u32,
+    /// Time held by SFC.
+    pub paused: Time,
+    /// Its class.
+    pub class: u8,
+    /// Its pinned path.
+    pub path: u16,
+}
+
+/// What the node does next for a flow whose turn it is.
+#[derive(Debug)]
+pub enum Turn {
+    /// Sends this, and the flow waits for its next turn.
+    Send(Packet),
+    /// Sends this; the flow may go on at this moment and not before.
+    SendThenWait(Packet, Time),
+    /// Sends this; the flow leaves the round.
+    SendAndLeave(Packet),
+    /// The flow leaves the round.
+    Leave,
+}
+
+/// What a data packet at its destination leads to.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Frames to send back, at most two.
+    pub frames: [Option<Packet>; 2],
+    /// Flows that may start now because this one has arrived.
+    pub released: Vec<FlowSpec>,
+    /// The flow's last byte is here.
+    pub is_complete: bool,
+}
+
+/// Timers of an endpoint: a kind and a flow or a source.
+pub mod token {
+    /// A source's next flow starts.
+    pub const START: u64 = 0;
+    /// A paced flow may go on.
+    pub const PACE: u64 = 1;
+    /// A flow's retransmission timeout.
+    pub const RTO: u64 = 2;
+    /// A hold may have ended.
+    pub const HOLD: u64 = 3;
+    /// A mechanism's timer.
+    pub const MECHANISM: u64 = 4;
+
+    /// Packs a kind, an owner and a payload.
+    pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {
+        kind << 40 | (owner as u64) << 32 | payload as u64
+    }
+
+    /// Unpacks them.
+    pub const fn unpack(token: u64) -> (u64, u8, u32) {
+        (token >> 40, (token >> 32) as u8, token as u32)
+    }
+}
+
+const NO_SLOT: u32 = u32::MAX;
+
+/// A host's flows.
+#[derive(Debug)]
+pub struct Endpoint {
+    node: u32,
+    config: Arc<Config>,
+    first_flow: u32,
+    /// Slot of each flow of this node, by its number here.
+    slots: Vec<u32>,
+    senders: Vec<Option<Sender>>,
+    free: Vec<u32>,
+    receivers: Vec<Receiver>,
+    receiver_of: FxHashMap<u32, u32>,
+    last_receiver: (u32, u32),
+    /// Flows to come.
+    pub starts: Vec<Start>,
+    /// How many arrivals a waiting flow still needs, and the flow.
+    waiting: Vec<(u32, FlowSpec)>,
+    /// For a flow that arrives here: the waiting flows that need it.
+    dependents: FxHashMap<u32, Vec<u32>>,
+    /// Flows acknowledged since the last checkpoint.
+    pub sent: Vec<Sent>,
+    /// Flows arrived since the last checkpoint, and when.
+    pub arrived: Vec<(u32, Time)>,
+    /// Wire bytes of data that entered the network here, again ones included.
+    pub injected_bytes: u64,
+    /// Wire bytes of data that arrived here.
+    pub delivered_bytes: u64,
+    /// Packets that arrived out of order without having been sent again.
+    pub reordered: u64,
+    /// SFC messages for flows that were over.
+    pub late_sfcms: u64,
+    /// SFC messages obeyed.
+    pub sfcms: u64,
+    /// Congestion notifications received.
+    pub cnps: u64,
+}
+
+impl Endpoint {
+    /// A host without flows yet.
+    pub fn new(node: u32, config: Arc<Config>, starts: Vec<Start>, waiting: Vec<(Vec<u32>, FlowSpec)>) -> Self {
+        let mut dependents: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        let waiting = waiting
+            .into_iter()
+            .enumerate()
+            .map(|(i, (after, spec))| {
+                for flow in &after {
+                    dependents.entry(*flow).or_default().push(i as u32);
+                }
+                (after.len() as u32, spec)
+            })
+            .collect();
+        Self {
+            node,
+            first_flow: config.sources.first[node as usize],
+            config,
+            slots: Vec::new(),
+            senders: Vec::new(),
+            free: Vec::new(),
+            receivers: Vec::new(),
+            receiver_of: FxHashMap::default(),
+            last_receiver: (u32::MAX, 0),
+            starts,
+            waiting,
+            dependents,
+            sent: Vec::new(),
+            arrived: Vec::new(),
+            injected_bytes: 0,
+            delivered_bytes: 0,
+            reordered: 0,
+            late_sfcms: 0,
+            sfcms: 0,
+            cnps: 0,
+        }
+    }
+
+    fn slot(&self, flow: u32) -> Option<usize> {
+        let slot = *self.slots.get(flow.wrapping_sub(self.first_flow) as usize)?;
+        (slot != NO_SLOT).then_some(slot as usize)
+    }
+
+    /// Starts a flow; returns its slot and port for the node to list it.
+    pub fn start(&mut self, spec: &FlowSpec, port: u16, now: Time) -> u32 {
+        let index = (spec.flow - self.first_flow) as usize;
+        if self.slots.len() <= index {
+            self.slots.resize(index + 1, NO_SLOT);
+        }
+        let sender = Sender {
+            flow: spec.flow,
+            dst: spec.dst,
+            size: spec.size,
+            start: now,
+            port,
+            path: spec.path,
+            class: spec.class,
+            is_listed: true,
+            is_rto_set: false,
+            state: SendState { packets: self.config.framing.packets(spec.size) as u32, ..SendState::default() },
+            rate: self.config.schemes[port as usize].start(),
+            next_send: now,
+            held_until: Time::ZERO,
+            held_since: Time::ZERO,
+            deadline: Time::NEVER,
+            sent: 0,
+            retransmitted: 0,
+            cnps: 0,
+            sfcms: 0,
+            paused: Time::ZERO,
+        };
+        let slot = if let Some(slot) = self.free.pop() {
+            self.senders[slot as usize] = Some(sender);
+            slot
+        } else {
+            self.senders.push(Some(sender));
+            self.senders.len() as u32 - 1
+        };
+        self.slots[index] = slot;
+        slot
+    }
+
+    /// A flow's turn at `port`; the frame would end at `now` plus its time on the wire.
+    #[inline]
+    pub fn turn(&mut self, slot: u32, now: Time, wire_time: impl Fn(u16) -> Time) -> (Turn, Option<(Time, u32)>) {
+        let config = &*self.config;
+        let Some(s) = &mut self.senders[slot as usize] else { return (Turn::Leave, None) };
+        let in_flight = u64::from(s.state.next.saturating_sub(s.state.unacknowledged)) * config.framing.payload;
+        if s.held_until > now || s.state.next >= s.state.packets || in_flight >= config.window {
+            s.is_listed = false;
+            return (Turn::Leave, None);
+        }
+        let seq = s.state.next;
+        s.state.next += 1;
+        let bytes = config.framing.wire(s.size, seq);
+        let mut packet = Packet::new(Kind::Data, s.flow, seq, s.dst, bytes, s.class);
+        packet.path = s.path;
+        if seq + 1 == s.state.packets {
+            packet.set(Packet::LAST);
+        }
+        if seq < s.state.highest {
+            packet.set(Packet::RETRANSMITTED);
+            s.retransmitted += 1;
+        } else {
+            s.state.highest = seq + 1;
+        }
+        s.sent += 1;
+        self.injected_bytes += u64::from(bytes);
+        let scheme = &config.schemes[s.port as usize];
+        let ends = now + wire_time(bytes);
+        let mut resumes = ends;
+        if !scheme.is_none() {
+            let gap = scheme.gap(&mut s.rate, u64::from(bytes), now);
+            scheme.on_sent(&mut s.rate, u64::from(bytes), now);
+            s.next_send = now + gap;
+            resumes = s.next_send;
+        }
+        s.deadline = now + config.transport.rto;
+        let timer = (!s.is_rto_set).then(|| {
+            s.is_rto_set = true;
+            (s.deadline, s.flow)
+        });
+        let turn = if s.state.next >= s.state.packets {
+            s.is_listed = false;
+            Turn::SendAndLeave(packet)
+        } else if resumes > ends {
+            s.is_listed = false;
+            Turn::SendThenWait(packet, resumes)
+        } else {
+            Turn::Send(packet)
+        };
+        (turn, timer)
+    }
+
+    /// The flow number of a slot.
+    pub fn flow_of(&self, slot: u32) -> u32 {
+        self.senders[slot as usize].as_ref().map_or(u32::MAX, |s| s.flow)
+    }
+
+    /// Whether a flow should be listed again; then it counts as listed, and its port and class are returned.
+    pub fn relist(&mut self, flow: u32, now: Time) -> Option<(u32, u16, u8)> {
+        let slot = self.slot(flow)?;
+        let config = &self.config;
+        let s = self.senders[slot].as_mut()?;
+        let in_flight = u64::from(s.state.next.saturating_sub(s.state.unacknowledged)) * config.framing.payload;
+        let may_send = s.state.next < s.state.packets && s.held_until <= now && s.next_send <= now && in_flight < config.window;
+        if s.is_listed || !may_send {
+            return None;
+        }
+        s.is_listed = true;
+        Some((slot as u32, s.port, s.class))
+    }
+
+    /// When a flow that cannot go on now for its pace alone may go on.
+    pub fn paced_until(&self, flow: u32) -> Option<Time> {
+        self.senders[self.slot(flow)?].as_ref().map(|s| s.next_send)
+    }
+
+    /// A retransmission timer expired; returns when to look again, and whether the flow went back.
+    pub fn on_rto(&mut self, flow: u32, now: Time) -> (Option<Time>, bool) {
+        let Some(slot) = self.slot(flow) else { return (None, false) };
+        let Some(s) = &mut self.senders[slot] else { return (None, false) };
+        if now < s.deadline {
+            return (Some(s.deadline), false);
+        }
+        let outstanding = s.state.next > s.state.unacknowledged;
+        if outstanding {
+            self.config.transport.on_timeout(&mut s.state);
+        }
+        s.deadline = now + self.config.transport.rto;
+        (Some(s.deadline), outstanding)
+    }
+
+    /// Holds a flow; returns when to look again.
+    pub fn hold(&mut self, flow: u32, until: Time, now: Time) -> Option<Time> {
+        let Some(slot) = self.slot(flow) else {
+            self.late_sfcms += 1;
+            return None;
+        };
+        let s = self.senders[slot].as_mut()?;
+        self.sfcms += 1;
+        s.sfcms += 1;
+        if until <= s.held_until {
+            return None;
+        }
+        if s.held_until <= now {
+            s.held_since = now;
+        }
+        s.paused += until - s.held_until.max(now);
+        s.held_until = until;
+        Some(until)
+    }
+
+    /// Ends a hold.
+    pub fn release(&mut self, flow: u32, now: Time) {
+        if let Some(slot) = self.slot(flow)
+            && let Some(s) = &mut self.senders[slot]
+            && s.held_until > now
+        {
+            s.paused -= s.held_until - now;
+            s.held_until = now;
+        }
+    }
+
+    /// A congestion notification for a flow; the pace of its next packet follows.
+    pub fn on_cnp(&mut self, flow: u32, now: Time) {
+        self.cnps += 1;
+        if let Some(slot) = self.slot(flow)
+            && let Some(s) = &mut self.senders[slot]
+        {
+            s.cnps += 1;
+            self.config.schemes[s.port as usize].on_cnp(&mut s.rate, now);
+        }
+    }
+
+    /// An ACK or NACK arrived; true when the flow may have something to send that it had not before.
+    #[inline]
+    pub fn on_ack(&mut self, packet: &Packet, now: Time) -> bool {
+        let Some(slot) = self.slot(packet.flow) else { return false };
+        if packet.has(Packet::CNP) {
+            self.on_cnp(packet.flow, now);
+        }
+        let config = &*self.config;
+        let Some(s) = &mut self.senders[slot] else { return false };
+        if packet.kind == Kind::Nack {
+            config.transport.on_nack(&mut s.state, packet.seq);
+            s.deadline = now + config.transport.rto;
+        } else if config.transport.on_ack(&mut s.state, packet.seq) {
+            s.deadline = now + config.transport.rto;
+        }
+        if s.state.unacknowledged >= s.state.packets {
+            let record = Self::record(s, Some(now));
+            self.sent.push(record);
+            let index = (packet.flow - self.first_flow) as usize;
+            self.slots[index] = NO_SLOT;
+            // A slot still listed in its queue is given up at its next turn; only then may it be used again.
+            let listed = s.is_listed;
+            self.senders[slot] = None;
+            if !listed {
+                self.free.push(slot as u32);
+            }
+            return false;
+        }
+        !s.is_listed
+    }
+
+    /// A slot left its queue's round after its flow was over.
+    pub fn reclaim(&mut self, slot: u32) {
+        if self.senders[slot as usize].is_none() {
+            self.free.push(slot);
+        }
+    }
+
+    fn record(s: &Sender, acknowledged: Option<Time>) -> Sent {
+        Sent {
+            flow: s.flow,
+            dst: s.dst,
+            size: s.size,
+            start: s.start,
+            acknowledged,
+            packets: s.sent,
+            retransmitted: s.retransmitted,
+            cnps: s.cnps,
+            sfcms: s.sfcms,
+            paused: s.paused,
+            class: s.class,
+            path: s.path,
+        }
+    }
+
+    /// Flows that started and are not over.
+    pub fn unfinished(&self) -> Vec<Sent> {
+        let mut list: Vec<Sent> = self.senders.iter().flatten().map(|s| Self::record(s, None)).collect();
+        list.sort_by_key(|s| s.flow);
+        list
+    }
+
+    /// Flows that wait for others and never started.
+    pub fn never_started(&self) -> impl Iterator<Item = &FlowSpec> {
+        self.waiting.iter().filter(|w| w.0 > 0).map(|w| &w.1)
+    }
+
+    /// A data packet for this host.
+    #[inline]
+    pub fn on_data(&mut self, packet: &Packet, now: Time) -> Answer {
+        let config = &*self.config;
+        self.delivered_bytes += u64::from(packet.bytes);
+        let index = if self.last_receiver.0 == packet.flow {
+            self.last_receiver.1
+        } else {
+            let receivers = &mut self.receivers;
+            let index = *self.receiver_of.entry(packet.flow).or_insert_with(|| {
+                let src = config.sources.of(packet.flow);
+                receivers.push(Receiver { src, state: ReceiveState::default(), last_cnp: None });
+                receivers.len() as u32 - 1
+            });
+            self.last_receiver = (packet.flow, index);
+            index
+        };
+        let r = &mut self.receivers[index as usize];
+        if !packet.has(Packet::RETRANSMITTED) {
+            if packet.seq < r.state.highest {
+                self.reordered += 1;
+            }
+            r.state.highest = r.state.highest.max(packet.seq + 1);
+        }
+        let (is_new, reply) = config.transport.on_data(&mut r.state, packet.seq, now);
+        let mut answer = Answer::default();
+        let back = |kind: Kind, seq: u32| {
+            let mut frame = Packet::new(kind, packet.flow, seq, r.src, config.framing.control, packet.class());
+            // The second of a pair of pinned paths leads back.
+            frame.path = if packet.path >= Paths::FIRST { packet.path + 1 } else { 0 };
+            frame
+        };
+        let mut response = match reply {
+            Reply::Ack(seq) => Some(back(Kind::Ack, seq)),
+            Reply::Nack(seq) => Some(back(Kind::Nack, seq)),
+            Reply::Silence => None,
+        };
+        if packet.has(Packet::CE)
+            && let Some((interval, form)) = config.schemes[0].notification()
+            && r.last_cnp.is_none_or(|last| now >= last + interval)
+        {
+            r.last_cnp = Some(now);
+            match (form, &mut response) {
+                (crate::congestion_control::dcqcn::Cnp::Ack, Some(frame)) => frame.set(Packet::CNP),
+                (crate::congestion_control::dcqcn::Cnp::Ack, None) => {}
+                (crate::congestion_control::dcqcn::Cnp::Packet, _) => answer.frames[1] = Some(back(Kind::Cnp, 0)),
+            }
+        }
+        answer.frames[0] = response;
+        if is_new && packet.has(Packet::LAST) {
+            answer.is_complete = true;
+            self.arrived.push((packet.flow, now));
+            if let Some(list) = self.dependents.remove(&packet.flow) {
+                for i in list {
+                    let (missing, spec) = &mut self.waiting[i as usize];
+                    *missing -= 1;
+                    if *missing == 0 {
+                        answer.released.push(*spec);
+                    }
+                }
+            }
+        }
+        answer
+    }
+
+    /// The node's number.
+    pub const fn node(&self) -> u32 {
+        self.node
+    }
+}

@@ -1,0 +1,270 @@
+//! Priority-based Flow Control (IEEE 802.1Qbb, 802.1Q clause 36).
+//!
+//! Models: a forwarding node pauses the upstream neighbour, per class, when the bytes that came by a port reach XOFF (`ingress`
+//! accounting), or when an egress queue that the port feeds reaches XOFF (`egress` accounting); it resumes it at XON. Frames of
+//! one minimum size, sent before all others, never paused, acting on the neighbour's queues when the last bit is in. Hosts obey
+//! and do not originate. Source: mechanisms.md section 1 (semantics of HPCC: on until an explicit resume), `[RES]` there for
+//! quanta with refresh.
+//! Simplifications: the neighbour's response time is a frame in progress and nothing more; no lost frames; one class a frame.
+//! Invariants: pauses and resumes of a port and class alternate; with the computed headroom nothing is dropped.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Time};
+
+use crate::mechanism::{Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Verdict, Watches};
+use crate::packet::{Kind, Packet};
+use crate::queueing::buffer::Buffer;
+use crate::queueing::port::Cause;
+
+/// What XOFF is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Accounting {
+    /// The bytes that came by an ingress port and wait anywhere in the node.
+    #[default]
+    Ingress,
+    /// The bytes in an egress queue, whichever port they came by.
+    Egress,
+}
+
+/// `switch.flow_control.pfc`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Pause at this many bytes. Default: the port's buffer less the computed headroom; with a shared buffer, its dynamic threshold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xoff: Option<Bytes>,
+    /// Resume at this many bytes or fewer. Default: two packets below XOFF; with a shared buffer, 3 KiB below its threshold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xon: Option<Bytes>,
+    /// What XOFF is compared with.
+    #[serde(default)]
+    pub accounting: Accounting,
+    /// Pauses end by themselves after this many quanta of 512 bit times unless refreshed, which the pausing node does at half of
+    /// it. Default: pauses last until the resume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quanta: Option<u16>,
+    /// Broken on purpose, to study what follows: this many of a node's resumes are never sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub swallow_resumes: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Trigger {
+    /// Hosts only obey.
+    Never,
+    /// The core reports crossings of ingress counts.
+    Level,
+    /// The shared buffer's threshold, judged with each packet; resume this many bytes below.
+    Dynamic(i64),
+    /// Egress queues, judged with each packet.
+    Egress { xoff: u32, xon: u32 },
+}
+
+/// PFC at one node.
+#[derive(Debug)]
+pub struct Pfc {
+    trigger: Trigger,
+    frame_bytes: u16,
+    quanta: Option<u16>,
+    swallow_resumes: u32,
+    classes: usize,
+    /// For each ingress port and class: how many reasons there are to pause the neighbour.
+    pausing: Vec<u16>,
+    /// For each output queue: the ingress ports it pauses (egress accounting).
+    paused_by_queue: Vec<Vec<(usize, usize, u16)>>,
+    /// For each port and class: when the neighbour's pause of us ends, with quanta.
+    expires: Vec<Time>,
+}
+
+const REFRESH: u32 = 1 << 24;
+const EXPIRE: u32 = 2 << 24;
+const BITS_A_QUANTUM: u64 = 512;
+
+impl Pfc {
+    fn new(trigger: Trigger, frame_bytes: u16, core: &Core, quanta: Option<u16>) -> Self {
+        let groups = core.ports.len() * core.classes;
+        Self {
+            trigger,
+            frame_bytes,
+            quanta,
+            swallow_resumes: 0,
+            classes: core.classes,
+            pausing: vec![0; groups],
+            paused_by_queue: Vec::new(),
+            expires: vec![Time::ZERO; groups],
+        }
+    }
+
+    /// A node that obeys pauses and asks for none.
+    pub fn obeying(frame_bytes: u16, core: &Core, params: &Params) -> Self {
+        Self::new(Trigger::Never, frame_bytes, core, params.quanta)
+    }
+
+    /// A forwarding node. `levels` has XOFF and XON for each ingress port (static thresholds), and sets them on the core.
+    pub fn forwarding(frame_bytes: u16, core: &mut Core, params: &Params, levels: &[(u32, u32)]) -> Self {
+        let trigger = match (&core.buffer, params.accounting) {
+            (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => Trigger::Dynamic(params.xon.map_or(3 * 1024, |x| x.0 as i64)),
+            (_, Accounting::Egress) => Trigger::Egress { xoff: levels[0].0, xon: levels[0].1 },
+            _ => {
+                for (port, (xoff, xon)) in levels.iter().enumerate() {
+                    for class in 0..core.classes {
+                        core.ingress[port * core.classes + class].watch(*xoff, *xon);
+                    }
+                }
+                Trigger::Level
+            }
+        };
+        let mut pfc = Self::new(trigger, frame_bytes, core, params.quanta);
+        pfc.swallow_resumes = params.swallow_resumes;
+        pfc.paused_by_queue = core.ports.iter().map(|_| Vec::new()).collect();
+        pfc
+    }
+
+    /// Pauses that stand, by ingress port and class.
+    pub fn outstanding(&self) -> impl Iterator<Item = (usize, u8)> {
+        self.pausing.iter().enumerate().filter(|p| *p.1 > 0).map(|(g, _)| (g / self.classes, (g % self.classes) as u8))
+    }
+
+    fn frame(&self, class: u8, quanta: u32) -> Packet {
+        let mut frame = Packet::new(Kind::Pfc, u32::MAX, 1 << class, 0, self.frame_bytes, 0);
+        frame.info = quanta;
+        frame
+    }
+
+    fn pause(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
+        let group = port * self.classes + class as usize;
+        self.pausing[group] += 1;
+        if self.pausing[group] == 1 {
+            self.send_pause(port, class, core, effects);
+        }
+    }
+
+    fn send_pause(&self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
+        effects.push(Effect::Send(port, self.frame(class, u32::from(self.quanta.unwrap_or(u16::MAX)))));
+        if let Some(quanta) = self.quanta {
+            let at = effects.now + core.ports[port].rate.time(u64::from(quanta) * BITS_A_QUANTUM / 8) / 2;
+            effects.push(Effect::Timer(at, REFRESH | (port * self.classes + class as usize) as u32));
+        }
+    }
+
+    fn resume(&mut self, port: usize, class: u8, effects: &mut Effects) {
+        let group = port * self.classes + class as usize;
+        self.pausing[group] -= 1;
+        if self.pausing[group] == 0 {
+            if self.swallow_resumes > 0 {
+                self.swallow_resumes -= 1;
+                return;
+            }
+            effects.push(Effect::Send(port, self.frame(class, 0)));
+        }
+    }
+}
+
+impl Hooks for Pfc {
+    fn watches(&self) -> Watches {
+        match self.trigger {
+            Trigger::Never => Watches::CONTROL,
+            Trigger::Level => Watches::CONTROL.and(Watches::LEVEL),
+            Trigger::Dynamic(_) | Trigger::Egress { .. } => Watches::CONTROL.and(Watches::ENQUEUE).and(Watches::DEQUEUE),
+        }
+    }
+
+    fn on_level(&mut self, crossing: Crossing, core: &Core, effects: &mut Effects) {
+        if crossing.is_up {
+            self.pause(crossing.port, crossing.class, core, effects);
+        } else {
+            self.resume(crossing.port, crossing.class, effects);
+        }
+    }
+
+    fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
+        let (port, class) = (event.packet.in_port as usize, event.packet.class());
+        let group = core.group(port, class);
+        match self.trigger {
+            Trigger::Dynamic(_) => {
+                if let Buffer::Shared(shared) = &core.buffer
+                    && self.pausing[group] == 0
+                    && shared.is_over(group)
+                {
+                    self.pause(port, class, core, effects);
+                }
+            }
+            Trigger::Egress { xoff, .. } => {
+                // Every port that feeds the queue while it is at XOFF is paused, with its first packet there.
+                if core.egress_bytes(event.port, event.queue) >= xoff
+                    && !self.paused_by_queue[event.port].iter().any(|p| p.0 == event.queue && p.1 == port)
+                {
+                    self.paused_by_queue[event.port].push((event.queue, port, u16::from(class)));
+                    self.pause(port, class, core, effects);
+                }
+            }
+            Trigger::Never | Trigger::Level => {}
+        }
+    }
+
+    fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+        match self.trigger {
+            Trigger::Dynamic(offset) => {
+                let (port, class) = (event.packet.in_port as usize, event.packet.class());
+                let group = core.group(port, class);
+                if let Buffer::Shared(shared) = &core.buffer
+                    && self.pausing[group] > 0
+                    && shared.is_under(group, offset)
+                {
+                    self.resume(port, class, effects);
+                }
+            }
+            Trigger::Egress { xon, .. } => {
+                if !self.paused_by_queue[event.port].is_empty() && core.egress_bytes(event.port, event.queue) <= xon {
+                    let mut freed = std::mem::take(&mut self.paused_by_queue[event.port]);
+                    freed.retain(|p| {
+                        if p.0 == event.queue {
+                            self.resume(p.1, p.2 as u8, effects);
+                        }
+                        p.0 != event.queue
+                    });
+                    self.paused_by_queue[event.port] = freed;
+                }
+            }
+            Trigger::Never | Trigger::Level => {}
+        }
+    }
+
+    fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+        if packet.kind != Kind::Pfc {
+            return Verdict::Pass;
+        }
+        let class = packet.seq.trailing_zeros() as u8;
+        if packet.info == 0 {
+            effects.push(Effect::Unblock(port, class, Cause::Pfc));
+        } else {
+            effects.push(Effect::Block(port, class, Cause::Pfc));
+            if self.quanta.is_some() {
+                let group = port * self.classes + class as usize;
+                let end = effects.now + core.ports[port].rate.time(u64::from(packet.info) * BITS_A_QUANTUM / 8);
+                self.expires[group] = end;
+                effects.push(Effect::Timer(end, EXPIRE | group as u32));
+            }
+        }
+        Verdict::Consume
+    }
+
+    fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
+        let group = (token & 0x00FF_FFFF) as usize;
+        let (port, class) = (group / self.classes, (group % self.classes) as u8);
+        if token & EXPIRE != 0 {
+            if self.expires[group] <= effects.now {
+                effects.push(Effect::Unblock(port, class, Cause::Pfc));
+            }
+        } else if self.pausing[group] > 0 {
+            self.send_pause(port, class, core, effects);
+        }
+    }
+}

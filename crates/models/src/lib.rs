@@ -1,0 +1,18 @@
+//! The models: packets, ports, queues and nodes, and one folder for each kind of mechanism.
+//!
+//! Nothing here knows of files or of Python. A node implements [`xoff_engine::Node`]; [`network::build`] makes an engine of nodes
+//! from a topology, a plan of flows and the settings of switches and hosts.
+
+pub mod congestion_control;
+pub mod endpoint;
+pub mod flow_control;
+pub mod mechanism;
+pub mod network;
+pub mod node;
+pub mod packet;
+pub mod queueing;
+pub mod record;
+pub mod routing;
+pub mod topology;
+pub mod transport;
+pub mod workload;

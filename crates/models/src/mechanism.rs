@@ -1,0 +1,325 @@
+//! What a mechanism is: hooks that see a node's core and write effects.
+//!
+//! A mechanism never touches the event queue or another node. It declares what it watches, is called for that alone, and answers
+//! with [`Effects`], which the node carries out. One trait serves switches and network interfaces, so that a mechanism stays in
+//! one file. The registry at the end lists all of them: a new one is its file and a line there.
+
+use std::collections::VecDeque;
+
+use xoff_engine::random::Stream;
+use xoff_units::Time;
+
+use crate::flow_control::pfc::Pfc;
+use crate::flow_control::sfc::Sfc;
+use crate::packet::Packet;
+use crate::queueing::buffer::Buffer;
+use crate::queueing::counter::Counter;
+use crate::queueing::ecn::Ecn;
+use crate::queueing::port::{Cause, Port};
+
+/// Where packets wait in a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Queueing {
+    /// At the output, in order of arrival: the data path of a shared-memory switch.
+    #[default]
+    Oq,
+    /// At the input, in one FIFO: a packet waits behind those for other outputs.
+    Iq,
+    /// At the input, in a queue for each output; outputs take turns over inputs (ideal matching).
+    Voq,
+}
+
+/// What of a node a mechanism may see.
+#[derive(Debug)]
+pub struct Core {
+    /// The node's number.
+    pub id: u32,
+    /// Output ports; in-link n belongs to port n.
+    pub ports: Vec<Port>,
+    /// Data classes.
+    pub classes: usize,
+    /// Where packets wait.
+    pub queueing: Queueing,
+    /// Bytes of each ingress port and class (port × classes + class).
+    pub ingress: Vec<Counter>,
+    /// Admission.
+    pub buffer: Buffer,
+    /// FIFOs of each ingress port and class (`iq` only).
+    pub inputs: Vec<VecDeque<Packet>>,
+}
+
+impl Core {
+    /// The index of an ingress port and class.
+    #[inline]
+    pub fn group(&self, in_port: usize, class: u8) -> usize {
+        in_port * self.classes + class as usize
+    }
+
+    /// The queue of a port that a packet of this class from this ingress port joins.
+    #[inline]
+    pub fn queue_for(&self, class: u8, in_port: usize) -> usize {
+        match self.queueing {
+            Queueing::Voq => 1 + class as usize * self.ports.len() + in_port,
+            _ => 1 + class as usize,
+        }
+    }
+
+    /// The queues of a port that serve a class.
+    pub fn queues_of(&self, class: u8) -> std::ops::Range<usize> {
+        let first = self.queue_for(class, 0);
+        first..first + if self.queueing == Queueing::Voq { self.ports.len() } else { 1 }
+    }
+
+    /// Bytes that wait for an output in a queue's class; under `iq` what waits at the inputs is not known by output.
+    #[inline]
+    pub fn egress_bytes(&self, port: usize, queue: usize) -> u32 {
+        let queues = &self.ports[port].queues;
+        match self.queueing {
+            Queueing::Voq => self.queues_of(queues[queue].class()).map(|q| queues[q].bytes.bytes()).sum(),
+            _ => queues[queue].bytes.bytes(),
+        }
+    }
+}
+
+/// Which hooks a mechanism wants; a node calls no others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watches(u8);
+
+impl Watches {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// [`Hooks::on_enqueue`]
+    pub const ENQUEUE: Self = Self(1);
+    /// [`Hooks::on_dequeue`]
+    pub const DEQUEUE: Self = Self(2);
+    /// [`Hooks::on_level`]
+    pub const LEVEL: Self = Self(4);
+    /// [`Hooks::on_control`]
+    pub const CONTROL: Self = Self(8);
+
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether any of `other` is wanted.
+    #[inline]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// A data packet that was put into a queue; counters include it.
+#[derive(Debug)]
+pub struct Enqueued<'a> {
+    /// The packet; its `in_port` is set.
+    pub packet: &'a Packet,
+    /// Output port.
+    pub port: usize,
+    /// Queue of that port.
+    pub queue: usize,
+}
+
+/// A data packet that starts to be sent; counters no longer include it.
+#[derive(Debug)]
+pub struct Dequeued<'a> {
+    /// The packet.
+    pub packet: &'a Packet,
+    /// Output port.
+    pub port: usize,
+    /// Queue of that port.
+    pub queue: usize,
+}
+
+/// An ingress count crossed the level that the mechanism set.
+#[derive(Debug, Clone, Copy)]
+pub struct Crossing {
+    /// Ingress port.
+    pub port: usize,
+    /// Class.
+    pub class: u8,
+    /// Up to the level, or down.
+    pub is_up: bool,
+}
+
+/// What becomes of a control frame that a mechanism saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on as if nobody had looked.
+    Pass,
+    /// It ends here.
+    Consume,
+}
+
+/// What a node is to do for a mechanism.
+#[derive(Debug, Clone, Copy)]
+pub enum Effect {
+    /// Send a control frame to the neighbour at this port.
+    Send(usize, Packet),
+    /// Send a control frame to its destination.
+    Emit(Packet),
+    /// Block the queues of a class at a port.
+    Block(usize, u8, Cause),
+    /// Take that back.
+    Unblock(usize, u8, Cause),
+    /// Keep a flow of this node from sending until this moment; the latest moment holds.
+    HoldFlow(u32, Time),
+    /// Let it go on.
+    ReleaseFlow(u32),
+    /// Call [`Hooks::on_timer`] with this token.
+    Timer(Time, u32),
+}
+
+/// Where mechanisms write; owned by the node and used again for each event.
+#[derive(Debug)]
+pub struct Effects {
+    /// The moment of the event.
+    pub now: Time,
+    /// Random numbers of this node for mechanisms.
+    pub stream: Stream,
+    list: Vec<(u8, Effect)>,
+    marked: bool,
+    owner: u8,
+}
+
+impl Effects {
+    /// An empty sink.
+    pub fn new(stream: Stream) -> Self {
+        Self { now: Time::ZERO, stream, list: Vec::new(), marked: false, owner: 0 }
+    }
+
+    /// Asks for an effect; effects are carried out in order.
+    pub fn push(&mut self, effect: Effect) {
+        self.list.push((self.owner, effect));
+    }
+
+    /// Marks the packet at hand as having experienced congestion.
+    #[inline]
+    pub fn mark(&mut self) {
+        self.marked = true;
+    }
+
+    pub(crate) fn take_mark(&mut self) -> bool {
+        std::mem::take(&mut self.marked)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<(u8, Effect)> {
+        std::mem::take(&mut self.list)
+    }
+
+    pub(crate) fn put_back(&mut self, mut list: Vec<(u8, Effect)>) {
+        list.clear();
+        if self.list.is_empty() {
+            self.list = list;
+        }
+    }
+}
+
+/// The contract of a mechanism; every hook may be left out.
+pub trait Hooks {
+    /// Which hooks to call.
+    fn watches(&self) -> Watches;
+    /// A data packet was put into a queue of a forwarding node.
+    fn on_enqueue(&mut self, _event: &Enqueued<'_>, _core: &Core, _effects: &mut Effects) {}
+    /// A data packet leaves a queue of a forwarding node.
+    fn on_dequeue(&mut self, _event: &Dequeued<'_>, _core: &Core, _effects: &mut Effects) {}
+    /// An ingress count crossed its level.
+    fn on_level(&mut self, _crossing: Crossing, _core: &Core, _effects: &mut Effects) {}
+    /// A control frame came in by a port: for this node, for its neighbour, or on its way.
+    fn on_control(&mut self, _packet: &Packet, _port: usize, _core: &Core, _effects: &mut Effects) -> Verdict {
+        Verdict::Pass
+    }
+    /// A timer that the mechanism set.
+    fn on_timer(&mut self, _token: u32, _core: &Core, _effects: &mut Effects) {}
+}
+
+macro_rules! registry {
+    ($($name:ident),* $(,)?) => {
+        /// Every mechanism there is.
+        #[derive(Debug)]
+        pub enum Mechanism {
+            $(#[doc = stringify!($name)] $name($name),)*
+        }
+
+        impl Hooks for Mechanism {
+            fn watches(&self) -> Watches {
+                match self { $(Self::$name(m) => m.watches(),)* }
+            }
+            #[inline]
+            fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
+                match self { $(Self::$name(m) => m.on_enqueue(event, core, effects),)* }
+            }
+            #[inline]
+            fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+                match self { $(Self::$name(m) => m.on_dequeue(event, core, effects),)* }
+            }
+            fn on_level(&mut self, crossing: Crossing, core: &Core, effects: &mut Effects) {
+                match self { $(Self::$name(m) => m.on_level(crossing, core, effects),)* }
+            }
+            fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+                match self { $(Self::$name(m) => m.on_control(packet, port, core, effects),)* }
+            }
+            fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
+                match self { $(Self::$name(m) => m.on_timer(token, core, effects),)* }
+            }
+        }
+
+        $(impl From<$name> for Mechanism {
+            fn from(m: $name) -> Self {
+                Self::$name(m)
+            }
+        })*
+    };
+}
+
+registry!(Ecn, Pfc, Sfc);
+
+/// The mechanisms of one node, and which hooks any of them wants.
+#[derive(Debug)]
+pub struct Mechanisms {
+    list: Vec<(Watches, Mechanism)>,
+    all: Watches,
+}
+
+impl Mechanisms {
+    /// In the order in which their hooks are called.
+    pub fn new(list: Vec<Mechanism>) -> Self {
+        let list: Vec<_> = list.into_iter().map(|m| (m.watches(), m)).collect();
+        let all = list.iter().fold(Watches::NONE, |all, m| all.and(m.0));
+        Self { list, all }
+    }
+
+    /// Whether any wants a hook.
+    #[inline]
+    pub const fn want(&self, hook: Watches) -> bool {
+        self.all.has(hook)
+    }
+
+    /// Calls `f` for each that wants `hook`.
+    #[inline]
+    pub fn each(&mut self, hook: Watches, effects: &mut Effects, mut f: impl FnMut(&mut Mechanism, &mut Effects)) {
+        for (i, (watches, mechanism)) in self.list.iter_mut().enumerate() {
+            if watches.has(hook) {
+                effects.owner = i as u8;
+                f(mechanism, effects);
+            }
+        }
+    }
+
+    /// Calls `f` for the one with this number.
+    pub fn one(&mut self, owner: u8, effects: &mut Effects, f: impl FnOnce(&mut Mechanism, &mut Effects)) {
+        effects.owner = owner;
+        f(&mut self.list[owner as usize].1, effects);
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Mechanism> {
+        self.list.iter().map(|m| &m.1)
+    }
+}

@@ -1,0 +1,220 @@
+//! From a topology, a plan of flows and settings to an engine that runs.
+
+use std::sync::Arc;
+
+use xoff_engine::random::Stream;
+use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
+use xoff_units::{Rate, Time};
+
+use crate::congestion_control::{CongestionControl, Scheme};
+use crate::endpoint::{Config, Endpoint, Framing};
+use crate::flow_control::pfc::{Accounting, Pfc};
+use crate::flow_control::sfc::Sfc;
+use crate::flow_control::{FlowControl, sizing};
+use crate::mechanism::{Core, Effects, Mechanism, Mechanisms, Queueing};
+use crate::node::Node;
+use crate::queueing::buffer::{Buffer, Params as BufferParams, SharedBuffer};
+use crate::queueing::counter::Counter;
+use crate::queueing::ecn;
+use crate::queueing::port::{Port, QueuePlan, Turns};
+use crate::record::Wanted;
+use crate::routing::shortest;
+use crate::topology::{PortSpec, Topology};
+use crate::transport::go_back_n;
+use crate::workload::Plan;
+
+/// Everything a network is made of.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Packet sizes.
+    pub framing: Framing,
+    /// Fixed processing delay of switches, for what they forward.
+    pub switch_delay: Time,
+    /// Where packets wait in switches.
+    pub queueing: Queueing,
+    /// Admission.
+    pub buffer: BufferParams,
+    /// Data classes.
+    pub classes: u8,
+    /// Whether classes are served strictly by number (class 0 last) or in turns.
+    pub turns: Option<Turns>,
+    /// Marking.
+    pub ecn: Option<ecn::Params>,
+    /// Flow control.
+    pub flow_control: FlowControl,
+    /// Retransmission.
+    pub transport: go_back_n::Params,
+    /// Rates.
+    pub congestion_control: CongestionControl,
+    /// What to write down.
+    pub wanted: Wanted,
+}
+
+/// XOFF and XON of an ingress port, and the headroom above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Pause at this many bytes.
+    pub xoff: u64,
+    /// Resume at this many.
+    pub xon: u64,
+    /// What the computed headroom is.
+    pub headroom: u64,
+    /// What is there above XOFF; none when the buffer is not bounded for a port.
+    pub available: Option<u64>,
+}
+
+impl Settings {
+    /// The thresholds of an ingress port at a switch whose own delay is `delay`.
+    pub fn thresholds(&self, port: &PortSpec, delay: Time) -> Thresholds {
+        let largest = self.framing.largest();
+        let (round_trip, packets) =
+            sizing::pfc_headroom(port.link.rate, port.link.delay, delay, largest, u64::from(self.framing.control));
+        let headroom = round_trip + packets;
+        let pfc = self.flow_control.pfc.clone().unwrap_or_default();
+        let limit = match &self.buffer {
+            BufferParams::PerPort(bytes) => Some(bytes.0),
+            _ => None,
+        };
+        let xoff = pfc.xoff.map_or_else(|| limit.map_or(100_000, |l| l.saturating_sub(headroom).max(largest)), |x| x.0);
+        let xon = pfc.xon.map_or_else(|| xoff.saturating_sub(2 * largest), |x| x.0);
+        Thresholds { xoff, xon, headroom, available: limit.map(|l| l.saturating_sub(xoff)) }
+    }
+
+    fn buffer(&self, ports: &[PortSpec], delay: Time) -> Buffer {
+        match &self.buffer {
+            BufferParams::Unlimited => Buffer::Unlimited,
+            BufferParams::PerPort(bytes) => {
+                let (limit, used) = (bytes.0 as u32, vec![0; ports.len()]);
+                let by_egress = self.queueing == Queueing::Oq
+                    && match &self.flow_control.pfc {
+                        Some(pfc) => pfc.accounting == Accounting::Egress,
+                        // A lossy output-queued switch drops at the output.
+                        None => true,
+                    };
+                if by_egress { Buffer::PerEgress { limit, used } } else { Buffer::PerIngress { limit, used } }
+            }
+            BufferParams::Shared(shared) => {
+                let headroom = ports
+                    .iter()
+                    .flat_map(|p| {
+                        let bytes = match (&self.flow_control.pfc, shared.headroom) {
+                            (None, _) => 0,
+                            (_, Some(given)) => given.0,
+                            _ => self.thresholds(p, delay).headroom,
+                        };
+                        std::iter::repeat_n(bytes as i64, self.classes as usize)
+                    })
+                    .collect();
+                Buffer::Shared(SharedBuffer::new(shared.total.0, shared.alpha, shared.reserve.0, headroom))
+            }
+        }
+    }
+}
+
+/// Builds all nodes and the engine.
+pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
+    let ports = topology.ports();
+    let routes = shortest(topology, plan.paths.clone(), settings.seed);
+    let delay_of = |n: u32| {
+        let node = &topology.nodes[n as usize];
+        node.delay.unwrap_or(if node.forwards && !node.is_host { settings.switch_delay } else { Time::ZERO })
+    };
+    let classes = settings.classes as usize;
+    let mut nodes = Vec::with_capacity(topology.nodes.len());
+    let mut starts = plan.starts.into_iter();
+    let mut waiting = plan.waiting.into_iter();
+    let mut configs: Vec<(Vec<Rate>, Arc<Config>)> = Vec::new();
+    for (n, spec) in topology.nodes.iter().enumerate() {
+        let id = n as u32;
+        let queueing = if spec.is_host { Queueing::Oq } else { settings.queueing };
+        let inputs = if queueing == Queueing::Voq { ports[n].len() } else { 1 };
+        let level = |class: u8| if settings.turns.is_some() { 0 } else { settings.classes - 1 - class };
+        let data = (0..settings.classes).flat_map(|c| std::iter::repeat_n((c, level(c)), inputs)).collect();
+        let queues = QueuePlan { data, turns: settings.turns.unwrap_or(Turns::Packets) };
+        let list = ports[n]
+            .iter()
+            .map(|p| {
+                let peer_delay = delay_of(p.peer);
+                Port::new(&queues, p.link.rate, p.link.delay + peer_delay, p.peer, peer_delay)
+            })
+            .collect();
+        let delay = delay_of(id);
+        let mut core = Core {
+            id,
+            ports: list,
+            classes,
+            queueing,
+            ingress: vec![Counter::default(); ports[n].len() * classes],
+            buffer: if spec.forwards { settings.buffer(&ports[n], delay) } else { Buffer::Unlimited },
+            inputs: Vec::new(),
+        };
+        if queueing == Queueing::Iq {
+            core.inputs.resize_with(ports[n].len() * classes, Default::default);
+        }
+        let mut mechanisms: Vec<Mechanism> = Vec::new();
+        let control = settings.framing.control;
+        if let (Some(ecn), true) = (&settings.ecn, spec.forwards) {
+            mechanisms.push(ecn::Ecn::new(ecn).into());
+        }
+        if let Some(pfc) = &settings.flow_control.pfc {
+            mechanisms.push(if spec.forwards {
+                let levels: Vec<(u32, u32)> = ports[n]
+                    .iter()
+                    .map(|p| settings.thresholds(p, delay))
+                    .map(|t| (t.xoff.min(u64::from(u32::MAX)) as u32, t.xon.min(u64::from(u32::MAX - 1)) as u32))
+                    .collect();
+                Pfc::forwarding(control, &mut core, pfc, &levels).into()
+            } else {
+                Pfc::obeying(control, &core, pfc).into()
+            });
+        }
+        if let Some(sfc) = &settings.flow_control.sfc {
+            if spec.forwards {
+                mechanisms.push(Sfc::forwarding(sfc, control, plan.sources.clone()).into());
+            }
+            if spec.is_host {
+                mechanisms.push(Sfc::obeying().into());
+            }
+        }
+        let (starts, waiting) = (starts.next().unwrap_or_default(), waiting.next().unwrap_or_default());
+        let endpoint = spec.is_host.then(|| {
+            let rates: Vec<Rate> = ports[n].iter().map(|p| p.link.rate).collect();
+            let config = configs.iter().find(|c| c.0 == rates).map(|c| c.1.clone()).unwrap_or_else(|| {
+                let config = Arc::new(Config {
+                    framing: settings.framing,
+                    transport: settings.transport.clone(),
+                    schemes: rates.iter().map(|r| Scheme::new(&settings.congestion_control, *r)).collect(),
+                    window: settings.congestion_control.dcqcn.as_ref().and_then(|d| d.window).map_or(u64::MAX, |w| w.0),
+                    sources: plan.sources.clone(),
+                });
+                configs.push((rates, config.clone()));
+                config
+            });
+            Box::new(Endpoint::new(id, config, starts, waiting))
+        });
+        let effects = Effects::new(Stream::new(settings.seed, u64::from(id), "mechanisms"));
+        nodes.push(Node::new(core, routes[n].clone(), spec.forwards, Mechanisms::new(mechanisms), effects, endpoint, settings.wanted));
+    }
+    // A host lies in memory beside the switch it hangs on.
+    let groups: Vec<u32> = (0..topology.nodes.len())
+        .map(|n| match ports[n].as_slice() {
+            [only] if topology.nodes[n].is_host => only.peer,
+            _ => n as u32,
+        })
+        .collect();
+    let smallest = settings.framing.minimum.min(u64::from(settings.framing.control)).max(1);
+    let links: Vec<LinkSpec> = ports
+        .iter()
+        .enumerate()
+        .flat_map(|(n, list)| {
+            list.iter().enumerate().map(move |(p, port)| LinkSpec {
+                from: (n as u32, p as u32),
+                to: (port.peer, u32::from(port.peer_port)),
+                lookahead: port.link.delay + port.link.rate.time(smallest),
+            })
+        })
+        .collect();
+    Engine::new(nodes, &groups, &links, engine)
+}

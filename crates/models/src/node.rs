@@ -1,0 +1,584 @@
+//! A node: an optional forwarder and an optional endpoint around ports.
+//!
+//! A switch forwards, a host has an endpoint, a relaying host both. The stages of a data packet at a forwarder are fixed:
+//! route → assign queue → admit → enqueue → levels → select → dequeue. Mechanisms hook into the last five and answer with effects.
+
+use std::sync::Arc;
+
+use xoff_engine::{Context, Node as EngineNode};
+use xoff_units::Time;
+
+use crate::endpoint::{Answer, Endpoint, Turn, token};
+use crate::mechanism::{Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Mechanisms, Queueing, Verdict, Watches};
+use crate::packet::{Kind, Packet};
+use crate::queueing::port::{Cause, Choice};
+use crate::record::{Drop, Pause, Records, Sample, Trace, Wanted};
+use crate::routing::Routes;
+use crate::workload::FlowSpec;
+
+type Cx<'a> = Context<'a, Packet>;
+
+/// Data and control frames that a node handled.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// Data packets that started on a link.
+    pub data_hops: u64,
+    /// PFC pauses sent.
+    pub pfc_pauses: u64,
+    /// SFC messages sent.
+    pub sfcms: u64,
+    /// Wire bytes of data dropped.
+    pub dropped_bytes: u64,
+    /// Data packets dropped.
+    pub dropped: u64,
+    /// Data packets marked.
+    pub marked: u64,
+    /// Frames whose destination nothing leads to, or that went in circles.
+    pub lost: u64,
+}
+
+/// A node of the network.
+#[derive(Debug)]
+pub struct Node {
+    /// Ports, queues and counters.
+    pub core: Core,
+    routes: Arc<Routes>,
+    /// Whether it passes packets on.
+    pub forwards: bool,
+    /// Mechanisms here.
+    pub mechanisms: Mechanisms,
+    effects: Effects,
+    /// Flows that start and end here.
+    pub endpoint: Option<Box<Endpoint>>,
+    wanted: Wanted,
+    next_sample: Time,
+    /// What was written down.
+    pub records: Records,
+    /// Pauses that last: port, class, cause, since.
+    pub open_pauses: Vec<(u16, u8, Cause, Time)>,
+    /// Totals.
+    pub counts: Counts,
+    /// For each port, time during which any class of it was paused.
+    pub paused: Vec<Time>,
+}
+
+impl Node {
+    /// A node at rest.
+    pub fn new(
+        core: Core,
+        routes: Arc<Routes>,
+        forwards: bool,
+        mechanisms: Mechanisms,
+        effects: Effects,
+        endpoint: Option<Box<Endpoint>>,
+        wanted: Wanted,
+    ) -> Self {
+        let paused = vec![Time::ZERO; core.ports.len()];
+        Self {
+            core,
+            routes,
+            forwards,
+            mechanisms,
+            effects,
+            endpoint,
+            wanted,
+            next_sample: if wanted.queues == Time::ZERO { Time::NEVER } else { Time::ZERO },
+            records: Records::default(),
+            open_pauses: Vec::new(),
+            counts: Counts::default(),
+            paused,
+        }
+    }
+
+    /// The routes here.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    #[inline]
+    fn kick(&mut self, port: usize, cx: &mut Cx<'_>) {
+        let p = &mut self.core.ports[port];
+        if !p.is_woken {
+            p.is_woken = true;
+            cx.wake_output(port, p.busy_until.max(cx.now()));
+        }
+    }
+
+    /// Whether a frame may start at once, without waiting in a queue.
+    #[inline]
+    fn is_clear(&self, port: usize, cx: &Cx<'_>) -> bool {
+        let p = &self.core.ports[port];
+        p.waiting == 0 && !p.is_woken && p.busy_until <= cx.now() && cx.settled()
+    }
+
+    /// Sends a control frame by a port: before all data, never paused.
+    #[inline]
+    fn send_control(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
+        if self.is_clear(port, cx) {
+            self.put_on_wire(port, frame, cx);
+        } else {
+            self.core.ports[port].push(0, frame);
+            self.kick(port, cx);
+        }
+    }
+
+    /// Starts a frame on the link; the port must be free.
+    #[inline]
+    fn put_on_wire(&mut self, port: usize, mut frame: Packet, cx: &mut Cx<'_>) {
+        let p = &mut self.core.ports[port];
+        let now = cx.now();
+        let ends = now + p.serializer.time(u64::from(frame.bytes));
+        p.busy_until = ends;
+        if frame.kind == Kind::Data {
+            p.data_bytes += u64::from(frame.bytes);
+            p.data_packets += 1;
+            p.last_data = now;
+            self.counts.data_hops += 1;
+        } else {
+            p.control_bytes += u64::from(frame.bytes);
+        }
+        if self.wanted.packets {
+            self.trace(port, &frame, true, now);
+        }
+        let p = &self.core.ports[port];
+        frame.hop();
+        if frame.kind.is_link_local() || (p.peer_delay > Time::ZERO && frame.dst() == p.peer) {
+            // MAC control and what ends there do not go through the peer's forwarding.
+            cx.send_express(port, ends + p.delay - p.peer_delay, frame);
+        } else {
+            cx.send(port, ends + p.delay, frame);
+        }
+    }
+
+    #[cold]
+    fn trace(&mut self, port: usize, frame: &Packet, is_departure: bool, at: Time) {
+        let Packet { kind, flow, seq, bytes, .. } = *frame;
+        self.records.packets.push(Trace { at, node: self.core.id, port: port as u16, is_departure, kind, flow, seq, bytes });
+    }
+
+    /// A packet that goes on to another node.
+    #[inline]
+    fn forward(&mut self, in_port: usize, mut packet: Packet, cx: &mut Cx<'_>) {
+        if packet.hops() > 64 {
+            self.counts.lost += 1;
+            return;
+        }
+        let out = self.routes.port(&packet);
+        packet.in_port = in_port as u16;
+        if packet.kind != Kind::Data {
+            self.send_control(out, packet, cx);
+            return;
+        }
+        let class = packet.class();
+        let group = self.core.group(in_port, class);
+        let queue = self.core.queue_for(class, in_port);
+        if !self.core.buffer.admit(in_port, group, out, packet.bytes) {
+            self.drop_packet(out, queue, &packet, cx.now());
+            return;
+        }
+        let crossed = self.core.ingress[group].add(packet.bytes);
+        let is_input_queued = self.core.queueing == Queueing::Iq;
+        if !is_input_queued {
+            self.core.ports[out].queues[queue].bytes.add(packet.bytes);
+        }
+        if crossed {
+            self.crossing(in_port, class, true, cx);
+        }
+        if self.mechanisms.want(Watches::ENQUEUE) {
+            self.effects.now = cx.now();
+            let (core, event) = (&self.core, Enqueued { packet: &packet, port: out, queue });
+            self.mechanisms.each(Watches::ENQUEUE, &mut self.effects, |m, fx| m.on_enqueue(&event, core, fx));
+            self.apply(cx);
+        }
+        if is_input_queued {
+            self.core.inputs[group].push_back(packet);
+            if self.core.inputs[group].len() == 1 {
+                self.core.ports[out].push_supplier(queue, group as u32);
+                self.kick(out, cx);
+            }
+        } else if self.is_clear(out, cx) && !self.core.ports[out].queues[queue].is_blocked() {
+            self.leave(out, queue, packet, cx);
+        } else {
+            self.core.ports[out].push(queue, packet);
+            self.kick(out, cx);
+        }
+    }
+
+    /// A forwarded data packet leaves its queue for the wire.
+    #[inline]
+    fn leave(&mut self, port: usize, queue: usize, mut packet: Packet, cx: &mut Cx<'_>) {
+        let (in_port, class) = (packet.in_port as usize, packet.class());
+        let group = self.core.group(in_port, class);
+        let q = &mut self.core.ports[port].queues[queue];
+        if self.core.queueing != Queueing::Iq {
+            q.bytes.sub(packet.bytes);
+        }
+        q.sent += 1;
+        q.sent_bytes += u64::from(packet.bytes);
+        let crossed = self.core.ingress[group].sub(packet.bytes);
+        self.core.buffer.release(in_port, group, port, packet.bytes);
+        if self.mechanisms.want(Watches::DEQUEUE) {
+            self.effects.now = cx.now();
+            let (core, event) = (&self.core, Dequeued { packet: &packet, port, queue });
+            self.mechanisms.each(Watches::DEQUEUE, &mut self.effects, |m, fx| m.on_dequeue(&event, core, fx));
+            if self.effects.take_mark() {
+                packet.set(Packet::CE);
+                self.counts.marked += 1;
+                self.core.ports[port].queues[queue].marked += 1;
+            }
+        }
+        self.put_on_wire(port, packet, cx);
+        // Frames that follow from the departure find the port busy.
+        if crossed {
+            self.crossing(in_port, class, false, cx);
+        } else {
+            self.apply(cx);
+        }
+    }
+
+    #[cold]
+    fn crossing(&mut self, port: usize, class: u8, is_up: bool, cx: &mut Cx<'_>) {
+        self.effects.now = cx.now();
+        let core = &self.core;
+        self.mechanisms.each(Watches::LEVEL, &mut self.effects, |m, fx| m.on_level(Crossing { port, class, is_up }, core, fx));
+        self.apply(cx);
+    }
+
+    #[cold]
+    fn drop_packet(&mut self, port: usize, queue: usize, packet: &Packet, at: Time) {
+        self.counts.dropped += 1;
+        self.counts.dropped_bytes += u64::from(packet.bytes);
+        self.core.ports[port].queues[queue].dropped += 1;
+        let Packet { flow, seq, bytes, in_port, .. } = *packet;
+        self.records.drops.push(Drop { at, node: self.core.id, port: port as u16, in_port, class: packet.class(), flow, seq, bytes });
+    }
+
+    /// Carries out what mechanisms asked for.
+    #[inline]
+    fn apply(&mut self, cx: &mut Cx<'_>) {
+        if !self.effects.is_empty() {
+            self.apply_all(cx);
+        }
+    }
+
+    fn apply_all(&mut self, cx: &mut Cx<'_>) {
+        let list = self.effects.take();
+        for (owner, effect) in &list {
+            match *effect {
+                Effect::Send(port, frame) => {
+                    if frame.kind == Kind::Pfc && frame.info > 0 {
+                        self.counts.pfc_pauses += 1;
+                    }
+                    self.core.ports[port].push(0, frame);
+                    self.kick(port, cx);
+                }
+                Effect::Emit(frame) => {
+                    if frame.kind == Kind::Sfcm {
+                        self.counts.sfcms += 1;
+                    }
+                    let port = self.routes.port(&frame);
+                    self.core.ports[port].push(0, frame);
+                    self.kick(port, cx);
+                }
+                Effect::Block(port, class, cause) => self.block(port, class, cause, cx.now()),
+                Effect::Unblock(port, class, cause) => self.unblock(port, class, cause, cx),
+                Effect::HoldFlow(flow, until) => {
+                    if let Some(endpoint) = &mut self.endpoint
+                        && let Some(until) = endpoint.hold(flow, until, cx.now())
+                    {
+                        cx.set_timer(until, token::pack(token::HOLD, 0, flow));
+                    }
+                }
+                Effect::ReleaseFlow(flow) => {
+                    if let Some(endpoint) = &mut self.endpoint {
+                        endpoint.release(flow, cx.now());
+                        self.relist(flow, cx);
+                    }
+                }
+                Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, *owner, payload)),
+            }
+        }
+        self.effects.put_back(list);
+    }
+
+    fn block(&mut self, port: usize, class: u8, cause: Cause, now: Time) {
+        let mut is_new = false;
+        for queue in self.core.queues_of(class) {
+            is_new |= self.core.ports[port].block(queue, cause);
+        }
+        if is_new {
+            self.open_pauses.push((port as u16, class, cause, now));
+        }
+    }
+
+    fn unblock(&mut self, port: usize, class: u8, cause: Cause, cx: &mut Cx<'_>) {
+        let mut held = false;
+        for queue in self.core.queues_of(class) {
+            held |= self.core.ports[port].unblock(queue, cause);
+        }
+        if !held {
+            return;
+        }
+        if let Some(i) = self.open_pauses.iter().position(|p| p.0 as usize == port && p.1 == class && p.2 == cause) {
+            let (_, _, _, start) = self.open_pauses.swap_remove(i);
+            self.paused[port] += cx.now() - start;
+            let end = Some(cx.now());
+            self.records.pauses.push(Pause { node: self.core.id, port: port as u16, class, cause: cause.name(), start, end });
+        }
+        if self.core.ports[port].waiting > 0 {
+            self.kick(port, cx);
+        }
+    }
+
+    /// Puts a flow back into its queue's round when it can go on.
+    fn relist(&mut self, flow: u32, cx: &mut Cx<'_>) {
+        let Some(endpoint) = &mut self.endpoint else { return };
+        if let Some((slot, port, class)) = endpoint.relist(flow, cx.now()) {
+            self.core.ports[port as usize].push_supplier(1 + class as usize, slot);
+            self.kick(port as usize, cx);
+        }
+    }
+
+    fn start_flow(&mut self, spec: &FlowSpec, cx: &mut Cx<'_>) {
+        let mut probe = Packet::new(Kind::Data, spec.flow, 0, spec.dst, 0, spec.class);
+        probe.path = spec.path;
+        let port = self.routes.port(&probe);
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let slot = endpoint.start(spec, port as u16, cx.now());
+        self.core.ports[port].push_supplier(1 + spec.class as usize, slot);
+        self.kick(port, cx);
+    }
+
+    fn start_due(&mut self, source: usize, cx: &mut Cx<'_>) {
+        loop {
+            let Some(endpoint) = &mut self.endpoint else { return };
+            match endpoint.starts[source].peek() {
+                Some(at) if at <= cx.now() => {
+                    if let Some(spec) = endpoint.starts[source].take() {
+                        self.start_flow(&spec, cx);
+                    }
+                }
+                Some(at) => return cx.set_timer(at, token::pack(token::START, 0, source as u32)),
+                None => return,
+            }
+        }
+    }
+
+    /// A frame for this host.
+    #[inline]
+    fn receive(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let Some(endpoint) = &mut self.endpoint else {
+            self.counts.lost += 1;
+            return;
+        };
+        match packet.kind {
+            Kind::Data => {
+                let Answer { frames, released, .. } = endpoint.on_data(&packet, cx.now());
+                for frame in frames.into_iter().flatten() {
+                    let port = self.routes.port(&frame);
+                    self.send_control(port, frame, cx);
+                }
+                for spec in released {
+                    if spec.start > cx.now() {
+                        // Its own start is later than its last dependency: it joins the list of what is to come.
+                        let list = vec![spec].into_iter();
+                        let Some(endpoint) = &mut self.endpoint else { return };
+                        endpoint.starts.push(crate::workload::Start::List(list));
+                        let source = endpoint.starts.len() - 1;
+                        self.start_due(source, cx);
+                    } else {
+                        self.start_flow(&spec, cx);
+                    }
+                }
+            }
+            Kind::Ack | Kind::Nack => {
+                if endpoint.on_ack(&packet, cx.now()) {
+                    self.relist(packet.flow, cx);
+                }
+            }
+            Kind::Cnp => endpoint.on_cnp(packet.flow, cx.now()),
+            Kind::Sfcm | Kind::Pfc => {}
+        }
+    }
+
+    /// A flow's turn; true when a packet was sent.
+    #[inline]
+    fn supply(&mut self, port: usize, queue: u16, cx: &mut Cx<'_>) -> bool {
+        let Some(supplier) = self.core.ports[port].pop_supplier(queue) else { return false };
+        if self.forwards && self.core.queueing == Queueing::Iq {
+            self.supply_from_input(port, queue as usize, supplier as usize, cx);
+            return true;
+        }
+        let Some(endpoint) = &mut self.endpoint else { return false };
+        let serializer = self.core.ports[port].serializer;
+        let flow = endpoint.flow_of(supplier);
+        let (turn, rto) = endpoint.turn(supplier, cx.now(), |bytes| serializer.time(u64::from(bytes)));
+        if let Some((at, flow)) = rto {
+            cx.set_timer(at, token::pack(token::RTO, 0, flow));
+        }
+        let packet = match turn {
+            Turn::Send(packet) => {
+                self.core.ports[port].push_supplier(queue as usize, supplier);
+                packet
+            }
+            Turn::SendThenWait(packet, at) => {
+                cx.set_timer(at, token::pack(token::PACE, 0, flow));
+                packet
+            }
+            Turn::SendAndLeave(packet) => packet,
+            Turn::Leave => {
+                endpoint.reclaim(supplier);
+                return false;
+            }
+        };
+        self.put_on_wire(port, packet, cx);
+        true
+    }
+
+    /// The head of an input FIFO crosses to `port`; the packet behind it asks for its own output.
+    fn supply_from_input(&mut self, port: usize, queue: usize, group: usize, cx: &mut Cx<'_>) {
+        let Some(packet) = self.core.inputs[group].pop_front() else { return };
+        if let Some(head) = self.core.inputs[group].front() {
+            let out = self.routes.port(head);
+            let queue = self.core.queue_for(head.class(), head.in_port as usize);
+            self.core.ports[out].push_supplier(queue, group as u32);
+            if out != port {
+                self.kick(out, cx);
+            }
+        }
+        self.leave(port, queue, packet, cx);
+    }
+
+    #[cold]
+    fn sample(&mut self, now: Time) {
+        while self.next_sample <= now {
+            for (port, p) in self.core.ports.iter().enumerate() {
+                for (queue, q) in p.queues.iter().enumerate().skip(1) {
+                    let bytes = q.bytes.bytes();
+                    if bytes > 0 {
+                        let (node, port, queue) = (self.core.id, port as u16, queue as u16);
+                        self.records.samples.push(Sample { at: self.next_sample, node, port, queue, bytes });
+                    }
+                }
+            }
+            // Nothing is written while every queue is empty, so a long silence costs one look.
+            self.next_sample += self.wanted.queues;
+            if self.core.ports.iter().all(|p| p.waiting == 0) {
+                let behind = (now.0.saturating_sub(self.next_sample.0)) / self.wanted.queues.0;
+                self.next_sample += Time(behind * self.wanted.queues.0);
+            }
+        }
+    }
+
+    /// Wire bytes of data that wait here.
+    pub fn queued_bytes(&self) -> u64 {
+        let ports = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).flat_map(|q| q.packets.iter());
+        let all = ports.chain(self.core.inputs.iter().flatten());
+        all.filter(|p| p.kind == Kind::Data).map(|p| u64::from(p.bytes)).sum()
+    }
+}
+
+impl EngineNode for Node {
+    type Message = Packet;
+
+    fn on_start(&mut self, cx: &mut Cx<'_>) {
+        let sources = self.endpoint.as_ref().map_or(0, |e| e.starts.len());
+        for source in 0..sources {
+            // Flows that start at zero start in an event of their own, like all others.
+            if let Some(at) = self.endpoint.as_ref().and_then(|e| e.starts[source].peek()) {
+                cx.set_timer(at, token::pack(token::START, 0, source as u32));
+            }
+        }
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
+        if self.next_sample <= cx.now() {
+            self.sample(cx.now());
+        }
+        if self.wanted.packets {
+            self.trace(port, &packet, false, cx.now());
+        }
+        if packet.kind >= Kind::Sfcm && self.mechanisms.want(Watches::CONTROL) {
+            self.effects.now = cx.now();
+            let mut verdict = Verdict::Pass;
+            let core = &self.core;
+            self.mechanisms.each(Watches::CONTROL, &mut self.effects, |m, fx| {
+                if verdict == Verdict::Pass {
+                    verdict = m.on_control(&packet, port, core, fx);
+                }
+            });
+            self.apply(cx);
+            if verdict == Verdict::Consume {
+                return;
+            }
+        }
+        if packet.kind.is_link_local() {
+            return;
+        }
+        if packet.dst() == self.core.id {
+            self.receive(packet, cx);
+        } else if self.forwards {
+            self.forward(port, packet, cx);
+        } else {
+            self.counts.lost += 1;
+        }
+    }
+
+    fn on_timer(&mut self, raw: u64, cx: &mut Cx<'_>) {
+        if self.next_sample <= cx.now() {
+            self.sample(cx.now());
+        }
+        let (kind, owner, payload) = token::unpack(raw);
+        match kind {
+            token::START => self.start_due(payload as usize, cx),
+            token::PACE | token::HOLD => self.relist(payload, cx),
+            token::RTO => {
+                let Some(endpoint) = &mut self.endpoint else { return };
+                let (again, went_back) = endpoint.on_rto(payload, cx.now());
+                if let Some(at) = again {
+                    cx.set_timer(at, raw);
+                }
+                if went_back {
+                    self.relist(payload, cx);
+                }
+            }
+            _ => {
+                self.effects.now = cx.now();
+                let core = &self.core;
+                self.mechanisms.one(owner, &mut self.effects, |m, fx| m.on_timer(payload, core, fx));
+                self.apply(cx);
+            }
+        }
+    }
+
+    #[inline]
+    fn on_output(&mut self, port: usize, cx: &mut Cx<'_>) {
+        if self.next_sample <= cx.now() {
+            self.sample(cx.now());
+        }
+        self.core.ports[port].is_woken = false;
+        loop {
+            match self.core.ports[port].select() {
+                None => return,
+                Some(Choice::Packet(queue)) => {
+                    let Some(packet) = self.core.ports[port].pop(queue) else { return };
+                    if queue == 0 || !self.forwards {
+                        self.put_on_wire(port, packet, cx);
+                    } else {
+                        self.leave(port, queue as usize, packet, cx);
+                    }
+                    break;
+                }
+                Some(Choice::Supplier(queue)) => {
+                    if self.supply(port, queue, cx) {
+                        break;
+                    }
+                }
+            }
+        }
+        if self.core.ports[port].waiting > 0 {
+            self.kick(port, cx);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Buffer admission: which packets a node accepts.
+//!
+//! Source: HPCC's `switch-mmu` model for the shared buffer (mechanisms.md 1.1): per ingress port and class a reserve, then the
+//! shared pool up to a dynamic threshold, then headroom. Packets are released when their transmission starts.
+//! Invariant: what is released was admitted, so that every count returns to zero.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::Bytes;
+
+/// `switch.buffer`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Params {
+    /// Nothing is ever dropped.
+    #[default]
+    Unlimited,
+    /// A buffer of this size for each port: its ingress traffic (`iq`, `voq`, `oq` with ingress accounting) or its egress queue
+    /// (`oq` with egress accounting).
+    PerPort(Bytes),
+    /// One buffer for the whole switch, with dynamic thresholds.
+    Shared(Shared),
+}
+
+/// `switch.buffer.shared`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shared {
+    /// All of the memory.
+    pub total: Bytes,
+    /// A port and class may use this share of what is free in the pool (Choudhury, Hahne 1998).
+    #[serde(default = "default_alpha")]
+    pub alpha: f64,
+    /// Set aside for each ingress port and class.
+    #[serde(default = "default_reserve")]
+    pub reserve: Bytes,
+    /// Headroom for each ingress port and class; computed from its link when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Bytes>,
+}
+
+fn default_alpha() -> f64 {
+    0.125
+}
+
+fn default_reserve() -> Bytes {
+    Bytes(4096)
+}
+
+/// The buffer of one node.
+#[derive(Debug)]
+pub enum Buffer {
+    /// Accepts everything.
+    Unlimited,
+    /// A limit on the bytes of each ingress port.
+    PerIngress {
+        /// Bytes a port may hold.
+        limit: u32,
+        /// Bytes each port holds.
+        used: Vec<u32>,
+    },
+    /// A limit on the bytes of each egress port.
+    PerEgress {
+        /// Bytes a port may hold.
+        limit: u32,
+        /// Bytes each port holds.
+        used: Vec<u32>,
+    },
+    /// Dynamic thresholds.
+    Shared(SharedBuffer),
+}
+
+/// Reserve, shared pool and headroom.
+#[derive(Debug)]
+pub struct SharedBuffer {
+    pool: i64,
+    alpha: f64,
+    reserve: i64,
+    headroom: Vec<i64>,
+    shared_used: i64,
+    /// Reserve and pool bytes of each ingress port and class.
+    main: Vec<i64>,
+    in_headroom: Vec<i64>,
+}
+
+impl SharedBuffer {
+    /// `headroom` has an entry for each ingress port and class.
+    pub fn new(total: u64, alpha: f64, reserve: u64, headroom: Vec<i64>) -> Self {
+        let count = headroom.len();
+        let reserve = reserve as i64;
+        let pool = total as i64 - headroom.iter().sum::<i64>() - reserve * count as i64;
+        Self { pool, alpha, reserve, headroom, shared_used: 0, main: vec![0; count], in_headroom: vec![0; count] }
+    }
+
+    /// What a port and class may use of the pool now.
+    #[inline]
+    pub fn threshold(&self) -> i64 {
+        ((self.pool - self.shared_used).max(0) as f64 * self.alpha) as i64
+    }
+
+    /// Bytes of the pool that are left to share when nothing is used.
+    pub const fn pool(&self) -> i64 {
+        self.pool
+    }
+
+    /// Whether port and class should be paused.
+    #[inline]
+    pub fn is_over(&self, group: usize) -> bool {
+        self.in_headroom[group] > 0 || (self.main[group] - self.reserve).max(0) >= self.threshold()
+    }
+
+    /// Whether port and class may be resumed: `offset` below the threshold, or empty.
+    #[inline]
+    pub fn is_under(&self, group: usize, offset: i64) -> bool {
+        let used = (self.main[group] - self.reserve).max(0);
+        self.in_headroom[group] == 0 && (used == 0 || used + offset <= self.threshold())
+    }
+
+    fn admit(&mut self, group: usize, bytes: i64) -> bool {
+        let main = self.main[group] + bytes;
+        let over = main > self.reserve && main - self.reserve > self.threshold();
+        if over {
+            if self.in_headroom[group] + bytes > self.headroom[group] {
+                return false;
+            }
+            self.in_headroom[group] += bytes;
+        } else {
+            self.main[group] = main;
+            self.shared_used += bytes.min((main - self.reserve).max(0));
+        }
+        true
+    }
+
+    fn release(&mut self, group: usize, bytes: i64) {
+        let from_headroom = bytes.min(self.in_headroom[group]);
+        self.in_headroom[group] -= from_headroom;
+        let rest = bytes - from_headroom;
+        self.shared_used -= rest.min((self.main[group] - self.reserve).max(0));
+        self.main[group] -= rest;
+    }
+}
+
+impl Buffer {
+    /// Takes a packet's bytes; false when there is no room. `group` is ingress port × classes + class.
+    #[inline]
+    pub fn admit(&mut self, in_port: usize, group: usize, out_port: usize, bytes: u16) -> bool {
+        let (limit, used) = match self {
+            Self::Unlimited => return true,
+            Self::PerIngress { limit, used } => (*limit, &mut used[in_port]),
+            Self::PerEgress { limit, used } => (*limit, &mut used[out_port]),
+            Self::Shared(shared) => return shared.admit(group, i64::from(bytes)),
+        };
+        let fits = *used + u32::from(bytes) <= limit;
+        if fits {
+            *used += u32::from(bytes);
+        }
+        fits
+    }
+
+    /// Gives a packet's bytes back.
+    #[inline]
+    pub fn release(&mut self, in_port: usize, group: usize, out_port: usize, bytes: u16) {
+        match self {
+            Self::Unlimited => {}
+            Self::PerIngress { used, .. } => used[in_port] -= u32::from(bytes),
+            Self::PerEgress { used, .. } => used[out_port] -= u32::from(bytes),
+            Self::Shared(shared) => shared.release(group, i64::from(bytes)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dynamic_threshold_settles_where_theory_says() {
+        // n saturated groups each settle at alpha·B'/(1 + n·alpha), which leaves B'/(1 + n·alpha) free.
+        for n in [1_usize, 2, 8] {
+            let mut b = SharedBuffer::new(1_000_000 + 8 * 10_000, 0.125, 0, vec![10_000; 8]);
+            assert_eq!(b.pool(), 1_000_000);
+            loop {
+                let before = b.shared_used;
+                for group in 0..n {
+                    if !b.is_over(group) {
+                        assert!(b.admit(group, 100));
+                    }
+                }
+                if b.shared_used == before {
+                    break;
+                }
+            }
+            let expected = 0.125 * 1e6 / (1.0 + n as f64 * 0.125);
+            for group in 0..n {
+                assert!((b.main[group] as f64 - expected).abs() <= 200.0, "n {n}: {} against {expected}", b.main[group]);
+            }
+        }
+    }
+
+    #[test]
+    fn headroom_is_used_past_the_threshold_and_everything_returns() {
+        let mut b = SharedBuffer::new(10_000, 1.0, 0, vec![2_000]);
+        let mut admitted = 0;
+        while b.admit(0, 1_000) {
+            admitted += 1;
+        }
+        // The pool of 8000 is shared with itself: at alpha 1 half of it, then two packets of headroom.
+        assert_eq!(admitted, 6);
+        assert!(b.is_over(0) && !b.is_under(0, 0));
+        for _ in 0..admitted {
+            b.release(0, 1_000);
+        }
+        assert_eq!((b.shared_used, b.main[0], b.in_headroom[0]), (0, 0, 0));
+    }
+}

@@ -1,0 +1,81 @@
+//! A byte count with a level that mechanisms may watch.
+
+/// Bytes in a queue or from an ingress port. Crossing tests cost one comparison each way: while the count is below the level the
+/// upward mark is armed, and while it is above, the downward one.
+#[derive(Debug, Clone, Copy)]
+pub struct Counter {
+    bytes: u32,
+    peak: u32,
+    up: u32,
+    down: u32,
+    high: u32,
+    low: u32,
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self { bytes: 0, peak: 0, up: u32::MAX, down: 0, high: u32::MAX, low: 0 }
+    }
+}
+
+impl Counter {
+    /// Reports a crossing when the count reaches `high`, then one when it falls to `low` or below, and so on.
+    pub fn watch(&mut self, high: u32, low: u32) {
+        *self = Self { up: high, down: 0, high, low, ..*self };
+    }
+
+    /// Adds; true when the level was crossed upwards.
+    #[inline]
+    pub fn add(&mut self, bytes: u16) -> bool {
+        self.bytes += u32::from(bytes);
+        self.peak = self.peak.max(self.bytes);
+        if self.bytes < self.up {
+            return false;
+        }
+        self.up = u32::MAX;
+        self.down = self.low + 1;
+        true
+    }
+
+    /// Subtracts; true when the level was crossed downwards.
+    #[inline]
+    pub fn sub(&mut self, bytes: u16) -> bool {
+        self.bytes -= u32::from(bytes);
+        if self.bytes >= self.down {
+            return false;
+        }
+        self.down = 0;
+        self.up = self.high;
+        true
+    }
+
+    /// Bytes now.
+    #[inline]
+    pub const fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    /// The most bytes there ever were.
+    pub const fn peak(&self) -> u32 {
+        self.peak
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crosses_up_at_high_and_down_at_low() {
+        let mut c = Counter::default();
+        c.watch(300, 100);
+        assert!(!c.add(299));
+        assert!(c.add(1));
+        assert!(!c.add(50));
+        assert!(!c.sub(249));
+        assert!(c.sub(1));
+        assert!(!c.sub(50));
+        assert!(c.add(300));
+        assert_eq!((c.bytes(), c.peak()), (350, 350));
+    }
+}

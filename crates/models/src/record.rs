@@ -1,0 +1,101 @@
+//! What nodes write down for tables: drops, pauses, packets and samples.
+
+use xoff_units::Time;
+
+use crate::packet::Kind;
+
+/// What to write down.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// Each frame that leaves or arrives.
+    pub packets: bool,
+    /// Queue lengths at this interval; zero means none.
+    pub queues: Time,
+}
+
+/// A packet that found no room.
+#[derive(Debug, Clone, Copy)]
+pub struct Drop {
+    /// When.
+    pub at: Time,
+    /// Where.
+    pub node: u32,
+    /// Output port.
+    pub port: u16,
+    /// The port it came by.
+    pub in_port: u16,
+    /// Class.
+    pub class: u8,
+    /// Flow.
+    pub flow: u32,
+    /// Packet.
+    pub seq: u32,
+    /// Wire bytes.
+    pub bytes: u16,
+}
+
+/// A time during which a class of a port might not send.
+#[derive(Debug, Clone, Copy)]
+pub struct Pause {
+    /// Where.
+    pub node: u32,
+    /// Port.
+    pub port: u16,
+    /// Class.
+    pub class: u8,
+    /// Name of the cause.
+    pub cause: &'static str,
+    /// From.
+    pub start: Time,
+    /// To; none while it lasts.
+    pub end: Option<Time>,
+}
+
+/// A frame that left or arrived.
+#[derive(Debug, Clone, Copy)]
+pub struct Trace {
+    /// When: start of transmission, or when the frame was handled.
+    pub at: Time,
+    /// Where.
+    pub node: u32,
+    /// Port.
+    pub port: u16,
+    /// It left.
+    pub is_departure: bool,
+    /// What it is.
+    pub kind: Kind,
+    /// Flow.
+    pub flow: u32,
+    /// Packet.
+    pub seq: u32,
+    /// Wire bytes.
+    pub bytes: u16,
+}
+
+/// A queue's length at a moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// When, before anything that happens then.
+    pub at: Time,
+    /// Where.
+    pub node: u32,
+    /// Port.
+    pub port: u16,
+    /// Queue.
+    pub queue: u16,
+    /// Bytes.
+    pub bytes: u32,
+}
+
+/// Everything one node wrote down and nobody has taken yet.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Packets without room.
+    pub drops: Vec<Drop>,
+    /// Ended pauses.
+    pub pauses: Vec<Pause>,
+    /// Frames.
+    pub packets: Vec<Trace>,
+    /// Queue lengths; queues that stay empty write nothing.
+    pub samples: Vec<Sample>,
+}

@@ -1,0 +1,186 @@
+//! Which port a packet takes: tables by destination, ECMP by stable hash, and pinned paths.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use xoff_engine::random::mix;
+
+use crate::packet::Packet;
+use crate::topology::Topology;
+
+/// Whose flow a number is: the flows of a source are numbered without gaps.
+#[derive(Debug, Default)]
+pub struct Sources {
+    /// For each node its first flow, and one entry more.
+    pub first: Vec<u32>,
+}
+
+impl Sources {
+    /// The node that sends `flow`.
+    pub fn of(&self, flow: u32) -> u32 {
+        self.first.partition_point(|f| *f <= flow) as u32 - 1
+    }
+}
+
+/// Pinned paths, in pairs: an even number for data and the next one for what comes back.
+#[derive(Debug, Default)]
+pub struct Paths {
+    start: Vec<u32>,
+    ports: Vec<u16>,
+}
+
+impl Paths {
+    /// The first pinned path; smaller numbers mean none.
+    pub const FIRST: u16 = 2;
+
+    /// None yet.
+    pub fn new() -> Self {
+        Self { start: vec![0, 0, 0], ports: Vec::new() }
+    }
+
+    /// Adds the ports of one direction; paths are numbered in the order they are added.
+    pub fn add(&mut self, ports: &[u16]) -> Option<u16> {
+        self.ports.extend_from_slice(ports);
+        self.start.push(self.ports.len() as u32);
+        u16::try_from(self.start.len() - 2).ok()
+    }
+
+    /// The port that the node after `hops` others takes.
+    #[inline]
+    fn port(&self, path: u16, hops: usize) -> usize {
+        self.ports[self.start[path as usize] as usize + hops] as usize
+    }
+
+    /// The ports of a path.
+    pub fn ports(&self, path: u16) -> &[u16] {
+        &self.ports[self.start[path as usize] as usize..self.start[path as usize + 1] as usize]
+    }
+}
+
+/// What all nodes share: destinations by group (the hosts of one switch), and the port at which a switch finds a host of its own.
+#[derive(Debug)]
+pub struct Destinations {
+    group: Vec<u32>,
+    port: Vec<u16>,
+}
+
+/// The routes of one node.
+#[derive(Debug)]
+pub struct Routes {
+    destinations: Arc<Destinations>,
+    paths: Arc<Paths>,
+    /// For each group: where its choices start and how many there are; zero of them means that the hosts are here.
+    entries: Vec<(u32, u32)>,
+    choices: Vec<u16>,
+    salt: u64,
+}
+
+impl Routes {
+    /// The port for a packet.
+    #[inline]
+    pub fn port(&self, packet: &Packet) -> usize {
+        if packet.path >= Paths::FIRST {
+            return self.paths.port(packet.path, packet.hops());
+        }
+        self.choose(packet.dst(), packet.flow)
+    }
+
+    /// The port toward a destination for a flow.
+    #[inline]
+    pub fn choose(&self, dst: u32, flow: u32) -> usize {
+        let (start, count) = self.entries[self.destinations.group[dst as usize] as usize];
+        match count {
+            1 => self.choices[start as usize] as usize,
+            0 => self.destinations.port[dst as usize] as usize,
+            n => {
+                let hash = mix(u64::from(flow) ^ self.salt) >> 32;
+                self.choices[start as usize + ((hash * u64::from(n)) >> 32) as usize] as usize
+            }
+        }
+    }
+
+    /// Whether the destination can be reached.
+    pub fn reaches(&self, dst: u32) -> bool {
+        self.entries[self.destinations.group[dst as usize] as usize].0 != u32::MAX
+    }
+}
+
+/// Shortest paths, all of equal length used; hosts that do not forward are never on the way.
+pub fn shortest(topology: &Topology, paths: Arc<Paths>, seed: u64) -> Vec<Arc<Routes>> {
+    let ports = topology.ports();
+    let n = topology.nodes.len();
+    let mut group = vec![u32::MAX; n];
+    let mut port = vec![0_u16; n];
+    let mut root_of_group = Vec::new();
+    let mut group_of_root = HashMap::new();
+    for node in 0..n {
+        // A host with one link is found at its neighbour; everything else is a destination of its own.
+        let root = match ports[node].as_slice() {
+            [only] if !topology.nodes[node].forwards && topology.nodes[only.peer as usize].forwards => {
+                port[node] = only.peer_port;
+                only.peer
+            }
+            _ => node as u32,
+        };
+        group[node] = *group_of_root.entry(root).or_insert_with(|| {
+            root_of_group.push(root);
+            root_of_group.len() as u32 - 1
+        });
+    }
+    let destinations = Arc::new(Destinations { group, port });
+    let mut entries = vec![vec![(u32::MAX, 1_u32); root_of_group.len()]; n];
+    let mut choices: Vec<Vec<u16>> = vec![Vec::new(); n];
+    let mut known: Vec<HashMap<Vec<u16>, u32>> = vec![HashMap::new(); n];
+    let mut distance = vec![u32::MAX; n];
+    let mut queue = VecDeque::new();
+    for (g, root) in root_of_group.iter().enumerate() {
+        distance.fill(u32::MAX);
+        distance[*root as usize] = 0;
+        queue.push_back(*root);
+        while let Some(at) = queue.pop_front() {
+            // Packets go through a node on their way only when it forwards.
+            if at != *root && !topology.nodes[at as usize].forwards {
+                continue;
+            }
+            for link in &ports[at as usize] {
+                if distance[link.peer as usize] == u32::MAX {
+                    distance[link.peer as usize] = distance[at as usize] + 1;
+                    queue.push_back(link.peer);
+                }
+            }
+        }
+        for node in 0..n {
+            if distance[node] == u32::MAX {
+                continue;
+            }
+            if node as u32 == *root {
+                entries[node][g] = (0, 0);
+                continue;
+            }
+            let next: Vec<u16> = ports[node]
+                .iter()
+                .enumerate()
+                .filter(|(_, l)| {
+                    distance[l.peer as usize] < distance[node] && (l.peer == *root || topology.nodes[l.peer as usize].forwards)
+                })
+                .map(|(p, _)| p as u16)
+                .collect();
+            let count = next.len() as u32;
+            let list = &mut choices[node];
+            let start = *known[node].entry(next).or_insert_with_key(|next| {
+                list.extend_from_slice(next);
+                list.len() as u32 - count
+            });
+            entries[node][g] = (start, count);
+        }
+    }
+    entries
+        .into_iter()
+        .zip(choices)
+        .enumerate()
+        .map(|(node, (entries, choices))| {
+            let salt = mix(seed ^ mix(node as u64 + 1));
+            Arc::new(Routes { destinations: destinations.clone(), paths: paths.clone(), entries, choices, salt })
+        })
+        .collect()
+}

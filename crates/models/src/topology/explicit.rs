@@ -1,0 +1,101 @@
+//! Nodes and links listed in the scenario, or in tables beside it.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Rate, Time};
+
+use super::{Link, NodeSpec, Shape, Topology};
+
+/// What a listed node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Sends and receives.
+    Host,
+    /// Forwards.
+    Switch,
+    /// Does both.
+    Relay,
+}
+
+/// A listed node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Unique name.
+    pub name: String,
+    /// What it is.
+    pub kind: Role,
+    /// Its own forwarding delay, when it differs from the scenario's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Time>,
+}
+
+/// A listed link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Edge {
+    /// Name of one end.
+    pub a: String,
+    /// Name of the other end.
+    pub b: String,
+    /// Bits per second, each way.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Time,
+}
+
+/// `network.explicit`: lists, or CSV or Parquet files with the same columns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Nodes; hosts are numbered first, each kind in the order listed.
+    #[serde(default)]
+    pub nodes: Vec<Node>,
+    /// Links; their order at a node sets its port numbers.
+    #[serde(default)]
+    pub links: Vec<Edge>,
+    /// A file with nodes: columns name, kind and optionally delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes_table: Option<String>,
+    /// A file with links: columns a, b, rate, delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links_table: Option<String>,
+}
+
+impl Shape for Params {
+    fn build(&self) -> Result<Topology, (String, String)> {
+        if self.nodes.is_empty() {
+            return Err(("nodes".into(), "the list is empty; a network needs hosts".into()));
+        }
+        let mut t = Topology::default();
+        let mut number = HashMap::new();
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        order.sort_by_key(|i| self.nodes[*i].kind == Role::Switch);
+        for i in order {
+            let node = &self.nodes[i];
+            if number.insert(node.name.as_str(), t.nodes.len() as u32).is_some() {
+                return Err((format!("nodes[{i}].name"), format!("`{}` is the name of two nodes", node.name)));
+            }
+            t.nodes.push(NodeSpec {
+                name: node.name.clone(),
+                forwards: node.kind != Role::Host,
+                is_host: node.kind != Role::Switch,
+                delay: node.delay,
+            });
+        }
+        for (i, edge) in self.links.iter().enumerate() {
+            let end = |key: &str, name: &str| {
+                number.get(name).copied().ok_or_else(|| (format!("links[{i}].{key}"), format!("there is no node `{name}`")))
+            };
+            let (a, b) = (end("a", &edge.a)?, end("b", &edge.b)?);
+            if a == b {
+                return Err((format!("links[{i}]"), format!("`{}` is linked to itself", edge.a)));
+            }
+            t.join(a, b, Link { rate: edge.rate, delay: edge.delay });
+        }
+        Ok(t)
+    }
+}

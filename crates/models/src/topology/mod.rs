@@ -1,0 +1,198 @@
+//! Networks: nodes and the links between them. Each shape is a file; the registry is [`Network`].
+
+pub mod explicit;
+pub mod fat_tree;
+pub mod leaf_spine;
+pub mod line;
+pub mod star;
+pub mod three_tier_clos;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Rate, Time};
+
+/// A full-duplex link's rate and propagation delay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Bits per second, each way.
+    pub rate: Rate,
+    /// Propagation delay; may be zero.
+    pub delay: Time,
+}
+
+/// `network`: exactly one shape.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Hosts around one switch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub star: Option<star::Params>,
+    /// Switches in a row, hosts at each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<line::Params>,
+    /// Leaves with hosts, each linked to every spine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaf_spine: Option<leaf_spine::Params>,
+    /// Pods of access and aggregation switches under cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub three_tier_clos: Option<three_tier_clos::Params>,
+    /// The k-ary fat tree (Al-Fares, Loukissas, Vahdat 2008).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fat_tree: Option<fat_tree::Params>,
+    /// Nodes and links listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explicit: Option<explicit::Params>,
+}
+
+/// A shape that can be built.
+pub trait Shape {
+    /// Nodes and links, or what is wrong: the key below the shape's table, and why.
+    fn build(&self) -> Result<Topology, (String, String)>;
+}
+
+impl Network {
+    /// The names of the shapes that are given.
+    pub fn given(&self) -> Vec<&'static str> {
+        self.shapes().into_iter().map(|s| s.0).collect()
+    }
+
+    fn shapes(&self) -> Vec<(&'static str, &dyn Shape)> {
+        let mut list: Vec<(&'static str, &dyn Shape)> = Vec::new();
+        macro_rules! add {
+            ($($name:ident),*) => { $(if let Some(shape) = &self.$name { list.push((stringify!($name), shape)); })* };
+        }
+        add!(star, line, leaf_spine, three_tier_clos, fat_tree, explicit);
+        list
+    }
+
+    /// Builds the one shape given; an error has the key below `network` and the reason.
+    pub fn build(&self) -> Result<Topology, (String, String)> {
+        let shapes = self.shapes();
+        let all = "star, line, leaf_spine, three_tier_clos, fat_tree, explicit";
+        match shapes.as_slice() {
+            [(name, shape)] => {
+                let topology = shape.build().map_err(|(key, why)| (if key.is_empty() { (*name).to_string() } else { format!("{name}.{key}") }, why))?;
+                topology.check().map_err(|why| ((*name).to_string(), why))?;
+                Ok(topology)
+            }
+            [] => Err((String::new(), format!("no network is given; give one of {all}"))),
+            several => {
+                let names: Vec<_> = several.iter().map(|s| s.0).collect();
+                Err((String::new(), format!("{} are given; give exactly one of {all}", names.join(" and "))))
+            }
+        }
+    }
+}
+
+/// Hosts and switches that a network may have.
+pub const MAX_NODES: u64 = 1 << 20;
+
+/// Refuses a size that is zero or would not fit, before anything is allocated.
+pub(crate) fn bounded(key: &str, value: u64, max: u64) -> Result<u32, (String, String)> {
+    if value == 0 || value > max {
+        return Err((key.to_string(), format!("{value} is out of range; allowed are 1 to {max}")));
+    }
+    Ok(value as u32)
+}
+
+/// A node of a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeSpec {
+    /// Unique name.
+    pub name: String,
+    /// Whether it passes packets on.
+    pub forwards: bool,
+    /// Whether flows start and end at it.
+    pub is_host: bool,
+    /// Its own forwarding delay, when it differs from the scenario's.
+    pub delay: Option<Time>,
+}
+
+/// A link between two nodes; its port numbers follow from the order of links at each node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkSpec {
+    /// One end.
+    pub a: u32,
+    /// The other.
+    pub b: u32,
+    /// Rate and delay.
+    pub link: Link,
+}
+
+/// One end of a link as its node sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PortSpec {
+    /// The node at the other end.
+    pub peer: u32,
+    /// Its port.
+    pub peer_port: u16,
+    /// Rate and delay.
+    pub link: Link,
+}
+
+/// Nodes and links; hosts come first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Topology {
+    /// Nodes by number.
+    pub nodes: Vec<NodeSpec>,
+    /// Links in an order that sets port numbers.
+    pub links: Vec<LinkSpec>,
+}
+
+impl Topology {
+    /// Adds hosts `host0`, `host1`, …; returns the first number.
+    pub fn add_hosts(&mut self, count: u32) -> u32 {
+        self.add("host", count, false, true)
+    }
+
+    /// Adds switches with this name and a number; returns the first node number.
+    pub fn add_switches(&mut self, name: &str, count: u32) -> u32 {
+        self.add(name, count, true, false)
+    }
+
+    fn add(&mut self, name: &str, count: u32, forwards: bool, is_host: bool) -> u32 {
+        let first = self.nodes.len() as u32;
+        self.nodes.extend((0..count).map(|i| NodeSpec { name: format!("{name}{i}"), forwards, is_host, delay: None }));
+        first
+    }
+
+    /// Adds a full-duplex link.
+    pub fn join(&mut self, a: u32, b: u32, link: Link) {
+        self.links.push(LinkSpec { a, b, link });
+    }
+
+    /// For each node its ports.
+    pub fn ports(&self) -> Vec<Vec<PortSpec>> {
+        let mut ports: Vec<Vec<PortSpec>> = vec![Vec::new(); self.nodes.len()];
+        for l in &self.links {
+            let (pa, pb) = (ports[l.a as usize].len() as u16, ports[l.b as usize].len() as u16);
+            ports[l.a as usize].push(PortSpec { peer: l.b, peer_port: pb, link: l.link });
+            ports[l.b as usize].push(PortSpec { peer: l.a, peer_port: pa, link: l.link });
+        }
+        ports
+    }
+
+    /// The number of a node by its name.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        self.nodes.iter().position(|n| n.name == name).map(|n| n as u32)
+    }
+
+    /// Host numbers in order.
+    pub fn hosts(&self) -> Vec<u32> {
+        (0..self.nodes.len() as u32).filter(|n| self.nodes[*n as usize].is_host).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if !self.nodes.iter().any(|n| n.is_host) {
+            return Err("the network has no host, so nothing can be sent".into());
+        }
+        if let Some(l) = self.links.iter().find(|l| l.link.rate.0 < 1_000_000) {
+            return Err(format!("a link of {} is slower than the 1Mbps that are supported", l.link.rate));
+        }
+        if let Some(l) = self.links.iter().find(|l| l.link.delay > Time::ms(1_000)) {
+            return Err(format!("a link delay of {} is longer than the 1s that is supported", l.link.delay));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,511 @@
+//! What is sent: workloads, their flows, and when they start.
+//!
+//! Flows are numbered by source node, then by workload, then in order, so that a number tells its source. Listed flows wait in a
+//! list; Poisson flows are drawn one at a time, when their time comes, from a stream of their source.
+
+pub mod poisson;
+pub mod sizes;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use xoff_engine::random::Stream;
+use xoff_units::{Bytes, Rate, Time};
+
+use crate::routing::{Paths, Sources};
+use crate::topology::Topology;
+
+/// A host by number or by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Host {
+    /// The n-th host.
+    Number(u64),
+    /// Its name.
+    Name(String),
+}
+
+impl<'de> Deserialize<'de> for Host {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Host;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a host's number or its name, such as 8 or \"host8\"")
+            }
+            fn visit_u64<E: de::Error>(self, n: u64) -> Result<Host, E> {
+                Ok(Host::Number(n))
+            }
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Host, E> {
+                u64::try_from(n).map(Host::Number).map_err(|_| E::custom(format!("{n} is not a host's number")))
+            }
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Host, E> {
+                Ok(Host::Name(name.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for Host {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Host".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["integer", "string"], "minimum": 0, "description": "a host's number or its name" })
+    }
+}
+
+/// `workload[…].incast`: several senders, one receiver.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Incast {
+    /// Who sends.
+    pub senders: Vec<Host>,
+    /// Who receives.
+    pub receiver: Host,
+    /// Payload of each sender.
+    pub size: Bytes,
+}
+
+/// `workload[…].permutation`: every host sends to another, in one random cycle over all of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Permutation {
+    /// Payload of each.
+    pub size: Bytes,
+    /// Which hosts; default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<Host>>,
+}
+
+/// `workload[…].all_to_all`: every host sends to every other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AllToAll {
+    /// Payload of each pair.
+    pub size: Bytes,
+    /// Which hosts; default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<Host>>,
+}
+
+/// A listed flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Who sends.
+    pub src: Host,
+    /// Who receives.
+    pub dst: Host,
+    /// Payload.
+    pub size: Bytes,
+    /// When, after the workload's start.
+    #[serde(default)]
+    pub start: Time,
+    /// A unique name, to be shown and to wait for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Starts when all of these have arrived at its source (and not before its start).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+    /// The nodes it passes, in order; `name/k` takes the k-th of parallel links into that node. Default: ECMP.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<String>,
+}
+
+/// `[[workload]]`: exactly one kind of traffic.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Shown in tables. Default: the kind of traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// When it begins.
+    #[serde(default)]
+    pub start: Time,
+    /// Priority class of its packets.
+    #[serde(default)]
+    pub class: u8,
+    /// Several senders, one receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incast: Option<Incast>,
+    /// One random cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permutation: Option<Permutation>,
+    /// Every pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_to_all: Option<AllToAll>,
+    /// Random arrivals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poisson: Option<poisson::Params>,
+    /// A list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<Flow>>,
+    /// A CSV or Parquet file with a list: columns src, dst, size and optionally start, id, after, via (both separated by `;`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+}
+
+/// A flow as its source knows it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlowSpec {
+    /// Its number.
+    pub flow: u32,
+    /// Receiving node.
+    pub dst: u32,
+    /// Payload.
+    pub size: u64,
+    /// When it starts.
+    pub start: Time,
+    /// Pinned path, or 0.
+    pub path: u16,
+    /// Priority class.
+    pub class: u8,
+}
+
+/// Where a source's flows come from.
+#[derive(Debug)]
+pub enum Start {
+    /// From a list in order of start.
+    List(std::vec::IntoIter<FlowSpec>),
+    /// Drawn one by one.
+    Poisson(poisson::Source),
+}
+
+impl Start {
+    /// When the next flow starts.
+    pub fn peek(&self) -> Option<Time> {
+        match self {
+            Self::List(list) => list.as_slice().first().map(|f| f.start),
+            Self::Poisson(source) => source.peek(),
+        }
+    }
+
+    /// Takes the next flow.
+    pub fn take(&mut self) -> Option<FlowSpec> {
+        match self {
+            Self::List(list) => list.next(),
+            Self::Poisson(source) => source.take(),
+        }
+    }
+}
+
+/// All flows of a scenario, by source.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Whose flow a number is.
+    pub sources: Arc<Sources>,
+    /// Pinned paths.
+    pub paths: Arc<Paths>,
+    /// For each node, what starts by itself.
+    pub starts: Vec<Vec<Start>>,
+    /// For each node, flows that wait for others (their numbers).
+    pub waiting: Vec<Vec<(Vec<u32>, FlowSpec)>>,
+    /// First flow number and workload, in order of flow number.
+    pub ranges: Vec<(u32, u16)>,
+    /// Names of workloads.
+    pub names: Vec<String>,
+    /// Names of flows that have one.
+    pub labels: HashMap<u32, String>,
+    /// How many flows there are.
+    pub flows: u64,
+    /// Payload of all flows.
+    pub bytes: u64,
+    /// Distinct source and destination pairs of listed flows.
+    pub pairs: Vec<(u32, u32)>,
+}
+
+impl Plan {
+    /// The workload of a flow.
+    pub fn workload_of(&self, flow: u32) -> &str {
+        let at = self.ranges.partition_point(|r| r.0 <= flow);
+        &self.names[self.ranges[at - 1].1 as usize]
+    }
+}
+
+/// A key and what is wrong with it.
+pub type Problem = (String, String);
+
+struct Listed<'a> {
+    src: u32,
+    dst: u32,
+    size: u64,
+    start: Time,
+    class: u8,
+    workload: u16,
+    key: String,
+    detail: Option<&'a Flow>,
+}
+
+/// Flows that a scenario may list or draw: numbers are 32 bits.
+const MAX_FLOWS: u64 = 1 << 31;
+
+/// Works out all flows. `nic_rate` is what loads refer to.
+pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u64, seed: u64) -> Result<Plan, Problem> {
+    let hosts = topology.hosts();
+    let ports = topology.ports();
+    let mut names_to_nodes: HashMap<&str, u32> = HashMap::new();
+    for (n, node) in topology.nodes.iter().enumerate() {
+        names_to_nodes.insert(&node.name, n as u32);
+    }
+    let find = |host: &Host, key: &str| -> Result<u32, Problem> {
+        match host {
+            Host::Number(n) => hosts.get(*n as usize).copied().ok_or_else(|| {
+                (key.to_string(), format!("there is no host {n}; hosts are numbered 0 to {}", hosts.len() - 1))
+            }),
+            Host::Name(name) => match names_to_nodes.get(name.as_str()) {
+                Some(n) if topology.nodes[*n as usize].is_host => Ok(*n),
+                Some(_) => Err((key.to_string(), format!("`{name}` is a switch; flows start and end at hosts"))),
+                None => Err((key.to_string(), format!("there is no host `{name}`"))),
+            },
+        }
+    };
+    let all = |given: Option<&Vec<Host>>, key: &str| -> Result<Vec<u32>, Problem> {
+        let Some(given) = given else { return Ok(hosts.clone()) };
+        let list = given.iter().enumerate().map(|(i, h)| find(h, &format!("{key}[{i}]"))).collect::<Result<Vec<_>, _>>()?;
+        let mut sorted = list.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        if sorted.len() != list.len() {
+            return Err((key.to_string(), "a host is listed twice".into()));
+        }
+        Ok(list)
+    };
+    let mut listed: Vec<Listed<'_>> = Vec::new();
+    let mut drawn: Vec<(u16, u32, poisson::Source)> = Vec::new();
+    let mut names = Vec::new();
+    for (w, workload) in workloads.iter().enumerate() {
+        let at = format!("workload[{w}]");
+        let mut kinds = Vec::new();
+        macro_rules! kinds {
+            ($($kind:ident),*) => { $(if workload.$kind.is_some() { kinds.push(stringify!($kind)); })* };
+        }
+        kinds!(incast, permutation, all_to_all, poisson, flows);
+        let [kind] = kinds.as_slice() else {
+            let given = if kinds.is_empty() { "none is".to_string() } else { format!("{} are", kinds.join(" and ")) };
+            return Err((at, format!("{given} given; give exactly one of incast, permutation, all_to_all, poisson, flows, table")));
+        };
+        if workload.class >= classes {
+            return Err((format!("{at}.class"), format!("{} is out of range; the switches have {classes} (switch.classes)", workload.class)));
+        }
+        let index = w as u16;
+        names.push(workload.name.clone().unwrap_or_else(|| (*kind).to_string()));
+        let (start, class) = (workload.start, workload.class);
+        let add = |listed: &mut Vec<Listed<'_>>, src: u32, dst: u32, size: Bytes, key: String| -> Result<(), Problem> {
+            check_flow(src, dst, size, payload, &key, topology)?;
+            listed.push(Listed { src, dst, size: size.0, start, class, workload: index, key, detail: None });
+            if listed.len() as u64 >= MAX_FLOWS { Err((at.clone(), "these are more than 2^31 flows".into())) } else { Ok(()) }
+        };
+        if let Some(incast) = &workload.incast {
+            let key = format!("{at}.incast");
+            let receiver = find(&incast.receiver, &format!("{key}.receiver"))?;
+            if incast.senders.is_empty() {
+                return Err((format!("{key}.senders"), "the list is empty".into()));
+            }
+            for (i, sender) in incast.senders.iter().enumerate() {
+                let key = format!("{key}.senders[{i}]");
+                let src = find(sender, &key)?;
+                add(&mut listed, src, receiver, incast.size, key)?;
+            }
+        }
+        if let Some(permutation) = &workload.permutation {
+            let key = format!("{at}.permutation");
+            let mut members = all(permutation.hosts.as_ref(), &format!("{key}.hosts"))?;
+            if members.len() < 2 {
+                return Err((format!("{key}.hosts"), "a permutation needs two hosts or more".into()));
+            }
+            Stream::new(seed, w as u64, "permutation").shuffle(&mut members);
+            for i in 0..members.len() {
+                add(&mut listed, members[i], members[(i + 1) % members.len()], permutation.size, key.clone())?;
+            }
+        }
+        if let Some(all_to_all) = &workload.all_to_all {
+            let key = format!("{at}.all_to_all");
+            let members = all(all_to_all.hosts.as_ref(), &format!("{key}.hosts"))?;
+            if (members.len() as u64).pow(2) > 50_000_000 {
+                return Err((key, format!("{} hosts make too many pairs; give fewer in `hosts`", members.len())));
+            }
+            for (i, src) in members.iter().enumerate() {
+                // Each starts with its successor, so that no host is everybody's first.
+                for j in 1..members.len() {
+                    add(&mut listed, *src, members[(i + j) % members.len()], all_to_all.size, key.clone())?;
+                }
+            }
+        }
+        if let Some(poisson) = &workload.poisson {
+            let key = format!("{at}.poisson");
+            let sources = all(poisson.sources.as_ref(), &format!("{key}.sources"))?;
+            let destinations = all(poisson.destinations.as_ref(), &format!("{key}.destinations"))?;
+            let rate = |n: u32| Rate(ports[n as usize].iter().map(|p| p.link.rate.0).sum());
+            let made = poisson.sources(&key, &sources, &destinations, rate, start, class, w as u64, seed)?;
+            drawn.extend(made.into_iter().map(|(node, source)| (index, node, source)));
+        }
+        if let Some(flows) = &workload.flows {
+            for (i, flow) in flows.iter().enumerate() {
+                let key = format!("{at}.flows[{i}]");
+                let src = find(&flow.src, &format!("{key}.src"))?;
+                let dst = find(&flow.dst, &format!("{key}.dst"))?;
+                check_flow(src, dst, flow.size, payload, &key, topology)?;
+                listed.push(Listed { src, dst, size: flow.size.0, start: start + flow.start, class, workload: index, key, detail: Some(flow) });
+            }
+        }
+    }
+    number(topology, listed, drawn, names, &names_to_nodes)
+}
+
+fn check_flow(src: u32, dst: u32, size: Bytes, payload: u64, key: &str, topology: &Topology) -> Result<(), Problem> {
+    if src == dst {
+        return Err((key.to_string(), format!("`{}` sends to itself", topology.nodes[src as usize].name)));
+    }
+    if size.0 == 0 {
+        return Err((key.to_string(), "its size is zero; a flow has at least one byte".into()));
+    }
+    if size.0 / payload >= u64::from(u32::MAX) {
+        return Err((key.to_string(), format!("a size of {size} makes more than 2^32 packets of {payload} B")));
+    }
+    Ok(())
+}
+
+fn number(
+    topology: &Topology,
+    mut listed: Vec<Listed<'_>>,
+    mut drawn: Vec<(u16, u32, poisson::Source)>,
+    names: Vec<String>,
+    nodes: &HashMap<&str, u32>,
+) -> Result<Plan, Problem> {
+    let n = topology.nodes.len();
+    listed.sort_by_key(|f| f.src);
+    drawn.sort_by_key(|d| (d.1, d.0));
+    let total = listed.len() as u64 + drawn.iter().map(|d| d.2.count()).sum::<u64>();
+    if total > MAX_FLOWS {
+        return Err(("workload".into(), format!("{total} flows are more than the {MAX_FLOWS} possible")));
+    }
+    let mut plan = Plan { starts: (0..n).map(|_| Vec::new()).collect(), waiting: vec![Vec::new(); n], names, flows: total, ..Plan::default() };
+    let mut first = vec![0_u32; n + 1];
+    let mut paths = Paths::new();
+    let mut path_of: HashMap<Vec<u16>, u16> = HashMap::new();
+    let ports = topology.ports();
+    let mut ids: HashMap<&str, (u32, usize)> = HashMap::new();
+    let mut next = 0_u32;
+    let (mut l, mut d) = (0, 0);
+    let mut specs: Vec<(usize, FlowSpec)> = Vec::new();
+    for node in 0..n as u32 {
+        first[node as usize] = next;
+        let mut last_workload = None;
+        while l < listed.len() && listed[l].src == node {
+            let f = &listed[l];
+            if last_workload != Some(f.workload) {
+                plan.ranges.push((next, f.workload));
+                last_workload = Some(f.workload);
+            }
+            let mut path = 0;
+            if let Some(detail) = f.detail {
+                if let Some(id) = &detail.id {
+                    if ids.insert(id, (next, l)).is_some() {
+                        return Err((format!("{}.id", f.key), format!("`{id}` is the id of two flows")));
+                    }
+                    plan.labels.insert(next, id.clone());
+                }
+                if !detail.via.is_empty() {
+                    let (there, back) = walk(topology, &ports, f, &detail.via, nodes)?;
+                    path = match path_of.get(&there) {
+                        Some(path) => *path,
+                        None => {
+                            let too_many = || (f.key.clone(), "there are more than 32 000 different pinned paths".to_string());
+                            let path = paths.add(&there).filter(|p| *p < 64_000).ok_or_else(too_many)?;
+                            paths.add(&back).ok_or_else(too_many)?;
+                            path_of.insert(there, path);
+                            path
+                        }
+                    };
+                }
+            }
+            specs.push((l, FlowSpec { flow: next, dst: f.dst, size: f.size, start: f.start, path, class: f.class }));
+            plan.bytes = plan.bytes.saturating_add(f.size);
+            next += 1;
+            l += 1;
+        }
+        while d < drawn.len() && drawn[d].1 == node {
+            plan.ranges.push((next, drawn[d].0));
+            let count = drawn[d].2.count();
+            drawn[d].2.set_first_flow(next);
+            plan.bytes = plan.bytes.saturating_add(drawn[d].2.total_bytes());
+            next += count as u32;
+            d += 1;
+        }
+    }
+    first[n] = next;
+    let mut lists: Vec<Vec<FlowSpec>> = vec![Vec::new(); n];
+    for (l, spec) in &specs {
+        let f = &listed[*l];
+        let after = f.detail.map_or(&[][..], |detail| &detail.after);
+        if after.is_empty() {
+            lists[f.src as usize].push(*spec);
+            continue;
+        }
+        let mut numbers = Vec::new();
+        for (i, id) in after.iter().enumerate() {
+            let key = format!("{}.after[{i}]", f.key);
+            let Some((flow, other)) = ids.get(id.as_str()) else { return Err((key, format!("there is no flow with id `{id}`"))) };
+            if listed[*other].dst != f.src {
+                let (to, here) = (&topology.nodes[listed[*other].dst as usize].name, &topology.nodes[f.src as usize].name);
+                return Err((key, format!("`{id}` goes to {to}; a flow waits for flows that arrive at its own source, {here}")));
+            }
+            numbers.push(*flow);
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        plan.waiting[f.src as usize].push((numbers, *spec));
+    }
+    for (node, mut list) in lists.into_iter().enumerate() {
+        if !list.is_empty() {
+            list.sort_by_key(|f| (f.start, f.flow));
+            plan.starts[node].push(Start::List(list.into_iter()));
+        }
+    }
+    for (_, node, source) in drawn {
+        plan.starts[node as usize].push(Start::Poisson(source));
+    }
+    plan.pairs = listed.iter().map(|f| (f.src, f.dst)).collect();
+    plan.pairs.sort_unstable();
+    plan.pairs.dedup();
+    plan.sources = Arc::new(Sources { first });
+    plan.paths = Arc::new(paths);
+    Ok(plan)
+}
+
+/// The ports of a pinned path, there and back.
+fn walk(
+    topology: &Topology,
+    ports: &[Vec<crate::topology::PortSpec>],
+    flow: &Listed<'_>,
+    via: &[String],
+    nodes: &HashMap<&str, u32>,
+) -> Result<(Vec<u16>, Vec<u16>), Problem> {
+    let mut at = flow.src;
+    let (mut there, mut back) = (Vec::new(), Vec::new());
+    let last = topology.nodes[flow.dst as usize].name.clone();
+    for (i, step) in via.iter().chain(std::iter::once(&last)).enumerate() {
+        let key = if i < via.len() { format!("{}.via[{i}]", flow.key) } else { format!("{}.via", flow.key) };
+        let (name, which) = match step.split_once('/') {
+            Some((name, k)) => (name, k.parse::<usize>().map_err(|_| (key.clone(), format!("`{k}` in `{step}` is not a link's number")))?),
+            None => (step.as_str(), 0),
+        };
+        let Some(to) = nodes.get(name).copied() else { return Err((key, format!("there is no node `{name}`"))) };
+        let here = &topology.nodes[at as usize];
+        if i < via.len() && !topology.nodes[to as usize].forwards {
+            return Err((key, format!("`{name}` does not forward")));
+        }
+        let Some((port, link)) = ports[at as usize].iter().enumerate().filter(|p| p.1.peer == to).nth(which) else {
+            return Err((key, format!("`{}` has no such link to `{name}`", here.name)));
+        };
+        there.push(port as u16);
+        back.push(link.peer_port);
+        at = to;
+    }
+    back.reverse();
+    Ok((there, back))
+}

@@ -1,0 +1,170 @@
+//! The document's types.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_models::congestion_control::CongestionControl;
+use xoff_models::flow_control::FlowControl;
+use xoff_models::mechanism::Queueing;
+use xoff_models::queueing::{buffer, ecn};
+use xoff_models::topology::Network;
+use xoff_models::transport::Transport;
+use xoff_models::workload::Workload;
+use xoff_units::{Bytes, Time};
+
+/// A scenario: a network, its switches and hosts, and what is sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Shown in results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Of all random numbers.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Ends the run at this time even if flows are under way. Default: when nothing is left to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+    /// Nodes and links.
+    pub network: Network,
+    /// Packet sizes.
+    #[serde(default)]
+    pub framing: Framing,
+    /// All switches.
+    #[serde(default)]
+    pub switch: Switch,
+    /// All hosts.
+    #[serde(default)]
+    pub host: HostSettings,
+    /// What is sent.
+    #[serde(default)]
+    pub workload: Vec<Workload>,
+    /// What is written down beside the usual tables.
+    #[serde(default)]
+    pub probe: Probe,
+    /// What happens when an audit fails.
+    #[serde(default)]
+    pub audits: Audits,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// `framing`: how payload becomes frames.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Framing {
+    /// Payload of a full packet.
+    pub payload: Bytes,
+    /// Headers of each packet.
+    pub header: Bytes,
+    /// Preamble and gap, added to every frame.
+    pub gap: Bytes,
+    /// Size of ACKs and of all other control frames.
+    pub control: Bytes,
+    /// No frame is smaller.
+    pub minimum: Bytes,
+}
+
+impl Default for Framing {
+    fn default() -> Self {
+        Self { payload: Bytes(1000), header: Bytes(48), gap: Bytes(0), control: Bytes(64), minimum: Bytes(64) }
+    }
+}
+
+/// How classes of a port take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Turns {
+    /// A higher class always goes first.
+    #[default]
+    Strict,
+    /// Packet by packet.
+    RoundRobin,
+    /// Deficit round robin with this many bytes a round.
+    Drr(Bytes),
+}
+
+/// `switch`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Switch {
+    /// Fixed processing delay of what is forwarded.
+    pub delay: Time,
+    /// Where packets wait.
+    pub queueing: Queueing,
+    /// Memory.
+    pub buffer: buffer::Params,
+    /// Priority classes of data, 1 to 8.
+    pub classes: u8,
+    /// How classes take turns.
+    pub scheduler: Turns,
+    /// ECN marking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<ecn::Params>,
+    /// Flow control.
+    pub flow_control: FlowControl,
+}
+
+impl Default for Switch {
+    fn default() -> Self {
+        Self {
+            delay: Time::ZERO,
+            queueing: Queueing::Oq,
+            buffer: buffer::Params::Unlimited,
+            classes: 1,
+            scheduler: Turns::Strict,
+            ecn: None,
+            flow_control: FlowControl::default(),
+        }
+    }
+}
+
+/// `host`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostSettings {
+    /// Retransmission.
+    pub transport: Transport,
+    /// Rates.
+    pub congestion_control: CongestionControl,
+}
+
+/// `probe`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Probe {
+    /// Writes each frame that leaves or arrives to the table `packets`.
+    pub packets: bool,
+    /// Writes queue lengths at this interval to the table `samples`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queues: Option<Time>,
+}
+
+/// Whether a violation fails the run or is only recorded, for scenarios that study it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// The run fails.
+    #[default]
+    Fail,
+    /// The result carries it.
+    Record,
+}
+
+/// `audits`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Audits {
+    /// A loss in a class under PFC.
+    pub loss: Judgement,
+    /// A cycle of ports that wait for one another.
+    pub deadlock: Judgement,
+    /// A pause that is never taken back.
+    pub pauses: Judgement,
+    /// Flows that are not delivered when nothing is left to do.
+    pub completion: Judgement,
+}

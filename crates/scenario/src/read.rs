@@ -1,0 +1,289 @@
+//! Reading scenarios: text to document, with errors that say where, what, and what would be right.
+
+use serde::de::DeserializeOwned;
+use xoff_models::mechanism::Queueing;
+use xoff_models::queueing::{buffer, ecn};
+use xoff_units::Time;
+
+use crate::document::{Scenario, Turns};
+
+/// Bad input; prints as one message that begins with the path of the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputError {
+    /// Path of the key, such as `switch.flow_control.pfc.xoff`; empty for the document.
+    pub path: String,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl InputError {
+    /// An error at a path.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+}
+
+impl std::fmt::Display for InputError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.path.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.path, self.message) }
+    }
+}
+
+impl std::error::Error for InputError {}
+
+impl From<(String, String)> for InputError {
+    fn from((path, message): (String, String)) -> Self {
+        Self { path, message }
+    }
+}
+
+/// Reads TOML, with `key=value` pairs set on top of it.
+pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario, InputError> {
+    let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
+        let line = e.span().map_or(0, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
+        InputError::new(format!("line {line}"), format!("this is not TOML: {}", e.message()))
+    })?;
+    let value = serde_json::to_value(toml::Value::Table(table)).map_err(|e| InputError::new("", e.to_string()))?;
+    from_value(value, overrides)
+}
+
+/// Reads JSON, with `key=value` pairs set on top of it.
+pub fn from_json(text: &str, overrides: &[(String, String)]) -> Result<Scenario, InputError> {
+    let value = serde_json::from_str(text).map_err(|e| InputError::new(format!("line {}", e.line()), format!("this is not JSON: {e}")))?;
+    from_value(value, overrides)
+}
+
+fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> Result<Scenario, InputError> {
+    for (path, text) in overrides {
+        set(&mut value, path, text)?;
+    }
+    let scenario: Scenario = parse(value)?;
+    validate(&scenario)?;
+    Ok(scenario)
+}
+
+fn parse<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, InputError> {
+    serde_path_to_error::deserialize(value).map_err(|e| {
+        let path = e.path().to_string();
+        InputError::new(if path == "." { String::new() } else { path }, plain(&e.inner().to_string()))
+    })
+}
+
+/// serde's words, a little plainer.
+fn plain(message: &str) -> String {
+    message.replace("unknown field", "unknown key").replace("missing field", "missing key").replace(", expected one of ", "; allowed are ").replace(
+        ", expected ",
+        "; allowed is ",
+    )
+}
+
+/// Sets a value by path, making tables on the way: `switch.flow_control.pfc.xoff` or `workload[0].incast.size`.
+fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), InputError> {
+    let bad = |why: &str| InputError::new(path, why.to_string());
+    // A TOML value (number, boolean, list, quoted text); anything else is text as it stands.
+    let value = match format!("v = {text}").parse::<toml::Table>() {
+        Ok(table) => serde_json::to_value(&table["v"]).map_err(|e| bad(&e.to_string()))?,
+        Err(_) => serde_json::Value::String(text.to_string()),
+    };
+    let mut at = root;
+    for part in path.split('.') {
+        let (key, indices) = part.split_once('[').map_or((part, ""), |(k, i)| (k, i));
+        if key.is_empty() {
+            return Err(bad("this is not a path; write keys with dots, such as switch.flow_control.pfc.xoff"));
+        }
+        if at.is_null() {
+            *at = serde_json::json!({});
+        }
+        let table = at.as_object_mut().ok_or_else(|| bad("a part of this path is not a table"))?;
+        at = table.entry(key).or_insert(serde_json::Value::Null);
+        for index in indices.split('[').filter(|i| !i.is_empty()) {
+            let n: usize = index.trim_end_matches(']').parse().map_err(|_| bad("an index is not a number"))?;
+            let list = at.as_array_mut().ok_or_else(|| bad("there is no list to index"))?;
+            let length = list.len();
+            at = list.get_mut(n).ok_or_else(|| bad(&format!("index {n} is out of range; the list has {length}")))?;
+        }
+    }
+    *at = value;
+    Ok(())
+}
+
+/// What types cannot say.
+fn validate(s: &Scenario) -> Result<(), InputError> {
+    let wrong = |path: &str, message: String| Err(InputError::new(path, message));
+    let f = &s.framing;
+    if f.payload.0 == 0 {
+        return wrong("framing.payload", "a packet must carry at least one byte".into());
+    }
+    for (path, bytes) in [
+        ("framing.payload", f.payload.0 + f.header.0 + f.gap.0),
+        ("framing.control", f.control.0 + f.gap.0),
+        ("framing.minimum", f.minimum.0 + f.gap.0),
+    ] {
+        if bytes > 65_535 {
+            return wrong(path, format!("a frame of {bytes} B is larger than the 65535 B possible"));
+        }
+    }
+    if f.control.0 == 0 || f.minimum.0 == 0 {
+        return wrong("framing", "control and minimum must be above zero".into());
+    }
+    if s.switch.delay > Time::ms(1_000) {
+        return wrong("switch.delay", format!("{} is longer than the 1s that is supported", s.switch.delay));
+    }
+    if !(1..=8).contains(&s.switch.classes) {
+        return wrong("switch.classes", format!("{} is out of range; allowed are 1 to 8", s.switch.classes));
+    }
+    if let Turns::Drr(quantum) = s.switch.scheduler
+        && (quantum.0 < 64 || quantum.0 > 1 << 30)
+    {
+        return wrong("switch.scheduler.drr", format!("{quantum} is out of range; allowed are 64B to 1GiB"));
+    }
+    let largest = f.payload.0 + f.header.0 + f.gap.0;
+    match &s.switch.buffer {
+        buffer::Params::Unlimited => {}
+        buffer::Params::PerPort(bytes) => {
+            if bytes.0 < largest || bytes.0 >= 1 << 32 {
+                return wrong("switch.buffer.per_port", format!("{bytes} is out of range; it must hold a packet of {largest} B and be below 4GiB"));
+            }
+        }
+        buffer::Params::Shared(shared) => {
+            if !(shared.alpha > 0.0 && shared.alpha <= 1024.0) {
+                return wrong("switch.buffer.shared.alpha", format!("{} is out of range; allowed are numbers above 0 and up to 1024", shared.alpha));
+            }
+            if shared.total.0 < largest || shared.total.0 >= 1 << 40 {
+                return wrong("switch.buffer.shared.total", format!("{} is out of range; it must hold a packet and be below 1TB", shared.total));
+            }
+        }
+    }
+    match &s.switch.ecn {
+        Some(ecn::Params::Red(red)) => {
+            if red.kmin > red.kmax || red.kmax.0 >= 1 << 32 {
+                return wrong("switch.ecn.red.kmin", format!("{} is above kmax, {}; it must not be", red.kmin, red.kmax));
+            }
+            if !(0.0..=1.0).contains(&red.pmax) {
+                return wrong("switch.ecn.red.pmax", format!("{} is out of range; allowed are 0 to 1", red.pmax));
+            }
+        }
+        Some(ecn::Params::Step(step)) if step.threshold.0 >= 1 << 32 => {
+            return wrong("switch.ecn.step.threshold", format!("{} is too large; it must be below 4GiB", step.threshold));
+        }
+        _ => {}
+    }
+    if let Some(pfc) = &s.switch.flow_control.pfc {
+        if let Some(xoff) = pfc.xoff
+            && (xoff.0 == 0 || xoff.0 >= 1 << 32)
+        {
+            return wrong("switch.flow_control.pfc.xoff", format!("{xoff} is out of range; it must be above zero and below 4GiB"));
+        }
+        if let (Some(xoff), Some(xon)) = (pfc.xoff, pfc.xon)
+            && xon >= xoff
+        {
+            return wrong("switch.flow_control.pfc.xon", format!("{xon} is not below xoff, {xoff}; pauses would never end or never stand"));
+        }
+        if let (Some(xoff), buffer::Params::PerPort(limit)) = (pfc.xoff, &s.switch.buffer)
+            && xoff > *limit
+        {
+            return wrong("switch.flow_control.pfc.xoff", format!("{xoff} is above switch.buffer.per_port, {limit}; it would never be reached"));
+        }
+        if pfc.quanta == Some(0) {
+            return wrong("switch.flow_control.pfc.quanta", "0 is a resume; allowed are 1 to 65535".into());
+        }
+    }
+    if let Some(sfc) = &s.switch.flow_control.sfc {
+        if sfc.threshold.0 == 0 || sfc.threshold.0 >= 1 << 32 {
+            return wrong("switch.flow_control.sfc.threshold", format!("{} is out of range; it must be above zero and below 4GiB", sfc.threshold));
+        }
+        if sfc.pause < Time::ns(1) || sfc.pause > Time::ms(1_000) {
+            return wrong("switch.flow_control.sfc.pause", format!("{} is out of range; allowed are 1ns to 1s", sfc.pause));
+        }
+    }
+    if let Some(dcqcn) = &s.host.congestion_control.dcqcn {
+        if let Some(g) = dcqcn.g
+            && !(g > 0.0 && g < 1.0)
+        {
+            return wrong("host.congestion_control.dcqcn.g", format!("{g} is out of range; allowed are numbers between 0 and 1"));
+        }
+        for (key, value) in [
+            ("alpha_interval", dcqcn.alpha_interval),
+            ("decrease_interval", dcqcn.decrease_interval),
+            ("increase_interval", dcqcn.increase_interval),
+        ] {
+            if value.is_some_and(|v| v < Time::ns(10)) {
+                return wrong(&format!("host.congestion_control.dcqcn.{key}"), "it must be 10ns or longer".into());
+            }
+        }
+        if dcqcn.window.is_some_and(|w| w.0 == 0) {
+            return wrong("host.congestion_control.dcqcn.window", "it must be above zero".into());
+        }
+    }
+    if s.host.transport.go_back_n.as_ref().is_some_and(|g| g.rto < Time::ns(100)) {
+        return wrong("host.transport.go_back_n.rto", "it must be 100ns or longer".into());
+    }
+    if s.probe.queues.is_some_and(|q| q < Time::ns(1)) {
+        return wrong("probe.queues", "the interval must be 1ns or longer".into());
+    }
+    if s.until == Some(Time::ZERO) {
+        return wrong("until", "a run of no time has no result; leave it out to run until nothing is left to do".into());
+    }
+    if s.switch.queueing == Queueing::Iq && matches!(s.switch.ecn, Some(_)) {
+        return wrong("switch.ecn", "marking looks at egress queues, and `iq` has none; use oq or voq".into());
+    }
+    Ok(())
+}
+
+/// The JSON Schema of scenarios.
+pub fn schema() -> serde_json::Value {
+    serde_json::to_value(schemars::schema_for!(Scenario)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAR: &str = "[network.star]\nhosts = 2\nlink = { rate = \"100Gbps\", delay = \"1us\" }\n";
+
+    fn error(more: &str) -> String {
+        from_toml(&format!("{STAR}{more}"), &[]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn errors_say_where_what_and_what_would_be_right() {
+        for (more, words) in [
+            ("[switch]\ncolour = 1", "switch.colour: unknown key `colour`"),
+            ("[switch.flow_control.pfc]\nxof = \"1KB\"", "switch.flow_control.pfc.xof: unknown key"),
+            ("[switch]\ndelay = 3", "switch.delay: invalid type: integer `3`"),
+            ("[switch]\ndelay = \"3kg\"", "switch.delay: `kg` in `3kg` is not a unit of a time"),
+            ("[switch.flow_control.pfc]\nxoff = \"-1KB\"", "switch.flow_control.pfc.xoff: `-1KB` is negative"),
+            ("[switch]\nqueueing = \"xq\"", "switch.queueing: unknown variant `xq`"),
+            ("[switch.flow_control.pfc]\nxoff = \"10KB\"\nxon = \"20KB\"", "switch.flow_control.pfc.xon: 20KB is not below"),
+            ("[[workload]]\nincast = { senders = [1], receiver = true, size = \"1MB\" }", "workload[0].incast.receiver: "),
+            ("this is no toml", "line 4: this is not TOML"),
+        ] {
+            let found = error(more);
+            assert!(found.contains(words), "{found}\nshould contain {words}");
+        }
+    }
+
+    #[test]
+    fn values_are_set_by_path() {
+        let set = |k: &str, v: &str| from_toml(STAR, &[(k.into(), v.into())]);
+        assert_eq!(set("switch.flow_control.pfc.xoff", "90KB").unwrap().switch.flow_control.pfc.unwrap().xoff.unwrap().0, 90_000);
+        assert_eq!(set("seed", "7").unwrap().seed, 7);
+        assert!(set("sede", "7").unwrap_err().to_string().contains("unknown key"));
+        assert!(set("workload[3].class", "1").is_err());
+    }
+
+    #[test]
+    fn what_is_resolved_reads_back() {
+        let s = from_toml(STAR, &[]).unwrap();
+        let text = serde_json::to_string(&s).unwrap();
+        assert_eq!(from_json(&text, &[]).unwrap(), s);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_an_error_or_a_scenario(text in ".{0,200}") {
+            let _ = from_toml(&text, &[]);
+            let _ = from_json(&text, &[]);
+        }
+    }
+}

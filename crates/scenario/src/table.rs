@@ -1,0 +1,245 @@
+//! Tables in and out: columns without Arrow, so that this layer needs no file formats.
+
+use std::sync::Arc;
+
+use xoff_models::topology::explicit::{Edge, Node};
+use xoff_models::workload::{Flow, Host};
+
+use crate::document::Scenario;
+use crate::read::InputError;
+
+/// Cells of a table that came in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cells {
+    /// Whole numbers.
+    Int(Vec<Option<i64>>),
+    /// Numbers.
+    Float(Vec<Option<f64>>),
+    /// Text.
+    Text(Vec<Option<String>>),
+}
+
+/// A table that came in, by the path of the key that named it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Input {
+    /// Columns by name.
+    pub columns: Vec<(String, Cells)>,
+}
+
+/// A column that goes out.
+#[derive(Debug, Clone)]
+pub enum Data {
+    /// 64 bits.
+    U64(Vec<u64>),
+    /// 64 bits or nothing.
+    MaybeU64(Vec<Option<u64>>),
+    /// 32 bits.
+    U32(Vec<u32>),
+    /// 16 bits.
+    U16(Vec<u16>),
+    /// 8 bits.
+    U8(Vec<u8>),
+    /// A number.
+    F64(Vec<f64>),
+    /// A number or nothing.
+    MaybeF64(Vec<Option<f64>>),
+    /// Names by index.
+    Name(Vec<u32>, Arc<Vec<String>>),
+    /// Text.
+    Static(Vec<&'static str>),
+    /// Text or nothing.
+    MaybeText(Vec<Option<String>>),
+}
+
+/// A named column.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// Its cells.
+    pub data: Data,
+}
+
+/// A table that goes out.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Its columns, of one length.
+    pub columns: Vec<Column>,
+}
+
+/// The files that a scenario names: path of the key, file.
+pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
+    let mut list = Vec::new();
+    if let Some(explicit) = &s.network.explicit {
+        let both = [("nodes_table", &explicit.nodes_table), ("links_table", &explicit.links_table)];
+        list.extend(both.iter().filter_map(|(k, f)| f.as_ref().map(|f| (format!("network.explicit.{k}"), f.clone()))));
+    }
+    for (i, w) in s.workload.iter().enumerate() {
+        if let Some(file) = &w.table {
+            list.push((format!("workload[{i}].table"), file.clone()));
+        }
+        if let Some(file) = w.poisson.as_ref().and_then(|p| p.points_table.as_ref()) {
+            list.push((format!("workload[{i}].poisson.points_table"), file.clone()));
+        }
+    }
+    list
+}
+
+impl Input {
+    fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |c| match &c.1 {
+            Cells::Int(v) => v.len(),
+            Cells::Float(v) => v.len(),
+            Cells::Text(v) => v.len(),
+        })
+    }
+
+    fn column(&self, path: &str, name: &str) -> Result<&Cells, InputError> {
+        self.columns.iter().find(|c| c.0 == name).map(|c| &c.1).ok_or_else(|| {
+            let have: Vec<_> = self.columns.iter().map(|c| c.0.as_str()).collect();
+            InputError::new(path, format!("the table has no column `{name}`; it has {}", have.join(", ")))
+        })
+    }
+
+    /// Refuses columns that nobody reads, so that a misspelt one is not ignored.
+    fn allow(&self, path: &str, names: &[&str]) -> Result<(), InputError> {
+        match self.columns.iter().find(|c| !names.contains(&c.0.as_str())) {
+            Some(c) => Err(InputError::new(path, format!("unknown column `{}`; allowed are {}", c.0, names.join(", ")))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Cells {
+    /// A cell as text; whole numbers as they are.
+    fn text(&self, row: usize) -> Option<String> {
+        match self {
+            Self::Int(v) => v[row].map(|n| n.to_string()),
+            Self::Float(v) => v[row].map(|n| n.to_string()),
+            Self::Text(v) => v[row].clone().filter(|t| !t.trim().is_empty()),
+        }
+    }
+
+    fn number(&self, row: usize) -> Option<f64> {
+        match self {
+            Self::Int(v) => v[row].map(|n| n as f64),
+            Self::Float(v) => v[row],
+            Self::Text(v) => v[row].as_ref().and_then(|t| t.trim().parse().ok()),
+        }
+    }
+
+    /// A quantity: text with a unit, or a bare number in base units (bytes, picoseconds).
+    fn quantity<T: std::str::FromStr<Err = xoff_units::ParseQuantityError>>(&self, row: usize, unit: &str) -> Option<Result<T, String>> {
+        match self {
+            Self::Int(v) => v[row].map(|n| format!("{n}{unit}").parse::<T>().map_err(|e| e.to_string())),
+            Self::Float(v) => v[row].map(|n| format!("{n}{unit}").parse::<T>().map_err(|e| e.to_string())),
+            Self::Text(_) => {
+                let text = self.text(row)?;
+                let bare = text.trim().bytes().all(|b| b.is_ascii_digit());
+                Some(if bare { format!("{}{unit}", text.trim()) } else { text }.parse::<T>().map_err(|e| e.to_string()))
+            }
+        }
+    }
+}
+
+fn missing(path: &str, row: usize, name: &str) -> InputError {
+    InputError::new(format!("{path}[{row}].{name}"), "the cell is empty")
+}
+
+/// Puts the rows of tables where the scenario names them.
+pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> Result<(), InputError> {
+    for (path, file) in table_files(s) {
+        let table = tables(&path).ok_or_else(|| InputError::new(&path, format!("the table `{file}` was not given")))?;
+        if let Some(rest) = path.strip_prefix("network.explicit.") {
+            let Some(explicit) = &mut s.network.explicit else { continue };
+            if rest == "nodes_table" {
+                explicit.nodes = nodes(&path, &table)?;
+            } else {
+                explicit.links = links(&path, &table)?;
+            }
+            continue;
+        }
+        let index: usize = path.trim_start_matches("workload[").split(']').next().and_then(|i| i.parse().ok()).unwrap_or(0);
+        if path.ends_with("points_table") {
+            table.allow(&path, &["bytes", "percent"])?;
+            let (bytes, percent) = (table.column(&path, "bytes")?, table.column(&path, "percent")?);
+            let points = (0..table.rows())
+                .map(|r| Ok((bytes.number(r).ok_or_else(|| missing(&path, r, "bytes"))?, percent.number(r).ok_or_else(|| missing(&path, r, "percent"))?)))
+                .collect::<Result<Vec<_>, InputError>>()?;
+            if let Some(poisson) = &mut s.workload[index].poisson {
+                poisson.points = Some(points);
+            }
+        } else {
+            s.workload[index].flows = Some(flows(&path, &table)?);
+        }
+    }
+    Ok(())
+}
+
+fn host(cells: &Cells, row: usize) -> Option<Host> {
+    let text = cells.text(row)?;
+    Some(text.parse::<u64>().map_or(Host::Name(text), Host::Number))
+}
+
+fn flows(path: &str, table: &Input) -> Result<Vec<Flow>, InputError> {
+    table.allow(path, &["src", "dst", "size", "start", "id", "after", "via"])?;
+    let (src, dst, size) = (table.column(path, "src")?, table.column(path, "dst")?, table.column(path, "size")?);
+    let optional = |name: &str| table.columns.iter().find(|c| c.0 == name).map(|c| &c.1);
+    let (start, id, after, via) = (optional("start"), optional("id"), optional("after"), optional("via"));
+    let list = |cells: Option<&Cells>, row: usize| -> Vec<String> {
+        let text = cells.and_then(|c| c.text(row)).unwrap_or_default();
+        text.split(';').map(str::trim).filter(|t| !t.is_empty()).map(ToString::to_string).collect()
+    };
+    (0..table.rows())
+        .map(|r| {
+            let at = |name: &str, why: String| InputError::new(format!("{path}[{r}].{name}"), why);
+            Ok(Flow {
+                src: host(src, r).ok_or_else(|| missing(path, r, "src"))?,
+                dst: host(dst, r).ok_or_else(|| missing(path, r, "dst"))?,
+                size: size.quantity(r, "B").ok_or_else(|| missing(path, r, "size"))?.map_err(|e| at("size", e))?,
+                start: start.and_then(|s| s.quantity(r, "ps")).transpose().map_err(|e| at("start", e))?.unwrap_or_default(),
+                id: id.and_then(|c| c.text(r)),
+                after: list(after, r),
+                via: list(via, r),
+            })
+        })
+        .collect()
+}
+
+fn nodes(path: &str, table: &Input) -> Result<Vec<Node>, InputError> {
+    table.allow(path, &["name", "kind", "delay"])?;
+    let (name, kind) = (table.column(path, "name")?, table.column(path, "kind")?);
+    let delay = table.columns.iter().find(|c| c.0 == "delay").map(|c| &c.1);
+    (0..table.rows())
+        .map(|r| {
+            let kind = kind.text(r).ok_or_else(|| missing(path, r, "kind"))?;
+            let role = serde_json::from_value(serde_json::Value::String(kind.clone()))
+                .map_err(|_| InputError::new(format!("{path}[{r}].kind"), format!("`{kind}` is no kind; allowed are host, switch, relay")))?;
+            let delay = delay.and_then(|d| d.quantity(r, "ps")).transpose();
+            Ok(Node {
+                name: name.text(r).ok_or_else(|| missing(path, r, "name"))?,
+                kind: role,
+                delay: delay.map_err(|e| InputError::new(format!("{path}[{r}].delay"), e))?,
+            })
+        })
+        .collect()
+}
+
+fn links(path: &str, table: &Input) -> Result<Vec<Edge>, InputError> {
+    table.allow(path, &["a", "b", "rate", "delay"])?;
+    let column = |name: &str| table.column(path, name);
+    let (a, b, rate, delay) = (column("a")?, column("b")?, column("rate")?, column("delay")?);
+    (0..table.rows())
+        .map(|r| {
+            let at = |name: &str, why: String| InputError::new(format!("{path}[{r}].{name}"), why);
+            Ok(Edge {
+                a: a.text(r).ok_or_else(|| missing(path, r, "a"))?,
+                b: b.text(r).ok_or_else(|| missing(path, r, "b"))?,
+                rate: rate.quantity(r, "bps").ok_or_else(|| missing(path, r, "rate"))?.map_err(|e| at("rate", e))?,
+                delay: delay.quantity(r, "ps").ok_or_else(|| missing(path, r, "delay"))?.map_err(|e| at("delay", e))?,
+            })
+        })
+        .collect()
+}
