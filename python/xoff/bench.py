@@ -19,8 +19,8 @@ from xoff import _core, wording
 from xoff._core import InputError
 
 _LINK = {"rate": "100Gbps", "delay": "1us"}
-_FRAMING_1000 = {"payload": "1000B", "header": "48B", "ack": "64B"}
-_FRAMING_4096 = {"payload": "4096B", "header": "64B", "ack": "64B"}
+_FRAMING_1000 = {"payload": "1000B", "header": "48B"}
+_FRAMING_4096 = {"payload": "4096B", "header": "64B"}
 # 50 and 40 packets of an ingress port.
 _PFC_1000 = {"pfc": {"xoff": "52400B", "xon": "41920B"}}
 _PFC_4096 = {"pfc": {"xoff": "208000B", "xon": "166400B"}}
