@@ -69,8 +69,7 @@ impl Settings {
     /// The thresholds of an ingress port at a switch whose own delay is `delay`.
     pub fn thresholds(&self, port: &PortSpec, delay: Time) -> Thresholds {
         let largest = self.framing.largest();
-        let (round_trip, packets) =
-            sizing::pfc_headroom(port.link.rate, port.link.delay, delay, largest, u64::from(self.framing.control));
+        let (round_trip, packets) = sizing::pfc_headroom(port.link.rate, port.link.delay, delay, largest, u64::from(self.framing.control));
         let headroom = round_trip + packets;
         let pfc = self.flow_control.pfc.clone().unwrap_or_default();
         let limit = match &self.buffer {

@@ -71,10 +71,11 @@ fn parse<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, InputError>
 
 /// serde's words, a little plainer.
 fn plain(message: &str) -> String {
-    message.replace("unknown field", "unknown key").replace("missing field", "missing key").replace(", expected one of ", "; allowed are ").replace(
-        ", expected ",
-        "; allowed is ",
-    )
+    message
+        .replace("unknown field", "unknown key")
+        .replace("missing field", "missing key")
+        .replace(", expected one of ", "; allowed are ")
+        .replace(", expected ", "; allowed is ")
 }
 
 /// Sets a value by path, making tables on the way: `switch.flow_control.pfc.xoff` or `workload[0].incast.size`.
@@ -142,15 +143,24 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
         buffer::Params::Unlimited => {}
         buffer::Params::PerPort(bytes) => {
             if bytes.0 < largest || bytes.0 >= 1 << 32 {
-                return wrong("switch.buffer.per_port", format!("{bytes} is out of range; it must hold a packet of {largest} B and be below 4GiB"));
+                return wrong(
+                    "switch.buffer.per_port",
+                    format!("{bytes} is out of range; it must hold a packet of {largest} B and be below 4GiB"),
+                );
             }
         }
         buffer::Params::Shared(shared) => {
             if !(shared.alpha > 0.0 && shared.alpha <= 1024.0) {
-                return wrong("switch.buffer.shared.alpha", format!("{} is out of range; allowed are numbers above 0 and up to 1024", shared.alpha));
+                return wrong(
+                    "switch.buffer.shared.alpha",
+                    format!("{} is out of range; allowed are numbers above 0 and up to 1024", shared.alpha),
+                );
             }
             if shared.total.0 < largest || shared.total.0 >= 1 << 40 {
-                return wrong("switch.buffer.shared.total", format!("{} is out of range; it must hold a packet and be below 1TB", shared.total));
+                return wrong(
+                    "switch.buffer.shared.total",
+                    format!("{} is out of range; it must hold a packet and be below 1TB", shared.total),
+                );
             }
         }
     }
@@ -182,7 +192,10 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
         if let (Some(xoff), buffer::Params::PerPort(limit)) = (pfc.xoff, &s.switch.buffer)
             && xoff > *limit
         {
-            return wrong("switch.flow_control.pfc.xoff", format!("{xoff} is above switch.buffer.per_port, {limit}; it would never be reached"));
+            return wrong(
+                "switch.flow_control.pfc.xoff",
+                format!("{xoff} is above switch.buffer.per_port, {limit}; it would never be reached"),
+            );
         }
         if pfc.quanta == Some(0) {
             return wrong("switch.flow_control.pfc.quanta", "0 is a resume; allowed are 1 to 65535".into());
@@ -190,7 +203,10 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     }
     if let Some(sfc) = &s.switch.flow_control.sfc {
         if sfc.threshold.0 == 0 || sfc.threshold.0 >= 1 << 32 {
-            return wrong("switch.flow_control.sfc.threshold", format!("{} is out of range; it must be above zero and below 4GiB", sfc.threshold));
+            return wrong(
+                "switch.flow_control.sfc.threshold",
+                format!("{} is out of range; it must be above zero and below 4GiB", sfc.threshold),
+            );
         }
         if sfc.pause < Time::ns(1) || sfc.pause > Time::ms(1_000) {
             return wrong("switch.flow_control.sfc.pause", format!("{} is out of range; allowed are 1ns to 1s", sfc.pause));

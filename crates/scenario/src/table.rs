@@ -166,7 +166,12 @@ pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> 
             table.allow(&path, &["bytes", "percent"])?;
             let (bytes, percent) = (table.column(&path, "bytes")?, table.column(&path, "percent")?);
             let points = (0..table.rows())
-                .map(|r| Ok((bytes.number(r).ok_or_else(|| missing(&path, r, "bytes"))?, percent.number(r).ok_or_else(|| missing(&path, r, "percent"))?)))
+                .map(|r| {
+                    Ok((
+                        bytes.number(r).ok_or_else(|| missing(&path, r, "bytes"))?,
+                        percent.number(r).ok_or_else(|| missing(&path, r, "percent"))?,
+                    ))
+                })
                 .collect::<Result<Vec<_>, InputError>>()?;
             if let Some(poisson) = &mut s.workload[index].poisson {
                 poisson.points = Some(points);
@@ -215,8 +220,9 @@ fn nodes(path: &str, table: &Input) -> Result<Vec<Node>, InputError> {
     (0..table.rows())
         .map(|r| {
             let kind = kind.text(r).ok_or_else(|| missing(path, r, "kind"))?;
-            let role = serde_json::from_value(serde_json::Value::String(kind.clone()))
-                .map_err(|_| InputError::new(format!("{path}[{r}].kind"), format!("`{kind}` is no kind; allowed are host, switch, relay")))?;
+            let role = serde_json::from_value(serde_json::Value::String(kind.clone())).map_err(|_| {
+                InputError::new(format!("{path}[{r}].kind"), format!("`{kind}` is no kind; allowed are host, switch, relay"))
+            })?;
             let delay = delay.and_then(|d| d.quantity(r, "ps")).transpose();
             Ok(Node {
                 name: name.text(r).ok_or_else(|| missing(path, r, "name"))?,

@@ -110,7 +110,9 @@ impl Pfc {
     /// A forwarding node. `levels` has XOFF and XON for each ingress port (static thresholds), and sets them on the core.
     pub fn forwarding(frame_bytes: u16, core: &mut Core, params: &Params, levels: &[(u32, u32)]) -> Self {
         let trigger = match (&core.buffer, params.accounting) {
-            (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => Trigger::Dynamic(params.xon.map_or(3 * 1024, |x| x.0 as i64)),
+            (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => {
+                Trigger::Dynamic(params.xon.map_or(3 * 1024, |x| x.0 as i64))
+            }
             (_, Accounting::Egress) => Trigger::Egress { xoff: levels[0].0, xon: levels[0].1 },
             _ => {
                 for (port, (xoff, xon)) in levels.iter().enumerate() {

@@ -68,7 +68,8 @@ pub fn size_pfc(request: &PfcRequest) -> PfcSize {
     let xoff_bytes = request.buffer.map(|b| b.0.saturating_sub(headroom_bytes));
     let mut warnings = Vec::new();
     if xoff_bytes == Some(0) {
-        warnings.push(format!("the buffer is smaller than the headroom of {}: losses are possible at any threshold", Bytes(headroom_bytes)));
+        warnings
+            .push(format!("the buffer is smaller than the headroom of {}: losses are possible at any threshold", Bytes(headroom_bytes)));
     }
     PfcSize { round_trip_bytes, packet_bytes, headroom_bytes, xoff_bytes, warnings }
 }

@@ -72,7 +72,9 @@ impl Network {
         let all = "star, line, leaf_spine, three_tier_clos, fat_tree, explicit";
         match shapes.as_slice() {
             [(name, shape)] => {
-                let topology = shape.build().map_err(|(key, why)| (if key.is_empty() { (*name).to_string() } else { format!("{name}.{key}") }, why))?;
+                let topology = shape
+                    .build()
+                    .map_err(|(key, why)| (if key.is_empty() { (*name).to_string() } else { format!("{name}.{key}") }, why))?;
                 topology.check().map_err(|why| ((*name).to_string(), why))?;
                 Ok(topology)
             }

@@ -253,9 +253,10 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
     }
     let find = |host: &Host, key: &str| -> Result<u32, Problem> {
         match host {
-            Host::Number(n) => hosts.get(*n as usize).copied().ok_or_else(|| {
-                (key.to_string(), format!("there is no host {n}; hosts are numbered 0 to {}", hosts.len() - 1))
-            }),
+            Host::Number(n) => hosts
+                .get(*n as usize)
+                .copied()
+                .ok_or_else(|| (key.to_string(), format!("there is no host {n}; hosts are numbered 0 to {}", hosts.len() - 1))),
             Host::Name(name) => match names_to_nodes.get(name.as_str()) {
                 Some(n) if topology.nodes[*n as usize].is_host => Ok(*n),
                 Some(_) => Err((key.to_string(), format!("`{name}` is a switch; flows start and end at hosts"))),
@@ -289,7 +290,10 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
             return Err((at, format!("{given} given; give exactly one of incast, permutation, all_to_all, poisson, flows, table")));
         };
         if workload.class >= classes {
-            return Err((format!("{at}.class"), format!("{} is out of range; the switches have {classes} (switch.classes)", workload.class)));
+            return Err((
+                format!("{at}.class"),
+                format!("{} is out of range; the switches have {classes} (switch.classes)", workload.class),
+            ));
         }
         let index = w as u16;
         names.push(workload.name.clone().unwrap_or_else(|| (*kind).to_string()));
@@ -349,7 +353,16 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
                 let src = find(&flow.src, &format!("{key}.src"))?;
                 let dst = find(&flow.dst, &format!("{key}.dst"))?;
                 check_flow(src, dst, flow.size, payload, &key, topology)?;
-                listed.push(Listed { src, dst, size: flow.size.0, start: start + flow.start, class, workload: index, key, detail: Some(flow) });
+                listed.push(Listed {
+                    src,
+                    dst,
+                    size: flow.size.0,
+                    start: start + flow.start,
+                    class,
+                    workload: index,
+                    key,
+                    detail: Some(flow),
+                });
             }
         }
     }
@@ -383,7 +396,8 @@ fn number(
     if total > MAX_FLOWS {
         return Err(("workload".into(), format!("{total} flows are more than the {MAX_FLOWS} possible")));
     }
-    let mut plan = Plan { starts: (0..n).map(|_| Vec::new()).collect(), waiting: vec![Vec::new(); n], names, flows: total, ..Plan::default() };
+    let mut plan =
+        Plan { starts: (0..n).map(|_| Vec::new()).collect(), waiting: vec![Vec::new(); n], names, flows: total, ..Plan::default() };
     let mut first = vec![0_u32; n + 1];
     let mut paths = Paths::new();
     let mut path_of: HashMap<Vec<u16>, u16> = HashMap::new();

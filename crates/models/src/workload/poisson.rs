@@ -94,7 +94,8 @@ impl Params {
             if !destinations.iter().any(|d| d != node) {
                 return Err((format!("{key}.destinations"), "a source has no destination but itself".into()));
             }
-            let share = if total == u64::MAX { total } else { total / sources.len() as u64 + u64::from((i as u64) < total % sources.len() as u64) };
+            let share =
+                if total == u64::MAX { total } else { total / sources.len() as u64 + u64::from((i as u64) < total % sources.len() as u64) };
             let mean_gap_ps = 8e12 * table.mean() / (self.load * rate(*node).0 as f64);
             expected += if total == u64::MAX { (end - start).0 as f64 / mean_gap_ps } else { 0.0 };
             if expected > 1e9 {

@@ -1,0 +1,275 @@
+//! `xoff._core`: glue between Python and the scenario layer, no logic.
+//!
+//! JSON texts cross the border, and tables as Arrow C streams. The simulation runs without the interpreter's lock.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, Float64Array, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_schema::{DataType, Field, Schema};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3_arrow::PyTable;
+use xoff_engine::Plan;
+use xoff_models::flow_control::sizing::{PfcRequest, SfcRequest, size_pfc as pfc_size, size_sfc as sfc_size};
+use xoff_scenario::{Cells, Data, Input, Observer, Progress, Runner, Scenario, Table};
+
+create_exception!(_core, InputError, PyValueError, "Bad input: the one complete message names the key, its value, and what is allowed.");
+
+fn bad(error: impl std::fmt::Display) -> PyErr {
+    InputError::new_err(error.to_string())
+}
+
+fn broken(error: impl std::fmt::Display) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+fn scenario(resolved: &str) -> PyResult<Scenario> {
+    xoff_scenario::from_json(resolved, &[]).map_err(bad)
+}
+
+/// The version of the simulator.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// The JSON Schema of scenarios.
+#[pyfunction]
+fn schema() -> String {
+    format!("{:#}", xoff_scenario::schema())
+}
+
+/// Reads a scenario, sets `overrides` on it, checks it, and returns it as JSON with every default filled in.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "what the interpreter hands over")]
+fn resolve(text: &str, format: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
+    let scenario = match format {
+        "toml" => xoff_scenario::from_toml(text, &overrides),
+        _ => xoff_scenario::from_json(text, &overrides),
+    };
+    serde_json::to_string(&scenario.map_err(bad)?).map_err(broken)
+}
+
+/// The tables that a scenario names: path of the key, file.
+#[pyfunction]
+fn table_files(resolved: &str) -> PyResult<Vec<(String, String)>> {
+    Ok(xoff_scenario::table_files(&scenario(resolved)?))
+}
+
+fn numbers<T: ArrowPrimitiveType, V>(column: &ArrayRef, convert: impl Fn(T::Native) -> V) -> Vec<Option<V>> {
+    column.as_primitive::<T>().iter().map(|v| v.map(&convert)).collect()
+}
+
+fn cells(column: &ArrayRef) -> Option<Cells> {
+    Some(match column.data_type() {
+        DataType::Int8 => Cells::Int(numbers::<Int8Type, _>(column, i64::from)),
+        DataType::Int16 => Cells::Int(numbers::<Int16Type, _>(column, i64::from)),
+        DataType::Int32 => Cells::Int(numbers::<Int32Type, _>(column, i64::from)),
+        DataType::Int64 => Cells::Int(numbers::<Int64Type, _>(column, |v| v)),
+        DataType::UInt8 => Cells::Int(numbers::<UInt8Type, _>(column, i64::from)),
+        DataType::UInt16 => Cells::Int(numbers::<UInt16Type, _>(column, i64::from)),
+        DataType::UInt32 => Cells::Int(numbers::<UInt32Type, _>(column, i64::from)),
+        DataType::UInt64 => Cells::Int(numbers::<UInt64Type, _>(column, |v| i64::try_from(v).unwrap_or(i64::MAX))),
+        DataType::Float32 => Cells::Float(numbers::<Float32Type, _>(column, f64::from)),
+        DataType::Float64 => Cells::Float(numbers::<Float64Type, _>(column, |v| v)),
+        DataType::Utf8 => Cells::Text(column.as_string::<i32>().iter().map(|v| v.map(ToString::to_string)).collect()),
+        DataType::LargeUtf8 => Cells::Text(column.as_string::<i64>().iter().map(|v| v.map(ToString::to_string)).collect()),
+        DataType::Utf8View => Cells::Text(column.as_string_view().iter().map(|v| v.map(ToString::to_string)).collect()),
+        DataType::Null => Cells::Text(vec![None; column.len()]),
+        _ => return None,
+    })
+}
+
+fn input(path: &str, table: PyTable) -> PyResult<Input> {
+    let (batches, schema) = table.into_inner();
+    let mut columns: Vec<(String, Cells)> = Vec::new();
+    for (i, field) in schema.fields().iter().enumerate() {
+        let mut all: Option<Cells> = None;
+        for batch in &batches {
+            let part = cells(batch.column(i)).ok_or_else(|| {
+                bad(format!("{path}: column `{}` is {}; only numbers and text are read", field.name(), field.data_type()))
+            })?;
+            all = Some(match (all, part) {
+                (Some(Cells::Int(mut a)), Cells::Int(b)) => {
+                    a.extend(b);
+                    Cells::Int(a)
+                }
+                (Some(Cells::Float(mut a)), Cells::Float(b)) => {
+                    a.extend(b);
+                    Cells::Float(a)
+                }
+                (Some(Cells::Text(mut a)), Cells::Text(b)) => {
+                    a.extend(b);
+                    Cells::Text(a)
+                }
+                (_, part) => part,
+            });
+        }
+        columns.push((field.name().clone(), all.unwrap_or(Cells::Text(Vec::new()))));
+    }
+    Ok(Input { columns })
+}
+
+fn inputs(tables: HashMap<String, PyTable>) -> PyResult<HashMap<String, Input>> {
+    tables.into_iter().map(|(path, table)| Ok((path.clone(), input(&path, table)?))).collect()
+}
+
+fn array(data: &Data) -> ArrayRef {
+    match data {
+        Data::U64(v) => Arc::new(UInt64Array::from(v.clone())),
+        Data::MaybeU64(v) => Arc::new(UInt64Array::from(v.clone())),
+        Data::U32(v) => Arc::new(UInt32Array::from(v.clone())),
+        Data::U16(v) => Arc::new(UInt16Array::from(v.clone())),
+        Data::U8(v) => Arc::new(UInt8Array::from(v.clone())),
+        Data::F64(v) => Arc::new(Float64Array::from(v.clone())),
+        Data::MaybeF64(v) => Arc::new(Float64Array::from(v.clone())),
+        Data::Name(ids, names) => Arc::new(StringArray::from_iter_values(ids.iter().map(|i| names[*i as usize].as_str()))),
+        Data::Static(v) => Arc::new(StringArray::from_iter_values(v.iter())),
+        Data::MaybeText(v) => Arc::new(StringArray::from(v.clone())),
+    }
+}
+
+fn stream(table: &Table) -> PyResult<PyTable> {
+    let arrays: Vec<ArrayRef> = table.columns.iter().map(|c| array(&c.data)).collect();
+    let maybe = |d: &Data| matches!(d, Data::MaybeU64(_) | Data::MaybeF64(_) | Data::MaybeText(_));
+    let fields: Vec<Field> =
+        table.columns.iter().zip(&arrays).map(|(c, a)| Field::new(c.name, a.data_type().clone(), maybe(&c.data))).collect();
+    let schema = Arc::new(Schema::new(fields));
+    let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(broken)?;
+    PyTable::try_new(vec![batch], schema).map_err(|e| broken(PyErr::from(e)))
+}
+
+/// Hands progress and rows to Python; keeps the first exception, which stops the run.
+struct Caller {
+    progress: Option<Py<PyAny>>,
+    sink: Option<Py<PyAny>>,
+    error: Option<PyErr>,
+}
+
+impl Observer for Caller {
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        let result = Python::attach(|py| {
+            py.check_signals()?;
+            if let Some(call) = &self.progress {
+                call.call1(py, (serde_json::to_string(&progress).map_err(broken)?,))?;
+            }
+            Ok(())
+        });
+        match result {
+            _ if self.error.is_some() => ControlFlow::Break(()),
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn rows(&mut self, table: &Table) -> bool {
+        let Some(sink) = &self.sink else { return false };
+        if self.error.is_none() {
+            let result = Python::attach(|py| sink.call1(py, (table.name, stream(table)?)).map(|_| ()));
+            self.error = result.err();
+        }
+        true
+    }
+}
+
+/// What one run left behind.
+#[pyclass(frozen)]
+struct Output {
+    /// The summary as JSON.
+    #[pyo3(get)]
+    summary: String,
+    tables: Vec<Table>,
+}
+
+#[pymethods]
+impl Output {
+    /// Names of the tables.
+    #[getter]
+    fn tables(&self) -> Vec<&'static str> {
+        self.tables.iter().map(|t| t.name).collect()
+    }
+
+    /// A table, as an object that hands its rows over as an Arrow C stream.
+    fn table(&self, name: &str) -> PyResult<PyTable> {
+        let table = self.tables.iter().find(|t| t.name == name);
+        stream(table.ok_or_else(|| PyValueError::new_err(format!("there is no table `{name}`")))?)
+    }
+}
+
+/// Runs a resolved scenario.
+#[pyfunction]
+#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, window_ps=None, partitions=None, clusters=true))]
+#[allow(clippy::too_many_arguments, reason = "what the interpreter hands over")]
+fn run(
+    py: Python<'_>,
+    resolved: &str,
+    tables: HashMap<String, PyTable>,
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+    sink: Option<Py<PyAny>>,
+    window_ps: Option<u64>,
+    partitions: Option<usize>,
+    clusters: bool,
+) -> PyResult<Output> {
+    let scenario = scenario(resolved)?;
+    let mut tables = inputs(tables)?;
+    let mut caller = Caller { progress, sink, error: None };
+    let plan = Plan { threads, partitions, window: window_ps.map(xoff_units::Time), clusters, ..Plan::default() };
+    let outcome = py.detach(|| Runner::new(scenario, |path| tables.remove(path))?.run(plan, &mut caller)).map_err(bad)?;
+    if let Some(error) = caller.error {
+        return Err(error);
+    }
+    Ok(Output { summary: serde_json::to_string(&outcome.summary).map_err(broken)?, tables: outcome.tables })
+}
+
+/// Checks a resolved scenario and explains it, as JSON.
+#[pyfunction]
+fn check(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> PyResult<String> {
+    let scenario = scenario(resolved)?;
+    let mut tables = inputs(tables)?;
+    py.detach(|| xoff_scenario::check(scenario, |path| tables.remove(path))).map(|v| v.to_string()).map_err(bad)
+}
+
+fn request<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(bad)
+}
+
+/// PFC headroom; JSON in, JSON out.
+#[pyfunction]
+fn size_pfc(text: &str) -> PyResult<String> {
+    serde_json::to_string(&pfc_size(&request::<PfcRequest>(text)?)).map_err(broken)
+}
+
+/// SFC headroom and pause range; JSON in, JSON out.
+#[pyfunction]
+fn size_sfc(text: &str) -> PyResult<String> {
+    serde_json::to_string(&sfc_size(&request::<SfcRequest>(text)?).map_err(bad)?).map_err(broken)
+}
+
+/// The compiled simulator.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("InputError", module.py().get_type::<InputError>())?;
+    module.add_class::<Output>()?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(table_files, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(size_pfc, module)?)?;
+    module.add_function(wrap_pyfunction!(size_sfc, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Audits of a run: what must hold whatever the mechanisms do.
+
+use std::collections::BTreeMap;
+
+use xoff_engine::Checkpoint;
+use xoff_models::node::Node;
+use xoff_units::Time;
+
+use crate::document::Judgement;
+
+/// Verdicts by audit: `ok`, `recorded: …` or `failed: …`.
+#[derive(Debug, Clone, Default)]
+pub struct Verdicts(pub BTreeMap<&'static str, String>);
+
+impl Verdicts {
+    /// Enters a verdict; `problem` is what was found.
+    pub fn enter(&mut self, name: &'static str, judgement: Judgement, problem: Option<String>) {
+        let text = match (problem, judgement) {
+            (None, _) => "ok".to_string(),
+            (Some(problem), Judgement::Fail) => format!("failed: {problem}"),
+            (Some(problem), Judgement::Record) => format!("recorded: {problem}"),
+        };
+        self.0.insert(name, text);
+    }
+}
+
+/// An output of a node, by class: what can wait.
+type Waiter = (u32, u16, u8);
+
+/// Looks for ports that wait for one another in a circle: each is paused by a neighbour that cannot drain because what came by
+/// that link waits for the next port of the circle. A port counts when it has sent no data since `still_since`.
+pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Time) -> Option<Vec<Waiter>> {
+    let mut edges: BTreeMap<Waiter, Vec<Waiter>> = BTreeMap::new();
+    for id in 0..cp.nodes() {
+        let node = cp.node(id);
+        for &(port, class, _, since) in &node.open_pauses {
+            let p = &node.core.ports[port as usize];
+            if p.last_data > still_since || since > still_since || p.waiting == 0 {
+                continue;
+            }
+            let peer = cp.node(p.peer);
+            let next = peer.open_pauses.iter().filter(|o| {
+                o.1 == class && peer.core.ports[o.0 as usize].last_data <= still_since && holds_from(peer, o.0 as usize, class, id)
+            });
+            edges.insert((id, port, class), next.map(|o| (p.peer, o.0, class)).collect());
+        }
+    }
+    // Depth-first search in a fixed order.
+    let mut done: BTreeMap<Waiter, bool> = BTreeMap::new();
+    for start in edges.keys() {
+        let mut path: Vec<(Waiter, usize)> = vec![(*start, 0)];
+        while let Some((at, next)) = path.last().copied() {
+            if next == 0 && done.insert(at, false) == Some(true) {
+                path.pop();
+                continue;
+            }
+            match edges.get(&at).and_then(|e| e.get(next)) {
+                Some(to) => {
+                    if let Some(last) = path.last_mut() {
+                        last.1 += 1;
+                    }
+                    if let Some(from) = path.iter().position(|p| p.0 == *to) {
+                        return Some(path[from..].iter().map(|p| p.0).collect());
+                    }
+                    if edges.contains_key(to) && done.get(to) != Some(&true) {
+                        path.push((*to, 0));
+                    }
+                }
+                None => {
+                    done.insert(at, true);
+                    path.pop();
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Whether packets that came from `from` wait at this output.
+fn holds_from(node: &Node, port: usize, class: u8, from: u32) -> bool {
+    let came_from = |in_port: u16| node.core.ports[in_port as usize].peer == from;
+    let queued = node.core.queues_of(class).any(|q| node.core.ports[port].queues[q].packets.iter().any(|p| came_from(p.in_port)));
+    queued || node.core.inputs.iter().flatten().any(|p| p.class() == class && came_from(p.in_port) && node.routes().port(p) == port)
+}

@@ -1,0 +1,91 @@
+//! `xoff check`: what a scenario is, in numbers, and what looks wrong with it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use xoff_models::flow_control::pfc::Accounting;
+use xoff_models::queueing::{buffer, ecn};
+use xoff_units::{Bytes, Time};
+
+use crate::document::Scenario;
+use crate::read::InputError;
+use crate::run::Runner;
+use crate::table::Input;
+
+/// Checks a scenario and explains it.
+pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Value, InputError> {
+    let runner = Runner::new(scenario, tables)?;
+    let (t, s) = (&runner.topology, runner.scenario());
+    let mut warnings: Vec<Value> = Vec::new();
+    let mut warn = |path: &str, message: String| warnings.push(json!({ "path": path, "message": message }));
+    let switches = t.nodes.iter().filter(|n| !n.is_host).count();
+    let mut headroom = BTreeMap::new();
+    if let Some(pfc) = &s.switch.flow_control.pfc {
+        for (n, node) in t.nodes.iter().enumerate().filter(|n| n.1.forwards) {
+            let delay = node.delay.unwrap_or(s.switch.delay);
+            for p in &runner.ports[n] {
+                let h = runner.settings.thresholds(p, delay);
+                headroom
+                    .entry((p.link.rate, p.link.delay, h.headroom, h.xoff, h.xon, h.available))
+                    .and_modify(|n| *n += 1)
+                    .or_insert(1_u64);
+            }
+        }
+        for (rate, delay, needed, xoff, _, available) in headroom.keys() {
+            if let Some(available) = available
+                && available < needed
+                && pfc.accounting == Accounting::Ingress
+            {
+                warn(
+                    "switch.flow_control.pfc.xoff",
+                    format!(
+                        "{} above XOFF {} is less than the {} that a {rate} link of {delay} may need: packets may be lost",
+                        Bytes(*available),
+                        Bytes(*xoff),
+                        Bytes(*needed)
+                    ),
+                );
+            }
+            let kmin = match &s.switch.ecn {
+                Some(ecn::Params::Red(red)) => Some(red.kmin.0),
+                Some(ecn::Params::Step(step)) => Some(step.threshold.0),
+                None => None,
+            };
+            if kmin.is_some_and(|k| k > *xoff) && !matches!(s.switch.buffer, buffer::Params::Shared(_)) {
+                warn("switch.ecn", format!("marking starts above XOFF, {}: PFC acts first", Bytes(*xoff)));
+            }
+            if s.switch.flow_control.sfc.as_ref().is_some_and(|sfc| sfc.threshold.0 > *xoff) {
+                warn("switch.flow_control.sfc.threshold", format!("it is above XOFF, {}: PFC acts first", Bytes(*xoff)));
+            }
+        }
+    }
+    if s.host.congestion_control.dcqcn.is_some() && s.switch.ecn.is_none() {
+        warn("host.congestion_control.dcqcn", "no switch marks packets (switch.ecn), so DCQCN never reacts".into());
+    }
+    if s.switch.ecn.is_some() && s.host.congestion_control.dcqcn.is_none() {
+        warn("switch.ecn", "no host reacts to marks (host.congestion_control)".into());
+    }
+    if runner.plan.flows == 0 {
+        warn("workload", "nothing is sent".into());
+    }
+    let distinct = |times: Vec<Time>| {
+        let mut v: Vec<String> = times.into_iter().map(|t| t.to_string()).collect();
+        v.sort();
+        v.dedup();
+        v
+    };
+    let rows: Vec<Value> = headroom
+        .iter()
+        .map(|((rate, delay, needed, xoff, xon, available), ports)| {
+            json!({ "rate": rate.to_string(), "delay": delay.to_string(), "ports": ports, "needed_bytes": needed, "xoff_bytes": xoff,
+                    "xon_bytes": xon, "available_bytes": available })
+        })
+        .collect();
+    Ok(json!({
+        "network": { "hosts": t.nodes.len() - switches, "switches": switches, "links": t.links.len(),
+                     "link_delays": distinct(t.links.iter().map(|l| l.link.delay).collect()) },
+        "workload": { "flows": runner.plan.flows, "bytes": runner.plan.bytes, "names": runner.plan.names },
+        "headroom": rows,
+        "warnings": warnings,
+    }))
+}

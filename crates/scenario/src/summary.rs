@@ -1,0 +1,151 @@
+//! The summary of a run: the keys of `xoff run --json`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// Flows in all and done.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Flows {
+    /// All.
+    pub total: u64,
+    /// Those whose last byte arrived.
+    pub completed: u64,
+}
+
+/// Flow completion times, in picoseconds.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Fct {
+    /// Mean.
+    pub mean: Option<u64>,
+    /// Median.
+    pub p50: Option<u64>,
+    /// 99th percentile.
+    pub p99: Option<u64>,
+    /// Longest.
+    pub max: Option<u64>,
+}
+
+impl Fct {
+    /// Of a list, which gets sorted; percentiles are the element at ⌈p·n⌉.
+    pub fn of(times: &mut [u64]) -> Self {
+        times.sort_unstable();
+        let n = times.len();
+        if n == 0 {
+            return Self::default();
+        }
+        let at = |percent: usize| Some(times[(percent * n).div_ceil(100).max(1) - 1]);
+        let mean = times.iter().map(|t| u128::from(*t)).sum::<u128>() / n as u128;
+        Self { mean: Some(mean as u64), p50: at(50), p99: at(99), max: at(100) }
+    }
+}
+
+/// Of one workload.
+#[derive(Debug, Clone, Serialize)]
+pub struct WorkloadSummary {
+    /// Its flows.
+    pub flows: Flows,
+    /// Their times.
+    pub fct_ps: Fct,
+}
+
+/// Counts of a mechanism.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Pfc {
+    /// Pause frames sent.
+    pub pauses: u64,
+    /// Sum over ports and classes of the time that they were paused.
+    pub paused_ps: u64,
+}
+
+/// SFC counts.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Sfc {
+    /// Messages sent.
+    pub messages: u64,
+    /// Messages that came after their flow was over.
+    pub late: u64,
+}
+
+/// ECN and DCQCN counts.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Ecn {
+    /// Packets marked.
+    pub marked: u64,
+    /// Notifications that reached a sender.
+    pub notifications: u64,
+}
+
+/// What the run cost.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Performance {
+    /// Data packets started on links.
+    pub data_packet_hops: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Windows run.
+    pub windows: u64,
+    /// CPU time of the simulation, all threads.
+    pub cpu_seconds: f64,
+    /// Time on the clock.
+    pub wall_seconds: f64,
+    /// Most memory the process ever had.
+    pub peak_rss_bytes: u64,
+    /// Threads used.
+    pub threads: usize,
+}
+
+/// The summary.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// The scenario's name.
+    pub name: Option<String>,
+    /// Seed.
+    pub seed: u64,
+    /// A hash of every event.
+    pub fingerprint: String,
+    /// When the last flow's last byte arrived, or where the run was stopped.
+    pub simulated_ps: u64,
+    /// Flows.
+    pub flows: Flows,
+    /// Their times, start to the receiver's last byte.
+    pub fct_ps: Fct,
+    /// The same, to the sender's last ACK.
+    pub fct_acked_ps: Fct,
+    /// By workload.
+    pub workloads: BTreeMap<String, WorkloadSummary>,
+    /// PFC.
+    pub pfc: Pfc,
+    /// SFC.
+    pub sfc: Sfc,
+    /// ECN.
+    pub ecn: Ecn,
+    /// Data packets dropped.
+    pub drops: u64,
+    /// Data packets sent again.
+    pub retransmitted: u64,
+    /// Verdicts.
+    pub audits: BTreeMap<&'static str, String>,
+    /// Cost; not part of the result.
+    pub performance: Performance,
+}
+
+/// The most memory this process ever had, where the system tells.
+pub fn peak_rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_elements() {
+        let mut times: Vec<u64> = (1..=200).rev().collect();
+        let fct = Fct::of(&mut times);
+        assert_eq!((fct.p50, fct.p99, fct.max, fct.mean), (Some(100), Some(198), Some(200), Some(100)));
+        assert_eq!(Fct::of(&mut []).max, None);
+    }
+}
