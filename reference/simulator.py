@@ -130,8 +130,9 @@ class Simulator:
         pfc = switch.get("flow_control", {}).get("pfc")
         self.payload_bytes = quantity(framing["payload"], "size")
         self.header_bytes = quantity(framing["header"], "size")
-        self.min_frame_bytes = quantity(framing["min_frame"], "size")
-        self.control_bytes = max(quantity(framing["ack"], "size"), self.min_frame_bytes)
+        self.minimum_bytes = quantity(framing["minimum"], "size")
+        self.gap_bytes = quantity(framing["gap"], "size")
+        self.control_bytes = max(quantity(framing["control"], "size"), self.minimum_bytes) + self.gap_bytes
         self.switch_delay_ps = quantity(switch["delay"], "time")
         self.xoff_bytes = quantity(pfc["xoff"], "size") if pfc else None
         self.xon_bytes = quantity(pfc["xon"], "size") if pfc else None
@@ -269,7 +270,7 @@ class Simulator:
         if flow.sent < flow.packets:
             port.ring.append(flow)
         payload_bytes = min(self.payload_bytes, flow.size_bytes - seq * self.payload_bytes)
-        wire_bytes = max(payload_bytes + self.header_bytes, self.min_frame_bytes)
+        wire_bytes = max(payload_bytes + self.header_bytes, self.minimum_bytes) + self.gap_bytes
         return Frame("data", wire_bytes, self.routes[flow.index], flow, seq)
 
     def deliver(self, host: Node, port: Port, frame: Frame) -> None:
@@ -334,7 +335,7 @@ def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
     modelled = {
         "": {"name", "description", "seed", "network", "framing", "switch", "host", "workload", "probe"},
         "network": {"explicit"},
-        "framing": {"payload", "header", "ack", "min_frame"},
+        "framing": {"payload", "header", "gap", "control", "minimum"},
         "switch": {"delay", "queueing", "buffer", "flow_control"},
         "switch.flow_control": {"pfc"},
         "switch.flow_control.pfc": {"xoff", "xon"},

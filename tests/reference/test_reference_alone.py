@@ -26,7 +26,7 @@ def star(hosts: int, flows: list[dict[str, Any]], **switch: Any) -> dict[str, An
                 "links": [{"a": f"host{i}", "b": "s", "rate": "100Gbps", "delay": "1us"} for i in range(hosts)],
             }
         },
-        "framing": {"payload": "952B", "header": "48B", "ack": "64B", "min_frame": "64B"},
+        "framing": {"payload": "952B", "header": "48B", "gap": "0B", "control": "64B", "minimum": "64B"},
         "switch": {"delay": "300ns", "buffer": "unlimited", **switch},
         "workload": [{"flows": flows}],
     }
@@ -56,7 +56,7 @@ def test_one_flow_over_two_links(packets: int) -> None:
 def test_last_packet_is_short_and_padded() -> None:
     scenario = star(2, [flow(0, 1, 1)])
     scenario["workload"][0]["flows"][0]["size"] = "953B"
-    scenario["framing"]["min_frame"] = "100B"
+    scenario["framing"] |= {"header": "28B", "gap": "20B", "minimum": "80B"}
     result = simulate(scenario)
     departures = [(r.kind, r.bytes) for r in result.trace if r.node == "host0" and r.event == "depart"]
     assert departures == [("data", 1000), ("data", 100)]
