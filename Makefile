@@ -18,8 +18,7 @@ environment:
 	@tools/environment.sh
 
 build: environment ## builds everything; the command is then at .venv/bin/xoff
-	@echo "Building xoff"
-	@$(BIN)/maturin develop --release --locked --quiet
+	@tools/build.sh
 
 demo: build ## runs the 3-to-1 incast of the SFC document under four mechanisms
 	@$(BIN)/python -m xoff.demo

@@ -83,6 +83,9 @@ class Types:
         if isinstance(schema, bool):
             return "Any"
         name, schema = self.resolved(schema)
+        if name is not None and re.fullmatch(r"Params\d*", name):
+            # The parameters of a mechanism are called `Params` in its own file, and take its name here.
+            name = hint
         if "const" in schema:
             return f"Literal[{json.dumps(schema['const'])}]"
         if "enum" in schema:
@@ -101,10 +104,10 @@ class Types:
         for kind in kinds:
             if kind == "array":
                 items = schema.get("items") or schema.get("prefixItems", [{}])[0]
-                names.append(f"Sequence[{self.annotation(items, hint + 'Item')}]")
+                names.append(f"Sequence[{self.annotation(items, hint)}]")
             elif kind == "object":
                 values = schema.get("additionalProperties", True)
-                names.append(f"Mapping[str, {self.annotation(values, hint + 'Value')}]")
+                names.append(f"Mapping[str, {self.annotation(values, hint)}]")
             else:
                 names.append(
                     {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}.get(kind, "None")
@@ -128,7 +131,11 @@ class Types:
         if tags:
             merged = {"description": schema.get("description", ""), "properties": tags}
             others.append(self.define(name, merged))
-        return " | ".join(dict.fromkeys(sorted(others, key=lambda other: other == "None")))
+        texts = [value for other in others for value in re.findall(r"^Literal\[(.*)\]$", other)]
+        kept = [other for other in dict.fromkeys(others) if not other.startswith("Literal[") and other != "None"]
+        if texts:
+            kept.insert(0, f"Literal[{', '.join(texts)}]")
+        return " | ".join([*kept, *(["None"] if "None" in others else [])])
 
     def define(self, name: str, schema: Schema) -> str:
         """Write the class of an object; return its name."""
@@ -140,7 +147,7 @@ class Types:
         fields = {}
         for key, value in schema["properties"].items():
             field = key + "_" if keyword.iskeyword(key) else key
-            kind = self.annotation(value, f"{name}{key.title().replace('_', '')}")
+            kind = self.annotation(value, key.title().replace("_", ""))
             optional = key not in required
             if optional and "None" not in kind.split(" | "):
                 kind += " | None"
@@ -185,14 +192,13 @@ def _docstring(text: str, indent: str) -> list[str]:
         text += "."
     if len(text) + len(indent) + 6 <= 120:
         return [f'{indent}"""{text}"""']
-    first, lines, line = True, [], indent + '"""'
+    lines, line = [], indent + '"""'
     for word in text.split(" "):
         if len(line) + len(word) + 1 > 120:
             lines.append(line.rstrip())
             line = indent
         line += word + " "
     lines.append(line.rstrip())
-    del first
     return [*lines, indent + '"""']
 
 
@@ -232,18 +238,20 @@ def reference(root: Schema) -> str:
         'Quantities are texts with a unit: times `"150ns"`, rates `"200Gbps"`, sizes `"400KB"` (1 KB is 1000 bytes).',
     ]
     sections: list[tuple[str, Schema]] = [("", root)]
-    seen = set()
+    places: dict[int, str] = {}
     while sections:
         path, schema = sections.pop(0)
-        if (path, id(schema)) in seen or path.count(".") > 6:
+        lines += ["", f"## `{path}`" if path else "## Top level", ""]
+        first = places.setdefault(id(schema), path)
+        if first != path:
+            lines.append(f"The keys are those of `{first}`.")
             continue
-        seen.add((path, id(schema)))
         rows, deeper = _rows(types, path, schema)
         sections = deeper + sections
-        if rows or path == "":
-            text = " ".join(str(schema.get("description", "")).split())
-            lines += ["", f"## `{path}`" if path else "## Top level", "", *([text, ""] if text and path else [])]
-            lines += ["| key | type | default | meaning |", "|---|---|---|---|", *rows]
+        # Descriptions begin with the key's own path where it has one, which is the heading already.
+        text = re.sub(r"^`[^`]*`:? ?", "", " ".join(str(schema.get("description", "")).split()))
+        lines += [text[:1].upper() + text[1:], ""] if text else []
+        lines += ["| key | type | default | meaning |", "|---|---|---|---|", *rows]
     return "\n".join(lines) + "\n"
 
 
@@ -255,7 +263,7 @@ def _rows(types: Types, path: str, schema: Schema) -> tuple[list[str], list[tupl
         kinds, below = _kinds(types, value, place)
         deeper += below
         default = "required" if key in required else ""
-        if isinstance(value, dict) and value.get("default") is not None:
+        if isinstance(value, dict) and value.get("default") is not None and not isinstance(value["default"], dict):
             default = f"`{json.dumps(value['default'])}`"
         text = " ".join(described(types, value).split()).replace("|", "\\|")
         kind = ", ".join(dict.fromkeys(kinds)).replace("|", "\\|")

@@ -12,7 +12,9 @@ Nothing is random here, so that one seed says it all.
 
 The document does not say which switch it simulated: each claim is judged for the shared-memory switch (`oq`, whose PFC
 counts bytes by ingress port), for the output-queued switch whose egress queue pauses all that feed it (`oq-egress`),
-and for virtual output queues (`voq`).
+and for virtual output queues (`voq`). An egress queue at XOFF pauses all its feeders at once and takes what each of
+them has on the way: three times the document's 15 KB, which the 20 KB above XOFF cannot hold. So that nothing is lost,
+the buffer of `oq-egress` has no end; its thresholds are the document's, and its deepest queue is reported.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ LABELS = {
     "pfc-sfc": "PFC + SFC",
     "pfc-dcqcn-sfc": "PFC + DCQCN + SFC",
 }
+
+FLOWS = ("incast 1", "incast 2", "incast 3", "victim")
 
 _VICTIM = "3-to-1 in the 2-layer CLOS: the victim's FCT with SFC is lower than with PFC only and with PFC + DCQCN"
 _HEADROOM = (
@@ -91,6 +95,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
             switch["queueing"] = "voq" if architecture == "voq" else "oq"
             if architecture == "oq-egress":
                 switch["flow_control"]["pfc"]["accounting"] = "egress"
+                switch["buffer"] = "unlimited"
             if "sfc" in variant:
                 switch["flow_control"]["sfc"] = {"threshold": "200KB", "pause": "10us", "interval": "10us"}
             if "dcqcn" in variant:
@@ -108,7 +113,12 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
         victim = {variant: _victim_us(results[f"{architecture}/{variant}"]) for variant in LABELS}
         pauses = {variant: results[f"{architecture}/{variant}"].summary["pfc"]["pauses"] for variant in LABELS}
         lower = victim["pfc-sfc"] < min(victim["pfc"], victim["pfc-dcqcn"])
-        measured = {"victim_fct_us": {LABELS[variant]: value for variant, value in victim.items()}}
+        measured = {
+            "victim_fct_us": {LABELS[variant]: value for variant, value in victim.items()},
+            "deepest_queue_kb": {
+                LABELS[variant]: _deepest_kb(results[f"{architecture}/{variant}"]) for variant in LABELS
+            },
+        }
         verdicts.append(Claim(f"sfc/5.1{suffix}", _VICTIM, measured, lower, ARCHITECTURES[architecture]))
         verdicts.append(
             Claim(
@@ -131,16 +141,20 @@ def draw(results: Mapping[str, Result], path: Path) -> None:
     """Draw one bar for each flow and variant; `results` has the keys of `LABELS`."""
     with rc_context(STYLE):
         drawing, axes = canvas(7.0, 3.4)
-        names = [str(name) for name in next(iter(results.values())).flows["label"].to_pylist()]
         series = []
         for variant, result in results.items():
             times = dict(zip(result.flows["label"].to_pylist(), result.flows["fct_ps"].to_pylist(), strict=True))
-            series.append((LABELS[variant], [times[name] / 1e6 if times[name] is not None else None for name in names]))
-        grouped_bars(axes, names, series, digits=0)
+            series.append((LABELS[variant], [times[name] / 1e6 if times[name] is not None else None for name in FLOWS]))
+        grouped_bars(axes, FLOWS, series, digits=0)
         axes.set_ylabel("flow completion time (µs)")
         axes.set_title("3-to-1 incast and a victim, 2-layer Clos, 200 Gb/s, 5 MB a flow", fontsize=9)
         drawing.legend(loc="outside lower center", ncols=len(series), fontsize=8)
         drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def _deepest_kb(result: Result) -> float:
+    depths: list[int] = result.queues["max_bytes"].to_pylist()
+    return max(depths) / 1000
 
 
 def _victim_us(result: Result) -> float:

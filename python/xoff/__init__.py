@@ -12,6 +12,18 @@ Numbers carry their unit last (``fct_ps`` is in picoseconds, ``max_bytes`` in by
 from xoff._core import InputError
 from xoff.results import AuditError, Result, load
 from xoff.running import Progress, check, resolve, run
+from xoff.scenario import Scenario
 from xoff.version import __version__
 
-__all__ = ["AuditError", "InputError", "Progress", "Result", "__version__", "check", "load", "resolve", "run"]
+__all__ = [
+    "AuditError",
+    "InputError",
+    "Progress",
+    "Result",
+    "Scenario",
+    "__version__",
+    "check",
+    "load",
+    "resolve",
+    "run",
+]

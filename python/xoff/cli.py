@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -201,7 +202,7 @@ def size_sfc(
         "pause": pause,
         "architecture": architecture,
     }
-    answer = json.loads(_core.size_sfc(_request(request)))
+    answer = _size(_core.size_sfc, request)
     if incast is None:
         answer = {key: answer[key] for key in ("round_trip_ps", "available_headroom_bytes", "largest_incast")}
     _answer(answer, as_json)
@@ -228,11 +229,16 @@ def size_pfc(
         "pause_frame": pause_frame,
         "buffer": buffer,
     }
-    _answer(json.loads(_core.size_pfc(_request(request))), as_json)
+    _answer(_size(_core.size_pfc, request), as_json)
 
 
-def _request(values: dict[str, Any]) -> str:
-    return json.dumps({key: value for key, value in values.items() if value is not None})
+def _size(calculate: Callable[[str], str], values: dict[str, Any]) -> dict[str, Any]:
+    try:
+        answer: dict[str, Any] = json.loads(calculate(json.dumps({k: v for k, v in values.items() if v is not None})))
+    except InputError as error:
+        # The request is one line of our own making: where in it the value stands says nothing to the user.
+        raise InputError(re.sub(r" at line \d+ column \d+$", "", str(error))) from None
+    return answer
 
 
 def _answer(answer: dict[str, Any], as_json: bool) -> None:

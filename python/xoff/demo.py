@@ -9,6 +9,7 @@ import argparse
 import importlib
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,14 @@ def demonstrate(out: Path) -> None:
             started = time.monotonic()
             results[variant] = running.run(scenario, out=out / variant, progress=bars.report)
             bars.end(f"{time.monotonic() - started:.2f} s")
-    show(results, experiment.LABELS)
+    show(results, experiment.LABELS, experiment.FLOWS)
     figure = out / "fct.svg"
     experiment.draw(results, figure)
     display.out.print(f"\nThe figure is [b]{escape(str(figure))}[/b], the results are in [b]{escape(str(out))}[/b]")
 
 
-def show(results: dict[str, Result], labels: dict[str, str]) -> None:
+def show(results: dict[str, Result], labels: dict[str, str], names: Sequence[str]) -> None:
     """Print flow completion times, pauses and messages of each variant, and its audits."""
-    names = [str(name) for name in next(iter(results.values())).flows["label"].to_pylist()]
     columns = ["", *names, "mean", "PFC pauses", "SFCMs"]
     title = "\nFlow completion time in µs, to the receiver's last byte"
     table = display.table(*columns, title=title, right=tuple(range(1, len(columns))))

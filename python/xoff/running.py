@@ -54,6 +54,11 @@ class Prepared:
         document: dict[str, Any] = json.loads(self.resolved)
         return document
 
+    def records(self, table: str) -> bool:
+        """Tell whether a run yields this table: the two large ones only if the scenario asks for them."""
+        probe = self.document.get("probe", {})
+        return bool({"packets": probe.get("packets"), "samples": probe.get("queues")}.get(table, True))
+
 
 def run(
     scenario: Source,
@@ -104,12 +109,12 @@ def run_prepared(
 
     if out is None:
         output = simulate(None)
-        readers = {name: _reader(output, name) for name in output.tables}
+        readers = {name: _reader(output, name) for name in output.tables if prepared.records(name)}
         return _audited(Result(prepared.document, json.loads(output.summary), readers, inputs=prepared.tables))
     with DirectoryWriter(out) as writer:
         output = simulate(writer.append)
         result = _audited(Result(prepared.document, json.loads(output.summary), {}))
-        for name in output.tables:
+        for name in filter(prepared.records, output.tables):
             writer.append(name, output.table(name))
         writer.commit(result.scenario, result.summary, prepared.tables)
     return load(out)

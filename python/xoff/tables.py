@@ -19,10 +19,14 @@ def read_table(key: str, source: Any) -> pa.Table:
     """Return the table that stands at a key of the scenario. Raises `InputError`, which names the key and the file."""
     try:
         if is_table(source):
-            return _without_null_columns(pa.table(source))
+            return _plain(pa.table(source))
         if not isinstance(source, str | Path):
             raise InputError(f"{key}: a data frame or a file name is needed, not {type(source).__name__}")
-        return _without_null_columns(_read_file(key, Path(source)))
+        table = _plain(_read_file(key, Path(source)))
+        if any(pa.types.is_binary(field.type) for field in table.schema):
+            # What the reader cannot take for text it takes for bytes.
+            raise InputError(f"{key}: {source} is not UTF-8 text")
+        return table
     except FileNotFoundError:
         raise InputError(f"{key}: no such file: {source}") from None
     except OSError as error:
@@ -51,7 +55,7 @@ def _read_file(key: str, path: Path) -> pa.Table:
     raise InputError(f"{key}: `{path}` has no known ending; allowed are .csv, .tsv and .parquet")
 
 
-def _without_null_columns(table: pa.Table) -> pa.Table:
+def _plain(table: pa.Table) -> pa.Table:
     """Drop columns without a single value: they say nothing, and their type is unknown."""
     return table.select([field.name for field in table.schema if not pa.types.is_null(field.type)])
 

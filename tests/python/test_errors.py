@@ -31,7 +31,7 @@ def _refused(done: Any, *parts: str) -> None:
         ("switch.delay=-5ns", ["switch.delay", "-5ns"]),
         ("network.star.hosts=1000000000", ["network.star.hosts"]),
         ("network.star.hosts=0", ["network.star"]),
-        ("network.star.link.rate=0Gbps", ["network.star.link.rate"]),
+        ("network.star.link.rate=0Gbps", ["network.star", "0bps"]),
         ("framing.payload=0B", ["framing.payload"]),
         ("seed=x", ["seed"]),
         ("no_such_key=1", ["no_such_key"]),

@@ -39,7 +39,7 @@ def test_check(xoff_command: Command, scenario_file: Path) -> None:
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert {"hosts": 4, "switches": 1, "links": 4}.items() <= report["network"].items()
-    assert {"headroom", "paths", "warnings", "workload"} <= report.keys()
+    assert {"headroom", "warnings", "workload"} <= report.keys()
 
 
 def test_schema(xoff_command: Command) -> None:

@@ -1,0 +1,697 @@
+"""The scenario as typed classes: `Scenario` and its parts, with the names of the file's keys.
+
+Written by `make generate` from the schema of the Rust types; do not edit.
+A field that is left out has the default of the simulator. An alternative, such as the kind of network, is a class
+with one field for each choice, of which exactly one is given: ``Network(star=Star(hosts=4))``.
+Quantities are texts with a unit, such as ``"150ns"``, ``"200Gbps"`` and ``"400KB"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+__all__ = [
+    "AllToAll",
+    "Audits",
+    "Buffer",
+    "CongestionControl",
+    "Dcqcn",
+    "Ecn",
+    "Edge",
+    "Explicit",
+    "FatTree",
+    "Flow",
+    "FlowControl",
+    "Framing",
+    "GoBackN",
+    "HostSettings",
+    "Incast",
+    "LeafSpine",
+    "Line",
+    "Link",
+    "Network",
+    "Node",
+    "Permutation",
+    "Pfc",
+    "Poisson",
+    "Probe",
+    "Red",
+    "Scenario",
+    "Sfc",
+    "Shared",
+    "Star",
+    "Step",
+    "Switch",
+    "ThreeTierClos",
+    "Transport",
+    "Turns",
+    "Workload",
+]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _Part):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value
+
+
+class _Part:
+    """A part of a scenario."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the part as the dictionary that a file would hold, without the fields that were left out."""
+        values = {field.name.rstrip("_"): getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: _plain(value) for name, value in values.items() if value is not None}
+
+
+@dataclass(kw_only=True)
+class Link(_Part):
+    """A full-duplex link's rate and propagation delay."""
+
+    rate: str
+    """Bits per second, each way."""
+
+    delay: str
+    """Propagation delay; may be zero."""
+
+
+@dataclass(kw_only=True)
+class Star(_Part):
+    """`network.star`."""
+
+    hosts: int
+    """Hosts."""
+
+    link: Link
+    """Every link."""
+
+
+@dataclass(kw_only=True)
+class Line(_Part):
+    """`network.line`."""
+
+    switches: int
+    """Switches."""
+
+    hosts_per_switch: int | None = None
+    """Hosts at each switch."""
+
+    link: Link
+    """Every link."""
+
+    fabric_link: Link | None = None
+    """Links between switches, when they differ."""
+
+
+@dataclass(kw_only=True)
+class LeafSpine(_Part):
+    """`network.leaf_spine`."""
+
+    leaves: int
+    """Leaf switches."""
+
+    spines: int
+    """Spine switches."""
+
+    hosts_per_leaf: int
+    """Hosts at each leaf."""
+
+    link: Link
+    """Every link."""
+
+    fabric_link: Link | None = None
+    """Links between leaves and spines, when they differ."""
+
+    parallel: int | None = None
+    """Parallel links from each leaf to each spine."""
+
+
+@dataclass(kw_only=True)
+class ThreeTierClos(_Part):
+    """`network.three_tier_clos`."""
+
+    pods: int
+    """Pods."""
+
+    access_per_pod: int
+    """Access switches of a pod."""
+
+    aggregation_per_pod: int
+    """Aggregation switches of a pod."""
+
+    cores: int
+    """Core switches."""
+
+    hosts_per_access: int
+    """Hosts at each access switch."""
+
+    access_uplinks: int | None = None
+    """Parallel links from an access switch to each aggregation switch of its pod."""
+
+    core_uplinks: int | None = None
+    """Parallel links from an aggregation switch to each core it is linked to."""
+
+    cores_per_aggregation: int | None = None
+    """Cores that each aggregation switch is linked to, those of its plane: aggregation switch a of every pod to cores
+    a·n … a·n + n − 1 (mod cores). Default: all.
+    """
+
+    link: Link
+    """Every link."""
+
+    fabric_link: Link | None = None
+    """Links between switches, when they differ."""
+
+
+@dataclass(kw_only=True)
+class FatTree(_Part):
+    """`network.fat_tree`."""
+
+    k: int
+    """Ports of a switch: even, 2 to 64."""
+
+    link: Link
+    """Every link."""
+
+
+@dataclass(kw_only=True)
+class Node(_Part):
+    """A listed node."""
+
+    name: str
+    """Unique name."""
+
+    kind: Literal["host", "switch", "relay"]
+    """What it is."""
+
+    delay: str | None = None
+    """Its own forwarding delay, when it differs from the scenario's."""
+
+
+@dataclass(kw_only=True)
+class Edge(_Part):
+    """A listed link."""
+
+    a: str
+    """Name of one end."""
+
+    b: str
+    """Name of the other end."""
+
+    rate: str
+    """Bits per second, each way."""
+
+    delay: str
+    """Propagation delay."""
+
+
+@dataclass(kw_only=True)
+class Explicit(_Part):
+    """`network.explicit`: lists, or CSV or Parquet files with the same columns."""
+
+    nodes: Sequence[Node] | None = None
+    """Nodes; hosts are numbered first, each kind in the order listed."""
+
+    links: Sequence[Edge] | None = None
+    """Links; their order at a node sets its port numbers."""
+
+    nodes_table: str | None = None
+    """A file with nodes: columns name, kind and optionally delay."""
+
+    links_table: str | None = None
+    """A file with links: columns a, b, rate, delay."""
+
+
+@dataclass(kw_only=True)
+class Network(_Part):
+    """`network`: exactly one shape."""
+
+    star: Star | None = None
+    """Hosts around one switch."""
+
+    line: Line | None = None
+    """Switches in a row, hosts at each."""
+
+    leaf_spine: LeafSpine | None = None
+    """Leaves with hosts, each linked to every spine."""
+
+    three_tier_clos: ThreeTierClos | None = None
+    """Pods of access and aggregation switches under cores."""
+
+    fat_tree: FatTree | None = None
+    """The k-ary fat tree (Al-Fares, Loukissas, Vahdat 2008)."""
+
+    explicit: Explicit | None = None
+    """Nodes and links listed."""
+
+
+@dataclass(kw_only=True)
+class Framing(_Part):
+    """`framing`: how payload becomes frames."""
+
+    payload: str | None = None
+    """Payload of a full packet."""
+
+    header: str | None = None
+    """Headers of each packet."""
+
+    gap: str | None = None
+    """Preamble and gap, added to every frame."""
+
+    control: str | None = None
+    """Size of ACKs and of all other control frames."""
+
+    minimum: str | None = None
+    """No frame is smaller."""
+
+
+@dataclass(kw_only=True)
+class Shared(_Part):
+    """`switch.buffer.shared`."""
+
+    total: str
+    """All of the memory."""
+
+    alpha: float | None = None
+    """A port and class may use this share of what is free in the pool (Choudhury, Hahne 1998)."""
+
+    reserve: str | None = None
+    """Set aside for each ingress port and class."""
+
+    headroom: str | None = None
+    """Headroom for each ingress port and class; computed from its link when not given."""
+
+
+@dataclass(kw_only=True)
+class Buffer(_Part):
+    """`switch.buffer`."""
+
+    per_port: str | None = None
+    """A buffer of this size for each port: its ingress traffic (`iq`, `voq`, `oq` with ingress accounting) or its
+    egress queue (`oq` with egress accounting).
+    """
+
+    shared: Shared | None = None
+    """One buffer for the whole switch, with dynamic thresholds."""
+
+
+@dataclass(kw_only=True)
+class Turns(_Part):
+    """How classes of a port take turns."""
+
+    drr: str | None = None
+    """Deficit round robin with this many bytes a round."""
+
+
+@dataclass(kw_only=True)
+class Red(_Part):
+    """`switch.ecn.red`."""
+
+    kmin: str
+    """Nothing is marked up to this queue."""
+
+    kmax: str
+    """Everything is marked above this queue."""
+
+    pmax: float | None = None
+    """Probability at `kmax`, 0 to 1."""
+
+
+@dataclass(kw_only=True)
+class Step(_Part):
+    """`switch.ecn.step`."""
+
+    threshold: str
+    """The queue above which packets are marked."""
+
+
+@dataclass(kw_only=True)
+class Ecn(_Part):
+    """`switch.ecn`: at most one of them."""
+
+    red: Red | None = None
+    """Random early detection on the instantaneous queue."""
+
+    step: Step | None = None
+    """Every packet that leaves more than the threshold behind is marked."""
+
+
+@dataclass(kw_only=True)
+class Pfc(_Part):
+    """`switch.flow_control.pfc`."""
+
+    xoff: str | None = None
+    """Pause at this many bytes. Default: the port's buffer less the computed headroom; with a shared buffer, its
+    dynamic threshold.
+    """
+
+    xon: str | None = None
+    """Resume at this many bytes or fewer. Default: two packets below XOFF; with a shared buffer, 3 KiB below its
+    threshold.
+    """
+
+    accounting: Literal["ingress", "egress"] | None = None
+    """What XOFF is compared with."""
+
+    quanta: int | None = None
+    """Pauses end by themselves after this many quanta of 512 bit times unless refreshed, which the pausing node does
+    at half of it. Default: pauses last until the resume.
+    """
+
+    swallow_resumes: int | None = None
+    """Broken on purpose, to study what follows: this many of a node's resumes are never sent."""
+
+
+@dataclass(kw_only=True)
+class Sfc(_Part):
+    """`switch.flow_control.sfc`."""
+
+    threshold: str
+    """Send messages while the watched queue holds this much or more."""
+
+    pause: str
+    """How long the source holds the flow."""
+
+    interval: str | None = None
+    """Least time between two messages for one flow. Default: the pause."""
+
+
+@dataclass(kw_only=True)
+class FlowControl(_Part):
+    """`switch.flow_control`: each mechanism at most once."""
+
+    pfc: Pfc | None = None
+    """Priority-based Flow Control."""
+
+    sfc: Sfc | None = None
+    """Source Flow Control."""
+
+
+@dataclass(kw_only=True)
+class Switch(_Part):
+    """`switch`."""
+
+    delay: str | None = None
+    """Fixed processing delay of what is forwarded."""
+
+    queueing: Literal["oq", "iq", "voq"] | None = None
+    """Where packets wait."""
+
+    buffer: Literal["unlimited"] | Buffer | None = None
+    """Memory."""
+
+    classes: int | None = None
+    """Priority classes of data, 1 to 8."""
+
+    scheduler: Literal["strict", "round_robin"] | Turns | None = None
+    """How classes take turns."""
+
+    ecn: Ecn | None = None
+    """ECN marking."""
+
+    flow_control: FlowControl | None = None
+    """Flow control."""
+
+
+@dataclass(kw_only=True)
+class GoBackN(_Part):
+    """`host.transport.go_back_n`."""
+
+    rto: str | None = None
+    """Retransmission timeout, restarted by each packet sent and each ACK that makes progress."""
+
+    nack_interval: str | None = None
+    """Least time between two NACKs for the same packet."""
+
+
+@dataclass(kw_only=True)
+class Transport(_Part):
+    """`host.transport`: at most one; Go-Back-N with its defaults when none is given."""
+
+    go_back_n: GoBackN | None = None
+    """Go-Back-N."""
+
+
+@dataclass(kw_only=True)
+class Dcqcn(_Part):
+    """`host.congestion_control.dcqcn`: a preset, and what differs from it."""
+
+    preset: (
+        Literal["conweave", "hpcc", "hpcc_paper", "hpcc_config", "microsoft", "sfc_proxy", "mellanox", "paper"] | None
+    ) = None
+    """Where values that are not given come from."""
+
+    g: float | None = None
+    """Gain of alpha, 0 to 1."""
+
+    alpha_interval: str | None = None
+    """Alpha is updated this often."""
+
+    decrease_interval: str | None = None
+    """Least time between two cuts."""
+
+    increase_interval: str | None = None
+    """The rate rises this often."""
+
+    byte_counter: str | None = None
+    """The rate also rises each time this much was sent."""
+
+    fast_recovery_steps: int | None = None
+    """Steps of fast recovery."""
+
+    additive_increase: str | None = None
+    """Additive increase."""
+
+    hyper_increase: str | None = None
+    """Hyper increase."""
+
+    minimum_rate: str | None = None
+    """No flow goes slower."""
+
+    clamp_target: bool | None = None
+    """Whether each cut also lowers the target."""
+
+    cnp_interval: str | None = None
+    """Least time between two notifications for a flow."""
+
+    cnp: Literal["packet", "ack"] | None = None
+    """Packets, or a bit on ACKs."""
+
+    window: str | None = None
+    """Bytes that a flow may have under way; `"bdp"` is not given as a number. Default: no limit."""
+
+
+@dataclass(kw_only=True)
+class CongestionControl(_Part):
+    """`host.congestion_control`: at most one; none means line rate."""
+
+    dcqcn: Dcqcn | None = None
+    """DCQCN."""
+
+
+@dataclass(kw_only=True)
+class HostSettings(_Part):
+    """`host`."""
+
+    transport: Transport | None = None
+    """Retransmission."""
+
+    congestion_control: CongestionControl | None = None
+    """Rates."""
+
+
+@dataclass(kw_only=True)
+class Incast(_Part):
+    """`workload[…].incast`: several senders, one receiver."""
+
+    senders: Sequence[int | str]
+    """Who sends."""
+
+    receiver: int | str
+    """Who receives."""
+
+    size: str
+    """Payload of each sender."""
+
+
+@dataclass(kw_only=True)
+class Permutation(_Part):
+    """`workload[…].permutation`: every host sends to another, in one random cycle over all of them."""
+
+    size: str
+    """Payload of each."""
+
+    hosts: Sequence[int | str] | None = None
+    """Which hosts; default all."""
+
+
+@dataclass(kw_only=True)
+class AllToAll(_Part):
+    """`workload[…].all_to_all`: every host sends to every other."""
+
+    size: str
+    """Payload of each pair."""
+
+    hosts: Sequence[int | str] | None = None
+    """Which hosts; default all."""
+
+
+@dataclass(kw_only=True)
+class Poisson(_Part):
+    """`workload[…].poisson`."""
+
+    load: float
+    """Share of each source's line rate that its payload takes, above 0 and up to 1.5."""
+
+    sizes: Literal["websearch", "hadoop", "hadoop-fine", "storage", "datamining", "google-rpc"] | None = None
+    """A published distribution of flow sizes."""
+
+    points: Sequence[Sequence[float]] | None = None
+    """A distribution of your own: pairs of bytes and cumulative percent."""
+
+    points_table: str | None = None
+    """A CSV or Parquet file with it: columns bytes and percent."""
+
+    duration: str | None = None
+    """Flows arrive for this long."""
+
+    flows: int | None = None
+    """This many flows arrive in all, shared evenly over sources."""
+
+    sources: Sequence[int | str] | None = None
+    """Hosts that send; default all."""
+
+    destinations: Sequence[int | str] | None = None
+    """Hosts that receive; default all."""
+
+
+@dataclass(kw_only=True)
+class Flow(_Part):
+    """A listed flow."""
+
+    src: int | str
+    """Who sends."""
+
+    dst: int | str
+    """Who receives."""
+
+    size: str
+    """Payload."""
+
+    start: str | None = None
+    """When, after the workload's start."""
+
+    id: str | None = None
+    """A unique name, to be shown and to wait for."""
+
+    after: Sequence[str] | None = None
+    """Starts when all of these have arrived at its source (and not before its start)."""
+
+    via: Sequence[str] | None = None
+    """The nodes it passes, in order; `name/k` takes the k-th of parallel links into that node. Default: ECMP."""
+
+
+@dataclass(kw_only=True)
+class Workload(_Part):
+    """`[[workload]]`: exactly one kind of traffic."""
+
+    name: str | None = None
+    """Shown in tables. Default: the kind of traffic."""
+
+    start: str | None = None
+    """When it begins."""
+
+    class_: int | None = None
+    """Priority class of its packets."""
+
+    incast: Incast | None = None
+    """Several senders, one receiver."""
+
+    permutation: Permutation | None = None
+    """One random cycle."""
+
+    all_to_all: AllToAll | None = None
+    """Every pair."""
+
+    poisson: Poisson | None = None
+    """Random arrivals."""
+
+    flows: Sequence[Flow] | None = None
+    """A list."""
+
+    table: str | None = None
+    """A CSV or Parquet file with a list: columns src, dst, size and optionally start, id, after, via (both separated
+    by `;`).
+    """
+
+
+@dataclass(kw_only=True)
+class Probe(_Part):
+    """`probe`."""
+
+    packets: bool | None = None
+    """Writes each frame that leaves or arrives to the table `packets`."""
+
+    queues: str | None = None
+    """Writes queue lengths at this interval to the table `samples`."""
+
+
+@dataclass(kw_only=True)
+class Audits(_Part):
+    """`audits`."""
+
+    loss: Literal["fail", "record"] | None = None
+    """A loss in a class under PFC."""
+
+    deadlock: Literal["fail", "record"] | None = None
+    """A cycle of ports that wait for one another."""
+
+    pauses: Literal["fail", "record"] | None = None
+    """A pause that is never taken back."""
+
+    completion: Literal["fail", "record"] | None = None
+    """Flows that are not delivered when nothing is left to do."""
+
+
+@dataclass(kw_only=True)
+class Scenario(_Part):
+    """A scenario: a network, its switches and hosts, and what is sent."""
+
+    name: str | None = None
+    """Shown in results."""
+
+    description: str | None = None
+    """What it is about."""
+
+    seed: int | None = None
+    """Of all random numbers."""
+
+    until: str | None = None
+    """Ends the run at this time even if flows are under way. Default: when nothing is left to do."""
+
+    network: Network
+    """Nodes and links."""
+
+    framing: Framing | None = None
+    """Packet sizes."""
+
+    switch: Switch | None = None
+    """All switches."""
+
+    host: HostSettings | None = None
+    """All hosts."""
+
+    workload: Sequence[Workload] | None = None
+    """What is sent."""
+
+    probe: Probe | None = None
+    """What is written down beside the usual tables."""
+
+    audits: Audits | None = None
+    """What happens when an audit fails."""
