@@ -141,8 +141,8 @@ def run_case(name: str, repeats: int) -> dict[str, Any]:
 
 def memory() -> dict[str, float]:
     """Measure the growth of peak memory by queued packet and by waiting flow."""
-    small, large = (_in_process(_queued(size))["peak_rss_bytes"] for size in ("2MB", "20MB"))
-    packets = 18_000 * 63
+    small, large = (_in_process(_queued(size))["peak_rss_bytes"] for size in ("20MB", "40MB"))
+    packets = 20_000 * 63
     few, many = (_in_process(_waiting(hosts)) for hosts in (16, 64))
     flows = many["flows"] - few["flows"]
     return {

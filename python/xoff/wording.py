@@ -28,7 +28,9 @@ def count(value: float | None) -> str:
     """A large number as text: ``8200000`` becomes ``8.20 M``; small ones keep their digits."""
     if value is None:
         return "–"
-    for scale, unit in _COUNTS[:2]:
+    if value < 10**6 and float(value).is_integer():
+        return f"{value:,.0f}"
+    for scale, unit in _COUNTS:
         if value >= scale:
             return f"{value / scale:.2f} {unit}"
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}"
+    return f"{value:.3g}"
