@@ -180,17 +180,20 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
         let (starts, waiting) = (starts.next().unwrap_or_default(), waiting.next().unwrap_or_default());
         let endpoint = spec.is_host.then(|| {
             let rates: Vec<Rate> = ports[n].iter().map(|p| p.link.rate).collect();
-            let config = configs.iter().find(|c| c.0 == rates).map(|c| c.1.clone()).unwrap_or_else(|| {
-                let config = Arc::new(Config {
-                    framing: settings.framing,
-                    transport: settings.transport.clone(),
-                    schemes: rates.iter().map(|r| Scheme::new(&settings.congestion_control, *r)).collect(),
-                    window: settings.congestion_control.dcqcn.as_ref().and_then(|d| d.window).map_or(u64::MAX, |w| w.0),
-                    sources: plan.sources.clone(),
-                });
-                configs.push((rates, config.clone()));
-                config
-            });
+            let config = match configs.iter().find(|c| c.0 == rates) {
+                Some(known) => known.1.clone(),
+                None => {
+                    let config = Arc::new(Config {
+                        framing: settings.framing,
+                        transport: settings.transport.clone(),
+                        schemes: rates.iter().map(|r| Scheme::new(&settings.congestion_control, *r)).collect(),
+                        window: settings.congestion_control.dcqcn.as_ref().and_then(|d| d.window).map_or(u64::MAX, |w| w.0),
+                        sources: plan.sources.clone(),
+                    });
+                    configs.push((rates, config.clone()));
+                    config
+                }
+            };
             Box::new(Endpoint::new(id, config, starts, waiting))
         });
         let effects = Effects::new(Stream::new(settings.seed, u64::from(id), "mechanisms"));

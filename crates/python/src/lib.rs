@@ -145,7 +145,7 @@ fn stream(table: &Table) -> PyResult<PyTable> {
         table.columns.iter().zip(&arrays).map(|(c, a)| Field::new(c.name, a.data_type().clone(), maybe(&c.data))).collect();
     let schema = Arc::new(Schema::new(fields));
     let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(broken)?;
-    PyTable::try_new(vec![batch], schema).map_err(|e| broken(PyErr::from(e)))
+    PyTable::try_new(vec![batch], schema).map_err(|e| broken(&e))
 }
 
 /// Hands progress and rows to Python; keeps the first exception, which stops the run.

@@ -1,6 +1,6 @@
 //! Audits of a run: what must hold whatever the mechanisms do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_engine::Checkpoint;
 use xoff_models::node::Node;
@@ -25,7 +25,7 @@ impl Verdicts {
 }
 
 /// An output of a node, by class: what can wait.
-type Waiter = (u32, u16, u8);
+pub type Waiter = (u32, u16, u8);
 
 /// Looks for ports that wait for one another in a circle: each is paused by a neighbour that cannot drain because what came by
 /// that link waits for the next port of the circle. A port counts when it has sent no data since `still_since`.
@@ -45,31 +45,24 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Time) -> Option<Vec
             edges.insert((id, port, class), next.map(|o| (p.peer, o.0, class)).collect());
         }
     }
-    // Depth-first search in a fixed order.
-    let mut done: BTreeMap<Waiter, bool> = BTreeMap::new();
+    // Depth-first search in a fixed order; a waiter is searched once.
+    let mut searched: BTreeSet<Waiter> = BTreeSet::new();
     for start in edges.keys() {
-        let mut path: Vec<(Waiter, usize)> = vec![(*start, 0)];
-        while let Some((at, next)) = path.last().copied() {
-            if next == 0 && done.insert(at, false) == Some(true) {
+        let mut path: Vec<(Waiter, usize)> = Vec::new();
+        if searched.insert(*start) {
+            path.push((*start, 0));
+        }
+        while let Some((at, next)) = path.last_mut() {
+            let Some(to) = edges.get(at).and_then(|e| e.get(*next)).copied() else {
                 path.pop();
                 continue;
+            };
+            *next += 1;
+            if let Some(from) = path.iter().position(|p| p.0 == to) {
+                return Some(path[from..].iter().map(|p| p.0).collect());
             }
-            match edges.get(&at).and_then(|e| e.get(next)) {
-                Some(to) => {
-                    if let Some(last) = path.last_mut() {
-                        last.1 += 1;
-                    }
-                    if let Some(from) = path.iter().position(|p| p.0 == *to) {
-                        return Some(path[from..].iter().map(|p| p.0).collect());
-                    }
-                    if edges.contains_key(to) && done.get(to) != Some(&true) {
-                        path.push((*to, 0));
-                    }
-                }
-                None => {
-                    done.insert(at, true);
-                    path.pop();
-                }
+            if searched.insert(to) {
+                path.push((to, 0));
             }
         }
     }

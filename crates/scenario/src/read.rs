@@ -240,7 +240,7 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     if s.until == Some(Time::ZERO) {
         return wrong("until", "a run of no time has no result; leave it out to run until nothing is left to do".into());
     }
-    if s.switch.queueing == Queueing::Iq && matches!(s.switch.ecn, Some(_)) {
+    if s.switch.queueing == Queueing::Iq && s.switch.ecn.is_some() {
         return wrong("switch.ecn", "marking looks at egress queues, and `iq` has none; use oq or voq".into());
     }
     Ok(())

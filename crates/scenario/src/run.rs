@@ -17,7 +17,7 @@ use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{self, Plan};
 use xoff_units::Time;
 
-use crate::audit::{Verdicts, find_deadlock};
+use crate::audit::{Verdicts, Waiter, find_deadlock};
 use crate::document::{Judgement, Scenario, Turns};
 use crate::read::InputError;
 use crate::summary::{self, Ecn, Fct, Flows, Performance, Pfc, Sfc, Summary, WorkloadSummary};
@@ -457,7 +457,7 @@ impl Collector {
         plan: &Plan,
         scenario: &Scenario,
         finish: Finish,
-        deadlock: Option<(Time, Vec<(u32, u16, u8)>)>,
+        deadlock: Option<(Time, Vec<Waiter>)>,
         on_links: u64,
     ) -> Verdicts {
         let (mut injected, mut delivered, mut dropped, mut queued, mut lost, mut reordered) = (0, 0, 0, on_links, 0, 0);

@@ -1,6 +1,6 @@
 //! ECN marking at an egress queue: RED or a step.
 //!
-//! Models: a mark for data packets by the queue that a packet leaves behind. Source: RED as HPCC and ConWeave use it
+//! Models: a mark for data packets by the queue that a packet leaves behind. Source: RED as HPCC and `ConWeave` use it
 //! (mechanisms.md 2.1): nothing up to `kmin`, linear to `pmax` at `kmax`, every packet above; judged at dequeue, after removing
 //! the packet, on the instantaneous length. Leaves out: RED's average.
 

@@ -18,7 +18,7 @@ pub struct Params {
 impl Shape for Params {
     fn build(&self) -> Result<Topology, (String, String)> {
         let k = self.k;
-        if k < 2 || k > 64 || k % 2 == 1 {
+        if !(2..=64).contains(&k) || k % 2 == 1 {
             return Err(("k".into(), format!("{k} is not possible; allowed are even numbers from 2 to 64")));
         }
         let half = k / 2;

@@ -2,7 +2,7 @@
 //!
 //! Models: an ACK for every packet in order; a gap is dropped and reported once a `nack_interval`; the sender goes back to what
 //! the NACK names, and after `rto` without progress to the oldest packet without ACK. Source: mechanisms.md 3.1 (HPCC and
-//! ConWeave; duplicates are answered with an ACK, as `InfiniBand` rule C9-110 asks).
+//! `ConWeave`; duplicates are answered with an ACK, as `InfiniBand` rule C9-110 asks).
 //! Simplifications: an ACK counts packets; no ACK coalescing; the RTO does not adapt.
 //! Invariants: packets are delivered in order, each once; a flow completes on any loss pattern that ends.
 

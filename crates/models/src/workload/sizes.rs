@@ -77,7 +77,7 @@ impl SizeTable {
     /// Mean size in bytes, by the trapezoid rule.
     pub fn mean(&self) -> f64 {
         let first = self.points[0];
-        let rest: f64 = self.points.windows(2).map(|w| (w[0].0 + w[1].0) / 2.0 * (w[1].1 - w[0].1)).sum();
+        let rest: f64 = self.points.windows(2).map(|w| f64::midpoint(w[0].0, w[1].0) * (w[1].1 - w[0].1)).sum();
         (rest + first.0 * first.1) / 100.0
     }
 
