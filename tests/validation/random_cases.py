@@ -1,0 +1,108 @@
+"""Random small networks and workloads that both xoff and the slow reference simulate.
+
+Values are drawn from few and round numbers on purpose: that makes many events fall on one instant, which is where the
+order of events, and so the trace, is decided.
+"""
+
+from random import Random
+from typing import Any
+
+RATES = ["10Gbps", "25Gbps", "40Gbps", "50Gbps", "100Gbps", "200Gbps", "400Gbps"]
+DELAYS = ["0ns", "0ns", "8ns", "100ns", "333ns", "1us", "2500ps"]
+SWITCH_DELAYS = ["0ns", "0ns", "80ns", "300ns", "1us", "12345ps"]
+STARTS = ["0ns", "0ns", "0ns", "80ns", "1us", "4us", "777777ps"]
+PAYLOADS = [200, 452, 952, 1000, 4000]
+
+
+def random_star(rng: Random) -> dict[str, Any]:
+    """Draw a star of 2 to 6 hosts, and flows on it."""
+    hosts = [f"host{i}" for i in range(rng.randint(2, 6))]
+    return random_case(rng, hosts, ["s"], [(host, "s") for host in hosts], dict.fromkeys(hosts, "s"), [])
+
+
+def random_two_tier(rng: Random) -> dict[str, Any]:
+    """Draw a network of 2 to 4 leaves with 1 to 3 hosts each and 1 to 3 spines, and flows on it."""
+    leaves = [f"leaf{i}" for i in range(rng.randint(2, 4))]
+    spines = [f"spine{i}" for i in range(rng.randint(1, 3))]
+    leaf_of = {f"host{i}": leaf for i, leaf in enumerate(leaf for leaf in leaves for _ in range(rng.randint(1, 3)))}
+    links = [*leaf_of.items(), *((leaf, spine) for leaf in leaves for spine in spines)]
+    return random_case(rng, list(leaf_of), leaves + spines, links, leaf_of, spines)
+
+
+def random_case(
+    rng: Random,
+    hosts: list[str],
+    switches: list[str],
+    ends: list[tuple[str, str]],
+    leaf_of: dict[str, str],
+    spines: list[str],
+) -> dict[str, Any]:
+    """Draw link rates and delays, framing, switch settings and flows for a network of this shape."""
+    # Numbers of nodes and ports follow the order of listing, and a link may be listed from either end.
+    ends = [(b, a) if rng.random() < 0.5 else (a, b) for a, b in rng.sample(ends, len(ends))]
+    rates = RATES if rng.random() < 0.5 else [rng.choice(RATES)]
+    delays = DELAYS if rng.random() < 0.5 else [rng.choice(DELAYS)]
+    payload_bytes = rng.choice(PAYLOADS)
+    header_bytes = rng.choice([0, 48])
+    switch: dict[str, Any] = {"delay": rng.choice(SWITCH_DELAYS), "queueing": "oq", "buffer": "unlimited"}
+    if rng.random() < 0.7:
+        xoff_bytes = rng.randint(1, rng.choice([1, 3, 6]) * (payload_bytes + header_bytes))
+        xon_bytes = rng.randint(0, xoff_bytes - 1)
+        switch["flow_control"] = {"pfc": {"xoff": f"{xoff_bytes}B", "xon": f"{xon_bytes}B"}}
+    # A few receivers of many flows make queues; a choice among all hosts spreads them.
+    receivers = hosts if rng.random() < 0.5 else rng.sample(hosts, min(2, len(hosts)))
+    flows = []
+    for _ in range(rng.randint(1, 12)):
+        dst = rng.choice(receivers)
+        src = rng.choice([host for host in hosts if host != dst])
+        via = [leaf_of[src]]
+        if leaf_of[dst] != leaf_of[src]:
+            via += [rng.choice(spines), leaf_of[dst]]
+        size_bytes = rng.choice(
+            [1, payload_bytes, rng.randint(1, 30) * payload_bytes, rng.randint(1, 30 * payload_bytes)]
+        )
+        flows.append({"src": src, "dst": dst, "size": f"{size_bytes}B", "start": rng.choice(STARTS), "via": via})
+    nodes = [{"name": h, "kind": "host"} for h in hosts] + [{"name": s, "kind": "switch"} for s in switches]
+    return {
+        "network": {
+            "explicit": {
+                "nodes": rng.sample(nodes, len(nodes)),
+                "links": [{"a": a, "b": b, "rate": rng.choice(rates), "delay": rng.choice(delays)} for a, b in ends],
+            }
+        },
+        "framing": {
+            "payload": f"{payload_bytes}B",
+            "header": f"{header_bytes}B",
+            "gap": rng.choice(["0B", "0B", "20B"]),
+            "control": rng.choice(["64B", "84B"]),
+            "minimum": rng.choice(["64B", "64B", "100B"]),
+        },
+        "switch": switch,
+        # Nothing is lost, so no timer may have anything to do: long pauses must not look like a loss.
+        "host": {"transport": {"go_back_n": {"rto": "1s"}}},
+        "workload": [{"flows": flows}],
+    }
+
+
+def plain_star(hosts: int, flows: list[tuple[int, int, int, str]], pfc: dict[str, str] | None = None) -> dict[str, Any]:
+    """Make a star of equal links without delays, where all happens in step; a flow is (from, to, packets, start)."""
+    names = [f"host{i}" for i in range(hosts)]
+    return {
+        "network": {
+            "explicit": {
+                "nodes": [*({"name": name, "kind": "host"} for name in names), {"name": "s", "kind": "switch"}],
+                "links": [{"a": name, "b": "s", "rate": "100Gbps", "delay": "0ns"} for name in names],
+            }
+        },
+        "framing": {"payload": "952B", "header": "48B", "gap": "0B", "control": "64B", "minimum": "64B"},
+        "switch": {"delay": "0ns", "queueing": "oq", "buffer": "unlimited"}
+        | ({} if pfc is None else {"flow_control": {"pfc": pfc}}),
+        "workload": [
+            {
+                "flows": [
+                    {"src": names[a], "dst": names[b], "size": f"{packets * 952}B", "start": start, "via": ["s"]}
+                    for a, b, packets, start in flows
+                ]
+            }
+        ],
+    }
