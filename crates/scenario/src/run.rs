@@ -156,7 +156,8 @@ impl Runner {
         let until = scenario.until.unwrap_or(Time::NEVER);
         let finish = engine.run(|cp| {
             collector.drain(cp, &plan, observer);
-            if cp.now >= until {
+            // A frame that went astray fails the run; senders would repeat it for ever.
+            if cp.now >= until || collector.is_astray {
                 stopped_at = Some(cp.now);
                 return ControlFlow::Break(());
             }
@@ -271,6 +272,7 @@ struct Collector {
     links: Vec<Column>,
     end: Time,
     completed: u64,
+    is_astray: bool,
     bytes_completed: u64,
     flows_total: u64,
     bytes_total: u64,
@@ -332,6 +334,7 @@ impl Collector {
             links: Vec::new(),
             end: Time::ZERO,
             completed: 0,
+            is_astray: false,
             bytes_completed: 0,
             flows_total: runner.plan.flows,
             bytes_total: runner.plan.bytes,
@@ -369,6 +372,7 @@ impl Collector {
         }
         for id in 0..cp.nodes() {
             let node = cp.node_mut(id);
+            self.is_astray |= node.counts.lost > 0;
             self.drops.append(&mut node.records.drops);
             self.pauses.append(&mut node.records.pauses);
             self.packets.append(&mut node.records.packets);

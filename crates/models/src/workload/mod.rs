@@ -400,7 +400,7 @@ fn number(
         Plan { starts: (0..n).map(|_| Vec::new()).collect(), waiting: vec![Vec::new(); n], names, flows: total, ..Plan::default() };
     let mut first = vec![0_u32; n + 1];
     let mut paths = Paths::new();
-    let mut path_of: HashMap<Vec<u16>, u16> = HashMap::new();
+    let mut path_of: HashMap<(Vec<u16>, Vec<u16>), u16> = HashMap::new();
     let ports = topology.ports();
     let mut ids: HashMap<&str, (u32, usize)> = HashMap::new();
     let mut next = 0_u32;
@@ -424,14 +424,15 @@ fn number(
                     plan.labels.insert(next, id.clone());
                 }
                 if !detail.via.is_empty() {
-                    let (there, back) = walk(topology, &ports, f, &detail.via, nodes)?;
-                    path = match path_of.get(&there) {
+                    // The same ports from another source lead back elsewhere.
+                    let ends = walk(topology, &ports, f, &detail.via, nodes)?;
+                    path = match path_of.get(&ends) {
                         Some(path) => *path,
                         None => {
                             let too_many = || (f.key.clone(), "there are more than 32 000 different pinned paths".to_string());
-                            let path = paths.add(&there).filter(|p| *p < 64_000).ok_or_else(too_many)?;
-                            paths.add(&back).ok_or_else(too_many)?;
-                            path_of.insert(there, path);
+                            let path = paths.add(&ends.0).filter(|p| *p < 64_000).ok_or_else(too_many)?;
+                            paths.add(&ends.1).ok_or_else(too_many)?;
+                            path_of.insert(ends, path);
                             path
                         }
                     };
