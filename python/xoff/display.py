@@ -116,5 +116,5 @@ def table(*columns: str, title: str | None = None, right: tuple[int, ...] = ()) 
     """An empty table in the style of all commands; the columns of `right` hold numbers."""
     made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
     for index, column in enumerate(columns):
-        made.add_column(column, justify="right" if index in right else "left")
+        made.add_column(column, justify="right" if index in right else "left", no_wrap=index == 0)
     return made
