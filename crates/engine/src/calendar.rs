@@ -120,10 +120,10 @@ impl<M> Calendar<M> {
         }
     }
 
-    /// True when no arrival or timer is left at `now`.
+    /// True when no arrival or timer is left at `now`, and no output before `output`.
     #[inline]
-    pub fn settled(&self, now: Time) -> bool {
-        self.tree[1] >= Self::key(now, self.in_links + 2)
+    pub fn settled(&self, now: Time, output: usize) -> bool {
+        self.tree[1] >= Self::key(now, self.in_links + 2 + output)
     }
 
     #[inline]
@@ -195,11 +195,11 @@ mod tests {
             assert!(matches!(c.slot_of(c.top()), Slot::Link(l) if l == ports - 1));
             c.set_link(ports - 1, None);
             assert!(matches!(c.slot_of(c.top()), Slot::Express));
-            assert!(!c.settled(t));
+            assert!(!c.settled(t, 0));
             c.pop_express();
             assert!(matches!(c.slot_of(c.top()), Slot::Timer));
             assert_eq!(c.pop_timer(), Some(9));
-            assert!(c.settled(t));
+            assert!(c.settled(t, 0));
             assert!(matches!(c.slot_of(c.top()), Slot::Output(0)));
             c.clear_output(0);
             c.clear_output(ports - 1);

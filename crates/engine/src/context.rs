@@ -72,10 +72,10 @@ impl<M: Message> Context<'_, M> {
         }
     }
 
-    /// True when no other arrival or timer of this moment is left at this node: an output may act at once.
+    /// True when no arrival, timer or lower output of this moment is left at this node: `output` may act at once, in its turn.
     #[inline]
-    pub fn settled(&self) -> bool {
-        self.calendar.settled(self.now)
+    pub fn settled(&self, output: usize) -> bool {
+        self.calendar.settled(self.now, output)
     }
 
     /// Mixes a number into this node's fingerprint.

@@ -63,7 +63,7 @@ impl Node for Player {
     }
 
     fn on_output(&mut self, output: usize, cx: &mut Context<'_, Ball>) {
-        assert!(cx.settled(), "outputs come after all arrivals and timers of a moment");
+        assert!(cx.settled(output), "outputs come after all arrivals and timers of a moment");
         self.throw(output as u64, cx);
     }
 }

@@ -108,7 +108,7 @@ impl Node {
     #[inline]
     fn is_clear(&self, port: usize, cx: &Cx<'_>) -> bool {
         let p = &self.core.ports[port];
-        p.waiting == 0 && !p.is_woken && p.busy_until <= cx.now() && cx.settled()
+        p.waiting == 0 && !p.is_woken && p.busy_until <= cx.now() && cx.settled(port)
     }
 
     /// Sends a control frame by a port: before all data, never paused.
