@@ -49,7 +49,9 @@ Set = Annotated[
 Seed = Annotated[
     int | None, typer.Option(min=0, metavar="N", help="Replaces the seed of the scenario.", show_default=False)
 ]
-Threads = Annotated[int, typer.Option(min=1, metavar="N", help="Threads; the result does not depend on it.")]
+Threads = Annotated[
+    int, typer.Option(min=1, max=running.MAX_THREADS, metavar="N", help="Threads; the result does not depend on it.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Puts one JSON object on standard output and nothing else.")]
 
 

@@ -188,6 +188,8 @@ def load(directory: str | Path) -> Result:
     try:
         scenario = json.loads((path / "scenario.json").read_text("utf-8"))
         summary = json.loads((path / "summary.json").read_text("utf-8"))
+        if not isinstance(scenario, dict) or not isinstance(summary, dict) or "fingerprint" not in summary:
+            raise ValueError
     except (OSError, ValueError):
         raise InputError(f"{path}: is not a result directory (no readable scenario.json and summary.json)") from None
     readers = {file.stem: _parquet_reader(file) for file in sorted(path.glob("*.parquet"))}
@@ -198,19 +200,29 @@ class DirectoryWriter:
     """Writes a result directory under a temporary name beside its place, and renames it once it is complete."""
 
     def __init__(self, directory: str | Path) -> None:
-        self.path = Path(directory)
+        try:
+            # A path such as `.` or `a/..` has no name of its own to give to what was written beside it.
+            self.path = path if (path := Path(directory)).name not in {"", ".."} else Path(os.path.abspath(path))  # noqa: PTH100
+            # From the outermost on: what does not exist yet is removed again if there is no result.
+            self._parents = [parent for parent in reversed(self.path.parents) if not parent.exists()]
+            if self.path.exists() and not self.path.is_dir():
+                raise InputError(f"{self.path}: exists and is not a directory; choose another place for the result")
+            if self.path.is_dir() and not _holds_a_result(self.path):
+                raise InputError(f"{self.path}: exists and holds something other than a result; choose another one")
+        except OSError as error:
+            raise InputError(f"{directory}: cannot be written: {error.strerror}") from None
+        except TypeError:
+            raise InputError(f"out: {directory!r} is not a path") from None
         self._temporary: Path | None = None
         self._writers: dict[str, Any] = {}
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"{self.path}: exists and is not a directory; choose another place for the result")
-        if self.path.is_dir() and any(self.path.iterdir()) and not (self.path / "summary.json").is_file():
-            raise InputError(f"{self.path}: exists and holds something other than a result; choose another directory")
 
     def __enter__(self) -> Self:
+        # A place that cannot be written is to be noticed before the run, not after it.
+        self._place()
         return self
 
     def append(self, name: str, stream: Any) -> None:
-        """Add rows to a table: anything with an Arrow C stream. Nothing exists on the disk before the first call."""
+        """Add rows to a table: anything with an Arrow C stream."""
         import pyarrow.parquet
 
         reader = pa.RecordBatchReader.from_stream(stream)
@@ -223,7 +235,10 @@ class DirectoryWriter:
 
     def commit(self, scenario: dict[str, Any], summary: dict[str, Any], inputs: Mapping[str, Any]) -> Path:
         """Complete the directory and give it its name; a result of the same name is replaced."""
-        self._close()
+        # A table whose end could not be written, as on a full disk, is no result: the error must be seen.
+        for writer in self._writers.values():
+            writer.close()
+        self._writers = {}
         place = self._place()
         scenario = json.loads(json.dumps(scenario))
         for number, (key, table) in enumerate(inputs.items()):
@@ -242,9 +257,16 @@ class DirectoryWriter:
                 os.fsync(file.fileno())
         if self.path.is_dir():
             old = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.old-", dir=self.path.parent))
-            self.path.rename(old / "result")
-            place.rename(self.path)
-            shutil.rmtree(old, ignore_errors=True)
+            try:
+                self.path.rename(old / "result")
+                place.rename(self.path)
+            except BaseException:
+                # Stopped in between, by Ctrl-C too: the older result is better than none.
+                if not self.path.exists():
+                    (old / "result").rename(self.path)
+                raise
+            finally:
+                shutil.rmtree(old, ignore_errors=True)
         else:
             place.rename(self.path)
         self._temporary = None
@@ -257,6 +279,7 @@ class DirectoryWriter:
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = None
+            self._remove_parents()
 
     def _place(self) -> Path:
         if self._temporary is None:
@@ -266,14 +289,30 @@ class DirectoryWriter:
                 # A temporary directory is private by default; a result is as readable as any other directory.
                 self._temporary.chmod(0o777 & ~_umask())
             except OSError as error:
+                self._remove_parents()
                 raise InputError(f"{self.path}: cannot be written: {error.strerror}") from None
+            except ValueError:
+                raise InputError(f"out: {str(self.path)!r} is not a path") from None
         return self._temporary
+
+    def _remove_parents(self) -> None:
+        """Remove the directories that were made on the way to the result, if nothing else has come to be in them."""
+        for parent in reversed(self._parents):
+            with contextlib.suppress(OSError):
+                parent.rmdir()
 
     def _close(self) -> None:
         for writer in self._writers.values():
             with contextlib.suppress(OSError):
                 writer.close()
         self._writers = {}
+
+
+def _holds_a_result(directory: Path) -> bool:
+    """Tell whether a directory is empty or holds a result and nothing else, so that it may be replaced."""
+    names = {entry.name for entry in directory.iterdir()}
+    others = {name for name in names if not name.endswith(".parquet")} - {"scenario.json", "summary.json", "inputs"}
+    return not names or ({"scenario.json", "summary.json"} <= names and not others)
 
 
 def _passed(state: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,15 @@ class SupportsToDict(Protocol):
 
 Source: TypeAlias = str | Path | Mapping[str, Any] | SupportsToDict
 Overrides: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
+
+
+MAX_THREADS = 1024
+"""More threads than any machine has cores are a slip of the pen. Those above the number of cores are not started."""
+
+# A larger file is not a scenario; reading it might never end (`/dev/zero`).
+_MAX_SCENARIO_BYTES = 64 * 2**20
+# As deep as the readers of TOML and JSON go.
+_MAX_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +93,6 @@ def run(
 
     Raises `InputError` if the input is bad, and `AuditError` if the run violated an audit: such a run has no result.
     """
-    if threads < 1:
-        raise InputError(f"threads: {threads} is not allowed; at least 1 thread is needed")
     return run_prepared(
         prepare(scenario, overrides=overrides, seed=seed, tables=tables), threads=threads, out=out, progress=progress
     )
@@ -98,6 +106,8 @@ def run_prepared(
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
     """Simulate a scenario that `prepare` returned; arguments as for `run`."""
+    if not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
+        raise InputError(f"threads: {threads!r} is not allowed; allowed are 1 to {MAX_THREADS}")
 
     def report(text: str) -> None:
         # Calling into Python, even for nothing, is what lets Ctrl-C stop a run.
@@ -117,7 +127,7 @@ def run_prepared(
         for name in filter(prepared.records, output.tables):
             writer.append(name, output.table(name))
         writer.commit(result.scenario, result.summary, prepared.tables)
-    return load(out)
+    return load(writer.path)
 
 
 def check(
@@ -151,7 +161,10 @@ def prepare(
     read_files: bool = True,
 ) -> Prepared:
     """Read a scenario and the tables it names; arguments as for `run`. Table files stand relative to the document."""
-    given = dict(tables or {})
+    try:
+        given = dict(tables or {})
+    except (TypeError, ValueError):
+        raise InputError("tables: a dictionary from keys or file names to data frames is needed") from None
     format: Literal["toml", "json"] = "json"
     base = Path()
     name = "scenario"
@@ -165,14 +178,11 @@ def prepare(
         if not isinstance(document, Mapping):
             raise InputError(f"scenario: a path, a dictionary or a Scenario is needed, not {type(document).__name__}")
         plain = _take_tables(document, "", given)
-        try:
-            text = json.dumps(plain, default=_refuse)
-        except ValueError as error:
-            raise InputError(str(error)) from None
-    pairs = list(overrides.items() if isinstance(overrides, Mapping) else overrides)
+        text = json.dumps(plain)
+    pairs = _pairs(overrides)
     if seed is not None:
         pairs.append(("seed", seed))
-    resolved = _core.resolve(text, format, [(key, _setting(value)) for key, value in pairs])
+    resolved = _core.resolve(text, format, [(key, _setting(_checked(value, key))) for key, value in pairs])
     named = _core.table_files(resolved)
     unknown = sorted(set(given) - {part for pair in named for part in pair})
     if unknown:
@@ -190,7 +200,9 @@ def prepare(
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(_MAX_SCENARIO_BYTES + 1)
+        text = content[:_MAX_SCENARIO_BYTES].decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -199,24 +211,66 @@ def _read_text(path: Path) -> str:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text (byte {error.start} is not valid)") from None
+    except ValueError:
+        raise InputError(f"{str(path)!r}: is not the name of a file") from None
+    if len(content) > _MAX_SCENARIO_BYTES:
+        raise InputError(f"{path}: is larger than 64 MiB; large lists of nodes, links or flows go into tables")
+    return text
 
 
-def _take_tables(value: Any, path: str, tables: dict[str, Any]) -> Any:
+def _pairs(overrides: Overrides) -> list[tuple[str, Any]]:
+    """Return overrides as pairs of key and value."""
+    wrong = "overrides: a dictionary from keys to values is needed, such as {'switch.flow_control.pfc.xoff': '300KB'}"
+    if isinstance(overrides, str) or not isinstance(overrides, Mapping | Sequence):
+        raise InputError(wrong)
+    pairs = []
+    for pair in overrides.items() if isinstance(overrides, Mapping) else overrides:
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise InputError(wrong)
+        if not pair[0].isprintable():
+            raise InputError(f"overrides: {pair[0]!r} is not a key, such as switch.flow_control.pfc.xoff")
+        pairs.append((pair[0], pair[1]))
+    return pairs
+
+
+def _take_tables(value: Any, path: str, tables: dict[str, Any], depth: int = 0) -> Any:
     """Copy a document with each data frame in it replaced by its own key path and moved into `tables`."""
+    if depth > _MAX_DEPTH:
+        raise InputError(f"{path[:80]}…: tables and lists are nested too deeply; {_MAX_DEPTH} levels are read")
     if isinstance(value, Mapping):
-        return {key: _take_tables(part, f"{path}.{key}" if path else str(key), tables) for key, part in value.items()}
+        wrong = next((key for key in value if not isinstance(key, str)), None)
+        if wrong is not None:
+            raise InputError(f"{path or 'scenario'}: {wrong!r} is not a key; keys are text")
+        return {
+            key: _take_tables(part, f"{path}.{key}" if path else key, tables, depth + 1) for key, part in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_take_tables(part, f"{path}[{index}]", tables) for index, part in enumerate(value)]
+        return [_take_tables(part, f"{path}[{index}]", tables, depth + 1) for index, part in enumerate(value)]
     if is_table(value):
         tables[path] = value
         return path
-    return value
+    return _checked(value, path)
 
 
-def _refuse(value: Any) -> Any:
+def _checked(value: Any, path: str) -> Any:
+    """Return a value that a scenario can hold; NumPy's numbers and arrays as Python's. Raises `InputError`."""
+    if type(value).__module__ == "numpy":
+        value = value.tolist()
     if isinstance(value, Path):
-        return str(value)
-    raise InputError(f"scenario: {value!r} is of type {type(value).__name__}, which a scenario cannot hold")
+        value = str(value)
+    if isinstance(value, Mapping):
+        return {_checked(key, path): _checked(part, f"{path}.{key}") for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_checked(part, f"{path}[{index}]") for index, part in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{path}: {value} is not a finite number")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise InputError(f"{path}: the number is out of range; integers have 64 bits")
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise InputError(f"{path}: {value!r} is not valid Unicode text")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise InputError(f"{path}: {value!r} is of type {type(value).__name__}, which a scenario cannot hold")
 
 
 def _setting(value: Any) -> str:
@@ -227,7 +281,7 @@ def _setting(value: Any) -> str:
         return "{ " + ", ".join(f"{key} = {_quoted(part)}" for key, part in value.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_quoted(part) for part in value) + "]"
-    return json.dumps(value, default=_refuse)
+    return json.dumps(value)
 
 
 def _quoted(value: Any) -> str:

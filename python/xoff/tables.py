@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,10 @@ def read_table(key: str, source: Any) -> pa.Table:
     """Return the table that stands at a key of the scenario. Raises `InputError`, which names the key and the file."""
     try:
         if is_table(source):
-            return _plain(pa.table(source))
+            return _plain(key, pa.table(source))
         if not isinstance(source, str | Path):
             raise InputError(f"{key}: a data frame or a file name is needed, not {type(source).__name__}")
-        table = _plain(_read_file(key, Path(source)))
+        table = _plain(key, _read_file(key, Path(source)))
         if any(pa.types.is_binary(field.type) for field in table.schema):
             # What the reader cannot take for text it takes for bytes.
             raise InputError(f"{key}: {source} is not UTF-8 text")
@@ -38,10 +39,16 @@ def read_table(key: str, source: Any) -> pa.Table:
 def _read_file(key: str, path: Path) -> pa.Table:
     if not path.exists():
         raise FileNotFoundError
+    if path.is_dir():
+        raise InputError(f"{key}: {path} is a directory; a table file is needed")
+    if not path.is_file():
+        # Reading a pipe or a device might never end.
+        raise InputError(f"{key}: {path} is not a regular file")
     if path.suffix == ".parquet":
         import pyarrow.parquet
 
-        return pyarrow.parquet.read_table(path)
+        # Read as one file: a name is not to be taken for a data set with partitions.
+        return pyarrow.parquet.ParquetFile(path).read()
     if path.suffix in {".csv", ".tsv", ".txt"}:
         import pyarrow.csv
 
@@ -55,9 +62,16 @@ def _read_file(key: str, path: Path) -> pa.Table:
     raise InputError(f"{key}: `{path}` has no known ending; allowed are .csv, .tsv and .parquet")
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    """Drop columns without a single value: they say nothing, and their type is unknown."""
-    return table.select([field.name for field in table.schema if not pa.types.is_null(field.type)])
+def _plain(key: str, table: pa.Table) -> pa.Table:
+    """Refuse columns of the same name, and write categories (dictionaries) as the values they stand for."""
+    twice = [name for name, times in Counter(table.column_names).items() if times > 1]
+    if twice:
+        raise InputError(f"{key}: there are several columns `{twice[0]}`; each may be there once")
+    for index, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            plain = field.with_type(field.type.value_type)
+            table = table.set_column(index, plain, table.column(index).cast(plain.type))
+    return table
 
 
 def _first_line(error: Exception) -> str:

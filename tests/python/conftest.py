@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from small import TOML, Command
+from xoff import cli
 
 
 @pytest.fixture
@@ -41,5 +42,20 @@ def xoff_command(tmp_path: Path) -> Command:
     def run(*arguments: str | Path, cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
         words = [str(program), *map(str, arguments)]
         return subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+    return run
+
+
+@pytest.fixture
+def xoff_here(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command inside this process, which takes milliseconds, with the same outcome as the installed one."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        words = list(map(str, arguments))
+        capfd.readouterr()
+        code = cli.guarded(lambda: cli.app(words, prog_name="xoff", standalone_mode=False))
+        captured = capfd.readouterr()
+        return subprocess.CompletedProcess(words, code, captured.out, captured.err)
 
     return run
