@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -69,25 +65,6 @@ def test_the_directory_runs_again_to_the_same_fingerprint(scenario: dict[str, An
 def test_load_refuses_what_is_no_result(tmp_path: Path) -> None:
     with pytest.raises(xoff.InputError, match="not a result directory"):
         xoff.load(tmp_path)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_stopped_run_leaves_nothing_that_looks_whole(tmp_path: Path, number: signal.Signals) -> None:
-    file = tmp_path / "long.toml"
-    file.write_text(_LONG, "utf-8")
-    program = Path(sys.executable).with_name("xoff")
-    with subprocess.Popen(
-        [str(program), "run", str(file), "--out", str(tmp_path / "result")], stderr=subprocess.PIPE, text=True
-    ) as running:
-        time.sleep(1.5)
-        assert running.poll() is None, "the run is meant to last"
-        running.send_signal(number)
-        _, messages = running.communicate(timeout=60)
-    assert not (tmp_path / "result").exists()
-    if number == signal.SIGINT:
-        assert running.returncode == 130
-        assert messages.strip() == "xoff: interrupted"
-        assert sorted(tmp_path.iterdir()) == [file]
 
 
 def test_an_exception_of_the_progress_callback_stops_the_run(tmp_path: Path) -> None:

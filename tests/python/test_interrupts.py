@@ -1,0 +1,157 @@
+"""A run that is stopped from outside leaves nothing that looks like a result."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+import xoff
+from small import TOML
+
+# Three million small flows, ten seconds: rows go to the disk from the first second on.
+_STREAMING = """
+[network.star]
+hosts = 16
+link = { rate = "100Gbps", delay = "1us" }
+
+[switch.flow_control.pfc]
+
+[[workload]]
+poisson = { load = 0.3, points = [[100, 0], [2000, 100]], flows = 3000000 }
+"""
+
+Start: TypeAlias = "Callable[..., subprocess.Popen[str]]"
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts the command in a directory of its own; ends what is left of it after the test."""
+    running: list[subprocess.Popen[str]] = []
+
+    def begin(*arguments: str) -> subprocess.Popen[str]:
+        words = [str(Path(sys.executable).with_name("xoff")), *arguments]
+        running.append(subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return running[-1]
+
+    yield begin
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def _when(running: subprocess.Popen[str], ready: Callable[[], bool]) -> None:
+    """Wait until something is the case while a run lasts."""
+    end = time.monotonic() + 60
+    while not ready():
+        assert running.poll() is None, running.communicate()[1]
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def _written(directory: Path) -> int:
+    return sum(file.stat().st_size for file in directory.rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("moment", ["before the first rows", "while rows are written"])
+def test_ctrl_c_leaves_nothing(start: Start, tmp_path: Path, moment: str) -> None:
+    (tmp_path / "long.toml").write_text(_STREAMING)
+    # The parents of a result that never came are none of the user's, either.
+    running = start("run", "long.toml", "--out", "deep/result")
+    rows = 100_000 if moment == "while rows are written" else 0
+    _when(running, lambda: any((tmp_path / "deep").glob(".result.partial-*")) and _written(tmp_path) >= rows)
+    running.send_signal(signal.SIGINT)
+    out, messages = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert (out, messages) == ("", "xoff: interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
+
+
+def test_ctrl_c_keeps_an_older_result(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(TOML)
+    (tmp_path / "long.toml").write_text(_STREAMING)
+    first = xoff.run(tmp_path / "small.toml", out=tmp_path / "result")
+    running = start("run", "long.toml", "--out", "result")
+    _when(running, lambda: any(tmp_path.glob(".result.partial-*")))
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert xoff.load(tmp_path / "result").fingerprint == first.fingerprint
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["long.toml", "result", "small.toml"]
+
+
+def test_what_a_killed_run_leaves_is_no_result(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(TOML)
+    (tmp_path / "long.toml").write_text(_STREAMING)
+    running = start("run", "long.toml", "--out", "result")
+    _when(running, lambda: _written(tmp_path) > 100_000)
+    running.kill()
+    running.communicate(timeout=60)
+    assert not (tmp_path / "result").exists()
+    (rest,) = tmp_path.glob(".result.partial-*")
+    with pytest.raises(xoff.InputError, match="not a result directory"):
+        xoff.load(rest)
+    # What is left is in nobody's way.
+    assert start("run", "small.toml", "--out", "result").wait(timeout=60) == 0
+    assert xoff.load(tmp_path / "result").ok
+
+
+def test_ctrl_c_without_a_directory(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(_STREAMING)
+    running = start("run", "long.toml", "--json")
+    _when(running, lambda: _cpu_seconds(running.pid) > 1.5)
+    running.send_signal(signal.SIGINT)
+    out, messages = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert (out, messages) == ("", "xoff: interrupted\n")
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_an_error_while_the_result_takes_its_place_keeps_the_older_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "small.toml").write_text(TOML)
+    first = xoff.run(tmp_path / "small.toml", out=tmp_path / "result")
+    rename = Path.rename
+
+    def stopped(self: Path, target: Path) -> Path:
+        if ".partial-" in self.name:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        xoff.run(tmp_path / "small.toml", seed=99, out=tmp_path / "result")
+    assert xoff.load(tmp_path / "result").summary["seed"] == first.summary["seed"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["result", "small.toml"]
+
+
+def test_a_full_disk_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow.parquet
+
+    (tmp_path / "small.toml").write_text(TOML)
+
+    close = pyarrow.parquet.ParquetWriter.close
+    tried: set[int] = set()
+
+    def full(writer: Any) -> None:
+        if id(writer) not in tried:
+            tried.add(id(writer))
+            raise OSError(28, "No space left on device")
+        close(writer)
+
+    monkeypatch.setattr(pyarrow.parquet.ParquetWriter, "close", full)
+    with pytest.raises(OSError, match="No space left"):
+        xoff.run(tmp_path / "small.toml", out=tmp_path / "result")
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
