@@ -1,0 +1,407 @@
+"""Draws random small scenarios that use a given mechanism; every mechanism that the schema knows has its strategy here.
+
+A scenario is drawn choice by choice: the network's shape, where packets wait, the memory, and so on. `CHOICES` names
+the places in the schema where one of several registered things is chosen; `STRATEGIES` draws the parameters of each.
+What is drawn is lossless exactly if PFC is on: buffers then have the headroom that the network needs.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+from xoff import _core
+
+Forced = Mapping[str, str]
+SCHEMA: dict[str, Any] = json.loads(_core.schema())
+
+# Where the schema lets one of several registered things be chosen.
+CHOICES = [
+    "network",
+    "switch.queueing",
+    "switch.buffer",
+    "switch.scheduler",
+    "switch.ecn",
+    "switch.flow_control",
+    "switch.flow_control.pfc.accounting",
+    "host.transport",
+    "host.congestion_control",
+    "host.congestion_control.dcqcn.preset",
+    "host.congestion_control.dcqcn.cnp",
+    "workload",
+    "workload.poisson.sizes",
+]
+# Ports of a switch, at most.
+PORTS = 16
+# Keys of a workload that are no kind of traffic.
+COMMON = {"name", "start", "class"}
+
+
+def part(path: str) -> dict[str, Any]:
+    """The schema of a key, without the null that stands for its absence."""
+    at = SCHEMA
+    for key in filter(None, path.split(".")):
+        at = resolved(at["properties"][key])
+    return at
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    """Follow references, lists and optional values to the schema of what is there."""
+    if "$ref" in schema:
+        return resolved(SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]])
+    if "anyOf" in schema:
+        return resolved(next(one for one in schema["anyOf"] if one.get("type") != "null"))
+    return resolved(schema["items"]) if "items" in schema else schema
+
+
+def registered(path: str) -> list[str]:
+    """What may be chosen at a place, by the schema's own account."""
+    schema = part(path)
+    if "oneOf" in schema:
+        return [one["const"] if "const" in one else next(iter(one["properties"])) for one in schema["oneOf"]]
+    return [key for key in schema["properties"] if path != "workload" or key not in COMMON]
+
+
+def keys(path: str) -> set[str]:
+    """All keys of a section."""
+    return set(part(path)["properties"])
+
+
+class Draw:
+    """One scenario under way: a source of randomness, what is forced, and what later choices need to know."""
+
+    def __init__(self, rng: Random, forced: Forced) -> None:
+        self.rng = rng
+        self.forced = forced
+        self.hosts = 0
+        self.largest = 0
+        self.classes = 1
+        self.links: list[dict[str, str]] = []
+
+    def choose(self, path: str, allowed: list[str] | None = None) -> str:
+        """Draw what is used at a place, unless it is forced."""
+        options = allowed or registered(path)
+        return self.forced.get(path) or self.rng.choice(options)
+
+    def wants(self, path: str, option: str, chance: float) -> bool:
+        """Whether something optional is used: surely when it, or anything inside it, is forced."""
+        inside = any(f"{key}.".startswith(f"{path}.{option}.") for key in self.forced)
+        return self.forced.get(path) == option or inside or self.rng.random() < chance
+
+    def link(self) -> dict[str, str]:
+        """Draw a link."""
+        delay = self.rng.choice(["0ns", "10ns", "150ns", "1us", "2500ps"])
+        link = {"rate": self.rng.choice(["10Gbps", "40Gbps", "100Gbps", "400Gbps"]), "delay": delay}
+        self.links.append(link)
+        return link
+
+    def linked(self, hosts: int, /, **more: Any) -> dict[str, Any]:
+        """A regular shape with this many hosts; fabric links may differ."""
+        self.hosts = hosts
+        return {**more, "link": self.link()}
+
+    def fabric(self, hosts: int, /, **more: Any) -> dict[str, Any]:
+        """A regular shape whose links between switches may differ."""
+        shape = self.linked(hosts, **more)
+        return shape if self.rng.random() < 0.5 else {**shape, "fabric_link": self.link()}
+
+    def some_hosts(self, least: int) -> list[int]:
+        """Draw distinct hosts."""
+        return self.rng.sample(range(self.hosts), self.rng.randint(least, self.hosts))
+
+    def size(self) -> str:
+        """Draw the size of a flow."""
+        return f"{self.rng.choice([1, self.rng.randint(1, 4000), self.rng.randint(1, 60_000)])}B"
+
+    def headroom(self) -> int:
+        """More than any link needs: a round trip and three packets and a control frame."""
+        return 400 * 10**9 // 8 * 4 // 10**6 + 3 * self.largest + 400
+
+
+def star(d: Draw) -> dict[str, Any]:
+    hosts = d.rng.randint(3, 6)
+    return d.linked(hosts, hosts=hosts)
+
+
+def line(d: Draw) -> dict[str, Any]:
+    switches, each = d.rng.randint(2, 4), d.rng.randint(1, 2)
+    return d.fabric(switches * each, switches=switches, hosts_per_switch=each)
+
+
+def leaf_spine(d: Draw) -> dict[str, Any]:
+    leaves, each = d.rng.randint(2, 3), d.rng.randint(1, 3)
+    return d.fabric(
+        leaves * each, leaves=leaves, spines=d.rng.randint(1, 3), hosts_per_leaf=each, parallel=d.rng.randint(1, 2)
+    )
+
+
+def three_tier_clos(d: Draw) -> dict[str, Any]:
+    pods, access, each = d.rng.randint(1, 2), d.rng.randint(1, 2), d.rng.randint(2, 3)
+    shape: dict[str, Any] = {
+        "pods": pods,
+        "access_per_pod": access,
+        "aggregation_per_pod": d.rng.randint(1, 2),
+        "cores": 2,
+        "hosts_per_access": each,
+        "access_uplinks": d.rng.randint(1, 2),
+        "core_uplinks": d.rng.randint(1, 2),
+    }
+    return d.fabric(pods * access * each, **shape)
+
+
+def fat_tree(d: Draw) -> dict[str, Any]:
+    return d.linked(16, k=4)
+
+
+def explicit(d: Draw) -> dict[str, Any]:
+    """A tree of switches and relays with hosts at each; a relay is a host that forwards, and has a delay of its own."""
+    middle = d.rng.randint(1, 4)
+    names = [f"m{i}" for i in range(middle)]
+    kinds = ["switch", *(d.rng.choice(["switch", "relay"]) for _ in names[1:])]
+    nodes: list[dict[str, str]] = []
+    for name, kind in zip(names, kinds, strict=True):
+        node = {"name": name, "kind": kind}
+        nodes.append(node if d.rng.random() < 0.5 else {**node, "delay": d.rng.choice(["0ns", "77ns", "1us"])})
+    links = [{"a": names[d.rng.randrange(i)], "b": names[i], **d.link()} for i in range(1, middle)]
+    # Two at the first and one at each other make at least two hosts.
+    ends = [names[0], *names]
+    nodes += [{"name": f"h{i}", "kind": "host"} for i in range(len(ends))]
+    links += [{"a": f"h{i}", "b": end, **d.link()} for i, end in enumerate(ends)]
+    d.hosts = len(ends) + kinds.count("relay")
+    return {"nodes": nodes, "links": links}
+
+
+def per_port(d: Draw) -> str:
+    # Classes share the memory of a port, and each may fill up to its threshold and headroom.
+    return f"{d.classes * (d.rng.choice([2, 5, 20]) * d.largest + d.headroom())}B"
+
+
+def shared(d: Draw) -> dict[str, Any]:
+    return {
+        "total": f"{d.classes * PORTS * (d.headroom() + 4096) + d.rng.choice([50, 400]) * d.largest}B",
+        "alpha": d.rng.choice([0.0625, 0.125, 1.0, 4.0]),
+        "headroom": f"{d.headroom()}B",
+    }
+
+
+def red(d: Draw) -> dict[str, Any]:
+    kmin = d.rng.randint(0, 5) * d.largest
+    return {
+        "kmin": f"{kmin}B",
+        "kmax": f"{kmin + d.rng.randint(0, 20) * d.largest}B",
+        "pmax": d.rng.choice([0.01, 0.2, 1.0]),
+    }
+
+
+def step(d: Draw) -> dict[str, Any]:
+    return {"threshold": f"{d.rng.randint(0, 10) * d.largest}B"}
+
+
+def pfc(d: Draw) -> dict[str, Any]:
+    xoff_bytes = d.rng.choice([1, 2, 5, 20]) * d.largest
+    settings: dict[str, Any] = {"xoff": f"{xoff_bytes}B"}
+    if d.rng.random() < 0.5:
+        settings["xon"] = f"{d.rng.randrange(xoff_bytes)}B"
+    if d.rng.random() < 0.3:
+        settings["quanta"] = d.rng.choice([8000, 65_535])
+    return settings
+
+
+def sfc(d: Draw) -> dict[str, Any]:
+    settings = {
+        "threshold": f"{d.rng.randint(1, 20) * d.largest}B",
+        "pause": d.rng.choice(["500ns", "10us", "123456ps"]),
+    }
+    return settings if d.rng.random() < 0.5 else {**settings, "interval": d.rng.choice(["0ns", "3us", "20us"])}
+
+
+def go_back_n(d: Draw) -> dict[str, Any]:
+    return {"rto": d.rng.choice(["4ms", "20ms"]), "nack_interval": d.rng.choice(["0ns", "4us"])}
+
+
+def dcqcn(d: Draw) -> dict[str, Any]:
+    settings: dict[str, Any] = {"preset": d.choose("host.congestion_control.dcqcn.preset"), "minimum_rate": "500Mbps"}
+    if "host.congestion_control.dcqcn.cnp" in d.forced or d.rng.random() < 0.3:
+        settings["cnp"] = d.choose("host.congestion_control.dcqcn.cnp")
+    if d.rng.random() < 0.3:
+        settings["window"] = f"{d.rng.choice([1, 4, 30]) * d.largest}B"
+    return settings
+
+
+def incast(d: Draw) -> dict[str, Any]:
+    receiver, *senders = d.some_hosts(2)
+    return {"senders": senders, "receiver": receiver, "size": d.size()}
+
+
+def permutation(d: Draw) -> dict[str, Any]:
+    return {"size": d.size()} if d.rng.random() < 0.5 else {"size": d.size(), "hosts": d.some_hosts(2)}
+
+
+def all_to_all(d: Draw) -> dict[str, Any]:
+    return {"size": f"{d.rng.randint(1, 9000)}B", "hosts": d.some_hosts(2)[:5]}
+
+
+def poisson(d: Draw) -> dict[str, Any]:
+    settings: dict[str, Any] = {"load": d.rng.choice([0.3, 0.8, 1.2]), "flows": d.rng.randint(1, 20)}
+    if "workload.poisson.sizes" in d.forced:
+        # Real distributions have flows of megabytes; few are drawn, and the run is cut where they take long.
+        return {**settings, "flows": 3, "sizes": d.choose("workload.poisson.sizes")}
+    return {**settings, "points": [[0, 0], [1000, 40], [20_000, 90], [100_000, 100]]}
+
+
+def flows(d: Draw) -> list[dict[str, Any]]:
+    """Listed flows; some wait for one that arrives at their source."""
+    rows: list[dict[str, Any]] = []
+    for number in range(d.rng.randint(1, 12)):
+        src, dst = d.rng.sample(range(d.hosts), 2)
+        row = {"src": src, "dst": dst, "size": d.size(), "id": f"f{number}"}
+        arriving = [earlier["id"] for earlier in rows if earlier["dst"] == src]
+        if arriving and d.rng.random() < 0.5:
+            row["after"] = d.rng.sample(arriving, 1)
+        if d.rng.random() < 0.5:
+            row["start"] = d.rng.choice(["80ns", "4us", "50us"])
+        rows.append(row)
+    return rows
+
+
+def table(d: Draw) -> Any:
+    """The same as a data frame, which has the columns of all rows."""
+    import polars as pl
+
+    names = ("src", "dst", "size", "id")
+    return pl.DataFrame([{name: row[name] for name in names} for row in flows(d)])
+
+
+def nothing(_: Draw) -> None:
+    """A name alone, without parameters."""
+
+
+NAMED: dict[str, dict[str, Callable[[Draw], Any]]] = {
+    "switch.queueing": dict.fromkeys(["oq", "iq", "voq"], nothing),
+    "switch.flow_control.pfc.accounting": dict.fromkeys(["ingress", "egress"], nothing),
+    "host.congestion_control.dcqcn.preset": dict.fromkeys(
+        ["conweave", "hpcc", "hpcc_paper", "hpcc_config", "microsoft", "sfc_proxy", "mellanox", "paper"], nothing
+    ),
+    "host.congestion_control.dcqcn.cnp": dict.fromkeys(["packet", "ack"], nothing),
+    "workload.poisson.sizes": dict.fromkeys(
+        ["websearch", "hadoop", "hadoop-fine", "storage", "datamining", "google-rpc"], nothing
+    ),
+}
+STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
+    "network": {
+        "star": star,
+        "line": line,
+        "leaf_spine": leaf_spine,
+        "three_tier_clos": three_tier_clos,
+        "fat_tree": fat_tree,
+        "explicit": explicit,
+    },
+    "switch.buffer": {"unlimited": nothing, "per_port": per_port, "shared": shared},
+    "switch.scheduler": {"strict": nothing, "round_robin": nothing, "drr": lambda d: f"{d.largest}B"},
+    "switch.ecn": {"red": red, "step": step},
+    "switch.flow_control": {"pfc": pfc, "sfc": sfc},
+    "host.transport": {"go_back_n": go_back_n},
+    "host.congestion_control": {"dcqcn": dcqcn},
+    "workload": {
+        "incast": incast,
+        "permutation": permutation,
+        "all_to_all": all_to_all,
+        "poisson": poisson,
+        "flows": flows,
+        "table": table,
+    },
+}
+
+
+def written(d: Draw, path: str, option: str) -> Any:
+    """An option with its parameters, or its bare name if it has none."""
+    parameters = STRATEGIES[path][option](d)
+    return option if parameters is None else {option: parameters}
+
+
+def draw_switch(d: Draw) -> dict[str, Any]:
+    """Draw the settings of switches, so that nothing is lost under PFC."""
+    switch: dict[str, Any] = {
+        "delay": d.rng.choice(["0ns", "300ns", "12345ps"]),
+        "queueing": d.choose("switch.queueing"),
+        "classes": d.classes,
+        "scheduler": written(d, "switch.scheduler", d.choose("switch.scheduler")),
+        "buffer": written(d, "switch.buffer", d.choose("switch.buffer")),
+    }
+    if d.wants("switch", "ecn", 0.4):
+        # Marking looks at egress queues, which `iq` does not have.
+        if switch["queueing"] != "iq":
+            switch["ecn"] = written(d, "switch.ecn", d.choose("switch.ecn"))
+        elif "switch.ecn" in d.forced:
+            switch["queueing"] = "voq"
+            switch["ecn"] = written(d, "switch.ecn", d.choose("switch.ecn"))
+    control: dict[str, Any] = {}
+    for option in registered("switch.flow_control"):
+        if d.wants("switch.flow_control", option, 0.5):
+            control[option] = STRATEGIES["switch.flow_control"][option](d)
+    if "pfc" in control:
+        accounting = d.forced.get("switch.flow_control.pfc.accounting") or (
+            "egress" if d.rng.random() < 0.2 else "ingress"
+        )
+        if accounting == "egress":
+            # An egress queue has no headroom of a port's size: many ports fill it at once.
+            switch["buffer"] = "unlimited"
+            # Under `iq` nothing is known of what waits for an output.
+            switch["queueing"] = "oq"
+        control["pfc"]["accounting"] = accounting
+        if isinstance(switch["buffer"], dict) and "shared" in switch["buffer"]:
+            # The pool decides, by its threshold.
+            control["pfc"].pop("xoff")
+            control["pfc"].pop("xon", None)
+        elif isinstance(switch["buffer"], dict):
+            # Classes share the memory of a port, and each may fill up to its threshold, at most 20, and headroom.
+            switch["buffer"] = {"per_port": f"{d.classes * (20 * d.largest + d.headroom())}B"}
+    switch["flow_control"] = control
+    return switch
+
+
+def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
+    """Draw a scenario that uses what is forced, place by place."""
+    d = Draw(rng, forced)
+    payload, header = rng.choice([300, 1000, 4000]), rng.choice([0, 48])
+    framing = {
+        "payload": f"{payload}B",
+        "header": f"{header}B",
+        "gap": rng.choice(["0B", "20B"]),
+        "control": rng.choice(["64B", "84B"]),
+    }
+    d.largest = payload + header + 20
+    d.classes = rng.choice([1, 1, 2, 3])
+    network = written(d, "network", d.choose("network"))
+    switch = draw_switch(d)
+    host: dict[str, Any] = {}
+    for kind, chance in (("transport", 0.5), ("congestion_control", 0.4)):
+        for option in registered(f"host.{kind}"):
+            if d.wants(f"host.{kind}", option, chance):
+                host[kind] = written(d, f"host.{kind}", option)
+    workloads: list[dict[str, Any]] = []
+    for number in range(rng.randint(1, 3)):
+        first = number == 0
+        fixed = any(key.startswith("workload") for key in forced) and first
+        if fixed and "workload.poisson.sizes" in forced:
+            kind = "poisson"
+        else:
+            kind = d.choose("workload") if first else rng.choice(registered("workload"))
+        # Names of listed flows are unique in the scenario.
+        if any(kind in {"flows", "table"} and {"flows", "table"} & set(one) for one in workloads):
+            kind = "incast"
+        workloads.append(
+            {
+                **written(d, "workload", kind),
+                "class": rng.randrange(d.classes),
+                "start": rng.choice(["0ns", "0ns", "5us", "300us"]),
+            }
+        )
+    return {
+        "seed": rng.randrange(10**6),
+        "network": network,
+        "framing": framing,
+        "switch": switch,
+        "host": host,
+        "workload": workloads,
+    }

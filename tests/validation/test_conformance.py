@@ -1,0 +1,137 @@
+"""Every registered mechanism keeps the contract, in random small networks under random traffic.
+
+Which mechanisms there are comes from the schema, so that a new one fails here until `scenario_strategies` can draw it.
+The contract: audits hold, all flows complete, what one table counts the others count as well, and neither
+threads nor windows nor partitions nor clusters change anything.
+"""
+
+import json
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.validation.scenario_strategies import CHOICES, STRATEGIES, draw_scenario, keys, registered
+
+import xoff
+from xoff import _core
+from xoff.running import prepare
+
+OPTIONS = [(path, option) for path in CHOICES for option in registered(path)]
+# Ways to run that must not matter: threads, and what only `_core` lets one set.
+PLANS: list[dict[str, Any]] = [
+    {"threads": 2},
+    {"threads": 3},
+    {"threads": 1, "window_ps": 1},
+    {"threads": 2, "window_ps": 7_001, "clusters": False},
+    {"threads": 1, "partitions": 2},
+    {"threads": 2, "partitions": 5, "clusters": False},
+]
+
+
+def test_every_registered_mechanism_has_a_strategy() -> None:
+    for path in CHOICES:
+        missing = set(registered(path)) - set(STRATEGIES[path])
+        assert not missing, (
+            f"`{path}` knows {sorted(missing)}: add a strategy to tests/validation/scenario_strategies.py"
+        )
+        gone = set(STRATEGIES[path]) - set(registered(path))
+        assert not gone, f"`{path}` knows nothing of {sorted(gone)} any more"
+    # A section that is not named here would go untested.
+    assert keys("switch") == {"delay", "queueing", "buffer", "classes", "scheduler", "ecn", "flow_control"}
+    assert keys("host") == {"transport", "congestion_control"}
+    assert {"network", "switch", "host", "workload"} <= keys("")
+
+
+def contract(scenario: dict[str, Any]) -> xoff.Result:
+    """Run a scenario and check what must hold for any."""
+    result = xoff.run(scenario)
+    summary = result.summary
+    assert set(result.audits.values()) == {"ok"}
+    flows = result.flows.to_pylist()
+    links, queues, drops = result.links.to_pylist(), result.queues.to_pylist(), result.drops.to_pylist()
+    payload = int(scenario["framing"]["payload"][:-1])
+
+    # Flows: all there, all complete, in order of events, each packet once and again only if counted.
+    assert summary["flows"]["total"] == summary["flows"]["completed"] == len(flows)
+    assert sorted(row["flow"] for row in flows) == list(range(len(flows)))
+    for row in flows:
+        packets = -(-row["size_bytes"] // payload)
+        assert 0 < row["fct_ps"] < row["fct_acked_ps"]
+        assert row["packets_sent"] - row["retransmitted"] == packets
+        assert row["sfcms"] > 0 or row["paused_ps"] == 0
+    assert summary["retransmitted"] == sum(row["retransmitted"] for row in flows)
+    assert summary["fct_ps"]["max"] == max(row["fct_ps"] for row in flows)
+    assert summary["fct_ps"]["mean"] == sum(row["fct_ps"] for row in flows) // len(flows)
+    assert summary["ecn"]["notifications"] >= sum(row["cnps"] for row in flows)
+
+    # Links: what left a port; the share of time that it was busy is a share.
+    assert sum(row["data_packets"] for row in links) == summary["performance"]["data_packet_hops"]
+    forwarding = {row["node"] for row in queues}
+    by_port: Counter[tuple[str, int]] = Counter()
+    bytes_by_port: Counter[tuple[str, int]] = Counter()
+    for row in queues:
+        by_port[row["node"], row["port"]] += row["packets"]
+        bytes_by_port[row["node"], row["port"]] += row["bytes"]
+    hosts = {row["src"] for row in flows} | {row["dst"] for row in flows}
+    for row in links:
+        if row["node"] in forwarding and row["node"] not in hosts:
+            assert by_port[row["node"], row["port"]] == row["data_packets"]
+            assert bytes_by_port[row["node"], row["port"]] == row["data_bytes"]
+        if row["delay_ps"] > 0:
+            assert 0 <= row["utilisation"] <= 1.5
+
+    # Packets: what was sent is what arrived and what was dropped. What a node forwards is in its queues, what it sends
+    # of its own is not, so that links hold what flows sent and queues passed on.
+    sent = sum(row["packets_sent"] for row in flows)
+    passed = sum(by_port.values())
+    assert sum(row["data_packets"] for row in links) == sent + passed
+    assert summary["drops"] == len(drops) == sum(row["dropped"] for row in queues)
+    if not drops:
+        assert all(row["retransmitted"] == 0 for row in flows) or "pfc" not in scenario["switch"]["flow_control"]
+    assert summary["ecn"]["marked"] == sum(row["marked"] for row in queues)
+    return result
+
+
+def same_however_it_runs(scenario: dict[str, Any], result: xoff.Result, plans: list[dict[str, Any]]) -> None:
+    """Run again in other ways; fingerprint, flows and verdicts are the same."""
+    prepared = prepare(scenario)
+    expected = {key: value for key, value in result.summary.items() if key != "performance"}
+    for plan in plans:
+        output = _core.run(prepared.resolved, prepared.tables, **plan)
+        summary = {key: value for key, value in json.loads(output.summary).items() if key != "performance"}
+        assert summary == expected, plan
+
+
+def test_the_cases_are_not_trivial() -> None:
+    """Networks in which nothing waits, pauses or is marked would keep any contract."""
+    seen: Counter[str] = Counter()
+    for seed in range(400):
+        summary = xoff.run(draw_scenario(Random(seed), {})).summary
+        counts = {
+            "pauses": summary["pfc"]["pauses"],
+            "messages": summary["sfc"]["messages"],
+            "marks": summary["ecn"]["marked"],
+            "notifications": summary["ecn"]["notifications"],
+        }
+        seen.update(name for name, count in counts.items() if count > 0)
+    assert min(seen[name] for name in ("pauses", "messages", "marks")) >= 20, seen
+    assert seen["notifications"] >= 10, seen
+
+
+@pytest.mark.parametrize(("path", "option"), OPTIONS, ids=[f"{path}={option}" for path, option in OPTIONS])
+@settings(
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
+)
+@given(rng=st.randoms(use_true_random=False))
+def test_conformance(path: str, option: str, rng: Random) -> None:
+    if option not in STRATEGIES[path]:
+        pytest.fail(f"`{path}` knows `{option}`: add a strategy to tests/validation/scenario_strategies.py")
+    scenario = draw_scenario(rng, {path: option})
+    result = contract(scenario)
+    same_however_it_runs(scenario, result, PLANS)
