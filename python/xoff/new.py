@@ -129,6 +129,12 @@ _LISTED = """if let Some({slug}) = &workload.{slug} {
             }
         }
         """
+# A setting that no host obeys is refused, not ignored: it would pass for a result of the new transport.
+_NOT_RUN_YET = """if s.host.transport.{slug}.is_some() {
+        let why = "hosts do not run it yet; let them (Config::transport in endpoint.rs), and remove this check";
+        return wrong("host.transport.{slug}", why.into());
+    }
+    """
 KINDS = {
     "mechanism": Kind(
         "mechanism.rs",
@@ -146,6 +152,15 @@ KINDS = {
                 _before(r"use crate::flow_control::", "use crate::flow_control::{slug}::{Name};\n"),
             ),
             (f"{_MODELS}/network.rs", _before(r"let \(starts, waiting\) = ", _BUILT)),
+        ),
+    ),
+    "transport": Kind(
+        "transport.rs",
+        f"{_MODELS}/transport/{{slug}}.rs",
+        (
+            (f"{_MODELS}/transport/mod.rs", _module),
+            (f"{_MODELS}/transport/mod.rs", _field("Transport")),
+            ("crates/scenario/src/read.rs", _before(r"if s\.host\.transport\.go_back_n", _NOT_RUN_YET)),
         ),
     ),
     "workload": Kind(
