@@ -275,7 +275,7 @@ def reproduce(
     ids: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[ID]…",
+            metavar="ID",
             help="Claims (sfc/5.1), experiments (sfc/incast_3_to_1) or documents (sfc).",
             show_default=False,
         ),
@@ -297,7 +297,7 @@ def reproduce(
 @app.command()
 def bench(
     cases: Annotated[
-        list[str] | None, typer.Argument(metavar="[CASE]…", help="Which cases; all if none.", show_default=False)
+        list[str] | None, typer.Argument(metavar="CASE", help="Which cases; all if none.", show_default=False)
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Takes the best of this many runs.")] = 3,
     list_only: Annotated[bool, typer.Option("--list", help="Lists the cases, and runs nothing.")] = False,
@@ -312,11 +312,21 @@ def bench(
 @app.command()
 def new(
     kind: Annotated[
-        str, typer.Argument(help="mechanism, transport, topology, workload or experiment.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help="mechanism, transport, topology, workload or experiment.",
+            show_default=False,
+            autocompletion=lambda: ["mechanism", "transport", "topology", "workload", "experiment"],
+        ),
     ],
     name: Annotated[
         str,
-        typer.Argument(help="Its slug, such as [b]my_scheme[/b]; an experiment is DOCUMENT/NAME.", show_default=False),
+        typer.Argument(
+            metavar="NAME",
+            help="Its slug, such as [b]my_scheme[/b]; an experiment is DOCUMENT/NAME.",
+            show_default=False,
+        ),
     ],
 ) -> None:
     """Writes the skeleton of a new part into a source checkout: registered, compiling, with its test."""

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from small import Command
 
@@ -55,3 +60,57 @@ def test_readable_output(xoff_command: Command, scenario_file: Path) -> None:
     assert "is valid" in xoff_command("check", scenario_file).stdout
     assert xoff_command("--version").stdout.startswith("xoff ")
     assert "reproduce" in xoff_command().stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["size", "sfc", "--incast", "3", "--json"],
+        ["size", "sfc", "--json"],
+        ["size", "pfc", "--json"],
+        ["reproduce", "--list", "--json"],
+        ["schema"],
+    ],
+)
+def test_one_object_and_nothing_else(xoff_here: Command, arguments: list[str]) -> None:
+    done = xoff_here(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert isinstance(json.loads(done.stdout), dict)
+    assert done.stderr == ""
+
+
+def test_a_failed_audit_still_yields_its_summary(xoff_here: Command, scenario_file: Path) -> None:
+    changes = ['switch.buffer={per_port="20KB"}', 'switch.flow_control.pfc={xoff="18KB",xon="10KB"}']
+    done = xoff_here("run", scenario_file, "--json", *[word for change in changes for word in ("--set", change)])
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["audits"]["loss"].startswith("failed: ")
+    assert done.stderr.startswith("xoff: error: the run violated an audit")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("xoff r", ["run", "reproduce"]),
+        ("xoff size ", ["sfc", "pfc"]),
+        ("xoff new t", ["transport", "topology"]),
+        ("xoff run --th", ["--threads"]),
+    ],
+)
+def test_tab_completion(words: str, expected: list[str]) -> None:
+    environment = os.environ | {"_XOFF_COMPLETE": "complete_bash", "COMP_WORDS": words}
+    environment["COMP_CWORD"] = str(words.count(" "))
+    command = [str(Path(sys.executable).with_name("xoff"))]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.split() == expected, done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "run", "check", "schema", "size sfc", "size pfc", "reproduce", "bench", "new"],
+    ids=lambda name: name,
+)
+def test_help(xoff_here: Command, command: str) -> None:
+    for option in ("--help", "-h"):
+        done = xoff_here(*command.split(), option)
+        assert done.returncode == 0
+        assert "Usage: xoff" in done.stdout

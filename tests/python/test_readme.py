@@ -1,4 +1,4 @@
-"""Every command and every piece of Python in the README works as it stands there."""
+"""Every command and every piece of Python in the README, the pages and the examples works as it stands there."""
 
 from __future__ import annotations
 
@@ -13,10 +13,23 @@ from xoff import cli, demo
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TEXT = (_ROOT / "README.md").read_text("utf-8")
-_BLOCKS = re.findall(r"```sh\n(.*?)```", _TEXT, re.S)
-_SHELL = [line.partition("#")[0].strip() for block in _BLOCKS for line in block.splitlines()]
+_INDEX = (_ROOT / "docs" / "index.md").read_text("utf-8")
+
+
+def _blocks(language: str, text: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.S)
+
+
+_SHELL = [line.partition("#")[0].strip() for block in _blocks("sh", _TEXT) for line in block.splitlines()]
 # The two make targets run the demonstration, which has its own test below, and this test.
 _COMMANDS = [line for line in _SHELL if line and not line.startswith(("make ", "git ", "cd "))]
+# The page names its commands in a table, and shows the file that they run.
+_PAGE_COMMANDS = re.findall(r"^\| `(xoff [^`]*)` \|", _INDEX, re.M)
+_EXAMPLES = {
+    line: file.stem
+    for file in sorted((_ROOT / "examples").glob("*.toml"))
+    for line in re.findall(r"^#\s+(xoff .*)$", file.read_text("utf-8"), re.M)
+}
 
 
 @pytest.mark.parametrize("line", _COMMANDS)
@@ -28,13 +41,30 @@ def test_command(xoff_command: Command, tmp_path: Path, line: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("line", [*_PAGE_COMMANDS, *_EXAMPLES])
+def test_command_of_a_page_or_an_example(xoff_here: Command, tmp_path: Path, line: str) -> None:
     (tmp_path / "examples").symlink_to(_ROOT / "examples")
+    (scenario,) = _blocks("toml", _INDEX)
+    (tmp_path / "incast.toml").write_text(scenario, "utf-8")
+    done = xoff_here(*shlex.split(line)[1:])
+    assert done.returncode == 0, done.stderr
+
+
+def test_pages_name_commands() -> None:
+    assert len(_COMMANDS) >= 7
+    assert len(_PAGE_COMMANDS) >= 4
+    assert _EXAMPLES
+
+
+@pytest.mark.parametrize("text", [_TEXT, _INDEX], ids=["README", "index"])
+def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    (tmp_path / "examples").symlink_to(_ROOT / "examples")
+    (tmp_path / "incast.toml").write_text(_blocks("toml", _INDEX)[0], "utf-8")
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", _TEXT, re.S)
+    blocks = _blocks("python", text)
     assert blocks
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})  # noqa: S102 (the README is ours)
+        exec(compile(block, "page", "exec"), {})  # noqa: S102 (the pages are ours)
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,6 +74,18 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     del capsys
 
 
-def test_links() -> None:
-    for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", _TEXT):
-        assert (_ROOT / target).exists(), target
+_PAGES = [_ROOT / "README.md", _ROOT / "CONTRIBUTING.md", *sorted((_ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
+def test_links(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", [_ROOT / "README.md", _ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+def test_make_targets(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (_ROOT / "Makefile").read_text("utf-8"), re.M))
+    named = set(re.findall(r"(?:`|^)make ([a-z]+)", page.read_text("utf-8"), re.M))
+    assert named
+    assert named <= targets
