@@ -1,0 +1,224 @@
+"""Did behaviour change? A table of small scenarios that cover every mechanism, compared exactly with the stored one.
+
+Where a change is meant: `XOFF_UPDATE_SNAPSHOTS=1 python -m pytest tests/validation/test_snapshots.py` writes the table
+anew, and CHANGELOG.md gets an entry under "Results changed".
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.validation.scenario_strategies import CHOICES, registered
+
+import xoff
+
+TABLE = Path(__file__).parent / "snapshots" / "summary.txt"
+UPDATE = "XOFF_UPDATE_SNAPSHOTS"
+COLUMNS = [
+    "fingerprint",
+    "mean_fct_ps",
+    "max_fct_ps",
+    "pauses",
+    "paused_ps",
+    "sfcms",
+    "marked",
+    "cnps",
+    "drops",
+    "resent",
+]
+
+LINK = {"rate": "100Gbps", "delay": "1us"}
+STAR = {"star": {"hosts": 5, "link": LINK}}
+FABRIC = {
+    "leaf_spine": {
+        "leaves": 3,
+        "spines": 2,
+        "hosts_per_leaf": 2,
+        "link": LINK,
+        "fabric_link": {"rate": "40Gbps", "delay": "150ns"},
+        "parallel": 2,
+    }
+}
+INCAST = {"incast": {"senders": [1, 2, 3, 4], "receiver": 0, "size": "300KB"}}
+RED = {"red": {"kmin": "20KB", "kmax": "80KB", "pmax": 0.2}}
+PFC = {"pfc": {"xoff": "40KB"}}
+POINTS = [[0, 0], [1000, 40], [20_000, 90], [200_000, 100]]
+
+
+def dcqcn(preset: str, **more: Any) -> dict[str, Any]:
+    return {"congestion_control": {"dcqcn": {"preset": preset, **more}}}
+
+
+def poisson(sizes: str) -> dict[str, Any]:
+    return {"poisson": {"load": 0.5, "flows": 6, "sizes": sizes}}
+
+
+def case(network: dict[str, Any], *workload: dict[str, Any], host: Any = None, **switch: Any) -> dict[str, Any]:
+    return {
+        "seed": 5,
+        "network": network,
+        "switch": {"delay": "300ns", **switch},
+        "host": host or {},
+        "workload": list(workload),
+    }
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "plain-star": case(STAR, INCAST),
+    "pfc-ingress": case(STAR, INCAST, buffer={"per_port": "80KB"}, flow_control={"pfc": {"accounting": "ingress"}}),
+    "pfc-egress": case(STAR, INCAST, flow_control={"pfc": {"xoff": "60KB", "accounting": "egress"}}),
+    "pfc-shared-iq": case(
+        FABRIC,
+        {"permutation": {"size": "200KB"}},
+        queueing="iq",
+        buffer={"shared": {"total": "500KB", "alpha": 0.5, "headroom": "40KB"}},
+        flow_control={"pfc": {}},
+    ),
+    "pfc-voq-classes": case(
+        FABRIC,
+        {"all_to_all": {"size": "20KB"}, "class": 1},
+        {"incast": {"senders": [2, 3, 4], "receiver": 0, "size": "100KB"}},
+        queueing="voq",
+        classes=2,
+        scheduler={"drr": "2KB"},
+        flow_control=PFC,
+    ),
+    "round-robin-line": case(
+        {"line": {"switches": 3, "hosts_per_switch": 2, "link": LINK}},
+        {"permutation": {"size": "50KB"}, "class": 2},
+        {"permutation": {"size": "50KB"}, "start": "3us"},
+        classes=3,
+        scheduler="round_robin",
+    ),
+    "strict-fat-tree": case(
+        {"fat_tree": {"k": 4, "link": LINK}},
+        {"poisson": {"load": 0.8, "flows": 200, "points": POINTS}},
+        {"poisson": {"load": 0.4, "flows": 100, "points": POINTS}, "class": 1},
+        classes=2,
+        scheduler="strict",
+        flow_control=PFC,
+    ),
+    "sfc-three-tier": case(
+        {
+            "three_tier_clos": {
+                "pods": 2,
+                "access_per_pod": 2,
+                "aggregation_per_pod": 2,
+                "cores": 2,
+                "hosts_per_access": 2,
+                "link": LINK,
+            }
+        },
+        {"incast": {"senders": [2, 4, 6], "receiver": 0, "size": "1MB"}},
+        flow_control={"sfc": {"threshold": "50KB", "pause": "10us"}, "pfc": {"xoff": "200KB"}},
+    ),
+    "lossy-go-back-n": case(
+        STAR,
+        {"incast": {"senders": [1, 2], "receiver": 0, "size": "40KB"}},
+        buffer={"per_port": "30KB"},
+        host={"transport": {"go_back_n": {"rto": "1ms"}}},
+    ),
+    "dependencies-table": case(
+        {
+            "explicit": {
+                "nodes": [
+                    {"name": "a", "kind": "host"},
+                    {"name": "b", "kind": "relay", "delay": "2us"},
+                    {"name": "c", "kind": "host"},
+                ],
+                "links": [{"a": "a", "b": "b", **LINK}, {"a": "b", "b": "c", "rate": "25Gbps", "delay": "0ns"}],
+            }
+        },
+        {
+            "flows": [
+                {"src": "a", "dst": "c", "size": "100KB", "id": "there"},
+                {"src": "c", "dst": "a", "size": "30KB", "id": "back", "after": ["there"]},
+                {"src": "b", "dst": "c", "size": "7B", "start": "1us"},
+            ]
+        },
+    ),
+    "step-hpcc-voq": case(
+        STAR,
+        INCAST,
+        queueing="voq",
+        buffer="unlimited",
+        ecn={"step": {"threshold": "20KB"}},
+        host=dcqcn("hpcc", cnp="ack"),
+    ),
+    **{
+        f"dcqcn-{preset}": case(STAR, INCAST, queueing="oq", ecn=RED, flow_control=PFC, host=dcqcn(preset))
+        for preset in (
+            "conweave",
+            "hpcc_paper",
+            "hpcc_config",
+            "microsoft",
+            "sfc_proxy",
+            "mellanox",
+            "paper",
+        )
+    },
+    "cnp-packets": case(STAR, INCAST, ecn=RED, flow_control=PFC, host=dcqcn("hpcc", cnp="packet", window="100KB")),
+    **{
+        f"sizes-{sizes}": case(STAR, poisson(sizes), flow_control=PFC)
+        for sizes in ("websearch", "hadoop", "hadoop-fine", "storage", "datamining", "google-rpc")
+    },
+}
+
+
+def row(scenario: dict[str, Any]) -> list[str]:
+    summary = xoff.run(scenario).summary
+    assert set(summary["audits"].values()) == {"ok"}
+    assert summary["flows"]["completed"] == summary["flows"]["total"]
+    values = [
+        summary["fingerprint"],
+        summary["fct_ps"]["mean"],
+        summary["fct_ps"]["max"],
+        summary["pfc"]["pauses"],
+        summary["pfc"]["paused_ps"],
+        summary["sfc"]["messages"],
+        summary["ecn"]["marked"],
+        summary["ecn"]["notifications"],
+        summary["drops"],
+        summary["retransmitted"],
+    ]
+    return [str(value) for value in values]
+
+
+def table() -> str:
+    """All cases as aligned text, one a line."""
+    rows = [["case", *COLUMNS], *([name, *row(scenario)] for name, scenario in CASES.items())]
+    widths = [max(len(cells[column]) for cells in rows) for column in range(len(rows[0]))]
+    lines = (
+        "  ".join([cells[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))])
+        for cells in rows
+    )
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def test_snapshots() -> None:
+    found = table()
+    if os.environ.get(UPDATE):
+        TABLE.parent.mkdir(exist_ok=True)
+        TABLE.write_text(found, "utf-8")
+    stored = TABLE.read_text("utf-8") if TABLE.exists() else ""
+    if found != stored:
+        before, after = stored.splitlines(), found.splitlines()
+        changed = [f"- {line}" for line in before if line not in after] + [
+            f"+ {line}" for line in after if line not in before
+        ]
+        pytest.fail(
+            "results differ from tests/validation/snapshots/summary.txt:\n"
+            + "\n".join(changed)
+            + f"\nIf that is meant, run with {UPDATE}=1, and add an entry under `Results changed` to CHANGELOG.md."
+        )
+
+
+@pytest.mark.parametrize("path", CHOICES)
+def test_every_mechanism_has_a_snapshot(path: str) -> None:
+    text = str(list(CASES.values()))
+    # Line rate needs no name, and what a table holds is what a list does.
+    missing = [
+        option for option in registered(path) if f"'{option}'" not in text and (path, option) != ("workload", "table")
+    ]
+    assert not missing, f"no snapshot uses {missing} of `{path}`: add a case to tests/validation/test_snapshots.py"
