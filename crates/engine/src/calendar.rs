@@ -3,6 +3,8 @@
 //! A tree of minima holds one slot per in-link (the head of its FIFO), one for the express heap, one for the timer heap and one
 //! per output. A slot's key is (time << 16 | slot), so that comparing keys is comparing (time, class, source): in-links come
 //! first, then express messages, then timers, then outputs. Updating a slot costs one walk to the root without branches.
+//! Outputs that are due at the present moment wait in a set of bits instead, which is cheaper: many are asked for and served at
+//! one and the same moment.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -46,13 +48,17 @@ impl<M> Ord for Express<M> {
 }
 
 pub(crate) struct Calendar<M> {
-    /// Leaves at `leaves..2 * leaves`, the minimum of all at 1.
-    tree: Vec<u64>,
-    leaves: usize,
+    /// Inner node n holds the minima of its children, which are nodes 4n + 1 to 4n + 4; leaves come after the inner nodes.
+    inner: Vec<[u64; 4]>,
+    /// The minimum of all.
+    first: u64,
     in_links: usize,
     express: BinaryHeap<Reverse<Express<M>>>,
     timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
     timer_sequence: u64,
+    /// Outputs due now: a bit each, and the key of the first.
+    due: Vec<u64>,
+    first_due: u64,
 }
 
 /// What a slot stands for.
@@ -67,26 +73,38 @@ impl<M> Calendar<M> {
     pub fn new(in_links: usize, outputs: usize) -> Self {
         let leaves = in_links + outputs + 2;
         Self {
-            tree: vec![NO_EVENT; 2 * leaves],
-            leaves,
+            inner: vec![[NO_EVENT; 4]; (leaves - 1).div_ceil(3)],
+            first: NO_EVENT,
             in_links,
             express: BinaryHeap::new(),
             timers: BinaryHeap::new(),
             timer_sequence: 0,
+            due: vec![0; outputs.div_ceil(64)],
+            first_due: NO_EVENT,
         }
     }
 
     #[inline]
     fn set(&mut self, slot: usize, key: u64) {
-        let mut i = self.leaves + slot;
-        let tree = &mut self.tree[..];
-        let mut key = key;
-        tree[i] = key;
-        while i > 1 {
-            key = key.min(tree[i ^ 1]);
-            i >>= 1;
-            tree[i] = key;
+        let inner = &mut self.inner[..];
+        let mut child = inner.len() + slot - 1;
+        let mut least = key;
+        loop {
+            let node = &mut inner[child / 4];
+            node[child % 4] = least;
+            least = node[0].min(node[1]).min(node[2].min(node[3]));
+            if child < 4 {
+                break;
+            }
+            child = child / 4 - 1;
         }
+        self.first = least;
+    }
+
+    #[inline]
+    fn leaf(&mut self, slot: usize) -> &mut u64 {
+        let child = self.inner.len() + slot - 1;
+        &mut self.inner[child / 4][child % 4]
     }
 
     #[inline]
@@ -97,7 +115,7 @@ impl<M> Calendar<M> {
     /// The key of the next event.
     #[inline]
     pub fn top(&self) -> u64 {
-        self.tree[1]
+        self.first.min(self.first_due)
     }
 
     /// The time of a key; [`Time::NEVER`] shifted for [`NO_EVENT`].
@@ -123,7 +141,7 @@ impl<M> Calendar<M> {
     /// True when no arrival or timer is left at `now`, and no output before `output`.
     #[inline]
     pub fn settled(&self, now: Time, output: usize) -> bool {
-        self.tree[1] >= Self::key(now, self.in_links + 2 + output)
+        self.top() >= Self::key(now, self.in_links + 2 + output)
     }
 
     #[inline]
@@ -131,15 +149,53 @@ impl<M> Calendar<M> {
         self.set(link, at.map_or(NO_EVENT, |t| Self::key(t, link)));
     }
 
+    /// Asks for an output at a later moment.
     #[inline]
     pub fn set_output(&mut self, output: usize, at: Time) {
         let slot = self.in_links + 2 + output;
         self.set(slot, Self::key(at, slot));
     }
 
+    /// Asks for an output at this moment.
     #[inline]
-    pub fn clear_output(&mut self, output: usize) {
-        self.set(self.in_links + 2 + output, NO_EVENT);
+    pub fn set_output_due(&mut self, output: usize, now: Time) {
+        self.due[output / 64] |= 1 << (output % 64);
+        self.first_due = self.first_due.min(Self::key(now, self.in_links + 2 + output));
+    }
+
+    /// Takes the output with this key, which is the top; true when it was in the tree, which shows it until
+    /// [`Self::settle_output`].
+    #[inline]
+    pub fn take_output(&mut self, output: usize, key: u64) -> bool {
+        // An output is asked for once: in the set or in the tree.
+        if key == self.first_due {
+            self.take_due(output, key);
+            return false;
+        }
+        *self.leaf(self.in_links + 2 + output) = NO_EVENT;
+        true
+    }
+
+    #[inline]
+    fn take_due(&mut self, output: usize, key: u64) {
+        let word = output / 64;
+        self.due[word] &= !(1 << (output % 64));
+        self.first_due = match self.due[word..].iter().position(|w| *w != 0) {
+            None => NO_EVENT,
+            Some(skip) => {
+                let next = (word + skip) * 64 + self.due[word + skip].trailing_zeros() as usize;
+                key - output as u64 + next as u64
+            }
+        };
+    }
+
+    /// Brings the tree up to date after an output was handled, unless asking for it again has done so.
+    #[inline]
+    pub fn settle_output(&mut self, output: usize) {
+        let slot = self.in_links + 2 + output;
+        if *self.leaf(slot) == NO_EVENT {
+            self.set(slot, NO_EVENT);
+        }
     }
 
     pub fn push_express(&mut self, express: Express<M>) {
@@ -200,9 +256,34 @@ mod tests {
             assert!(matches!(c.slot_of(c.top()), Slot::Timer));
             assert_eq!(c.pop_timer(), Some(9));
             assert!(c.settled(t, 0));
-            assert!(matches!(c.slot_of(c.top()), Slot::Output(0)));
-            c.clear_output(0);
-            c.clear_output(ports - 1);
+            for output in [0, ports - 1] {
+                let key = c.top();
+                if key != NO_EVENT {
+                    assert!(matches!(c.slot_of(key), Slot::Output(o) if o == output));
+                    assert!(c.take_output(output, key));
+                    c.settle_output(output);
+                }
+            }
+            assert_eq!(c.top(), NO_EVENT);
+        }
+    }
+
+    #[test]
+    fn outputs_due_now_keep_their_turn_among_those_asked_for_earlier() {
+        for outputs in [1, 3, 64, 65, 200] {
+            let mut c: Calendar<u8> = Calendar::new(2, outputs);
+            let now = Time(5);
+            for output in (0..outputs).rev() {
+                if output % 3 == 0 { c.set_output(output, now) } else { c.set_output_due(output, now) }
+            }
+            for output in 0..outputs {
+                let key = c.top();
+                assert!(c.settled(now, output) && !c.settled(now, output + 1));
+                assert!(matches!(c.slot_of(key), Slot::Output(o) if o == output));
+                if c.take_output(output, key) {
+                    c.settle_output(output);
+                }
+            }
             assert_eq!(c.top(), NO_EVENT);
         }
     }

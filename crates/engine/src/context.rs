@@ -15,7 +15,7 @@ pub struct Context<'a, M> {
     pub(crate) calendar: &'a mut Calendar<M>,
     pub(crate) outputs: &'a [Route],
     pub(crate) transit: &'a mut Transit<M>,
-    pub(crate) fingerprint: &'a mut u64,
+    pub(crate) fingerprint: u64,
 }
 
 impl<M: Message> Context<'_, M> {
@@ -57,11 +57,15 @@ impl<M: Message> Context<'_, M> {
         );
     }
 
-    /// Asks for [`crate::Node::on_output`] at `at`, replacing what was asked before.
+    /// Asks for [`crate::Node::on_output`] at `at`; it must not be asked for yet.
     #[inline]
     pub fn wake_output(&mut self, output: usize, at: Time) {
         debug_assert!(at >= self.now, "an output is woken in the past");
-        self.calendar.set_output(output, at);
+        if at == self.now {
+            self.calendar.set_output_due(output, at);
+        } else {
+            self.calendar.set_output(output, at);
+        }
     }
 
     /// Asks for [`crate::Node::on_timer`] at `at` (now at the earliest). Timers of one moment expire in the order they were set.
@@ -81,7 +85,7 @@ impl<M: Message> Context<'_, M> {
     /// Mixes a number into this node's fingerprint.
     #[inline]
     pub fn record(&mut self, word: u64) {
-        *self.fingerprint = fold(*self.fingerprint, word);
+        self.fingerprint = fold(self.fingerprint, word);
     }
 }
 

@@ -164,9 +164,10 @@ impl<N: Node> Partition<N> {
                 calendar,
                 outputs,
                 transit: &mut self.transit,
-                fingerprint,
+                fingerprint: *fingerprint,
             };
             node.on_start(&mut cx);
+            *fingerprint = cx.fingerprint;
             let top = calendar.top();
             if top != NO_EVENT {
                 let next = &mut self.transit.next[seat];
@@ -219,47 +220,55 @@ impl<N: Node> Partition<N> {
         for express in self.transit.express[index].drain(..) {
             calendar.push_express(express);
         }
+        let mut cx = Context {
+            now: Time::ZERO,
+            horizon: end,
+            outer_horizon: outer_end,
+            calendar,
+            outputs,
+            transit: &mut self.transit,
+            fingerprint: *fingerprint,
+        };
         let mut events = 0;
         let next = loop {
-            let key = calendar.top();
-            let now = Calendar::<N::Message>::time_of(key);
-            if now >= end {
-                break if key == NO_EVENT { Time::NEVER } else { now };
+            let key = cx.calendar.top();
+            cx.now = Calendar::<N::Message>::time_of(key);
+            if cx.now >= end {
+                break if key == NO_EVENT { Time::NEVER } else { cx.now };
             }
             events += 1;
-            let slot = calendar.slot_of(key);
-            macro_rules! context {
-                () => {
-                    Context { now, horizon: end, outer_horizon: outer_end, calendar, outputs, transit: &mut self.transit, fingerprint }
-                };
-            }
-            match slot {
+            match cx.calendar.slot_of(key) {
                 Slot::Link(link) => {
-                    let fifo = &mut self.transit.channels[in_links[link] as usize].fifo;
+                    let fifo = &mut cx.transit.channels[in_links[link] as usize].fifo;
                     let Some((_, message)) = fifo.pop_front() else {
                         unreachable!("a link's slot is set only while its FIFO holds a message")
                     };
-                    calendar.set_link(link, fifo.front().map(|f| f.0));
-                    *fingerprint = fold(*fingerprint, key ^ message.digest());
-                    node.on_arrival(link, message, &mut context!());
+                    let next = fifo.front().map(|f| f.0);
+                    cx.calendar.set_link(link, next);
+                    cx.record(key ^ message.digest());
+                    node.on_arrival(link, message, &mut cx);
                 }
                 Slot::Output(output) => {
-                    calendar.clear_output(output);
-                    node.on_output(output, &mut context!());
+                    let was_in_tree = cx.calendar.take_output(output, key);
+                    node.on_output(output, &mut cx);
+                    if was_in_tree {
+                        cx.calendar.settle_output(output);
+                    }
                 }
                 Slot::Timer => {
-                    if let Some(token) = calendar.pop_timer() {
-                        node.on_timer(token, &mut context!());
+                    if let Some(token) = cx.calendar.pop_timer() {
+                        node.on_timer(token, &mut cx);
                     }
                 }
                 Slot::Express => {
-                    if let Some(express) = calendar.pop_express() {
-                        *fingerprint = fold(*fingerprint, key ^ express.message.digest());
-                        node.on_arrival(express.link as usize, express.message, &mut context!());
+                    if let Some(express) = cx.calendar.pop_express() {
+                        cx.record(key ^ express.message.digest());
+                        node.on_arrival(express.link as usize, express.message, &mut cx);
                     }
                 }
             }
         };
+        *fingerprint = cx.fingerprint;
         self.events += events;
         self.transit.next[index] = next;
     }

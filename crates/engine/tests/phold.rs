@@ -19,6 +19,7 @@ struct Player {
     stream: Stream,
     delays: Vec<Time>,
     last_arrival: Vec<Time>,
+    is_woken: Vec<bool>,
     seen: u64,
     throws: u64,
 }
@@ -53,7 +54,10 @@ impl Node for Player {
         self.seen = self.seen.wrapping_mul(31).wrapping_add(ball.0 ^ link as u64 ^ cx.now().ps());
         match self.stream.below(3) {
             0 => cx.set_timer(cx.now() + Time(self.stream.below(4) * 500), ball.0),
-            1 => cx.wake_output(link, cx.now() + Time(self.stream.below(2) * 500)),
+            1 if !self.is_woken[link] => {
+                self.is_woken[link] = true;
+                cx.wake_output(link, cx.now() + Time(self.stream.below(2) * 500));
+            }
             _ => self.throw(ball.0 + 1, cx),
         }
     }
@@ -64,6 +68,7 @@ impl Node for Player {
 
     fn on_output(&mut self, output: usize, cx: &mut Context<'_, Ball>) {
         assert!(cx.settled(output), "outputs come after all arrivals and timers of a moment");
+        self.is_woken[output] = false;
         self.throw(output as u64, cx);
     }
 }
@@ -94,6 +99,7 @@ fn play(groups: u32, short: u64, long: u64, plan: Plan) -> (u64, Vec<u64>, u64) 
             stream: Stream::new(1, i as u64, "phold"),
             delays: d.clone(),
             last_arrival: vec![Time::ZERO; d.len()],
+            is_woken: vec![false; d.len()],
             seen: 0,
             throws: 400,
         })
