@@ -8,11 +8,13 @@ An experiment is one file, ``experiments/<document>/<experiment>.py``, with
 - ``claims(results) -> list[Claim]``: the verdicts, from a `Result` for each of those names;
 - ``figure(results, path)``: writes the figure to a path.
 
-Files whose name starts with an underscore hold what experiments of a document share.
+Files whose name starts with an underscore hold what experiments of a document share; ``page.md`` introduces the page of
+the document. ``python -m xoff.reproduce`` records the verdicts of the quick variants, which a test compares.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import sys
@@ -21,9 +23,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-import xoff
 from xoff._core import InputError
-from xoff.results import AuditError, Result
+from xoff.reproduce_page import Outcome, by_statement, row, text_of, write
+from xoff.reproduce_runs import RunFailed, Runner
+from xoff.results import Result
+
+__all__ = ["Claim", "Experiment", "Request", "RunFailed", "command", "directory", "evaluate", "experiments", "select"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,9 @@ class Claim:
     measured: dict[str, Any]
     holds: bool
     note: str = field(default="")
+    """Why, if it does not hold; and what else a reader should know."""
+    subject: str = field(default="")
+    """What it is judged for, where one statement is judged for several."""
 
 
 class Module(Protocol):
@@ -81,7 +89,8 @@ def experiments() -> list[Experiment]:
     for file in sorted(root.glob("*/*.py")):
         if not file.name.startswith("_"):
             module = importlib.import_module(f"experiments.{file.parent.name}.{file.stem}")
-            found.append(Experiment(f"{file.parent.name}/{file.stem}", cast(Module, module)))
+            document = file.parent.name.replace("_", "-")
+            found.append(Experiment(f"{document}/{file.stem}", cast(Module, module)))
     return found
 
 
@@ -98,27 +107,53 @@ def select(ids: Sequence[str]) -> list[Experiment]:
     return [one for one in known if one.id in chosen] if ids else known
 
 
-def evaluate(
-    experiment: Experiment, *, quick: bool = False, threads: int = 1, bars: Any = None, figures: Path | None = None
-) -> list[Claim]:
-    """Run one experiment and judge its claims. A run that violates an audit makes all its claims fail."""
-    results: dict[str, Result] = {}
-    scenarios = experiment.module.scenarios(quick)
-    for number, (name, scenario) in enumerate(scenarios.items(), 1):
-        if bars is not None:
-            bars.begin(f"{experiment.id} {number}/{len(scenarios)}")
-        try:
-            results[name] = xoff.run(scenario, threads=threads, progress=bars.report if bars is not None else None)
-        except AuditError as error:
-            note = f"{name}: {error}"
-            return [Claim(id, text, {}, holds=False, note=note) for id, text in experiment.module.CLAIMS.items()]
-        except InputError as error:
-            raise InputError(f"experiment {experiment.id}, scenario {name}: {error}") from None
-    verdicts = experiment.module.claims(results)
-    if figures is not None:
-        figures.mkdir(parents=True, exist_ok=True)
-        experiment.module.figure(results, figures / f"{experiment.id.replace('/', '-')}.svg")
-    return verdicts
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to run: the chosen experiments, at full size or the quick variants, and how many threads simulate a run."""
+
+    experiments: Sequence[Experiment]
+    quick: bool = False
+    threads: int = 1
+
+
+def evaluate(request: Request, *, out: Path | None = None, bars: Any = None) -> list[Outcome]:
+    """Run experiments and judge their claims; with `out` draw their figures, and write the pages of their documents.
+
+    A claim that needs a run which violated an audit does not hold.
+    """
+    scenarios = {one.id: one.module.scenarios(request.quick) for one in request.experiments}
+    outcomes = []
+    with Runner(scenarios, threads=request.threads) as runner:
+        for one in request.experiments:
+
+            def progress(number: int, total: int, id: str = one.id) -> None:
+                if bars is not None:
+                    bars.begin(f"{id} {number}/{total}")
+
+            results = runner.results(one.id, progress)
+            try:
+                claims = one.module.claims(results)
+            except RunFailed as error:
+                claims = [Claim(id, text, {}, False, str(error)) for id, text in one.module.CLAIMS.items()]
+            figure = f"{one.id.replace('/', '-')}.svg"
+            if out is not None:
+                out.mkdir(parents=True, exist_ok=True)
+                # A figure that lacks a run says less than none.
+                with contextlib.suppress(RunFailed):
+                    one.module.figure(results, out / figure)
+            rows = {name: row(result) for name, result in results.items()}
+            shown = frozenset(rows if request.quick else one.module.scenarios(quick=True))
+            outcomes.append(Outcome(one.id, one.module.__doc__ or "", claims, rows, shown, figure))
+    if out is not None:
+        for document in dict.fromkeys(one.id.partition("/")[0] for one in request.experiments):
+            of_it = [outcome for outcome in outcomes if outcome.experiment.partition("/")[0] == document]
+            write(document, _introduction(document), of_it, out, quick=request.quick)
+    return outcomes
+
+
+def _introduction(document: str) -> str:
+    file = directory() / document.replace("-", "_") / "page.md"
+    return file.read_text("utf-8") if file.is_file() else ""
 
 
 def command(ids: Sequence[str], *, list_only: bool, quick: bool, out: Path, threads: int, as_json: bool) -> int:
@@ -142,34 +177,40 @@ def command(ids: Sequence[str], *, list_only: bool, quick: bool, out: Path, thre
             table.add_row(id, where, escape(text))
         display.out.print(table)
         return 0
-    wanted = {id for id in ids if any(id in one.module.CLAIMS for one in chosen)}
-    verdicts: list[Claim] = []
     with display.RunBars() as bars:
-        for one in chosen:
-            found = evaluate(one, quick=quick, threads=threads, bars=bars, figures=out)
-            # An id of a claim asks for that claim alone, unless its experiment or document is asked for, too.
-            whole = not ids or one.id in ids or one.id.partition("/")[0] in ids
-            verdicts += [claim for claim in found if whole or claim.id in wanted]
+        outcomes = evaluate(Request(chosen, quick, threads), out=out, bars=bars)
+    # An id of a claim asks for that claim alone, unless its experiment or document is asked for, too.
+    verdicts = [
+        claim
+        for outcome in outcomes
+        for claim in outcome.claims
+        if not ids or {outcome.experiment, outcome.experiment.partition("/")[0], claim.id} & set(ids)
+    ]
     if as_json:
         print(json.dumps({"claims": [asdict(claim) for claim in verdicts]}))
     else:
-        table = display.table("claim", "holds", "published", "measured")
-        for claim in verdicts:
-            measured = "\n".join(f"{key}: {_measured_text(value)}" for key, value in claim.measured.items())
-            mark = "[green]yes[/green]" if claim.holds else "[red]no[/red]"
-            table.add_row(
-                claim.id, mark, escape(claim.published), escape(measured + (f"\n{claim.note}" if claim.note else ""))
-            )
-        display.out.print(table)
+        for published, claims in by_statement(verdicts).items():
+            display.out.print(f"\n[b]{escape(claims[0].id)}[/b]  {escape(published)}")
+            for claim in claims:
+                mark = "[green]holds[/green]" if claim.holds else "[red]does not hold[/red]"
+                display.out.print(f"  {mark}  {escape(claim.id)}" + (f"  ({escape(claim.note)})" if claim.note else ""))
+                for key, value in claim.measured.items():
+                    display.out.print(f"    {escape(key)}: {escape(text_of(value))}")
         held = sum(claim.holds for claim in verdicts)
-        display.out.print(f"{held} of {len(verdicts)} claims hold; the figures are in [b]{escape(str(out))}[/b]")
+        place = escape(str(out))
+        display.out.print(f"\n{held} of {len(verdicts)} claims hold; the figures and the page are in [b]{place}[/b]")
     return 0 if all(claim.holds for claim in verdicts) else 1
 
 
-def _measured_text(value: Any) -> str:
-    """A measured value as text: numbers with four digits, groups of values on one line."""
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_measured_text(part)}" for key, part in value.items())
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def record() -> Path:
+    """Write the verdicts of all quick variants into ``experiments/verdicts.json``; return its path."""
+    verdicts = {
+        claim.id: claim.holds for outcome in evaluate(Request(experiments(), quick=True)) for claim in outcome.claims
+    }
+    file = directory() / "verdicts.json"
+    file.write_text(json.dumps(verdicts, indent=2) + "\n", "utf-8")
+    return file
+
+
+if __name__ == "__main__":
+    print(f"recorded the verdicts of the quick variants in {record()}")

@@ -1,0 +1,172 @@
+"""The networks, flows and variants of the document on SFC, for all of its experiments.
+
+Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Parts 4 and 5. What it states stands in `Case`; where
+it is silent, the choice is stated here, and again as a parameter of `Case` if a reader may want to change it.
+
+- 3-layer CLOS: 8 pods of 16 access and 4 aggregation switches, 8 cores, nothing oversubscribed: an access switch has
+  8 hosts, and 2 parallel links to each aggregation switch of its pod; an aggregation switch has 4 to each core.
+- 2-layer CLOS: 8 leaves × 8 hosts, 8 spines.
+- The receiver is host 0. Sender i sits in pod i (3-layer) or at leaf i (2-layer), the receiver in pod 0, at leaf 0.
+  Each sender has a link of its own into the receiver's switch, so that all of their rate arrives. All paths are
+  pinned.
+- green: in sender 1's rack, to another host of the receiver's rack; shares the path of sender 1 to the receiver's
+  switch.
+- blue: in sender 2's rack, to another rack of the receiver's pod; shares the path down to the receiver's
+  aggregation.
+- orange: in a rack of pod 4 that has no sender, to another host of the receiver's rack; shares only the last link of
+  sender 3 into the receiver's access switch.
+- The 2-layer network has one victim, green, which its pages call the victim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+ARCHITECTURES = {
+    "oq": "shared memory, PFC by ingress port",
+    "oq-egress": "output queues, PFC by egress queue",
+    "voq": "virtual output queues",
+}
+"""The document does not say which switch it simulated; each claim is judged for each of these."""
+
+VARIANTS = {
+    "pfc": "PFC",
+    "pfc-dcqcn": "PFC + DCQCN",
+    "pfc-sfc": "PFC + SFC",
+    "pfc-dcqcn-sfc": "PFC + DCQCN + SFC",
+}
+"""What the document compares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case of the tables of the document. Sizes are in KB (1000 bytes) or MB, times in µs or ns, as there."""
+
+    layers: int = 2
+    incast: int = 3
+    data_mb: float = 5.0
+    buffer_kb: float = 400
+    pfc_kb: float = 380
+    sfc_kb: float = 200
+    pause_us: float = 10
+    interval_us: float | None = None
+    """Equal to the pause in every case of the document."""
+    link_ns: int = 150
+    switch_ns: int = 300
+    xon_gap_kb: float = 8
+    """Ours: PFC resumes this far below its threshold."""
+    ecn_kb: float = 200
+    """DCQCN's K: marks above it. The document states it for the 3-layer network; ours for the 2-layer one."""
+    dcqcn: str = "conweave"
+    """Ours: whose parameters DCQCN has."""
+    payload_bytes: int = 4000
+    sfc: tuple[tuple[str, Any], ...] = ()
+    """More keys of `switch.flow_control.sfc`."""
+
+
+THREE_LAYER = Case(layers=3, buffer_kb=800, pfc_kb=780, sfc_kb=200, pause_us=20)
+"""Case 1 of Part 4."""
+TWO_LAYER = Case()
+"""Case 1 of Part 5."""
+
+
+def scenario(case: Case, architecture: str, variant: str) -> dict[str, Any]:
+    """Return the scenario of a case under one of `ARCHITECTURES` and one of `VARIANTS`.
+
+    An egress queue at XOFF pauses all its feeders at once and takes what each of them has on the way: N times the
+    document's PFC headroom for one, which the buffer above XOFF cannot hold. So that nothing is lost, the buffer of
+    `oq-egress` has no end; its thresholds are the document's.
+    """
+    switch: dict[str, Any] = {
+        "delay": f"{case.switch_ns}ns",
+        "buffer": {"per_port": f"{case.buffer_kb:g}KB"},
+        "flow_control": {"pfc": {"xoff": f"{case.pfc_kb:g}KB", "xon": f"{case.pfc_kb - case.xon_gap_kb:g}KB"}},
+        "queueing": "voq" if architecture == "voq" else "oq",
+    }
+    made: dict[str, Any] = {
+        "network": _network(case),
+        "framing": {"payload": f"{case.payload_bytes}B", "header": "48B"},
+        "switch": switch,
+        "workload": [
+            {"name": "incast", "flows": _incast(case)},
+            {"name": "victims" if case.layers == 3 else "victim", "flows": _victims(case)},
+        ],
+        "name": f"{case.incast}-to-1 incast, {architecture}, {VARIANTS[variant]}",
+    }
+    if architecture == "oq-egress":
+        switch["flow_control"]["pfc"]["accounting"] = "egress"
+        switch["buffer"] = "unlimited"
+    if variant.endswith("sfc"):
+        switch["flow_control"]["sfc"] = {
+            "threshold": f"{case.sfc_kb:g}KB",
+            "pause": f"{case.pause_us:g}us",
+            "interval": f"{case.pause_us if case.interval_us is None else case.interval_us:g}us",
+            **dict(case.sfc),
+        }
+    if "dcqcn" in variant:
+        switch["ecn"] = {"step": {"threshold": f"{case.ecn_kb:g}KB"}}
+        made["host"] = {"congestion_control": {"dcqcn": {"preset": case.dcqcn}}}
+    return made
+
+
+def flow_names(case: Case) -> tuple[str, ...]:
+    """Return the names of the flows of a case, in the order of its figures."""
+    return tuple(flow["id"] for flow in [*_incast(case), *_victims(case)])
+
+
+def sender_path(case: Case, sender: int) -> list[str]:
+    """Return the switches that incast sender 1, 2, … passes."""
+    if case.layers == 2:
+        return [f"leaf{sender}", f"spine{sender - 1}", "leaf0"]
+    aggregation, parallel = (sender - 1) % 4, (sender - 1) // 4
+    return [
+        f"access{16 * sender}",
+        f"aggregation{4 * sender + aggregation}",
+        f"core{sender - 1}",
+        f"aggregation{aggregation}",
+        f"access0/{parallel}",
+    ]
+
+
+def _network(case: Case) -> dict[str, Any]:
+    link = {"rate": "200Gbps", "delay": f"{case.link_ns}ns"}
+    if case.layers == 2:
+        return {"leaf_spine": {"leaves": 8, "spines": 8, "hosts_per_leaf": 8, "link": link}}
+    return {
+        "three_tier_clos": {
+            "pods": 8,
+            "access_per_pod": 16,
+            "aggregation_per_pod": 4,
+            "cores": 8,
+            "hosts_per_access": 8,
+            "access_uplinks": 2,
+            "core_uplinks": 4,
+            "link": link,
+        }
+    }
+
+
+def _incast(case: Case) -> list[dict[str, Any]]:
+    hosts_apart = 8 if case.layers == 2 else 128
+    return [
+        _flow(case, f"incast {sender}", hosts_apart * sender, 0, sender_path(case, sender))
+        for sender in range(1, case.incast + 1)
+    ]
+
+
+def _victims(case: Case) -> list[dict[str, Any]]:
+    if case.layers == 2:
+        return [_flow(case, "victim", 9, 1, sender_path(case, 1))]
+    blue = ["access32", "aggregation9", "core1", "aggregation1", "access1"]
+    orange = ["access65", "aggregation18", "core7", "aggregation2", "access0/0"]
+    return [
+        _flow(case, "green", 129, 1, sender_path(case, 1)),
+        _flow(case, "blue", 257, 8, blue),
+        _flow(case, "orange", 520, 2, orange),
+    ]
+
+
+def _flow(case: Case, name: str, source: int, destination: int, path: list[str]) -> dict[str, Any]:
+    size = f"{case.data_mb * 1000:g}KB" if case.data_mb % 1 else f"{case.data_mb:g}MB"
+    return {"id": name, "src": f"host{source}", "dst": f"host{destination}", "size": size, "via": path}

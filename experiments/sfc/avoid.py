@@ -1,0 +1,81 @@
+"""The three things to avoid, in cases 5 to 5.8 of Part 5: which of them is critical.
+
+Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Part 4, slide "Parameter calculation process": (1)
+buffer usage above the PFC threshold (SFC reacted too slowly), (2) the SFC threshold still exceeded after the pause
+(it under-reacted), (3) bandwidth under-utilised (it over-reacted). "Among all three, only (3) is critical." The
+simulator measures each as a time: above XOFF, above the SFC threshold after a pause has ended, and an egress idle
+while a paused source holds data for it. Every run's page shows them beside the FCT; this claim is judged on the
+sweep of the pause, which takes SFC from one extreme to the other.
+
+A run is degraded if its mean FCT over all flows is more than 15 % above the lowest of the sweep. Reference is the
+document's choice of 15 µs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.sfc._networks import ARCHITECTURES
+from experiments.sfc._study import ABOUT_THE_SAME, AVOID, Part, Runs, Study, save
+from experiments.sfc.pause import CASES, PAUSES_US
+from matplotlib import rc_context
+
+from xoff.plots import COLOURS, STYLE, Canvas
+from xoff.results import Result
+
+CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 4, what to try to avoid"
+
+_SLOW, _UNDER, _OVER = AVOID
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge: every degraded run over-reacted more than the reference; none that only reacted too little is degraded."""
+    found = {case: runs(case, "pfc-sfc") for case in CASES}
+    measured: dict[str, Any] = {
+        AVOID[key]: {case: run.avoid_us.get(key) for case, run in found.items()} for key in AVOID
+    }
+    mean = {case: run.mean_us for case, run in found.items()}
+    if any(len(run.avoid_us) < len(AVOID) for run in found.values()):
+        return {"R": Part(False, measured)}
+    reference = found["5"].avoid_us
+    degraded = {case for case, value in mean.items() if value > (1 + ABOUT_THE_SAME) * min(mean.values())}
+    over = {case for case, run in found.items() if run.avoid_us[_OVER] > reference[_OVER]}
+    too_little = {case for case, run in found.items() for key in (_SLOW, _UNDER) if run.avoid_us[key] > reference[key]}
+    measured = {"mean FCT over all flows (µs)": mean, **measured}
+    return {"R": Part(degraded <= over and not (too_little - over) & degraded, measured)}
+
+
+_STUDY = Study(
+    statements={
+        "R": "Of the three things to avoid (above the PFC threshold; above the SFC threshold after a pause; bandwidth "
+        "unused while sources are paused) only the last is critical"
+    },
+    cases=CASES,
+    variants=("pfc-sfc",),
+    judge=judge,
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the three times, and the mean FCT, against the pause."""
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(9, 3.2), layout="constrained")
+        row = drawing.subplots(1, len(ARCHITECTURES), sharey=True)
+        for axes, architecture in zip(row, ARCHITECTURES, strict=True):
+            found = {case: Runs(results, architecture)(case, "pfc-sfc") for case in CASES}
+            lines = {
+                label: [run.avoid_us.get(key, float("nan")) for run in found.values()] for key, label in AVOID.items()
+            }
+            lines["mean FCT over all flows (µs)"] = [run.mean_us for run in found.values()]
+            for index, (label, values) in enumerate(lines.items()):
+                axes.plot(list(PAUSES_US.values()), values, "o-", markersize=3, color=COLOURS[index], label=label)
+            axes.set_title(architecture, fontsize=8)
+            axes.set_xlabel("pause (µs)")
+        row[0].set_ylabel("time (µs)")
+        drawing.legend(*row[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
+        save(drawing, path)

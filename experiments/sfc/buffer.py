@@ -1,0 +1,83 @@
+"""Cases 2 to 2.5 of Part 5: buffers of 400 to 4000 KB under a 3-to-1 incast in the two-layer CLOS.
+
+Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Part 5, slides "Impact of buffer size" and "CASE 2".
+PFC's threshold is 20 KB below the buffer, SFC's 180 KB below that; pause and least interval are 10 µs. The settings
+list of Part 5 says 6 µs, the calculation below it and every table 10 µs. Network and victim: see `_networks.py`.
+
+Open choices, judged beside the verdict: a pause of 6 µs, the parameters of DCQCN, how far below XOFF PFC resumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from experiments.sfc._networks import TWO_LAYER
+from experiments.sfc._study import Part, Runs, Study, about_the_same
+
+from xoff.results import Result
+
+CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, cases 2 to 2.5"
+
+_BUFFERS_KB = {"2": 400, "2.1": 800, "2.2": 1600, "2.3": 2400, "2.4": 3200, "2.5": 4000}
+_SIMILAR = 0.10
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge PFC only: the victim falls while PFC fires; 8 × the buffer is within 10 % of SFC; the mean falls."""
+    pfc = {case: runs(case, "pfc") for case in _STUDY.cases}
+    pauses = {case: run.pfc_pauses for case, run in pfc.items()}
+    mean = {case: run.mean_us for case, run in pfc.items()}
+    with_sfc = runs("2", "pfc-sfc").mean_us
+    falls = all(after.fct_us["victim"] < before.fct_us["victim"] for before, after in pairwise(pfc.values())
+                if before.pfc_pauses)  # fmt: skip
+    return {
+        "5.2-victim": Part(
+            falls and min(pauses.values()) == 0,
+            {
+                "victim FCT, PFC only (µs)": {case: run.fct_us["victim"] for case, run in pfc.items()},
+                "PFC pauses, PFC only": pauses,
+            },
+        ),
+        "5.2-eightfold": Part(
+            about_the_same(mean["2.4"], with_sfc, _SIMILAR),
+            {"mean FCT over all flows (µs)": {"PFC only at 3200 KB": mean["2.4"], "PFC + SFC at 400 KB": with_sfc}},
+        ),
+        "5.2-overall": Part(
+            all(value < mean["2"] for case, value in mean.items() if case != "2"),
+            {"mean FCT over all flows, PFC only (µs)": mean},
+        ),
+    }
+
+
+_STUDY = Study(
+    statements={
+        "5.2": "3-to-1 in the 2-layer CLOS: larger buffers help PFC alone until it is no longer triggered; 8 times the "
+        "buffer does what SFC does",
+        "5.2-victim": "With PFC only the victim's FCT is shorter with each larger buffer, until PFC is not "
+        "triggered at all",
+        "5.2-eightfold": "On average over all flows PFC only with 8 times the buffer (3200 KB) yields what SFC yields "
+        "with 400 KB",
+        "5.2-overall": "Larger buffers, and so higher PFC thresholds, improve the overall performance",
+    },
+    cases={
+        name: replace(TWO_LAYER, buffer_kb=size, pfc_kb=size - 20, sfc_kb=size - 200)
+        for name, size in _BUFFERS_KB.items()
+    },
+    judge=judge,
+    choices={
+        "pause 6 µs": {"pause_us": 6},
+        "DCQCN preset paper": {"dcqcn": "paper"},
+        "XON 80 KB below XOFF": {"xon_gap_kb": 80},
+    },
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw FCT against the buffer."""
+    _STUDY.sweep(results, path, x=_BUFFERS_KB, label="buffer (KB)")

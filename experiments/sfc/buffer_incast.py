@@ -1,0 +1,84 @@
+"""Cases 1 and 3 to 3.2 of Part 5: a 5-to-1 incast, and buffers and thresholds for it, in the two-layer CLOS.
+
+Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Part 5, slides "Impact of buffer size and incast
+severity" and "CASE 3". Network and victim: see `_networks.py`.
+
+Open choices, judged beside the verdict: packets of 512 B (the document's formulas leave serialisation out, which
+moves case 3.1b below its lower bound with packets of 4 KB), the parameters of DCQCN, how far below XOFF PFC resumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from experiments.sfc._networks import TWO_LAYER
+from experiments.sfc._study import Part, Runs, Study
+
+from xoff.results import Result
+
+CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, cases 3 to 3.2"
+
+_FIVE = replace(TWO_LAYER, incast=5)
+_HEADROOMS = ("3.1", "3.1a", "3.1b")
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge: PFC only falls from 3 to 3.1 to 3.2; SFC gains more than in case 1; fewer pauses and less FCT from 3.1."""
+    alone = {case: runs(case, "pfc").fct_us["victim"] for case in ("3", "3.1", "3.2")}
+    improvement = {case: runs.improvement(case) for case in _STUDY.cases}
+    pauses = {case: runs(case, "pfc-sfc").pfc_pauses for case in _HEADROOMS}
+    victim = {case: runs(case, "pfc-sfc").fct_us["victim"] for case in _HEADROOMS}
+    counts = list(pauses.values())
+    return {
+        "5.3-buffer": Part(
+            all(after < before for before, after in pairwise(alone.values())), {"victim FCT, PFC only (µs)": alone}
+        ),
+        "5.3-gain": Part(improvement["3"] > improvement["1"], {"improvement by SFC": improvement}),
+        "5.3-headroom": Part(
+            all(after <= before for before, after in pairwise(counts))
+            and counts[-1] < counts[0]
+            and all(after < before for before, after in pairwise(victim.values())),
+            {
+                "PFC pauses under SFC": pauses,
+                "victim FCT under SFC (µs)": victim,
+                "mean FCT over all flows under SFC (µs)": {case: runs(case, "pfc-sfc").mean_us for case in _HEADROOMS},
+            },
+        ),
+    }
+
+
+_STUDY = Study(
+    statements={
+        "5.3": "5-to-1 in the 2-layer CLOS: larger buffers help PFC alone a little, SFC helps more than at 3-to-1, and "
+        "more SFC headroom means fewer PFC pauses and a better FCT",
+        "5.3-buffer": "With PFC only the victim's FCT improves slightly as the buffer grows (cases 3, 3.1, 3.2)",
+        "5.3-gain": "The improvement by SFC is larger than under the milder incast (case 3 against case 1)",
+        "5.3-headroom": "From 3.1 to 3.1a to 3.1b, as the SFC headroom becomes larger, PFC pauses become fewer and the "
+        "victim's FCT improves",
+    },
+    cases={
+        "1": TWO_LAYER,
+        "3": _FIVE,
+        "3.1": replace(_FIVE, buffer_kb=800, pfc_kb=780, sfc_kb=600, pause_us=20),
+        "3.1a": replace(_FIVE, buffer_kb=800, pfc_kb=780, sfc_kb=400, pause_us=15),
+        "3.1b": replace(_FIVE, buffer_kb=800, pfc_kb=780, sfc_kb=200, pause_us=10),
+        "3.2": replace(_FIVE, buffer_kb=1200, pfc_kb=1180, sfc_kb=800, pause_us=20),
+    },
+    judge=judge,
+    choices={
+        "packets of 512 B": {"payload_bytes": 512},
+        "DCQCN preset paper": {"dcqcn": "paper"},
+        "XON 80 KB below XOFF": {"xon_gap_kb": 80},
+    },
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the FCT of each flow and variant, case by case."""
+    _STUDY.bars(results, path)

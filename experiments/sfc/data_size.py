@@ -1,0 +1,65 @@
+"""Cases 1, 3a and 3b of Part 4: 5, 20 and 80 MB a flow in the three-layer CLOS.
+
+Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Part 4, slide "Impact of data size": only more data
+per flow, all other settings unchanged. Network and victims: see `_networks.py`.
+
+Open choices, judged beside the verdict: the parameters of DCQCN, which set how fast it converges and recovers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from experiments.sfc._networks import THREE_LAYER
+from experiments.sfc._study import Part, Runs, Study, about_the_same
+
+from xoff.results import Result
+
+CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 4, cases 1, 3a and 3b"
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge the improvements against PFC only: SFC's stays within 15 %, DCQCN's rises with size, and stays behind."""
+    by_sfc = {case: runs.improvement(case) for case in _STUDY.cases}
+    by_dcqcn = {case: runs.improvement(case, "pfc-dcqcn") for case in _STUDY.cases}
+    victims = {case: {variant: runs(case, variant).victims_us for variant in _STUDY.variants} for case in _STUDY.cases}
+    first, *larger = by_sfc.values()
+    return {
+        "4.3-stable": Part(all(about_the_same(value, first) for value in larger), {"improvement by SFC": by_sfc}),
+        "4.3-dcqcn": Part(
+            all(later > earlier for earlier, later in pairwise(by_dcqcn.values())), {"improvement by DCQCN": by_dcqcn}
+        ),
+        "4.3-behind": Part(
+            all(mean["pfc-sfc"] < mean["pfc-dcqcn"] for mean in victims.values()),
+            {f"{case}: victims' mean FCT (µs)": mean for case, mean in victims.items()},
+        ),
+    }
+
+
+_STUDY = Study(
+    statements={
+        "4.3": "3-layer CLOS, data ×4 and ×16: the improvement by SFC remains relatively stable; DCQCN performs "
+        "relatively better as flows last longer, but is still not as good as SFC",
+        "4.3-stable": "The improvement of the victims' mean FCT by SFC is about the same at 5, 20 and 80 MB",
+        "4.3-dcqcn": "The improvement of the victims' mean FCT by DCQCN rises with the data per flow",
+        "4.3-behind": "With SFC the victims' mean FCT is lower than with DCQCN at every size",
+    },
+    cases={
+        "case 1 (5 MB)": THREE_LAYER,
+        "case 3a (20 MB)": replace(THREE_LAYER, data_mb=20),
+        "case 3b (80 MB)": replace(THREE_LAYER, data_mb=80),
+    },
+    judge=judge,
+    choices={"DCQCN preset paper": {"dcqcn": "paper"}, "DCQCN preset hpcc": {"dcqcn": "hpcc"}},
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the FCT of each flow and variant, case by case."""
+    _STUDY.bars(results, path)

@@ -1,0 +1,76 @@
+"""Cases 4 to 4.6 of Part 5: delays of links and switches from a third to sixteen times, in the two-layer CLOS.
+
+Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Part 5, slides "Impact of link and switch delay".
+3-to-1, 400 KB of buffer; the thresholds of PFC and SFC are the document's, tuned for each delay. The document's
+upper bounds of the pause in 4.1 and 4.2 (13.6 and 13.2 µs) do not follow from its formula (9.6 and 11.2 µs); its
+pauses are used. Network and victim: see `_networks.py`.
+
+Cases 4.1 to 4.3 have the SFC headroom they need; 4.4 to 4.6 have not (290, 230 and 110 KB of 480, 960 and 1920 KB).
+
+Open choices, judged beside the verdict: the parameters of DCQCN, how far below XOFF PFC resumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.sfc._networks import TWO_LAYER
+from experiments.sfc._study import Part, Runs, Study, about_the_same
+
+from xoff.results import Result
+
+CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, cases 4 to 4.6"
+
+_ENOUGH = ("4.1", "4.2", "4", "4.3")
+_SHORT = ("4.4", "4.5", "4.6")
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge SFC's FCT and improvement: within 15 % of case 4's where headroom suffices, worse than there beyond it."""
+    victim = {case: runs(case, "pfc-sfc").fct_us["victim"] for case in _STUDY.cases}
+    improvement = {case: runs.improvement(case) for case in _STUDY.cases}
+    measured = {"victim FCT under SFC (µs)": victim, "improvement by SFC": improvement}
+    return {
+        "5.4-enough": Part(
+            all(about_the_same(figure[case], figure["4"]) for figure in (victim, improvement) for case in _ENOUGH),
+            {name: {case: figure[case] for case in _ENOUGH} for name, figure in measured.items()},
+        ),
+        "5.4-short": Part(
+            min(victim[case] for case in _SHORT) > max(victim[case] for case in _ENOUGH),
+            measured | {"PFC pauses under SFC": {case: runs(case, "pfc-sfc").pfc_pauses for case in _STUDY.cases}},
+        ),
+    }
+
+
+_STUDY = Study(
+    statements={
+        "5.4": "3-to-1 in the 2-layer CLOS: delay has no significant impact as long as the buffer holds the headroom; "
+        "beyond that performance degrades",
+        "5.4-enough": "Delays of 50 / 100 to 300 / 600 ns (cases 4.1 to 4.3) change neither the victim's FCT under "
+        "SFC nor the improvement by SFC significantly",
+        "5.4-short": "When the delay is too high for the buffer to hold the SFC headroom (4.4 to 4.6), the "
+        "victim's FCT under SFC is worse than with lower delays",
+    },
+    cases={
+        "4.1": replace(TWO_LAYER, link_ns=50, switch_ns=100),
+        "4.2": replace(TWO_LAYER, link_ns=100, switch_ns=200),
+        "4": TWO_LAYER,
+        "4.3": replace(TWO_LAYER, link_ns=300, switch_ns=600, pfc_kb=365, sfc_kb=100),
+        "4.4": replace(TWO_LAYER, link_ns=600, switch_ns=1200, pfc_kb=340, sfc_kb=50, pause_us=20),
+        "4.5": replace(TWO_LAYER, link_ns=1200, switch_ns=2400, pfc_kb=280, sfc_kb=50, pause_us=40),
+        "4.6": replace(TWO_LAYER, link_ns=2400, switch_ns=4800, pfc_kb=160, sfc_kb=50, pause_us=78),
+    },
+    judge=judge,
+    choices={"DCQCN preset paper": {"dcqcn": "paper"}, "XON 2 KB below XOFF": {"xon_gap_kb": 2}},
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw FCT against the delay of a link; that of a switch is twice as long."""
+    x = {name: float(case.link_ns) for name, case in _STUDY.cases.items()}
+    _STUDY.sweep(results, path, x=x, label="link delay (ns)")

@@ -1,0 +1,50 @@
+"""Cases 2a and 4a of Part 4: the same 5-to-1 incast in the three-layer and in the two-layer CLOS.
+
+Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Part 4, slide "3-layer vs 2-layer": the topology
+changes, all other settings stay those of case 2a (800 KB, PFC 780 KB, SFC 200 KB, 20 µs). The document adds that the
+two are hard to compare fairly; so is nothing of that sort judged. Networks and victims: see `_networks.py`.
+
+Open choices, judged beside the verdict: the parameters of DCQCN, how far below XOFF PFC resumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.sfc._networks import THREE_LAYER
+from experiments.sfc._study import Part, Runs, Study
+
+from xoff.results import Result
+
+CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 4, case 4a"
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge: in both networks the victims' mean FCT with SFC is below that with PFC only and with PFC + DCQCN."""
+    victims = {case: {variant: runs(case, variant).victims_us for variant in _STUDY.variants} for case in _STUDY.cases}
+    lower = all(mean["pfc-sfc"] < min(mean["pfc"], mean["pfc-dcqcn"]) for mean in victims.values())
+    measured = {f"{case}: victims' mean FCT (µs)": mean for case, mean in victims.items()}
+    return {"4.4": Part(lower, measured)}
+
+
+_STUDY = Study(
+    statements={
+        "4.4": "5-to-1 with unchanged settings: SFC improves the victims' FCT in the 3-layer and in the 2-layer CLOS"
+    },
+    cases={
+        "case 2a (3-layer)": replace(THREE_LAYER, incast=5),
+        "case 4a (2-layer)": replace(THREE_LAYER, incast=5, layers=2),
+    },
+    judge=judge,
+    choices={"DCQCN preset paper": {"dcqcn": "paper"}, "XON 80 KB below XOFF": {"xon_gap_kb": 80}},
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the FCT of each flow and variant in both networks."""
+    _STUDY.bars(results, path)

@@ -1,0 +1,157 @@
+"""The page of a document: every claim with its verdict and numbers, the figures, and a row for each run.
+
+``xoff reproduce DOCUMENT --out DIR`` writes it as ``DIR/DOCUMENT.md``, and the same as JSON beside it. Its
+introduction is ``experiments/DOCUMENT/page.md``, and each section begins with the head of an experiment's file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xoff.results import Result
+
+if TYPE_CHECKING:
+    from xoff.reproduce import Claim
+
+CONDITIONS = {
+    "above_xoff_ps": "above XOFF (µs)",
+    "above_threshold_after_pause_ps": "above threshold after a pause (µs)",
+    "egress_idle_paused_ps": "egress idle, data held (µs)",
+}
+"""What SFC should avoid, as a run measures it: keys of ``summary["sfc"]``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an experiment."""
+
+    experiment: str
+    text: str
+    """The head of its file."""
+    claims: Sequence[Claim]
+    rows: Mapping[str, Mapping[str, Any]]
+    """By the name of the run, what `row` measures."""
+    shown: frozenset[str]
+    """The runs that the page lists; all are in the JSON."""
+    figure: str
+    """Its file name."""
+
+
+def row(result: Result) -> dict[str, Any]:
+    """What a page says of a run: mean FCT by workload and of all flows, in µs, and counts."""
+    flows = result.flows
+    times: dict[str, list[float]] = {}
+    for workload, fct in zip(flows["workload"].to_pylist(), flows["fct_ps"].to_pylist(), strict=True):
+        if fct is not None:
+            times.setdefault(workload, []).append(fct / 1e6)
+    sfc = result.summary.get("sfc") or {}
+    # The core counts messages even where SFC is off.
+    on = "sfc" in (result.scenario["switch"].get("flow_control") or {})
+    made: dict[str, Any] = {f"{name} FCT (µs)": sum(found) / len(found) for name, found in times.items()}
+    made["mean FCT (µs)"] = (result.summary["fct_ps"]["mean"] or 0) / 1e6
+    made["PFC pauses"] = result.summary["pfc"]["pauses"]
+    made["SFCMs"] = sfc.get("messages") if on else None
+    for key, label in CONDITIONS.items():
+        made[label] = sfc[key] / 1e6 if on and sfc.get(key) is not None else None
+    return made
+
+
+def write(document: str, introduction: str, outcomes: Sequence[Outcome], out: Path, *, quick: bool) -> Path:
+    """Write the page and the JSON of a document; return the page's path."""
+    out.mkdir(parents=True, exist_ok=True)
+    found = {
+        "document": document,
+        "quick": quick,
+        "claims": [asdict(claim) for outcome in outcomes for claim in outcome.claims],
+        "runs": {outcome.experiment: outcome.rows for outcome in outcomes},
+    }
+    text = json.dumps(_rounded(found), indent=1, ensure_ascii=False)
+    (out / f"{document}.json").write_text(text + "\n", "utf-8")
+    page = out / f"{document}.md"
+    page.write_text("\n".join(_page(document, introduction, outcomes, quick)), "utf-8")
+    return page
+
+
+def by_statement(claims: Iterable[Claim]) -> dict[str, list[Claim]]:
+    """Claims that judge one published statement, together, in the order of the first of each."""
+    grouped: dict[str, list[Claim]] = {}
+    for claim in claims:
+        grouped.setdefault(claim.published, []).append(claim)
+    return grouped
+
+
+def text_of(value: Any) -> str:
+    """A measured value as text: numbers with four digits, groups of values on one line."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {text_of(part)}" for key, part in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    return str(value)
+
+
+def _page(document: str, introduction: str, outcomes: Sequence[Outcome], quick: bool) -> Iterable[str]:
+    held = sum(claim.holds for outcome in outcomes for claim in outcome.claims)
+    total = sum(len(outcome.claims) for outcome in outcomes)
+    yield introduction.rstrip() or f"# {document}"
+    yield ""
+    size = "the quick variants" if quick else "full size"
+    yield f"Written by `xoff reproduce {document}` at {size}: **{held} of {total} verdicts hold.**"
+    yield ""
+    yield "## Verdicts"
+    yield ""
+    yield "| claim | published | holds for | does not hold for |"
+    yield "|---|---|---|---|"
+    for outcome in outcomes:
+        for published, claims in by_statement(outcome.claims).items():
+            kept = [", ".join(_subject(claim) for claim in claims if claim.holds is holds) for holds in (True, False)]
+            yield f"| {claims[0].id} | {_cell(published)} | {kept[0] or '–'} | {kept[1] or '–'} |"
+    for outcome in outcomes:
+        yield from _section(outcome)
+    yield ""
+
+
+def _section(outcome: Outcome) -> Iterable[str]:
+    title, _, text = outcome.text.strip().partition("\n")
+    yield from ("", f"## {title.rstrip('.')}", "", text.strip(), "", f"![{title}]({outcome.figure})")
+    for published, claims in by_statement(outcome.claims).items():
+        yield from ("", f"### {claims[0].id}: {published}", "")
+        for claim in claims:
+            verdict = "holds" if claim.holds else "**does not hold**"
+            note = f" ({claim.note})" if claim.note else ""
+            yield f"- {_subject(claim)}: {verdict}{note}"
+            for key, value in claim.measured.items():
+                yield f"    - {key}: {text_of(value)}"
+    shown = {name: values for name, values in outcome.rows.items() if name in outcome.shown}
+    columns = [
+        column
+        for column in dict.fromkeys(column for values in shown.values() for column in values)
+        if any(values.get(column) is not None for values in shown.values())
+    ]
+    yield from ("", "Runs:", "", f"| run | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|")
+    for name, values in shown.items():
+        yield f"| {_cell(name)} | {' | '.join(text_of(values.get(column)) for column in columns)} |"
+
+
+def _subject(claim: Claim) -> str:
+    return claim.subject.partition(" (")[0] or "all"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers with six digits, so that a page is the same on every machine and readable in a diff."""
+    if isinstance(value, dict):
+        return {key: _rounded(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(part) for part in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
