@@ -21,22 +21,33 @@ from xoff._core import InputError
 _LINK = {"rate": "100Gbps", "delay": "1us"}
 _FRAMING_1000 = {"payload": "1000B", "header": "48B"}
 _FRAMING_4096 = {"payload": "4096B", "header": "64B"}
-# 50 and 40 packets of an ingress port.
-_PFC_1000 = {"pfc": {"xoff": "52400B", "xon": "41920B"}}
+# 50 and 40 packets of an ingress port; the reference kernel pauses above its XOFF, xoff at it.
+_PFC_1000 = {"pfc": {"xoff": "52401B", "xon": "41920B"}}
 _PFC_4096 = {"pfc": {"xoff": "208000B", "xon": "166400B"}}
 _RED = {"red": {"kmin": "40KB", "kmax": "160KB", "pmax": 0.2}}
 
 
-def _leaf_spine(leaves: int, *, dcqcn: bool = False, size: str = "2MB") -> dict[str, Any]:
+def _leaf_spine(leaves: int, *, dcqcn: bool = False) -> dict[str, Any]:
     scenario: dict[str, Any] = {
         "network": {"leaf_spine": {"leaves": leaves, "spines": 16, "hosts_per_leaf": 16, "link": _LINK}},
         "framing": _FRAMING_1000,
         "switch": {"delay": "0ns", "buffer": "unlimited", "flow_control": _PFC_1000, "ecn": _RED},
-        "workload": [{"permutation": {"size": size}}],
+        "workload": [{"permutation": {"size": "2MB"}}],
     }
     if dcqcn:
         scenario["host"] = {"congestion_control": {"dcqcn": {"preset": "conweave"}}}
     return scenario
+
+
+def _kernel(leaves: int, size: str) -> dict[str, Any]:
+    """The case of the reference kernel: its permutation, and its spine for each flow."""
+    hosts = 16 * leaves
+    flows = []
+    for i in range(hosts):
+        j = (i + 16 * (1 + i % (leaves - 1))) % hosts
+        via = [f"leaf{i // 16}", f"spine{i * 7 % 16}", f"leaf{j // 16}"]
+        flows.append({"src": f"host{i}", "dst": f"host{j}", "size": size, "via": via})
+    return _leaf_spine(leaves) | {"workload": [{"flows": flows}]}
 
 
 def _fat_tree(k: int, size: str) -> dict[str, Any]:
@@ -55,8 +66,8 @@ def _incast() -> dict[str, Any]:
 
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "leaf-spine-128": ("128 hosts, permutation of 2 MB, PFC + RED: the reference kernel's own case", _leaf_spine(8)),
-    "leaf-spine-1024": ("the same with 1024 hosts", _leaf_spine(64)),
+    "leaf-spine-128": ("128 hosts, permutation of 2 MB, PFC + RED: the reference kernel's own case", _kernel(8, "2MB")),
+    "leaf-spine-1024": ("the same with 1024 hosts and 1 MB", _kernel(64, "1MB")),
     "leaf-spine-128-dcqcn": ("128 hosts, permutation of 2 MB, PFC + RED + DCQCN", _leaf_spine(8, dcqcn=True)),
     "fat-tree-128": ("k = 8, permutation of 20.48 MB, PFC", _fat_tree(8, "20.48MB")),
     "fat-tree-1024": ("k = 16, permutation of 8.192 MB, PFC", _fat_tree(16, "8.192MB")),

@@ -347,7 +347,8 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             # An egress queue has no headroom of a port's size: many ports fill it at once.
             switch["buffer"] = "unlimited"
             # Under `iq` nothing is known of what waits for an output.
-            switch["queueing"] = "oq"
+            if switch.get("queueing") == "iq":
+                switch["queueing"] = "voq"
         control["pfc"]["accounting"] = accounting
         if isinstance(switch["buffer"], dict) and "shared" in switch["buffer"]:
             # The pool decides, by its threshold.

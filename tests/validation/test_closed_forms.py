@@ -452,3 +452,25 @@ def test_sfc_saw_tooth(payload_bytes: int, about_peak: int | None, about_trough:
     else:
         assert abs(top[1] - 320_000) <= 9000
         assert abs(trough - 70_000) <= 9000
+
+
+@pytest.mark.parametrize("rates", [("10Gbps", "100Gbps"), ("100Gbps", "10Gbps"), ("100Gbps", "100Gbps")])
+def test_a_flow_alone_has_no_slowdown(rates: tuple[str, str]) -> None:
+    """`ideal_fct_ps` is the time of the flow alone. A short last packet after the slowest link takes its own time only.
+
+    10 -> 100 Gb/s, 1000 B and 64 B: 800 + 80 (first packet) against 851.2 + 5.12 ns (last), not 851.2 + 80.
+    """
+    nodes = [{"name": "a", "kind": "host"}, {"name": "b", "kind": "host"}, {"name": "s", "kind": "switch"}]
+    links = [
+        {"a": "a", "b": "s", "rate": rates[0], "delay": "0ns"},
+        {"a": "s", "b": "b", "rate": rates[1], "delay": "0ns"},
+    ]
+    result = xoff.run(
+        {
+            "network": {"explicit": {"nodes": nodes, "links": links}},
+            "framing": {"payload": "952B"},
+            "workload": [{"flows": [{"src": "a", "dst": "b", "size": "953B"}]}],
+        }
+    )
+    (row,) = result.flows.to_pylist()
+    assert row["ideal_fct_ps"] == row["fct_ps"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.validation.traces import arrivals, events, flow_rows, ingress_peaks
+from tests.validation.traces import arrivals, events, flow_rows, ingress_counts, ingress_peaks
 
 import xoff
 
@@ -390,3 +390,42 @@ def test_egress_accounting_pauses_all_that_feed() -> None:
     more = -(-(1_300_000 + 64 * 80) // 80_000)
     (queue,) = [row for row in result.queues.to_pylist() if row["node"] == "switch0" and row["peer"] == "host0"]
     assert 20_000 <= queue["max_bytes"] <= 20_000 + 4 * (more + 1) * MTU
+
+
+@pytest.mark.parametrize("queueing", ["oq", "iq", "voq"])
+def test_the_longest_quanta_are_on_and_off(queueing: str) -> None:
+    """Pauses of 65 535 quanta, 335.5 µs at 100 Gb/s, taken back within half of that, are pauses without an end.
+
+    No refresh falls due and none expires, so that every frame is where it is without quanta, to the picosecond.
+    """
+    plain, timed = xoff.run(congested({}, queueing)), xoff.run(congested({"quanta": 65_535}, queueing))
+    assert plain.summary["pfc"]["pauses"] > 40
+    longest = max(row["end_ps"] - row["start_ps"] for row in plain.pauses.to_pylist())
+    assert longest < 167_000_000
+    for name in ("pauses", "flows", "packets", "queues", "links"):
+        assert timed.table(name).equals(plain.table(name)), name
+
+
+@pytest.mark.parametrize("quanta", [400, 1000, 3000])
+def test_a_pause_is_refreshed_once_each_half_of_it(quanta: int) -> None:
+    """While a pause stands, a pause frame goes out at its start and then once each half of n·512/C.
+
+    A pause that stands for t therefore takes 1 + ⌊t/half⌋ frames, however often the port was paused and resumed
+    before. t runs from the count's crossing of XOFF to its fall to XON; a refresh at the very end may go either way.
+    """
+    half_ps = quanta * 512 * 10 // 2
+    result = xoff.run(congested({"quanta": quanta}))
+    frames: dict[int, list[int]] = {}
+    for row in events(result, "switch0", "pfc"):
+        if row.event == "depart":
+            frames.setdefault(row.port, []).append(row.time_ps)
+    since: dict[int, int] = {}
+    allowed: dict[int, int] = {}
+    for time_ps, port, count in ingress_counts(result, "switch0"):
+        if port not in since and count >= 40_000:
+            since[port] = time_ps
+        elif port in since and count <= 30_000:
+            # Pauses, and the resume.
+            allowed[port] = allowed.get(port, 0) + 2 + (time_ps - since.pop(port)) // half_ps
+    assert not since
+    assert {port: len(times) for port, times in frames.items()} == allowed

@@ -161,6 +161,10 @@ fn lead<N: Node>(
         if start > END_OF_TIME {
             return Finish::Idle;
         }
+        if start > engine.plan.until {
+            let _ = on_checkpoint(&mut engine.checkpoint_of(crew.partitions, engine.plan.until));
+            return Finish::Ended;
+        }
         if start >= next_checkpoint {
             let now = start - start % grid;
             next_checkpoint = now + grid;
@@ -171,7 +175,8 @@ fn lead<N: Node>(
             continue;
         }
         let workers = if events_a_window < engine.plan.solo_below { 1 } else { workers };
-        let segment = Segment { start, until: next_checkpoint, workers };
+        let until = next_checkpoint.min(Time(engine.plan.until.0.saturating_add(1)));
+        let segment = Segment { start, until, workers };
         if workers == 1 {
             crew.run_segment(0, &segment);
         } else {

@@ -22,7 +22,7 @@ pub struct LinkSpec {
     pub lookahead: Time,
 }
 
-/// How to run; nothing here may change a result.
+/// How to run; but for [`Plan::until`] nothing here may change a result.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Threads to use; never more than there are cores.
@@ -35,13 +35,15 @@ pub struct Plan {
     pub clusters: bool,
     /// Simulated time between checkpoints.
     pub checkpoint: Time,
+    /// The run ends here: events at this moment are the last. It is the one entry that says what to simulate, and not how.
+    pub until: Time,
     /// Below this many events a window one thread runs and the others sleep.
     pub solo_below: u64,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { threads: 1, partitions: None, window: None, clusters: true, checkpoint: Time::us(10), solo_below: 100 }
+        Self { threads: 1, partitions: None, window: None, clusters: true, checkpoint: Time::us(10), until: Time::NEVER, solo_below: 100 }
     }
 }
 
@@ -71,13 +73,15 @@ pub struct Statistics {
 pub enum Finish {
     /// Nothing is pending.
     Idle,
+    /// [`Plan::until`] has come.
+    Ended,
     /// A checkpoint stopped it.
     Stopped,
 }
 
 /// All nodes at one moment between windows.
 pub struct Checkpoint<'a, N: Node> {
-    /// A multiple of the checkpoint interval: every event before it is done, none at or after it.
+    /// A multiple of the checkpoint interval, or the end of the run: every event before it is done.
     pub now: Time,
     /// Totals so far.
     pub statistics: Statistics,

@@ -83,6 +83,7 @@ pub struct Sender {
     class: u8,
     is_listed: bool,
     is_rto_set: bool,
+    is_pace_set: bool,
     state: SendState,
     rate: State,
     next_send: Time,
@@ -144,6 +145,24 @@ pub enum Turn {
     SendAndLeave(Packet),
     /// The flow leaves the round.
     Leave,
+}
+
+/// Whether a flow can go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relist {
+    /// It has nothing to send, or something else will bring it back.
+    No,
+    /// It joins the round of its class at its port.
+    Now {
+        /// Its slot, the supplier's number.
+        slot: u32,
+        /// Its port.
+        port: u16,
+        /// Its class.
+        class: u8,
+    },
+    /// Its pace allows it then.
+    At(Time),
 }
 
 /// What a data packet at its destination leads to.
@@ -210,6 +229,8 @@ pub struct Endpoint {
     pub injected_bytes: u64,
     /// Wire bytes of data that arrived here.
     pub delivered_bytes: u64,
+    /// Packets that arrived and were new: what flows gained.
+    pub accepted: u64,
     /// Packets that arrived out of order without having been sent again.
     pub reordered: u64,
     /// SFC messages for flows that were over.
@@ -251,6 +272,7 @@ impl Endpoint {
             arrived: Vec::new(),
             injected_bytes: 0,
             delivered_bytes: 0,
+            accepted: 0,
             reordered: 0,
             late_sfcms: 0,
             sfcms: 0,
@@ -279,6 +301,7 @@ impl Endpoint {
             class: spec.class,
             is_listed: true,
             is_rto_set: false,
+            is_pace_set: false,
             state: SendState { packets: self.config.framing.packets(spec.size) as u32, ..SendState::default() },
             rate: self.config.schemes[port as usize].start(),
             next_send: now,
@@ -347,6 +370,7 @@ impl Endpoint {
             Turn::SendAndLeave(packet)
         } else if resumes > ends {
             s.is_listed = false;
+            s.is_pace_set = true;
             Turn::SendThenWait(packet, resumes)
         } else {
             Turn::Send(packet)
@@ -359,23 +383,31 @@ impl Endpoint {
         self.senders[slot as usize].as_ref().map_or(u32::MAX, |s| s.flow)
     }
 
-    /// Whether a flow should be listed again; then it counts as listed, and its port and class are returned.
-    pub fn relist(&mut self, flow: u32, now: Time) -> Option<(u32, u16, u8)> {
-        let slot = self.slot(flow)?;
+    /// Whether a flow should be listed again; then it counts as listed.
+    #[inline]
+    pub fn relist(&mut self, flow: u32, now: Time) -> Relist {
+        let Some(slot) = self.slot(flow) else { return Relist::No };
         let config = &self.config;
-        let s = self.senders[slot].as_mut()?;
+        let Some(s) = &mut self.senders[slot] else { return Relist::No };
         let in_flight = u64::from(s.state.next.saturating_sub(s.state.unacknowledged)) * config.framing.payload;
-        let may_send = s.state.next < s.state.packets && s.held_until <= now && s.next_send <= now && in_flight < config.window;
-        if s.is_listed || !may_send {
-            return None;
+        if s.is_listed || s.state.next >= s.state.packets || s.held_until > now || in_flight >= config.window {
+            return Relist::No;
         }
-        s.is_listed = true;
-        Some((slot as u32, s.port, s.class))
+        if s.next_send <= now {
+            s.is_listed = true;
+            return Relist::Now { slot: slot as u32, port: s.port, class: s.class };
+        }
+        // After its last packet nothing waits for the pace of a flow that goes back.
+        if std::mem::replace(&mut s.is_pace_set, true) { Relist::No } else { Relist::At(s.next_send) }
     }
 
-    /// When a flow that cannot go on now for its pace alone may go on.
-    pub fn paced_until(&self, flow: u32) -> Option<Time> {
-        self.senders[self.slot(flow)?].as_ref().map(|s| s.next_send)
+    /// The pacing timer of a flow expired.
+    pub fn on_pace(&mut self, flow: u32) {
+        if let Some(slot) = self.slot(flow)
+            && let Some(s) = &mut self.senders[slot]
+        {
+            s.is_pace_set = false;
+        }
     }
 
     /// A retransmission timer expired; returns when to look again, and whether the flow went back.
@@ -490,6 +522,11 @@ impl Endpoint {
         }
     }
 
+    /// Whether a flow is under way.
+    pub fn is_busy(&self) -> bool {
+        self.senders.iter().any(Option::is_some)
+    }
+
     /// Flows that started and are not over.
     pub fn unfinished(&self) -> Vec<Sent> {
         let mut list: Vec<Sent> = self.senders.iter().flatten().map(|s| Self::record(s, None)).collect();
@@ -527,6 +564,7 @@ impl Endpoint {
             r.state.highest = r.state.highest.max(packet.seq + 1);
         }
         let (is_new, reply) = config.transport.on_data(&mut r.state, packet.seq, now);
+        self.accepted += u64::from(is_new);
         let mut answer = Answer::default();
         let back = |kind: Kind, seq: u32| {
             let mut frame = Packet::new(kind, packet.flow, seq, r.src, config.framing.control, packet.class());

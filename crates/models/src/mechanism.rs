@@ -71,6 +71,14 @@ impl Core {
         first..first + if self.queueing == Queueing::Voq { self.ports.len() } else { 1 }
     }
 
+    /// Their numbers.
+    pub fn queues(&self, queues: Queues) -> impl Iterator<Item = usize> + use<> {
+        match queues {
+            Queues::Class(class) => self.queues_of(class),
+            Queues::One(queue) => queue as usize..queue as usize + 1,
+        }
+    }
+
     /// Bytes that wait for an output in a queue's class; under `iq` what waits at the inputs is not known by output.
     #[inline]
     pub fn egress_bytes(&self, port: usize, queue: usize) -> u32 {
@@ -80,6 +88,15 @@ impl Core {
             _ => queues[queue].bytes.bytes(),
         }
     }
+}
+
+/// Some queues of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queues {
+    /// All that serve a class.
+    Class(u8),
+    /// One.
+    One(u16),
 }
 
 /// Which hooks a mechanism wants; a node calls no others.
@@ -160,10 +177,10 @@ pub enum Effect {
     Send(usize, Packet),
     /// Send a control frame to its destination.
     Emit(Packet),
-    /// Block the queues of a class at a port.
-    Block(usize, u8, Cause),
+    /// Block queues of a port.
+    Block(usize, Queues, Cause),
     /// Take that back.
-    Unblock(usize, u8, Cause),
+    Unblock(usize, Queues, Cause),
     /// Keep a flow of this node from sending until this moment; the latest moment holds.
     HoldFlow(u32, Time),
     /// Let it go on.
@@ -237,10 +254,12 @@ pub trait Hooks {
     }
     /// A timer that the mechanism set.
     fn on_timer(&mut self, _token: u32, _core: &Core, _effects: &mut Effects) {}
+    /// Says what it counted, by name; the counts of all nodes are summed up in the summary.
+    fn counts(&self, _now: Time, _add: &mut dyn FnMut(&'static str, u64)) {}
 }
 
 macro_rules! registry {
-    ($($name:ident),* $(,)?) => {
+    ($($name:ident = $slug:literal),* $(,)?) => {
         /// Every mechanism there is.
         #[derive(Debug)]
         pub enum Mechanism {
@@ -268,6 +287,16 @@ macro_rules! registry {
             fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
                 match self { $(Self::$name(m) => m.on_timer(token, core, effects),)* }
             }
+            fn counts(&self, now: Time, add: &mut dyn FnMut(&'static str, u64)) {
+                match self { $(Self::$name(m) => m.counts(now, add),)* }
+            }
+        }
+
+        impl Mechanism {
+            /// The mechanism's name in scenarios and summaries.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$name(_) => $slug,)* }
+            }
         }
 
         $(impl From<$name> for Mechanism {
@@ -278,7 +307,7 @@ macro_rules! registry {
     };
 }
 
-registry!(Ecn, Pfc, Sfc);
+registry!(Ecn = "ecn", Pfc = "pfc", Sfc = "sfc");
 
 /// The mechanisms of one node, and which hooks any of them wants.
 #[derive(Debug)]

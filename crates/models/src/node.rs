@@ -8,8 +8,8 @@ use std::sync::Arc;
 use xoff_engine::{Context, Node as EngineNode};
 use xoff_units::Time;
 
-use crate::endpoint::{Answer, Endpoint, Turn, token};
-use crate::mechanism::{Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Mechanisms, Queueing, Verdict, Watches};
+use crate::endpoint::{Answer, Endpoint, Relist, Turn, token};
+use crate::mechanism::{Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Mechanisms, Queueing, Queues, Verdict, Watches};
 use crate::packet::{Kind, Packet};
 use crate::queueing::port::{Cause, Choice};
 use crate::record::{Drop, Pause, Records, Sample, Trace, Wanted};
@@ -23,10 +23,6 @@ type Cx<'a> = Context<'a, Packet>;
 pub struct Counts {
     /// Data packets that started on a link.
     pub data_hops: u64,
-    /// PFC pauses sent.
-    pub pfc_pauses: u64,
-    /// SFC messages sent.
-    pub sfcms: u64,
     /// Wire bytes of data dropped.
     pub dropped_bytes: u64,
     /// Data packets dropped.
@@ -54,8 +50,8 @@ pub struct Node {
     next_sample: Time,
     /// What was written down.
     pub records: Records,
-    /// Pauses that last: port, class, cause, since.
-    pub open_pauses: Vec<(u16, u8, Cause, Time)>,
+    /// Pauses that last.
+    pub open_pauses: Vec<Pause>,
     /// Totals.
     pub counts: Counts,
     /// For each port, time during which any class of it was paused.
@@ -266,22 +262,16 @@ impl Node {
         for (owner, effect) in &list {
             match *effect {
                 Effect::Send(port, frame) => {
-                    if frame.kind == Kind::Pfc && frame.info > 0 {
-                        self.counts.pfc_pauses += 1;
-                    }
                     self.core.ports[port].push(0, frame);
                     self.kick(port, cx);
                 }
                 Effect::Emit(frame) => {
-                    if frame.kind == Kind::Sfcm {
-                        self.counts.sfcms += 1;
-                    }
                     let port = self.routes.port(&frame);
                     self.core.ports[port].push(0, frame);
                     self.kick(port, cx);
                 }
-                Effect::Block(port, class, cause) => self.block(port, class, cause, cx.now()),
-                Effect::Unblock(port, class, cause) => self.unblock(port, class, cause, cx),
+                Effect::Block(port, queues, cause) => self.block(port, queues, cause, cx.now()),
+                Effect::Unblock(port, queues, cause) => self.unblock(port, queues, cause, cx),
                 Effect::HoldFlow(flow, until) => {
                     if let Some(endpoint) = &mut self.endpoint
                         && let Some(until) = endpoint.hold(flow, until, cx.now())
@@ -301,29 +291,33 @@ impl Node {
         self.effects.put_back(list);
     }
 
-    fn block(&mut self, port: usize, class: u8, cause: Cause, now: Time) {
+    fn block(&mut self, port: usize, queues: Queues, cause: Cause, now: Time) {
         let mut is_new = false;
-        for queue in self.core.queues_of(class) {
+        for queue in self.core.queues(queues) {
             is_new |= self.core.ports[port].block(queue, cause);
         }
         if is_new {
-            self.open_pauses.push((port as u16, class, cause, now));
+            let (node, queue) = (self.core.id, self.core.queues(queues).next().unwrap_or_default());
+            let class = self.core.ports[port].queues[queue].class();
+            let (port, queue) = (port as u16, queue as u16);
+            self.open_pauses.push(Pause { node, port, queue, class, cause: cause.name(), start: now, end: None });
         }
     }
 
-    fn unblock(&mut self, port: usize, class: u8, cause: Cause, cx: &mut Cx<'_>) {
+    fn unblock(&mut self, port: usize, queues: Queues, cause: Cause, cx: &mut Cx<'_>) {
         let mut held = false;
-        for queue in self.core.queues_of(class) {
+        for queue in self.core.queues(queues) {
             held |= self.core.ports[port].unblock(queue, cause);
         }
         if !held {
             return;
         }
-        if let Some(i) = self.open_pauses.iter().position(|p| p.0 as usize == port && p.1 == class && p.2 == cause) {
-            let (_, _, _, start) = self.open_pauses.swap_remove(i);
-            self.paused[port] += cx.now() - start;
-            let end = Some(cx.now());
-            self.records.pauses.push(Pause { node: self.core.id, port: port as u16, class, cause: cause.name(), start, end });
+        let first = self.core.queues(queues).next().unwrap_or_default();
+        let is_this = |p: &Pause| (p.port as usize, p.queue as usize, p.cause) == (port, first, cause.name());
+        if let Some(i) = self.open_pauses.iter().position(is_this) {
+            let pause = self.open_pauses.swap_remove(i);
+            self.paused[port] += cx.now() - pause.start;
+            self.records.pauses.push(Pause { end: Some(cx.now()), ..pause });
         }
         if self.core.ports[port].waiting > 0 {
             self.kick(port, cx);
@@ -333,9 +327,13 @@ impl Node {
     /// Puts a flow back into its queue's round when it can go on.
     fn relist(&mut self, flow: u32, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return };
-        if let Some((slot, port, class)) = endpoint.relist(flow, cx.now()) {
-            self.core.ports[port as usize].push_supplier(1 + class as usize, slot);
-            self.kick(port as usize, cx);
+        match endpoint.relist(flow, cx.now()) {
+            Relist::No => {}
+            Relist::Now { slot, port, class } => {
+                self.core.ports[port as usize].push_supplier(1 + class as usize, slot);
+                self.kick(port as usize, cx);
+            }
+            Relist::At(at) => cx.set_timer(at, token::pack(token::PACE, 0, flow)),
         }
     }
 
@@ -532,7 +530,13 @@ impl EngineNode for Node {
         let (kind, owner, payload) = token::unpack(raw);
         match kind {
             token::START => self.start_due(payload as usize, cx),
-            token::PACE | token::HOLD => self.relist(payload, cx),
+            token::PACE => {
+                if let Some(endpoint) = &mut self.endpoint {
+                    endpoint.on_pace(payload);
+                }
+                self.relist(payload, cx);
+            }
+            token::HOLD => self.relist(payload, cx),
             token::RTO => {
                 let Some(endpoint) = &mut self.endpoint else { return };
                 let (again, went_back) = endpoint.on_rto(payload, cx.now());

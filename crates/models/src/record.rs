@@ -41,6 +41,8 @@ pub struct Pause {
     pub node: u32,
     /// Port.
     pub port: u16,
+    /// Queue of the port; the first of its class when all of that are held.
+    pub queue: u16,
     /// Class.
     pub class: u8,
     /// Name of the cause.

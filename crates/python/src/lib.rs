@@ -174,13 +174,17 @@ impl Observer for Caller {
         }
     }
 
-    fn rows(&mut self, table: &Table) -> bool {
-        let Some(sink) = &self.sink else { return false };
-        if self.error.is_none() {
-            let result = Python::attach(|py| sink.call1(py, (table.name, stream(table)?)).map(|_| ()));
+    fn takes_rows(&self) -> bool {
+        self.sink.is_some()
+    }
+
+    fn rows(&mut self, table: Table) {
+        if let Some(sink) = &self.sink
+            && self.error.is_none()
+        {
+            let result = Python::attach(|py| sink.call1(py, (table.name, stream(&table)?)).map(|_| ()));
             self.error = result.err();
         }
-        true
     }
 }
 

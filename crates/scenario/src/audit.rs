@@ -33,16 +33,18 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Time) -> Option<Vec
     let mut edges: BTreeMap<Waiter, Vec<Waiter>> = BTreeMap::new();
     for id in 0..cp.nodes() {
         let node = cp.node(id);
-        for &(port, class, _, since) in &node.open_pauses {
+        for pause in &node.open_pauses {
+            let (port, class) = (pause.port, pause.class);
             let p = &node.core.ports[port as usize];
-            if p.last_data > still_since || since > still_since || p.waiting == 0 {
+            if p.last_data > still_since || pause.start > still_since || p.waiting == 0 {
                 continue;
             }
             let peer = cp.node(p.peer);
             let next = peer.open_pauses.iter().filter(|o| {
-                o.1 == class && peer.core.ports[o.0 as usize].last_data <= still_since && holds_from(peer, o.0 as usize, class, id)
+                let out = o.port as usize;
+                o.class == class && peer.core.ports[out].last_data <= still_since && holds_from(peer, out, class, id)
             });
-            edges.insert((id, port, class), next.map(|o| (p.peer, o.0, class)).collect());
+            edges.insert((id, port, class), next.map(|o| (p.peer, o.port, class)).collect());
         }
     }
     // Depth-first search in a fixed order; a waiter is searched once.

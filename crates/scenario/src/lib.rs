@@ -5,8 +5,10 @@
 
 mod audit;
 mod check;
+mod collect;
 mod document;
 mod read;
+mod rows;
 mod run;
 mod summary;
 mod table;

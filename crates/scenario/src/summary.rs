@@ -49,33 +49,6 @@ pub struct WorkloadSummary {
     pub fct_ps: Fct,
 }
 
-/// Counts of a mechanism.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Pfc {
-    /// Pause frames sent.
-    pub pauses: u64,
-    /// Sum over ports and classes of the time that they were paused.
-    pub paused_ps: u64,
-}
-
-/// SFC counts.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Sfc {
-    /// Messages sent.
-    pub messages: u64,
-    /// Messages that came after their flow was over.
-    pub late: u64,
-}
-
-/// ECN and DCQCN counts.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Ecn {
-    /// Packets marked.
-    pub marked: u64,
-    /// Notifications that reached a sender.
-    pub notifications: u64,
-}
-
 /// What the run cost.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Performance {
@@ -114,12 +87,9 @@ pub struct Summary {
     pub fct_acked_ps: Fct,
     /// By workload.
     pub workloads: BTreeMap<String, WorkloadSummary>,
-    /// PFC.
-    pub pfc: Pfc,
-    /// SFC.
-    pub sfc: Sfc,
-    /// ECN.
-    pub ecn: Ecn,
+    /// What mechanisms counted, by their names: `pfc`, `sfc`, `ecn` and so on.
+    #[serde(flatten)]
+    pub counts: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
     /// Data packets dropped.
     pub drops: u64,
     /// Data packets sent again.

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::mechanism::{Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Verdict, Watches};
+use crate::mechanism::{Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Queues, Verdict, Watches};
 use crate::packet::{Kind, Packet};
 use crate::queueing::buffer::Buffer;
 use crate::queueing::port::Cause;
@@ -77,10 +77,18 @@ pub struct Pfc {
     classes: usize,
     /// For each ingress port and class: how many reasons there are to pause the neighbour.
     pausing: Vec<u16>,
-    /// For each output queue: the ingress ports it pauses (egress accounting).
-    paused_by_queue: Vec<Vec<(usize, usize, u16)>>,
+    /// For each output port: class and ingress port that it pauses (egress accounting).
+    paused_by_output: Vec<Vec<(u8, usize)>>,
     /// For each port and class: when the neighbour's pause of us ends, with quanta.
     expires: Vec<Time>,
+    /// For each port and class: when our pause is next refreshed, with quanta.
+    refresh: Vec<Time>,
+    /// For each port and class: since when it is paused.
+    since: Vec<Time>,
+    /// Pauses begun, frames sent, and the time from XOFF to XON.
+    pauses: u64,
+    frames: u64,
+    above_xoff: Time,
 }
 
 const REFRESH: u32 = 1 << 24;
@@ -97,8 +105,13 @@ impl Pfc {
             swallow_resumes: 0,
             classes: core.classes,
             pausing: vec![0; groups],
-            paused_by_queue: Vec::new(),
+            paused_by_output: Vec::new(),
             expires: vec![Time::ZERO; groups],
+            refresh: vec![Time::NEVER; groups],
+            since: vec![Time::ZERO; groups],
+            pauses: 0,
+            frames: 0,
+            above_xoff: Time::ZERO,
         }
     }
 
@@ -125,7 +138,7 @@ impl Pfc {
         };
         let mut pfc = Self::new(trigger, frame_bytes, core, params.quanta);
         pfc.swallow_resumes = params.swallow_resumes;
-        pfc.paused_by_queue = core.ports.iter().map(|_| Vec::new()).collect();
+        pfc.paused_by_output = core.ports.iter().map(|_| Vec::new()).collect();
         pfc
     }
 
@@ -144,15 +157,20 @@ impl Pfc {
         let group = port * self.classes + class as usize;
         self.pausing[group] += 1;
         if self.pausing[group] == 1 {
+            self.pauses += 1;
+            self.since[group] = effects.now;
             self.send_pause(port, class, core, effects);
         }
     }
 
-    fn send_pause(&self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
+    fn send_pause(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
+        self.frames += 1;
         effects.push(Effect::Send(port, self.frame(class, u32::from(self.quanta.unwrap_or(u16::MAX)))));
         if let Some(quanta) = self.quanta {
+            let group = port * self.classes + class as usize;
             let at = effects.now + core.ports[port].rate.time(u64::from(quanta) * BITS_A_QUANTUM / 8) / 2;
-            effects.push(Effect::Timer(at, REFRESH | (port * self.classes + class as usize) as u32));
+            self.refresh[group] = at;
+            effects.push(Effect::Timer(at, REFRESH | group as u32));
         }
     }
 
@@ -160,10 +178,12 @@ impl Pfc {
         let group = port * self.classes + class as usize;
         self.pausing[group] -= 1;
         if self.pausing[group] == 0 {
+            self.above_xoff += effects.now - self.since[group];
             if self.swallow_resumes > 0 {
                 self.swallow_resumes -= 1;
                 return;
             }
+            self.frames += 1;
             effects.push(Effect::Send(port, self.frame(class, 0)));
         }
     }
@@ -200,10 +220,9 @@ impl Hooks for Pfc {
             }
             Trigger::Egress { xoff, .. } => {
                 // Every port that feeds the queue while it is at XOFF is paused, with its first packet there.
-                if core.egress_bytes(event.port, event.queue) >= xoff
-                    && !self.paused_by_queue[event.port].iter().any(|p| p.0 == event.queue && p.1 == port)
-                {
-                    self.paused_by_queue[event.port].push((event.queue, port, u16::from(class)));
+                let paused = &mut self.paused_by_output[event.port];
+                if core.egress_bytes(event.port, event.queue) >= xoff && !paused.contains(&(class, port)) {
+                    paused.push((class, port));
                     self.pause(port, class, core, effects);
                 }
             }
@@ -224,15 +243,17 @@ impl Hooks for Pfc {
                 }
             }
             Trigger::Egress { xon, .. } => {
-                if !self.paused_by_queue[event.port].is_empty() && core.egress_bytes(event.port, event.queue) <= xon {
-                    let mut freed = std::mem::take(&mut self.paused_by_queue[event.port]);
-                    freed.retain(|p| {
-                        if p.0 == event.queue {
-                            self.resume(p.1, p.2 as u8, effects);
+                let class = event.packet.class();
+                let has_paused = self.paused_by_output[event.port].iter().any(|p| p.0 == class);
+                if has_paused && core.egress_bytes(event.port, event.queue) <= xon {
+                    let mut paused = std::mem::take(&mut self.paused_by_output[event.port]);
+                    paused.retain(|(of, port)| {
+                        if *of == class {
+                            self.resume(*port, class, effects);
                         }
-                        p.0 != event.queue
+                        *of != class
                     });
-                    self.paused_by_queue[event.port] = freed;
+                    self.paused_by_output[event.port] = paused;
                 }
             }
             Trigger::Never | Trigger::Level => {}
@@ -245,9 +266,9 @@ impl Hooks for Pfc {
         }
         let class = packet.seq.trailing_zeros() as u8;
         if packet.info == 0 {
-            effects.push(Effect::Unblock(port, class, Cause::Pfc));
+            effects.push(Effect::Unblock(port, Queues::Class(class), Cause::Pfc));
         } else {
-            effects.push(Effect::Block(port, class, Cause::Pfc));
+            effects.push(Effect::Block(port, Queues::Class(class), Cause::Pfc));
             if self.quanta.is_some() {
                 let group = port * self.classes + class as usize;
                 let end = effects.now + core.ports[port].rate.time(u64::from(packet.info) * BITS_A_QUANTUM / 8);
@@ -263,10 +284,17 @@ impl Hooks for Pfc {
         let (port, class) = (group / self.classes, (group % self.classes) as u8);
         if token & EXPIRE != 0 {
             if self.expires[group] <= effects.now {
-                effects.push(Effect::Unblock(port, class, Cause::Pfc));
+                effects.push(Effect::Unblock(port, Queues::Class(class), Cause::Pfc));
             }
-        } else if self.pausing[group] > 0 {
+        } else if self.pausing[group] > 0 && self.refresh[group] == effects.now {
             self.send_pause(port, class, core, effects);
         }
+    }
+
+    fn counts(&self, now: Time, add: &mut dyn FnMut(&'static str, u64)) {
+        let standing = self.pausing.iter().zip(&self.since).filter(|p| *p.0 > 0).map(|p| now.since(*p.1));
+        add("pauses", self.pauses);
+        add("frames", self.frames);
+        add("above_xoff_ps", standing.fold(self.above_xoff, |a, b| a + b).ps());
     }
 }

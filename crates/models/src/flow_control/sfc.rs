@@ -40,6 +40,7 @@ struct Point {
     pause: Time,
     interval: Time,
     frame_bytes: u16,
+    messages: u64,
     last: FxHashMap<u32, Time>,
     sources: std::sync::Arc<crate::routing::Sources>,
 }
@@ -49,7 +50,9 @@ impl Sfc {
     pub fn forwarding(params: &Params, frame_bytes: u16, sources: std::sync::Arc<crate::routing::Sources>) -> Self {
         let interval = params.interval.unwrap_or(params.pause);
         let threshold = params.threshold.0 as u32;
-        Self { point: Some(Point { threshold, pause: params.pause, interval, frame_bytes, last: FxHashMap::default(), sources }) }
+        Self {
+            point: Some(Point { threshold, pause: params.pause, interval, frame_bytes, messages: 0, last: FxHashMap::default(), sources }),
+        }
     }
 
     /// A host.
@@ -77,6 +80,7 @@ impl Hooks for Sfc {
             return;
         }
         point.last.insert(flow, now);
+        point.messages += 1;
         let mut sfcm = Packet::new(Kind::Sfcm, flow, 0, point.sources.of(flow), point.frame_bytes, 0);
         sfcm.info = (point.pause.ps().div_ceil(1_000)).min(u64::from(u32::MAX)) as u32;
         effects.push(Effect::Emit(sfcm));
@@ -92,5 +96,9 @@ impl Hooks for Sfc {
             effects.push(Effect::HoldFlow(packet.flow, effects.now + Time::ns(u64::from(packet.info))));
         }
         Verdict::Consume
+    }
+
+    fn counts(&self, _now: Time, add: &mut dyn FnMut(&'static str, u64)) {
+        add("messages", self.point.as_ref().map_or(0, |p| p.messages));
     }
 }

@@ -1,0 +1,431 @@
+//! Gathers what nodes wrote down, at checkpoints and in node order, and judges the run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use xoff_engine::{Checkpoint, Finish};
+use xoff_models::endpoint::{Framing, Sent};
+use xoff_models::mechanism::{Hooks, Mechanism};
+use xoff_models::node::Node;
+use xoff_models::packet::Packet;
+use xoff_models::record::{Drop, Pause, Sample, Trace};
+use xoff_models::workload::Plan;
+use xoff_units::Time;
+
+use crate::audit::{Verdicts, Waiter};
+use crate::document::{Judgement, Scenario};
+use crate::rows::{FlowRows, Names, PortRows};
+use crate::run::{Observer, Progress, Runner};
+use crate::summary::{Fct, Flows, Performance, Summary, WorkloadSummary};
+use crate::table::Table;
+
+/// Rows are handed on in batches of this size.
+const BATCH: usize = 1 << 16;
+
+/// How a run ended that did not end by itself.
+#[derive(Debug, Clone)]
+pub enum Trouble {
+    /// These wait for one another.
+    Deadlock(Time, Vec<Waiter>),
+    /// Nothing new has arrived anywhere since then, though flows keep sending.
+    Stall(Time),
+}
+
+pub struct Collector {
+    names: Names,
+    /// When each flow's last byte arrived; `u64::MAX` when it has not.
+    arrived: Vec<u64>,
+    flows: FlowRows,
+    drops: Vec<Drop>,
+    pauses: Vec<Pause>,
+    packets: Vec<Trace>,
+    samples: Vec<Sample>,
+    /// The first drop, and wire bytes dropped by then at its port and class within [`BURST`].
+    first_drop: Option<(Drop, u64)>,
+    fct: Vec<u64>,
+    fct_acked: Vec<u64>,
+    by_workload: BTreeMap<String, (Flows, Vec<u64>)>,
+    /// Counts of mechanisms, by mechanism and name.
+    counts: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+    /// When the last byte of a flow arrived.
+    pub end: Time,
+    completed: u64,
+    /// A frame had nowhere to go.
+    pub is_astray: bool,
+    bytes_completed: u64,
+    flows_total: u64,
+    bytes_total: u64,
+    /// Data packets started on links.
+    pub hops: u64,
+    dropped: u64,
+    retransmitted: u64,
+    framing: Framing,
+    switch_delay: Vec<Time>,
+}
+
+/// Drops of one port and class within this time count as one shortage of headroom.
+const BURST: Time = Time::us(20);
+
+impl Collector {
+    pub fn new(runner: &Runner) -> Self {
+        let plan = &runner.plan;
+        let mut by_workload = BTreeMap::new();
+        for (i, (first, workload)) in plan.ranges.iter().enumerate() {
+            let next = plan.ranges.get(i + 1).map_or(plan.flows, |r| u64::from(r.0));
+            let entry: &mut (Flows, Vec<u64>) = by_workload.entry(plan.names[*workload as usize].clone()).or_default();
+            entry.0.total += next - u64::from(*first);
+        }
+        let delay = |n: &xoff_models::topology::NodeSpec| {
+            n.delay.unwrap_or(if n.forwards && !n.is_host { runner.settings.switch_delay } else { Time::ZERO })
+        };
+        Self {
+            names: Names {
+                nodes: Arc::new(runner.topology.nodes.iter().map(|n| n.name.clone()).collect()),
+                workloads: Arc::new(plan.names.clone()),
+                ports: runner.ports.clone(),
+            },
+            arrived: vec![u64::MAX; plan.flows as usize],
+            flows: FlowRows::default(),
+            drops: Vec::new(),
+            pauses: Vec::new(),
+            packets: Vec::new(),
+            samples: Vec::new(),
+            first_drop: None,
+            fct: Vec::new(),
+            fct_acked: Vec::new(),
+            by_workload,
+            counts: BTreeMap::new(),
+            end: Time::ZERO,
+            completed: 0,
+            is_astray: false,
+            bytes_completed: 0,
+            flows_total: plan.flows,
+            bytes_total: plan.bytes,
+            hops: 0,
+            dropped: 0,
+            retransmitted: 0,
+            framing: runner.settings.framing,
+            switch_delay: runner.topology.nodes.iter().map(delay).collect(),
+        }
+    }
+
+    pub fn progress(&self, now: Time) -> Progress {
+        Progress {
+            simulated_ps: now.ps(),
+            flows_completed: self.completed,
+            flows_total: self.flows_total,
+            bytes_completed: self.bytes_completed,
+            bytes_total: self.bytes_total,
+        }
+    }
+
+    /// Takes what was written down since the last time, and hands on what makes a batch.
+    pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &Plan, observer: &mut dyn Observer) {
+        for id in 0..cp.nodes() {
+            let node = cp.node_mut(id);
+            let Some(endpoint) = &mut node.endpoint else { continue };
+            for (flow, at) in endpoint.arrived.drain(..) {
+                self.arrived[flow as usize] = at.ps();
+                self.completed += 1;
+                self.end = self.end.max(at);
+            }
+        }
+        let known = (self.drops.len(), self.pauses.len(), self.packets.len(), self.samples.len());
+        for id in 0..cp.nodes() {
+            let node = cp.node_mut(id);
+            self.is_astray |= node.counts.lost > 0;
+            self.drops.append(&mut node.records.drops);
+            self.pauses.append(&mut node.records.pauses);
+            self.packets.append(&mut node.records.packets);
+            self.samples.append(&mut node.records.samples);
+            let Some(endpoint) = &mut node.endpoint else { continue };
+            if !endpoint.sent.is_empty() {
+                let sent = std::mem::take(&mut endpoint.sent);
+                for s in &sent {
+                    self.bytes_completed += s.size;
+                    self.add_flow(cp, plan, s);
+                }
+            }
+        }
+        // What happened between two checkpoints is in node order; within a node it is in order of time already.
+        self.drops[known.0..].sort_by_key(|d| d.at);
+        self.pauses[known.1..].sort_by_key(|p| p.end);
+        self.packets[known.2..].sort_by_key(|p| p.at);
+        self.samples[known.3..].sort_by_key(|s| s.at);
+        self.note_drops(known.0);
+        if observer.takes_rows() {
+            self.hand_on(BATCH, observer);
+        }
+    }
+
+    fn note_drops(&mut self, from: usize) {
+        for d in &self.drops[from..] {
+            let (first, bytes) = self.first_drop.get_or_insert((*d, 0));
+            if (d.node, d.in_port, d.class) == (first.node, first.in_port, first.class) && d.at <= first.at + BURST {
+                *bytes += u64::from(d.bytes);
+            }
+        }
+    }
+
+    /// Hands on each table that has at least `least` rows.
+    fn hand_on(&mut self, least: usize, observer: &mut dyn Observer) {
+        let Self { names, flows, drops, pauses, packets, samples, .. } = self;
+        if flows.flow.len() >= least {
+            observer.rows(names.flows(std::mem::take(flows)));
+        }
+        if drops.len() >= least {
+            observer.rows(names.drops(&std::mem::take(drops)));
+        }
+        if pauses.len() >= least {
+            observer.rows(names.pauses(&std::mem::take(pauses)));
+        }
+        if packets.len() >= least {
+            observer.rows(names.packets(&std::mem::take(packets)));
+        }
+        if samples.len() >= least {
+            observer.rows(names.samples(&std::mem::take(samples)));
+        }
+    }
+
+    /// New packets that have arrived anywhere, and whether a flow is under way.
+    pub fn gained(cp: &Checkpoint<'_, Node>) -> (u64, bool) {
+        let endpoints = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref());
+        endpoints.fold((0, false), |(sum, busy), e| (sum + e.accepted, busy || e.is_busy()))
+    }
+
+    fn add_flow(&mut self, cp: &Checkpoint<'_, Node>, plan: &Plan, s: &Sent) {
+        let src = plan.sources.of(s.flow);
+        let at = plan.ranges.partition_point(|r| r.0 <= s.flow) - 1;
+        let workload = plan.ranges[at].1;
+        let arrived = self.arrived[s.flow as usize];
+        let fct = (arrived != u64::MAX).then(|| arrived - s.start.ps());
+        let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
+        let ideal = self.ideal(cp, s, src);
+        if let Some(fct) = fct {
+            self.fct.push(fct);
+            if let Some(entry) = self.by_workload.get_mut(&plan.names[workload as usize]) {
+                entry.0.completed += 1;
+                entry.1.push(fct);
+            }
+        }
+        self.fct_acked.extend(acked);
+        self.retransmitted += s.retransmitted;
+        let r = &mut self.flows;
+        r.flow.push(s.flow);
+        r.workload.push(u32::from(workload));
+        r.label.push(plan.labels.get(&s.flow).cloned());
+        r.src.push(src);
+        r.dst.push(s.dst);
+        r.size.push(s.size);
+        r.start.push(s.start.ps());
+        r.fct.push(fct);
+        r.acked.push(acked);
+        r.ideal.push(ideal);
+        r.slowdown.push(fct.map(|f| f as f64 / ideal as f64));
+        r.sent.push(s.packets);
+        r.retransmitted.push(s.retransmitted);
+        r.cnps.push(s.cnps);
+        r.sfcms.push(s.sfcms);
+        r.paused.push(s.paused.ps());
+    }
+
+    /// The time that a flow alone would take to its last byte. Full packets follow one another at the pace of the slowest link so
+    /// far; the last one, which may be shorter, follows them at some link and goes on alone: the link where that takes longest
+    /// decides.
+    fn ideal(&self, cp: &Checkpoint<'_, Node>, s: &Sent, src: u32) -> u64 {
+        let mut probe = Packet::new(xoff_models::packet::Kind::Data, s.flow, 0, s.dst, 0, s.class);
+        probe.path = s.path;
+        let packets = self.framing.packets(s.size);
+        let full = u64::from(self.framing.wire(s.size, 0));
+        let last = u64::from(self.framing.wire(s.size, packets as u32 - 1));
+        let (mut at, mut latency) = (src, 0);
+        let (mut first, mut slowest, mut lasts, mut longest) = (0, 0, 0, 0_u64);
+        let mut links = Vec::new();
+        loop {
+            let port = &self.names.ports[at as usize][cp.node(at).routes().port(&probe)];
+            latency += port.link.delay.ps();
+            links.push((port.link.rate.time(full).ps(), port.link.rate.time(last).ps()));
+            lasts += port.link.rate.time(last).ps();
+            probe.hop();
+            at = port.peer;
+            if at == s.dst || links.len() > 250 {
+                break;
+            }
+            latency += self.switch_delay[at as usize].ps();
+        }
+        if packets == 1 {
+            return latency + lasts;
+        }
+        for (of_full, of_last) in links {
+            first += of_full;
+            slowest = slowest.max(of_full);
+            longest = longest.max(first + (packets - 2) * slowest + lasts);
+            lasts -= of_last;
+        }
+        latency + longest
+    }
+
+    /// Counts, and the verdicts of all audits. `on_links` is the wire bytes of data on links.
+    pub fn judge(
+        &mut self,
+        cp: &Checkpoint<'_, Node>,
+        plan: &Plan,
+        scenario: &Scenario,
+        finish: Finish,
+        trouble: Option<Trouble>,
+        on_links: u64,
+    ) -> Verdicts {
+        let (mut injected, mut delivered, mut dropped, mut queued, mut lost, mut reordered) = (0, 0, 0, on_links, 0, 0);
+        let mut standing = Vec::new();
+        for (of, name) in [("pfc", "pauses"), ("pfc", "paused_ps"), ("sfc", "messages"), ("sfc", "late"), ("ecn", "marked")] {
+            self.count(of, name, 0);
+        }
+        for id in 0..cp.nodes() {
+            let node = cp.node(id);
+            if let Some(e) = &node.endpoint {
+                injected += e.injected_bytes;
+                delivered += e.delivered_bytes;
+                reordered += e.reordered;
+                self.count("sfc", "late", e.late_sfcms);
+                self.count("ecn", "notifications", e.cnps);
+            }
+            dropped += node.counts.dropped_bytes;
+            queued += node.queued_bytes();
+            lost += node.counts.lost;
+            self.hops += node.counts.data_hops;
+            self.dropped += node.counts.dropped;
+            self.count("ecn", "marked", node.counts.marked);
+            let open = node.open_pauses.iter().map(|p| cp.now.since(p.start).ps()).sum::<u64>();
+            self.count("pfc", "paused_ps", node.paused.iter().map(|t| t.ps()).sum::<u64>() + open);
+            for mechanism in node.mechanisms.iter() {
+                mechanism.counts(cp.now, &mut |name, n| *self.counts.entry(mechanism.name()).or_default().entry(name).or_default() += n);
+                if let Mechanism::Pfc(pfc) = mechanism {
+                    standing.extend(pfc.outstanding().map(|(port, class)| (id, port, class)));
+                }
+            }
+            standing.extend(node.open_pauses.iter().map(|p| (id, p.port as usize, p.class)));
+        }
+        let Names { nodes, ports, .. } = &self.names;
+        let port =
+            |id: u32, port: usize| format!("{} port {port} (to {})", nodes[id as usize], nodes[ports[id as usize][port].peer as usize]);
+        let mut verdicts = Verdicts::default();
+        let balance = (injected != delivered + dropped + queued || lost > 0).then(|| {
+            format!(
+                "{injected} B entered, {delivered} B arrived, {dropped} B were dropped and {queued} B are queued; {lost} frames were lost"
+            )
+        });
+        verdicts.enter("conservation", Judgement::Fail, balance);
+        let is_lossless = scenario.switch.flow_control.pfc.is_some();
+        let loss = self.first_drop.filter(|_| is_lossless).map(|(d, bytes)| {
+            format!(
+                "{} packets of a lossless class were dropped, the first at {} at {}, class {}, out of port {}; give more headroom above XOFF, at least {bytes} B more",
+                self.dropped,
+                d.at,
+                port(d.node, d.in_port as usize),
+                d.class,
+                d.port,
+            )
+        });
+        verdicts.enter("loss", scenario.audits.loss, loss);
+        let is_over = match &trouble {
+            None => finish == Finish::Idle,
+            Some(Trouble::Stall(_)) => true,
+            Some(Trouble::Deadlock(..)) => false,
+        };
+        let unpaired = is_over.then(|| standing.first()).flatten().map(|(id, p, class)| {
+            format!("{} pauses were never taken back, the first at {}, class {class}", standing.len(), port(*id, *p))
+        });
+        verdicts.enter("pauses", scenario.audits.pauses, unpaired);
+        let disorder = (reordered > 0).then(|| format!("{reordered} packets arrived out of order in their flow"));
+        verdicts.enter("order", Judgement::Fail, disorder);
+        let cycle = match &trouble {
+            Some(Trouble::Deadlock(at, cycle)) => {
+                let list: Vec<_> = cycle.iter().map(|(id, p, class)| format!("{}, class {class}", port(*id, *p as usize))).collect();
+                Some(format!("at {at} these wait for one another: {}", list.join(" → ")))
+            }
+            _ => None,
+        };
+        verdicts.enter("deadlock", scenario.audits.deadlock, cycle);
+        let missing = plan.flows - self.completed;
+        let incomplete = match &trouble {
+            Some(Trouble::Stall(since)) => Some(format!(
+                "{missing} of {} flows were not delivered, and none has gained a packet since {since}: they lose what they send again and again",
+                plan.flows
+            )),
+            _ => (finish == Finish::Idle && missing > 0)
+                .then(|| format!("{missing} of {} flows were not delivered, and nothing is left to do", plan.flows)),
+        };
+        verdicts.enter("completion", scenario.audits.completion, incomplete);
+        verdicts
+    }
+
+    fn count(&mut self, of: &'static str, name: &'static str, n: u64) {
+        *self.counts.entry(of).or_default().entry(name).or_default() += n;
+    }
+
+    /// Rows of what is not over, and of ports and queues; the tables that were not handed on.
+    pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &Plan, now: Time) -> Vec<Table> {
+        let mut open = Vec::new();
+        let (mut q, mut l) = (PortRows::default(), PortRows::default());
+        for id in 0..cp.nodes() {
+            for s in cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished()) {
+                self.add_flow(cp, plan, &s);
+            }
+            let node = cp.node(id);
+            let mut paused = node.paused.clone();
+            for p in &node.open_pauses {
+                open.push(*p);
+                paused[p.port as usize] += now.since(p.start);
+            }
+            for (i, p) in node.core.ports.iter().enumerate() {
+                let spec = &self.names.ports[id as usize][i];
+                l.node.push(id);
+                l.port.push(i as u16);
+                l.peer.push(p.peer);
+                let busy = p.serializer.time(p.data_bytes + p.control_bytes).ps();
+                l.numbers.push([p.rate.0, spec.link.delay.ps(), p.data_bytes, p.control_bytes, busy, paused[i].ps(), p.data_packets]);
+                for (k, queue) in p.queues.iter().enumerate().skip(1) {
+                    if queue.sent == 0 && queue.dropped == 0 {
+                        continue;
+                    }
+                    q.node.push(id);
+                    q.port.push(i as u16);
+                    q.peer.push(p.peer);
+                    q.queue.push(k as u16);
+                    q.class.push(queue.class());
+                    q.numbers.push([u64::from(queue.bytes.peak()), queue.sent, queue.sent_bytes, queue.marked, queue.dropped, 0, 0]);
+                }
+            }
+        }
+        open.sort_by_key(|p| (p.start, p.node, p.port, p.queue));
+        self.pauses.extend(open);
+        vec![
+            self.names.flows(std::mem::take(&mut self.flows)),
+            self.names.queues(q),
+            self.names.pauses(&self.pauses),
+            self.names.links(l, now),
+            self.names.drops(&self.drops),
+            self.names.packets(&self.packets),
+            self.names.samples(&self.samples),
+        ]
+    }
+
+    pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Time) -> Summary {
+        let workload = |(name, (flows, mut fct)): (String, (Flows, Vec<u64>))| (name, WorkloadSummary { flows, fct_ps: Fct::of(&mut fct) });
+        Summary {
+            name: scenario.name.clone(),
+            seed: scenario.seed,
+            fingerprint: format!("{fingerprint:016x}"),
+            simulated_ps: now.ps(),
+            flows: Flows { total: self.flows_total, completed: self.completed },
+            fct_ps: Fct::of(&mut self.fct),
+            fct_acked_ps: Fct::of(&mut self.fct_acked),
+            workloads: self.by_workload.into_iter().map(workload).collect(),
+            counts: self.counts,
+            drops: self.dropped,
+            retransmitted: self.retransmitted,
+            audits: verdicts.0,
+            performance,
+        }
+    }
+}

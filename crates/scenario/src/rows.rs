@@ -1,0 +1,175 @@
+//! The tables of a result: rows as they are gathered, and the columns made of them.
+
+use std::sync::Arc;
+
+use xoff_models::record::{Drop, Pause, Sample, Trace};
+use xoff_models::topology::PortSpec;
+use xoff_units::Time;
+
+use crate::table::{Column, Data, Table};
+
+/// What numbers in rows stand for.
+pub struct Names {
+    /// Of nodes.
+    pub nodes: Arc<Vec<String>>,
+    /// Of workloads.
+    pub workloads: Arc<Vec<String>>,
+    /// Ports of each node.
+    pub ports: Vec<Vec<PortSpec>>,
+}
+
+/// Rows of `flows`.
+#[derive(Default)]
+pub struct FlowRows {
+    pub flow: Vec<u32>,
+    pub workload: Vec<u32>,
+    pub label: Vec<Option<String>>,
+    pub src: Vec<u32>,
+    pub dst: Vec<u32>,
+    pub size: Vec<u64>,
+    pub start: Vec<u64>,
+    pub fct: Vec<Option<u64>>,
+    pub acked: Vec<Option<u64>>,
+    pub ideal: Vec<u64>,
+    pub slowdown: Vec<Option<f64>>,
+    pub sent: Vec<u64>,
+    pub retransmitted: Vec<u64>,
+    pub cnps: Vec<u32>,
+    pub sfcms: Vec<u32>,
+    pub paused: Vec<u64>,
+}
+
+/// Rows of `queues` and `links`: where, and numbers.
+#[derive(Default)]
+pub struct PortRows {
+    pub node: Vec<u32>,
+    pub port: Vec<u16>,
+    pub peer: Vec<u32>,
+    pub queue: Vec<u16>,
+    pub class: Vec<u8>,
+    pub numbers: Vec<[u64; 7]>,
+}
+
+impl PortRows {
+    fn number(&self, i: usize) -> Data {
+        Data::U64(self.numbers.iter().map(|r| r[i]).collect())
+    }
+}
+
+fn times(t: impl Iterator<Item = Time>) -> Data {
+    Data::U64(t.map(Time::ps).collect())
+}
+
+impl Names {
+    fn node(&self, ids: impl IntoIterator<Item = u32>) -> Data {
+        Data::Name(ids.into_iter().collect(), self.nodes.clone())
+    }
+
+    pub fn flows(&self, r: FlowRows) -> Table {
+        let columns = vec![
+            Column { name: "flow", data: Data::U32(r.flow) },
+            Column { name: "workload", data: Data::Name(r.workload, self.workloads.clone()) },
+            Column { name: "label", data: Data::MaybeText(r.label) },
+            Column { name: "src", data: self.node(r.src) },
+            Column { name: "dst", data: self.node(r.dst) },
+            Column { name: "size_bytes", data: Data::U64(r.size) },
+            Column { name: "start_ps", data: Data::U64(r.start) },
+            Column { name: "fct_ps", data: Data::MaybeU64(r.fct) },
+            Column { name: "fct_acked_ps", data: Data::MaybeU64(r.acked) },
+            Column { name: "ideal_fct_ps", data: Data::U64(r.ideal) },
+            Column { name: "slowdown", data: Data::MaybeF64(r.slowdown) },
+            Column { name: "packets_sent", data: Data::U64(r.sent) },
+            Column { name: "retransmitted", data: Data::U64(r.retransmitted) },
+            Column { name: "cnps", data: Data::U32(r.cnps) },
+            Column { name: "sfcms", data: Data::U32(r.sfcms) },
+            Column { name: "paused_ps", data: Data::U64(r.paused) },
+        ];
+        Table { name: "flows", columns }
+    }
+
+    pub fn queues(&self, q: PortRows) -> Table {
+        let numbers: Vec<Data> = (0..5).map(|i| q.number(i)).collect();
+        let mut columns = vec![
+            Column { name: "node", data: self.node(q.node) },
+            Column { name: "port", data: Data::U16(q.port) },
+            Column { name: "peer", data: self.node(q.peer) },
+            Column { name: "queue", data: Data::U16(q.queue) },
+            Column { name: "class", data: Data::U8(q.class) },
+        ];
+        let names = ["max_bytes", "packets", "bytes", "marked", "dropped"];
+        columns.extend(names.into_iter().zip(numbers).map(|(name, data)| Column { name, data }));
+        Table { name: "queues", columns }
+    }
+
+    /// `end` is when the run ended.
+    pub fn links(&self, l: PortRows, end: Time) -> Table {
+        let end = end.ps().max(1) as f64;
+        let utilisation = Data::F64(l.numbers.iter().map(|r| r[4] as f64 / end).collect());
+        let numbers: Vec<Data> = (0..7).map(|i| l.number(i)).collect();
+        let mut columns = vec![
+            Column { name: "node", data: self.node(l.node) },
+            Column { name: "port", data: Data::U16(l.port) },
+            Column { name: "peer", data: self.node(l.peer) },
+        ];
+        let names = ["rate_bps", "delay_ps", "data_bytes", "control_bytes", "busy_ps", "paused_ps", "data_packets"];
+        columns.extend(names.into_iter().zip(numbers).map(|(name, data)| Column { name, data }));
+        columns.push(Column { name: "utilisation", data: utilisation });
+        Table { name: "links", columns }
+    }
+
+    /// In order of their ends, which is that of the run; those that last come at its end.
+    pub fn pauses(&self, p: &[Pause]) -> Table {
+        let peer = |p: &Pause| self.ports[p.node as usize][p.port as usize].peer;
+        let columns = vec![
+            Column { name: "node", data: self.node(p.iter().map(|p| p.node)) },
+            Column { name: "port", data: Data::U16(p.iter().map(|p| p.port).collect()) },
+            Column { name: "peer", data: self.node(p.iter().map(peer)) },
+            Column { name: "queue", data: Data::U16(p.iter().map(|p| p.queue).collect()) },
+            Column { name: "class", data: Data::U8(p.iter().map(|p| p.class).collect()) },
+            Column { name: "cause", data: Data::Static(p.iter().map(|p| p.cause).collect()) },
+            Column { name: "start_ps", data: times(p.iter().map(|p| p.start)) },
+            Column { name: "end_ps", data: Data::MaybeU64(p.iter().map(|p| p.end.map(Time::ps)).collect()) },
+        ];
+        Table { name: "pauses", columns }
+    }
+
+    pub fn drops(&self, d: &[Drop]) -> Table {
+        let columns = vec![
+            Column { name: "time_ps", data: times(d.iter().map(|d| d.at)) },
+            Column { name: "node", data: self.node(d.iter().map(|d| d.node)) },
+            Column { name: "port", data: Data::U16(d.iter().map(|d| d.port).collect()) },
+            Column { name: "in_port", data: Data::U16(d.iter().map(|d| d.in_port).collect()) },
+            Column { name: "class", data: Data::U8(d.iter().map(|d| d.class).collect()) },
+            Column { name: "flow", data: Data::U32(d.iter().map(|d| d.flow).collect()) },
+            Column { name: "seq", data: Data::U32(d.iter().map(|d| d.seq).collect()) },
+            Column { name: "reason", data: Data::Static(vec!["buffer full"; d.len()]) },
+        ];
+        Table { name: "drops", columns }
+    }
+
+    pub fn packets(&self, t: &[Trace]) -> Table {
+        let event = |t: &Trace| if t.is_departure { "depart" } else { "arrive" };
+        let columns = vec![
+            Column { name: "time_ps", data: times(t.iter().map(|t| t.at)) },
+            Column { name: "node", data: self.node(t.iter().map(|t| t.node)) },
+            Column { name: "port", data: Data::U16(t.iter().map(|t| t.port).collect()) },
+            Column { name: "event", data: Data::Static(t.iter().map(event).collect()) },
+            Column { name: "kind", data: Data::Static(t.iter().map(|t| t.kind.name()).collect()) },
+            Column { name: "flow", data: Data::U32(t.iter().map(|t| t.flow).collect()) },
+            Column { name: "seq", data: Data::U32(t.iter().map(|t| t.seq).collect()) },
+            Column { name: "bytes", data: Data::U32(t.iter().map(|t| u32::from(t.bytes)).collect()) },
+        ];
+        Table { name: "packets", columns }
+    }
+
+    pub fn samples(&self, s: &[Sample]) -> Table {
+        let columns = vec![
+            Column { name: "time_ps", data: times(s.iter().map(|s| s.at)) },
+            Column { name: "node", data: self.node(s.iter().map(|s| s.node)) },
+            Column { name: "port", data: Data::U16(s.iter().map(|s| s.port).collect()) },
+            Column { name: "queue", data: Data::U16(s.iter().map(|s| s.queue).collect()) },
+            Column { name: "bytes", data: Data::U32(s.iter().map(|s| s.bytes).collect()) },
+        ];
+        Table { name: "samples", columns }
+    }
+}

@@ -1,0 +1,63 @@
+"""Go-Back-N goes on after losses at the end of a flow, and a flow that only ever loses ends its run."""
+
+from typing import Any
+
+import pytest
+
+import xoff
+
+
+def test_a_nack_within_the_pacing_gap_restarts_the_flow() -> None:
+    """Go-Back-N completes on any loss pattern that ends; until then something is sent at least once each RTO (4 ms)."""
+    result = xoff.run(
+        {
+            "network": {
+                "explicit": {
+                    "nodes": [
+                        {"name": "m1", "kind": "host"},
+                        {"name": "m2", "kind": "host"},
+                        {"name": "m0", "kind": "switch"},
+                    ],
+                    "links": [
+                        {"a": "m1", "b": "m0", "rate": "100Gbps", "delay": "10ns"},
+                        {"a": "m0", "b": "m2", "rate": "40Gbps", "delay": "1us"},
+                    ],
+                }
+            },
+            "framing": {"payload": "1000B", "header": "48B", "gap": "20B", "control": "84B"},
+            "switch": {"delay": "300ns", "buffer": {"per_port": "5340B"}},
+            "host": {"congestion_control": {"dcqcn": {"preset": "microsoft"}}},
+            "workload": [{"flows": [{"src": "m1", "dst": "m2", "size": "105201B"}]}],
+            "until": "30ms",
+            "probe": {"packets": True},
+        }
+    )
+    (flow,) = result.flows.to_pylist()
+    last_ps = max(result.packets["time_ps"].to_pylist())
+    assert flow["fct_acked_ps"] is not None or last_ps > 25_000_000_000, last_ps
+
+
+def test_a_flow_that_loses_the_same_packets_for_ever_is_reported() -> None:
+    """Without congestion control each NACK restarts this flow in the same phase, and its next packet is lost each time.
+
+    That is what Go-Back-N does (the model has no jitter); the run must end all the same, and say so.
+    """
+    links: list[dict[str, Any]] = [
+        {"a": "a", "b": "s", "rate": "100Gbps", "delay": "10ns"},
+        {"a": "s", "b": "b", "rate": "40Gbps", "delay": "1us"},
+    ]
+    scenario = {
+        "network": {
+            "explicit": {
+                "nodes": [{"name": n, "kind": "switch" if n == "s" else "host"} for n in "abs"],
+                "links": links,
+            }
+        },
+        "framing": {"payload": "1000B", "header": "48B", "gap": "20B", "control": "84B"},
+        "switch": {"delay": "0ns", "buffer": {"per_port": "5340B"}},
+        "workload": [{"flows": [{"src": "a", "dst": "b", "size": "60KB"}]}],
+    }
+    with pytest.raises(xoff.AuditError, match="none has gained a packet since"):
+        xoff.run(scenario)
+    result = xoff.run(scenario | {"audits": {"completion": "record"}})
+    assert result.summary["flows"]["completed"] == 0

@@ -1,0 +1,54 @@
+"""`until` ends a run exactly then, and what stands at the end counts up to it."""
+
+import pytest
+
+import xoff
+
+
+@pytest.mark.parametrize("until_us", [15, 20, 5000])
+def test_until_is_exact(until_us: int) -> None:
+    """No event happens after `until`, and that is the simulated time.
+
+    Flows are under way at 15 and at 20 us (both inside the first incast); at 5 ms nothing is, and more starts at 30 ms.
+    """
+    until_ps = until_us * 1_000_000
+    result = xoff.run(
+        {
+            "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
+            "workload": [
+                {"incast": {"senders": [1, 2], "receiver": 0, "size": "1MB"}},
+                {"incast": {"senders": [1, 2], "receiver": 0, "size": "1MB"}, "start": "30ms"},
+            ],
+            "until": f"{until_us}us",
+            "probe": {"packets": True},
+        }
+    )
+    assert max(result.packets["time_ps"].to_pylist()) <= until_ps
+    assert result.summary["simulated_ps"] == until_ps
+
+
+def test_pauses_that_stand_count_as_paused_time() -> None:
+    """`pfc.paused_ps` and the links' `paused_ps` are sums over the pauses, standing ones up to the end."""
+    link = {"rate": "100Gbps", "delay": "1us"}
+    result = xoff.run(
+        {
+            "network": {
+                "explicit": {
+                    "nodes": [
+                        {"name": "a", "kind": "host"},
+                        {"name": "slow", "kind": "host"},
+                        {"name": "s", "kind": "switch"},
+                    ],
+                    "links": [{"a": "a", "b": "s", **link}, {"a": "slow", "b": "s", "rate": "10Mbps", "delay": "0ns"}],
+                }
+            },
+            "switch": {"flow_control": {"pfc": {"xoff": "20KB"}}},
+            "workload": [{"flows": [{"src": "a", "dst": "slow", "size": "1MB"}]}],
+            "until": "1ms",
+        }
+    )
+    (pause,) = result.pauses.to_pylist()
+    assert pause["end_ps"] is None
+    expected = result.summary["simulated_ps"] - pause["start_ps"]
+    assert result.summary["pfc"]["paused_ps"] == expected
+    assert sum(result.links["paused_ps"].to_pylist()) == expected
