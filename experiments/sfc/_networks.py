@@ -46,7 +46,8 @@ class Case:
     layers: int = 2
     incast: int = 3
     data_mb: float = 5.0
-    buffer_kb: float = 400
+    buffer_kb: float | None = 400
+    """None is without end; thresholds stay."""
     pfc_kb: float = 380
     sfc_kb: float = 200
     pause_us: float = 10
@@ -61,6 +62,8 @@ class Case:
     dcqcn: str = "conweave"
     """Ours: whose parameters DCQCN has."""
     payload_bytes: int = 4000
+    lossy: bool = False
+    """Record losses instead of failing the run: the case's PFC headroom may be short."""
     sfc: tuple[tuple[str, Any], ...] = ()
     """More keys of `switch.flow_control.sfc`."""
 
@@ -80,7 +83,7 @@ def scenario(case: Case, architecture: str, variant: str) -> dict[str, Any]:
     """
     switch: dict[str, Any] = {
         "delay": f"{case.switch_ns}ns",
-        "buffer": {"per_port": f"{case.buffer_kb:g}KB"},
+        "buffer": "unlimited" if case.buffer_kb is None else {"per_port": f"{case.buffer_kb:g}KB"},
         "flow_control": {"pfc": {"xoff": f"{case.pfc_kb:g}KB", "xon": f"{case.pfc_kb - case.xon_gap_kb:g}KB"}},
         "queueing": "voq" if architecture == "voq" else "oq",
     }
@@ -104,6 +107,8 @@ def scenario(case: Case, architecture: str, variant: str) -> dict[str, Any]:
             "interval": f"{case.pause_us if case.interval_us is None else case.interval_us:g}us",
             **dict(case.sfc),
         }
+    if case.lossy:
+        made["audits"] = {"loss": "record"}
     if "dcqcn" in variant:
         switch["ecn"] = {"step": {"threshold": f"{case.ecn_kb:g}KB"}}
         made["host"] = {"congestion_control": {"dcqcn": {"preset": case.dcqcn}}}

@@ -2,9 +2,9 @@
 
 Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, slides "The queuing architecture", "The queuing
 architecture's effect on SFC" and "… on PFC (Back up)". Their figures are lost: networks and flows here are ours,
-drawn from their words. Links have 200 Gb/s and 150 ns unless stated, switches 300 ns; buffer and thresholds are
-those of Part 5: 400 KB a port, PFC at 380 KB (XON 8 KB below), SFC at 200 KB with a pause of 10 µs; heavy flows
-carry 5 MB.
+drawn from their words. Links have 200 Gb/s and 150 ns unless stated, switches 300 ns; thresholds are those of Part
+5: PFC at 380 KB (XON 8 KB below), SFC at 200 KB with a pause of 10 µs; heavy flows carry 5 MB. Buffers have no end,
+so that nothing is lost: the 20 KB above XOFF are made for 200 Gb/s, and some links here are faster.
 
 The document's OQ is a buffer at the output: `oq-egress`. The shared-memory switch `oq` schedules like it and counts
 for PFC like an input buffer; both are judged.
@@ -52,7 +52,7 @@ def scenario(
         "switch": {
             "delay": "300ns",
             "queueing": queueing.partition("-")[0],
-            "buffer": "unlimited" if egress else {"per_port": "400KB"},
+            "buffer": "unlimited",
             "flow_control": control,
         },
         "workload": [{"name": "flows", "flows": flows}],

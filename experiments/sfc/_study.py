@@ -42,6 +42,7 @@ class Run:
     fct_us: dict[str, float]
     pfc_pauses: int
     sfcms: int
+    drops: int
     avoid_us: dict[str, float]
     """The three things to avoid, by the keys of `AVOID`; empty if there is no SFC, or it is not measured."""
 
@@ -55,6 +56,7 @@ class Run:
             {name: fct / 1e6 for name, fct in times},
             result.summary["pfc"]["pauses"],
             measured.get("messages", 0),
+            result.summary["drops"],
             {key: measured[key] / 1e6 for key in AVOID if measured.get(key) is not None},
         )
 
@@ -218,6 +220,25 @@ class Study:
                 grid[0, column].set_title(f"{architecture}: {ARCHITECTURES[architecture]}", fontsize=8)
                 grid[-1, column].set_xlabel(label)
             drawing.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+            save(drawing, path)
+
+    def groups(
+        self, results: Mapping[str, Result], path: Path, series: Mapping[str, Sequence[str]], labels: Sequence[str]
+    ) -> None:
+        """Draw the mean FCT over all flows of the cases of each series side by side: a row for each architecture."""
+        with rc_context(STYLE):
+            drawing = Canvas(figsize=(9, 6), layout="constrained")
+            rows = drawing.subplots(len(ARCHITECTURES), 1, sharex=True)
+            for axes, architecture in zip(rows, ARCHITECTURES, strict=True):
+                runs = Runs(results, architecture)
+                bars = [
+                    (name, [run.mean_us if (run := _found(runs, case, self.variants[-1])) else None for case in cases])
+                    for name, cases in series.items()
+                ]
+                grouped_bars(axes, labels, bars, digits=0)
+                axes.set_title(f"{architecture}: {ARCHITECTURES[architecture]}", fontsize=8)
+                axes.set_ylabel("mean FCT (µs)")
+            drawing.legend(*rows[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
             save(drawing, path)
 
 

@@ -49,7 +49,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 _STUDY = Study(
     statements={
-        "R": "Of the three things to avoid (above the PFC threshold; above the SFC threshold after a pause; bandwidth "
+        "R": "Of the three things to avoid (above the PFC threshold; above the SFC threshold after a pause; bandwidth"
         "unused while sources are paused) only the last is critical"
     },
     cases=CASES,

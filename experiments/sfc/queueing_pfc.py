@@ -154,4 +154,9 @@ def _claim(short: str, output: str, holds: bool, measured: dict[str, Any]) -> Cl
     return Claim(claim_id(short, output), _STATEMENTS[short], measured, holds, note, subject)
 
 
-_REASONS: dict[str, str] = {}
+_REASONS = {
+    f"{short}/oq": (
+        "A shared-memory switch counts for PFC by ingress port, as an input buffer does: it pauses those who fill it."
+    )
+    for short in ("Q.2-many-spread", "Q.2-many-fewer", "Q.2-downstream-spread")
+}

@@ -55,6 +55,13 @@ _STUDY = Study(
     },
     judge=judge,
     choices={"DCQCN preset paper": {"dcqcn": "paper"}, "XON 80 KB below XOFF": {"xon_gap_kb": 80}},
+    reasons={
+        "4.2-peak": (
+            "PFC compares the bytes of each input, a seventh of the queue, with its threshold. At 7-to-1 it does fire "
+            "under SFC, but when the victims have all received their data, while PFC only gets worse with each sender. "
+            "The gain falls at 7-to-1 only where PFC sees the whole egress queue (oq-egress)."
+        ),
+    },
 )
 CLAIMS = _STUDY.published
 scenarios = _STUDY.scenarios

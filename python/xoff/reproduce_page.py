@@ -53,6 +53,8 @@ def row(result: Result) -> dict[str, Any]:
     on = "sfc" in (result.scenario["switch"].get("flow_control") or {})
     made: dict[str, Any] = {f"{name} FCT (µs)": sum(found) / len(found) for name, found in times.items()}
     made["mean FCT (µs)"] = (result.summary["fct_ps"]["mean"] or 0) / 1e6
+    if result.summary["drops"]:
+        made["lost packets"] = result.summary["drops"]
     made["PFC pauses"] = result.summary["pfc"]["pauses"]
     made["SFCMs"] = sfc.get("messages") if on else None
     for key, label in CONDITIONS.items():
@@ -63,17 +65,29 @@ def row(result: Result) -> dict[str, Any]:
 def write(document: str, introduction: str, outcomes: Sequence[Outcome], out: Path, *, quick: bool) -> Path:
     """Write the page and the JSON of a document; return the page's path."""
     out.mkdir(parents=True, exist_ok=True)
-    found = {
-        "document": document,
-        "quick": quick,
-        "claims": [asdict(claim) for outcome in outcomes for claim in outcome.claims],
-        "runs": {outcome.experiment: outcome.rows for outcome in outcomes},
-    }
-    text = json.dumps(_rounded(found), indent=1, ensure_ascii=False)
-    (out / f"{document}.json").write_text(text + "\n", "utf-8")
+    (out / f"{document}.json").write_text("\n".join(_lines(document, outcomes, quick)) + "\n", "utf-8")
     page = out / f"{document}.md"
     page.write_text("\n".join(_page(document, introduction, outcomes, quick)), "utf-8")
     return page
+
+
+def _lines(document: str, outcomes: Sequence[Outcome], quick: bool) -> Iterable[str]:
+    """The JSON, with a line for each claim and each run, so that it can be read in a diff."""
+    claims = [_json(asdict(claim)) for outcome in outcomes for claim in outcome.claims]
+    yield f'{{"document": {_json(document)}, "quick": {_json(quick)}, "claims": ['
+    yield ",\n".join(claims)
+    yield '], "runs": {'
+    yield ",\n".join(
+        f"{_json(outcome.experiment)}: {{\n"
+        + ",\n".join(f"{_json(name)}: {_json(row)}" for name, row in outcome.rows.items())
+        + "}"
+        for outcome in outcomes
+    )
+    yield "}}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(_rounded(value), ensure_ascii=False)
 
 
 def by_statement(claims: Iterable[Claim]) -> dict[str, list[Claim]]:

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from small import Command
 from xoff import reproduce
+from xoff.reproduce_page import text_of
+from xoff.reproduce_runs import RunFailed, Runner
 
 _RECORDED = reproduce.directory() / "verdicts.json"
 
 
 def test_quick_verdicts_are_the_recorded_ones(xoff_command: Command, tmp_path: Path) -> None:
-    done = xoff_command("reproduce", "--quick", "--json", "--out", tmp_path / "figures")
+    done = xoff_command("reproduce", "--quick", "--json", "--out", tmp_path / "out")
     verdicts = {claim["id"]: claim["holds"] for claim in json.loads(done.stdout)["claims"]}
     assert verdicts == json.loads(_RECORDED.read_text("utf-8"))
     assert done.returncode == (0 if all(verdicts.values()) else 1)
-    assert list((tmp_path / "figures").glob("*.svg"))
+    assert list((tmp_path / "out").glob("*.svg"))
+    page = (tmp_path / "out" / "sfc.md").read_text("utf-8")
+    found = json.loads((tmp_path / "out" / "sfc.json").read_text("utf-8"))
+    assert found["quick"]
+    for claim in found["claims"]:
+        assert claim["published"] in page
+    for file in page.split("![")[1:]:
+        assert (tmp_path / "out" / file.partition("](")[2].partition(")")[0]).is_file()
 
 
 def test_every_experiment_says_what_it_reproduces() -> None:
@@ -28,6 +40,20 @@ def test_every_experiment_says_what_it_reproduces() -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_the_written_pages_have_every_claim_at_full_size() -> None:
+    pages = reproduce.directory().parent / "docs" / "experiments"
+    for file in pages.glob("*.json"):
+        found = json.loads(file.read_text("utf-8"))
+        ids = {
+            id
+            for one in reproduce.experiments()
+            if one.id.startswith(f"{found['document']}/")
+            for id in one.module.CLAIMS
+        }
+        assert not found["quick"]
+        assert {claim["id"] for claim in found["claims"]} == ids
+
+
 def test_choice_and_list(xoff_command: Command) -> None:
     assert "sfc/incast_3_to_1" in xoff_command("reproduce", "--list").stdout
     listed = json.loads(xoff_command("reproduce", "--list", "--json", "sfc/5.1").stdout)
@@ -35,3 +61,24 @@ def test_choice_and_list(xoff_command: Command) -> None:
     one = json.loads(xoff_command("reproduce", "--json", "sfc/5.1").stdout)
     assert [claim["id"] for claim in one["claims"]] == ["sfc/5.1"]
     assert {"id", "published", "measured", "holds"} <= one["claims"][0].keys()
+
+
+def test_equal_scenarios_run_once_and_failed_ones_fail_when_looked_up(scenario: dict[str, Any]) -> None:
+    lossy = scenario | {"switch": {"buffer": {"per_port": "20KB"}, "flow_control": {"pfc": {"xoff": "19KB"}}}}
+    experiments = {
+        "sfc/one": {"a": scenario, "b": scenario | {"name": "the same"}},
+        "sfc/two": {"c": scenario, "d": lossy},
+    }
+    with Runner(experiments) as runner:
+        assert runner.distinct == 2
+        one = runner.results("sfc/one", lambda *_: None)
+        two = runner.results("sfc/two", lambda *_: None)
+    assert one["a"].fingerprint == one["b"].fingerprint == two["c"].fingerprint
+    with pytest.raises(RunFailed, match=r"d: the run violated an audit"):
+        two["d"]
+    with pytest.raises(KeyError):
+        two["e"]
+
+
+def test_measured_values_read_well() -> None:
+    assert text_of({"a": 1.23456, "b": {"c": 123456.7, "d": True}, "e": None}) == "a: 1.235, b: c: 123457, d: yes, e: –"
