@@ -18,6 +18,7 @@ __all__ = [
     "Buffer",
     "CongestionControl",
     "Dcqcn",
+    "Dynamic",
     "Ecn",
     "Edge",
     "Explicit",
@@ -369,17 +370,58 @@ class Pfc(_Part):
 
 
 @dataclass(kw_only=True)
+class Dynamic(_Part):
+    """`switch.flow_control.sfc.dynamic`: with N sources in the queue, round trip R and line rate C."""
+
+    pause: bool | None = None
+    """Pause for (N − 1)·R and half of the time that the queue takes to drain: the middle of the range that neither
+    leaves the queue above the threshold nor lets it run dry.
+    """
+
+    threshold: bool | None = None
+    """Put the threshold (N − 1)·R·C below XOFF: what comes in after the message just fits. `threshold` is its least
+    value.
+    """
+
+
+@dataclass(kw_only=True)
 class Sfc(_Part):
-    """`switch.flow_control.sfc`."""
+    """`switch.flow_control.sfc`: the pause is one of `pause`, `target` and `dynamic.pause`."""
 
-    threshold: str
-    """Send messages while the watched queue holds this much or more."""
+    threshold: str | None = None
+    """Send messages while the watched queue holds this much or more. May be left out with `dynamic.threshold`."""
 
-    pause: str
+    pause: str | None = None
     """How long the source holds the flow."""
 
+    target: str | None = None
+    """Hold the flow for the time that the queue takes from where it is down to this."""
+
+    round_trip: str | None = None
+    """The time from a message to the first packet that it kept from coming: subtracted from a pause to the target, and
+    what dynamic pauses and thresholds are computed from.
+    """
+
+    dynamic: Dynamic | None = None
+    """Computed from the occupancy and the number of sources."""
+
+    resume: str | None = None
+    """Tell held sources to go on when the queue has fallen to this."""
+
     interval: str | None = None
-    """Least time between two messages for one flow. Default: the pause."""
+    """Least time between two messages for one flow (or what `hold` names). Default: the pause."""
+
+    hold: Literal["flow", "destination", "queue"] | None = None
+    """What a source holds."""
+
+    mode: Literal["host", "proxy", "proxy_isolation", "nic_isolation"] | None = None
+    """Who holds it."""
+
+    queues: int | None = None
+    """Queues of a network interface under `nic_isolation`."""
+
+    cache: bool | None = None
+    """A source's switch remembers which destinations are paused, and holds new flows to them at once."""
 
 
 @dataclass(kw_only=True)

@@ -88,7 +88,6 @@ pub struct Sender {
     rate: State,
     next_send: Time,
     held_until: Time,
-    held_since: Time,
     deadline: Time,
     sent: u64,
     retransmitted: u64,
@@ -221,6 +220,8 @@ pub struct Endpoint {
     waiting: Vec<(u32, FlowSpec)>,
     /// For a flow that arrives here: the waiting flows that need it.
     dependents: FxHashMap<u32, Vec<u32>>,
+    /// Until when destinations are held.
+    held_destinations: FxHashMap<u32, Time>,
     /// Flows acknowledged since the last checkpoint.
     pub sent: Vec<Sent>,
     /// Flows arrived since the last checkpoint, and when.
@@ -268,6 +269,7 @@ impl Endpoint {
             starts,
             waiting,
             dependents,
+            held_destinations: FxHashMap::default(),
             sent: Vec::new(),
             arrived: Vec::new(),
             injected_bytes: 0,
@@ -285,12 +287,13 @@ impl Endpoint {
         (slot != NO_SLOT).then_some(slot as usize)
     }
 
-    /// Starts a flow; returns its slot and port for the node to list it.
-    pub fn start(&mut self, spec: &FlowSpec, port: u16, now: Time) -> u32 {
+    /// Starts a flow; returns its slot for the node to list it, and until when its destination is held.
+    pub fn start(&mut self, spec: &FlowSpec, port: u16, now: Time) -> (u32, Option<Time>) {
         let index = (spec.flow - self.first_flow) as usize;
         if self.slots.len() <= index {
             self.slots.resize(index + 1, NO_SLOT);
         }
+        let held_until = self.held_destinations.get(&spec.dst).copied().filter(|until| *until > now);
         let sender = Sender {
             flow: spec.flow,
             dst: spec.dst,
@@ -305,14 +308,13 @@ impl Endpoint {
             state: SendState { packets: self.config.framing.packets(spec.size) as u32, ..SendState::default() },
             rate: self.config.schemes[port as usize].start(),
             next_send: now,
-            held_until: Time::ZERO,
-            held_since: Time::ZERO,
+            held_until: held_until.unwrap_or_default(),
             deadline: Time::NEVER,
             sent: 0,
             retransmitted: 0,
             cnps: 0,
             sfcms: 0,
-            paused: Time::ZERO,
+            paused: held_until.map_or(Time::ZERO, |until| until - now),
         };
         let slot = if let Some(slot) = self.free.pop() {
             self.senders[slot as usize] = Some(sender);
@@ -322,7 +324,7 @@ impl Endpoint {
             self.senders.len() as u32 - 1
         };
         self.slots[index] = slot;
-        slot
+        (slot, held_until)
     }
 
     /// A flow's turn at `port`; the frame would end at `now` plus its time on the wire.
@@ -437,12 +439,32 @@ impl Endpoint {
         if until <= s.held_until {
             return None;
         }
-        if s.held_until <= now {
-            s.held_since = now;
-        }
         s.paused += until - s.held_until.max(now);
         s.held_until = until;
         Some(until)
+    }
+
+    /// Holds all flows to a destination, now and to come; returns those to look at again then. A moment that has come ends it.
+    pub fn hold_destination(&mut self, dst: u32, until: Time, now: Time) -> Vec<u32> {
+        self.held_destinations.retain(|_, held| *held > now);
+        if until > now {
+            let held = self.held_destinations.entry(dst).or_insert(until);
+            *held = until.max(*held);
+        } else {
+            self.held_destinations.remove(&dst);
+        }
+        let mut flows: Vec<u32> = self.senders.iter().flatten().filter(|s| s.dst == dst).map(|s| s.flow).collect();
+        if flows.is_empty() {
+            self.late_sfcms += 1;
+        }
+        flows.retain(|flow| {
+            if until > now {
+                return self.hold(*flow, until, now).is_some();
+            }
+            self.release(*flow, now);
+            true
+        });
+        flows
     }
 
     /// Ends a hold.

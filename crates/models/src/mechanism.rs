@@ -2,20 +2,23 @@
 //!
 //! A mechanism never touches the event queue or another node. It declares what it watches, is called for that alone, and answers
 //! with [`Effects`], which the node carries out. One trait serves switches and network interfaces, so that a mechanism stays in
-//! one file. The registry at the end lists all of them: a new one is its file and a line there.
+//! one file. The registry in [`crate::flow_control`] lists all of them: a new one is its
+//! file and a line there.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use xoff_engine::random::Stream;
 use xoff_units::Time;
 
-use crate::flow_control::pfc::Pfc;
-use crate::flow_control::sfc::Sfc;
+use crate::flow_control::{FlowControl, Mechanism};
+use crate::network::Settings;
 use crate::packet::Packet;
 use crate::queueing::buffer::Buffer;
 use crate::queueing::counter::Counter;
-use crate::queueing::ecn::Ecn;
 use crate::queueing::port::{Cause, Port};
+use crate::routing::Sources;
+use crate::topology::PortSpec;
 
 /// Where packets wait in a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -47,6 +50,12 @@ pub struct Core {
     pub buffer: Buffer,
     /// FIFOs of each ingress port and class (`iq` only).
     pub inputs: Vec<VecDeque<Packet>>,
+    /// Congestion queues: one for each class after the others, if a mechanism wants them.
+    pub has_congestion_queues: bool,
+    /// Queues of a host's interface that new flows choose from.
+    pub interface_queues: u8,
+    /// Classes tell queues of a network interface from one another; past the first switch all are class 0.
+    pub merges_classes: bool,
 }
 
 impl Core {
@@ -56,27 +65,55 @@ impl Core {
         in_port * self.classes + class as usize
     }
 
+    /// Queues that a class has at a port, without a congestion queue.
+    fn queues_a_class(&self) -> usize {
+        if self.queueing == Queueing::Voq { self.ports.len() } else { 1 }
+    }
+
     /// The queue of a port that a packet of this class from this ingress port joins.
     #[inline]
     pub fn queue_for(&self, class: u8, in_port: usize) -> usize {
+        let class = if self.merges_classes { 0 } else { class as usize };
         match self.queueing {
-            Queueing::Voq => 1 + class as usize * self.ports.len() + in_port,
-            _ => 1 + class as usize,
+            Queueing::Voq => 1 + class * self.ports.len() + in_port,
+            _ => 1 + class,
         }
     }
 
+    /// The congestion queue of a class.
+    pub fn congestion_queue(&self, class: u8) -> usize {
+        1 + self.classes * self.queues_a_class() + class as usize
+    }
+
+    /// Whether it is a congestion queue.
+    pub fn is_congestion_queue(&self, queue: usize) -> bool {
+        self.has_congestion_queues && queue >= self.congestion_queue(0)
+    }
+
+    /// Queues of a port, control included.
+    pub fn queues_a_port(&self) -> usize {
+        self.ports.first().map_or(1, |p| p.queues.len())
+    }
+
+    /// The class in which a packet left its source.
+    pub fn tag_of(&self, packet: &Packet) -> u8 {
+        if self.merges_classes && packet.class() == 0 { packet.info as u8 } else { packet.class() }
+    }
+
     /// The queues of a port that serve a class.
-    pub fn queues_of(&self, class: u8) -> std::ops::Range<usize> {
+    pub fn queues_of(&self, class: u8) -> impl Iterator<Item = usize> + use<> {
         let first = self.queue_for(class, 0);
-        first..first + if self.queueing == Queueing::Voq { self.ports.len() } else { 1 }
+        let congestion = self.has_congestion_queues.then(|| self.congestion_queue(class));
+        (first..first + self.queues_a_class()).chain(congestion)
     }
 
     /// Their numbers.
     pub fn queues(&self, queues: Queues) -> impl Iterator<Item = usize> + use<> {
-        match queues {
-            Queues::Class(class) => self.queues_of(class),
-            Queues::One(queue) => queue as usize..queue as usize + 1,
-        }
+        let (class, one) = match queues {
+            Queues::Class(class) => (Some(self.queues_of(class)), None),
+            Queues::One(queue) => (None, Some(queue as usize)),
+        };
+        class.into_iter().flatten().chain(one)
     }
 
     /// Bytes that wait for an output in a queue's class; under `iq` what waits at the inputs is not known by output.
@@ -84,7 +121,9 @@ impl Core {
     pub fn egress_bytes(&self, port: usize, queue: usize) -> u32 {
         let queues = &self.ports[port].queues;
         match self.queueing {
-            Queueing::Voq => self.queues_of(queues[queue].class()).map(|q| queues[q].bytes.bytes()).sum(),
+            Queueing::Voq if !self.is_congestion_queue(queue) => {
+                self.queues_of(queues[queue].class()).map(|q| queues[q].bytes.bytes()).sum()
+            }
             _ => queues[queue].bytes.bytes(),
         }
     }
@@ -114,6 +153,10 @@ impl Watches {
     pub const LEVEL: Self = Self(4);
     /// [`Hooks::on_control`]
     pub const CONTROL: Self = Self(8);
+    /// [`Hooks::assign_queue`]
+    pub const ASSIGN: Self = Self(16);
+    /// [`Hooks::on_pause_request`]
+    pub const REQUEST: Self = Self(32);
 
     /// Both.
     #[must_use]
@@ -185,6 +228,10 @@ pub enum Effect {
     HoldFlow(u32, Time),
     /// Let it go on.
     ReleaseFlow(u32),
+    /// Keep every flow of this node to a destination from sending until this moment, which replaces the one before.
+    HoldDestination(u32, Time),
+    /// Have the neighbour at a port stop, or go on, sending a class: a request to the mechanism that pauses neighbours.
+    PauseNeighbour(usize, u8, bool),
     /// Call [`Hooks::on_timer`] with this token.
     Timer(Time, u32),
 }
@@ -242,6 +289,10 @@ impl Effects {
 pub trait Hooks {
     /// Which hooks to call.
     fn watches(&self) -> Watches;
+    /// The queue of `port` for a data packet, if it is to be another than that of its class. One mechanism of a node may ask.
+    fn assign_queue(&mut self, _packet: &Packet, _port: usize, _core: &Core, _effects: &mut Effects) -> Option<usize> {
+        None
+    }
     /// A data packet was put into a queue of a forwarding node.
     fn on_enqueue(&mut self, _event: &Enqueued<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet leaves a queue of a forwarding node.
@@ -252,62 +303,52 @@ pub trait Hooks {
     fn on_control(&mut self, _packet: &Packet, _port: usize, _core: &Core, _effects: &mut Effects) -> Verdict {
         Verdict::Pass
     }
+    /// Another mechanism asks that the neighbour at a port stop, or go on, sending a class.
+    fn on_pause_request(&mut self, _port: usize, _class: u8, _is_on: bool, _core: &Core, _effects: &mut Effects) {}
     /// A timer that the mechanism set.
     fn on_timer(&mut self, _token: u32, _core: &Core, _effects: &mut Effects) {}
     /// Says what it counted, by name; the counts of all nodes are summed up in the summary.
     fn counts(&self, _now: Time, _add: &mut dyn FnMut(&'static str, u64)) {}
 }
 
-macro_rules! registry {
-    ($($name:ident = $slug:literal),* $(,)?) => {
-        /// Every mechanism there is.
-        #[derive(Debug)]
-        pub enum Mechanism {
-            $(#[doc = stringify!($name)] $name($name),)*
-        }
-
-        impl Hooks for Mechanism {
-            fn watches(&self) -> Watches {
-                match self { $(Self::$name(m) => m.watches(),)* }
-            }
-            #[inline]
-            fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
-                match self { $(Self::$name(m) => m.on_enqueue(event, core, effects),)* }
-            }
-            #[inline]
-            fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
-                match self { $(Self::$name(m) => m.on_dequeue(event, core, effects),)* }
-            }
-            fn on_level(&mut self, crossing: Crossing, core: &Core, effects: &mut Effects) {
-                match self { $(Self::$name(m) => m.on_level(crossing, core, effects),)* }
-            }
-            fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
-                match self { $(Self::$name(m) => m.on_control(packet, port, core, effects),)* }
-            }
-            fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
-                match self { $(Self::$name(m) => m.on_timer(token, core, effects),)* }
-            }
-            fn counts(&self, now: Time, add: &mut dyn FnMut(&'static str, u64)) {
-                match self { $(Self::$name(m) => m.counts(now, add),)* }
-            }
-        }
-
-        impl Mechanism {
-            /// The mechanism's name in scenarios and summaries.
-            pub const fn name(&self) -> &'static str {
-                match self { $(Self::$name(_) => $slug,)* }
-            }
-        }
-
-        $(impl From<$name> for Mechanism {
-            fn from(m: $name) -> Self {
-                Self::$name(m)
-            }
-        })*
-    };
+/// The node at which a mechanism is installed.
+#[derive(Debug)]
+pub struct Site<'a> {
+    /// It passes packets on.
+    pub forwards: bool,
+    /// Flows start and end there.
+    pub is_host: bool,
+    /// Its own forwarding delay.
+    pub delay: Time,
+    /// Its ports.
+    pub ports: &'a [PortSpec],
+    /// Hosts that hang there, and their ports.
+    pub hosts: &'a [(u32, usize)],
+    /// Of the whole network.
+    pub settings: &'a Settings,
+    /// Whose flow a number is.
+    pub sources: &'a Arc<Sources>,
 }
 
-registry!(Ecn = "ecn", Pfc = "pfc", Sfc = "sfc");
+/// How a mechanism comes to a node.
+pub trait Install: Sized {
+    /// Its table in the scenario.
+    type Params;
+    /// The mechanism for a node, if it has a part there.
+    fn install(params: &Self::Params, site: &Site<'_>, core: &mut Core) -> Option<Self>;
+    /// Says what of its table makes no sense: the key in it, what is wrong, and what would be right.
+    fn validate(_params: &Self::Params, _all: &FlowControl) -> Result<(), (&'static str, String)> {
+        Ok(())
+    }
+    /// Congestion queues that it wants for each class at each port of a forwarding node, at most one.
+    fn congestion_queues(_params: &Self::Params) -> usize {
+        0
+    }
+    /// Queues that it wants at the interface of a host; more than one are classes as far as the first switch, and one beyond.
+    fn interface_queues(_params: &Self::Params) -> u8 {
+        1
+    }
+}
 
 /// The mechanisms of one node, and which hooks any of them wants.
 #[derive(Debug)]

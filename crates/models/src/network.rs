@@ -8,10 +8,9 @@ use xoff_units::{Rate, Time};
 
 use crate::congestion_control::{CongestionControl, Scheme};
 use crate::endpoint::{Config, Endpoint, Framing};
-use crate::flow_control::pfc::{Accounting, Pfc};
-use crate::flow_control::sfc::Sfc;
-use crate::flow_control::{FlowControl, sizing};
-use crate::mechanism::{Core, Effects, Mechanism, Mechanisms, Queueing};
+use crate::flow_control::pfc::Accounting;
+use crate::flow_control::{FlowControl, Mechanism, sizing};
+use crate::mechanism::{Core, Effects, Mechanisms, Queueing, Site};
 use crate::node::Node;
 use crate::queueing::buffer::{Buffer, Params as BufferParams, SharedBuffer};
 use crate::queueing::counter::Counter;
@@ -103,7 +102,7 @@ impl Settings {
                             (_, Some(given)) => given.0,
                             _ => self.thresholds(p, delay).headroom,
                         };
-                        std::iter::repeat_n(bytes as i64, self.classes as usize)
+                        std::iter::repeat_n(bytes as i64, self.classes.max(self.flow_control.interface_queues()) as usize)
                     })
                     .collect();
                 Buffer::Shared(SharedBuffer::new(shared.total.0, shared.alpha, shared.reserve.0, headroom))
@@ -120,7 +119,10 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
         let node = &topology.nodes[n as usize];
         node.delay.unwrap_or(if node.forwards && !node.is_host { settings.switch_delay } else { Time::ZERO })
     };
-    let classes = settings.classes as usize;
+    let interface_queues = settings.flow_control.interface_queues();
+    let has_congestion_queues = settings.flow_control.congestion_queues() > 0;
+    let class_count = settings.classes.max(interface_queues);
+    let classes = class_count as usize;
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     let mut starts = plan.starts.into_iter();
     let mut waiting = plan.waiting.into_iter();
@@ -129,9 +131,14 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
         let id = n as u32;
         let queueing = if spec.is_host { Queueing::Oq } else { settings.queueing };
         let inputs = if queueing == Queueing::Voq { ports[n].len() } else { 1 };
-        let level = |class: u8| if settings.turns.is_some() { 0 } else { settings.classes - 1 - class };
-        let data = (0..settings.classes).flat_map(|c| std::iter::repeat_n((c, level(c)), inputs)).collect();
-        let queues = QueuePlan { data, turns: settings.turns.unwrap_or(Turns::Packets) };
+        // Queues of an interface are served in turn.
+        let turns = settings.turns.or((interface_queues > 1).then_some(Turns::Packets));
+        let level = |class: u8| if turns.is_some() { 0 } else { class_count - 1 - class };
+        let mut data: Vec<(u8, u8)> = (0..class_count).flat_map(|c| std::iter::repeat_n((c, level(c)), inputs)).collect();
+        if has_congestion_queues && spec.forwards {
+            data.extend((0..class_count).map(|c| (c, level(c))));
+        }
+        let queues = QueuePlan { data, turns: turns.unwrap_or(Turns::Packets) };
         let list = ports[n]
             .iter()
             .map(|p| {
@@ -148,35 +155,29 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
             ingress: vec![Counter::default(); ports[n].len() * classes],
             buffer: if spec.forwards { settings.buffer(&ports[n], delay) } else { Buffer::Unlimited },
             inputs: Vec::new(),
+            has_congestion_queues: has_congestion_queues && spec.forwards,
+            interface_queues: if spec.is_host { interface_queues } else { 1 },
+            merges_classes: interface_queues > 1 && !spec.is_host,
         };
         if queueing == Queueing::Iq {
             core.inputs.resize_with(ports[n].len() * classes, Default::default);
         }
+        let is_leaf_host = |p: &PortSpec| topology.nodes[p.peer as usize].is_host && !topology.nodes[p.peer as usize].forwards;
+        let hosts: Vec<(u32, usize)> = ports[n].iter().enumerate().filter(|p| is_leaf_host(p.1)).map(|(i, p)| (p.peer, i)).collect();
+        let site = Site {
+            forwards: spec.forwards,
+            is_host: spec.is_host,
+            delay,
+            ports: &ports[n],
+            hosts: &hosts,
+            settings,
+            sources: &plan.sources,
+        };
         let mut mechanisms: Vec<Mechanism> = Vec::new();
-        let control = settings.framing.control;
         if let (Some(ecn), true) = (&settings.ecn, spec.forwards) {
-            mechanisms.push(ecn::Ecn::new(ecn).into());
+            mechanisms.push(Mechanism::Ecn(ecn::Ecn::new(ecn)));
         }
-        if let Some(pfc) = &settings.flow_control.pfc {
-            mechanisms.push(if spec.forwards {
-                let levels: Vec<(u32, u32)> = ports[n]
-                    .iter()
-                    .map(|p| settings.thresholds(p, delay))
-                    .map(|t| (t.xoff.min(u64::from(u32::MAX)) as u32, t.xon.min(u64::from(u32::MAX - 1)) as u32))
-                    .collect();
-                Pfc::forwarding(control, &mut core, pfc, &levels).into()
-            } else {
-                Pfc::obeying(control, &core, pfc).into()
-            });
-        }
-        if let Some(sfc) = &settings.flow_control.sfc {
-            if spec.forwards {
-                mechanisms.push(Sfc::forwarding(sfc, control, plan.sources.clone()).into());
-            }
-            if spec.is_host {
-                mechanisms.push(Sfc::obeying().into());
-            }
-        }
+        settings.flow_control.install(&site, &mut core, &mut mechanisms);
         let (starts, waiting) = (starts.next().unwrap_or_default(), waiting.next().unwrap_or_default());
         let endpoint = spec.is_host.then(|| {
             let rates: Vec<Rate> = ports[n].iter().map(|p| p.link.rate).collect();

@@ -167,7 +167,10 @@ impl Node {
         }
         let class = packet.class();
         let group = self.core.group(in_port, class);
-        let queue = self.core.queue_for(class, in_port);
+        let mut queue = self.core.queue_for(class, in_port);
+        if self.mechanisms.want(Watches::ASSIGN) {
+            queue = self.assign_queue(queue, out, &packet, cx);
+        }
         if !self.core.buffer.admit(in_port, group, out, packet.bytes) {
             self.drop_packet(out, queue, &packet, cx.now());
             return;
@@ -200,6 +203,17 @@ impl Node {
         }
     }
 
+    #[cold]
+    fn assign_queue(&mut self, mut queue: usize, port: usize, packet: &Packet, cx: &mut Cx<'_>) -> usize {
+        self.effects.now = cx.now();
+        let core = &self.core;
+        self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, fx| {
+            queue = m.assign_queue(packet, port, core, fx).unwrap_or(queue);
+        });
+        self.apply(cx);
+        queue
+    }
+
     /// A forwarded data packet leaves its queue for the wire.
     #[inline]
     fn leave(&mut self, port: usize, queue: usize, mut packet: Packet, cx: &mut Cx<'_>) {
@@ -222,6 +236,11 @@ impl Node {
                 self.counts.marked += 1;
                 self.core.ports[port].queues[queue].marked += 1;
             }
+        }
+        if self.core.merges_classes && class > 0 {
+            // Past the first switch the interface's queue is a tag.
+            packet.info = u32::from(class);
+            packet.set_class(0);
         }
         self.put_on_wire(port, packet, cx);
         // Frames that follow from the departure find the port busy.
@@ -258,37 +277,55 @@ impl Node {
     }
 
     fn apply_all(&mut self, cx: &mut Cx<'_>) {
-        let list = self.effects.take();
-        for (owner, effect) in &list {
-            match *effect {
-                Effect::Send(port, frame) => {
-                    self.core.ports[port].push(0, frame);
-                    self.kick(port, cx);
-                }
-                Effect::Emit(frame) => {
-                    let port = self.routes.port(&frame);
-                    self.core.ports[port].push(0, frame);
-                    self.kick(port, cx);
-                }
-                Effect::Block(port, queues, cause) => self.block(port, queues, cause, cx.now()),
-                Effect::Unblock(port, queues, cause) => self.unblock(port, queues, cause, cx),
-                Effect::HoldFlow(flow, until) => {
-                    if let Some(endpoint) = &mut self.endpoint
-                        && let Some(until) = endpoint.hold(flow, until, cx.now())
-                    {
-                        cx.set_timer(until, token::pack(token::HOLD, 0, flow));
-                    }
-                }
-                Effect::ReleaseFlow(flow) => {
-                    if let Some(endpoint) = &mut self.endpoint {
-                        endpoint.release(flow, cx.now());
-                        self.relist(flow, cx);
-                    }
-                }
-                Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, *owner, payload)),
+        // An effect may make a mechanism ask for more.
+        while !self.effects.is_empty() {
+            let list = self.effects.take();
+            for (owner, effect) in &list {
+                self.carry_out(*owner, *effect, cx);
             }
+            self.effects.put_back(list);
         }
-        self.effects.put_back(list);
+    }
+
+    fn carry_out(&mut self, owner: u8, effect: Effect, cx: &mut Cx<'_>) {
+        match effect {
+            Effect::Send(port, frame) => {
+                self.core.ports[port].push(0, frame);
+                self.kick(port, cx);
+            }
+            Effect::Emit(frame) => {
+                let port = self.routes.port(&frame);
+                self.core.ports[port].push(0, frame);
+                self.kick(port, cx);
+            }
+            Effect::Block(port, queues, cause) => self.block(port, queues, cause, cx.now()),
+            Effect::Unblock(port, queues, cause) => self.unblock(port, queues, cause, cx),
+            Effect::PauseNeighbour(port, class, is_on) => {
+                self.effects.now = cx.now();
+                let core = &self.core;
+                self.mechanisms.each(Watches::REQUEST, &mut self.effects, |m, fx| m.on_pause_request(port, class, is_on, core, fx));
+            }
+            Effect::HoldFlow(flow, until) => {
+                if let Some(endpoint) = &mut self.endpoint
+                    && let Some(until) = endpoint.hold(flow, until, cx.now())
+                {
+                    cx.set_timer(until, token::pack(token::HOLD, 0, flow));
+                }
+            }
+            Effect::ReleaseFlow(flow) => {
+                if let Some(endpoint) = &mut self.endpoint {
+                    endpoint.release(flow, cx.now());
+                    self.relist(flow, cx);
+                }
+            }
+            Effect::HoldDestination(dst, until) => {
+                let Some(endpoint) = &mut self.endpoint else { return };
+                for flow in endpoint.hold_destination(dst, until, cx.now()) {
+                    cx.set_timer(until, token::pack(token::HOLD, 0, flow));
+                }
+            }
+            Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),
+        }
     }
 
     fn block(&mut self, port: usize, queues: Queues, cause: Cause, now: Time) {
@@ -341,10 +378,23 @@ impl Node {
         let mut probe = Packet::new(Kind::Data, spec.flow, 0, spec.dst, 0, spec.class);
         probe.path = spec.path;
         let port = self.routes.port(&probe);
+        let class = self.free_class(port, spec.class);
         let Some(endpoint) = &mut self.endpoint else { return };
-        let slot = endpoint.start(spec, port as u16, cx.now());
-        self.core.ports[port].push_supplier(1 + spec.class as usize, slot);
+        let (slot, held_until) = endpoint.start(&FlowSpec { class, ..*spec }, port as u16, cx.now());
+        if let Some(until) = held_until {
+            cx.set_timer(until, token::pack(token::HOLD, 0, spec.flow));
+        }
+        self.core.ports[port].push_supplier(1 + class as usize, slot);
         self.kick(port, cx);
+    }
+
+    /// The class of a new flow: with several queues of the interface, the first that is not paused.
+    fn free_class(&self, port: usize, class: u8) -> u8 {
+        if self.core.interface_queues == 1 {
+            return class;
+        }
+        let queues = &self.core.ports[port].queues;
+        (0..self.core.interface_queues).find(|c| !queues[1 + *c as usize].is_blocked()).unwrap_or(0)
     }
 
     fn start_due(&mut self, source: usize, cx: &mut Cx<'_>) {

@@ -107,6 +107,12 @@ impl Packet {
         self.flags & 7
     }
 
+    /// Puts it into another class.
+    #[inline]
+    pub fn set_class(&mut self, class: u8) {
+        self.flags = (self.flags & !7) | class;
+    }
+
     /// Whether a flag is set.
     #[inline]
     pub const fn has(&self, flag: u8) -> bool {

@@ -54,7 +54,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
             if kmin.is_some_and(|k| k > *xoff) && !matches!(s.switch.buffer, buffer::Params::Shared(_)) {
                 warn("switch.ecn", format!("marking starts above XOFF, {}: PFC acts first", Bytes(*xoff)));
             }
-            if s.switch.flow_control.sfc.as_ref().is_some_and(|sfc| sfc.threshold.0 > *xoff) {
+            if s.switch.flow_control.sfc.as_ref().and_then(|sfc| sfc.threshold).is_some_and(|t| t.0 > *xoff) {
                 warn("switch.flow_control.sfc.threshold", format!("it is above XOFF, {}: PFC acts first", Bytes(*xoff)));
             }
         }

@@ -201,16 +201,14 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
             return wrong("switch.flow_control.pfc.quanta", "0 is a resume; allowed are 1 to 65535".into());
         }
     }
-    if let Some(sfc) = &s.switch.flow_control.sfc {
-        if sfc.threshold.0 == 0 || sfc.threshold.0 >= 1 << 32 {
-            return wrong(
-                "switch.flow_control.sfc.threshold",
-                format!("{} is out of range; it must be above zero and below 4GiB", sfc.threshold),
-            );
-        }
-        if sfc.pause < Time::ns(1) || sfc.pause > Time::ms(1_000) {
-            return wrong("switch.flow_control.sfc.pause", format!("{} is out of range; allowed are 1ns to 1s", sfc.pause));
-        }
+    if let Err((key, why)) = s.switch.flow_control.validate() {
+        return wrong(&format!("switch.flow_control.{key}"), why);
+    }
+    if s.switch.queueing == Queueing::Iq && s.switch.flow_control.congestion_queues() > 0 {
+        return wrong("switch.queueing", "with one FIFO an input no flow can have a congestion queue; allowed are oq and voq".into());
+    }
+    if s.switch.flow_control.interface_queues() > 1 && s.switch.classes > 1 {
+        return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
     }
     if let Some(dcqcn) = &s.host.congestion_control.dcqcn {
         if let Some(g) = dcqcn.g

@@ -1,20 +1,117 @@
-//! Flow control: who may send when a buffer fills.
+//! Flow control: who may send when a buffer fills. The registry of mechanisms stands here.
 
-pub mod pfc;
-pub mod sfc;
 pub mod sizing;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use xoff_units::Time;
 
-/// `switch.flow_control`: each mechanism at most once.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FlowControl {
+use crate::mechanism::{Core, Crossing, Dequeued, Effects, Enqueued, Hooks, Install, Site, Verdict, Watches};
+use crate::packet::Packet;
+use crate::queueing::ecn::Ecn;
+
+/// Makes the table `switch.flow_control` and the enum of all mechanisms. A line names a module, which is the table's key and
+/// holds `Params`, and the mechanism's type; the line's comment is the documentation of the key.
+macro_rules! registry {
+    ($($(#[doc = $doc:literal])* $module:ident: $name:ident),* $(,)?) => {
+        $(pub mod $module;)*
+
+        /// `switch.flow_control`: each mechanism at most once.
+        #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct FlowControl {
+            $($(#[doc = $doc])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $module: Option<$module::Params>,)*
+        }
+
+        impl FlowControl {
+            /// Puts what is configured onto a node, in the order of the registry.
+            pub fn install(&self, site: &Site<'_>, core: &mut Core, list: &mut Vec<Mechanism>) {
+                $(list.extend(self.$module.as_ref().and_then(|p| $module::$name::install(p, site, core)).map(Mechanism::$name));)*
+            }
+
+            /// Says which key makes no sense, what is wrong, and what would be right.
+            pub fn validate(&self) -> Result<(), (String, String)> {
+                $(if let Some(Err((key, why))) = self.$module.as_ref().map(|p| $module::$name::validate(p, self)) {
+                    return Err((format!("{}.{key}", stringify!($module)), why));
+                })*
+                Ok(())
+            }
+
+            /// Congestion queues for each class.
+            pub fn congestion_queues(&self) -> usize {
+                0 $(+ self.$module.as_ref().map_or(0, $module::$name::congestion_queues))*
+            }
+
+            /// Queues of a host's interface.
+            pub fn interface_queues(&self) -> u8 {
+                1 $(.max(self.$module.as_ref().map_or(1, $module::$name::interface_queues)))*
+            }
+        }
+
+        /// Every mechanism there is.
+        #[derive(Debug)]
+        pub enum Mechanism {
+            /// Marking, which `switch.ecn` configures.
+            Ecn(Ecn),
+            $($(#[doc = $doc])* $name($module::$name),)*
+        }
+
+        impl Mechanism {
+            /// Its name in scenarios and summaries.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    Self::Ecn(_) => "ecn",
+                    $(Self::$name(_) => stringify!($module),)*
+                }
+            }
+        }
+
+        impl Hooks for Mechanism {
+            fn watches(&self) -> Watches {
+                match self { Self::Ecn(m) => m.watches(), $(Self::$name(m) => m.watches(),)* }
+            }
+            fn assign_queue(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+                match self {
+                    Self::Ecn(m) => m.assign_queue(packet, port, core, effects),
+                    $(Self::$name(m) => m.assign_queue(packet, port, core, effects),)*
+                }
+            }
+            #[inline]
+            fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
+                match self { Self::Ecn(m) => m.on_enqueue(event, core, effects), $(Self::$name(m) => m.on_enqueue(event, core, effects),)* }
+            }
+            #[inline]
+            fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+                match self { Self::Ecn(m) => m.on_dequeue(event, core, effects), $(Self::$name(m) => m.on_dequeue(event, core, effects),)* }
+            }
+            fn on_level(&mut self, crossing: Crossing, core: &Core, effects: &mut Effects) {
+                match self { Self::Ecn(m) => m.on_level(crossing, core, effects), $(Self::$name(m) => m.on_level(crossing, core, effects),)* }
+            }
+            fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+                match self {
+                    Self::Ecn(m) => m.on_control(packet, port, core, effects),
+                    $(Self::$name(m) => m.on_control(packet, port, core, effects),)*
+                }
+            }
+            fn on_pause_request(&mut self, port: usize, class: u8, is_on: bool, core: &Core, effects: &mut Effects) {
+                match self {
+                    Self::Ecn(m) => m.on_pause_request(port, class, is_on, core, effects),
+                    $(Self::$name(m) => m.on_pause_request(port, class, is_on, core, effects),)*
+                }
+            }
+            fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
+                match self { Self::Ecn(m) => m.on_timer(token, core, effects), $(Self::$name(m) => m.on_timer(token, core, effects),)* }
+            }
+            fn counts(&self, now: Time, add: &mut dyn FnMut(&'static str, u64)) {
+                match self { Self::Ecn(m) => m.counts(now, add), $(Self::$name(m) => m.counts(now, add),)* }
+            }
+        }
+    };
+}
+
+registry! {
     /// Priority-based Flow Control.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pfc: Option<pfc::Params>,
+    pfc: Pfc,
     /// Source Flow Control.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sfc: Option<sfc::Params>,
+    sfc: Sfc,
 }

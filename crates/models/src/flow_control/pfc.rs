@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::mechanism::{Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Queues, Verdict, Watches};
+use crate::mechanism::{Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Install, Queues, Site, Verdict, Watches};
 use crate::packet::{Kind, Packet};
 use crate::queueing::buffer::Buffer;
 use crate::queueing::port::Cause;
@@ -75,15 +75,16 @@ pub struct Pfc {
     quanta: Option<u16>,
     swallow_resumes: u32,
     classes: usize,
-    /// For each ingress port and class: how many reasons there are to pause the neighbour.
+    /// For each ingress port and class: how many reasons there are to pause the neighbour, and how many of them are thresholds.
     pausing: Vec<u16>,
+    over: Vec<u16>,
     /// For each output port: class and ingress port that it pauses (egress accounting).
     paused_by_output: Vec<Vec<(u8, usize)>>,
     /// For each port and class: when the neighbour's pause of us ends, with quanta.
     expires: Vec<Time>,
     /// For each port and class: when our pause is next refreshed, with quanta.
     refresh: Vec<Time>,
-    /// For each port and class: since when it is paused.
+    /// For each port and class: since when it is over a threshold.
     since: Vec<Time>,
     /// Pauses begun, frames sent, and the time from XOFF to XON.
     pauses: u64,
@@ -105,6 +106,7 @@ impl Pfc {
             swallow_resumes: 0,
             classes: core.classes,
             pausing: vec![0; groups],
+            over: vec![0; groups],
             paused_by_output: Vec::new(),
             expires: vec![Time::ZERO; groups],
             refresh: vec![Time::NEVER; groups],
@@ -115,13 +117,10 @@ impl Pfc {
         }
     }
 
-    /// A node that obeys pauses and asks for none.
-    pub fn obeying(frame_bytes: u16, core: &Core, params: &Params) -> Self {
-        Self::new(Trigger::Never, frame_bytes, core, params.quanta)
-    }
-
-    /// A forwarding node. `levels` has XOFF and XON for each ingress port (static thresholds), and sets them on the core.
-    pub fn forwarding(frame_bytes: u16, core: &mut Core, params: &Params, levels: &[(u32, u32)]) -> Self {
+    fn forwarding(params: &Params, site: &Site<'_>, core: &mut Core) -> Self {
+        let levels = site.ports.iter().map(|p| site.settings.thresholds(p, site.delay));
+        let levels: Vec<(u32, u32)> =
+            levels.map(|t| (t.xoff.min(u64::from(u32::MAX)) as u32, t.xon.min(u64::from(u32::MAX - 1)) as u32)).collect();
         let trigger = match (&core.buffer, params.accounting) {
             (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => {
                 Trigger::Dynamic(params.xon.map_or(3 * 1024, |x| x.0 as i64))
@@ -136,7 +135,7 @@ impl Pfc {
                 Trigger::Level
             }
         };
-        let mut pfc = Self::new(trigger, frame_bytes, core, params.quanta);
+        let mut pfc = Self::new(trigger, site.settings.framing.control, core, params.quanta);
         pfc.swallow_resumes = params.swallow_resumes;
         pfc.paused_by_output = core.ports.iter().map(|_| Vec::new()).collect();
         pfc
@@ -153,14 +152,46 @@ impl Pfc {
         frame
     }
 
+    /// One more reason to pause the neighbour: a threshold was reached.
     fn pause(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
+        let group = port * self.classes + class as usize;
+        self.over[group] += 1;
+        if self.over[group] == 1 {
+            self.since[group] = effects.now;
+        }
+        self.add_reason(port, class, core, effects);
+    }
+
+    fn resume(&mut self, port: usize, class: u8, effects: &mut Effects) {
+        let group = port * self.classes + class as usize;
+        self.over[group] -= 1;
+        if self.over[group] == 0 {
+            self.above_xoff += effects.now - self.since[group];
+        }
+        self.take_reason(port, class, effects);
+    }
+
+    fn add_reason(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
         let group = port * self.classes + class as usize;
         self.pausing[group] += 1;
         if self.pausing[group] == 1 {
             self.pauses += 1;
-            self.since[group] = effects.now;
             self.send_pause(port, class, core, effects);
         }
+    }
+
+    fn take_reason(&mut self, port: usize, class: u8, effects: &mut Effects) {
+        let group = port * self.classes + class as usize;
+        self.pausing[group] -= 1;
+        if self.pausing[group] > 0 {
+            return;
+        }
+        if self.swallow_resumes > 0 {
+            self.swallow_resumes -= 1;
+            return;
+        }
+        self.frames += 1;
+        effects.push(Effect::Send(port, self.frame(class, 0)));
     }
 
     fn send_pause(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
@@ -173,19 +204,18 @@ impl Pfc {
             effects.push(Effect::Timer(at, REFRESH | group as u32));
         }
     }
+}
 
-    fn resume(&mut self, port: usize, class: u8, effects: &mut Effects) {
-        let group = port * self.classes + class as usize;
-        self.pausing[group] -= 1;
-        if self.pausing[group] == 0 {
-            self.above_xoff += effects.now - self.since[group];
-            if self.swallow_resumes > 0 {
-                self.swallow_resumes -= 1;
-                return;
-            }
-            self.frames += 1;
-            effects.push(Effect::Send(port, self.frame(class, 0)));
-        }
+impl Install for Pfc {
+    type Params = Params;
+
+    /// Hosts obey pauses and ask for none.
+    fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
+        Some(if site.forwards && !site.ports.is_empty() {
+            Self::forwarding(params, site, core)
+        } else {
+            Self::new(Trigger::Never, site.settings.framing.control, core, params.quanta)
+        })
     }
 }
 
@@ -193,8 +223,10 @@ impl Hooks for Pfc {
     fn watches(&self) -> Watches {
         match self.trigger {
             Trigger::Never => Watches::CONTROL,
-            Trigger::Level => Watches::CONTROL.and(Watches::LEVEL),
-            Trigger::Dynamic(_) | Trigger::Egress { .. } => Watches::CONTROL.and(Watches::ENQUEUE).and(Watches::DEQUEUE),
+            Trigger::Level => Watches::CONTROL.and(Watches::REQUEST).and(Watches::LEVEL),
+            Trigger::Dynamic(_) | Trigger::Egress { .. } => {
+                Watches::CONTROL.and(Watches::REQUEST).and(Watches::ENQUEUE).and(Watches::DEQUEUE)
+            }
         }
     }
 
@@ -212,7 +244,7 @@ impl Hooks for Pfc {
         match self.trigger {
             Trigger::Dynamic(_) => {
                 if let Buffer::Shared(shared) = &core.buffer
-                    && self.pausing[group] == 0
+                    && self.over[group] == 0
                     && shared.is_over(group)
                 {
                     self.pause(port, class, core, effects);
@@ -236,7 +268,7 @@ impl Hooks for Pfc {
                 let (port, class) = (event.packet.in_port as usize, event.packet.class());
                 let group = core.group(port, class);
                 if let Buffer::Shared(shared) = &core.buffer
-                    && self.pausing[group] > 0
+                    && self.over[group] > 0
                     && shared.is_under(group, offset)
                 {
                     self.resume(port, class, effects);
@@ -279,6 +311,14 @@ impl Hooks for Pfc {
         Verdict::Consume
     }
 
+    fn on_pause_request(&mut self, port: usize, class: u8, is_on: bool, core: &Core, effects: &mut Effects) {
+        if is_on {
+            self.add_reason(port, class, core, effects);
+        } else {
+            self.take_reason(port, class, effects);
+        }
+    }
+
     fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
         let group = (token & 0x00FF_FFFF) as usize;
         let (port, class) = (group / self.classes, (group % self.classes) as u8);
@@ -292,7 +332,7 @@ impl Hooks for Pfc {
     }
 
     fn counts(&self, now: Time, add: &mut dyn FnMut(&'static str, u64)) {
-        let standing = self.pausing.iter().zip(&self.since).filter(|p| *p.0 > 0).map(|p| now.since(*p.1));
+        let standing = self.over.iter().zip(&self.since).filter(|p| *p.0 > 0).map(|p| now.since(*p.1));
         add("pauses", self.pauses);
         add("frames", self.frames);
         add("above_xoff_ps", standing.fold(self.above_xoff, |a, b| a + b).ps());

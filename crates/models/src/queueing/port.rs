@@ -13,6 +13,10 @@ use crate::packet::Packet;
 pub enum Cause {
     /// A PFC pause from the neighbour.
     Pfc,
+    /// Source Flow Control.
+    Sfc,
+    /// Packets of the same flow in another queue go first.
+    Order,
 }
 
 impl Cause {
@@ -24,6 +28,8 @@ impl Cause {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pfc => "pfc",
+            Self::Sfc => "sfc",
+            Self::Order => "order",
         }
     }
 }

@@ -1,0 +1,259 @@
+//! The congestion point: watches queues and sends messages to sources; measures the three things to avoid.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use xoff_units::{Rate, Time};
+
+use super::{Dynamic, Hold, Params};
+use crate::mechanism::{Core, Dequeued, Enqueued, Queueing, Site};
+use crate::packet::{Kind, Packet};
+use crate::routing::Sources;
+
+/// A source (or what `hold` names of it) that got a message.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    flow: u32,
+    dst: u32,
+    class: u8,
+    sent: Time,
+    /// The end of its pause, as the congestion point counts.
+    until: Time,
+    /// No message before.
+    next: Time,
+    /// Nothing has come from it since the end of its pause.
+    is_out: bool,
+}
+
+/// A queue, or an input FIFO.
+#[derive(Debug, Default)]
+struct Watched {
+    /// Since when it is at the threshold.
+    above: Option<Time>,
+    /// Since when it is so although a pause is over.
+    under_reacted: Option<Time>,
+    /// Held sources that are out.
+    out: u32,
+    /// What was told to pause and may be told to resume.
+    paused: Vec<u64>,
+    /// Packets of each source (dynamic settings only).
+    present: FxHashMap<u32, u32>,
+}
+
+/// SFC at a forwarding node.
+#[derive(Debug)]
+pub struct Point {
+    threshold: u32,
+    pause: Time,
+    target: Option<u32>,
+    round_trip: Time,
+    dynamic: Dynamic,
+    resume: Option<u32>,
+    interval: Option<Time>,
+    hold: Hold,
+    frame_bytes: u16,
+    /// Lowest XOFF of the ports.
+    xoff: u32,
+    sources: Arc<Sources>,
+    watched: Vec<Watched>,
+    held: FxHashMap<u64, Held>,
+    /// Forget what is over when there are this many.
+    next_purge: usize,
+    messages: u64,
+    resumes: u64,
+    above: Time,
+    above_after_pause: Time,
+    idle: Time,
+}
+
+/// A source that stayed silent for this long after its pause has nothing to send.
+const FORGET: Time = Time::ms(1);
+
+impl Point {
+    pub fn new(params: &Params, site: &Site<'_>, core: &Core) -> Self {
+        let watched = if core.queueing == Queueing::Iq { core.inputs.len() } else { core.ports.len() * core.queues_a_port() };
+        Self {
+            threshold: params.threshold.map_or(0, |t| t.0 as u32),
+            pause: params.pause.unwrap_or_default(),
+            target: params.target.map(|t| t.0 as u32),
+            round_trip: params.round_trip.unwrap_or_default(),
+            dynamic: params.dynamic.unwrap_or_default(),
+            resume: params.resume.map(|r| r.0 as u32),
+            interval: params.interval,
+            hold: params.hold,
+            frame_bytes: site.settings.framing.control,
+            xoff: site.ports.iter().map(|p| site.settings.thresholds(p, site.delay).xoff as u32).min().unwrap_or(0),
+            sources: site.sources.clone(),
+            watched: (0..watched).map(|_| Watched::default()).collect(),
+            held: FxHashMap::default(),
+            next_purge: 1024,
+            messages: 0,
+            resumes: 0,
+            above: Time::ZERO,
+            above_after_pause: Time::ZERO,
+            idle: Time::ZERO,
+        }
+    }
+
+    /// The watched queue of a packet, and its bytes; none for a congestion queue, which is full on purpose.
+    fn watched(packet: &Packet, port: usize, queue: usize, core: &Core) -> Option<(usize, u32)> {
+        if core.queueing == Queueing::Iq {
+            let group = core.group(packet.in_port as usize, packet.class());
+            return Some((group, core.ingress[group].bytes()));
+        }
+        (!core.is_congestion_queue(queue)).then(|| (port * core.queues_a_port() + queue, core.ports[port].queues[queue].bytes.bytes()))
+    }
+
+    fn key(&self, flow: u32, dst: u32) -> u64 {
+        match self.hold {
+            Hold::Flow => u64::from(flow),
+            Hold::Destination => u64::from(self.sources.of(flow)) << 32 | u64::from(dst),
+            Hold::Queue => u64::from(self.sources.of(flow)),
+        }
+    }
+
+    /// How many sources have a packet in the queue.
+    fn sources_in(&self, index: usize) -> u64 {
+        self.watched[index].present.len().max(1) as u64
+    }
+
+    fn threshold(&self, index: usize, rate: Rate) -> u32 {
+        if !self.dynamic.threshold {
+            return self.threshold;
+        }
+        let headroom = rate.bytes_in(Time((self.sources_in(index) - 1) * self.round_trip.ps()));
+        self.xoff.saturating_sub(headroom.min(u64::from(u32::MAX)) as u32).max(self.threshold).max(1)
+    }
+
+    fn pause(&self, index: usize, bytes: u32, rate: Rate) -> Time {
+        if self.dynamic.pause {
+            return Time((self.sources_in(index) - 1) * self.round_trip.ps()) + rate.time(u64::from(bytes) / 2);
+        }
+        self.target.map_or(self.pause, |target| rate.time(u64::from(bytes.saturating_sub(target))).since(self.round_trip))
+    }
+
+    fn message(&self, held: &Held, pause: Time) -> Packet {
+        let mut message = Packet::new(Kind::Sfcm, held.flow, held.dst, self.sources.of(held.flow), self.frame_bytes, held.class);
+        message.info = pause.ps().div_ceil(1_000).min(u64::from(u32::MAX)) as u32;
+        message
+    }
+
+    pub fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, now: Time) -> Option<Packet> {
+        let packet = event.packet;
+        let (index, bytes) = Self::watched(packet, event.port, event.queue, core)?;
+        if self.dynamic != Dynamic::default() {
+            *self.watched[index].present.entry(self.sources.of(packet.flow)).or_default() += 1;
+        }
+        if self.watched[index].out > 0 {
+            self.note_return(index, event, core, now);
+        }
+        let rate = core.ports[event.port].rate;
+        let threshold = self.threshold(index, rate);
+        if bytes < threshold {
+            return None;
+        }
+        let watched = &mut self.watched[index];
+        let since = *watched.above.get_or_insert(now);
+        let key = self.key(packet.flow, packet.dst());
+        if let Some(held) = self.held.get(&key) {
+            if held.sent >= since && now >= held.until {
+                self.watched[index].under_reacted.get_or_insert(now);
+            }
+            if now < held.next {
+                return None;
+            }
+        }
+        let pause = self.pause(index, bytes, rate);
+        if pause == Time::ZERO {
+            return None;
+        }
+        let held = Held {
+            flow: packet.flow,
+            dst: packet.dst(),
+            class: core.tag_of(packet),
+            sent: now,
+            until: now + pause,
+            next: now + self.interval.unwrap_or(pause),
+            is_out: true,
+        };
+        let was_out = self.held.insert(key, held).is_some_and(|h| h.is_out);
+        let watched = &mut self.watched[index];
+        watched.out += u32::from(!was_out);
+        if self.resume.is_some() {
+            watched.paused.push(key);
+        }
+        self.messages += 1;
+        self.purge(now);
+        Some(self.message(&held, pause))
+    }
+
+    /// Something came from a source after its pause: what the output was idle until then was lost.
+    fn note_return(&mut self, index: usize, event: &Enqueued<'_>, core: &Core, now: Time) {
+        let key = self.key(event.packet.flow, event.packet.dst());
+        let Some(held) = self.held.get_mut(&key).filter(|h| h.is_out && now >= h.until) else { return };
+        held.is_out = false;
+        self.watched[index].out = self.watched[index].out.saturating_sub(1);
+        let port = &core.ports[event.port];
+        let is_alone = core.queueing != Queueing::Iq && core.egress_bytes(event.port, event.queue) == u32::from(event.packet.bytes);
+        if is_alone && port.busy_until < now {
+            self.idle += now - port.busy_until.max(held.sent);
+        }
+    }
+
+    pub fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, now: Time) -> Vec<Packet> {
+        let Some((index, bytes)) = Self::watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
+        if self.dynamic != Dynamic::default() {
+            let source = self.sources.of(event.packet.flow);
+            let present = &mut self.watched[index].present;
+            if let Some(packets) = present.get_mut(&source) {
+                *packets -= 1;
+                if *packets == 0 {
+                    present.remove(&source);
+                }
+            }
+        }
+        if self.watched[index].above.is_some() && bytes < self.threshold(index, core.ports[event.port].rate) {
+            let watched = &mut self.watched[index];
+            self.above += watched.above.take().map_or(Time::ZERO, |t| now - t);
+            self.above_after_pause += watched.under_reacted.take().map_or(Time::ZERO, |t| now - t);
+        }
+        match self.resume {
+            Some(level) if bytes <= level && !self.watched[index].paused.is_empty() => self.resume_all(index, now),
+            _ => Vec::new(),
+        }
+    }
+
+    fn resume_all(&mut self, index: usize, now: Time) -> Vec<Packet> {
+        let mut messages = Vec::new();
+        for key in std::mem::take(&mut self.watched[index].paused) {
+            if let Some(held) = self.held.get_mut(&key).filter(|h| h.until > now) {
+                (held.until, held.next) = (now, now);
+                let held = *held;
+                self.resumes += 1;
+                messages.push(self.message(&held, Time::ZERO));
+            }
+        }
+        messages
+    }
+
+    fn purge(&mut self, now: Time) {
+        if self.held.len() < self.next_purge {
+            return;
+        }
+        self.held.retain(|_, h| now < h.next.max(h.until + FORGET));
+        self.next_purge = (2 * self.held.len()).max(1024);
+        // Sources without anything left to send never return.
+        if !self.held.values().any(|h| h.is_out) {
+            self.watched.iter_mut().for_each(|w| w.out = 0);
+        }
+    }
+
+    pub fn counts(&self, now: Time, add: &mut dyn FnMut(&'static str, u64)) {
+        let open = |since: fn(&Watched) -> Option<Time>| self.watched.iter().filter_map(since).map(|t| now.since(t).ps()).sum::<u64>();
+        add("messages", self.messages);
+        add("resumes", self.resumes);
+        add("above_threshold_ps", self.above.ps() + open(|w| w.above));
+        add("above_threshold_after_pause_ps", self.above_after_pause.ps() + open(|w| w.under_reacted));
+        add("egress_idle_paused_ps", self.idle.ps());
+    }
+}

@@ -1,0 +1,58 @@
+//! The source: holds what a message names.
+
+use xoff_units::Time;
+
+use super::Hold;
+use crate::mechanism::{Effect, Effects, Queues};
+use crate::packet::Packet;
+use crate::queueing::port::Cause;
+
+/// SFC at a host that understands it.
+#[derive(Debug)]
+pub struct Source {
+    hold: Hold,
+    /// For each port and class: until when its queue is held.
+    held: Vec<Time>,
+}
+
+const CLASSES: usize = 8;
+
+impl Source {
+    pub fn new(hold: Hold) -> Self {
+        Self { hold, held: Vec::new() }
+    }
+
+    pub fn on_message(&mut self, message: &Packet, port: usize, effects: &mut Effects) {
+        // A resume holds until now, which is not at all.
+        let until = effects.now + Time::ns(u64::from(message.info));
+        match self.hold {
+            Hold::Flow if message.info == 0 => effects.push(Effect::ReleaseFlow(message.flow)),
+            Hold::Flow => effects.push(Effect::HoldFlow(message.flow, until)),
+            Hold::Destination => effects.push(Effect::HoldDestination(message.seq, until)),
+            Hold::Queue => self.hold_queue(port, message.class(), message.info == 0, until, effects),
+        }
+    }
+
+    fn hold_queue(&mut self, port: usize, class: u8, is_resume: bool, until: Time, effects: &mut Effects) {
+        let index = port * CLASSES + class as usize;
+        if self.held.len() <= index {
+            self.held.resize(index + 1, Time::ZERO);
+        }
+        let held = &mut self.held[index];
+        if is_resume {
+            *held = effects.now;
+            effects.push(Effect::Unblock(port, Queues::Class(class), Cause::Sfc));
+        } else if until > *held {
+            *held = until;
+            effects.push(Effect::Block(port, Queues::Class(class), Cause::Sfc));
+            effects.push(Effect::Timer(until, index as u32));
+        }
+    }
+
+    pub fn on_timer(&mut self, token: u32, effects: &mut Effects) {
+        let index = token as usize;
+        if self.held[index] <= effects.now {
+            effects.push(Effect::Unblock(index / CLASSES, Queues::Class((index % CLASSES) as u8), Cause::Sfc));
+        }
+    }
+}
