@@ -65,7 +65,7 @@ class Case:
     lossy: bool = False
     """Record losses instead of failing the run: the case's PFC headroom may be short."""
     sfc: tuple[tuple[str, Any], ...] = ()
-    """More keys of `switch.flow_control.sfc`."""
+    """More keys of `switch.flow_control.sfc`; those with None are left out."""
 
 
 THREE_LAYER = Case(layers=3, buffer_kb=800, pfc_kb=780, sfc_kb=200, pause_us=20)
@@ -101,12 +101,13 @@ def scenario(case: Case, architecture: str, variant: str) -> dict[str, Any]:
         switch["flow_control"]["pfc"]["accounting"] = "egress"
         switch["buffer"] = "unlimited"
     if variant.endswith("sfc"):
-        switch["flow_control"]["sfc"] = {
+        settings = {
             "threshold": f"{case.sfc_kb:g}KB",
             "pause": f"{case.pause_us:g}us",
             "interval": f"{case.pause_us if case.interval_us is None else case.interval_us:g}us",
             **dict(case.sfc),
         }
+        switch["flow_control"]["sfc"] = {key: value for key, value in settings.items() if value is not None}
     if case.lossy:
         made["audits"] = {"loss": "record"}
     if "dcqcn" in variant:

@@ -73,8 +73,8 @@ def trickle(source: str, destination: str, count: int) -> list[dict[str, Any]]:
 
 
 def scaled(flows: list[dict[str, Any]], quick: bool) -> list[dict[str, Any]]:
-    """Return flows with a fifth of the data for quick variants; those of one packet stay."""
-    return [one | {"size": "1MB"} if quick and one["size"] == "5MB" else one for one in flows]
+    """Return flows with half of the data for quick variants; those of one packet stay."""
+    return [one | {"size": "2500KB"} if quick and one["size"] == "5MB" else one for one in flows]
 
 
 def fct_us(result: Result) -> dict[str, float]:

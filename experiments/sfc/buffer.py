@@ -54,11 +54,11 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 _STUDY = Study(
     statements={
-        "5.2": "3-to-1 in the 2-layer CLOS: larger buffers help PFC alone until it is no longer triggered; 8 times the"
+        "5.2": "3-to-1 in the 2-layer CLOS: larger buffers help PFC alone until it is no longer triggered; 8 times the "
         "buffer does what SFC does",
-        "5.2-victim": "With PFC only the victim's FCT is shorter with each larger buffer, until PFC is not "
-        "triggered at all",
-        "5.2-eightfold": "On average over all flows PFC only with 8 times the buffer (3200 KB) yields what SFC yields"
+        "5.2-victim": "With PFC only the victim's FCT is shorter with each larger buffer, until PFC is not triggered "
+        "at all",
+        "5.2-eightfold": "On average over all flows PFC only with 8 times the buffer (3200 KB) yields what SFC yields "
         "with 400 KB",
         "5.2-overall": "Larger buffers, and so higher PFC thresholds, improve the overall performance",
     },

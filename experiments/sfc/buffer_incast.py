@@ -52,11 +52,11 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 _STUDY = Study(
     statements={
-        "5.3": "5-to-1 in the 2-layer CLOS: larger buffers help PFC alone a little, SFC helps more than at 3-to-1, and"
+        "5.3": "5-to-1 in the 2-layer CLOS: larger buffers help PFC alone a little, SFC helps more than at 3-to-1, and "
         "more SFC headroom means fewer PFC pauses and a better FCT",
         "5.3-buffer": "With PFC only the victim's FCT improves slightly as the buffer grows (cases 3, 3.1, 3.2)",
         "5.3-gain": "The improvement by SFC is larger than under the milder incast (case 3 against case 1)",
-        "5.3-headroom": "From 3.1 to 3.1a to 3.1b, as the SFC headroom becomes larger, PFC pauses become fewer and the"
+        "5.3-headroom": "From 3.1 to 3.1a to 3.1b, as the SFC headroom becomes larger, PFC pauses become fewer and the "
         "victim's FCT improves",
     },
     cases={

@@ -59,12 +59,12 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 _STUDY = Study(
     statements={
-        "5.4": "3-to-1 in the 2-layer CLOS: delay has no significant impact as long as the buffer holds the headroom;"
+        "5.4": "3-to-1 in the 2-layer CLOS: delay has no significant impact as long as the buffer holds the headroom; "
         "beyond that performance degrades",
-        "5.4-enough": "Delays of 50 / 100 to 300 / 600 ns (cases 4.1 to 4.3) change neither the victim's FCT under "
-        "SFC nor the improvement by SFC significantly",
-        "5.4-short": "When the delay is too high for the buffer to hold the SFC headroom (4.4 to 4.6), the "
-        "victim's FCT under SFC is worse than with lower delays",
+        "5.4-enough": "Delays of 50 / 100 to 300 / 600 ns (cases 4.1 to 4.3) change neither the victim's FCT under SFC "
+        "nor the improvement by SFC significantly",
+        "5.4-short": "When the delay is too high for the buffer to hold the SFC headroom (4.4 to 4.6), the victim's "
+        "FCT under SFC is worse than with lower delays",
     },
     cases={
         "4.1": replace(TWO_LAYER, link_ns=50, switch_ns=100),
@@ -106,4 +106,4 @@ claims = _STUDY.claims
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw FCT against the delay of a link; that of a switch is twice as long."""
     x = {name: float(case.link_ns) for name, case in _STUDY.cases.items()}
-    _STUDY.sweep(results, path, x=x, label="link delay (ns)")
+    _STUDY.sweep(results, path, x=x, label="link delay (ns)", log=True)

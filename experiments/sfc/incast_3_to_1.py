@@ -47,7 +47,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 _STUDY = Study(
     statements={
         "5.1": "3-to-1 in the 2-layer CLOS: the victim's FCT with SFC is lower than with PFC only and with PFC + DCQCN",
-        "5.1-headroom": "The 180 KB between the thresholds exceed the 120 KB that 3-to-1 needs, so that PFC pauses no"
+        "5.1-headroom": "The 180 KB between the thresholds exceed the 120 KB that 3-to-1 needs, so that PFC pauses no "
         "sender under SFC",
     },
     cases={"": TWO_LAYER},

@@ -69,13 +69,13 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 _STUDY = Study(
     statements={
-        "5.5": "5-to-1 in the 2-layer CLOS: too-long pauses leave bandwidth unused and degrade performance, "
-        "too-short ones just consume more resources, and SFC remains effective across a wide range",
-        "5.5-long": "Pauses of 36 µs and more leave the link idle: the incast's and the overall mean FCT are "
-        "worse than with 15 µs",
+        "5.5": "5-to-1 in the 2-layer CLOS: too-long pauses leave bandwidth unused and degrade performance, too-short "
+        "ones just consume more resources, and SFC remains effective across a wide range",
+        "5.5-long": "Pauses of 36 µs and more leave the link idle: the incast's and the overall mean FCT are worse "
+        "than with 15 µs",
         "5.5-short": "Pauses of 3 and 6 µs cost more SFCMs than 15 µs and have no other significant effect on the FCT",
-        "5.5-wide": "From 6 to 36 µs the victim's FCT is better than with PFC only and PFC + DCQCN, and the "
-        "overall mean better than with PFC only",
+        "5.5-wide": "From 6 to 36 µs the victim's FCT is better than with PFC only and PFC + DCQCN, and the overall "
+        "mean better than with PFC only",
     },
     cases=CASES,
     judge=judge,
@@ -113,4 +113,4 @@ claims = _STUDY.claims
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw FCT against the pause."""
-    _STUDY.sweep(results, path, x=PAUSES_US, label="pause (µs)")
+    _STUDY.sweep(results, path, x=PAUSES_US, label="pause (µs)", log=True)

@@ -34,8 +34,8 @@ _STATEMENTS = {
     "Q.2-many-spread": "Many-to-one: with OQ, PFC triggers upstream on many ingress ports, more than with IQ and VOQ",
     "Q.2-many-fewer": "Many-to-one: with IQ, fewer PFCs are triggered under the same threshold than with OQ, as "
     "packets are distributed over ingress buffers",
-    "Q.2-downstream-spread": "PFC from downstream: with OQ, PFC triggers upstream on many ingress ports, on more "
-    "than with VOQ",
+    "Q.2-downstream-spread": "PFC from downstream: with OQ, PFC triggers upstream on many ingress ports, on more than "
+    "with VOQ",
     "Q.2-downstream-blocking": "PFC from downstream: IQ makes the head-of-line blocking even worse than OQ",
     "Q.2-mismatch": "One large ingress to one small egress: OQ and IQ have the same effect",
 }

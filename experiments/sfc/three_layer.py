@@ -30,8 +30,8 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 _STUDY = Study(
     statements={
-        "4.1": "3-layer CLOS, 3-to-1: SFC precisely pauses the sources of the incast; every victim's FCT is "
-        "better than with PFC only and with PFC + DCQCN"
+        "4.1": "3-layer CLOS, 3-to-1: SFC precisely pauses the sources of the incast; every victim's FCT is better "
+        "than with PFC only and with PFC + DCQCN",
     },
     cases={"case 1": THREE_LAYER},
     judge=judge,

@@ -8,7 +8,7 @@ An experiment is one file, ``experiments/<document>/<experiment>.py``, with
 - ``claims(results) -> list[Claim]``: the verdicts, from a `Result` for each of those names;
 - ``figure(results, path)``: writes the figure to a path.
 
-The folder ``experiments/sfc_proxy`` belongs to the document ``sfc-proxy``. A file whose ``CLAIMS`` is empty is left out.
+The folder ``experiments/sfc_proxy`` is the document ``sfc-proxy``. A file whose ``CLAIMS`` is empty is left out.
 Files whose name starts with an underscore hold what experiments of a document share; ``page.md`` introduces the page of
 the document. ``python -m xoff.reproduce`` records the verdicts of the quick variants, which a test compares.
 """
@@ -82,7 +82,7 @@ def directory() -> Path:
 
 
 def experiments() -> list[Experiment]:
-    """Find all experiments, in the order of their names."""
+    """Find all experiments, in the order of their documents and claims."""
     root = directory()
     if str(root.parent) not in sys.path:
         sys.path.insert(0, str(root.parent))
@@ -94,7 +94,7 @@ def experiments() -> list[Experiment]:
             # A file without claims needs something that this build lacks.
             if module.CLAIMS:
                 found.append(Experiment(f"{document}/{file.stem}", cast(Module, module)))
-    return found
+    return sorted(found, key=lambda one: (one.id.partition("/")[0], next(iter(one.module.CLAIMS))))
 
 
 def select(ids: Sequence[str]) -> list[Experiment]:

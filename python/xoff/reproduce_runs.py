@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
@@ -18,6 +19,14 @@ from xoff._core import InputError
 from xoff.results import AuditError, Result
 
 Measured: TypeAlias = tuple[dict[str, Any], dict[str, Any], dict[str, pa.Table]]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a run has no result: its input was bad, or it violated an audit."""
+
+    message: str
+    bad_input: bool
 
 
 class RunFailed(LookupError):  # noqa: N818 (it says what happened to the run)
@@ -50,7 +59,7 @@ class Runner:
         self._threads = threads
         self._workers = max(1, min(_cores() // threads, len(self._readers)))
         self._pool: ProcessPoolExecutor | None = None
-        self._futures: dict[str, Future[Measured | str]] = {}
+        self._futures: dict[str, Future[Measured | Failure]] = {}
 
     @property
     def distinct(self) -> int:
@@ -85,12 +94,11 @@ class Runner:
         failures: dict[str, str] = {}
         for number, (name, (key, scenario)) in enumerate(named.items(), 1):
             progress(number, len(named))
-            try:
-                measured = self._measured(key, scenario)
-            except InputError as error:
-                raise InputError(f"experiment {experiment}, scenario {name}: {error}") from None
-            if isinstance(measured, str):
-                failures[name] = measured
+            measured = self._measured(key, scenario)
+            if isinstance(measured, Failure):
+                if measured.bad_input:
+                    raise InputError(f"experiment {experiment}, scenario {name}: {measured.message}")
+                failures[name] = measured.message
             else:
                 resolved, summary, tables = measured
                 readers = {table: (lambda found=found: found) for table, found in tables.items()}
@@ -101,20 +109,21 @@ class Runner:
                 del self._futures[key]
         return Results(results, failures)
 
-    def _measured(self, key: str, scenario: dict[str, Any]) -> Measured | str:
+    def _measured(self, key: str, scenario: dict[str, Any]) -> Measured | Failure:
         if key not in self._futures:
-            done: Future[Measured | str] = Future()
+            done: Future[Measured | Failure] = Future()
             done.set_result(_simulate(scenario, self._threads))
             self._futures[key] = done
         return self._futures[key].result()
 
 
-def _simulate(scenario: dict[str, Any], threads: int) -> Measured | str:
-    """Run one scenario; return what it measured, or which audits it violated."""
+def _simulate(scenario: dict[str, Any], threads: int) -> Measured | Failure:
+    """Run one scenario; return what it measured, or why it has no result."""
     try:
         result = xoff.run(scenario, threads=threads)
-    except AuditError as error:
-        return str(error)
+    except (AuditError, InputError) as error:
+        # As text, since errors of the core do not travel between processes.
+        return Failure(str(error), isinstance(error, InputError))
     return result.scenario, result.summary, {name: result.table(name) for name in result.tables}
 
 
