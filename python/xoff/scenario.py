@@ -683,6 +683,14 @@ class Probe(_Part):
     queues: str | None = None
     """Writes queue lengths at this interval to the table `samples`."""
 
+    size_classes: Sequence[str] | None = None
+    """Reports completion times of each workload by size, too: flows below the first of these, below the second, and so
+    on.
+    """
+
+    flows: bool | None = None
+    """Writes a row for each flow to the table `flows`."""
+
 
 @dataclass(kw_only=True)
 class Audits(_Part):

@@ -200,6 +200,13 @@ pub mod token {
 }
 
 const NO_SLOT: u32 = u32::MAX;
+/// In the place of a receiver: all of the flow has arrived.
+const ALL_HERE: u32 = u32::MAX;
+
+/// The second of a pair of pinned paths leads back.
+const fn back_of(path: u16) -> u16 {
+    if path >= Paths::FIRST { path + 1 } else { 0 }
+}
 
 /// A host's flows.
 #[derive(Debug)]
@@ -212,6 +219,7 @@ pub struct Endpoint {
     senders: Vec<Option<Sender>>,
     free: Vec<u32>,
     receivers: Vec<Receiver>,
+    free_receivers: Vec<u32>,
     receiver_of: FxHashMap<u32, u32>,
     last_receiver: (u32, u32),
     /// Flows to come.
@@ -264,6 +272,7 @@ impl Endpoint {
             senders: Vec::new(),
             free: Vec::new(),
             receivers: Vec::new(),
+            free_receivers: Vec::new(),
             receiver_of: FxHashMap::default(),
             last_receiver: (u32::MAX, 0),
             starts,
@@ -569,15 +578,30 @@ impl Endpoint {
         let index = if self.last_receiver.0 == packet.flow {
             self.last_receiver.1
         } else {
-            let receivers = &mut self.receivers;
+            let (receivers, free) = (&mut self.receivers, &mut self.free_receivers);
             let index = *self.receiver_of.entry(packet.flow).or_insert_with(|| {
-                let src = config.sources.of(packet.flow);
-                receivers.push(Receiver { src, state: ReceiveState::default(), last_cnp: None });
-                receivers.len() as u32 - 1
+                let receiver = Receiver { src: config.sources.of(packet.flow), state: ReceiveState::default(), last_cnp: None };
+                match free.pop() {
+                    Some(slot) => {
+                        receivers[slot as usize] = receiver;
+                        slot
+                    }
+                    None => {
+                        receivers.push(receiver);
+                        receivers.len() as u32 - 1
+                    }
+                }
             });
             self.last_receiver = (packet.flow, index);
             index
         };
+        if index == ALL_HERE {
+            // What is sent again although all of it is here is acknowledged to the end.
+            let mut ack =
+                Packet::new(Kind::Ack, packet.flow, u32::MAX, config.sources.of(packet.flow), config.framing.control, packet.class());
+            ack.path = back_of(packet.path);
+            return Answer { frames: [Some(ack), None], ..Answer::default() };
+        }
         let r = &mut self.receivers[index as usize];
         if !packet.has(Packet::RETRANSMITTED) {
             if packet.seq < r.state.highest {
@@ -590,8 +614,7 @@ impl Endpoint {
         let mut answer = Answer::default();
         let back = |kind: Kind, seq: u32| {
             let mut frame = Packet::new(kind, packet.flow, seq, r.src, config.framing.control, packet.class());
-            // The second of a pair of pinned paths leads back.
-            frame.path = if packet.path >= Paths::FIRST { packet.path + 1 } else { 0 };
+            frame.path = back_of(packet.path);
             frame
         };
         let mut response = match reply {
@@ -613,6 +636,10 @@ impl Endpoint {
         answer.frames[0] = response;
         if is_new && packet.has(Packet::LAST) {
             answer.is_complete = true;
+            // Nothing of it needs to be remembered but that it is over.
+            self.receiver_of.insert(packet.flow, ALL_HERE);
+            self.last_receiver = (packet.flow, ALL_HERE);
+            self.free_receivers.push(index);
             self.arrived.push((packet.flow, now));
             if let Some(list) = self.dependents.remove(&packet.flow) {
                 for i in list {

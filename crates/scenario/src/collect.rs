@@ -17,7 +17,7 @@ use crate::audit::{Verdicts, Waiter};
 use crate::document::{Judgement, Scenario};
 use crate::rows::{FlowRows, Names, PortRows};
 use crate::run::{Observer, Progress, Runner};
-use crate::summary::{Fct, Flows, Performance, Summary, WorkloadSummary};
+use crate::summary::{Fct, Flows, Performance, SizeClass, Summary, WorkloadSummary};
 use crate::table::Table;
 
 /// Rows are handed on in batches of this size.
@@ -30,6 +30,29 @@ pub enum Trouble {
     Deadlock(Time, Vec<Waiter>),
     /// Nothing new has arrived anywhere since then, though flows keep sending.
     Stall(Time),
+}
+
+/// The flows of a workload.
+#[derive(Default)]
+struct Gathered {
+    flows: Flows,
+    /// Completion times, and the sum of slowdowns, by class of size.
+    by_size: Vec<(Vec<u64>, f64)>,
+}
+
+impl Gathered {
+    fn summary(self, bounds: &[u64]) -> WorkloadSummary {
+        let mut all: Vec<u64> = self.by_size.iter().flat_map(|c| c.0.iter().copied()).collect();
+        let class = |(i, (mut fct, slowdown)): (usize, (Vec<u64>, f64))| SizeClass {
+            from_bytes: i.checked_sub(1).map_or(0, |i| bounds[i]),
+            below_bytes: bounds.get(i).copied(),
+            completed: fct.len() as u64,
+            mean_slowdown: (!fct.is_empty()).then(|| slowdown / fct.len() as f64),
+            fct_ps: Fct::of(&mut fct),
+        };
+        let by_size = if bounds.is_empty() { Vec::new() } else { self.by_size.into_iter().enumerate().map(class).collect() };
+        WorkloadSummary { flows: self.flows, fct_ps: Fct::of(&mut all), by_size }
+    }
 }
 
 pub struct Collector {
@@ -45,7 +68,9 @@ pub struct Collector {
     first_drop: Option<(Drop, u64)>,
     fct: Vec<u64>,
     fct_acked: Vec<u64>,
-    by_workload: BTreeMap<String, (Flows, Vec<u64>)>,
+    by_workload: BTreeMap<String, Gathered>,
+    size_classes: Vec<u64>,
+    keeps_flows: bool,
     /// Counts of mechanisms, by mechanism and name.
     counts: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
     /// When the last byte of a flow arrived.
@@ -73,8 +98,9 @@ impl Collector {
         let mut by_workload = BTreeMap::new();
         for (i, (first, workload)) in plan.ranges.iter().enumerate() {
             let next = plan.ranges.get(i + 1).map_or(plan.flows, |r| u64::from(r.0));
-            let entry: &mut (Flows, Vec<u64>) = by_workload.entry(plan.names[*workload as usize].clone()).or_default();
-            entry.0.total += next - u64::from(*first);
+            let entry: &mut Gathered = by_workload.entry(plan.names[*workload as usize].clone()).or_default();
+            entry.flows.total += next - u64::from(*first);
+            entry.by_size.resize(runner.scenario().probe.size_classes.len() + 1, Default::default());
         }
         let delay = |n: &xoff_models::topology::NodeSpec| {
             n.delay.unwrap_or(if n.forwards && !n.is_host { runner.settings.switch_delay } else { Time::ZERO })
@@ -95,6 +121,8 @@ impl Collector {
             fct: Vec::new(),
             fct_acked: Vec::new(),
             by_workload,
+            size_classes: runner.scenario().probe.size_classes.iter().map(|b| b.0).collect(),
+            keeps_flows: runner.scenario().probe.flows,
             counts: BTreeMap::new(),
             end: Time::ZERO,
             completed: 0,
@@ -204,13 +232,18 @@ impl Collector {
         let ideal = self.ideal(cp, s, src);
         if let Some(fct) = fct {
             self.fct.push(fct);
+            let class = self.size_classes.partition_point(|bound| *bound <= s.size);
             if let Some(entry) = self.by_workload.get_mut(&plan.names[workload as usize]) {
-                entry.0.completed += 1;
-                entry.1.push(fct);
+                entry.flows.completed += 1;
+                entry.by_size[class].0.push(fct);
+                entry.by_size[class].1 += fct as f64 / ideal as f64;
             }
         }
         self.fct_acked.extend(acked);
         self.retransmitted += s.retransmitted;
+        if !self.keeps_flows {
+            return;
+        }
         let r = &mut self.flows;
         r.flow.push(s.flow);
         r.workload.push(u32::from(workload));
@@ -412,7 +445,7 @@ impl Collector {
     }
 
     pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Time) -> Summary {
-        let workload = |(name, (flows, mut fct)): (String, (Flows, Vec<u64>))| (name, WorkloadSummary { flows, fct_ps: Fct::of(&mut fct) });
+        let bounds = self.size_classes;
         Summary {
             name: scenario.name.clone(),
             seed: scenario.seed,
@@ -421,7 +454,7 @@ impl Collector {
             flows: Flows { total: self.flows_total, completed: self.completed },
             fct_ps: Fct::of(&mut self.fct),
             fct_acked_ps: Fct::of(&mut self.fct_acked),
-            workloads: self.by_workload.into_iter().map(workload).collect(),
+            workloads: self.by_workload.into_iter().map(|(name, gathered)| (name, gathered.summary(&bounds))).collect(),
             counts: self.counts,
             drops: self.dropped,
             retransmitted: self.retransmitted,

@@ -134,7 +134,7 @@ pub struct HostSettings {
 }
 
 /// `probe`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Probe {
     /// Writes each frame that leaves or arrives to the table `packets`.
@@ -142,6 +142,17 @@ pub struct Probe {
     /// Writes queue lengths at this interval to the table `samples`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Time>,
+    /// Reports completion times of each workload by size, too: flows below the first of these, below the second, and so on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub size_classes: Vec<Bytes>,
+    /// Writes a row for each flow to the table `flows`.
+    pub flows: bool,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self { packets: false, queues: None, size_classes: Vec::new(), flows: true }
+    }
 }
 
 /// Whether a violation fails the run or is only recorded, for scenarios that study it.

@@ -201,6 +201,9 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
             return wrong("switch.flow_control.pfc.quanta", "0 is a resume; allowed are 1 to 65535".into());
         }
     }
+    if s.probe.size_classes.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return wrong("probe.size_classes", "sizes must rise from class to class".into());
+    }
     if let Err((key, why)) = s.switch.flow_control.validate() {
         return wrong(&format!("switch.flow_control.{key}"), why);
     }

@@ -20,8 +20,12 @@ pub struct Fct {
     pub mean: Option<u64>,
     /// Median.
     pub p50: Option<u64>,
+    /// 95th percentile.
+    pub p95: Option<u64>,
     /// 99th percentile.
     pub p99: Option<u64>,
+    /// 99.9th percentile.
+    pub p999: Option<u64>,
     /// Longest.
     pub max: Option<u64>,
 }
@@ -34,9 +38,9 @@ impl Fct {
         if n == 0 {
             return Self::default();
         }
-        let at = |percent: usize| Some(times[(percent * n).div_ceil(100).max(1) - 1]);
+        let at = |permille: usize| Some(times[(permille * n).div_ceil(1000).max(1) - 1]);
         let mean = times.iter().map(|t| u128::from(*t)).sum::<u128>() / n as u128;
-        Self { mean: Some(mean as u64), p50: at(50), p99: at(99), max: at(100) }
+        Self { mean: Some(mean as u64), p50: at(500), p95: at(950), p99: at(990), p999: at(999), max: at(1000) }
     }
 }
 
@@ -47,6 +51,24 @@ pub struct WorkloadSummary {
     pub flows: Flows,
     /// Their times.
     pub fct_ps: Fct,
+    /// Their times by size, with `probe.size_classes`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_size: Vec<SizeClass>,
+}
+
+/// The flows of a workload that are smaller than the next class.
+#[derive(Debug, Clone, Serialize)]
+pub struct SizeClass {
+    /// No flow is smaller.
+    pub from_bytes: u64,
+    /// All are smaller; none for the last class.
+    pub below_bytes: Option<u64>,
+    /// Those whose last byte arrived.
+    pub completed: u64,
+    /// Their times.
+    pub fct_ps: Fct,
+    /// Mean of completion time over ideal completion time.
+    pub mean_slowdown: Option<f64>,
 }
 
 /// What the run cost.
