@@ -78,8 +78,9 @@ _STUDY = Study(
             "the 15 MB, more than the largest buffer."
         ),
         "5.2-victim/voq": (
-            "The victim's FCT falls until 2400 KB and is the same from there on, although PFC still fires: its "
-            "last pauses come when the victim has nothing more to send. It reaches its end before PFC does."
+            "The victim's FCT falls until 2400 KB and is the same from there on, although PFC still fires: the victim "
+            "has its half of the uplink it shares with a sender, and what PFC pauses is the spines of the other "
+            "senders, and the two hosts that overload this uplink, which stays busy."
         ),
     },
 )

@@ -58,8 +58,9 @@ _STUDY = Study(
     reasons={
         "4.2-peak": (
             "PFC compares the bytes of each input, a seventh of the queue, with its threshold. At 7-to-1 it does fire "
-            "under SFC, but when the victims have all received their data, while PFC only gets worse with each sender. "
-            "The gain falls at 7-to-1 only where PFC sees the whole egress queue (oq-egress)."
+            "under SFC, but when the victims have received nine tenths of their data or all of it, while PFC only "
+            "gets worse with each sender. The gain falls at 7-to-1 only where PFC sees the whole egress queue (oq- "
+            "egress)."
         ),
     },
 )
