@@ -591,7 +591,7 @@ class Poisson(_Part):
     load: float
     """Share of each source's line rate that its payload takes, above 0 and up to 1.5."""
 
-    sizes: Literal["websearch", "hadoop", "hadoop-fine", "storage", "datamining", "google-rpc"] | None = None
+    sizes: Literal["websearch", "hadoop", "hadoop_fine", "storage", "datamining", "google_rpc"] | None = None
     """A published distribution of flow sizes."""
 
     points: Sequence[Sequence[float]] | None = None

@@ -284,7 +284,7 @@ NAMED: dict[str, dict[str, Callable[[Draw], Any]]] = {
     ),
     "host.congestion_control.dcqcn.cnp": dict.fromkeys(["packet", "ack"], nothing),
     "workload.poisson.sizes": dict.fromkeys(
-        ["websearch", "hadoop", "hadoop-fine", "storage", "datamining", "google-rpc"], nothing
+        ["websearch", "hadoop", "hadoop_fine", "storage", "datamining", "google_rpc"], nothing
     ),
 }
 STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {

@@ -161,7 +161,7 @@ CASES: dict[str, dict[str, Any]] = {
     "cnp-packets": case(STAR, INCAST, ecn=RED, flow_control=PFC, host=dcqcn("hpcc", cnp="packet", window="100KB")),
     **{
         f"sizes-{sizes}": case(STAR, poisson(sizes), flow_control=PFC)
-        for sizes in ("websearch", "hadoop", "hadoop-fine", "storage", "datamining", "google-rpc")
+        for sizes in ("websearch", "hadoop", "hadoop_fine", "storage", "datamining", "google_rpc")
     },
 }
 

@@ -4,6 +4,7 @@
 //! a window that changes applies to the very next packet. Invariants: a flow is in its queue's round, or something (a hold, the
 //! pacing timer, the window, the end of its data) will bring it back; each packet is delivered once, in order.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -185,8 +186,10 @@ pub mod token {
     pub const RTO: u64 = 2;
     /// A hold may have ended.
     pub const HOLD: u64 = 3;
+    /// The next of the flows' first timeouts.
+    pub const FIRST_RTO: u64 = 4;
     /// A mechanism's timer.
-    pub const MECHANISM: u64 = 4;
+    pub const MECHANISM: u64 = 5;
 
     /// Packs a kind, an owner and a payload.
     pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {
@@ -216,6 +219,8 @@ pub struct Endpoint {
     first_flow: u32,
     /// Slot of each flow of this node, by its number here.
     slots: Vec<u32>,
+    /// Flows in the order of their first packets, and when they would time out.
+    first_timeouts: VecDeque<(Time, u32)>,
     senders: Vec<Option<Sender>>,
     free: Vec<u32>,
     receivers: Vec<Receiver>,
@@ -269,6 +274,7 @@ impl Endpoint {
             first_flow: config.sources.first[node as usize],
             config,
             slots: Vec::new(),
+            first_timeouts: VecDeque::new(),
             senders: Vec::new(),
             free: Vec::new(),
             receivers: Vec::new(),
@@ -336,9 +342,9 @@ impl Endpoint {
         (slot, held_until)
     }
 
-    /// A flow's turn at `port`; the frame would end at `now` plus its time on the wire.
+    /// A flow's turn; the frame would end at `now` plus its time on the wire. With it comes when to look at first timeouts.
     #[inline]
-    pub fn turn(&mut self, slot: u32, now: Time, wire_time: impl Fn(u16) -> Time) -> (Turn, Option<(Time, u32)>) {
+    pub fn turn(&mut self, slot: u32, now: Time, wire_time: impl Fn(u16) -> Time) -> (Turn, Option<Time>) {
         let config = &*self.config;
         let Some(s) = &mut self.senders[slot as usize] else { return (Turn::Leave, None) };
         let in_flight = u64::from(s.state.next.saturating_sub(s.state.unacknowledged)) * config.framing.payload;
@@ -372,10 +378,14 @@ impl Endpoint {
             resumes = s.next_send;
         }
         s.deadline = now + config.transport.rto;
-        let timer = (!s.is_rto_set).then(|| {
+        let mut timer = None;
+        if !s.is_rto_set {
             s.is_rto_set = true;
-            (s.deadline, s.flow)
-        });
+            if self.first_timeouts.is_empty() {
+                timer = Some(s.deadline);
+            }
+            self.first_timeouts.push_back((s.deadline, s.flow));
+        }
         let turn = if s.state.next >= s.state.packets {
             s.is_listed = false;
             Turn::SendAndLeave(packet)
@@ -419,6 +429,22 @@ impl Endpoint {
         {
             s.is_pace_set = false;
         }
+    }
+
+    /// The first timeouts of flows come in the order of their first packets, so that one timer serves all of them: those of flows
+    /// that are over need none. Returns a flow whose timeout is due, and when to look again.
+    pub fn next_timeout(&mut self, now: Time) -> (Option<u32>, Option<Time>) {
+        while let Some((deadline, flow)) = self.first_timeouts.front().copied() {
+            let is_over = self.slot(flow).is_none();
+            if !is_over && deadline > now {
+                return (None, Some(deadline));
+            }
+            self.first_timeouts.pop_front();
+            if !is_over {
+                return (Some(flow), None);
+            }
+        }
+        (None, None)
     }
 
     /// A retransmission timer expired; returns when to look again, and whether the flow went back.

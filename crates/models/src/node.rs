@@ -374,6 +374,17 @@ impl Node {
         }
     }
 
+    fn time_out(&mut self, flow: u32, cx: &mut Cx<'_>) {
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let (again, went_back) = endpoint.on_rto(flow, cx.now());
+        if let Some(at) = again {
+            cx.set_timer(at, token::pack(token::RTO, 0, flow));
+        }
+        if went_back {
+            self.relist(flow, cx);
+        }
+    }
+
     fn start_flow(&mut self, spec: &FlowSpec, cx: &mut Cx<'_>) {
         let mut probe = Packet::new(Kind::Data, spec.flow, 0, spec.dst, 0, spec.class);
         probe.path = spec.path;
@@ -461,8 +472,8 @@ impl Node {
         let serializer = self.core.ports[port].serializer;
         let flow = endpoint.flow_of(supplier);
         let (turn, rto) = endpoint.turn(supplier, cx.now(), |bytes| serializer.time(u64::from(bytes)));
-        if let Some((at, flow)) = rto {
-            cx.set_timer(at, token::pack(token::RTO, 0, flow));
+        if let Some(at) = rto {
+            cx.set_timer(at, token::pack(token::FIRST_RTO, 0, 0));
         }
         let packet = match turn {
             Turn::Send(packet) => {
@@ -587,16 +598,15 @@ impl EngineNode for Node {
                 self.relist(payload, cx);
             }
             token::HOLD => self.relist(payload, cx),
-            token::RTO => {
+            token::RTO => self.time_out(payload, cx),
+            token::FIRST_RTO => loop {
                 let Some(endpoint) = &mut self.endpoint else { return };
-                let (again, went_back) = endpoint.on_rto(payload, cx.now());
-                if let Some(at) = again {
-                    cx.set_timer(at, raw);
+                match endpoint.next_timeout(cx.now()) {
+                    (Some(flow), _) => self.time_out(flow, cx),
+                    (None, Some(at)) => return cx.set_timer(at, raw),
+                    (None, None) => return,
                 }
-                if went_back {
-                    self.relist(payload, cx);
-                }
-            }
+            },
             _ => {
                 self.effects.now = cx.now();
                 let core = &self.core;

@@ -9,7 +9,7 @@ use xoff_engine::random::Stream;
 
 /// A published table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub enum Named {
     /// DCTCP (Alizadeh et al., SIGCOMM 2010).
     Websearch,
