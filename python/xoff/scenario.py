@@ -23,6 +23,7 @@ __all__ = [
     "Edge",
     "Explicit",
     "FatTree",
+    "Faults",
     "Flow",
     "FlowControl",
     "Framing",
@@ -371,7 +372,10 @@ class Pfc(_Part):
 
 @dataclass(kw_only=True)
 class Dynamic(_Part):
-    """`switch.flow_control.sfc.dynamic`: with N sources in the queue, round trip R and line rate C."""
+    """`switch.flow_control.sfc.dynamic`: with N sources in the queue, round trip R and line rate C. With a queue for
+    each input N counts the sources of an output; each of its queues then takes 1/N of what is computed, and drains N
+    times slower.
+    """
 
     pause: bool | None = None
     """Pause for (N − 1)·R and half of the time that the queue takes to drain: the middle of the range that neither
@@ -436,6 +440,17 @@ class FlowControl(_Part):
 
 
 @dataclass(kw_only=True)
+class Faults(_Part):
+    """`switch.faults`: broken on purpose, so that tests can prove that the audits notice."""
+
+    vanish: int | None = None
+    """Each switch makes this many data packets vanish without counting them."""
+
+    overtake: int | None = None
+    """Each switch lets this many data packets overtake the one before them in their queue."""
+
+
+@dataclass(kw_only=True)
 class Switch(_Part):
     """`switch`."""
 
@@ -459,6 +474,9 @@ class Switch(_Part):
 
     flow_control: FlowControl | None = None
     """Flow control."""
+
+    faults: Faults | None = None
+    """Broken on purpose, to see the audits notice."""
 
 
 @dataclass(kw_only=True)

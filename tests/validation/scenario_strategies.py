@@ -178,7 +178,7 @@ def per_port(d: Draw) -> str:
 
 def shared(d: Draw) -> dict[str, Any]:
     return {
-        "total": f"{d.classes * PORTS * (d.headroom() + 4096) + d.rng.choice([50, 400]) * d.largest}B",
+        "total": f"{max(d.classes, 4) * PORTS * (d.headroom() + 4096) + d.rng.choice([50, 400]) * d.largest}B",
         "alpha": d.rng.choice([0.0625, 0.125, 1.0, 4.0]),
         "headroom": f"{d.headroom()}B",
     }
@@ -208,11 +208,24 @@ def pfc(d: Draw) -> dict[str, Any]:
 
 
 def sfc(d: Draw) -> dict[str, Any]:
-    settings = {
-        "threshold": f"{d.rng.randint(1, 20) * d.largest}B",
-        "pause": d.rng.choice(["500ns", "10us", "123456ps"]),
-    }
-    return settings if d.rng.random() < 0.5 else {**settings, "interval": d.rng.choice(["0ns", "3us", "20us"])}
+    packets = d.rng.randint(2, 20)
+    settings: dict[str, Any] = {"threshold": f"{packets * d.largest}B", "mode": d.choose("switch.flow_control.sfc.mode")}
+    if settings["mode"] == "host":
+        settings["hold"] = d.choose("switch.flow_control.sfc.hold")
+    match d.rng.choice(["fixed", "fixed", "target", "dynamic"]):
+        case "fixed":
+            settings["pause"] = d.rng.choice(["500ns", "10us", "123456ps"])
+        case "target":
+            settings["target"] = f"{(packets - 1) * d.largest}B"
+        case "dynamic":
+            settings |= {"dynamic": {"pause": True}, "round_trip": "2us"}
+    if d.rng.random() < 0.3:
+        settings["resume"] = f"{packets // 2 * d.largest}B"
+    if d.rng.random() < 0.5:
+        settings["interval"] = d.rng.choice(["0ns", "3us", "20us"])
+    if settings["mode"] in ("proxy", "proxy_isolation"):
+        settings["cache"] = d.rng.random() < 0.5
+    return settings
 
 
 def go_back_n(d: Draw) -> dict[str, Any]:
@@ -300,6 +313,8 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.scheduler": {"strict": nothing, "round_robin": nothing, "drr": lambda d: f"{d.largest}B"},
     "switch.ecn": {"red": red, "step": step},
     "switch.flow_control": {"pfc": pfc, "sfc": sfc},
+    "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
+    "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
     "host.transport": {"go_back_n": go_back_n},
     "host.congestion_control": {"dcqcn": dcqcn},
     "workload": {
@@ -339,6 +354,14 @@ def draw_switch(d: Draw) -> dict[str, Any]:
     for option in registered("switch.flow_control"):
         if d.wants("switch.flow_control", option, 0.5):
             control[option] = STRATEGIES["switch.flow_control"][option](d)
+    if "sfc" in control:
+        mode = control["sfc"]["mode"]
+        if mode in ("proxy", "nic_isolation"):
+            control.setdefault("pfc", pfc(d))
+        if mode == "proxy_isolation" and switch["queueing"] == "iq":
+            switch["queueing"] = "voq"
+        if mode == "nic_isolation":
+            switch["classes"] = d.classes = 1
     if "pfc" in control:
         accounting = d.forced.get("switch.flow_control.pfc.accounting") or (
             "egress" if d.rng.random() < 0.2 else "ingress"
@@ -356,7 +379,9 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             control["pfc"].pop("xon", None)
         elif isinstance(switch["buffer"], dict):
             # Classes share the memory of a port, and each may fill up to its threshold, at most 20, and headroom.
-            switch["buffer"] = {"per_port": f"{d.classes * (20 * d.largest + d.headroom())}B"}
+            # The queues of an interface are classes there.
+            classes = 4 if control.get("sfc", {}).get("mode") == "nic_isolation" else d.classes
+            switch["buffer"] = {"per_port": f"{classes * (20 * d.largest + d.headroom())}B"}
     switch["flow_control"] = control
     return switch
 

@@ -1,7 +1,6 @@
 """Each audit can fail: scenarios that break what it watches, in the way it is meant to notice, and are told so.
 
-An audit that nothing can break would prove nothing by passing. `order` has no scenario here: no setting sends the
-packets of one flow by two ways.
+An audit that nothing can break would prove nothing by passing. What no setting can break, `switch.faults` does.
 """
 
 import json
@@ -201,18 +200,39 @@ def test_long_pauses_are_no_deadlock() -> None:
     assert max(row["end_ps"] - row["start_ps"] for row in result.pauses.to_pylist()) > 1_000_000_000
 
 
-def test_conservation_notices_frames_that_go_astray() -> None:
-    # Frames are given up after 64 hops, which a row of 70 switches exceeds.
+def test_conservation_notices_packets_that_vanish() -> None:
     result, failed = violations(
         {
-            "network": {"line": {"switches": 70, "link": {"rate": "100Gbps", "delay": "0ns"}}},
-            "workload": [{"flows": [{"src": 0, "dst": 69, "size": "10KB"}]}],
+            "network": {"star": {"hosts": 2, "link": {"rate": "100Gbps", "delay": "0ns"}}},
+            "framing": {"payload": "952B"},
+            "switch": {"faults": {"vanish": 1}},
+            "workload": [{"flows": [{"src": 0, "dst": 1, "size": "9520B"}]}],
         }
     )
+    # What vanished is sent again, so that the flow completes; the bytes do not add up all the same.
     assert list(failed) == ["conservation"]
-    assert "10480 B entered, 0 B arrived" in failed["conservation"]
-    assert "10 frames were lost" in failed["conservation"]
-    assert result.summary["flows"]["completed"] == 0
+    # The sender goes back by four packets when it hears of the gap.
+    assert "14000 B entered, 13000 B arrived, 0 B were dropped and 0 B are queued" in failed["conservation"]
+    assert result.summary["flows"]["completed"] == 1
+
+
+def test_order_notices_a_packet_that_overtakes() -> None:
+    names = {"a": "host", "b": "host", "s": "switch"}
+    rates = {"a": "100Gbps", "b": "10Gbps"}
+    scenario = {
+        "network": {
+            "explicit": {
+                "nodes": [{"name": name, "kind": kind} for name, kind in names.items()],
+                "links": [{"a": host, "b": "s", "rate": rate, "delay": "1us"} for host, rate in rates.items()],
+            }
+        },
+        "switch": {"faults": {"overtake": 1}},
+        "workload": [{"flows": [{"src": "a", "dst": "b", "size": "200KB"}]}],
+    }
+    result, failed = violations(scenario)
+    assert list(failed) == ["order"]
+    assert failed["order"] == "failed: 1 packets arrived out of order in their flow"
+    assert result.summary["flows"]["completed"] == 1
 
 
 def command(scenario: dict[str, Any], folder: Path) -> subprocess.CompletedProcess[str]:

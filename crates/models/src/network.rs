@@ -11,7 +11,7 @@ use crate::endpoint::{Config, Endpoint, Framing};
 use crate::flow_control::pfc::Accounting;
 use crate::flow_control::{FlowControl, Mechanism, sizing};
 use crate::mechanism::{Core, Effects, Mechanisms, Queueing, Site};
-use crate::node::Node;
+use crate::node::{Faults, Node};
 use crate::queueing::buffer::{Buffer, Params as BufferParams, SharedBuffer};
 use crate::queueing::counter::Counter;
 use crate::queueing::ecn;
@@ -47,6 +47,8 @@ pub struct Settings {
     pub transport: go_back_n::Params,
     /// Rates.
     pub congestion_control: CongestionControl,
+    /// What switches do wrong.
+    pub faults: Faults,
     /// What to write down.
     pub wanted: Wanted,
 }
@@ -198,7 +200,7 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
             Box::new(Endpoint::new(id, config, starts, waiting))
         });
         let effects = Effects::new(Stream::new(settings.seed, u64::from(id), "mechanisms"));
-        nodes.push(Node::new(core, routes[n].clone(), spec.forwards, Mechanisms::new(mechanisms), effects, endpoint, settings.wanted));
+        nodes.push(Node::new(core, routes[n].clone(), spec.forwards, Mechanisms::new(mechanisms), effects, endpoint, settings));
     }
     // A host lies in memory beside the switch it hangs on.
     let groups: Vec<u32> = (0..topology.nodes.len())

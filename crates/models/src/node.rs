@@ -10,6 +10,7 @@ use xoff_units::Time;
 
 use crate::endpoint::{Answer, Endpoint, Relist, Turn, token};
 use crate::mechanism::{Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Mechanisms, Queueing, Queues, Verdict, Watches};
+use crate::network::Settings;
 use crate::packet::{Kind, Packet};
 use crate::queueing::port::{Cause, Choice};
 use crate::record::{Drop, Pause, Records, Sample, Trace, Wanted};
@@ -33,6 +34,16 @@ pub struct Counts {
     pub lost: u64,
 }
 
+/// `switch.faults`: broken on purpose, so that tests can prove that the audits notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Faults {
+    /// Each switch makes this many data packets vanish without counting them.
+    pub vanish: u32,
+    /// Each switch lets this many data packets overtake the one before them in their queue.
+    pub overtake: u32,
+}
+
 /// A node of the network.
 #[derive(Debug)]
 pub struct Node {
@@ -46,6 +57,7 @@ pub struct Node {
     effects: Effects,
     /// Flows that start and end here.
     pub endpoint: Option<Box<Endpoint>>,
+    faults: Faults,
     wanted: Wanted,
     next_sample: Time,
     /// What was written down.
@@ -67,8 +79,9 @@ impl Node {
         mechanisms: Mechanisms,
         effects: Effects,
         endpoint: Option<Box<Endpoint>>,
-        wanted: Wanted,
+        settings: &Settings,
     ) -> Self {
+        let wanted = settings.wanted;
         let paused = vec![Time::ZERO; core.ports.len()];
         Self {
             core,
@@ -77,6 +90,7 @@ impl Node {
             mechanisms,
             effects,
             endpoint,
+            faults: if forwards { settings.faults } else { Faults::default() },
             wanted,
             next_sample: if wanted.queues == Time::ZERO { Time::NEVER } else { Time::ZERO },
             records: Records::default(),
@@ -165,6 +179,10 @@ impl Node {
             self.send_control(out, packet, cx);
             return;
         }
+        if self.faults.vanish > 0 {
+            self.faults.vanish -= 1;
+            return;
+        }
         let class = packet.class();
         let group = self.core.group(in_port, class);
         let mut queue = self.core.queue_for(class, in_port);
@@ -199,7 +217,20 @@ impl Node {
             self.leave(out, queue, packet, cx);
         } else {
             self.core.ports[out].push(queue, packet);
+            if self.faults.overtake > 0 {
+                self.overtake(out, queue);
+            }
             self.kick(out, cx);
+        }
+    }
+
+    #[cold]
+    fn overtake(&mut self, port: usize, queue: usize) {
+        let packets = &mut self.core.ports[port].queues[queue].packets;
+        let last = packets.len() - 1;
+        if last > 0 && packets[last].flow == packets[last - 1].flow && packets[last].bytes == packets[last - 1].bytes {
+            self.faults.overtake -= 1;
+            packets.swap(last, last - 1);
         }
     }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use xoff_models::congestion_control::CongestionControl;
 use xoff_models::flow_control::FlowControl;
 use xoff_models::mechanism::Queueing;
+use xoff_models::node::Faults;
 use xoff_models::queueing::{buffer, ecn};
 use xoff_models::topology::Network;
 use xoff_models::transport::Transport;
@@ -107,6 +108,14 @@ pub struct Switch {
     pub ecn: Option<ecn::Params>,
     /// Flow control.
     pub flow_control: FlowControl,
+    /// Broken on purpose, to see the audits notice.
+    #[serde(skip_serializing_if = "is_default")]
+    pub faults: Faults,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_default(faults: &Faults) -> bool {
+    *faults == Faults::default()
 }
 
 impl Default for Switch {
@@ -119,6 +128,7 @@ impl Default for Switch {
             scheduler: Turns::Strict,
             ecn: None,
             flow_control: FlowControl::default(),
+            faults: Faults::default(),
         }
     }
 }

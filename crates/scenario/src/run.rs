@@ -118,6 +118,7 @@ impl Runner {
             flow_control: scenario.switch.flow_control.clone(),
             transport: scenario.host.transport.go_back_n.clone().unwrap_or_default(),
             congestion_control: scenario.host.congestion_control.clone(),
+            faults: scenario.switch.faults,
             wanted: Wanted { packets: scenario.probe.packets, queues: scenario.probe.queues.unwrap_or_default() },
         };
         let ports = topology.ports();

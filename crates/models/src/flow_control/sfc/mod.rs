@@ -70,7 +70,8 @@ fn default_queues() -> u8 {
     4
 }
 
-/// `switch.flow_control.sfc.dynamic`: with N sources in the queue, round trip R and line rate C.
+/// `switch.flow_control.sfc.dynamic`: with N sources in the queue, round trip R and line rate C. With a queue for each input N
+/// counts the sources of an output; each of its queues then takes 1/N of what is computed, and drains N times slower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dynamic {

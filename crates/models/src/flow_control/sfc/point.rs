@@ -51,6 +51,8 @@ pub struct Point {
     resume: Option<u32>,
     interval: Option<Time>,
     hold: Hold,
+    /// There is a queue for each input and output.
+    is_by_input: bool,
     frame_bytes: u16,
     /// Lowest XOFF of the ports.
     xoff: u32,
@@ -81,6 +83,7 @@ impl Point {
             resume: params.resume.map(|r| r.0 as u32),
             interval: params.interval,
             hold: params.hold,
+            is_by_input: core.queueing == Queueing::Voq,
             frame_bytes: site.settings.framing.control,
             xoff: site.ports.iter().map(|p| site.settings.thresholds(p, site.delay).xoff as u32).min().unwrap_or(0),
             sources: site.sources.clone(),
@@ -112,22 +115,39 @@ impl Point {
         }
     }
 
-    /// How many sources have a packet in the queue.
-    fn sources_in(&self, index: usize) -> u64 {
-        self.watched[index].present.len().max(1) as u64
+    /// How many sources have a packet in the queue, or with a queue for each input, in all that lead to its output.
+    fn sources_at(&self, crowd: usize) -> u64 {
+        self.watched[crowd].present.len().max(1) as u64
     }
 
-    fn threshold(&self, index: usize, rate: Rate) -> u32 {
+    /// Where the sources of a queue are counted: at the first queue of its class and output.
+    fn crowd(index: usize, packet: &Packet, port: usize, core: &Core) -> usize {
+        match core.queueing {
+            Queueing::Voq => port * core.queues_a_port() + core.queue_for(packet.class(), 0),
+            _ => index,
+        }
+    }
+
+    fn threshold(&self, crowd: usize, rate: Rate) -> u32 {
         if !self.dynamic.threshold {
             return self.threshold;
         }
-        let headroom = rate.bytes_in(Time((self.sources_in(index) - 1) * self.round_trip.ps()));
+        let headroom = self.growth(self.sources_at(crowd), rate);
         self.xoff.saturating_sub(headroom.min(u64::from(u32::MAX)) as u32).max(self.threshold).max(1)
     }
 
-    fn pause(&self, index: usize, bytes: u32, rate: Rate) -> Time {
+    /// What N sources add to a queue in a round trip: (N − 1)·R·C, or with a queue for each input its share of that, (1 − 1/N)·R·C.
+    fn growth(&self, sources: u64, rate: Rate) -> u64 {
+        let all = rate.bytes_in(Time((sources - 1) * self.round_trip.ps()));
+        if self.is_by_input { all / sources } else { all }
+    }
+
+    fn pause(&self, crowd: usize, bytes: u32, rate: Rate) -> Time {
         if self.dynamic.pause {
-            return Time((self.sources_in(index) - 1) * self.round_trip.ps()) + rate.time(u64::from(bytes) / 2);
+            let sources = self.sources_at(crowd);
+            // With a queue for each input each drains at its share of the rate.
+            let share = if self.is_by_input { sources } else { 1 };
+            return Time((sources - 1) * self.round_trip.ps()) + rate.time(u64::from(bytes) * share / 2);
         }
         self.target.map_or(self.pause, |target| rate.time(u64::from(bytes.saturating_sub(target))).since(self.round_trip))
     }
@@ -141,14 +161,15 @@ impl Point {
     pub fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, now: Time) -> Option<Packet> {
         let packet = event.packet;
         let (index, bytes) = Self::watched(packet, event.port, event.queue, core)?;
+        let crowd = Self::crowd(index, packet, event.port, core);
         if self.dynamic != Dynamic::default() {
-            *self.watched[index].present.entry(self.sources.of(packet.flow)).or_default() += 1;
+            *self.watched[crowd].present.entry(self.sources.of(packet.flow)).or_default() += 1;
         }
         if self.watched[index].out > 0 {
             self.note_return(index, event, core, now);
         }
         let rate = core.ports[event.port].rate;
-        let threshold = self.threshold(index, rate);
+        let threshold = self.threshold(crowd, rate);
         if bytes < threshold {
             return None;
         }
@@ -163,7 +184,7 @@ impl Point {
                 return None;
             }
         }
-        let pause = self.pause(index, bytes, rate);
+        let pause = self.pause(crowd, bytes, rate);
         if pause == Time::ZERO {
             return None;
         }
@@ -202,9 +223,10 @@ impl Point {
 
     pub fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, now: Time) -> Vec<Packet> {
         let Some((index, bytes)) = Self::watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
+        let crowd = Self::crowd(index, event.packet, event.port, core);
         if self.dynamic != Dynamic::default() {
             let source = self.sources.of(event.packet.flow);
-            let present = &mut self.watched[index].present;
+            let present = &mut self.watched[crowd].present;
             if let Some(packets) = present.get_mut(&source) {
                 *packets -= 1;
                 if *packets == 0 {
@@ -212,7 +234,7 @@ impl Point {
                 }
             }
         }
-        if self.watched[index].above.is_some() && bytes < self.threshold(index, core.ports[event.port].rate) {
+        if self.watched[index].above.is_some() && bytes < self.threshold(crowd, core.ports[event.port].rate) {
             let watched = &mut self.watched[index];
             self.above += watched.above.take().map_or(Time::ZERO, |t| now - t);
             self.above_after_pause += watched.under_reacted.take().map_or(Time::ZERO, |t| now - t);
