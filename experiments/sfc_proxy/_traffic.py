@@ -1,0 +1,174 @@
+"""The network, the traffic and the mechanisms of the document on SFC's proxy mode, for all of its experiments.
+
+Source: "Improvements on SFC Proxy Mode", contribution to IEEE P802.1Qdw (L. Lv, F. Chen, J. Blendin, Y. Le), slides
+"System Configuration in NS3", "Simulation 1" to "3", "Simulation" (NIC) and the backup slide. What it states stands in
+`Case` without a remark; "ours" marks what it leaves open.
+
+- Network: 320 hosts at 100 Gb/s, 20 ToR, 20 aggregation and 16 core switches at 400 Gb/s, 1 µs a link, radix 20.
+  Ours: 5 pods of 4 ToR and 4 aggregation switches; each ToR has a link to every aggregation switch of its pod, each
+  aggregation switch to 4 cores. The longest path has 6 links, so that the round trip is the document's 12 µs.
+- Hosts, ours: 8 % of the network's capacity cannot enter one receiver. At each ToR 6 hosts send the incasts (120 in
+  all), 2 receive them (40), 8 are others. Incasts arrive as a Poisson process, each from all senders to one of the
+  receivers, which is drawn uniformly. For the 60-to-1 of the NIC simulation 3 hosts at each ToR send.
+- Background: Google RPC sizes, Poisson, among the others (model 0), also the receivers and a third (1) or two thirds
+  (2) of the senders, or all hosts (3).
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+HOSTS = 320
+HOSTS_A_TOR = 16
+HOST_BYTES_A_SECOND = 12.5e9
+
+MECHANISMS = {
+    "dcqcn": "DCQCN + PFC",
+    "proxy": "+ SFC proxy",
+    "isolation": "+ SFC proxy, isolation at the ToR",
+    "nic": "+ SFC proxy, 4 queues at the NIC",
+    "host": "+ SFC at the hosts",
+}
+"""What is compared; SFC comes on top of DCQCN and PFC."""
+
+_MODES = {"proxy": "proxy", "isolation": "proxy_isolation", "nic": "nic_isolation", "host": "host"}
+
+MODELS = ("model 0", "model 1", "model 2", "model 3")
+
+CLASSES = {"small": "below 10 KB", "medium": "10 KB to 1 MB", "large": "above 1 MB"}
+"""The document's size classes of background messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Traffic, configuration and length of a run. Sizes are in KB (1000 bytes), times in ms or µs."""
+
+    model: int = 0
+    """How much incast and background mix: 0 (on different hosts) to 3 (all hosts do both)."""
+    background_load: float = 0.5
+    incast_degree: int = 120
+    incast_kb: int = 256
+    incast_share: float = 0.08
+    """Of the capacity of all hosts' links."""
+    receivers_a_tor: int = 2
+    """Ours."""
+    ms: float = 10.0
+    """Ours: flows arrive for this long, and all are completed."""
+    seed: int = 1
+    alpha: float = 0.5
+    """Ours, of PFC's dynamic threshold: HPCC's value for ports of 400 Gb/s (1/8 at 100 Gb/s, doubled with the rate)."""
+    pmax: float = 0.2
+    """Ours."""
+    pause_ms: float | None = 3.0
+    """Ours: the longest pause, which outlasts the 2.6 ms in which the whole buffer leaves through a host's link, so
+    that the resume ends it. None: the pause is computed, the time in which the queue drains to the target."""
+    interval_us: float | None = 100.0
+    """Ours: a flow of which packets still come is told again after this; None: after the pause."""
+    cache: bool = False
+    """Ours: a source's switch remembers the destinations that are paused."""
+    increase_us: float = 900.0
+    """DCQCN's timer; the document writes 900 without a unit."""
+
+
+TRAFFIC = {
+    "model 0": Case(model=0),
+    "model 1": Case(model=1),
+    "model 2": Case(model=2),
+    "model 3": Case(model=3),
+    "NIC": Case(model=3, background_load=0.3, incast_degree=60, incast_kb=250, incast_share=0.05),
+}
+"""Simulations 1 (model 0), 2 (model 3) and 3 (all models), and that of NIC isolation."""
+
+
+def scenario(case: Case, mechanism: str) -> dict[str, Any]:
+    """Return the scenario of a case under one of `MECHANISMS`."""
+    senders_a_tor = case.incast_degree * HOSTS_A_TOR // HOSTS
+    roles = [host % HOSTS_A_TOR for host in range(HOSTS)]
+    senders = [host for host, place in enumerate(roles) if place < senders_a_tor]
+    receivers = [
+        host for host, place in enumerate(roles) if senders_a_tor <= place < senders_a_tor + case.receivers_a_tor
+    ]
+    others = sorted({*range(HOSTS)} - {*senders, *receivers})
+    mixed = len(senders) * case.model // 3
+    background = sorted(others + (receivers if case.model else []) + _spread(senders)[:mixed])
+    flow_control: dict[str, Any] = {"pfc": {}}
+    if mechanism != "dcqcn":
+        flow_control["sfc"] = _sfc(case, mechanism)
+    return {
+        "seed": case.seed,
+        "network": {
+            "three_tier_clos": {
+                "pods": 5,
+                "access_per_pod": 4,
+                "aggregation_per_pod": 4,
+                "cores": 16,
+                "hosts_per_access": HOSTS_A_TOR,
+                "cores_per_aggregation": 4,
+                "link": {"rate": "100Gbps", "delay": "1us"},
+                "fabric_link": {"rate": "400Gbps", "delay": "1us"},
+            }
+        },
+        "framing": {"payload": "1000B", "header": "48B"},
+        "switch": {
+            "delay": "0ns",
+            "buffer": {"shared": {"total": "32MB", "alpha": case.alpha}},
+            "ecn": {"red": {"kmin": "200KB", "kmax": "800KB", "pmax": case.pmax}},
+            "flow_control": flow_control,
+        },
+        "host": {
+            "congestion_control": {
+                "dcqcn": {"preset": "sfc_proxy", "window": "150KB", "increase_interval": f"{case.increase_us:g}us"}
+            }
+        },
+        "workload": [
+            {
+                "name": "background",
+                "poisson": {
+                    "load": case.background_load,
+                    "sizes": "google_rpc",
+                    "duration": f"{case.ms:g}ms",
+                    "sources": background,
+                    "destinations": background,
+                },
+            },
+            {"name": "incast", "flows": _incasts(case, senders, receivers)},
+        ],
+        # Millions of flows: their completion times are wanted by class, not each.
+        "probe": {"size_classes": ["10KB", "1MB"], "flows": False},
+    }
+
+
+def _sfc(case: Case, mechanism: str) -> dict[str, Any]:
+    sfc: dict[str, Any] = {"threshold": "1000KB", "mode": _MODES[mechanism]}
+    if case.pause_ms is None:
+        sfc["target"] = "200KB"
+    else:
+        sfc |= {"pause": f"{case.pause_ms:g}ms", "resume": "200KB"}
+        if case.interval_us is not None:
+            sfc["interval"] = f"{case.interval_us:g}us"
+    if case.cache and mechanism in {"proxy", "isolation"}:
+        sfc["cache"] = True
+    return sfc
+
+
+def _spread(senders: list[int]) -> list[int]:
+    """Order senders so that any first third has its share of every switch."""
+    return [sender for first in range(3) for sender in senders[first::3]]
+
+
+def _incasts(case: Case, senders: list[int], receivers: list[int]) -> list[dict[str, Any]]:
+    """Flows of all incasts: the same for each mechanism and model of a seed."""
+    draw = random.Random(case.seed)  # noqa: S311 (nobody guesses it)
+    size = case.incast_kb * 1000
+    gap_s = len(senders) * size / (case.incast_share * HOSTS * HOST_BYTES_A_SECOND)
+    flows: list[dict[str, Any]] = []
+    time_s = draw.expovariate(1 / gap_s)
+    # However short the run, there is one.
+    while time_s < case.ms * 1e-3 or not flows:
+        receiver = receivers[int(draw.random() * len(receivers))]
+        start = f"{int(min(time_s, case.ms * 1e-3) * 1e12)}ps"
+        flows += [{"src": host, "dst": receiver, "size": f"{case.incast_kb}KB", "start": start} for host in senders]
+        time_s += draw.expovariate(1 / gap_s)
+    return flows

@@ -1,0 +1,100 @@
+"""The edge: where PFC pauses, how long hosts are paused, and what isolation keeps at the source ToRs.
+
+Source: "Improvements on SFC Proxy Mode", contribution to IEEE P802.1Qdw, slides "Analysis of Proxy Mode Performance"
+and "Proposal Inspired by CI (on STOR)". Traffic and configuration: see `_traffic.py`.
+
+- "Pushes PFC to the edge": in no run of the proxy does PFC pause a switch, and the audit finds no deadlock.
+- "Not a large buffer" has no number: it is taken as what PFC's dynamic threshold with HPCC's alpha (1/8) grants a
+  single busy port, a ninth of the 32 MB. Compared is the fullest source ToR, with all of its congestion queues at
+  their largest depths together, which bounds what they hold at any moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from experiments.sfc_proxy._study import Part, Run, Runs, Study, save
+from experiments.sfc_proxy._traffic import MECHANISMS, MODELS
+from matplotlib import rc_context
+
+from xoff.plots import STYLE, Canvas, grouped_bars
+from xoff.results import Result
+
+CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Analysis of Proxy Mode Performance"
+
+_MECHANISMS = ("dcqcn", "proxy", "isolation")
+_BUFFER_BYTES = 32e6
+_NOT_LARGE = 1 / 9
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge: no run of the proxy pauses a switch; congestion queues stay below a ninth of the buffer."""
+    found = {(model, one): runs.each(model, one) for model in MODELS for one in _MECHANISMS}
+    pauses = {
+        f"{model}: PFC pauses of switches / of hosts, all seeds": {
+            one: " / ".join(str(sum(run.pfc_pauses[kind] for run in found[model, one])) for kind in ("switch", "host"))
+            for one in _MECHANISMS
+        }
+        for model in MODELS
+    }
+    paused = {
+        f"{model}: hosts' time paused, seed 1 (%)": {
+            one: 100 * found[model, one][0].host_paused_share for one in _MECHANISMS
+        }
+        for model in MODELS
+    }
+    sfcms = {
+        f"{model}: SFCMs, seed 1": {one: found[model, one][0].sfcms for one in _MECHANISMS[1:]} for model in MODELS
+    }
+    largest = {model: max(run.congestion_queues_bytes for run in found[model, "isolation"]) for model in MODELS}
+    return {
+        "P.6": Part(
+            not any(run.pfc_pauses["switch"] for model in MODELS for run in found[model, "proxy"]),
+            pauses | paused | sfcms,
+        ),
+        "P.7": Part(
+            all(size < _NOT_LARGE * _BUFFER_BYTES for size in largest.values()),
+            {
+                "congestion queues of the fullest source ToR (KB)": {
+                    model: size / 1000 for model, size in largest.items()
+                },
+                "share of the 32 MB (%)": {model: 100 * size / _BUFFER_BYTES for model, size in largest.items()},
+            },
+        ),
+    }
+
+
+_STUDY = Study(
+    statements={
+        "P.6": "SFC proxy mode pushes PFC to the edge: no PFC between switches, hence no congestion spreading and no "
+        "PFC deadlock",
+        "P.7": "Distributed over the source ToRs, the congested flows will not need large buffer to be queued",
+    },
+    runs=dict.fromkeys(MODELS, _MECHANISMS),
+    judge=judge,
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw, for each model, PFC pauses of switches and hosts, the hosts' paused time, and the congestion queues."""
+    runs = Runs(results)
+    longest = {one: [runs.longest(model, one) for model in MODELS] for one in _MECHANISMS}
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(10, 6), layout="constrained")
+        grid = drawing.subplots(2, 2)
+        panels: list[tuple[str, Callable[[Run], float]]] = [
+            ("PFC pauses of switches", lambda run: float(run.pfc_pauses["switch"])),
+            ("PFC pauses of hosts", lambda run: float(run.pfc_pauses["host"])),
+            ("hosts' time paused (%)", lambda run: 100 * run.host_paused_share),
+            ("congestion queues of the fullest source ToR (KB)", lambda run: run.congestion_queues_bytes / 1000),
+        ]
+        for axes, (label, value) in zip(grid.flat, panels, strict=True):
+            series = [(MECHANISMS[one], [value(run) for run in found]) for one, found in longest.items()]
+            grouped_bars(axes, list(MODELS), series, digits=0)
+            axes.set_ylabel(label)
+        drawing.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
+        save(drawing, path)

@@ -1,0 +1,58 @@
+"""Simulations 1 to 3 again: the source ToR isolates the congested flow in a congestion queue of its own.
+
+Source: "Improvements on SFC Proxy Mode", contribution to IEEE P802.1Qdw, slides "Proposal Inspired by CI (on STOR)" and
+"Re-run Simulation 1" to "3". Traffic and configuration: see `_traffic.py`. "Stable" is judged by the ratio of the
+highest to the lowest mean over the models, as in simulation 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from experiments.sfc_proxy._study import Part, Runs, Study
+from experiments.sfc_proxy._traffic import MODELS
+
+from xoff.results import Result
+
+CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Re-run Simulations 1 to 3"
+
+_MECHANISMS = ("dcqcn", "proxy", "isolation")
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge: like the proxy in model 0, better than both in model 3, stable, better than DCQCN in every model."""
+    trend, ratios = runs.over_models(_MECHANISMS)
+    return {
+        "P.4-like": Part(
+            runs.similar("model 0", "isolation", "proxy"),
+            runs.compared("model 0", ("proxy", "isolation"), percentiles=False),
+        ),
+        "P.4-better": Part(runs.lower("model 3", "isolation", "dcqcn", "proxy"), runs.compared("model 3", _MECHANISMS)),
+        "P.4-stable": Part(
+            all(ratio["isolation"] < ratio["proxy"] for ratio in ratios.values()),
+            {f"{name}: highest / lowest mean over the models": ratio for name, ratio in ratios.items()},
+        ),
+        "P.4-models": Part(all(runs.lower(model, "isolation", "dcqcn") for model in MODELS), trend),
+    }
+
+
+_STUDY = Study(
+    statements={
+        "P.4": "Isolation at the source ToR: like SFC proxy on different hosts, better on the same ones, and stable",
+        "P.4-like": "Model 0: SFC proxy with isolation has similar performance as SFC proxy",
+        "P.4-better": "Model 3: SFC proxy with isolation performs better than DCQCN and SFC proxy",
+        "P.4-stable": "SFC proxy with isolation performs stable in different traffic models compared with SFC proxy",
+        "P.4-models": "SFC proxy with isolation has better performance (than DCQCN) in different traffic models",
+    },
+    runs=dict.fromkeys(MODELS, _MECHANISMS),
+    judge=judge,
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw FCT over the models."""
+    _STUDY.trend(results, path)

@@ -1,0 +1,50 @@
+"""Isolation at the NIC: 60-to-1 incasts of 250 KB (5 %), background of 30 %, 4 outgoing queues.
+
+Source: "Improvements on SFC Proxy Mode", contribution to IEEE P802.1Qdw, slides "Proposal Inspired by CI (on NIC)",
+"How does CI work on the NIC?" and "Simulation". A new message takes a queue of the NIC that is not paused; the ToR
+pauses the queue from which the congested flow comes. Traffic and configuration: see `_traffic.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from experiments.sfc_proxy._study import SIMILAR, Part, Runs, Study
+from experiments.sfc_proxy._traffic import CLASSES
+
+from xoff.results import Result
+
+CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation of isolation at the NIC"
+
+_TRAFFIC = "NIC"
+_MECHANISMS = ("dcqcn", "proxy", "nic", "isolation")
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge: with 4 queues the mean is lower than with the plain proxy, and by more than 15 %."""
+    plain, queues = (runs.mean_us(_TRAFFIC, one) for one in ("proxy", "nic"))
+    gains = {name: 1 - queues[name] / plain[name] for name in CLASSES}
+    return {
+        "P.5-better": Part(runs.lower(_TRAFFIC, "nic", "proxy"), runs.compared(_TRAFFIC, _MECHANISMS)),
+        "P.5-clearly": Part(all(gain > SIMILAR for gain in gains.values()), {"mean FCT lower by the share": gains}),
+    }
+
+
+_STUDY = Study(
+    statements={
+        "P.5": "Using isolation at the NIC with 4 queues improves FCT significantly over SFC proxy (model 3)",
+        "P.5-better": "With 4 queues at the NIC the mean FCT is lower than with SFC proxy in every size class",
+        "P.5-clearly": "… and by more than 15 %",
+    },
+    runs={_TRAFFIC: _MECHANISMS},
+    judge=judge,
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw FCT by size class and mechanism."""
+    _STUDY.bars(results, path, _TRAFFIC)

@@ -1,0 +1,44 @@
+"""Simulation 1: incast and background on different hosts (model 0).
+
+Source: "Improvements on SFC Proxy Mode", contribution to IEEE P802.1Qdw, slides "Simulation 1: Traffic model 1 (good
+perf.)", and "Background" for the comparison of proxy and host. Traffic and configuration: see `_traffic.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from experiments.sfc_proxy._study import Part, Runs, Study
+
+from xoff.results import Result
+
+CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation 1"
+
+_MODEL = "model 0"
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge: the proxy's mean is lower in every size class, and within 15 % of SFC at the hosts."""
+    return {
+        "P.1": Part(runs.lower(_MODEL, "proxy", "dcqcn"), runs.compared(_MODEL, ("dcqcn", "proxy"))),
+        "P.8": Part(runs.similar(_MODEL, "proxy", "host"), runs.compared(_MODEL, ("host", "proxy"), percentiles=False)),
+    }
+
+
+_STUDY = Study(
+    statements={
+        "P.1": "Incast and background on different hosts (model 0): SFC proxy has better performance than DCQCN",
+        "P.8": "SFC with ToR proxy shows similar performance compared with SFC (model 0)",
+    },
+    runs={_MODEL: ("dcqcn", "proxy", "host")},
+    judge=judge,
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw FCT by size class and mechanism."""
+    _STUDY.bars(results, path, _MODEL)

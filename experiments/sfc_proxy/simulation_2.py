@@ -1,0 +1,41 @@
+"""Simulation 2: incast and background on the same hosts (model 3).
+
+Source: "Improvements on SFC Proxy Mode", contribution to IEEE P802.1Qdw, slides "Simulation 2: Traffic model 2 (bad
+perf.)" and "Simulation Results Observations". Traffic and configuration: see `_traffic.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from experiments.sfc_proxy._study import Part, Runs, Study
+
+from xoff.results import Result
+
+CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation 2"
+
+_MODEL = "model 3"
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge: the proxy's mean is higher in every size class."""
+    return {"P.2": Part(runs.lower(_MODEL, "dcqcn", "proxy"), runs.compared(_MODEL, ("dcqcn", "proxy")))}
+
+
+_STUDY = Study(
+    statements={
+        "P.2": "Incast and background on the same hosts (model 3): SFC proxy has worse average than DCQCN latency in "
+        "all cases, as it pauses queues that hold innocent flows",
+    },
+    runs={_MODEL: ("dcqcn", "proxy")},
+    judge=judge,
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw FCT by size class and mechanism."""
+    _STUDY.bars(results, path, _MODEL)
