@@ -42,16 +42,17 @@ class Outcome:
 
 
 def row(result: Result) -> dict[str, Any]:
-    """What a page says of a run: mean FCT by workload and of all flows, in µs, and counts."""
-    flows = result.flows
-    times: dict[str, list[float]] = {}
-    for workload, fct in zip(flows["workload"].to_pylist(), flows["fct_ps"].to_pylist(), strict=True):
-        if fct is not None:
-            times.setdefault(workload, []).append(fct / 1e6)
+    """What a page says of a run: mean FCT by workload and size class and of all flows, in µs, and counts."""
     sfc = result.summary.get("sfc") or {}
     # The core counts messages even where SFC is off.
     on = "sfc" in (result.scenario["switch"].get("flow_control") or {})
-    made: dict[str, Any] = {f"{name} FCT (µs)": sum(found) / len(found) for name, found in times.items()}
+    made: dict[str, Any] = {}
+    for name, found in result.summary["workloads"].items():
+        if (mean := found["fct_ps"]["mean"]) is not None:
+            made[f"{name} FCT (µs)"] = mean / 1e6
+        for part in found.get("by_size", ()):
+            if (mean := part["fct_ps"]["mean"]) is not None and len(found["by_size"]) > 1:
+                made[f"{name} from {text_of(part['from_bytes'] / 1e3)} KB"] = mean / 1e6
     made["mean FCT (µs)"] = (result.summary["fct_ps"]["mean"] or 0) / 1e6
     if result.summary["drops"]:
         made["lost packets"] = result.summary["drops"]

@@ -78,8 +78,8 @@ pub struct Pfc {
     /// For each ingress port and class: how many reasons there are to pause the neighbour, and how many of them are thresholds.
     pausing: Vec<u16>,
     over: Vec<u16>,
-    /// For each output port: class and ingress port that it pauses (egress accounting).
-    paused_by_output: Vec<Vec<(u8, usize)>>,
+    /// For each output port: class of the queue, and ingress port and class that it pauses (egress accounting).
+    paused_by_output: Vec<Vec<(u8, usize, u8)>>,
     /// For each port and class: when the neighbour's pause of us ends, with quanta.
     expires: Vec<Time>,
     /// For each port and class: when our pause is next refreshed, with quanta.
@@ -253,8 +253,9 @@ impl Hooks for Pfc {
             Trigger::Egress { xoff, .. } => {
                 // Every port that feeds the queue while it is at XOFF is paused, with its first packet there.
                 let paused = &mut self.paused_by_output[event.port];
-                if core.egress_bytes(event.port, event.queue) >= xoff && !paused.contains(&(class, port)) {
-                    paused.push((class, port));
+                let entry = (core.ports[event.port].queues[event.queue].class(), port, class);
+                if core.egress_bytes(event.port, event.queue) >= xoff && !paused.contains(&entry) {
+                    paused.push(entry);
                     self.pause(port, class, core, effects);
                 }
             }
@@ -275,13 +276,13 @@ impl Hooks for Pfc {
                 }
             }
             Trigger::Egress { xon, .. } => {
-                let class = event.packet.class();
+                let class = core.ports[event.port].queues[event.queue].class();
                 let has_paused = self.paused_by_output[event.port].iter().any(|p| p.0 == class);
                 if has_paused && core.egress_bytes(event.port, event.queue) <= xon {
                     let mut paused = std::mem::take(&mut self.paused_by_output[event.port]);
-                    paused.retain(|(of, port)| {
+                    paused.retain(|(of, port, paused)| {
                         if *of == class {
-                            self.resume(*port, class, effects);
+                            self.resume(*port, *paused, effects);
                         }
                         *of != class
                     });
