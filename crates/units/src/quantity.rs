@@ -57,13 +57,20 @@ pub(crate) fn parse(text: &str, what: &str, example: &str, units: &[(&str, u128)
 }
 
 /// Prints with the largest unit that keeps the number exact and short.
+///
+/// A number that a decimal unit does not shorten to whole thousands is printed with a binary unit if one divides it, and else with
+/// the smallest: 400KB, 64KiB, 1048B.
 pub(crate) fn print(value: u64, units: &[(&str, u128)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if value == 0 {
-        return write!(f, "0{}", units[0].0);
-    }
     let value = u128::from(value);
     // A unit is short enough when at most three decimals are left.
-    let (unit, scale) = units.iter().rev().find(|(_, s)| value >= *s && (value * 1000).is_multiple_of(*s)).unwrap_or(&units[0]);
+    let decimal = || units.iter().rev().find(|(_, s)| is_decimal(*s) && *s > 1 && value >= *s && (value * 1000).is_multiple_of(*s));
+    let binary = || units.iter().rev().find(|(_, s)| !is_decimal(*s) && value.is_multiple_of(*s));
+    let has_binary = units.iter().any(|(_, s)| !is_decimal(*s));
+    let (unit, scale) = match value {
+        0 => units[0],
+        _ if value.is_multiple_of(1000) || !has_binary => *decimal().unwrap_or(&units[0]),
+        _ => *binary().unwrap_or(&units[0]),
+    };
     let (whole, rest) = (value / scale, value % scale * 1000 / scale);
     if rest == 0 {
         write!(f, "{whole}{unit}")
@@ -71,6 +78,13 @@ pub(crate) fn print(value: u64, units: &[(&str, u128)], f: &mut fmt::Formatter<'
         let digits = format!("{rest:03}");
         write!(f, "{whole}.{}{unit}", digits.trim_end_matches('0'))
     }
+}
+
+const fn is_decimal(mut scale: u128) -> bool {
+    while scale > 1 && scale.is_multiple_of(10) {
+        scale /= 10;
+    }
+    scale == 1
 }
 
 macro_rules! quantity {
@@ -254,6 +268,16 @@ mod tests {
         assert_eq!("1.048 KB".parse(), Ok(Bytes(1_048)));
         assert_eq!("4KiB".parse(), Ok(Bytes(4_096)));
         assert_eq!("20.48MB".parse(), Ok(Bytes(20_480_000)));
+    }
+
+    #[test]
+    fn prints_sizes_as_people_write_them() {
+        for text in ["0B", "1B", "64B", "999B", "1KB", "1048B", "4KiB", "64KiB", "400KB", "1.5MB", "20.48MB", "32MiB", "1536KiB", "1GiB"] {
+            assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
+        }
+        for text in ["0ps", "150ns", "2.5us", "281s"] {
+            assert_eq!(text.parse::<Time>().unwrap().to_string(), text);
+        }
     }
 
     #[test]
