@@ -238,8 +238,9 @@ def _size(calculate: Callable[[str], str], values: dict[str, Any]) -> dict[str, 
     try:
         answer: dict[str, Any] = json.loads(calculate(json.dumps({k: v for k, v in values.items() if v is not None})))
     except InputError as error:
-        # The request is one line of our own making: where in it the value stands says nothing to the user.
-        raise InputError(re.sub(r" at line \d+ column \d+$", "", str(error))) from None
+        # The message begins with the key of the request; the user knows it as an option.
+        named = re.sub(r"^(\w+)(?=: )", lambda key: "--" + key[1].replace("_", "-"), str(error))
+        raise InputError(named) from None
     return answer
 
 

@@ -125,7 +125,7 @@ _LISTED = """if let Some({slug}) = &workload.{slug} {
             let key = format!("{at}.{slug}");
             let members = all({slug}.hosts.as_ref(), &format!("{key}.hosts"))?;
             for (src, dst, size) in {slug}.flows(&members) {
-                add(&mut listed, src, dst, size, key.clone())?;
+                add(&mut listed, src, dst, size, &key)?;
             }
         }
         """

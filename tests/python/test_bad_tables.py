@@ -29,17 +29,17 @@ def _table(**columns: Any) -> pa.Table:
     [
         (_table(size=None), "", "no column `size`"),
         (pa.table({}), "", "no column `src`"),
-        (_table(dst=["host1"]), "", "itself"),
-        (_table(dst=["host77"]), "", "host77"),
-        (_table(src=[-1]), "", "`-1`"),
-        (_table(src=[1.5]), "", "`1.5`"),
-        (_table(src=[float("nan")]), "", "NaN"),
+        (_table(dst=["host1"]), "[0]", "itself"),
+        (_table(dst=["host77"]), "[0].dst", "host77"),
+        (_table(src=[-1]), "[0].src", "`-1`"),
+        (_table(src=[1.5]), "[0].src", "`1.5`"),
+        (_table(src=[float("nan")]), "[0].src", "NaN"),
         (_table(src=[True]), "", "only numbers and text"),
         (_table(src=[None]), "[0].src", "empty"),
         (_table(size=["a lot"]), "[0].size", "a lot"),
         (_table(size=["9" * 100_000]), "[0].size", "too large"),
         (_table(size=[-5]), "[0].size", "negative"),
-        (_table(size=[0]), "", "zero"),
+        (_table(size=[0]), "[0].size", "zero"),
         (_table(size=[1.5]), "[0].size", "finer"),
         (_table(size=[float("nan")]), "[0].size", "NaN"),
         (_table(size=[float("inf")]), "[0].size", "inf"),
@@ -54,10 +54,10 @@ def _table(**columns: Any) -> pa.Table:
         (_table(start=["soon"]), "[0].start", "soon"),
         (_table(start=[-1]), "[0].start", "negative"),
         (_table(colour=[1]), "", "unknown column `colour`"),
-        (_table(after=["x"]), "", "`x`"),
-        (_table(via=["leaf9"]), "", "leaf9"),
+        (_table(after=["x"]), "[0].after[0]", "`x`"),
+        (_table(via=["leaf9"]), "[0].via[0]", "leaf9"),
         (pa.Table.from_arrays([pa.array(["host1"])] * 2, ["src", "src"]), "", "several columns `src`"),
-        (pa.concat_tables([_table(id=["a"])] * 2), "", "`a` is the id of two flows"),
+        (pa.concat_tables([_table(id=["a"])] * 2), "[1].id", "`a` is the id of two flows"),
     ],
 )
 def test_bad_flows(scenario: dict[str, Any], table: pa.Table, key: str, part: str) -> None:
@@ -94,14 +94,14 @@ def test_bad_points(scenario: dict[str, Any], bytes_: list[Any], percent: list[A
     [
         ("nodes", "switch", "router", "nodes_table[2].kind: "),
         ("nodes", "b,host", ",host", "nodes_table[1].name: "),
-        ("nodes", "b,host", "a,host", "nodes[1].name: "),
+        ("nodes", "b,host", "a,host", "nodes_table[1].name: "),
         ("nodes", "kind", "type", "nodes_table: "),
         ("links", "delay", "latency", "links_table: "),
         ("links", "100Gbps", "-1Gbps", "links_table[0].rate: "),
         ("links", "100Gbps", "100", "a link of 100bps"),
         ("links", "1us", "soon", "links_table[0].delay: "),
-        ("links", "b,s", "c,s", "links[1].a: "),
-        ("links", "b,s", "s,s", "links[1]: "),
+        ("links", "b,s", "c,s", "links_table[1].a: "),
+        ("links", "b,s", "s,s", "links_table[1]: "),
     ],
 )
 def test_bad_network(xoff_here: Command, tmp_path: Path, table: str, before: str, after: str, key: str) -> None:
@@ -184,3 +184,13 @@ def test_columns_that_say_little_are_read(scenario: dict[str, Any], tmp_path: Pa
         assert xoff.run(scenario | {"workload": [{"table": table}]}).fingerprint == plain
     (tmp_path / "none.csv").write_text("src,dst,size\n")
     assert xoff.check(scenario | {"workload": [{"table": str(tmp_path / "none.csv")}]})["workload"]["flows"] == 0
+
+
+def test_a_list_beside_a_table_is_refused(scenario: dict[str, Any]) -> None:
+    scenario["workload"] = [{"table": _table(), "flows": [{"src": 1, "dst": 0, "size": "1KB"}]}]
+    with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.table: `flows` is given too"):
+        xoff.check(scenario)
+    points = pa.table({"bytes": [0, 10], "percent": [0, 100]})
+    drawn = {"load": 0.5, "flows": 10, "points_table": points, "points": [[0, 0], [10, 100]]}
+    with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.poisson\.points_table: `points` is given too"):
+        xoff.check(scenario | {"workload": [{"poisson": drawn}]})

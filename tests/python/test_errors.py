@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
 import os
+import re
+import resource
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +47,16 @@ def refused(done: Any, *parts: str) -> None:
         (f"{_PFC}.quanta=0", [f"{_PFC}.quanta: ", "1 to 65535"]),
         (f"{_PFC}.quanta=70000", [f"{_PFC}.quanta: ", "70000"]),
         (f"{_PFC}.accounting=both", [f"{_PFC}.accounting: ", "`ingress` or `egress`"]),
-        (f"{_PFC}=true", [f"{_PFC}: "]),
+        (f"{_PFC}=true", [f"{_PFC}: ", "true was given; a table is needed"]),
+        (f"{_PFC}.xon=199KB", [f"{_PFC}.xon: ", "199KB is not below XOFF"]),
         (_PFC + '={xoff="10KB",xon="20KB"}', [f"{_PFC}.xon: ", "10KB"]),
         (_SFC + '={threshold="10KB",pause="0ns"}', [f"{_SFC}.pause: ", "1ns"]),
         (_SFC + '={threshold="0B",pause="1us"}', [f"{_SFC}.threshold: ", "above zero"]),
         (_SFC + '={threshold="10KB"}', [f"{_SFC}: ", "`pause`"]),
-        ('switch.ecn.red={kmin="400KB",kmax="100KB",pmax=0.2}', ["switch.ecn.red.kmin: ", "kmax"]),
+        (
+            'switch.ecn.red={kmin="400KB",kmax="100KB",pmax=0.2}',
+            ["switch.ecn.red.kmin: ", "400KB is above kmax, 100KB"],
+        ),
         ('switch.ecn.red={kmin="100KB",kmax="400KB",pmax=1.2}', ["switch.ecn.red.pmax: ", "0 to 1"]),
         ('switch.ecn.red={kmin="100KB",kmax="400KB",pmax=nan}', ["switch.ecn.red.pmax: "]),
         ("switch.ecn.step.threshold=8GiB", ["switch.ecn.step.threshold: ", "4GiB"]),
@@ -60,6 +69,13 @@ def refused(done: Any, *parts: str) -> None:
         ("switch.scheduler.drr=1B", ["switch.scheduler.drr: ", "64B"]),
         ("switch.buffer.per_port=10B", ["switch.buffer.per_port: ", "1048 B"]),
         ("switch.buffer.per_port=1PB", ["switch.buffer.per_port: ", "TB"]),
+        (
+            'switch.buffer={per_port="1MB",shared={total="1MB"}}',
+            ["switch.buffer: per_port and shared are given; exactly one of unlimited, per_port, shared is needed"],
+        ),
+        ('switch.buffer={shared={total="1MB",reserve="1TB"}}', ["switch.buffer.shared.reserve: ", "1MB"]),
+        ('switch.buffer={shared={total="1MB",headroom="1TB"}}', ["switch.buffer.shared.headroom: ", "1MB"]),
+        ('switch.buffer={shared={total="50KB"}}', ["switch.buffer.shared.total: ", "headroom"]),
         ("switch.buffer=infinite", ["switch.buffer: ", "`unlimited`"]),
         ('switch.buffer={shared={total="1MB",alpha=1e9}}', ["switch.buffer.shared.alpha: ", "1024"]),
         ('switch.buffer={shared={total="1MB",alpha=-1}}', ["switch.buffer.shared.alpha: ", "above 0"]),
@@ -73,11 +89,13 @@ def refused(done: Any, *parts: str) -> None:
         ("host.transport.go_back_n.rto=forever", ["host.transport.go_back_n.rto: ", "150ns"]),
         ("framing.payload=0B", ["framing.payload: "]),
         ("framing.payload=100KB", ["framing.payload: ", "65535"]),
-        ("framing.control=0B", ["framing"]),
+        ("framing.control=0B", ["framing.control: "]),
+        ("framing.header=100KB", ["framing.header: ", "65535"]),
+        ("framing.gap=100KB", ["framing.gap: ", "65535"]),
         ("network.star.hosts=1000000000", ["network.star.hosts: ", "1 to 16000"]),
         ("network.star.hosts=0", ["network.star.hosts: ", "1 to"]),
         ("network.star.hosts=-4", ["network.star.hosts: ", "-4"]),
-        ("network.star.hosts=4.5", ["network.star.hosts: ", "4.5"]),
+        ("network.star.hosts=4.5", ["network.star.hosts: ", "4.5 was given; a whole number, zero or more is needed"]),
         ("network.star.hosts=nan", ["network.star.hosts: "]),
         ("network.star.link.rate=0Gbps", ["network.star", "0bps"]),
         ("network.star.link.rate=100", ["network.star.link.rate: ", "200Gbps"]),
@@ -85,7 +103,9 @@ def refused(done: Any, *parts: str) -> None:
         ("network.star.link.rate=infGbps", ["network.star.link.rate: ", "200Gbps"]),
         ("network.star.link.delay=400s", ["network.star.link.delay: ", "400s"]),
         ("network.star.link.delay=", ["network.star.link.delay: ", "150ns"]),
-        ("network.star=1", ["network.star: "]),
+        ("network.star=1", ["network.star: 1 was given; a table is needed"]),
+        ('network.star=[4, ["100Gbps", "1us"]]', ["network.star: a list was given; a table is needed"]),
+        ('network.star.link=["100Gbps", "1us"]', ["network.star.link: a list was given; a table is needed"]),
         ("network={}", ["network: ", "star, line"]),
         (
             'network.line={switches=2,hosts_per_switch=1,link={rate="1Gbps",delay="1us"}}',
@@ -102,7 +122,11 @@ def refused(done: Any, *parts: str) -> None:
         ("probe.packets=yes", ["probe.packets: "]),
         ("audits.loss=ignore", ["audits.loss: ", "`record`"]),
         ("audits.colour=fail", ["audits.colour: ", "`loss`"]),
-        ("workload=1", ["workload: "]),
+        ("workload=1", ["workload: 1 was given; a list is needed"]),
+        ("workload[0.class=0", ["workload[0.class: ", "brackets"]),
+        ("workload[]=1x", ["workload[]: ", "number"]),
+        ("workload[0]x=1", ["workload[0]x: ", "brackets"]),
+        ("seed=1\nname=2", ["seed: ", "more than one line"]),
         ("workload[0].class=1", ["workload[0].class: ", "switch.classes"]),
         ("workload[0].start=-1s", ["workload[0].start: ", "negative"]),
         ("workload[1].class=0", ["workload[1].class: ", "the list has 1"]),
@@ -114,8 +138,8 @@ def refused(done: Any, *parts: str) -> None:
         (f'{_SENDERS}=["switch0"]', [f"{_SENDERS}[0]: ", "is a switch"]),
         (f"{_SENDERS}=[-1]", [f"{_SENDERS}[0]: ", "-1"]),
         (f"{_SENDERS}=[0]", [f"{_SENDERS}[0]: ", "itself"]),
-        ("workload[0].incast.size=1000TB", ["workload[0].incast", "2^32"]),
-        ("workload[0].incast.size=0B", ["workload[0].incast", "zero"]),
+        ("workload[0].incast.size=1000TB", ["workload[0].incast.size: ", "2^32"]),
+        ("workload[0].incast.size=0B", ["workload[0].incast.size: ", "zero"]),
         ("no_such_key=1", ["no_such_key: ", "`workload`"]),
         ("novalue", ["--set", "novalue", "KEY=VALUE"]),
         ("=1", ["--set", "KEY=VALUE"]),
@@ -193,6 +217,21 @@ def _explicit(nodes: str, links: str) -> str:
         (_INCAST, _flow('via = ["switch0/x"]'), ["workload[0].flows[0].via[0]: ", "`x`"]),
         (_INCAST, _flow('via = ["switch0", "switch0"]'), ["workload[0].flows[0].via[1]: "]),
         (_INCAST, _flow('via = "switch0"'), ["workload[0].flows[0].via: "]),
+        (_INCAST, _flow(f"via = {['switch0'] * 61}"), ["workload[0].flows[0].via: ", "61", "60 are possible"]),
+        (_STAR, f"[network.line]\nswitches = 61\n{_LINK}", ["network.line: ", "61 switches; 60 are possible"]),
+        (_STAR, f"[network.line]\nswitches = 500000\n{_LINK}", ["network.line: ", "are possible"]),
+        (_STAR, "[network.explicit]\nnodes = [{ name = '', kind = 'host' }]", ["network.explicit.nodes[0].name: "]),
+        (_INCAST, 'all_to_all = { size = "1KB", hosts = [1] }', ["workload[0].all_to_all.hosts: ", "two"]),
+        (
+            _INCAST,
+            """flows = [
+                { src = 1, dst = 0, size = "1KB", id = "a", after = ["b"] },
+                { src = 0, dst = 1, size = "1KB", id = "b", after = ["c", "d"] },
+                { src = 2, dst = 0, size = "1KB", id = "c" },
+                { src = 1, dst = 0, size = "1KB", id = "d", after = ["b"] },
+            ]""",
+            ["workload[0].flows[1].after: ", "`b` after `d` after `b`"],
+        ),
         (_INCAST, _flow('colour = "red"'), ["workload[0].flows[0].colour: ", "`src`"]),
         (
             _INCAST,
@@ -223,6 +262,12 @@ def test_bad_document(xoff_here: Command, tmp_path: Path, before: str, after: st
         ({"load": 0.5, "sizes": "websearch", "flows": 10, "destinations": []}, ".destinations: "),
         ({"load": 0.5, "sizes": "websearch", "flows": 10, "sources": [1], "destinations": [1]}, ".destinations: "),
         ({"load": 0.5, "sizes": "websearch", "flows": 10, "sources": [1, 1]}, ".sources: "),
+        ({"load": 0.5, "sizes": "websearch", "flows": 10, "sources": []}, ".sources: "),
+        ({"load": 0.5, "sizes": "websearch", "flows": 0}, ".flows: "),
+        ({"load": 0.5, "sizes": "websearch", "flows": 2 * 10**9}, ".flows: about 2.000e9 flows are more"),
+        ({"load": 0.5, "sizes": "websearch", "flows": 10**12}, ".flows: "),
+        ({"load": 1e-9, "sizes": "websearch", "flows": 1000}, ".flows: they do not all arrive"),
+        ({"load": 0.5, "sizes": "websearch", "duration": "0s"}, ".duration: "),
         ({"load": 0.5, "points": [], "flows": 10}, ".points: "),
         ({"load": 0.5, "points": [[0, 0], [1000, 50]], "flows": 10}, "100"),
         ({"load": 0.5, "points": [[1000, 0], [10, 100]], "flows": 10}, "rise"),
@@ -230,7 +275,7 @@ def test_bad_document(xoff_here: Command, tmp_path: Path, before: str, after: st
         ({"load": 0.5, "points": [[-5, 0], [10, 100]], "flows": 10}, "out of range"),
         ({"load": 0.5, "points": [[0, 0], [1e300, 100]], "flows": 10}, "out of range"),
         ({"load": 0.5, "points": [[0, 0], [10]], "flows": 10}, ".points[1]: "),
-        ({"load": 1.5, "points": [[0, 0], [1, 100]], "duration": "200s"}, "10^9"),
+        ({"load": 1.5, "points": [[0, 0], [1, 100]], "duration": "200s"}, "100000000"),
     ],
 )
 def test_bad_poisson(scenario: dict[str, Any], poisson: dict[str, Any], part: str) -> None:
@@ -303,7 +348,7 @@ def test_files_that_are_no_scenario(xoff_here: Command, tmp_path: Path) -> None:
         (["size", "sfc", "--incast", "3", "--rate", "fast"], "fast"),
         (["size", "sfc", "--incast", "3", "--architecture", "crossbar"], "`voq`"),
         (["size", "sfc", "--incast", "3", "--pause", "-1us"], "negative"),
-        (["size", "sfc", "--rate", "0bps"], "above zero"),
+        (["size", "sfc", "--rate", "0bps"], "--rate: 0bps"),
         (["size", "pfc", "--link-delay", "3KB"], "3KB"),
         (["new", "gadget", "thing"], "gadget"),
         (["new", "mechanism", "Not A Slug"], "Not A Slug"),
@@ -408,3 +453,108 @@ def test_an_argument_of_the_wrong_type() -> None:
     for wrong in ([1, 2], None, os):
         with pytest.raises(xoff.InputError, match="a path, a dictionary or a Scenario"):
             xoff.run(wrong)  # type: ignore[arg-type]
+
+
+_RUN = """
+import json, sys, xoff
+try:
+    xoff.run(json.load(sys.stdin))
+except xoff.InputError as error:
+    print(error)
+    sys.exit(2)
+"""
+_LINKS = {"rate": "100Gbps", "delay": "1us"}
+_FLOW = {"src": 1, "dst": 0, "size": "1KB"}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "change", "key"),
+    [
+        # A queue for each input, output and class: 2 · 10^9.
+        (16_000, {"switch": {"queueing": "voq", "classes": 8}}, "switch.queueing: "),
+        (7_000, {"workload": [{"all_to_all": {"size": "1KB"}}]}, "workload[0].all_to_all: "),
+        (4, {"workload": [{"flows": [_FLOW]}] * 70_000}, "workload: "),
+        (
+            4,
+            {"workload": [{"poisson": {"load": 0.5, "sizes": "hadoop", "flows": 10**12}}]},
+            "workload[0].poisson.flows: ",
+        ),
+        (
+            4,
+            {"workload": [{"poisson": {"load": 0.5, "points": [[0, 0], [100, 100]], "flows": 6 * 10**7}}] * 9},
+            "workload[1].poisson.",
+        ),
+    ],
+)
+def test_absurd_sizes_are_refused_at_once(hosts: int, change: dict[str, Any], key: str) -> None:
+    """In little memory, and in seconds."""
+    scenario = {"network": {"star": {"hosts": hosts, "link": _LINKS}}, "workload": [{"flows": [_FLOW]}]} | change
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN],
+        input=json.dumps(scenario),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=limit,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr[-300:]
+    assert done.stdout.startswith(key)
+
+
+def test_iq_has_no_egress_queues_to_watch(scenario: dict[str, Any]) -> None:
+    """A setting that would silently never pause."""
+    scenario["switch"] |= {"queueing": "iq", "flow_control": {"pfc": {"accounting": "egress"}}}
+    with pytest.raises(xoff.InputError, match=r"^switch\.flow_control\.pfc\.accounting: egress"):
+        xoff.check(scenario)
+
+
+def test_a_name_may_not_be_empty() -> None:
+    nodes = [{"name": "a", "kind": "host"}, {"name": " ", "kind": "host"}]
+    network = {"explicit": {"nodes": nodes, "links": [{"a": "a", "b": " ", **_LINKS}]}}
+    with pytest.raises(xoff.InputError, match=r"^network\.explicit\.nodes\[1\]\.name: "):
+        xoff.check({"network": network})
+
+
+def test_sizes_stay_in_the_unit_they_were_given_in(scenario: dict[str, Any]) -> None:
+    for size in ("400KB", "64KiB", "1048B", "32MiB", "1.5MB"):
+        document = xoff.resolve(scenario, overrides={"switch.buffer.per_port": size})
+        assert document["switch"]["buffer"]["per_port"] == size
+
+
+_WRONG: list[tuple[str, Any]] = [
+    (key, value)
+    for key in [
+        "network.star.hosts",
+        "network.star.link",
+        "framing",
+        "switch.buffer",
+        "switch.queueing",
+        "switch.classes",
+        "switch.ecn",
+        "switch.flow_control.pfc",
+        "switch.flow_control.pfc.quanta",
+        "workload",
+        "workload[0].incast.senders",
+        "workload[0].incast.receiver",
+        "probe.packets",
+        "seed",
+    ]
+    for value in (-1, 4.5, 10**18, True, "text", [], [[1]], {}, {"a": 1, "b": 2})
+]
+
+
+@pytest.mark.parametrize(("key", "value"), _WRONG)
+def test_words_of_rust_do_not_reach_the_user(scenario: dict[str, Any], key: str, value: Any) -> None:
+    """Whatever of them is refused: some of these values are right for some keys."""
+    message = ""
+    try:
+        xoff.check(scenario, overrides={key: value})
+    except xoff.InputError as error:
+        message = str(error)
+    words = ("u8", "u16", "u32", "u64", "f64", "struct", "map", "sequence", "null", "Params", "enum", "variant")
+    assert [word for word in words if re.search(rf"\b{word}\b", message)] == [], message

@@ -71,7 +71,8 @@ def test_the_command_and_the_reverse_question(xoff_command: Command) -> None:
     assert done.returncode == 0, done.stderr
     for part in ("120.0 KB", "4.800 µs", "12.800 µs"):
         assert part in done.stdout
-    reverse = json.loads(xoff_command("size", "sfc", "--links", "5", "--pfc-threshold", "780KB", "--json").stdout)
+    words = ["--links", "5", "--pfc-threshold", "780KB", "--buffer", "800KB"]
+    reverse = json.loads(xoff_command("size", "sfc", *words, "--json").stdout)
     # 580 KB hold (N − 1) · 105 KB up to N = 6: the document's 7-to-1 needs 630 KB.
     assert reverse["largest_incast"] == 6
 
@@ -80,3 +81,31 @@ def test_pfc(xoff_command: Command) -> None:
     answer = json.loads(xoff_command("size", "pfc", "--json").stdout)
     assert answer["round_trip_bytes"] == 15_000
     assert answer["xoff_bytes"] == 400_000 - answer["headroom_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ("pfc --rate 0bps", "--rate: 0bps is out of range; allowed are 1Mbps to 10Tbps"),
+        ("pfc --rate fast", "--rate: `fast`"),
+        ("pfc --max-frame 0B", "--max-frame: "),
+        ("pfc --max-frame 1TB", "--max-frame: "),
+        ("pfc --pause-frame 0B", "--pause-frame: "),
+        ("pfc --link-delay 100s", "--link-delay: 100s"),
+        ("pfc --switch-delay 100s", "--switch-delay: "),
+        ("pfc --buffer 1B", "--buffer: 1B cannot hold a frame of 4KiB"),
+        ("sfc --incast 1000000000000000", "--incast: "),
+        ("sfc --links 1000000000000000", "--links: "),
+        ("sfc --links 18446744073709551616", "links"),
+        ("sfc --incast 3 --sfc-threshold 500KB", "--sfc-threshold: 500KB is not below"),
+        ("sfc --sfc-threshold 0B", "--sfc-threshold: "),
+        ("sfc --pfc-threshold 500KB", "--pfc-threshold: 500KB is above buffer, 400KB"),
+        ("sfc --pause 0s", "--pause: "),
+        ("sfc --architecture crossbar", "--architecture: "),
+    ],
+)
+def test_what_has_no_answer_is_refused_by_option(xoff_here: Command, words: str, part: str) -> None:
+    done = xoff_here("size", *words.split())
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert part in done.stderr

@@ -247,13 +247,13 @@ fn check(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> Py
 }
 
 fn request<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
-    serde_json::from_str(text).map_err(bad)
+    xoff_scenario::request(text).map_err(bad)
 }
 
 /// PFC headroom; JSON in, JSON out.
 #[pyfunction]
 fn size_pfc(text: &str) -> PyResult<String> {
-    serde_json::to_string(&pfc_size(&request::<PfcRequest>(text)?)).map_err(broken)
+    serde_json::to_string(&pfc_size(&request::<PfcRequest>(text)?).map_err(bad)?).map_err(broken)
 }
 
 /// SFC headroom and pause range; JSON in, JSON out.

@@ -7,15 +7,17 @@ mod audit;
 mod check;
 mod collect;
 mod document;
+mod limits;
 mod read;
 mod rows;
 mod run;
 mod summary;
 mod table;
+mod value;
 
 pub use check::check;
 pub use document::{Audits, HostSettings, Judgement, Probe, Scenario, Switch, Turns};
-pub use read::{InputError, from_json, from_toml, schema};
+pub use read::{InputError, from_json, from_toml, request, schema};
 pub use run::{Observer, Outcome, Progress, Runner, run};
 pub use summary::Summary;
 pub use table::{Cells, Column, Data, Input, Table, table_files};

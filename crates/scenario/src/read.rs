@@ -1,11 +1,13 @@
 //! Reading scenarios: text to document, with errors that say where, what, and what would be right.
 
 use serde::de::DeserializeOwned;
+use xoff_models::flow_control::pfc::Accounting;
 use xoff_models::mechanism::Queueing;
 use xoff_models::queueing::{buffer, ecn};
 use xoff_units::Time;
 
 use crate::document::{Scenario, Turns};
+use crate::value::{Wrong, parse};
 
 /// Bad input; prints as one message that begins with the path of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,30 +59,23 @@ fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> R
     for (path, text) in overrides {
         set(&mut value, path, text)?;
     }
-    let scenario: Scenario = parse(value)?;
+    let scenario: Scenario = parse(value).map_err(|e: Wrong| InputError::new(e.path, e.message))?;
     validate(&scenario)?;
     Ok(scenario)
 }
 
-fn parse<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, InputError> {
-    serde_path_to_error::deserialize(value).map_err(|e| {
-        let path = e.path().to_string();
-        InputError::new(if path == "." { String::new() } else { path }, plain(&e.inner().to_string()))
-    })
-}
-
-/// serde's words, a little plainer.
-fn plain(message: &str) -> String {
-    message
-        .replace("unknown field", "unknown key")
-        .replace("missing field", "missing key")
-        .replace(", expected one of ", "; allowed are ")
-        .replace(", expected ", "; allowed is ")
+/// Reads what a calculator is asked, from JSON.
+pub fn request<T: DeserializeOwned>(text: &str) -> Result<T, InputError> {
+    let value = serde_json::from_str(text).map_err(|e| InputError::new("", format!("this is not JSON: {e}")))?;
+    parse(value).map_err(|e: Wrong| InputError::new(e.path, e.message))
 }
 
 /// Sets a value by path, making tables on the way: `switch.flow_control.pfc.xoff` or `workload[0].incast.size`.
 fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), InputError> {
     let bad = |why: &str| InputError::new(path, why.to_string());
+    if text.contains(['\n', '\r']) {
+        return Err(bad("the value has more than one line; a setting is one value"));
+    }
     // A TOML value (number, boolean, list, quoted text); anything else is text as it stands.
     let value = match format!("v = {text}").parse::<toml::Table>() {
         Ok(table) => serde_json::to_value(&table["v"]).map_err(|e| bad(&e.to_string()))?,
@@ -88,25 +83,39 @@ fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), Input
     };
     let mut at = root;
     for part in path.split('.') {
-        let (key, indices) = part.split_once('[').map_or((part, ""), |(k, i)| (k, i));
+        let (key, mut rest) = part.find('[').map_or((part, ""), |i| part.split_at(i));
         if key.is_empty() {
             return Err(bad("this is not a path; write keys with dots, such as switch.flow_control.pfc.xoff"));
+        }
+        if key.contains(']') {
+            return Err(bad("this is not a path; an index stands in brackets after its list, such as workload[0].class"));
         }
         if at.is_null() {
             *at = serde_json::json!({});
         }
         let table = at.as_object_mut().ok_or_else(|| bad("a part of this path is not a table"))?;
         at = table.entry(key).or_insert(serde_json::Value::Null);
-        for index in indices.split('[').filter(|i| !i.is_empty()) {
-            let n: usize = index.trim_end_matches(']').parse().map_err(|_| bad("an index is not a number"))?;
+        while !rest.is_empty() {
+            let (index, after) = rest
+                .strip_prefix('[')
+                .and_then(|r| r.split_once(']'))
+                .ok_or_else(|| bad("this is not a path; an index stands in brackets after its list, such as workload[0].class"))?;
+            if !index.bytes().all(|b| b.is_ascii_digit()) {
+                return Err(bad("an index is not a number"));
+            }
+            let n: usize = index.parse().map_err(|_| bad("an index is not a number"))?;
             let list = at.as_array_mut().ok_or_else(|| bad("there is no list to index"))?;
             let length = list.len();
             at = list.get_mut(n).ok_or_else(|| bad(&format!("index {n} is out of range; the list has {length}")))?;
+            rest = after;
         }
     }
     *at = value;
     Ok(())
 }
+
+/// Workloads are numbered with 16 bits.
+const MAX_WORKLOADS: usize = 65_535;
 
 /// What types cannot say.
 fn validate(s: &Scenario) -> Result<(), InputError> {
@@ -115,17 +124,20 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     if f.payload.0 == 0 {
         return wrong("framing.payload", "a packet must carry at least one byte".into());
     }
-    for (path, bytes) in [
-        ("framing.payload", f.payload.0 + f.header.0 + f.gap.0),
-        ("framing.control", f.control.0 + f.gap.0),
-        ("framing.minimum", f.minimum.0 + f.gap.0),
-    ] {
+    let sizes = [("payload", f.payload.0), ("header", f.header.0), ("gap", f.gap.0), ("control", f.control.0), ("minimum", f.minimum.0)];
+    for parts in [&["payload", "header", "gap"][..], &["control", "gap"], &["minimum", "gap"]] {
+        let of = || sizes.iter().filter(|s| parts.contains(&s.0));
+        let bytes: u64 = of().map(|s| s.1).sum();
         if bytes > 65_535 {
-            return wrong(path, format!("a frame of {bytes} B is larger than the 65535 B possible"));
+            // The largest part is the one to blame.
+            let largest = of().max_by_key(|s| s.1).map_or("", |s| s.0);
+            return wrong(&format!("framing.{largest}"), format!("a frame of {bytes} B is larger than the 65535 B possible"));
         }
     }
-    if f.control.0 == 0 || f.minimum.0 == 0 {
-        return wrong("framing", "control and minimum must be above zero".into());
+    for (key, bytes) in [("control", f.control.0), ("minimum", f.minimum.0)] {
+        if bytes == 0 {
+            return wrong(&format!("framing.{key}"), "it must be above zero".into());
+        }
     }
     if s.switch.delay > Time::ms(1_000) {
         return wrong("switch.delay", format!("{} is longer than the 1s that is supported", s.switch.delay));
@@ -197,6 +209,12 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
                 format!("{xoff} is above switch.buffer.per_port, {limit}; it would never be reached"),
             );
         }
+        if pfc.accounting == Accounting::Egress && s.switch.queueing == Queueing::Iq {
+            return wrong(
+                "switch.flow_control.pfc.accounting",
+                "egress needs queues at the outputs, and `iq` has none: nothing would ever pause; use oq, or ingress".into(),
+            );
+        }
         if pfc.quanta == Some(0) {
             return wrong("switch.flow_control.pfc.quanta", "0 is a resume; allowed are 1 to 65535".into());
         }
@@ -241,6 +259,9 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     if s.until == Some(Time::ZERO) {
         return wrong("until", "a run of no time has no result; leave it out to run until nothing is left to do".into());
     }
+    if s.workload.len() > MAX_WORKLOADS {
+        return wrong("workload", format!("{} are listed; {MAX_WORKLOADS} are possible", s.workload.len()));
+    }
     if s.switch.queueing == Queueing::Iq && s.switch.ecn.is_some() {
         return wrong("switch.ecn", "marking looks at egress queues, and `iq` has none; use oq or voq".into());
     }
@@ -267,10 +288,10 @@ mod tests {
         for (more, words) in [
             ("[switch]\ncolour = 1", "switch.colour: unknown key `colour`"),
             ("[switch.flow_control.pfc]\nxof = \"1KB\"", "switch.flow_control.pfc.xof: unknown key"),
-            ("[switch]\ndelay = 3", "switch.delay: invalid type: integer `3`"),
+            ("[switch]\ndelay = 3", "switch.delay: 3 was given; a time as text with a unit"),
             ("[switch]\ndelay = \"3kg\"", "switch.delay: `kg` in `3kg` is not a unit of a time"),
             ("[switch.flow_control.pfc]\nxoff = \"-1KB\"", "switch.flow_control.pfc.xoff: `-1KB` is negative"),
-            ("[switch]\nqueueing = \"xq\"", "switch.queueing: unknown variant `xq`"),
+            ("[switch]\nqueueing = \"xq\"", "switch.queueing: unknown choice `xq`"),
             ("[switch.flow_control.pfc]\nxoff = \"10KB\"\nxon = \"20KB\"", "switch.flow_control.pfc.xon: 20KB is not below"),
             ("[[workload]]\nincast = { senders = [1], receiver = true, size = \"1MB\" }", "workload[0].incast.receiver: "),
             ("this is no toml", "line 4: this is not TOML"),
@@ -286,7 +307,12 @@ mod tests {
         assert_eq!(set("switch.flow_control.pfc.xoff", "90KB").unwrap().switch.flow_control.pfc.unwrap().xoff.unwrap().0, 90_000);
         assert_eq!(set("seed", "7").unwrap().seed, 7);
         assert!(set("sede", "7").unwrap_err().to_string().contains("unknown key"));
-        assert!(set("workload[3].class", "1").is_err());
+        for path in
+            ["workload[3].class", "workload[0.class", "workload[]", "workload0].class", "workload[0]x", "workload[+0]", "a[0][", "[0]"]
+        {
+            assert!(set(path, "1").is_err(), "{path}");
+        }
+        assert!(set("seed", "1\nname = 2").unwrap_err().to_string().contains("more than one line"));
     }
 
     #[test]

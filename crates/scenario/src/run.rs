@@ -17,6 +17,7 @@ use xoff_units::Time;
 use crate::audit::find_deadlock;
 use crate::collect::{Collector, Trouble};
 use crate::document::{Judgement, Scenario, Turns};
+use crate::limits;
 use crate::read::InputError;
 use crate::summary::{self, Performance, Summary};
 use crate::table::{Input, Table, fill};
@@ -95,6 +96,7 @@ impl Runner {
             .network
             .build()
             .map_err(|(key, why)| InputError::new(if key.is_empty() { "network".into() } else { format!("network.{key}") }, why))?;
+        limits::check_network(&scenario, &topology)?;
         let framing = Framing {
             payload: scenario.framing.payload.0,
             header: scenario.framing.header.0 + scenario.framing.gap.0,
@@ -123,6 +125,7 @@ impl Runner {
         };
         let ports = topology.ports();
         reachable(&topology, &ports, &plan)?;
+        limits::check_memory(&topology, &ports, &settings)?;
         Ok(Self { topology, ports, plan, settings, scenario })
     }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use xoff_models::topology::MAX_NODES;
 use xoff_models::topology::explicit::{Edge, Node};
-use xoff_models::workload::{Flow, Host};
+use xoff_models::workload::{Flow, Host, MAX_LISTED};
 
 use crate::document::Scenario;
 use crate::read::InputError;
@@ -103,6 +104,14 @@ impl Input {
         })
     }
 
+    /// Refuses more rows than a scenario may have, before they are copied.
+    fn bounded(&self, path: &str, most: u64) -> Result<(), InputError> {
+        match self.rows() as u64 {
+            rows if rows > most => Err(InputError::new(path, format!("the table has {rows} rows; {most} are possible"))),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses columns that nobody reads, so that a misspelt one is not ignored.
     fn allow(&self, path: &str, names: &[&str]) -> Result<(), InputError> {
         match self.columns.iter().find(|c| !names.contains(&c.0.as_str())) {
@@ -148,6 +157,11 @@ fn missing(path: &str, row: usize, name: &str) -> InputError {
     InputError::new(format!("{path}[{row}].{name}"), "the cell is empty")
 }
 
+/// Refuses a list beside the table that would replace it.
+fn alone(path: &str, list: &str, is_alone: bool) -> Result<(), InputError> {
+    if is_alone { Ok(()) } else { Err(InputError::new(path, format!("`{list}` is given too; give one of them"))) }
+}
+
 /// Puts the rows of tables where the scenario names them.
 pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> Result<(), InputError> {
     for (path, file) in table_files(s) {
@@ -155,8 +169,12 @@ pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> 
         if let Some(rest) = path.strip_prefix("network.explicit.") {
             let Some(explicit) = &mut s.network.explicit else { continue };
             if rest == "nodes_table" {
+                alone(&path, "nodes", explicit.nodes.is_empty())?;
+                table.bounded(&path, MAX_NODES)?;
                 explicit.nodes = nodes(&path, &table)?;
             } else {
+                alone(&path, "links", explicit.links.is_empty())?;
+                table.bounded(&path, 4 * MAX_NODES)?;
                 explicit.links = links(&path, &table)?;
             }
             continue;
@@ -174,9 +192,12 @@ pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> 
                 })
                 .collect::<Result<Vec<_>, InputError>>()?;
             if let Some(poisson) = &mut s.workload[index].poisson {
+                alone(&path, "points", poisson.points.is_none())?;
                 poisson.points = Some(points);
             }
         } else {
+            alone(&path, "flows", s.workload[index].flows.is_none())?;
+            table.bounded(&path, MAX_LISTED)?;
             s.workload[index].flows = Some(flows(&path, &table)?);
         }
     }

@@ -60,8 +60,30 @@ pub fn pfc_headroom(rate: Rate, link_delay: Time, switch_delay: Time, max_frame:
     (bytes, 3 * max_frame + pause_frame)
 }
 
-/// Computes PFC headroom.
-pub fn size_pfc(request: &PfcRequest) -> PfcSize {
+/// Refuses what lies outside the range that a scenario allows; the message begins with the key.
+fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<(), String> {
+    if value < least || value > most {
+        return Err(format!("{key}: {value} is out of range; allowed are {least} to {most}"));
+    }
+    Ok(())
+}
+
+fn check_link(rate: Rate, link_delay: Time, switch_delay: Time) -> Result<(), String> {
+    within("rate", rate, Rate(1_000_000), Rate::MAX)?;
+    within("link_delay", link_delay, Time::ZERO, Time::ms(1_000))?;
+    within("switch_delay", switch_delay, Time::ZERO, Time::ms(1_000))
+}
+
+/// Computes PFC headroom; refuses what has no answer.
+pub fn size_pfc(request: &PfcRequest) -> Result<PfcSize, String> {
+    check_link(request.rate, request.link_delay, request.switch_delay)?;
+    within("max_frame", request.max_frame, Bytes(1), Bytes(65_535))?;
+    within("pause_frame", request.pause_frame, Bytes(1), Bytes(65_535))?;
+    if let Some(buffer) = request.buffer
+        && buffer < request.max_frame
+    {
+        return Err(format!("buffer: {buffer} cannot hold a frame of {}", request.max_frame));
+    }
     let (round_trip_bytes, packet_bytes) =
         pfc_headroom(request.rate, request.link_delay, request.switch_delay, request.max_frame.0, request.pause_frame.0);
     let headroom_bytes = round_trip_bytes + packet_bytes;
@@ -71,7 +93,7 @@ pub fn size_pfc(request: &PfcRequest) -> PfcSize {
         warnings
             .push(format!("the buffer is smaller than the headroom of {}: losses are possible at any threshold", Bytes(headroom_bytes)));
     }
-    PfcSize { round_trip_bytes, packet_bytes, headroom_bytes, xoff_bytes, warnings }
+    Ok(PfcSize { round_trip_bytes, packet_bytes, headroom_bytes, xoff_bytes, warnings })
 }
 
 /// Where the watched buffer is.
@@ -135,14 +157,36 @@ pub struct SfcSize {
     pub warnings: Vec<String>,
 }
 
+/// No threshold is higher: queues count their bytes with 32 bits.
+const LARGEST: Bytes = Bytes((1 << 32) - 1);
+
+/// The number, or the largest there is: what no buffer or pause could serve.
+fn capped(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
 /// Computes SFC headroom and pause range; refuses what has no answer.
 pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
     let SfcRequest { incast: n, links, link_delay, switch_delay, rate, .. } = *request;
-    if n < 2 {
-        return Err(format!("incast: {n} sender cannot congest a link of the same rate; give 2 or more"));
+    // One sender cannot congest a link of the same rate.
+    within("incast", n, 2, 1 << 20)?;
+    within("links", links, 1, 64)?;
+    check_link(rate, link_delay, switch_delay)?;
+    within("pfc_threshold", request.pfc_threshold, Bytes(1), LARGEST)?;
+    within("sfc_threshold", request.sfc_threshold, Bytes(1), LARGEST)?;
+    if request.sfc_threshold >= request.pfc_threshold {
+        return Err(format!(
+            "sfc_threshold: {} is not below pfc_threshold, {}: PFC would act first",
+            request.sfc_threshold, request.pfc_threshold
+        ));
     }
-    if links == 0 || rate.0 == 0 {
-        return Err("links and rate must be above zero".into());
+    if let Some(buffer) = request.buffer
+        && request.pfc_threshold > buffer
+    {
+        return Err(format!("pfc_threshold: {} is above buffer, {buffer}: it would never be reached", request.pfc_threshold));
+    }
+    if let Some(pause) = request.pause {
+        within("pause", pause, Time::ns(1), Time::ms(1_000))?;
     }
     let round_trip = u128::from(2 * links) * u128::from(link_delay.0) + u128::from(2 * links - 1) * u128::from(switch_delay.0);
     let c = u128::from(rate.0);
@@ -170,7 +214,7 @@ pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
         warnings.push(format!(
             "the {} between the SFC and PFC thresholds are short of the {} needed: PFC will fire",
             Bytes(available),
-            Bytes(needed as u64)
+            Bytes(capped(needed))
         ));
     }
     if let Some(buffer) = request.buffer
@@ -187,12 +231,12 @@ pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
         }
     }
     Ok(SfcSize {
-        round_trip_ps: round_trip as u64,
+        round_trip_ps: capped(round_trip),
         pfc_headroom_bytes: pfc_headroom,
-        needed_headroom_bytes: needed as u64,
+        needed_headroom_bytes: capped(needed),
         available_headroom_bytes: available,
-        pause_min_ps: pause_min as u64,
-        pause_max_ps: pause_max as u64,
+        pause_min_ps: capped(pause_min),
+        pause_max_ps: capped(pause_max),
         largest_incast,
         warnings,
     })
@@ -249,6 +293,40 @@ mod tests {
             assert_eq!(size.needed_headroom_bytes, needed * 1000, "{n} {h} {d}");
             assert_eq!((size.pause_min_ps, size.pause_max_ps), (min * 100_000, max * 100_000), "{n} {h} {d}");
         }
+    }
+
+    #[test]
+    fn refuses_what_has_no_answer() {
+        let request = |change: &dyn Fn(&mut SfcRequest)| {
+            let mut request = SfcRequest {
+                incast: 3,
+                links: 3,
+                link_delay: Time::ns(150),
+                switch_delay: Time::ns(300),
+                rate: Rate::gbps(200),
+                buffer: Some(Bytes(400_000)),
+                pfc_threshold: Bytes(380_000),
+                sfc_threshold: Bytes(200_000),
+                pause: None,
+                architecture: Architecture::Voq,
+            };
+            change(&mut request);
+            size_sfc(&request).map_err(|e| e.split(':').next().unwrap_or_default().to_string())
+        };
+        assert!(request(&|_| ()).is_ok());
+        assert_eq!(request(&|r| r.incast = 1), Err("incast".into()));
+        assert_eq!(request(&|r| r.incast = u64::MAX), Err("incast".into()));
+        assert_eq!(request(&|r| r.links = u64::MAX), Err("links".into()));
+        assert_eq!(request(&|r| r.rate = Rate(0)), Err("rate".into()));
+        assert_eq!(request(&|r| r.pfc_threshold = Bytes(400_001)), Err("pfc_threshold".into()));
+        assert_eq!(request(&|r| r.sfc_threshold = Bytes(380_000)), Err("sfc_threshold".into()));
+        assert_eq!(request(&|r| r.pause = Some(Time::ZERO)), Err("pause".into()));
+        // At the bounds nothing overflows.
+        let extreme = request(&|r| {
+            (r.incast, r.links) = (1 << 20, 64);
+            (r.link_delay, r.switch_delay, r.rate) = (Time::ms(1_000), Time::ms(1_000), Rate::MAX);
+        });
+        assert!(extreme.unwrap().warnings[0].contains("PFC will fire"));
     }
 
     #[test]

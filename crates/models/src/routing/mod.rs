@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xoff_engine::random::mix;
 
 use crate::packet::Packet;
-use crate::topology::Topology;
+use crate::topology::{PortSpec, Topology};
 
 /// Whose flow a number is: the flows of a source are numbered without gaps.
 #[derive(Debug, Default)]
@@ -105,6 +105,17 @@ impl Routes {
     }
 }
 
+/// Nodes that a packet may pass between two hosts; frames that pass more are taken for lost in a circle.
+pub const MAX_SWITCHES: usize = 60;
+
+/// Where routes to a node lead: a host with one link is found at its neighbour; everything else is a destination of its own.
+pub fn root(topology: &Topology, ports: &[Vec<PortSpec>], node: u32) -> u32 {
+    match ports[node as usize].as_slice() {
+        [only] if !topology.nodes[node as usize].forwards && topology.nodes[only.peer as usize].forwards => only.peer,
+        _ => node,
+    }
+}
+
 /// Shortest paths, all of equal length used; hosts that do not forward are never on the way.
 pub fn shortest(topology: &Topology, paths: Arc<Paths>, seed: u64) -> Vec<Arc<Routes>> {
     let ports = topology.ports();
@@ -114,14 +125,10 @@ pub fn shortest(topology: &Topology, paths: Arc<Paths>, seed: u64) -> Vec<Arc<Ro
     let mut root_of_group = Vec::new();
     let mut group_of_root = HashMap::new();
     for node in 0..n {
-        // A host with one link is found at its neighbour; everything else is a destination of its own.
-        let root = match ports[node].as_slice() {
-            [only] if !topology.nodes[node].forwards && topology.nodes[only.peer as usize].forwards => {
-                port[node] = only.peer_port;
-                only.peer
-            }
-            _ => node as u32,
-        };
+        let root = root(topology, &ports, node as u32);
+        if root != node as u32 {
+            port[node] = ports[node][0].peer_port;
+        }
         group[node] = *group_of_root.entry(root).or_insert_with(|| {
             root_of_group.push(root);
             root_of_group.len() as u32 - 1

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Rate, Time};
 
-use super::{Link, NodeSpec, Shape, Topology};
+use super::{Link, MAX_NODES, NodeSpec, Shape, Topology, bounded};
 
 /// What a listed node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,17 +67,24 @@ pub struct Params {
 
 impl Shape for Params {
     fn build(&self) -> Result<Topology, (String, String)> {
+        // What comes from a table is blamed on its row there.
+        let nodes = if self.nodes_table.is_some() { "nodes_table" } else { "nodes" };
+        let links = if self.links_table.is_some() { "links_table" } else { "links" };
         if self.nodes.is_empty() {
-            return Err(("nodes".into(), "the list is empty; a network needs hosts".into()));
+            return Err((nodes.into(), "the list is empty; a network needs hosts".into()));
         }
+        bounded(nodes, self.nodes.len() as u64, MAX_NODES)?;
         let mut t = Topology::default();
         let mut number = HashMap::new();
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         order.sort_by_key(|i| self.nodes[*i].kind == Role::Switch);
         for i in order {
             let node = &self.nodes[i];
+            if node.name.trim().is_empty() {
+                return Err((format!("{nodes}[{i}].name"), "the name is empty".into()));
+            }
             if number.insert(node.name.as_str(), t.nodes.len() as u32).is_some() {
-                return Err((format!("nodes[{i}].name"), format!("`{}` is the name of two nodes", node.name)));
+                return Err((format!("{nodes}[{i}].name"), format!("`{}` is the name of two nodes", node.name)));
             }
             t.nodes.push(NodeSpec {
                 name: node.name.clone(),
@@ -88,11 +95,11 @@ impl Shape for Params {
         }
         for (i, edge) in self.links.iter().enumerate() {
             let end = |key: &str, name: &str| {
-                number.get(name).copied().ok_or_else(|| (format!("links[{i}].{key}"), format!("there is no node `{name}`")))
+                number.get(name).copied().ok_or_else(|| (format!("{links}[{i}].{key}"), format!("there is no node `{name}`")))
             };
             let (a, b) = (end("a", &edge.a)?, end("b", &edge.b)?);
             if a == b {
-                return Err((format!("links[{i}]"), format!("`{}` is linked to itself", edge.a)));
+                return Err((format!("{links}[{i}]"), format!("`{}` is linked to itself", edge.a)));
             }
             t.join(a, b, Link { rate: edge.rate, delay: edge.delay });
         }

@@ -90,6 +90,9 @@ impl Network {
 /// Hosts and switches that a network may have.
 pub const MAX_NODES: u64 = 1 << 20;
 
+/// Links that a node may have: ports are numbered with 16 bits.
+pub const MAX_PORTS: u32 = 65_535;
+
 /// Refuses a size that is zero or would not fit, before anything is allocated.
 pub(crate) fn bounded(key: &str, value: u64, max: u64) -> Result<u32, (String, String)> {
     if value == 0 || value > max {
@@ -194,6 +197,13 @@ impl Topology {
         }
         if let Some(l) = self.links.iter().find(|l| l.link.delay > Time::ms(1_000)) {
             return Err(format!("a link delay of {} is longer than the 1s that is supported", l.link.delay));
+        }
+        let mut degree = vec![0_u32; self.nodes.len()];
+        for end in self.links.iter().flat_map(|l| [l.a, l.b]) {
+            degree[end as usize] += 1;
+            if degree[end as usize] > MAX_PORTS {
+                return Err(format!("`{}` has more links than the {MAX_PORTS} that a node may have", self.nodes[end as usize].name));
+            }
         }
         Ok(())
     }

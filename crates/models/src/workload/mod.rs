@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Rate, Time};
 
-use crate::routing::{Paths, Sources};
+use crate::routing::{MAX_SWITCHES, Paths, Sources};
 use crate::topology::Topology;
 
 /// A host by number or by name.
@@ -236,12 +236,22 @@ struct Listed<'a> {
     start: Time,
     class: u8,
     workload: u16,
-    key: String,
-    detail: Option<&'a Flow>,
+    detail: Option<(usize, &'a Flow)>,
 }
 
-/// Flows that a scenario may list or draw: numbers are 32 bits.
-const MAX_FLOWS: u64 = 1 << 31;
+/// Flows that a scenario may have: each takes a few bytes from the beginning to the end of a run.
+pub const MAX_FLOWS: u64 = 100_000_000;
+/// Flows that a scenario may list; those that are drawn one by one take less memory.
+pub const MAX_LISTED: u64 = 1 << 24;
+
+/// Where a row stands: in the document, or in the table that the workload names.
+fn row(workload: usize, list: &Workload, index: usize) -> String {
+    format!("workload[{workload}].{}[{index}]", if list.table.is_some() { "table" } else { "flows" })
+}
+
+fn too_many_listed(key: &str) -> Problem {
+    (key.to_string(), format!("these are more flows than the {MAX_LISTED} that a scenario may list; give fewer hosts or rows"))
+}
 
 /// Works out all flows. `nic_rate` is what loads refer to.
 pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u64, seed: u64) -> Result<Plan, Problem> {
@@ -277,6 +287,7 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
     };
     let mut listed: Vec<Listed<'_>> = Vec::new();
     let mut drawn: Vec<(u16, u32, poisson::Source)> = Vec::new();
+    let mut drawn_flows = 0;
     let mut names = Vec::new();
     for (w, workload) in workloads.iter().enumerate() {
         let at = format!("workload[{w}]");
@@ -298,21 +309,23 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
         let index = w as u16;
         names.push(workload.name.clone().unwrap_or_else(|| (*kind).to_string()));
         let (start, class) = (workload.start, workload.class);
-        let add = |listed: &mut Vec<Listed<'_>>, src: u32, dst: u32, size: Bytes, key: String| -> Result<(), Problem> {
-            check_flow(src, dst, size, payload, &key, topology)?;
-            listed.push(Listed { src, dst, size: size.0, start, class, workload: index, key, detail: None });
-            if listed.len() as u64 >= MAX_FLOWS { Err((at.clone(), "these are more than 2^31 flows".into())) } else { Ok(()) }
+        let add = |listed: &mut Vec<Listed<'_>>, src: u32, dst: u32, size: Bytes, key: &str| -> Result<(), Problem> {
+            check_ends(src, dst, key, topology)?;
+            check_size(size, payload, key)?;
+            listed.push(Listed { src, dst, size: size.0, start, class, workload: index, detail: None });
+            if listed.len() as u64 > MAX_LISTED { Err(too_many_listed(key)) } else { Ok(()) }
         };
         if let Some(incast) = &workload.incast {
             let key = format!("{at}.incast");
             let receiver = find(&incast.receiver, &format!("{key}.receiver"))?;
+            check_size(incast.size, payload, &key)?;
             if incast.senders.is_empty() {
                 return Err((format!("{key}.senders"), "the list is empty".into()));
             }
             for (i, sender) in incast.senders.iter().enumerate() {
                 let key = format!("{key}.senders[{i}]");
                 let src = find(sender, &key)?;
-                add(&mut listed, src, receiver, incast.size, key)?;
+                add(&mut listed, src, receiver, incast.size, &key)?;
             }
         }
         if let Some(permutation) = &workload.permutation {
@@ -323,19 +336,22 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
             }
             Stream::new(seed, w as u64, "permutation").shuffle(&mut members);
             for i in 0..members.len() {
-                add(&mut listed, members[i], members[(i + 1) % members.len()], permutation.size, key.clone())?;
+                add(&mut listed, members[i], members[(i + 1) % members.len()], permutation.size, &key)?;
             }
         }
         if let Some(all_to_all) = &workload.all_to_all {
             let key = format!("{at}.all_to_all");
             let members = all(all_to_all.hosts.as_ref(), &format!("{key}.hosts"))?;
-            if (members.len() as u64).pow(2) > 50_000_000 {
-                return Err((key, format!("{} hosts make too many pairs; give fewer in `hosts`", members.len())));
+            if members.len() < 2 {
+                return Err((format!("{key}.hosts"), "all-to-all traffic needs two hosts or more".into()));
+            }
+            if members.len() as u64 * (members.len() as u64 - 1) + listed.len() as u64 > MAX_LISTED {
+                return Err(too_many_listed(&key));
             }
             for (i, src) in members.iter().enumerate() {
                 // Each starts with its successor, so that no host is everybody's first.
                 for j in 1..members.len() {
-                    add(&mut listed, *src, members[(i + j) % members.len()], all_to_all.size, key.clone())?;
+                    add(&mut listed, *src, members[(i + j) % members.len()], all_to_all.size, &key)?;
                 }
             }
         }
@@ -344,15 +360,20 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
             let sources = all(poisson.sources.as_ref(), &format!("{key}.sources"))?;
             let destinations = all(poisson.destinations.as_ref(), &format!("{key}.destinations"))?;
             let rate = |n: u32| Rate(ports[n as usize].iter().map(|p| p.link.rate.0).sum());
-            let made = poisson.sources(&key, &sources, &destinations, rate, start, class, w as u64, seed)?;
+            let made = poisson.sources(&key, &sources, &destinations, rate, start, class, w as u64, seed, MAX_FLOWS - drawn_flows)?;
+            drawn_flows += made.iter().map(|(_, source)| source.count()).sum::<u64>();
             drawn.extend(made.into_iter().map(|(node, source)| (index, node, source)));
         }
         if let Some(flows) = &workload.flows {
+            if flows.len() as u64 + listed.len() as u64 > MAX_LISTED {
+                return Err(too_many_listed(&at));
+            }
             for (i, flow) in flows.iter().enumerate() {
-                let key = format!("{at}.flows[{i}]");
+                let key = row(w, workload, i);
                 let src = find(&flow.src, &format!("{key}.src"))?;
                 let dst = find(&flow.dst, &format!("{key}.dst"))?;
-                check_flow(src, dst, flow.size, payload, &key, topology)?;
+                check_ends(src, dst, &key, topology)?;
+                check_size(flow.size, payload, &key)?;
                 listed.push(Listed {
                     src,
                     dst,
@@ -360,41 +381,47 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
                     start: start + flow.start,
                     class,
                     workload: index,
-                    key,
-                    detail: Some(flow),
+                    detail: Some((i, flow)),
                 });
             }
         }
     }
-    number(topology, listed, drawn, names, &names_to_nodes)
+    number(topology, workloads, listed, drawn, names, &names_to_nodes)
 }
 
-fn check_flow(src: u32, dst: u32, size: Bytes, payload: u64, key: &str, topology: &Topology) -> Result<(), Problem> {
+fn check_ends(src: u32, dst: u32, key: &str, topology: &Topology) -> Result<(), Problem> {
     if src == dst {
         return Err((key.to_string(), format!("`{}` sends to itself", topology.nodes[src as usize].name)));
     }
+    Ok(())
+}
+
+/// `key` is what holds the size.
+fn check_size(size: Bytes, payload: u64, key: &str) -> Result<(), Problem> {
     if size.0 == 0 {
-        return Err((key.to_string(), "its size is zero; a flow has at least one byte".into()));
+        return Err((format!("{key}.size"), "it is zero; a flow has at least one byte".into()));
     }
     if size.0 / payload >= u64::from(u32::MAX) {
-        return Err((key.to_string(), format!("a size of {size} makes more than 2^32 packets of {payload} B")));
+        return Err((format!("{key}.size"), format!("{size} makes more than 2^32 packets of {payload} B")));
     }
     Ok(())
 }
 
 fn number(
     topology: &Topology,
+    workloads: &[Workload],
     mut listed: Vec<Listed<'_>>,
     mut drawn: Vec<(u16, u32, poisson::Source)>,
     names: Vec<String>,
     nodes: &HashMap<&str, u32>,
 ) -> Result<Plan, Problem> {
     let n = topology.nodes.len();
+    let key_of = |f: &Listed<'_>| row(f.workload as usize, &workloads[f.workload as usize], f.detail.map_or(0, |d| d.0));
     listed.sort_by_key(|f| f.src);
     drawn.sort_by_key(|d| (d.1, d.0));
     let total = listed.len() as u64 + drawn.iter().map(|d| d.2.count()).sum::<u64>();
     if total > MAX_FLOWS {
-        return Err(("workload".into(), format!("{total} flows are more than the {MAX_FLOWS} possible")));
+        return Err(("workload".into(), format!("{total} flows are more than the {MAX_FLOWS} that a scenario may have")));
     }
     let mut plan =
         Plan { starts: (0..n).map(|_| Vec::new()).collect(), waiting: vec![Vec::new(); n], names, flows: total, ..Plan::default() };
@@ -416,20 +443,20 @@ fn number(
                 last_workload = Some(f.workload);
             }
             let mut path = 0;
-            if let Some(detail) = f.detail {
+            if let Some((_, detail)) = f.detail {
                 if let Some(id) = &detail.id {
                     if ids.insert(id, (next, l)).is_some() {
-                        return Err((format!("{}.id", f.key), format!("`{id}` is the id of two flows")));
+                        return Err((format!("{}.id", key_of(f)), format!("`{id}` is the id of two flows")));
                     }
                     plan.labels.insert(next, id.clone());
                 }
                 if !detail.via.is_empty() {
                     // The same ports from another source lead back elsewhere.
-                    let ends = walk(topology, &ports, f, &detail.via, nodes)?;
+                    let ends = walk(topology, &ports, f, &key_of(f), &detail.via, nodes)?;
                     path = match path_of.get(&ends) {
                         Some(path) => *path,
                         None => {
-                            let too_many = || (f.key.clone(), "there are more than 32 000 different pinned paths".to_string());
+                            let too_many = || (key_of(f), "there are more than 32 000 different pinned paths".to_string());
                             let path = paths.add(&ends.0).filter(|p| *p < 64_000).ok_or_else(too_many)?;
                             paths.add(&ends.1).ok_or_else(too_many)?;
                             path_of.insert(ends, path);
@@ -454,26 +481,34 @@ fn number(
     }
     first[n] = next;
     let mut lists: Vec<Vec<FlowSpec>> = vec![Vec::new(); n];
+    let mut waits_for: HashMap<usize, Vec<usize>> = HashMap::new();
     for (l, spec) in &specs {
         let f = &listed[*l];
-        let after = f.detail.map_or(&[][..], |detail| &detail.after);
+        let after = f.detail.map_or(&[][..], |detail| &detail.1.after);
         if after.is_empty() {
             lists[f.src as usize].push(*spec);
             continue;
         }
         let mut numbers = Vec::new();
         for (i, id) in after.iter().enumerate() {
-            let key = format!("{}.after[{i}]", f.key);
+            let key = format!("{}.after[{i}]", key_of(f));
             let Some((flow, other)) = ids.get(id.as_str()) else { return Err((key, format!("there is no flow with id `{id}`"))) };
             if listed[*other].dst != f.src {
                 let (to, here) = (&topology.nodes[listed[*other].dst as usize].name, &topology.nodes[f.src as usize].name);
                 return Err((key, format!("`{id}` goes to {to}; a flow waits for flows that arrive at its own source, {here}")));
             }
             numbers.push(*flow);
+            waits_for.entry(*l).or_default().push(*other);
         }
         numbers.sort_unstable();
         numbers.dedup();
         plan.waiting[f.src as usize].push((numbers, *spec));
+    }
+    if let Some(circle) = circle(&waits_for) {
+        let ids: Vec<String> =
+            circle.iter().chain(&circle[..1]).filter_map(|l| listed[*l].detail?.1.id.as_ref()).map(|id| format!("`{id}`")).collect();
+        let why = format!("flows wait for one another in a circle, so that none would ever start: {}", ids.join(" after "));
+        return Err((format!("{}.after", key_of(&listed[circle[0]])), why));
     }
     for (node, mut list) in lists.into_iter().enumerate() {
         if !list.is_empty() {
@@ -492,19 +527,54 @@ fn number(
     Ok(plan)
 }
 
+/// Flows that wait for one another in a circle, each before the one it waits for; the search begins with the first flow.
+fn circle(waits_for: &HashMap<usize, Vec<usize>>) -> Option<Vec<usize>> {
+    let mut order: Vec<usize> = waits_for.keys().copied().collect();
+    order.sort_unstable();
+    let mut searched = std::collections::HashSet::new();
+    for start in order {
+        let mut path: Vec<(usize, usize)> = Vec::new();
+        let mut on_path = HashMap::new();
+        if searched.insert(start) {
+            on_path.insert(start, 0);
+            path.push((start, 0));
+        }
+        while let Some((at, next)) = path.last_mut() {
+            let Some(to) = waits_for.get(at).and_then(|w| w.get(*next)).copied() else {
+                on_path.remove(at);
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            if let Some(from) = on_path.get(&to) {
+                return Some(path[*from..].iter().map(|p| p.0).collect());
+            }
+            if searched.insert(to) {
+                on_path.insert(to, path.len());
+                path.push((to, 0));
+            }
+        }
+    }
+    None
+}
+
 /// The ports of a pinned path, there and back.
 fn walk(
     topology: &Topology,
     ports: &[Vec<crate::topology::PortSpec>],
     flow: &Listed<'_>,
+    key: &str,
     via: &[String],
     nodes: &HashMap<&str, u32>,
 ) -> Result<(Vec<u16>, Vec<u16>), Problem> {
+    if via.len() > MAX_SWITCHES {
+        return Err((format!("{key}.via"), format!("{} nodes are on the path; {MAX_SWITCHES} are possible", via.len())));
+    }
     let mut at = flow.src;
     let (mut there, mut back) = (Vec::new(), Vec::new());
     let last = topology.nodes[flow.dst as usize].name.clone();
     for (i, step) in via.iter().chain(std::iter::once(&last)).enumerate() {
-        let key = if i < via.len() { format!("{}.via[{i}]", flow.key) } else { format!("{}.via", flow.key) };
+        let key = if i < via.len() { format!("{key}.via[{i}]") } else { format!("{key}.via") };
         let (name, which) = match step.split_once('/') {
             Some((name, k)) => (name, k.parse::<usize>().map_err(|_| (key.clone(), format!("`{k}` in `{step}` is not a link's number")))?),
             None => (step.as_str(), 0),

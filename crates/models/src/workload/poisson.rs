@@ -12,7 +12,7 @@ use xoff_engine::random::Stream;
 use xoff_units::{Rate, Time};
 
 use super::sizes::{Named, SizeTable};
-use super::{FlowSpec, Host, Problem};
+use super::{FlowSpec, Host, MAX_FLOWS, Problem};
 
 /// `workload[…].poisson`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,7 +60,7 @@ pub struct Source {
 }
 
 impl Params {
-    /// A source for each host.
+    /// A source for each host; refuses to draw more than about `most` flows.
     #[allow(clippy::too_many_arguments, reason = "what a workload knows of itself")]
     pub fn sources(
         &self,
@@ -72,6 +72,7 @@ impl Params {
         class: u8,
         workload: u64,
         seed: u64,
+        most: u64,
     ) -> Result<Vec<(u32, Source)>, Problem> {
         if !(self.load > 0.0 && self.load <= 1.5) {
             return Err((format!("{key}.load"), format!("{} is out of range; allowed are numbers above 0 and up to 1.5", self.load)));
@@ -82,13 +83,21 @@ impl Params {
             _ => return Err((key.to_string(), "give exactly one of sizes, points and points_table".into())),
         };
         let table = Arc::new(table);
+        if sources.is_empty() {
+            return Err((format!("{key}.sources"), "the list is empty".into()));
+        }
         let (end, total) = match (self.duration, self.flows) {
+            (Some(Time::ZERO), None) => {
+                return Err((format!("{key}.duration"), "no flow arrives in no time; it must be above zero".into()));
+            }
+            (None, Some(0)) => return Err((format!("{key}.flows"), "no flow is wanted; it must be above zero".into())),
             (Some(duration), None) => (start + duration, u64::MAX),
+            (None, Some(flows)) if flows > most => return Err((format!("{key}.flows"), too_many(flows as f64, most))),
             (None, Some(flows)) => (Time::MAX, flows),
             _ => return Err((key.to_string(), "give exactly one of duration and flows".into())),
         };
         let destinations = Arc::new(destinations.to_vec());
-        let mut list = Vec::new();
+        let mut gaps = Vec::with_capacity(sources.len());
         let mut expected = 0.0;
         for (i, node) in sources.iter().enumerate() {
             if !destinations.iter().any(|d| d != node) {
@@ -98,15 +107,20 @@ impl Params {
                 if total == u64::MAX { total } else { total / sources.len() as u64 + u64::from((i as u64) < total % sources.len() as u64) };
             let mean_gap_ps = 8e12 * table.mean() / (self.load * rate(*node).0 as f64);
             expected += if total == u64::MAX { (end - start).0 as f64 / mean_gap_ps } else { 0.0 };
-            if expected > 1e9 {
-                return Err((key.to_string(), "this makes more than 10^9 flows; lower load or duration".into()));
-            }
+            gaps.push((*node, share, mean_gap_ps));
+        }
+        // Known before anything is drawn, which would take long.
+        if expected > most as f64 {
+            return Err((format!("{key}.duration"), too_many(expected, most)));
+        }
+        let mut list = Vec::with_capacity(gaps.len());
+        for (node, share, mean_gap_ps) in gaps {
             let mut source = Source {
-                stream: Stream::new(seed, (workload << 32) | u64::from(*node), "poisson"),
+                stream: Stream::new(seed, (workload << 32) | u64::from(node), "poisson"),
                 mean_gap_ps,
                 sizes: table.clone(),
                 destinations: destinations.clone(),
-                node: *node,
+                node,
                 class,
                 end,
                 next: None,
@@ -120,10 +134,17 @@ impl Params {
                 source.count += 1;
                 source.bytes += flow.size;
             }
-            list.push((*node, source));
+            if total != u64::MAX && source.count < share {
+                return Err((format!("{key}.flows"), "they do not all arrive within the 281s that a run may take; raise load".into()));
+            }
+            list.push((node, source));
         }
         Ok(list)
     }
+}
+
+fn too_many(flows: f64, most: u64) -> String {
+    format!("about {flows:.3e} flows are more than the {most} that are possible here; {MAX_FLOWS} may be in one scenario")
 }
 
 impl Source {
@@ -157,6 +178,11 @@ impl Source {
         let flow = self.next?;
         self.draw(flow.start, flow.flow + 1);
         Some(flow)
+    }
+
+    /// Its class, and who may receive.
+    pub fn destinations(&self) -> (u8, &[u32]) {
+        (self.class, &self.destinations)
     }
 
     /// Flows in all.

@@ -1,0 +1,195 @@
+//! What would take absurd memory or time, or would not fit together in the network it was built for: refused before it is built.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use xoff_models::mechanism::Queueing;
+use xoff_models::network::Settings;
+use xoff_models::queueing::buffer;
+use xoff_models::routing::{MAX_SWITCHES, root};
+use xoff_models::topology::{PortSpec, Topology};
+use xoff_units::{Bytes, Time};
+
+use crate::document::Scenario;
+use crate::read::InputError;
+
+/// Queues of all switches: 2.5 GB.
+const MAX_QUEUES: u64 = 1 << 24;
+/// Routing entries of all nodes: 4 GiB.
+const MAX_ROUTES: u64 = 1 << 29;
+
+/// Refuses networks that would not fit into memory, or whose paths are longer than a packet can go.
+pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
+    let ports = t.ports();
+    let classes = u64::from(s.switch.classes);
+    let queues: u64 = t
+        .nodes
+        .iter()
+        .zip(&ports)
+        .map(|(node, ports)| {
+            let count = ports.len() as u64;
+            let inputs = if s.switch.queueing == Queueing::Voq && !node.is_host { count } else { 1 };
+            count * (1 + classes * inputs)
+        })
+        .sum();
+    if queues > MAX_QUEUES {
+        let key = if s.switch.queueing == Queueing::Voq { "switch.queueing" } else { "network" };
+        let why = "a queue for each output, class and, with voq, input";
+        return Err(InputError::new(key, format!("the switches would have {queues} queues ({why}); {MAX_QUEUES} are possible")));
+    }
+    let shape = s.network.given().first().map_or("network".to_string(), |name| format!("network.{name}"));
+    let roots: BTreeSet<u32> = (0..t.nodes.len() as u32).map(|n| root(t, &ports, n)).collect();
+    let routes = roots.len() as u64 * t.nodes.len() as u64;
+    if routes > MAX_ROUTES {
+        return Err(InputError::new(
+            shape,
+            format!(
+                "its {} nodes would hold routes to {} switches each, {routes} in all; {MAX_ROUTES} are possible",
+                t.nodes.len(),
+                roots.len()
+            ),
+        ));
+    }
+    if let Some((a, b, switches)) = too_long(t, &ports) {
+        let name = |n: u32| &t.nodes[n as usize].name;
+        return Err(InputError::new(
+            shape,
+            format!("the shortest path from {} to {} passes {switches} switches; {MAX_SWITCHES} are possible", name(a), name(b)),
+        ));
+    }
+    Ok(())
+}
+
+/// For each node the links from `start` to it; only nodes that forward are passed.
+fn distances(t: &Topology, ports: &[Vec<PortSpec>], start: u32, distance: &mut [u32]) {
+    distance.fill(u32::MAX);
+    distance[start as usize] = 0;
+    let mut queue = VecDeque::from([start]);
+    while let Some(at) = queue.pop_front() {
+        if at != start && !t.nodes[at as usize].forwards {
+            continue;
+        }
+        for p in &ports[at as usize] {
+            if distance[p.peer as usize] == u32::MAX {
+                distance[p.peer as usize] = distance[at as usize] + 1;
+                queue.push_back(p.peer);
+            }
+        }
+    }
+}
+
+/// Two hosts whose shortest path passes more switches than a packet can, and how many.
+fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
+    let n = t.nodes.len();
+    let hosts = t.hosts();
+    let most_links = MAX_SWITCHES as u32 + 1;
+    let mut distance = vec![u32::MAX; n];
+    let mut is_near = vec![false; n];
+    // A host that is near one switch of its island is near every host of the island: most networks end here.
+    for start in (0..n as u32).filter(|n| t.nodes[*n as usize].forwards) {
+        if is_near[start as usize] {
+            continue;
+        }
+        distances(t, ports, start, &mut distance);
+        let reached = || hosts.iter().map(|h| *h as usize).filter(|h| distance[*h] != u32::MAX);
+        if reached().any(|h| distance[h] > most_links / 2) {
+            break;
+        }
+        for node in (0..n).filter(|n| distance[*n] != u32::MAX) {
+            is_near[node] = t.nodes[node].forwards;
+        }
+    }
+    let mut searched = BTreeSet::new();
+    for host in hosts.iter().copied() {
+        let root = root(t, ports, host);
+        let neighbours_are_near = ports[host as usize].iter().all(|p| is_near[p.peer as usize] || !t.nodes[p.peer as usize].forwards);
+        if neighbours_are_near || !searched.insert(root) {
+            continue;
+        }
+        distances(t, ports, host, &mut distance);
+        let far = hosts.iter().copied().filter(|h| distance[*h as usize] != u32::MAX).max_by_key(|h| distance[*h as usize]);
+        if let Some(far) = far
+            && distance[far as usize] > most_links
+        {
+            return Some((host, far, distance[far as usize] - 1));
+        }
+    }
+    None
+}
+
+/// Refuses thresholds and reserves that do not fit into the switches' memory.
+pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
+    let pfc = settings.flow_control.pfc.as_ref();
+    for (node, ports) in t.nodes.iter().zip(ports).filter(|n| n.0.forwards) {
+        let delay = node.delay.unwrap_or(if node.is_host { Time::ZERO } else { settings.switch_delay });
+        if let buffer::Params::Shared(shared) = &settings.buffer {
+            let wrong = |key: &str, what: &str, bytes: u128| {
+                let total = shared.total;
+                let why =
+                    format!("{what} for all ports and classes of {} takes {bytes} B; switch.buffer.shared.total is {total}", node.name);
+                Err(InputError::new(format!("switch.buffer.shared.{key}"), why))
+            };
+            let (total, classes) = (u128::from(shared.total.0), u128::from(settings.classes));
+            let reserve = u128::from(shared.reserve.0) * ports.len() as u128 * classes;
+            if reserve > total {
+                return wrong("reserve", "the reserve", reserve);
+            }
+            let headroom: u128 = match (pfc, shared.headroom) {
+                (None, _) => 0,
+                (_, Some(given)) => u128::from(given.0) * ports.len() as u128 * classes,
+                _ => ports.iter().map(|p| u128::from(settings.thresholds(p, delay).headroom)).sum::<u128>() * classes,
+            };
+            if reserve + headroom > total {
+                let key = if shared.headroom.is_some() { "headroom" } else { "total" };
+                return wrong(key, "the headroom and the reserve", reserve + headroom);
+            }
+        } else if let Some(xon) = pfc.filter(|p| p.xoff.is_none()).and_then(|p| p.xon) {
+            let short = ports.iter().find(|p| xon.0 >= settings.thresholds(p, delay).xoff);
+            if let Some(port) = short {
+                let (xoff, link) = (Bytes(settings.thresholds(port, delay).xoff), port.link);
+                return Err(InputError::new(
+                    "switch.flow_control.pfc.xon",
+                    format!("{xon} is not below XOFF, which is {xoff} for a {} link of {} at {}", link.rate, link.delay, node.name),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::from_toml;
+
+    fn refusal(text: &str) -> Option<String> {
+        let s = from_toml(text, &[]).unwrap();
+        let t = s.network.build().unwrap();
+        check_network(&s, &t).err().map(|e| e.to_string())
+    }
+
+    fn line(switches: usize) -> String {
+        format!("[network.line]\nswitches = {switches}\nlink = {{ rate = \"100Gbps\", delay = \"1us\" }}\n")
+    }
+
+    #[test]
+    fn rows_are_as_long_as_a_packet_can_go() {
+        for switches in [1, 2, 30, 31, 59, 60] {
+            assert_eq!(refusal(&line(switches)), None, "{switches}");
+        }
+        for switches in [61, 70, 500] {
+            let words = format!("network.line: the shortest path from host0 to host{} passes {switches} switches", switches - 1);
+            assert!(refusal(&line(switches)).unwrap().starts_with(&words), "{switches}");
+        }
+    }
+
+    #[test]
+    fn queues_and_routes_are_bounded() {
+        let star = |hosts: u64| {
+            format!("[network.star]\nhosts = {hosts}\nlink = {{ rate = \"100Gbps\", delay = \"1us\" }}\n[switch]\nclasses = 2\n")
+        };
+        assert_eq!(refusal(&format!("{}queueing = \"voq\"\n", star(2000))), None);
+        assert!(refusal(&format!("{}queueing = \"voq\"\n", star(4000))).unwrap().starts_with("switch.queueing: "));
+        assert_eq!(refusal(&star(16_000)), None);
+        assert!(refusal(&line(100_000)).unwrap().starts_with("network.line: "));
+    }
+}
