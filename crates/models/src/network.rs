@@ -62,7 +62,7 @@ pub struct Thresholds {
     pub xon: u64,
     /// What the computed headroom is.
     pub headroom: u64,
-    /// What is there above XOFF; none when the buffer is not bounded for a port.
+    /// What of the class's share of the port's buffer is above XOFF; none when the buffer is not bounded for a port.
     pub available: Option<u64>,
 }
 
@@ -73,8 +73,9 @@ impl Settings {
         let (round_trip, packets) = sizing::pfc_headroom(port.link.rate, port.link.delay, delay, largest, u64::from(self.framing.control));
         let headroom = round_trip + packets;
         let pfc = self.flow_control.pfc.clone().unwrap_or_default();
+        // Classes share the port's memory, and each may fill up to its threshold and headroom.
         let limit = match &self.buffer {
-            BufferParams::PerPort(bytes) => Some(bytes.0),
+            BufferParams::PerPort(bytes) => Some(bytes.0 / u64::from(self.classes)),
             _ => None,
         };
         let xoff = pfc.xoff.map_or_else(|| limit.map_or(100_000, |l| l.saturating_sub(headroom).max(largest)), |x| x.0);
