@@ -1,0 +1,66 @@
+"""`check` warns of cycles of buffers on the routes in use before anything runs, and of no others."""
+
+from typing import Any
+
+import pytest
+from tests.validation.test_audits import ring
+
+import xoff
+
+_LINK = {"rate": "100Gbps", "delay": "1us"}
+_POISSON = {"poisson": {"load": 0.5, "sizes": "websearch", "flows": 10}}
+
+
+def cycles(scenario: dict[str, Any]) -> list[str]:
+    """The cycles that `check` names."""
+    warnings = [w["message"] for w in xoff.check(scenario)["warnings"] if "can deadlock" in w["message"]]
+    return [message.partition("the last for the first: ")[2] for message in warnings]
+
+
+@pytest.mark.parametrize("switches", [3, 4, 5])
+def test_the_ring_that_deadlocks_is_warned_of_port_by_port(switches: int) -> None:
+    ports = [f"s{i} port {1 if i == 0 else 2} (to s{(i + 1) % switches}), class 0" for i in range(switches)]
+    assert cycles(ring(switches)) == [" → ".join(ports)]
+
+
+def test_no_warning_where_nothing_can_wait_in_a_circle() -> None:
+    lossy = ring()
+    lossy["switch"]["flow_control"] = {}
+    open_ring = ring()
+    open_ring["workload"][0]["flows"].pop()
+    # Neighbours have one shortest path, which passes no third switch.
+    neighbours = ring() | {"workload": [_POISSON]}
+    # Each class has queues of its own: a circle needs all of its flows in one.
+    split = ring()
+    split["switch"]["classes"] = 2
+    flows = split["workload"][0]["flows"]
+    split["workload"] = [{"flows": flows[:2]}, {"flows": flows[2:], "class": 1}]
+    for scenario in (lossy, open_ring, neighbours, split):
+        assert cycles(scenario) == []
+
+
+@pytest.mark.parametrize("traffic", [_POISSON, {"all_to_all": {"size": "1KB"}}, {"permutation": {"size": "1KB"}}])
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"leaf_spine": {"leaves": 4, "spines": 4, "hosts_per_leaf": 4, "parallel": 2, "link": _LINK}},
+        {"fat_tree": {"k": 4, "link": _LINK}},
+        {"star": {"hosts": 4, "link": _LINK}},
+        {"line": {"switches": 5, "link": _LINK}},
+    ],
+)
+def test_networks_in_levels_are_not_warned_of(network: dict[str, Any], traffic: dict[str, Any]) -> None:
+    assert cycles({"network": network, "switch": {"flow_control": {"pfc": {}}}, "workload": [traffic]}) == []
+
+
+def test_random_traffic_may_take_every_shortest_path() -> None:
+    # Opposite switches of a ring of four are joined both ways around.
+    assert len(cycles(ring(4) | {"workload": [_POISSON]})) == 1
+
+
+def test_paths_of_the_first_host() -> None:
+    network = {"leaf_spine": {"leaves": 4, "spines": 3, "hosts_per_leaf": 2, "parallel": 2, "link": _LINK}}
+    assert xoff.check({"network": network})["paths"] == [
+        {"from": "host0", "to": "host1", "hosts": 1, "links": 2, "paths": 1, "propagation": "2us"},
+        {"from": "host0", "to": "host2", "hosts": 6, "links": 4, "paths": 12, "propagation": "4us"},
+    ]
