@@ -349,8 +349,8 @@ class Pfc(_Part):
     """`switch.flow_control.pfc`."""
 
     xoff: str | None = None
-    """Pause at this many bytes. Default: the port's buffer less the computed headroom; with a shared buffer, its
-    dynamic threshold.
+    """Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom; with a
+    shared buffer, its dynamic threshold.
     """
 
     xon: str | None = None

@@ -183,6 +183,29 @@ mod tests {
     }
 
     #[test]
+    fn both_ways_around_a_ring_count() {
+        use std::fmt::Write;
+        let ring = |switches: usize, homes: usize| {
+            let link = "rate = \"100Gbps\", delay = \"1us\"";
+            let (mut nodes, mut links) = (String::new(), String::new());
+            for i in 0..switches {
+                write!(nodes, "{{ name = \"h{i}\", kind = \"host\" }}, {{ name = \"s{i}\", kind = \"switch\" }}, ").unwrap();
+                write!(links, "{{ a = \"s{i}\", b = \"s{}\", {link} }}, ", (i + 1) % switches).unwrap();
+                for home in 0..homes {
+                    write!(links, "{{ a = \"h{i}\", b = \"s{}\", {link} }}, ", (i + home) % switches).unwrap();
+                }
+            }
+            refusal(&format!("[network.explicit]\nnodes = [{nodes}]\nlinks = [{links}]\n"))
+        };
+        assert_eq!(ring(60, 1), None);
+        assert_eq!(ring(119, 1), None);
+        assert!(ring(120, 1).unwrap().contains("passes 61 switches"));
+        // Hosts with two links leave by the nearer one.
+        assert_eq!(ring(121, 2), None);
+        assert!(ring(122, 2).unwrap().contains("passes 61 switches"));
+    }
+
+    #[test]
     fn queues_and_routes_are_bounded() {
         let star = |hosts: u64| {
             format!("[network.star]\nhosts = {hosts}\nlink = {{ rate = \"100Gbps\", delay = \"1us\" }}\n[switch]\nclasses = 2\n")

@@ -32,7 +32,8 @@ pub enum Accounting {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Pause at this many bytes. Default: the port's buffer less the computed headroom; with a shared buffer, its dynamic threshold.
+    /// Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom; with a shared buffer,
+    /// its dynamic threshold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
     /// Resume at this many bytes or fewer. Default: two packets below XOFF; with a shared buffer, 3 KiB below its threshold.
