@@ -117,10 +117,6 @@ def _before(pattern: str, addition: str) -> Edit:
 
 
 _MODELS = "crates/models/src"
-_BUILT = """if let (Some({slug}), true) = (&settings.flow_control.{slug}, spec.forwards) {
-            mechanisms.push({Name}::forwarding({slug}).into());
-        }
-        """
 _LISTED = """if let Some({slug}) = &workload.{slug} {
             let key = format!("{at}.{slug}");
             let members = all({slug}.hosts.as_ref(), &format!("{key}.hosts"))?;
@@ -140,18 +136,10 @@ KINDS = {
         "mechanism.rs",
         f"{_MODELS}/flow_control/{{slug}}.rs",
         (
-            (f"{_MODELS}/flow_control/mod.rs", _module),
-            (f"{_MODELS}/flow_control/mod.rs", _field("FlowControl")),
             (
-                f"{_MODELS}/mechanism.rs",
-                _before(r"use crate::flow_control::", "use crate::flow_control::{slug}::{Name};\n"),
+                f"{_MODELS}/flow_control/mod.rs",
+                _after(r"\nregistry! \{.*?(?=\n\})", "\n    /// {title}.\n    {slug}: {Name},"),
             ),
-            (f"{_MODELS}/mechanism.rs", _after(r"\nregistry!\([\w, ]*\w", ", {Name}")),
-            (
-                f"{_MODELS}/network.rs",
-                _before(r"use crate::flow_control::", "use crate::flow_control::{slug}::{Name};\n"),
-            ),
-            (f"{_MODELS}/network.rs", _before(r"let \(starts, waiting\) = ", _BUILT)),
         ),
     ),
     "transport": Kind(

@@ -52,7 +52,7 @@ def refused(done: Any, *parts: str) -> None:
         (_PFC + '={xoff="10KB",xon="20KB"}', [f"{_PFC}.xon: ", "10KB"]),
         (_SFC + '={threshold="10KB",pause="0ns"}', [f"{_SFC}.pause: ", "1ns"]),
         (_SFC + '={threshold="0B",pause="1us"}', [f"{_SFC}.threshold: ", "above zero"]),
-        (_SFC + '={threshold="10KB"}', [f"{_SFC}: ", "`pause`"]),
+        (_SFC + '={threshold="10KB"}', [f"{_SFC}.pause: ", "exactly one of pause"]),
         (
             'switch.ecn.red={kmin="400KB",kmax="100KB",pmax=0.2}',
             ["switch.ecn.red.kmin: ", "400KB is above kmax, 100KB"],
