@@ -38,6 +38,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "computed pause": {"pause_ms": None},
     "pauses of 1 ms": {"pause_ms": 1.0, "interval_us": None},
     "destination cache": {"cache": True},
+    "senders start within 0.3 ms": {"spread_us": 300.0},
     "80 receivers": {"receivers_a_tor": 4},
     "Pmax 1": {"pmax": 1.0},
     "DCQCN timer 55 µs": {"increase_us": 55.0},
@@ -174,12 +175,14 @@ class Study:
         holds if all parts hold.
     runs: the mechanisms to run, by traffic.
     judge: the verdict on each part (or on the only statement).
+    choices: more open choices than `CHOICES`.
     reasons: why a claim does not hold at full size, by id.
     """
 
     statements: dict[str, str]
     runs: dict[str, Sequence[str]]
     judge: Callable[[Runs], dict[str, Part]]
+    choices: dict[str, dict[str, Any]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -190,7 +193,7 @@ class Study:
     def scenarios(self, quick: bool) -> dict[str, dict[str, Any]]:
         """Return the scenarios by name; the quick ones are short, and leave out the open choices."""
         made = {}
-        for choice, changes in {"": {}, **({} if quick else CHOICES)}.items():
+        for choice, changes in {"": {}, **({} if quick else CHOICES | self.choices)}.items():
             for seed, ms in (QUICK_MS if quick else CHOICE_MS if choice else ARRIVALS_MS).items():
                 for traffic, mechanisms in self.runs.items():
                     case = replace(TRAFFIC[traffic], **changes, seed=seed, ms=ms)
@@ -201,7 +204,9 @@ class Study:
     def claims(self, results: Mapping[str, Result]) -> list[Claim]:
         """Judge each claim, and each for each open choice."""
         parts, failure = self._verdicts(Runs(results))
-        chosen = [choice for choice in CHOICES if any(name.startswith(f"{choice}: ") for name in results)]
+        chosen = [
+            choice for choice in CHOICES | self.choices if any(name.startswith(f"{choice}: ") for name in results)
+        ]
         others = {choice: self._verdicts(Runs(results, choice))[0] for choice in chosen}
         verdicts = []
         for short, text in self.statements.items():

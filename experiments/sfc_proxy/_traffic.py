@@ -68,6 +68,9 @@ class Case:
     """Ours: a flow of which packets still come is told again after this; None: after the pause."""
     cache: bool = False
     """Ours: a source's switch remembers the destinations that are paused."""
+    spread_us: float = 0.0
+    """Ours: the senders of an incast start at random within this time; 0: all at once."""
+    nic_queues: int = 4
     increase_us: float = 900.0
     """DCQCN's timer; the document writes 900 without a unit."""
 
@@ -148,6 +151,8 @@ def _sfc(case: Case, mechanism: str) -> dict[str, Any]:
         sfc |= {"pause": f"{case.pause_ms:g}ms", "resume": "200KB"}
         if case.interval_us is not None:
             sfc["interval"] = f"{case.interval_us:g}us"
+    if mechanism == "nic":
+        sfc["queues"] = case.nic_queues
     if case.cache and mechanism in {"proxy", "isolation"}:
         sfc["cache"] = True
     return sfc
@@ -168,7 +173,10 @@ def _incasts(case: Case, senders: list[int], receivers: list[int]) -> list[dict[
     # However short the run, there is one.
     while time_s < case.ms * 1e-3 or not flows:
         receiver = receivers[int(draw.random() * len(receivers))]
-        start = f"{int(min(time_s, case.ms * 1e-3) * 1e12)}ps"
-        flows += [{"src": host, "dst": receiver, "size": f"{case.incast_kb}KB", "start": start} for host in senders]
+        start_ps = min(time_s, case.ms * 1e-3) * 1e12
+        for host in senders:
+            later_ps = draw.random() * case.spread_us * 1e6 if case.spread_us else 0
+            start = f"{int(start_ps + later_ps)}ps"
+            flows.append({"src": host, "dst": receiver, "size": f"{case.incast_kb}KB", "start": start})
         time_s += draw.expovariate(1 / gap_s)
     return flows

@@ -39,6 +39,7 @@ _STUDY = Study(
     },
     runs={_TRAFFIC: _MECHANISMS},
     judge=judge,
+    choices={"2 queues": {"nic_queues": 2}, "8 queues": {"nic_queues": 8}},
 )
 CLAIMS = _STUDY.published
 scenarios = _STUDY.scenarios

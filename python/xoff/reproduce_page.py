@@ -47,12 +47,15 @@ def row(result: Result) -> dict[str, Any]:
     # The core counts messages even where SFC is off.
     on = "sfc" in (result.scenario["switch"].get("flow_control") or {})
     made: dict[str, Any] = {}
-    for name, found in result.summary["workloads"].items():
+    workloads = result.summary["workloads"]
+    named = [one["name"] for one in result.scenario["workload"] if one.get("name") in workloads]
+    for name in dict.fromkeys([*named, *workloads]):
+        found = workloads[name]
         if (mean := found["fct_ps"]["mean"]) is not None:
             made[f"{name} FCT (µs)"] = mean / 1e6
         for part in found.get("by_size", ()):
-            if (mean := part["fct_ps"]["mean"]) is not None and len(found["by_size"]) > 1:
-                made[f"{name} from {text_of(part['from_bytes'] / 1e3)} KB"] = mean / 1e6
+            if (mean := part["fct_ps"]["mean"]) is not None:
+                made[f"{name} from {text_of(part['from_bytes'] / 1e3)} KB (µs)"] = mean / 1e6
     made["mean FCT (µs)"] = (result.summary["fct_ps"]["mean"] or 0) / 1e6
     if result.summary["drops"]:
         made["lost packets"] = result.summary["drops"]
