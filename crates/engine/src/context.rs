@@ -26,7 +26,7 @@ impl<M: Message> Context<'_, M> {
     }
 
     /// Sends on `output`; messages of one output must arrive in the order they were sent.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, output: usize, arrival: Time, message: M) {
         let route = self.outputs[output];
         self.check(route, arrival);

@@ -48,7 +48,7 @@ pub(crate) struct Transit<M> {
 }
 
 impl<M: Message> Transit<M> {
-    #[inline]
+    #[inline(always)]
     pub fn deliver(&mut self, link: u32, arrival: Time, message: M) {
         let channel = &mut self.channels[link as usize];
         if channel.fifo.is_empty() {

@@ -122,7 +122,7 @@ impl Node {
     }
 
     /// Sends a control frame by a port: before all data, never paused.
-    #[inline]
+    #[inline(always)]
     fn send_control(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
         if self.is_clear(port, cx) {
             self.put_on_wire(port, frame, cx);
@@ -133,7 +133,7 @@ impl Node {
     }
 
     /// Starts a frame on the link; the port must be free.
-    #[inline]
+    #[inline(always)]
     fn put_on_wire(&mut self, port: usize, mut frame: Packet, cx: &mut Cx<'_>) {
         let p = &mut self.core.ports[port];
         let now = cx.now();
@@ -246,7 +246,7 @@ impl Node {
     }
 
     /// A forwarded data packet leaves its queue for the wire.
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, port: usize, queue: usize, mut packet: Packet, cx: &mut Cx<'_>) {
         let (in_port, class) = (packet.in_port as usize, packet.class());
         let group = self.core.group(in_port, class);

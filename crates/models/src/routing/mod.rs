@@ -77,7 +77,7 @@ pub struct Routes {
 
 impl Routes {
     /// The port for a packet.
-    #[inline]
+    #[inline(always)]
     pub fn port(&self, packet: &Packet) -> usize {
         if packet.path >= Paths::FIRST {
             return self.paths.port(packet.path, packet.hops());
