@@ -16,7 +16,9 @@ __all__ = [
     "AllToAll",
     "Audits",
     "Buffer",
+    "Classify",
     "CongestionControl",
+    "CongestionIsolation",
     "Dcqcn",
     "Dynamic",
     "Ecn",
@@ -33,6 +35,7 @@ __all__ = [
     "LeafSpine",
     "Line",
     "Link",
+    "Mice",
     "Network",
     "Node",
     "Permutation",
@@ -299,6 +302,11 @@ class Buffer(_Part):
     egress queue (`oq` with egress accounting).
     """
 
+    per_queue: str | None = None
+    """A buffer of this size for each queue: for each ingress port and class where `per_port` counts ingress, and for
+    each egress queue otherwise.
+    """
+
     shared: Shared | None = None
     """One buffer for the whole switch, with dynamic thresholds."""
 
@@ -429,6 +437,37 @@ class Sfc(_Part):
 
 
 @dataclass(kw_only=True)
+class CongestionIsolation(_Part):
+    """`switch.flow_control.congestion_isolation`."""
+
+    low: str | None = None
+    """Below this many bytes in the non-congested queue no flow is selected; a congested queue below it lets flows
+    return.
+    """
+
+    high: str | None = None
+    """Above this many bytes every flow is selected."""
+
+    pmax: float | None = None
+    """A packet is selected with this probability at `high`, and with one in proportion between."""
+
+    tell: str | None = None
+    """The upstream neighbour is told when the congested queue holds this much."""
+
+    mark: Literal["isolated", "selecting"] | None = None
+    """Which packets of an isolated flow are marked."""
+
+    class_: int | None = None
+    """Class of the non-congested queue."""
+
+    congested_class: int | None = None
+    """Class of the congested queue."""
+
+    hosts: bool | None = None
+    """Hosts have both queues and do what they are told; otherwise they ignore it."""
+
+
+@dataclass(kw_only=True)
 class FlowControl(_Part):
     """`switch.flow_control`: each mechanism at most once."""
 
@@ -437,6 +476,9 @@ class FlowControl(_Part):
 
     sfc: Sfc | None = None
     """Source Flow Control."""
+
+    congestion_isolation: CongestionIsolation | None = None
+    """Congestion Isolation."""
 
 
 @dataclass(kw_only=True)
@@ -468,6 +510,9 @@ class Switch(_Part):
 
     scheduler: Literal["strict", "round_robin"] | Turns | None = None
     """How classes take turns."""
+
+    priority_classes: int | None = None
+    """Where classes take turns: so many of the highest classes are served strictly before all others."""
 
     ecn: Ecn | None = None
     """ECN marking."""
@@ -556,6 +601,28 @@ class CongestionControl(_Part):
 
 
 @dataclass(kw_only=True)
+class Mice(_Part):
+    """`host.classify.mice`."""
+
+    below: str
+    """Flows of less payload than this …."""
+
+    class_: int
+    """… are of this class."""
+
+
+@dataclass(kw_only=True)
+class Classify(_Part):
+    """`host.classify`: which class a flow gets, when it is not that of its workload. The first rule that fits holds."""
+
+    mice: Mice | None = None
+    """Flows below a size."""
+
+    by_destination: int | None = None
+    """Spread the others over this many classes from 0 on, by a hash of the destination."""
+
+
+@dataclass(kw_only=True)
 class HostSettings(_Part):
     """`host`."""
 
@@ -564,6 +631,9 @@ class HostSettings(_Part):
 
     congestion_control: CongestionControl | None = None
     """Rates."""
+
+    classify: Classify | None = None
+    """Which class a flow gets, when it is not that of its workload."""
 
 
 @dataclass(kw_only=True)

@@ -209,7 +209,10 @@ def pfc(d: Draw) -> dict[str, Any]:
 
 def sfc(d: Draw) -> dict[str, Any]:
     packets = d.rng.randint(2, 20)
-    settings: dict[str, Any] = {"threshold": f"{packets * d.largest}B", "mode": d.choose("switch.flow_control.sfc.mode")}
+    settings: dict[str, Any] = {
+        "threshold": f"{packets * d.largest}B",
+        "mode": d.choose("switch.flow_control.sfc.mode"),
+    }
     if settings["mode"] == "host":
         settings["hold"] = d.choose("switch.flow_control.sfc.hold")
     match d.rng.choice(["fixed", "fixed", "target", "dynamic"]):

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_units::Time;
+use xoff_engine::random::mix;
+use xoff_units::{Bytes, Time};
 
 use crate::congestion_control::{Scheme, State};
 use crate::packet::{Kind, Packet};
@@ -68,8 +69,42 @@ pub struct Config {
     pub schemes: Vec<Scheme>,
     /// Bytes that a flow may have under way.
     pub window: u64,
-    /// Packet's queue by class.
+    /// Which class a new flow gets.
+    pub classify: Classify,
+    /// Whose flow a number is.
     pub sources: Arc<Sources>,
+}
+
+/// `host.classify`: which class a flow gets, when it is not that of its workload. The first rule that fits holds.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Classify {
+    /// Flows below a size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mice: Option<Mice>,
+    /// Spread the others over this many classes from 0 on, by a hash of the destination.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_destination: Option<u8>,
+}
+
+/// `host.classify.mice`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mice {
+    /// Flows of less payload than this …
+    pub below: Bytes,
+    /// … are of this class.
+    pub class: u8,
+}
+
+impl Classify {
+    fn class(&self, spec: &FlowSpec) -> u8 {
+        match (self.mice, self.by_destination) {
+            (Some(mice), _) if spec.size < mice.below.0 => mice.class,
+            (_, Some(classes)) => (mix(u64::from(spec.dst)) % u64::from(classes)) as u8,
+            _ => spec.class,
+        }
+    }
 }
 
 /// A flow that sends.
@@ -397,6 +432,25 @@ impl Endpoint {
             Turn::Send(packet)
         };
         (turn, timer)
+    }
+
+    /// The class of a new flow.
+    pub fn class_for(&self, spec: &FlowSpec) -> u8 {
+        self.config.classify.class(spec)
+    }
+
+    /// The class in which a slot's flow sends.
+    pub fn class_of(&self, slot: u32) -> Option<u8> {
+        self.senders[slot as usize].as_ref().map(|s| s.class)
+    }
+
+    /// Sends the rest of a flow in another class.
+    pub fn set_class(&mut self, flow: u32, class: u8) {
+        if let Some(slot) = self.slot(flow)
+            && let Some(s) = &mut self.senders[slot]
+        {
+            s.class = class;
+        }
     }
 
     /// The flow number of a slot.

@@ -230,6 +230,8 @@ pub enum Effect {
     ReleaseFlow(u32),
     /// Keep every flow of this node to a destination from sending until this moment, which replaces the one before.
     HoldDestination(u32, Time),
+    /// Send the rest of a flow of this node in another class.
+    ClassOfFlow(u32, u8),
     /// Have the neighbour at a port stop, or go on, sending a class: a request to the mechanism that pauses neighbours.
     PauseNeighbour(usize, u8, bool),
     /// Call [`Hooks::on_timer`] with this token.
@@ -289,8 +291,8 @@ impl Effects {
 pub trait Hooks {
     /// Which hooks to call.
     fn watches(&self) -> Watches;
-    /// The queue of `port` for a data packet, if it is to be another than that of its class. One mechanism of a node may ask.
-    fn assign_queue(&mut self, _packet: &Packet, _port: usize, _core: &Core, _effects: &mut Effects) -> Option<usize> {
+    /// Puts a data packet into a class, and names its queue of `port` if it is another than that of its class. It may be marked.
+    fn assign_queue(&mut self, _packet: &mut Packet, _port: usize, _core: &Core, _effects: &mut Effects) -> Option<usize> {
         None
     }
     /// A data packet was put into a queue of a forwarding node.
@@ -330,6 +332,17 @@ pub struct Site<'a> {
     pub sources: &'a Arc<Sources>,
 }
 
+/// What a mechanism's table is judged with.
+#[derive(Debug, Clone, Copy)]
+pub struct Around<'a> {
+    /// The other mechanisms.
+    pub flow_control: &'a FlowControl,
+    /// Classes of the switches.
+    pub classes: u8,
+    /// Packets wait in one FIFO an input.
+    pub has_input_fifos: bool,
+}
+
 /// How a mechanism comes to a node.
 pub trait Install: Sized {
     /// Its table in the scenario.
@@ -337,7 +350,7 @@ pub trait Install: Sized {
     /// The mechanism for a node, if it has a part there.
     fn install(params: &Self::Params, site: &Site<'_>, core: &mut Core) -> Option<Self>;
     /// Says what of its table makes no sense: the key in it, what is wrong, and what would be right.
-    fn validate(_params: &Self::Params, _all: &FlowControl) -> Result<(), (&'static str, String)> {
+    fn validate(_params: &Self::Params, _around: &Around<'_>) -> Result<(), (&'static str, String)> {
         Ok(())
     }
     /// Congestion queues that it wants for each class at each port of a forwarding node, at most one.

@@ -7,7 +7,7 @@ use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
 use xoff_units::{Rate, Time};
 
 use crate::congestion_control::{CongestionControl, Scheme};
-use crate::endpoint::{Config, Endpoint, Framing};
+use crate::endpoint::{Classify, Config, Endpoint, Framing};
 use crate::flow_control::pfc::Accounting;
 use crate::flow_control::{FlowControl, Mechanism, sizing};
 use crate::mechanism::{Core, Effects, Mechanisms, Queueing, Site};
@@ -39,6 +39,10 @@ pub struct Settings {
     pub classes: u8,
     /// Whether classes are served strictly by number (class 0 last) or in turns.
     pub turns: Option<Turns>,
+    /// With turns: so many of the highest classes are served strictly first.
+    pub priority_classes: u8,
+    /// Which class a new flow gets.
+    pub classify: Classify,
     /// Marking.
     pub ecn: Option<ecn::Params>,
     /// Flow control.
@@ -76,6 +80,7 @@ impl Settings {
         // Classes share the port's memory, and each may fill up to its threshold and headroom.
         let limit = match &self.buffer {
             BufferParams::PerPort(bytes) => Some(bytes.0 / u64::from(self.classes)),
+            BufferParams::PerQueue(bytes) => Some(bytes.0),
             _ => None,
         };
         let xoff = pfc.xoff.map_or_else(|| limit.map_or(100_000, |l| l.saturating_sub(headroom).max(largest)), |x| x.0);
@@ -83,18 +88,26 @@ impl Settings {
         Thresholds { xoff, xon, headroom, available: limit.map(|l| l.saturating_sub(xoff)) }
     }
 
+    /// Whether memory belongs to outputs.
+    fn counts_egress(&self) -> bool {
+        self.queueing == Queueing::Oq
+            && match &self.flow_control.pfc {
+                Some(pfc) => pfc.accounting == Accounting::Egress,
+                // A lossy output-queued switch drops at the output.
+                None => true,
+            }
+    }
+
     fn buffer(&self, ports: &[PortSpec], delay: Time) -> Buffer {
         match &self.buffer {
             BufferParams::Unlimited => Buffer::Unlimited,
+            BufferParams::PerQueue(bytes) => {
+                let limit = bytes.0 as u32;
+                if self.counts_egress() { Buffer::PerEgressQueue(limit) } else { Buffer::PerIngressClass(limit) }
+            }
             BufferParams::PerPort(bytes) => {
                 let (limit, used) = (bytes.0 as u32, vec![0; ports.len()]);
-                let by_egress = self.queueing == Queueing::Oq
-                    && match &self.flow_control.pfc {
-                        Some(pfc) => pfc.accounting == Accounting::Egress,
-                        // A lossy output-queued switch drops at the output.
-                        None => true,
-                    };
-                if by_egress { Buffer::PerEgress { limit, used } } else { Buffer::PerIngress { limit, used } }
+                if self.counts_egress() { Buffer::PerEgress { limit, used } } else { Buffer::PerIngress { limit, used } }
             }
             BufferParams::Shared(shared) => {
                 let headroom = ports
@@ -136,7 +149,9 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
         let inputs = if queueing == Queueing::Voq { ports[n].len() } else { 1 };
         // Queues of an interface are served in turn.
         let turns = settings.turns.or((interface_queues > 1).then_some(Turns::Packets));
-        let level = |class: u8| if turns.is_some() { 0 } else { class_count - 1 - class };
+        let strict = if turns.is_some() { settings.priority_classes.min(class_count - 1) } else { class_count };
+        // The highest classes come strictly first, one after the other; the rest take turns.
+        let level = |class: u8| (class_count - 1 - class).min(strict);
         let mut data: Vec<(u8, u8)> = (0..class_count).flat_map(|c| std::iter::repeat_n((c, level(c)), inputs)).collect();
         if has_congestion_queues && spec.forwards {
             data.extend((0..class_count).map(|c| (c, level(c))));
@@ -192,6 +207,7 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
                         transport: settings.transport.clone(),
                         schemes: rates.iter().map(|r| Scheme::new(&settings.congestion_control, *r)).collect(),
                         window: settings.congestion_control.dcqcn.as_ref().and_then(|d| d.window).map_or(u64::MAX, |w| w.0),
+                        classify: settings.classify.clone(),
                         sources: plan.sources.clone(),
                     });
                     configs.push((rates, config.clone()));

@@ -183,13 +183,12 @@ impl Node {
             self.faults.vanish -= 1;
             return;
         }
+        let assigned = if self.mechanisms.want(Watches::ASSIGN) { self.assign_queue(out, &mut packet, cx) } else { None };
         let class = packet.class();
         let group = self.core.group(in_port, class);
-        let mut queue = self.core.queue_for(class, in_port);
-        if self.mechanisms.want(Watches::ASSIGN) {
-            queue = self.assign_queue(queue, out, &packet, cx);
-        }
-        if !self.core.buffer.admit(in_port, group, out, packet.bytes) {
+        let queue = assigned.unwrap_or_else(|| self.core.queue_for(class, in_port));
+        let (in_group, in_queue) = (self.core.ingress[group].bytes(), self.core.ports[out].queues[queue].bytes.bytes());
+        if !self.core.buffer.admit(in_port, group, out, in_group, in_queue, packet.bytes) {
             self.drop_packet(out, queue, &packet, cx.now());
             return;
         }
@@ -235,12 +234,15 @@ impl Node {
     }
 
     #[cold]
-    fn assign_queue(&mut self, mut queue: usize, port: usize, packet: &Packet, cx: &mut Cx<'_>) -> usize {
+    fn assign_queue(&mut self, port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<usize> {
         self.effects.now = cx.now();
         let core = &self.core;
-        self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, fx| {
-            queue = m.assign_queue(packet, port, core, fx).unwrap_or(queue);
-        });
+        let was_marked = packet.has(Packet::CE);
+        let mut queue = None;
+        self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, fx| queue = m.assign_queue(packet, port, core, fx).or(queue));
+        if packet.has(Packet::CE) && !was_marked {
+            self.counts.marked += 1;
+        }
         self.apply(cx);
         queue
     }
@@ -355,6 +357,11 @@ impl Node {
                     cx.set_timer(until, token::pack(token::HOLD, 0, flow));
                 }
             }
+            Effect::ClassOfFlow(flow, class) => {
+                if let Some(endpoint) = &mut self.endpoint {
+                    endpoint.set_class(flow, class);
+                }
+            }
             Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),
         }
     }
@@ -420,7 +427,7 @@ impl Node {
         let mut probe = Packet::new(Kind::Data, spec.flow, 0, spec.dst, 0, spec.class);
         probe.path = spec.path;
         let port = self.routes.port(&probe);
-        let class = self.free_class(port, spec.class);
+        let class = self.class_for(port, spec);
         let Some(endpoint) = &mut self.endpoint else { return };
         let (slot, held_until) = endpoint.start(&FlowSpec { class, ..*spec }, port as u16, cx.now());
         if let Some(until) = held_until {
@@ -430,10 +437,10 @@ impl Node {
         self.kick(port, cx);
     }
 
-    /// The class of a new flow: with several queues of the interface, the first that is not paused.
-    fn free_class(&self, port: usize, class: u8) -> u8 {
+    /// The class of a new flow: with several queues of the interface, the first that is not paused; otherwise by the host's rule.
+    fn class_for(&self, port: usize, spec: &FlowSpec) -> u8 {
         if self.core.interface_queues == 1 {
-            return class;
+            return self.endpoint.as_ref().map_or(spec.class, |e| e.class_for(spec));
         }
         let queues = &self.core.ports[port].queues;
         (0..self.core.interface_queues).find(|c| !queues[1 + *c as usize].is_blocked()).unwrap_or(0)
@@ -487,7 +494,7 @@ impl Node {
                 }
             }
             Kind::Cnp => endpoint.on_cnp(packet.flow, cx.now()),
-            Kind::Sfcm | Kind::Pfc => {}
+            Kind::Sfcm | Kind::Pfc | Kind::Cim => {}
         }
     }
 
@@ -500,6 +507,11 @@ impl Node {
             return true;
         }
         let Some(endpoint) = &mut self.endpoint else { return false };
+        if let Some(class) = endpoint.class_of(supplier).filter(|c| 1 + u16::from(*c) != queue) {
+            // It has moved to another queue since it was listed.
+            self.core.ports[port].push_supplier(1 + class as usize, supplier);
+            return false;
+        }
         let serializer = self.core.ports[port].serializer;
         let flow = endpoint.flow_of(supplier);
         let (turn, rto) = endpoint.turn(supplier, cx.now(), |bytes| serializer.time(u64::from(bytes)));

@@ -19,13 +19,15 @@ pub enum Kind {
     Sfcm,
     /// Priority-based flow control, between neighbours only; `seq` is a bit per class, `info` the quanta (zero: resume).
     Pfc,
+    /// Congestion Isolation message, between neighbours only; `seq` is 1 to isolate `flow`, 0 to take that back.
+    Cim,
 }
 
 impl Kind {
     /// MAC control: goes to the neighbour and bypasses its forwarding delay.
     #[inline]
     pub const fn is_link_local(self) -> bool {
-        matches!(self, Self::Pfc)
+        matches!(self, Self::Pfc | Self::Cim)
     }
 
     /// The name in tables.
@@ -37,6 +39,7 @@ impl Kind {
             Self::Cnp => "cnp",
             Self::Sfcm => "sfcm",
             Self::Pfc => "pfc",
+            Self::Cim => "cim",
         }
     }
 }

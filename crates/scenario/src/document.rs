@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_models::congestion_control::CongestionControl;
+use xoff_models::endpoint::Classify;
 use xoff_models::flow_control::FlowControl;
 use xoff_models::mechanism::Queueing;
 use xoff_models::node::Faults;
@@ -103,6 +104,8 @@ pub struct Switch {
     pub classes: u8,
     /// How classes take turns.
     pub scheduler: Turns,
+    /// Where classes take turns: so many of the highest classes are served strictly before all others.
+    pub priority_classes: u8,
     /// ECN marking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<ecn::Params>,
@@ -126,6 +129,7 @@ impl Default for Switch {
             buffer: buffer::Params::Unlimited,
             classes: 1,
             scheduler: Turns::Strict,
+            priority_classes: 0,
             ecn: None,
             flow_control: FlowControl::default(),
             faults: Faults::default(),
@@ -141,6 +145,9 @@ pub struct HostSettings {
     pub transport: Transport,
     /// Rates.
     pub congestion_control: CongestionControl,
+    /// Which class a flow gets, when it is not that of its workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classify: Option<Classify>,
 }
 
 /// `probe`

@@ -153,10 +153,11 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     let largest = f.payload.0 + f.header.0 + f.gap.0;
     match &s.switch.buffer {
         buffer::Params::Unlimited => {}
-        buffer::Params::PerPort(bytes) => {
+        buffer::Params::PerPort(bytes) | buffer::Params::PerQueue(bytes) => {
+            let key = if matches!(s.switch.buffer, buffer::Params::PerPort(_)) { "per_port" } else { "per_queue" };
             if bytes.0 < largest || bytes.0 >= 1 << 32 {
                 return wrong(
-                    "switch.buffer.per_port",
+                    &format!("switch.buffer.{key}"),
                     format!("{bytes} is out of range; it must hold a packet of {largest} B and be below 4GiB"),
                 );
             }
@@ -201,13 +202,10 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
         {
             return wrong("switch.flow_control.pfc.xon", format!("{xon} is not below xoff, {xoff}; pauses would never end or never stand"));
         }
-        if let (Some(xoff), buffer::Params::PerPort(limit)) = (pfc.xoff, &s.switch.buffer)
+        if let (Some(xoff), buffer::Params::PerPort(limit) | buffer::Params::PerQueue(limit)) = (pfc.xoff, &s.switch.buffer)
             && xoff > *limit
         {
-            return wrong(
-                "switch.flow_control.pfc.xoff",
-                format!("{xoff} is above switch.buffer.per_port, {limit}; it would never be reached"),
-            );
+            return wrong("switch.flow_control.pfc.xoff", format!("{xoff} is above switch.buffer, {limit}; it would never be reached"));
         }
         if pfc.accounting == Accounting::Egress && s.switch.queueing == Queueing::Iq {
             return wrong(
@@ -219,10 +217,26 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
             return wrong("switch.flow_control.pfc.quanta", "0 is a resume; allowed are 1 to 65535".into());
         }
     }
+    if let Some(classify) = &s.host.classify {
+        if let Some(mice) = classify.mice.filter(|m| m.class >= s.switch.classes) {
+            let allowed = s.switch.classes;
+            return wrong(
+                "host.classify.mice.class",
+                format!("{} is out of range; the switches have {allowed} (switch.classes)", mice.class),
+            );
+        }
+        if let Some(n) = classify.by_destination.filter(|n| *n == 0 || *n > s.switch.classes) {
+            let allowed = s.switch.classes;
+            return wrong("host.classify.by_destination", format!("{n} is out of range; allowed are 1 to {allowed} (switch.classes)"));
+        }
+    }
+    if s.switch.priority_classes >= s.switch.classes {
+        return wrong("switch.priority_classes", "some class must be left that is not served strictly first".into());
+    }
     if s.probe.size_classes.windows(2).any(|pair| pair[0] >= pair[1]) {
         return wrong("probe.size_classes", "sizes must rise from class to class".into());
     }
-    if let Err((key, why)) = s.switch.flow_control.validate() {
+    if let Err((key, why)) = s.switch.flow_control.validate(s.switch.classes, s.switch.queueing) {
         return wrong(&format!("switch.flow_control.{key}"), why);
     }
     if s.switch.queueing == Queueing::Iq && s.switch.flow_control.congestion_queues() > 0 {

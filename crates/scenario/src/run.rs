@@ -116,6 +116,8 @@ impl Runner {
                 Turns::RoundRobin => Some(PortTurns::Packets),
                 Turns::Drr(quantum) => Some(PortTurns::Bytes(quantum.0 as u32)),
             },
+            priority_classes: scenario.switch.priority_classes,
+            classify: scenario.host.classify.clone().unwrap_or_default(),
             ecn: scenario.switch.ecn.clone(),
             flow_control: scenario.switch.flow_control.clone(),
             transport: scenario.host.transport.go_back_n.clone().unwrap_or_default(),

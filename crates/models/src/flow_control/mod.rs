@@ -4,7 +4,7 @@ pub mod sizing;
 
 use xoff_units::Time;
 
-use crate::mechanism::{Core, Crossing, Dequeued, Effects, Enqueued, Hooks, Install, Site, Verdict, Watches};
+use crate::mechanism::{Around, Core, Crossing, Dequeued, Effects, Enqueued, Hooks, Install, Queueing, Site, Verdict, Watches};
 use crate::packet::Packet;
 use crate::queueing::ecn::Ecn;
 
@@ -30,8 +30,9 @@ macro_rules! registry {
             }
 
             /// Says which key makes no sense, what is wrong, and what would be right.
-            pub fn validate(&self) -> Result<(), (String, String)> {
-                $(if let Some(Err((key, why))) = self.$module.as_ref().map(|p| $module::$name::validate(p, self)) {
+            pub fn validate(&self, classes: u8, queueing: Queueing) -> Result<(), (String, String)> {
+                let around = Around { flow_control: self, classes, has_input_fifos: queueing == Queueing::Iq };
+                $(if let Some(Err((key, why))) = self.$module.as_ref().map(|p| $module::$name::validate(p, &around)) {
                     return Err((format!("{}.{key}", stringify!($module)), why));
                 })*
                 Ok(())
@@ -50,6 +51,7 @@ macro_rules! registry {
 
         /// Every mechanism there is.
         #[derive(Debug)]
+        #[allow(clippy::large_enum_variant, reason = "a node holds a handful, and those on every packet's way want no pointer")]
         pub enum Mechanism {
             /// Marking, which `switch.ecn` configures.
             Ecn(Ecn),
@@ -70,7 +72,7 @@ macro_rules! registry {
             fn watches(&self) -> Watches {
                 match self { Self::Ecn(m) => m.watches(), $(Self::$name(m) => m.watches(),)* }
             }
-            fn assign_queue(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+            fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
                 match self {
                     Self::Ecn(m) => m.assign_queue(packet, port, core, effects),
                     $(Self::$name(m) => m.assign_queue(packet, port, core, effects),)*
@@ -114,4 +116,6 @@ registry! {
     pfc: Pfc,
     /// Source Flow Control.
     sfc: Sfc,
+    /// Congestion Isolation.
+    congestion_isolation: CongestionIsolation,
 }

@@ -18,6 +18,9 @@ pub enum Params {
     /// A buffer of this size for each port: its ingress traffic (`iq`, `voq`, `oq` with ingress accounting) or its egress queue
     /// (`oq` with egress accounting).
     PerPort(Bytes),
+    /// A buffer of this size for each queue: for each ingress port and class where `per_port` counts ingress, and for each egress
+    /// queue otherwise.
+    PerQueue(Bytes),
     /// One buffer for the whole switch, with dynamic thresholds.
     Shared(Shared),
 }
@@ -66,6 +69,10 @@ pub enum Buffer {
         /// Bytes each port holds.
         used: Vec<u32>,
     },
+    /// A limit on the bytes of each ingress port and class, which the node counts.
+    PerIngressClass(u32),
+    /// A limit on the bytes of each egress queue, which the node counts.
+    PerEgressQueue(u32),
     /// Dynamic thresholds.
     Shared(SharedBuffer),
 }
@@ -141,13 +148,16 @@ impl SharedBuffer {
 }
 
 impl Buffer {
-    /// Takes a packet's bytes; false when there is no room. `group` is ingress port × classes + class.
+    /// Takes a packet's bytes; false when there is no room. `group` is ingress port × classes + class, and it holds `in_group`
+    /// bytes; the packet's egress queue holds `in_queue`.
     #[inline]
-    pub fn admit(&mut self, in_port: usize, group: usize, out_port: usize, bytes: u16) -> bool {
+    pub fn admit(&mut self, in_port: usize, group: usize, out_port: usize, in_group: u32, in_queue: u32, bytes: u16) -> bool {
         let (limit, used) = match self {
             Self::Unlimited => return true,
             Self::PerIngress { limit, used } => (*limit, &mut used[in_port]),
             Self::PerEgress { limit, used } => (*limit, &mut used[out_port]),
+            Self::PerIngressClass(limit) => return in_group + u32::from(bytes) <= *limit,
+            Self::PerEgressQueue(limit) => return in_queue + u32::from(bytes) <= *limit,
             Self::Shared(shared) => return shared.admit(group, i64::from(bytes)),
         };
         let fits = *used + u32::from(bytes) <= limit;
@@ -161,7 +171,7 @@ impl Buffer {
     #[inline]
     pub fn release(&mut self, in_port: usize, group: usize, out_port: usize, bytes: u16) {
         match self {
-            Self::Unlimited => {}
+            Self::Unlimited | Self::PerIngressClass(_) | Self::PerEgressQueue(_) => {}
             Self::PerIngress { used, .. } => used[in_port] -= u32::from(bytes),
             Self::PerEgress { used, .. } => used[out_port] -= u32::from(bytes),
             Self::Shared(shared) => shared.release(group, i64::from(bytes)),

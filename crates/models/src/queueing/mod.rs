@@ -3,4 +3,5 @@
 pub mod buffer;
 pub mod counter;
 pub mod ecn;
+pub mod isolation;
 pub mod port;

@@ -18,8 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::flow_control::FlowControl;
-use crate::mechanism::{Core, Dequeued, Effects, Enqueued, Hooks, Install, Site, Verdict, Watches};
+use crate::mechanism::{Around, Core, Dequeued, Effects, Enqueued, Hooks, Install, Site, Verdict, Watches};
 use crate::packet::{Kind, Packet};
 
 use point::Point;
@@ -133,8 +132,8 @@ impl Install for Sfc {
         })
     }
 
-    fn validate(params: &Params, all: &FlowControl) -> Result<(), (&'static str, String)> {
-        let has_pfc = all.pfc.is_some();
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
+        let has_pfc = around.flow_control.pfc.is_some();
         for (key, level) in [("threshold", params.threshold), ("target", params.target), ("resume", params.resume)] {
             if let Some(bytes) = level.filter(|b| b.0 == 0 && key == "threshold" || b.0 >= 1 << 32) {
                 return Err((key, format!("{bytes} is out of range; it must be above zero and below 4GiB")));
@@ -217,7 +216,7 @@ impl Hooks for Sfc {
         }
     }
 
-    fn assign_queue(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+    fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
         self.proxy.as_mut()?.assign_queue(packet, port, core, effects)
     }
 
@@ -234,7 +233,7 @@ impl Hooks for Sfc {
 
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         if let Some(proxy) = &mut self.proxy {
-            proxy.on_dequeue(event, core, effects);
+            proxy.on_dequeue(event, effects);
         }
         if let Some(point) = &mut self.point {
             let messages = point.on_dequeue(event, core, effects.now);

@@ -11,26 +11,14 @@ use xoff_units::Time;
 use super::{Mode, Params};
 use crate::mechanism::{Core, Dequeued, Effect, Effects, Enqueued, Queues, Site};
 use crate::packet::Packet;
+use crate::queueing::isolation::Isolation;
 use crate::queueing::port::Cause;
-
-/// A flow that was moved into a congestion queue.
-#[derive(Debug, Default)]
-struct Isolated {
-    until: Time,
-    /// Output and class, once a packet of it came.
-    place: Option<(usize, u8)>,
-    /// Packets in its own queue, and in the congestion queue.
-    before: u32,
-    inside: u32,
-}
 
 /// The congestion queue of an output and class.
 #[derive(Debug, Default, Clone)]
 struct Congestion {
     until: Time,
     is_blocked: bool,
-    /// Flows with packets that must leave first.
-    gates: u32,
 }
 
 /// SFC at a switch with hosts.
@@ -43,7 +31,8 @@ pub struct Proxy {
     ports: FxHashMap<u32, usize>,
     /// For each port and class of a host: flows that pause it, and until when.
     pausing: Vec<Vec<(u32, Time)>>,
-    flows: FxHashMap<u32, Isolated>,
+    /// Isolated flows, and until when each is paused.
+    flows: Isolation<Time>,
     queues: Vec<Congestion>,
     /// Forget flows that came to nothing when there are this many.
     next_purge: usize,
@@ -65,7 +54,7 @@ impl Proxy {
             classes: core.classes,
             ports: site.hosts.iter().copied().collect(),
             pausing: vec![Vec::new(); groups],
-            flows: FxHashMap::default(),
+            flows: Isolation::default(),
             queues: vec![Congestion::default(); groups],
             next_purge: 1024,
             destinations: FxHashMap::default(),
@@ -128,25 +117,23 @@ impl Proxy {
 
     fn isolate(&mut self, flow: u32, until: Time, is_resume: bool, core: &Core, effects: &mut Effects) {
         if is_resume {
-            if let Some(known) = self.flows.get_mut(&flow) {
-                known.until = effects.now;
-                if let Some((port, class)) = known.place {
-                    self.let_go(port, class, core, effects);
+            if let Some(known) = self.flows.get_mut(flow) {
+                known.state = effects.now;
+                if let Some((port, queue)) = known.place {
+                    self.let_go(port, queue, core, effects);
                 }
             }
             return;
         }
         if self.flows.len() >= self.next_purge {
-            self.flows.retain(|_, f| f.inside > 0 || f.before > 0 || f.until > effects.now);
+            self.flows.purge(|until| *until <= effects.now);
             self.next_purge = (2 * self.flows.len()).max(1024);
         }
-        let known = self.flows.entry(flow).or_insert_with(|| {
-            self.isolated += 1;
-            Isolated::default()
-        });
-        known.until = known.until.max(until);
-        if let Some((port, class)) = known.place {
-            self.hold(port, class, until, core, effects);
+        self.isolated += u64::from(!self.flows.contains(flow));
+        let known = self.flows.entry(flow);
+        known.state = known.state.max(until);
+        if let Some((port, queue)) = known.place {
+            self.hold(port, core.ports[port].queues[queue].class(), until, core, effects);
         }
     }
 
@@ -166,21 +153,22 @@ impl Proxy {
     }
 
     /// Unblocks a congestion queue when none of its flows is paused any more.
-    fn let_go(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
-        let here = self.flows.values().filter(|f| f.place == Some((port, class)));
-        let until = here.map(|f| f.until).max().unwrap_or_default();
-        let queue = &mut self.queues[port * self.classes + class as usize];
-        queue.until = until;
-        if until <= effects.now && queue.is_blocked {
-            queue.is_blocked = false;
-            effects.push(Effect::Unblock(port, Queues::One(core.congestion_queue(class) as u16), Cause::Sfc));
+    fn let_go(&mut self, port: usize, queue: usize, core: &Core, effects: &mut Effects) {
+        let here = self.flows.iter().filter(|f| f.place == Some((port, queue)));
+        let until = here.map(|f| f.state).max().unwrap_or_default();
+        let class = core.ports[port].queues[queue].class();
+        let congestion = &mut self.queues[port * self.classes + class as usize];
+        congestion.until = until;
+        if until <= effects.now && congestion.is_blocked {
+            congestion.is_blocked = false;
+            effects.push(Effect::Unblock(port, Queues::One(queue as u16), Cause::Sfc));
         }
     }
 
     /// The congestion queue for a packet of an isolated flow.
     pub fn assign_queue(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
         let (flow, class, now) = (packet.flow, packet.class(), effects.now);
-        if self.caches && !self.flows.contains_key(&flow) {
+        if self.caches && !self.flows.contains(flow) {
             let until = *self.destinations.get(&packet.dst())?;
             if until <= now {
                 self.destinations.remove(&packet.dst());
@@ -191,48 +179,20 @@ impl Proxy {
             }
             self.isolate(flow, until, false, core, effects);
         }
-        let known = self.flows.get_mut(&flow)?;
-        if known.inside == 0 && known.until <= now {
-            self.forget(flow, port, class, core, effects);
+        let known = self.flows.get_mut(flow)?;
+        let until = known.state;
+        if known.inside == 0 && until <= now {
+            self.flows.remove(flow, effects);
             return None;
         }
         let queue = core.congestion_queue(class);
-        let until = known.until;
-        known.inside += 1;
-        if known.place.is_none() {
-            known.place = Some((port, class));
-            let own = core.queue_for(class, packet.in_port as usize);
-            known.before = core.ports[port].queues[own].packets.iter().filter(|p| p.flow == flow).count() as u32;
-            if known.before > 0 {
-                let gates = &mut self.queues[port * self.classes + class as usize].gates;
-                *gates += 1;
-                if *gates == 1 {
-                    effects.push(Effect::Block(port, Queues::One(queue as u16), Cause::Order));
-                }
-            }
-        }
+        self.flows.enter(flow, port, core.queue_for(class, packet.in_port as usize), queue, core, effects);
         self.hold(port, class, until, core, effects);
         Some(queue)
     }
 
     fn is_host_port(&self, port: u16, core: &Core) -> bool {
         self.ports.contains_key(&core.ports[port as usize].peer)
-    }
-
-    fn forget(&mut self, flow: u32, port: usize, class: u8, core: &Core, effects: &mut Effects) {
-        if let Some(known) = self.flows.remove(&flow)
-            && known.before > 0
-        {
-            self.open_gate(port, class, core, effects);
-        }
-    }
-
-    fn open_gate(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
-        let gates = &mut self.queues[port * self.classes + class as usize].gates;
-        *gates -= 1;
-        if *gates == 0 {
-            effects.push(Effect::Unblock(port, Queues::One(core.congestion_queue(class) as u16), Cause::Order));
-        }
     }
 
     pub fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
@@ -250,22 +210,13 @@ impl Proxy {
         }
     }
 
-    pub fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+    pub fn on_dequeue(&mut self, event: &Dequeued<'_>, effects: &mut Effects) {
         if self.flows.is_empty() {
             return;
         }
-        let Some(known) = self.flows.get_mut(&event.packet.flow) else { return };
-        let Some((port, class)) = known.place else { return };
-        if core.is_congestion_queue(event.queue) {
-            known.inside -= 1;
-            if known.inside == 0 && known.until <= effects.now {
-                self.forget(event.packet.flow, port, class, core, effects);
-            }
-        } else if known.before > 0 {
-            known.before -= 1;
-            if known.before == 0 {
-                self.open_gate(port, class, core, effects);
-            }
+        let flow = event.packet.flow;
+        if self.flows.leave(flow, event.port, event.queue, effects) && self.flows.get_mut(flow).is_some_and(|f| f.state <= effects.now) {
+            self.flows.remove(flow, effects);
         }
     }
 

@@ -1,0 +1,107 @@
+"""Congestion Isolation against the tests that mechanisms.md section 5 derives."""
+
+from typing import Any
+
+import pytest
+from tests.validation.traces import events
+
+import xoff
+
+LINK = {"rate": "100Gbps", "delay": "200ns"}
+PACKET = 1500
+
+
+def scenario(isolation: dict[str, Any] | None, flows: list[dict[str, Any]], **switch: Any) -> dict[str, Any]:
+    """Make the document's network of N = 8, with two queues a port; without isolation flows are hashed over them."""
+    control: dict[str, Any] = {"pfc": {"xoff": "750KB", "xon": "4KB"}}
+    made: dict[str, Any] = {
+        "network": {"leaf_spine": {"leaves": 8, "spines": 4, "hosts_per_leaf": 4, "link": LINK}},
+        "framing": {"payload": "1452B", "header": "48B"},
+        "switch": {
+            "classes": 2,
+            "scheduler": {"drr": "1500B"},
+            "buffer": {"per_queue": "1MB"},
+            "flow_control": control,
+            **switch,
+        },
+        "workload": [{"flows": flows, "class": 1}],
+    }
+    if isolation is None:
+        made["switch"].setdefault("ecn", {"red": {"kmin": "10KB", "kmax": "300KB", "pmax": 0.01}})
+        made["host"] = {"classify": {"by_destination": 2}}
+    else:
+        control["congestion_isolation"] = isolation
+    return made
+
+
+def incast(size: str = "3MB") -> list[dict[str, Any]]:
+    """Send from four leaves to host28, and a victim over the whole path of the first sender to another host of its leaf."""
+    flows = [
+        {"id": f"incast{i}", "src": 4 * i, "dst": 28, "size": size, "via": [f"leaf{i}", f"spine{i}", "leaf7"]}
+        for i in range(4)
+    ]
+    victim = {"id": "victim", "src": 1, "dst": 29, "size": size, "via": ["leaf0", "spine0", "leaf7"], "start": "150us"}
+    return [*flows, victim]
+
+
+def by_label(result: xoff.Result) -> dict[str, dict[str, Any]]:
+    """Return the rows of flows by label."""
+    return {row["label"]: row for row in result.flows.to_pylist()}
+
+
+def test_only_the_congested_queue_is_paused_and_the_victim_passes() -> None:
+    """4:1 into one host: congested queues fill and are paused; the other never gets near XOFF."""
+    isolated, plain = (xoff.run(scenario(isolation, incast())) for isolation in ({}, None))
+    classes = {row["class"] for row in isolated.pauses.to_pylist()}
+    assert classes == {0}
+    deepest = max(row["max_bytes"] for row in isolated.queues.to_pylist() if row["class"] == 1)
+    assert deepest < 400_000
+    assert isolated.summary["congestion_isolation"]["isolated_flows"] > 0
+    assert isolated.summary["congestion_isolation"]["messages"] > 0
+    assert isolated.audits["order"] == "ok"
+    victim = by_label(isolated)["victim"]
+    # It shares links with one or more isolated senders by turns, so that it gets at least half of each.
+    assert victim["fct_ps"] < 2.2 * victim["ideal_fct_ps"]
+    assert victim["fct_ps"] < 0.7 * by_label(plain)["victim"]["fct_ps"]
+
+
+@pytest.mark.parametrize("queueing", ["oq", "voq"])
+@pytest.mark.parametrize("hosts", [True, False])
+def test_no_packet_overtakes_another_of_its_flow(queueing: str, hosts: bool) -> None:
+    """Flows go in and out of congested queues all the time, and arrive in order."""
+    flows = [
+        {"src": 4 * (i % 6) + i % 4, "dst": 28 + i % 3, "size": f"{30 + 41 * i}KB", "start": f"{i % 9}us"}
+        for i in range(48)
+    ]
+    settings = {"low": "3KB", "high": "40KB", "pmax": 0.5, "tell": "30KB", "hosts": hosts}
+    made = scenario(settings, flows, queueing=queueing, buffer="unlimited")
+    made["switch"]["flow_control"]["pfc"] = {"xoff": "200KB", "xon": "4KB"}
+    result = xoff.run(made)
+    assert result.audits["order"] == "ok"
+    assert result.summary["flows"]["completed"] == 48
+    assert result.summary["congestion_isolation"]["isolated_flows"] > 48
+
+
+def test_memory_beyond_the_thresholds_changes_nothing() -> None:
+    """Queues of 2 MB instead of 1 MB, with the same thresholds: the same run, event for event (claim C.3)."""
+    small, large = (xoff.run(scenario({}, incast(), buffer={"per_queue": size})) for size in ("1MB", "2MB"))
+    assert small.fingerprint == large.fingerprint
+    assert small.flows.equals(large.flows)
+
+
+def test_latency_of_switches_adds_up() -> None:
+    """400 ns at each of three switches delay a small flow by 1.2 us at the receiver (claim C.6)."""
+    flow = [{"src": 0, "dst": 28, "size": "1KB"}]
+    times = [xoff.run(scenario({}, flow, delay=delay)).flows["fct_ps"].to_pylist()[0] for delay in ("0ns", "400ns")]
+    assert times[1] - times[0] == 1_200_000
+
+
+def test_everything_isolated_returns() -> None:
+    """After the incast a new flow of the same sender starts in the non-congested queue, at every switch."""
+    flows = [*incast(), {"id": "later", "src": 0, "dst": 28, "size": "100KB", "start": "20ms"}]
+    result = xoff.run(scenario({}, flows) | {"probe": {"packets": True}})
+    adds = [row for row in events(result, "leaf7", "cim") if row.event == "depart"]
+    assert len(adds) % 2 == 0
+    assert adds
+    later = by_label(result)["later"]
+    assert later["fct_ps"] == later["ideal_fct_ps"]
