@@ -68,6 +68,8 @@ class Case:
     """Ours: a flow of which packets still come is told again after this; None: after the pause."""
     cache: bool = False
     """Ours: a source's switch remembers the destinations that are paused."""
+    any_hosts: bool = False
+    """Ours: in model 3 each incast is from and to hosts drawn from all; else from and to the incast's hosts."""
     spread_us: float = 0.0
     """Ours: the senders of an incast start at random within this time; 0: all at once."""
     nic_queues: int = 4
@@ -173,6 +175,8 @@ def _incasts(case: Case, senders: list[int], receivers: list[int]) -> list[dict[
     # However short the run, there is one.
     while time_s < case.ms * 1e-3 or not flows:
         receiver = receivers[int(draw.random() * len(receivers))]
+        if case.any_hosts and case.model == 3:
+            receiver, *senders = draw.sample(range(HOSTS), 1 + len(senders))
         start_ps = min(time_s, case.ms * 1e-3) * 1e12
         for host in senders:
             later_ps = draw.random() * case.spread_us * 1e6 if case.spread_us else 0

@@ -23,7 +23,7 @@ _MECHANISMS = ("dcqcn", "proxy")
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge: the proxy's mean is higher in model 3 than in model 0, and the ratio over the models above DCQCN's."""
-    proxy = {model: runs.mean_us(model, "proxy") for model in MODELS}
+    proxy = {model: runs.mean_us(model, "proxy") for model in runs.models}
     trend, ratios = runs.over_models(_MECHANISMS)
     return {
         "P.3-degrades": Part(all(proxy["model 3"][name] > proxy["model 0"][name] for name in CLASSES), trend),
