@@ -82,7 +82,7 @@ _STUDY = Study(
             "A flow keeps up to its window of 150 KB in the congestion queue, and flows pile up: at 8 % of the "
             "capacity each of the 120 senders starts an incast message every 0.1 ms, which takes milliseconds. 32 MB "
             "hold 213 windows, and the 6 senders of a ToR have more outstanding. PFC then pauses their hosts, the last "
-            "resort. One incast alone needs 1 to 3 MB."
+            "resort. One or two incasts need 1 to 2 MB."
         ),
     },
 )
@@ -102,7 +102,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             ("PFC pauses of switches", lambda run: float(run.pfc_pauses["switch"])),
             ("PFC pauses of hosts", lambda run: float(run.pfc_pauses["host"])),
             ("hosts' time paused (%)", lambda run: 100 * run.host_paused_share),
-            ("congestion queues of the fullest source ToR (KB)", lambda run: run.congestion_queues_bytes / 1000),
+            ("fullest ToR's congestion queues (KB)", lambda run: run.congestion_queues_bytes / 1000),
         ]
         for axes, (label, value) in zip(grid.flat, panels, strict=True):
             series = [(MECHANISMS[one], [value(run) for run in found]) for one, found in longest.items()]

@@ -52,9 +52,9 @@ _STUDY = Study(
             "Small messages are alike; medium and large ones are slower with isolation. All congested flows of an "
             "uplink share its congestion queue, which stays paused until the last of them may go on. A background "
             "message that finds the links into a receiver's ToR above 1000 KB for a moment, as all senders of an "
-            "incast start at once, waits there behind incast messages until theirs is over; with the proxy it waits for "
-            "its own resume. With starts within 0.3 ms no background message is isolated, and small and medium ones "
-            "are alike."
+            "incast start at once, waits there behind incast messages until theirs is over; with the proxy it waits "
+            "for its own resume. With starts within 0.3 ms no background message is isolated, and small and medium "
+            "ones are alike."
         ),
     },
 )
