@@ -1,0 +1,305 @@
+"""What the experiments on Congestion Isolation share: paired runs, gains with intervals, verdicts and figures.
+
+Defaults of every predicate, set before the first run: "lower" is a lower mean FCT in every scale and size class that
+the claim lists; "about the same" and "about" are within 15 %. The gain by CI is the share by which it lowers the mean
+FCT. A mean over seeds gives each seed the same weight; variants are compared on the same seeds, which give them the
+same flows at the same times. Scales above 128 servers have one seed, 128 servers have five.
+
+Data-mining sizes are heavy-tailed: one flow in fifty carries most of the bytes. So every gain has an interval of 95 %
+beside it: by Student's t over the seeds' differences or, of a single seed, over its flows' differences (as if they
+were independent, which flows that meet are not). The direction of the mean is what is judged, as for all documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from experiments.congestion_isolation._fabric import CLASSES, VARIANTS, Case, rack, scenario
+from matplotlib import rc_context
+
+from xoff.plots import STYLE, Canvas, grouped_bars
+from xoff.reproduce import Claim, RunFailed
+from xoff.results import Result
+
+SEEDS = (1, 2, 3, 4, 5)
+SMALLEST = 16
+"""The N of 128 servers, which has all seeds."""
+QUICK_SEEDS = (1, 2)
+QUICK_MS = 3.0
+ABOUT_THE_SAME = 0.15
+
+CHOICES: dict[str, dict[str, Any]] = {
+    "load 30 %": {"load": 0.3},
+    "load 80 %": {"load": 0.8},
+    "upstream told at 150 KB": {"tell_kb": 150},
+    "upstream told at 600 KB": {"tell_kb": 600},
+    "hosts ignore CIMs": {"hosts": False},
+    "only the selecting packet marked": {"mark": "selecting"},
+    "DCQCN preset mellanox": {"dcqcn": "mellanox"},
+    "packets of 4048 B": {"payload_bytes": 4000},
+}
+"""Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""
+
+_T_95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+"""Student's t by degrees of freedom, two-sided 95 %."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A result, and what claims look at."""
+
+    result: Result
+
+    @cached_property
+    def fct_us(self) -> dict[str, list[float]]:
+        """Flow completion times by size class, in the order of the flows."""
+        flows = list(zip(self._column("size_bytes"), self._column("fct_ps"), strict=True))
+        return {name: [fct / 1e6 for size, fct in flows if low <= size < high] for name, (low, high) in CLASSES.items()}
+
+    @cached_property
+    def inter_rack_mice_us(self) -> list[float]:
+        """Flow completion times of flows below 100 KB between racks."""
+        tors = int(self.result.scenario["network"]["leaf_spine"]["leaves"])
+        columns = (self._column(name) for name in ("src", "dst", "size_bytes", "fct_ps"))
+        return [
+            fct / 1e6
+            for source, destination, size, fct in zip(*columns, strict=True)
+            if size < 100e3 and rack(source, tors) != rack(destination, tors)
+        ]
+
+    @property
+    def pauses(self) -> int:
+        """How often PFC paused."""
+        return int(self.result.summary["pfc"]["pauses"])
+
+    @property
+    def cnps(self) -> int:
+        """Congestion notifications to sources."""
+        return int(self.result.summary["ecn"]["notifications"])
+
+    @property
+    def isolated(self) -> int:
+        """How often a node isolated a flow."""
+        return int(self.result.summary.get("congestion_isolation", {}).get("isolated_flows", 0))
+
+    @property
+    def messages(self) -> int:
+        """CIMs."""
+        return int(self.result.summary.get("congestion_isolation", {}).get("messages", 0))
+
+    def _column(self, name: str) -> list[Any]:
+        return list(self.result.flows[name].to_pylist())
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """The share by which a mean is lower than its reference, and half of the 95 % interval's width (if known)."""
+
+    share: float
+    half: float | None
+
+    def __str__(self) -> str:
+        around = "" if self.half is None else f" ± {100 * self.half:.1f}"
+        return f"{100 * self.share:.1f}{around} %"
+
+
+class Runs:
+    """The runs of one choice, each read once."""
+
+    def __init__(self, results: Mapping[str, Result], choice: str = "") -> None:
+        self._results = results
+        self._choice = choice
+        self._read: dict[str, Run] = {}
+        self._known = [*results, *getattr(results, "failures", {})]
+
+    def __contains__(self, label: str) -> bool:
+        """Tell whether a case was run; quick variants and choices leave out scales above 128 servers."""
+        return any(name.startswith(run_name(label, "", "", self._choice)) for name in self._known)
+
+    def each(self, label: str, variant: str) -> list[Run]:
+        """Return a case's runs of all seeds. Raises `RunFailed` if one violated an audit."""
+        prefix = run_name(label, variant, "", self._choice)
+        return [self._run(name) for name in sorted(name for name in self._known if name.startswith(prefix))]
+
+    def mean_us(self, label: str, variant: str, size: str) -> float:
+        """Return the mean FCT of a size class, the mean over the seeds."""
+        return fmean(_means(self.each(label, variant), lambda run: run.fct_us[size]))
+
+    def gain(self, label: str, size: str) -> Gain:
+        """Return the gain by CI in a size class."""
+        return gain(self.each(label, "ci"), self.each(label, "none"), lambda run: run.fct_us[size])
+
+    def compared(self, label: str) -> dict[str, Any]:
+        """Return what a page says of a case: means with and without CI, and the gain with its interval."""
+        shown = {}
+        for size in CLASSES:
+            means = {text: self.mean_us(label, variant, size) for variant, text in VARIANTS.items()}
+            shown[f"{label}, {size}: mean FCT (µs)"] = {**means, "gain": str(self.gain(label, size))}
+        return shown
+
+    def count(self, label: str, variant: str, what: Callable[[Run], float]) -> float:
+        """Return the mean of a count over the seeds."""
+        return fmean(what(run) for run in self.each(label, variant))
+
+    def _run(self, name: str) -> Run:
+        if name not in self._read:
+            self._read[name] = Run(self._results[name])
+        return self._read[name]
+
+
+def gain(runs: Sequence[Run], references: Sequence[Run], values: Callable[[Run], list[float]]) -> Gain:
+    """Return the share by which the mean of values is lower than in reference runs of the same seeds and flows."""
+    reference = fmean(_means(references, values))
+    pairs = [
+        [other - one for one, other in zip(values(run), values(base), strict=True)]
+        for run, base in zip(runs, references, strict=True)
+    ]
+    means = [fmean(differences) for differences in pairs if differences]
+    half = _half_interval(means if len(means) > 1 else pairs[0])
+    return Gain(fmean(means) / reference, None if half is None else half / reference)
+
+
+def _means(runs: Sequence[Run], values: Callable[[Run], list[float]]) -> list[float]:
+    """Means of each seed; a short quick run may have no flow of a class."""
+    return [fmean(found) for run in runs if (found := values(run))]
+
+
+def _half_interval(values: Sequence[float]) -> float | None:
+    if len(values) < 2:
+        return None
+    return float(_T_95.get(len(values) - 1, 1.96) * stdev(values) / len(values) ** 0.5)
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval of a mean over seeds."""
+    half = _half_interval(values) or 0.0
+    return fmean(values) - half, fmean(values) + half
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The verdict on one statement."""
+
+    holds: bool
+    measured: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """What is run, what is claimed of it, and how to judge it.
+
+    statements: by id, such as ``{"C.1": …, "C.1-lower": …}``. An id that `judge` does not judge is of the whole, which
+        holds if all parts hold.
+    judge: the verdict on each part (or on the only statement).
+    choices: of `CHOICES`, those that this is judged with, too.
+    reasons: why a claim does not hold at full size, by id.
+    """
+
+    statements: dict[str, str]
+    cases: dict[str, Case]
+    judge: Callable[[Runs], dict[str, Part]]
+    variants: Sequence[str] = tuple(VARIANTS)
+    choices: Sequence[str] = ()
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def published(self) -> dict[str, str]:
+        """Every claim's full id and statement."""
+        return {f"congestion-isolation/{short}": text for short, text in self.statements.items()}
+
+    def scenarios(self, quick: bool) -> dict[str, dict[str, Any]]:
+        """Return the scenarios by name; the quick ones are short, have 128 servers, and leave out the open choices."""
+        made = {}
+        for choice in ("", *(() if quick else self.choices)):
+            for label, case in self.cases.items():
+                small = case.tors == SMALLEST
+                if not small and (quick or choice):
+                    continue
+                for seed in QUICK_SEEDS if quick else SEEDS if small else SEEDS[:1]:
+                    ms = QUICK_MS if quick else case.ms
+                    chosen = replace(case, seed=seed, ms=ms, **CHOICES.get(choice, {}))
+                    for variant in self.variants:
+                        made[run_name(label, variant, str(seed), choice)] = scenario(chosen, variant)
+        return made
+
+    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
+        """Judge each claim, and each for each open choice."""
+        parts, failure = self._verdicts(Runs(results))
+        chosen = [choice for choice in self.choices if any(name.startswith(f"{choice}: ") for name in results)]
+        others = {choice: self._verdicts(Runs(results, choice))[0] for choice in chosen}
+        full = any(len(name.split("seed ")) > 1 and name.endswith(f"seed {SEEDS[-1]}") for name in results)
+        verdicts = []
+        for short, text in self.statements.items():
+            part = _part(parts, short)
+            measured = dict(part.measured)
+            if others:
+                measured["with other choices, at 128 servers"] = {
+                    choice: "holds" if _part(found, short).holds else "does not hold"
+                    for choice, found in others.items()
+                }
+            # The reasons were found at full size; they say nothing of short runs.
+            note = failure or (self.reasons.get(short, "") if full and not part.holds else "")
+            verdicts.append(Claim(f"congestion-isolation/{short}", text, measured, part.holds, note))
+        return verdicts
+
+    def _verdicts(self, runs: Runs) -> tuple[dict[str, Part], str]:
+        try:
+            return self.judge(runs), ""
+        except RunFailed as error:
+            return {}, str(error)
+
+    def bars(self, results: Mapping[str, Result], path: Path, labels: Mapping[str, str]) -> None:
+        """Draw the mean FCT with and without CI, a panel for each size class; labels: what to call which case."""
+        runs = Runs(results)
+        shown = {label: text for label, text in labels.items() if label in runs}
+        with rc_context(STYLE):
+            drawing = Canvas(figsize=(11, 3), layout="constrained")
+            for axes, size in zip(drawing.subplots(1, len(CLASSES)), CLASSES, strict=True):
+                series = [
+                    (text, [runs.mean_us(label, variant, size) for label in shown])
+                    for variant, text in VARIANTS.items()
+                    if variant in self.variants
+                ]
+                grouped_bars(axes, list(shown.values()), series, digits=1 if size == "< 100 KB" else 0)
+                for mark in axes.texts:
+                    mark.set(rotation=90, fontsize=5)
+                axes.margins(y=0.2)
+                axes.set_title(f"{size} flows", fontsize=8)
+                axes.tick_params(axis="x", labelsize=7)
+            drawing.axes[0].set_ylabel("mean FCT (µs)")
+            legend(drawing)
+            save(drawing, path)
+
+
+def legend(drawing: Any) -> None:
+    """Put the legend of the first panel below all."""
+    drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+
+
+def run_name(label: str, variant: str, seed: str, choice: str = "") -> str:
+    """Return the name of a run."""
+    if not variant:
+        return (f"{choice}: " if choice else "") + f"{label}/"
+    return (f"{choice}: " if choice else "") + f"{label}/{variant}/seed {seed}"
+
+
+def about_the_same(value: float, reference: float) -> bool:
+    """Tell whether a value is within 15 % of its reference."""
+    return abs(value - reference) <= ABOUT_THE_SAME * abs(reference)
+
+
+def save(drawing: Any, path: Path) -> None:
+    """Write a figure, the same bytes each time."""
+    drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def _part(parts: Mapping[str, Part], short: str) -> Part:
+    if short in parts:
+        return parts[short]
+    verdicts = {name: "holds" if part.holds else "does not hold" for name, part in parts.items()}
+    return Part(bool(parts) and all(part.holds for part in parts.values()), verdicts)

@@ -1,0 +1,211 @@
+"""C.7: the depths of all queues of the fabric, sampled periodically, at 1152 servers.
+
+Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slides "Queue Depth Comparison". All
+outputs of all switches are sampled every 10 µs (ours) while flows arrive; maxima are exact, and of the whole run.
+Averages are over samples and all queues of a number, empty ones included.
+
+The two queues without CI are alike if the 95 % interval, over the seeds at 128 servers, of the difference of their
+averages contains zero, and if at each scale the numbers of queues whose maximum exceeds 10 KB are about the same. A
+queue suffers from congestion if its maximum exceeds CI's low threshold, 10 KB (ours). Head-of-line blocking in queue
+1 is a PFC pause of its class.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
+from experiments.congestion_isolation._study import Part, Run, Runs, Study, about_the_same, interval, legend, save
+from matplotlib import rc_context
+
+from xoff.plots import COLOURS, STYLE, Canvas
+from xoff.results import Result
+
+CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Queue Depth Comparison"
+
+_LABELS = ("1152 servers", "128 servers")
+_QUEUES = {CONGESTED: "queue 0", NON_CONGESTED: "queue 1"}
+_EACH_PS = 10_000_000
+_XOFF_KB = 750
+_LEVELS_KB = (10, 100, 300, _XOFF_KB)
+
+
+@dataclass(frozen=True, slots=True)
+class Depths:
+    """Depths in KB by queue number: averages over all queues, and by output the averages and maxima above zero."""
+
+    average: dict[int, float]
+    averages: dict[int, list[float]]
+    maxima: dict[int, list[float]]
+    pauses: dict[int, int]
+    """PFC pauses of switches and servers, by class."""
+    outputs: int
+
+    @classmethod
+    def of(cls, run: Run) -> Depths:
+        """Read a run."""
+        scenario = run.result.scenario
+        tors = int(scenario["network"]["leaf_spine"]["leaves"])
+        # N ToRs have N outputs each, half of them to servers, and N/2 spines have N.
+        outputs = tors * tors * 3 // 2
+        until_ps = _ps(scenario["workload"][0]["poisson"]["duration"])
+        samples = _of_switches(run.result.samples)
+        samples = samples.filter(pc.less_equal(samples["time_ps"], until_ps))
+        cumulative: dict[int, dict[tuple[str, int], float]] = {queue: {} for queue in _QUEUES}
+        for one in samples.group_by(["node", "port", "queue"]).aggregate([("bytes", "sum")]).to_pylist():
+            cumulative[one["queue"] - 1][one["node"], one["port"]] = one["bytes_sum"] / 1e3 * _EACH_PS / until_ps
+        maxima: dict[int, list[float]] = {queue: [] for queue in _QUEUES}
+        for one in _of_switches(run.result.queues).select(["queue", "max_bytes"]).to_pylist():
+            maxima[one["queue"] - 1].append(one["max_bytes"] / 1e3)
+        pauses = Counter(
+            one["class"] for one in run.result.pauses.select(["class", "cause"]).to_pylist() if one["cause"] == "pfc"
+        )
+        return cls(
+            {queue: sum(found.values()) / outputs for queue, found in cumulative.items()},
+            {queue: sorted(found.values(), reverse=True) for queue, found in cumulative.items()},
+            {queue: sorted(found, reverse=True) for queue, found in maxima.items()},
+            {queue: pauses[queue] for queue in _QUEUES},
+            outputs,
+        )
+
+    def congested(self, queue: int, level_kb: float = _LEVELS_KB[0]) -> int:
+        """How many queues of a number had a maximum above a level."""
+        return sum(depth > level_kb for depth in self.maxima[queue])
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge averages, maxima, likeness without CI, and the number of congested queues."""
+    found = {
+        label: {variant: [Depths.of(run) for run in runs.each(label, variant)] for variant in VARIANTS}
+        for label in _LABELS
+        if label in runs
+    }
+    measured = [_measured(label, variants) for label, variants in found.items()]
+    averages, maxima, levels = (
+        {key: value for one in measured for key, value in one[kind].items()}
+        for kind in ("averages", "maxima", "levels")
+    )
+    seeds = found[_LABELS[1]]["none"]
+    low, high = interval([one.average[CONGESTED] - one.average[NON_CONGESTED] for one in seeds])
+    alike = low <= 0 <= high and all(
+        about_the_same(_congested(variants["none"], CONGESTED), _congested(variants["none"], NON_CONGESTED))
+        for variants in found.values()
+    )
+    both = {
+        f"{key}, 128 servers": f"{low:.3g} to {high:.3g}" for key in ("queue 0 − queue 1 without CI, average (KB)",)
+    }
+    return {
+        "C.7-average": Part(
+            all(
+                _average(variants["ci"], NON_CONGESTED) < min(_average(variants["none"], queue) for queue in _QUEUES)
+                for variants in found.values()
+            ),
+            averages,
+        ),
+        "C.7-max": Part(
+            all(
+                max(one.maxima[NON_CONGESTED], default=0) <= _XOFF_KB and one.pauses[NON_CONGESTED] == 0
+                for variants in found.values()
+                for one in variants["ci"]
+            ),
+            maxima,
+        ),
+        "C.7-alike": Part(alike, both),
+        "C.7-fewer": Part(
+            all(
+                _congested(variants["ci"], CONGESTED) < _congested(variants["none"], CONGESTED)
+                for variants in found.values()
+            ),
+            levels,
+        ),
+    }
+
+
+def _measured(label: str, variants: Mapping[str, list[Depths]]) -> dict[str, dict[str, Any]]:
+    """Return what a page says of a scale; counts are means over the seeds, maxima the largest."""
+    made: dict[str, dict[str, Any]] = {"averages": {}, "maxima": {}, "levels": {}}
+    for variant, found in variants.items():
+        text = f"{label}, {VARIANTS[variant]}"
+        made["averages"][f"{text}: average depth (KB)"] = {
+            name: _average(found, queue) for queue, name in _QUEUES.items()
+        }
+        made["maxima"][f"{text}: maximum depth (KB)"] = {
+            name: max(max(one.maxima[queue], default=0) for one in found) for queue, name in _QUEUES.items()
+        }
+        made["maxima"][f"{text}: PFC pauses"] = {
+            name: fmean(one.pauses[queue] for one in found) for queue, name in _QUEUES.items()
+        }
+        for queue, name in _QUEUES.items():
+            made["levels"][f"{text}: of {found[0].outputs} outputs, {name} above"] = {
+                f"{level} KB": fmean(one.congested(queue, level) for one in found) for level in _LEVELS_KB
+            }
+    return made
+
+
+def _average(found: list[Depths], queue: int) -> float:
+    return fmean(one.average[queue] for one in found)
+
+
+def _congested(found: list[Depths], queue: int) -> float:
+    return fmean(one.congested(queue) for one in found)
+
+
+def _of_switches(table: pa.Table) -> pa.Table:
+    """Rows of switches' data queues; queue 0 of a port is that of control frames, and class c is queue c + 1."""
+    return table.filter(pc.and_(pc.invert(pc.starts_with(table["node"], "host")), pc.greater(table["queue"], 0)))
+
+
+def _ps(text: str | float) -> int:
+    """Return a resolved time, such as 10ms, in picoseconds."""
+    units = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+    number = str(text).rstrip("mnpus")
+    return round(float(number) * units[str(text).removeprefix(number) or "ps"])
+
+
+_STUDY = Study(
+    statements={
+        "C.7": "Queue depths at 1152 servers: CI keeps most queues at low depth",
+        "C.7-average": "With CI the average depth of the non-congested queue is low: below that of both queues without "
+        "CI",
+        "C.7-max": "With CI the non-congested queue never exceeds XOFF, so that it never causes head-of-line blocking",
+        "C.7-alike": "Without CI the depths of the two queues are distributed alike",
+        "C.7-fewer": "With CI fewer queues 0 across the fabric suffer from congestion",
+    },
+    cases={_LABELS[0]: Case(tors=48), _LABELS[1]: Case()},
+    judge=judge,
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the averages and maxima of all queues of the largest scale, from the deepest on."""
+    runs = Runs(results)
+    label = next(label for label in _LABELS if label in runs)
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(8, 5.6), layout="constrained")
+        grid = drawing.subplots(2, 2, sharex=True, sharey="row")
+        for index, (variant, text) in enumerate(VARIANTS.items()):
+            depths = Depths.of(runs.each(label, variant)[0])
+            for column, (queue, name) in enumerate(reversed(_QUEUES.items())):
+                for axes, values in zip(grid[:, column], (depths.averages[queue], depths.maxima[queue]), strict=True):
+                    axes.plot(range(1, len(values) + 1), values, color=COLOURS[index], label=text)
+                grid[0, column].set_title(f"{name} ({'non-' if queue else ''}congested with CI), {label}", fontsize=8)
+                grid[1, column].set_xlabel("queues of the fabric, deepest first")
+        for axes in grid[1]:
+            axes.axhline(_XOFF_KB, color="grey", linestyle=":", label="XOFF")
+        for axes in grid.flat:
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+        grid[0, 0].set_ylabel("average depth (KB)")
+        grid[1, 0].set_ylabel("maximum depth (KB)")
+        legend(drawing)
+        save(drawing, path)

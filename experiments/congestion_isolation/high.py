@@ -1,0 +1,46 @@
+"""C.5: CI's high threshold of 600 KB in place of 300 KB.
+
+Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Memory Sensitivity" (third):
+"only change the CI high threshold". ECN without CI keeps 300 KB, so that there is one run without CI for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from experiments.congestion_isolation import _thresholds
+from experiments.congestion_isolation._fabric import Case
+from experiments.congestion_isolation._study import Part, Runs, Study
+
+from xoff.results import Result
+
+CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Memory Sensitivity (CI high)"
+
+_USUAL, _HIGHER = "high 300 KB", "high 600 KB"
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge CI with the higher threshold against CI with the usual one."""
+    return _thresholds.judge(runs, "C.5", _USUAL, _HIGHER)
+
+
+_STUDY = Study(
+    statements={
+        "C.5": "CI high 300 → 600 KB: performance improves because fewer pause and CNP frames are triggered; still "
+        "large flows are affected more than small flows",
+        "C.5-large": "The mean FCT of flows above 10 MB falls, and by a larger share than that of flows below 100 KB "
+        "changes",
+        "C.5-frames": "There are fewer PFC pauses and fewer CNPs",
+    },
+    cases={_USUAL: Case(), _HIGHER: Case(high_kb=600)},
+    judge=judge,
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the mean FCT by size class."""
+    _STUDY.bars(results, path, {label: label for label in (_USUAL, _HIGHER)})

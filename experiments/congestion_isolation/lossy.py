@@ -1,0 +1,116 @@
+"""C.8: no PFC.
+
+Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slides "Lossy Scenario (No PFC)".
+Queues of 1 MB drop what does not fit, and Go-Back-N repeats it from the first loss on (ours). The loss rate is that
+of all data packets, repeated ones included. The 1000 sampled flows are drawn once from the flows of all seeds, and
+are the same with and without CI. "Only packets from congested flows are dropped" is that the non-congested queue
+drops nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
+from experiments.congestion_isolation._study import Part, Run, Runs, Study, save
+from matplotlib import rc_context
+
+from xoff.plots import STYLE, Canvas, grouped_bars
+from xoff.results import Result
+
+CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Lossy Scenario (No PFC)"
+
+_LABEL = "no PFC"
+_SAMPLED = 1000
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge the loss rates, the flows with losses, and where packets are lost."""
+    found = {variant: runs.each(_LABEL, variant) for variant in VARIANTS}
+    rates = {variant: [_loss_rate(run) for run in each] for variant, each in found.items()}
+    flows = {variant: _flows_with_loss(each) for variant, each in found.items()}
+    by_seed = {text: " / ".join(f"{rate:.3g}" for rate in rates[variant]) for variant, text in VARIANTS.items()}
+    lost = {
+        text: {
+            f"queue {queue}": sum(_lost(run, queue) for run in found[variant]) for queue in (CONGESTED, NON_CONGESTED)
+        }
+        for variant, text in VARIANTS.items()
+    }
+    return {
+        "C.8-rate": Part(
+            fmean(rates["ci"]) < fmean(rates["none"]),
+            {
+                "loss rate (%)": {text: fmean(rates[variant]) for variant, text in VARIANTS.items()},
+                "loss rate by seed (%)": by_seed,
+                **runs.compared(_LABEL),
+            },
+        ),
+        "C.8-flows": Part(
+            flows["ci"][0] < flows["none"][0],
+            {
+                "flows with loss of 1000 sampled": {text: flows[variant][0] for variant, text in VARIANTS.items()},
+                "flows with loss of all": {text: flows[variant][1] for variant, text in VARIANTS.items()},
+            },
+        ),
+        "C.8-only": Part(
+            lost[VARIANTS["ci"]]["queue 1"] == 0 and lost[VARIANTS["ci"]]["queue 0"] > 0,
+            {f"packets lost, {text}": queues for text, queues in lost.items()},
+        ),
+    }
+
+
+def _loss_rate(run: Run) -> float:
+    """In percent of the data packets sent."""
+    sent: list[int] = run.result.flows["packets_sent"].to_pylist()
+    return 100 * int(run.result.summary["drops"]) / sum(sent)
+
+
+def _flows_with_loss(runs: list[Run]) -> tuple[float, int]:
+    """Of 1000 sampled flows (in proportion, if there are fewer), and of all."""
+    lossy: list[bool] = []
+    for run in runs:
+        flows = set(run.result.drops["flow"].to_pylist())
+        lossy += [flow in flows for flow in run.result.flows["flow"].to_pylist()]
+    sampled = random.Random(1).sample(range(len(lossy)), min(_SAMPLED, len(lossy)))  # noqa: S311
+    return sum(lossy[index] for index in sampled) * _SAMPLED / len(sampled), sum(lossy)
+
+
+def _lost(run: Run, queue: int) -> int:
+    return sum(found == queue for found in run.result.drops["class"].to_pylist())
+
+
+_STUDY = Study(
+    statements={
+        "C.8": "Without PFC: CI reduces packet loss, and loss is limited to congested flows",
+        "C.8-rate": "CI reduces the packet loss rate",
+        "C.8-flows": "CI reduces the number of flows with packet loss among 1000 sampled flows",
+        "C.8-only": "Only packets from congested flows are dropped; the non-congested queue never fills",
+    },
+    cases={_LABEL: Case(lossy=True)},
+    judge=judge,
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the loss rate, the flows with losses, and the mean FCT of all flows."""
+    runs = Runs(results)
+    found = {text: runs.each(_LABEL, variant) for variant, text in VARIANTS.items()}
+    panels: dict[str, tuple[list[float], int]] = {
+        "packet loss rate (%)": ([fmean(_loss_rate(run) for run in each) for each in found.values()], 4),
+        "flows with loss of 1000 sampled": ([_flows_with_loss(each)[0] for each in found.values()], 1),
+        "mean FCT of all flows (µs)": ([runs.mean_us(_LABEL, variant, "all") for variant in VARIANTS], 0),
+    }
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(8, 2.8), layout="constrained")
+        shown: Any = drawing.subplots(1, len(panels))
+        for axes, (text, (values, digits)) in zip(shown, panels.items(), strict=True):
+            grouped_bars(axes, list(found), [(text, values)], digits=digits)
+            axes.set_ylabel(text)
+        save(drawing, path)

@@ -1,0 +1,73 @@
+"""C.1: from 128 to 1152 servers, two queues.
+
+Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slides "2 Queue Model" and "Review:
+Previous Data With 3 Queue Model". The figures of the document are lost; its scales between 128 and 1152 servers are
+ours.
+
+The gain that is compared with the three-queue model is that of the mean over all flows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.congestion_isolation._fabric import CLASSES, MICE, SIZES, Case
+from experiments.congestion_isolation._study import CHOICES, Part, Runs, Study
+
+from xoff.results import Result
+
+CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, 2 Queue Model"
+
+TORS = (16, 24, 32, 40, 48)
+TWO = {tors: f"{tors * tors // 2} servers" for tors in TORS}
+THREE = {tors: f"{tors * tors // 2} servers, three queues" for tors in TORS}
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge the means, the mice's gain against that of the others, and both models' gains over all flows."""
+    scales = [tors for tors in TORS if TWO[tors] in runs]
+    measured: dict[str, Any] = {}
+    lower, mice, more = True, True, True
+    shares: dict[str, Any] = {}
+    models: dict[str, Any] = {}
+    for tors in scales:
+        measured |= runs.compared(TWO[tors])
+        gains = {size: runs.gain(TWO[tors], size) for size in CLASSES}
+        three = runs.gain(THREE[tors], "all")
+        lower &= all(found.share > 0 for found in gains.values())
+        mice &= all(gains[MICE].share > gains[size].share for size in SIZES if size != MICE)
+        more &= gains["all"].share > three.share
+        shares[TWO[tors]] = {size: str(found) for size, found in gains.items() if size != "all"}
+        models[TWO[tors]] = {"two queues": str(gains["all"]), "three queues": str(three)}
+    return {
+        "C.1-lower": Part(lower, measured),
+        "C.1-mice": Part(mice, {f"{label}: gain": found for label, found in shares.items()}),
+        "C.1-more": Part(more, {f"{label}: gain over all flows": found for label, found in models.items()}),
+    }
+
+
+_STUDY = Study(
+    statements={
+        "C.1": "Two queues, no mice prioritisation: CI performs even better than with three queues; the mice benefit "
+        "the most",
+        "C.1-lower": "With two queues CI's mean FCT is lower in every size class, at every scale",
+        "C.1-mice": "The mice gain the most",
+        "C.1-more": "The gain is larger than in the three-queue model",
+    },
+    cases={
+        **{TWO[tors]: Case(tors=tors) for tors in TORS},
+        **{THREE[tors]: Case(tors=tors, queues=3) for tors in TORS},
+    },
+    judge=judge,
+    choices=tuple(CHOICES),
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the mean FCT by size class and scale."""
+    _STUDY.bars(results, path, {TWO[tors]: f"{tors * tors // 2}" for tors in TORS})

@@ -1,0 +1,55 @@
+"""C.2: three queues, mice first.
+
+Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Review: Previous Data With 3
+Queue Model". Mice are flows below 100 KB (ours), known as such from their first packet, and served strictly before
+both other queues, with and without CI. "Not improved obviously" is a mean FCT that is about the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.congestion_isolation._fabric import CLASSES, MICE, SIZES, Case
+from experiments.congestion_isolation._study import CHOICES, Part, Runs, Study, about_the_same
+from experiments.congestion_isolation.scales import THREE, TORS
+
+from xoff.results import Result
+
+CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Review: Previous Data With 3 Queue Model"
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge that the mice's mean is about the same, and that of the others lower."""
+    mice: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    same, lower = True, True
+    for label in (THREE[tors] for tors in TORS if THREE[tors] in runs):
+        compared = runs.compared(label)
+        for size in CLASSES:
+            (mice if size == MICE else others).update({key: value for key, value in compared.items() if size in key})
+        same &= about_the_same(runs.mean_us(label, "ci", MICE), runs.mean_us(label, "none", MICE))
+        lower &= all(runs.gain(label, size).share > 0 for size in SIZES if size != MICE)
+    return {"C.2-mice": Part(same, mice), "C.2-others": Part(lower, others)}
+
+
+_STUDY = Study(
+    statements={
+        "C.2": "Three queues: with mice prioritisation on both sides, CI does not obviously improve the mice; it does "
+        "improve the others",
+        "C.2-mice": "The mice's mean FCT with CI is about that without",
+        "C.2-others": "In the three other size classes CI's mean FCT is lower",
+    },
+    cases={THREE[tors]: Case(tors=tors, queues=3) for tors in TORS},
+    judge=judge,
+    choices=tuple(CHOICES),
+)
+CLAIMS = _STUDY.published
+scenarios = _STUDY.scenarios
+claims = _STUDY.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the mean FCT by size class and scale."""
+    _STUDY.bars(results, path, {THREE[tors]: f"{tors * tors // 2}" for tors in TORS})
