@@ -43,9 +43,9 @@ _STUDY = Study(
         "P.5-better": (
             "It improves the median, and with 0.5 ms of arrivals the means. An incast message holds its queue for "
             "about a millisecond, but a sender gets the next one much sooner: all of its queues are soon paused, and "
-            "the background waits with them. Until then each host has four times the queues to send incasts from, "
-            "where the plain proxy's one pause keeps later incasts back as well: receivers get 2 to 3 times the "
-            "messages above the threshold, and their queues stay there longer."
+            "new messages then go to the first, where the background waits, too. The plain proxy's one pause keeps "
+            "later incasts back as well; with 4 queues each host sends more of them, and the receivers' queues are "
+            "above the threshold three times as long (9.4 against 2.6 ms in all, with 3 ms of arrivals)."
         ),
     },
     choices={"2 queues": {"nic_queues": 2}, "8 queues": {"nic_queues": 8}},
