@@ -15,8 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-VARIANTS = {"none": "without CI", "ci": "CI"}
-"""What the document compares: PFC + ECN with hashed queues, and PFC + ECN with CI."""
+VARIANTS = {"none": "without CI", "isolated": "CI", "selecting": "CI, selecting packets marked"}
+"""What the document compares: PFC + ECN with hashed queues, and PFC + ECN with CI, in both readings of `READINGS`."""
+
+READINGS = {
+    "isolated": "every packet in the congested queue is marked",
+    "selecting": "only the packet that selects its flow is marked",
+}
+"""The document says "ECN is marked once a packet is isolated"; each claim is judged for both readings."""
 
 CLASSES: dict[str, tuple[float, float]] = {
     "all": (0, float("inf")),
@@ -58,10 +64,10 @@ class Case:
     """Ours: share of each server's rate."""
     tell_kb: float = 375
     """Ours: the congested queue at which a switch tells its upstream."""
-    mark: str = "isolated"
-    """Ours: all packets in the congested queue are marked. ``selecting``: only those that select a flow."""
     hosts: bool = True
     """Ours: servers have both queues and do what they are told."""
+    accounting: str = "ingress"
+    """Ours: what PFC compares with XOFF: the bytes of each input and queue, or (``egress``) each egress queue."""
     dcqcn: str = "conweave"
     """Ours: whose parameters DCQCN has."""
     payload_bytes: int = 1452
@@ -74,6 +80,8 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
     flow_control: dict[str, Any] = {}
     if not case.lossy:
         flow_control["pfc"] = {"xoff": f"{case.xoff_kb:g}KB", "xon": f"{case.xon_kb:g}KB"}
+        if case.accounting != "ingress":
+            flow_control["pfc"]["accounting"] = case.accounting
     switch: dict[str, Any] = {
         "delay": f"{case.switch_ns}ns",
         "classes": case.queues,
@@ -83,13 +91,13 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
         "flow_control": flow_control,
     }
     classify: dict[str, Any] = {"mice": {"below": "100KB", "class": 2}} if case.queues == 3 else {}
-    if variant == "ci":
+    if variant in READINGS:
         flow_control["congestion_isolation"] = {
             "low": f"{case.low_kb:g}KB",
             "high": f"{case.high_kb:g}KB",
             "pmax": 0.01,
             "tell": f"{case.tell_kb:g}KB",
-            "mark": case.mark,
+            "mark": variant,
             "class": NON_CONGESTED,
             "congested_class": CONGESTED,
             "hosts": case.hosts,

@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from experiments.congestion_isolation._fabric import CLASSES, VARIANTS, Case, rack, scenario
+from experiments.congestion_isolation._fabric import CLASSES, READINGS, VARIANTS, Case, rack, scenario
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, grouped_bars
@@ -30,7 +30,9 @@ SEEDS = (1, 2, 3, 4, 5)
 SMALLEST = 16
 """The N of 128 servers, which has all seeds."""
 QUICK_SEEDS = (1, 2)
-QUICK_MS = 3.0
+QUICK_MS = 1.5
+CHOICE_SEEDS = (1, 2)
+CHOICE_MS = 4.0
 ABOUT_THE_SAME = 0.15
 
 CHOICES: dict[str, dict[str, Any]] = {
@@ -39,11 +41,14 @@ CHOICES: dict[str, dict[str, Any]] = {
     "upstream told at 150 KB": {"tell_kb": 150},
     "upstream told at 600 KB": {"tell_kb": 600},
     "hosts ignore CIMs": {"hosts": False},
-    "only the selecting packet marked": {"mark": "selecting"},
+    "PFC by egress queue": {"accounting": "egress"},
     "DCQCN preset mellanox": {"dcqcn": "mellanox"},
     "packets of 4048 B": {"payload_bytes": 4000},
 }
 """Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""
+
+COMPARED = {"none": "without CI", "ci": "CI"}
+"""What a claim is judged on, in one reading."""
 
 _T_95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 """Student's t by degrees of freedom, two-sided 95 %."""
@@ -109,11 +114,12 @@ class Gain:
 
 
 class Runs:
-    """The runs of one choice, each read once."""
+    """The runs of one choice, each read once. Its variant ``ci`` is CI in one of the `READINGS`."""
 
-    def __init__(self, results: Mapping[str, Result], choice: str = "") -> None:
+    def __init__(self, results: Mapping[str, Result], choice: str = "", reading: str = "isolated") -> None:
         self._results = results
         self._choice = choice
+        self._reading = reading
         self._read: dict[str, Run] = {}
         self._known = [*results, *getattr(results, "failures", {})]
 
@@ -123,7 +129,7 @@ class Runs:
 
     def each(self, label: str, variant: str) -> list[Run]:
         """Return a case's runs of all seeds. Raises `RunFailed` if one violated an audit."""
-        prefix = run_name(label, variant, "", self._choice)
+        prefix = run_name(label, self._reading if variant == "ci" else variant, "", self._choice)
         return [self._run(name) for name in sorted(name for name in self._known if name.startswith(prefix))]
 
     def mean_us(self, label: str, variant: str, size: str) -> float:
@@ -138,7 +144,7 @@ class Runs:
         """Return what a page says of a case: means with and without CI, and the gain with its interval."""
         shown = {}
         for size in CLASSES:
-            means = {text: self.mean_us(label, variant, size) for variant, text in VARIANTS.items()}
+            means = {text: self.mean_us(label, variant, size) for variant, text in COMPARED.items()}
             shown[f"{label}, {size}: mean FCT (µs)"] = {**means, "gain": str(self.gain(label, size))}
         return shown
 
@@ -191,26 +197,25 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What is run, what is claimed of it, and how to judge it.
+    """What is run, what is claimed of it, and how to judge it, in each of the `READINGS`.
 
     statements: by id, such as ``{"C.1": …, "C.1-lower": …}``. An id that `judge` does not judge is of the whole, which
         holds if all parts hold.
     judge: the verdict on each part (or on the only statement).
     choices: of `CHOICES`, those that this is judged with, too.
-    reasons: why a claim does not hold at full size, by id.
+    reasons: why a claim does not hold at full size, by id, or by id with reading, such as ``{"C.1/selecting": …}``.
     """
 
     statements: dict[str, str]
     cases: dict[str, Case]
     judge: Callable[[Runs], dict[str, Part]]
-    variants: Sequence[str] = tuple(VARIANTS)
     choices: Sequence[str] = ()
     reasons: dict[str, str] = field(default_factory=dict)
 
     @property
     def published(self) -> dict[str, str]:
         """Every claim's full id and statement."""
-        return {f"congestion-isolation/{short}": text for short, text in self.statements.items()}
+        return {_claim_id(short, reading): text for short, text in self.statements.items() for reading in READINGS}
 
     def scenarios(self, quick: bool) -> dict[str, dict[str, Any]]:
         """Return the scenarios by name; the quick ones are short, have 128 servers, and leave out the open choices."""
@@ -220,19 +225,24 @@ class Study:
                 small = case.tors == SMALLEST
                 if not small and (quick or choice):
                     continue
-                for seed in QUICK_SEEDS if quick else SEEDS if small else SEEDS[:1]:
-                    ms = QUICK_MS if quick else case.ms
+                seeds = QUICK_SEEDS if quick else CHOICE_SEEDS if choice else SEEDS if small else SEEDS[:1]
+                for seed in seeds:
+                    ms = QUICK_MS if quick else CHOICE_MS if choice else case.ms
                     chosen = replace(case, seed=seed, ms=ms, **CHOICES.get(choice, {}))
-                    for variant in self.variants:
+                    for variant in VARIANTS:
                         made[run_name(label, variant, str(seed), choice)] = scenario(chosen, variant)
         return made
 
     def claims(self, results: Mapping[str, Result]) -> list[Claim]:
-        """Judge each claim, and each for each open choice."""
-        parts, failure = self._verdicts(Runs(results))
+        """Judge each claim in each reading, and each for each open choice."""
+        return [claim for reading in READINGS for claim in self._judged(results, reading)]
+
+    def _judged(self, results: Mapping[str, Result], reading: str) -> list[Claim]:
+        parts, failure = self._verdicts(Runs(results, "", reading))
         chosen = [choice for choice in self.choices if any(name.startswith(f"{choice}: ") for name in results)]
-        others = {choice: self._verdicts(Runs(results, choice))[0] for choice in chosen}
-        full = any(len(name.split("seed ")) > 1 and name.endswith(f"seed {SEEDS[-1]}") for name in results)
+        others = {choice: self._verdicts(Runs(results, choice, reading))[0] for choice in chosen}
+        # The reasons were found at full size; they say nothing of short runs.
+        full = any(name.endswith(f"seed {SEEDS[-1]}") for name in results)
         verdicts = []
         for short, text in self.statements.items():
             part = _part(parts, short)
@@ -242,9 +252,10 @@ class Study:
                     choice: "holds" if _part(found, short).holds else "does not hold"
                     for choice, found in others.items()
                 }
-            # The reasons were found at full size; they say nothing of short runs.
-            note = failure or (self.reasons.get(short, "") if full and not part.holds else "")
-            verdicts.append(Claim(f"congestion-isolation/{short}", text, measured, part.holds, note))
+            reason = self.reasons.get(f"{short}/{reading}", self.reasons.get(short, "")) if full else ""
+            note = failure or ("" if part.holds else reason)
+            subject = f"{reading} ({READINGS[reading]})"
+            verdicts.append(Claim(_claim_id(short, reading), text, measured, part.holds, note, subject))
         return verdicts
 
     def _verdicts(self, runs: Runs) -> tuple[dict[str, Part], str]:
@@ -263,7 +274,6 @@ class Study:
                 series = [
                     (text, [runs.mean_us(label, variant, size) for label in shown])
                     for variant, text in VARIANTS.items()
-                    if variant in self.variants
                 ]
                 grouped_bars(axes, list(shown.values()), series, digits=1 if size == "< 100 KB" else 0)
                 for mark in axes.texts:
@@ -279,6 +289,11 @@ class Study:
 def legend(drawing: Any) -> None:
     """Put the legend of the first panel below all."""
     drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+
+
+def _claim_id(short: str, reading: str) -> str:
+    """Return a claim's id; that of the first reading has no suffix."""
+    return f"congestion-isolation/{short}" + ("" if reading == "isolated" else f"/{reading}")
 
 
 def run_name(label: str, variant: str, seed: str, choice: str = "") -> str:

@@ -22,7 +22,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
-from experiments.congestion_isolation._study import Part, Run, Runs, Study, about_the_same, interval, legend, save
+from experiments.congestion_isolation._study import (
+    COMPARED,
+    Part,
+    Run,
+    Runs,
+    Study,
+    about_the_same,
+    interval,
+    legend,
+    save,
+)
 from matplotlib import rc_context
 
 from xoff.plots import COLOURS, STYLE, Canvas
@@ -83,7 +93,7 @@ class Depths:
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge averages, maxima, likeness without CI, and the number of congested queues."""
     found = {
-        label: {variant: [Depths.of(run) for run in runs.each(label, variant)] for variant in VARIANTS}
+        label: {variant: [Depths.of(run) for run in runs.each(label, variant)] for variant in COMPARED}
         for label in _LABELS
         if label in runs
     }
@@ -132,7 +142,7 @@ def _measured(label: str, variants: Mapping[str, list[Depths]]) -> dict[str, dic
     """Return what a page says of a scale; counts are means over the seeds, maxima the largest."""
     made: dict[str, dict[str, Any]] = {"averages": {}, "maxima": {}, "levels": {}}
     for variant, found in variants.items():
-        text = f"{label}, {VARIANTS[variant]}"
+        text = f"{label}, {COMPARED[variant]}"
         made["averages"][f"{text}: average depth (KB)"] = {
             name: _average(found, queue) for queue, name in _QUEUES.items()
         }

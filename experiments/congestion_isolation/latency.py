@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from experiments.congestion_isolation._fabric import CLASSES, ELEPHANTS, VARIANTS, Case
-from experiments.congestion_isolation._study import Part, Run, Runs, Study, about_the_same, gain
+from experiments.congestion_isolation._fabric import CLASSES, ELEPHANTS, Case
+from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, about_the_same, gain
 
 from xoff.results import Result
 
@@ -25,8 +25,8 @@ _ADDED_US = 1.2
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge what the latency adds to small flows and to elephants, and whether CI is better in the same classes."""
-    small = {text: _added(runs, variant, lambda run: run.inter_rack_mice_us) for variant, text in VARIANTS.items()}
-    large = {text: _added(runs, variant, lambda run: run.fct_us[ELEPHANTS]) for variant, text in VARIANTS.items()}
+    small = {text: _added(runs, variant, lambda run: run.inter_rack_mice_us) for variant, text in COMPARED.items()}
+    large = {text: _added(runs, variant, lambda run: run.fct_us[ELEPHANTS]) for variant, text in COMPARED.items()}
     pauses = {label: runs.count(label, "ci", lambda run: run.pauses) for label in (_USUAL, _SLOWER)}
     signs = {label: {size: runs.gain(label, size) for size in CLASSES} for label in (_USUAL, _SLOWER)}
     ranking = all((signs[_USUAL][size].share > 0) == (signs[_SLOWER][size].share > 0) for size in CLASSES)
@@ -36,7 +36,7 @@ def judge(runs: Runs) -> dict[str, Part]:
             {f"added to small flows between racks (µs), {text}": _shown(found) for text, found in small.items()},
         ),
         "C.6-elephants": Part(
-            large[VARIANTS["ci"]][0] > 10 * _ADDED_US and pauses[_SLOWER] > pauses[_USUAL],
+            large[COMPARED["ci"]][0] > 10 * _ADDED_US and pauses[_SLOWER] > pauses[_USUAL],
             {
                 **{f"added to flows above 10 MB (µs), {text}": _shown(found) for text, found in large.items()},
                 "PFC pauses, CI": pauses,

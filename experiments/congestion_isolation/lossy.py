@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
-from experiments.congestion_isolation._study import Part, Run, Runs, Study, save
+from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, save
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, grouped_bars
@@ -30,21 +30,21 @@ _SAMPLED = 1000
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge the loss rates, the flows with losses, and where packets are lost."""
-    found = {variant: runs.each(_LABEL, variant) for variant in VARIANTS}
+    found = {variant: runs.each(_LABEL, variant) for variant in COMPARED}
     rates = {variant: [_loss_rate(run) for run in each] for variant, each in found.items()}
     flows = {variant: _flows_with_loss(each) for variant, each in found.items()}
-    by_seed = {text: " / ".join(f"{rate:.3g}" for rate in rates[variant]) for variant, text in VARIANTS.items()}
+    by_seed = {text: " / ".join(f"{rate:.3g}" for rate in rates[variant]) for variant, text in COMPARED.items()}
     lost = {
         text: {
             f"queue {queue}": sum(_lost(run, queue) for run in found[variant]) for queue in (CONGESTED, NON_CONGESTED)
         }
-        for variant, text in VARIANTS.items()
+        for variant, text in COMPARED.items()
     }
     return {
         "C.8-rate": Part(
             fmean(rates["ci"]) < fmean(rates["none"]),
             {
-                "loss rate (%)": {text: fmean(rates[variant]) for variant, text in VARIANTS.items()},
+                "loss rate (%)": {text: fmean(rates[variant]) for variant, text in COMPARED.items()},
                 "loss rate by seed (%)": by_seed,
                 **runs.compared(_LABEL),
             },
@@ -52,12 +52,12 @@ def judge(runs: Runs) -> dict[str, Part]:
         "C.8-flows": Part(
             flows["ci"][0] < flows["none"][0],
             {
-                "flows with loss of 1000 sampled": {text: flows[variant][0] for variant, text in VARIANTS.items()},
-                "flows with loss of all": {text: flows[variant][1] for variant, text in VARIANTS.items()},
+                "flows with loss of 1000 sampled": {text: flows[variant][0] for variant, text in COMPARED.items()},
+                "flows with loss of all": {text: flows[variant][1] for variant, text in COMPARED.items()},
             },
         ),
         "C.8-only": Part(
-            lost[VARIANTS["ci"]]["queue 1"] == 0 and lost[VARIANTS["ci"]]["queue 0"] > 0,
+            lost[COMPARED["ci"]]["queue 1"] == 0 and lost[COMPARED["ci"]]["queue 0"] > 0,
             {f"packets lost, {text}": queues for text, queues in lost.items()},
         ),
     }

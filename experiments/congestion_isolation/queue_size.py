@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.congestion_isolation._fabric import VARIANTS, Case
-from experiments.congestion_isolation._study import Part, Runs, Study
+from experiments.congestion_isolation._fabric import Case
+from experiments.congestion_isolation._study import COMPARED, Part, Runs, Study
 
 from xoff.results import Result
 
@@ -25,10 +25,10 @@ def judge(runs: Runs) -> dict[str, Part]:
     """Judge that the fingerprints are equal, seed by seed."""
     prints = {
         variant: [[run.result.fingerprint for run in runs.each(label, variant)] for label in _LABELS.values()]
-        for variant in VARIANTS
+        for variant in COMPARED
     }
     measured: dict[str, Any] = {
-        f"{VARIANTS[variant]}: equal fingerprints": f"{sum(map(str.__eq__, *found))} of {len(found[0])} seeds"
+        f"{COMPARED[variant]}: equal fingerprints": f"{sum(map(str.__eq__, *found))} of {len(found[0])} seeds"
         for variant, found in prints.items()
     }
     return {"C.3": Part(all(one == two for one, two in prints.values()), measured)}

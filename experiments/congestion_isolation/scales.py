@@ -20,7 +20,7 @@ from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, 2 Queue Model"
 
-TORS = (16, 24, 32, 40, 48)
+TORS = (16, 32, 48)
 TWO = {tors: f"{tors * tors // 2} servers" for tors in TORS}
 THREE = {tors: f"{tors * tors // 2} servers, three queues" for tors in TORS}
 
