@@ -24,6 +24,9 @@ CHOICES = [
     "switch.ecn",
     "switch.flow_control",
     "switch.flow_control.pfc.accounting",
+    "switch.flow_control.sfc.mode",
+    "switch.flow_control.sfc.hold",
+    "switch.flow_control.congestion_isolation.mark",
     "host.transport",
     "host.congestion_control",
     "host.congestion_control.dcqcn.preset",
@@ -176,6 +179,10 @@ def per_port(d: Draw) -> str:
     return f"{d.classes * (d.rng.choice([2, 5, 20]) * d.largest + d.headroom())}B"
 
 
+def per_queue(d: Draw) -> str:
+    return f"{d.rng.choice([2, 5, 20]) * d.largest + d.headroom()}B"
+
+
 def shared(d: Draw) -> dict[str, Any]:
     return {
         "total": f"{max(d.classes, 4) * PORTS * (d.headroom() + 4096) + d.rng.choice([50, 400]) * d.largest}B",
@@ -229,6 +236,19 @@ def sfc(d: Draw) -> dict[str, Any]:
     if settings["mode"] in ("proxy", "proxy_isolation"):
         settings["cache"] = d.rng.random() < 0.5
     return settings
+
+
+def congestion_isolation(d: Draw) -> dict[str, Any]:
+    low = d.rng.randint(1, 5)
+    return {
+        "low": f"{low * d.largest}B",
+        "high": f"{(low + d.rng.randint(1, 20)) * d.largest}B",
+        "pmax": d.rng.choice([0, 0.01, 0.5, 1]),
+        "tell": f"{d.rng.randint(1, 20) * d.largest}B",
+        "mark": d.choose("switch.flow_control.congestion_isolation.mark"),
+        "class": 1,
+        "congested_class": 0,
+    }
 
 
 def go_back_n(d: Draw) -> dict[str, Any]:
@@ -312,10 +332,11 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "fat_tree": fat_tree,
         "explicit": explicit,
     },
-    "switch.buffer": {"unlimited": nothing, "per_port": per_port, "shared": shared},
+    "switch.buffer": {"unlimited": nothing, "per_port": per_port, "per_queue": per_queue, "shared": shared},
     "switch.scheduler": {"strict": nothing, "round_robin": nothing, "drr": lambda d: f"{d.largest}B"},
     "switch.ecn": {"red": red, "step": step},
-    "switch.flow_control": {"pfc": pfc, "sfc": sfc},
+    "switch.flow_control": {"pfc": pfc, "sfc": sfc, "congestion_isolation": congestion_isolation},
+    "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
     "host.transport": {"go_back_n": go_back_n},
@@ -357,6 +378,15 @@ def draw_switch(d: Draw) -> dict[str, Any]:
     for option in registered("switch.flow_control"):
         if d.wants("switch.flow_control", option, 0.5):
             control[option] = STRATEGIES["switch.flow_control"][option](d)
+    if "congestion_isolation" in control:
+        # It needs two classes, and the only say in which queue a packet joins.
+        switch["classes"] = d.classes = max(d.classes, 2)
+        if switch["queueing"] == "iq":
+            switch["queueing"] = "voq"
+        if control.get("sfc", {}).get("mode") in ("proxy_isolation", "nic_isolation"):
+            control["sfc"]["mode"] = "host"
+    if switch["scheduler"] != "strict":
+        switch["priority_classes"] = d.rng.randrange(d.classes)
     if "sfc" in control:
         mode = control["sfc"]["mode"]
         if mode in ("proxy", "nic_isolation"):
@@ -384,7 +414,9 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             # Classes share the memory of a port, and each may fill up to its threshold, at most 20, and headroom.
             # The queues of an interface are classes there.
             classes = 4 if control.get("sfc", {}).get("mode") == "nic_isolation" else d.classes
-            switch["buffer"] = {"per_port": f"{classes * (20 * d.largest + d.headroom())}B"}
+            room = 20 * d.largest + d.headroom()
+            per_queue = "per_queue" in switch["buffer"]
+            switch["buffer"] = {"per_queue": f"{room}B"} if per_queue else {"per_port": f"{classes * room}B"}
     switch["flow_control"] = control
     return switch
 

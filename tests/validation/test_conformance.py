@@ -40,8 +40,18 @@ def test_every_registered_mechanism_has_a_strategy() -> None:
         gone = set(STRATEGIES[path]) - set(registered(path))
         assert not gone, f"`{path}` knows nothing of {sorted(gone)} any more"
     # A section that is not named here would go untested.
-    assert keys("switch") == {"delay", "queueing", "buffer", "classes", "scheduler", "ecn", "flow_control", "faults"}
-    assert keys("host") == {"transport", "congestion_control"}
+    assert keys("switch") == {
+        "delay",
+        "queueing",
+        "buffer",
+        "classes",
+        "scheduler",
+        "ecn",
+        "flow_control",
+        "faults",
+        "priority_classes",
+    }
+    assert keys("host") == {"transport", "congestion_control", "classify"}
     assert {"network", "switch", "host", "workload"} <= keys("")
 
 

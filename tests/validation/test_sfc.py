@@ -288,3 +288,40 @@ def test_only_a_fifo_at_the_input_accuses_the_innocent(queueing: str) -> None:
     result = xoff.run(network(FIXED, incast(victim="host25"), queueing=queueing))
     (victim,) = (row for row in result.flows.to_pylist() if row["label"] == "victim")
     assert (victim["sfcms"] > 0) == (queueing == "iq")
+
+
+def test_classes_ask_for_messages_of_their_own_when_queues_are_held() -> None:
+    """Two classes of the same senders: the interval of one does not keep the other's messages back."""
+    flows = [flow | {"id": f"{flow['id']}{c}"} for flow in incast(victim=None) for c in (0, 1)]
+    made = network(FIXED | {"hold": "queue"}, [], classes=2, scheduler="round_robin", buffer="unlimited")
+    made["workload"] = [{"flows": flows[c::2], "class": c} for c in (0, 1)]
+    result = xoff.run(made)
+    peaks = {
+        row["class"]: row["max_bytes"]
+        for row in result.queues.to_pylist()
+        if (row["node"], row["port"]) == ("leaf3", 0)
+    }
+    # Each class gets half of the egress, so that its queue grows by another (N - 1/2)RC at most.
+    assert max(peaks.values()) < 380_000
+
+
+def test_default_headroom_serves_every_queue_of_the_interface() -> None:
+    """Queues of an interface are counted as classes: each has headroom of its own in the memory of a port."""
+    flows = [{"src": i % 4, "dst": 24, "size": "200KB"} for i in range(64)]
+    sfc = {"threshold": "60KB", "pause": "5us", "mode": "nic_isolation", "queues": 8}
+    made = network(sfc, flows, buffer={"per_port": "400KB"})
+    made["switch"]["flow_control"]["pfc"] = {}
+    assert xoff.run(made).summary["drops"] == 0
+
+
+def test_a_dropped_packet_does_not_keep_its_flow_isolated() -> None:
+    """Without PFC congestion queues overflow; flows complete in order all the same."""
+    flows = [{"src": 8 * (i % 3) + i // 3, "dst": 24 + i % 2, "size": "300KB"} for i in range(12)]
+    made = network(
+        {"threshold": "30KB", "pause": "20us", "mode": "proxy_isolation"}, flows, buffer={"per_port": "60KB"}
+    )
+    del made["switch"]["flow_control"]["pfc"]
+    result = xoff.run(made)
+    assert result.summary["drops"] > 0
+    assert result.summary["flows"]["completed"] == 12
+    assert result.audits["order"] == "ok"

@@ -158,6 +158,40 @@ CASES: dict[str, dict[str, Any]] = {
             "paper",
         )
     },
+    **{
+        f"sfc-{mode}": case(
+            FABRIC,
+            {"incast": {"senders": [2, 3, 4], "receiver": 0, "size": "200KB"}},
+            {"permutation": {"size": "50KB"}},
+            flow_control=PFC | {"sfc": {"threshold": "20KB", "pause": "5us", "mode": mode}},
+        )
+        for mode in ("proxy", "proxy_isolation", "nic_isolation")
+    },
+    **{
+        f"sfc-host-{hold}": case(
+            FABRIC,
+            {"incast": {"senders": [2, 3, 4], "receiver": 0, "size": "200KB"}},
+            {"permutation": {"size": "50KB"}},
+            flow_control=PFC
+            | {"sfc": {"threshold": "20KB", "target": "5KB", "resume": "5KB", "mode": "host", "hold": hold}},
+        )
+        for hold in ("flow", "destination", "queue")
+    },
+    **{
+        f"isolation-{mark}": case(
+            FABRIC,
+            {"incast": {"senders": [2, 3, 4], "receiver": 0, "size": "200KB"}, "class": 1},
+            {"permutation": {"size": "50KB"}, "class": 1},
+            classes=2,
+            scheduler={"drr": "2KB"},
+            buffer={"per_queue": "100KB"},
+            flow_control={
+                "pfc": {"xoff": "60KB", "xon": "4KB"},
+                "congestion_isolation": {"low": "5KB", "high": "30KB", "pmax": 0.1, "tell": "20KB", "mark": mark},
+            },
+        )
+        for mark in ("isolated", "selecting")
+    },
     "cnp-packets": case(STAR, INCAST, ecn=RED, flow_control=PFC, host=dcqcn("hpcc", cnp="packet", window="100KB")),
     **{
         f"sizes-{sizes}": case(STAR, poisson(sizes), flow_control=PFC)

@@ -15,7 +15,7 @@ pub(crate) const NO_EVENT: u64 = u64::MAX;
 const SLOT_BITS: u32 = 16;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 /// Ports a node may have: two slots each, and two more, in 16 bits.
-pub(crate) const MAX_PORTS: usize = 32_000;
+pub const MAX_PORTS: usize = 32_000;
 
 /// A message that overtakes the FIFO of its link; ordered by (time, link).
 pub(crate) struct Express<M> {

@@ -16,6 +16,7 @@ mod network;
 mod partition;
 pub mod random;
 
+pub use calendar::MAX_PORTS;
 pub use context::Context;
 pub use network::{Checkpoint, Engine, Finish, LinkSpec, Plan, PlanError, Statistics};
 

@@ -295,6 +295,8 @@ pub trait Hooks {
     fn assign_queue(&mut self, _packet: &mut Packet, _port: usize, _core: &Core, _effects: &mut Effects) -> Option<usize> {
         None
     }
+    /// There was no room for a data packet that [`Self::assign_queue`] saw.
+    fn on_drop(&mut self, _event: &Enqueued<'_>, _effects: &mut Effects) {}
     /// A data packet was put into a queue of a forwarding node.
     fn on_enqueue(&mut self, _event: &Enqueued<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet leaves a queue of a forwarding node.
@@ -352,6 +354,10 @@ pub trait Install: Sized {
     /// Says what of its table makes no sense: the key in it, what is wrong, and what would be right.
     fn validate(_params: &Self::Params, _around: &Around<'_>) -> Result<(), (&'static str, String)> {
         Ok(())
+    }
+    /// Whether it chooses queues for packets; at most one mechanism may.
+    fn assigns_queues(_params: &Self::Params) -> bool {
+        false
     }
     /// Congestion queues that it wants for each class at each port of a forwarding node, at most one.
     fn congestion_queues(_params: &Self::Params) -> usize {

@@ -79,13 +79,18 @@ impl Settings {
         let pfc = self.flow_control.pfc.clone().unwrap_or_default();
         // Classes share the port's memory, and each may fill up to its threshold and headroom.
         let limit = match &self.buffer {
-            BufferParams::PerPort(bytes) => Some(bytes.0 / u64::from(self.classes)),
+            BufferParams::PerPort(bytes) => Some(bytes.0 / u64::from(self.counted_classes())),
             BufferParams::PerQueue(bytes) => Some(bytes.0),
             _ => None,
         };
         let xoff = pfc.xoff.map_or_else(|| limit.map_or(100_000, |l| l.saturating_sub(headroom).max(largest)), |x| x.0);
         let xon = pfc.xon.map_or_else(|| xoff.saturating_sub(2 * largest), |x| x.0);
         Thresholds { xoff, xon, headroom, available: limit.map(|l| l.saturating_sub(xoff)) }
+    }
+
+    /// Classes that ingress is counted by: those of switches, or the queues of an interface.
+    pub fn counted_classes(&self) -> u8 {
+        self.classes.max(self.flow_control.interface_queues())
     }
 
     /// Whether memory belongs to outputs.
@@ -118,7 +123,7 @@ impl Settings {
                             (_, Some(given)) => given.0,
                             _ => self.thresholds(p, delay).headroom,
                         };
-                        std::iter::repeat_n(bytes as i64, self.classes.max(self.flow_control.interface_queues()) as usize)
+                        std::iter::repeat_n(bytes as i64, self.counted_classes() as usize)
                     })
                     .collect();
                 Buffer::Shared(SharedBuffer::new(shared.total.0, shared.alpha, shared.reserve.0, headroom))
@@ -137,7 +142,7 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
     };
     let interface_queues = settings.flow_control.interface_queues();
     let has_congestion_queues = settings.flow_control.congestion_queues() > 0;
-    let class_count = settings.classes.max(interface_queues);
+    let class_count = settings.counted_classes();
     let classes = class_count as usize;
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     let mut starts = plan.starts.into_iter();

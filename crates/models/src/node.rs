@@ -1,7 +1,8 @@
 //! A node: an optional forwarder and an optional endpoint around ports.
 //!
 //! A switch forwards, a host has an endpoint, a relaying host both. The stages of a data packet at a forwarder are fixed:
-//! route → assign queue → admit → enqueue → levels → select → dequeue. Mechanisms hook into the last five and answer with effects.
+//! route → assign queue → admit → enqueue → levels → select → dequeue. Mechanisms hook into assigning, enqueueing, levels and
+//! dequeueing, and answer with effects.
 
 use std::sync::Arc;
 
@@ -189,7 +190,7 @@ impl Node {
         let queue = assigned.unwrap_or_else(|| self.core.queue_for(class, in_port));
         let (in_group, in_queue) = (self.core.ingress[group].bytes(), self.core.ports[out].queues[queue].bytes.bytes());
         if !self.core.buffer.admit(in_port, group, out, in_group, in_queue, packet.bytes) {
-            self.drop_packet(out, queue, &packet, cx.now());
+            self.drop_packet(out, queue, &packet, cx);
             return;
         }
         let crossed = self.core.ingress[group].add(packet.bytes);
@@ -293,11 +294,17 @@ impl Node {
     }
 
     #[cold]
-    fn drop_packet(&mut self, port: usize, queue: usize, packet: &Packet, at: Time) {
+    fn drop_packet(&mut self, port: usize, queue: usize, packet: &Packet, cx: &mut Cx<'_>) {
         self.counts.dropped += 1;
         self.counts.dropped_bytes += u64::from(packet.bytes);
         self.core.ports[port].queues[queue].dropped += 1;
-        let Packet { flow, seq, bytes, in_port, .. } = *packet;
+        let (at, Packet { flow, seq, bytes, in_port, .. }) = (cx.now(), *packet);
+        if self.mechanisms.want(Watches::ASSIGN) {
+            self.effects.now = at;
+            let event = Enqueued { packet, port, queue };
+            self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, fx| m.on_drop(&event, fx));
+            self.apply(cx);
+        }
         self.records.drops.push(Drop { at, node: self.core.id, port: port as u16, in_port, class: packet.class(), flow, seq, bytes });
     }
 

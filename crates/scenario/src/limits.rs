@@ -20,7 +20,8 @@ const MAX_ROUTES: u64 = 1 << 29;
 /// Refuses networks that would not fit into memory, or whose paths are longer than a packet can go.
 pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
     let ports = t.ports();
-    let classes = u64::from(s.switch.classes);
+    let control = &s.switch.flow_control;
+    let classes = u64::from(s.switch.classes.max(control.interface_queues())) + control.congestion_queues() as u64;
     let queues: u64 = t
         .nodes
         .iter()
@@ -128,7 +129,7 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
                     format!("{what} for all ports and classes of {} takes {bytes} B; switch.buffer.shared.total is {total}", node.name);
                 Err(InputError::new(format!("switch.buffer.shared.{key}"), why))
             };
-            let (total, classes) = (u128::from(shared.total.0), u128::from(settings.classes));
+            let (total, classes) = (u128::from(shared.total.0), u128::from(settings.counted_classes()));
             let reserve = u128::from(shared.reserve.0) * ports.len() as u128 * classes;
             if reserve > total {
                 return wrong("reserve", "the reserve", reserve);

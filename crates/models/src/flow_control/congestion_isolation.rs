@@ -105,6 +105,10 @@ impl Install for CongestionIsolation {
         (site.forwards || params.hosts).then(|| Self::new(params, site.forwards, site.settings.framing.control, core.ports.len()))
     }
 
+    fn assigns_queues(_: &Params) -> bool {
+        true
+    }
+
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
         if params.class == params.congested_class {
             return Err(("congested_class", "it must be another class than that of the non-congested queue".into()));
@@ -214,6 +218,13 @@ impl Hooks for CongestionIsolation {
         }
         self.flows.enter(flow, port, own, core.queue_for(self.congested, input), core, effects);
         None
+    }
+
+    fn on_drop(&mut self, event: &Enqueued<'_>, effects: &mut Effects) {
+        let flow = event.packet.flow;
+        if self.flows.get_mut(flow).is_some_and(|f| f.place == Some((event.port, event.queue))) && self.flows.leave(flow, event.port, event.queue, effects) {
+            self.idle[event.port].push(flow);
+        }
     }
 
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {

@@ -35,6 +35,14 @@ macro_rules! registry {
                 $(if let Some(Err((key, why))) = self.$module.as_ref().map(|p| $module::$name::validate(p, &around)) {
                     return Err((format!("{}.{key}", stringify!($module)), why));
                 })*
+                let mut owner = None;
+                $(if self.$module.as_ref().is_some_and($module::$name::assigns_queues) {
+                    if let Some(other) = owner {
+                        return Err((stringify!($module).into(), format!("it chooses queues for packets, and so does {other}; only one may")));
+                    }
+                    owner = Some(stringify!($module));
+                })*
+                let _ = owner;
                 Ok(())
             }
 
@@ -76,6 +84,12 @@ macro_rules! registry {
                 match self {
                     Self::Ecn(m) => m.assign_queue(packet, port, core, effects),
                     $(Self::$name(m) => m.assign_queue(packet, port, core, effects),)*
+                }
+            }
+            fn on_drop(&mut self, event: &Enqueued<'_>, effects: &mut Effects) {
+                match self {
+                    Self::Ecn(m) => m.on_drop(event, effects),
+                    $(Self::$name(m) => m.on_drop(event, effects),)*
                 }
             }
             #[inline]

@@ -56,7 +56,7 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Trigger {
     /// Hosts only obey.
     Never,
@@ -64,8 +64,8 @@ enum Trigger {
     Level,
     /// The shared buffer's threshold, judged with each packet; resume this many bytes below.
     Dynamic(i64),
-    /// Egress queues, judged with each packet.
-    Egress { xoff: u32, xon: u32 },
+    /// Egress queues, judged with each packet: XOFF and XON of each port.
+    Egress(Vec<(u32, u32)>),
 }
 
 /// PFC at one node.
@@ -126,7 +126,7 @@ impl Pfc {
             (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => {
                 Trigger::Dynamic(params.xon.map_or(3 * 1024, |x| x.0 as i64))
             }
-            (_, Accounting::Egress) => Trigger::Egress { xoff: levels[0].0, xon: levels[0].1 },
+            (_, Accounting::Egress) => Trigger::Egress(levels),
             _ => {
                 for (port, (xoff, xon)) in levels.iter().enumerate() {
                     for class in 0..core.classes {
@@ -225,7 +225,7 @@ impl Hooks for Pfc {
         match self.trigger {
             Trigger::Never => Watches::CONTROL,
             Trigger::Level => Watches::CONTROL.and(Watches::REQUEST).and(Watches::LEVEL),
-            Trigger::Dynamic(_) | Trigger::Egress { .. } => {
+            Trigger::Dynamic(_) | Trigger::Egress(_) => {
                 Watches::CONTROL.and(Watches::REQUEST).and(Watches::ENQUEUE).and(Watches::DEQUEUE)
             }
         }
@@ -251,7 +251,8 @@ impl Hooks for Pfc {
                     self.pause(port, class, core, effects);
                 }
             }
-            Trigger::Egress { xoff, .. } => {
+            Trigger::Egress(ref levels) => {
+                let xoff = levels[event.port].0;
                 // Every port that feeds the queue while it is at XOFF is paused, with its first packet there.
                 let paused = &mut self.paused_by_output[event.port];
                 let entry = (core.ports[event.port].queues[event.queue].class(), port, class);
@@ -276,7 +277,8 @@ impl Hooks for Pfc {
                     self.resume(port, class, effects);
                 }
             }
-            Trigger::Egress { xon, .. } => {
+            Trigger::Egress(ref levels) => {
+                let xon = levels[event.port].1;
                 let class = core.ports[event.port].queues[event.queue].class();
                 let has_paused = self.paused_by_output[event.port].iter().any(|p| p.0 == class);
                 if has_paused && core.egress_bytes(event.port, event.queue) <= xon {

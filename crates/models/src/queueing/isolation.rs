@@ -78,7 +78,7 @@ impl<T: Default> Isolation<T> {
         }
     }
 
-    /// A packet left `queue`. True when it was the last one that a moved flow had in the other queue.
+    /// A packet left `queue`, or was dropped before it. True when it was the last one that a moved flow had in the other queue.
     pub fn leave(&mut self, flow: u32, port: usize, queue: usize, effects: &mut Effects) -> bool {
         let Some(moved) = self.flows.get_mut(&flow) else { return false };
         if moved.place == Some((port, queue)) {
@@ -86,6 +86,7 @@ impl<T: Default> Isolation<T> {
             return moved.inside == 0;
         }
         if moved.before > 0 {
+            // Packets of its own queue leave in order, so that those that came before do first.
             moved.before -= 1;
             if moved.before == 0
                 && let Some(place) = moved.place

@@ -90,8 +90,8 @@ impl Network {
 /// Hosts and switches that a network may have.
 pub const MAX_NODES: u64 = 1 << 20;
 
-/// Links that a node may have: ports are numbered with 16 bits.
-pub const MAX_PORTS: u32 = 65_535;
+/// Links that a node may have.
+pub const MAX_PORTS: u32 = xoff_engine::MAX_PORTS as u32;
 
 /// Refuses a size that is zero or would not fit, before anything is allocated.
 pub(crate) fn bounded(key: &str, value: u64, max: u64) -> Result<u32, (String, String)> {

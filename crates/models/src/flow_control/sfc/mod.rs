@@ -69,8 +69,9 @@ fn default_queues() -> u8 {
     4
 }
 
-/// `switch.flow_control.sfc.dynamic`: with N sources in the queue, round trip R and line rate C. With a queue for each input N
-/// counts the sources of an output; each of its queues then takes 1/N of what is computed, and drains N times slower.
+/// `switch.flow_control.sfc.dynamic`: with N sources in the queue, round trip R, line rate C.
+// With a queue for each input N counts the sources of an output; each of its queues then takes 1/N of what is computed, and
+// drains N times slower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dynamic {
@@ -180,6 +181,10 @@ impl Install for Sfc {
         Ok(())
     }
 
+    fn assigns_queues(params: &Params) -> bool {
+        params.mode == Mode::ProxyIsolation
+    }
+
     fn congestion_queues(params: &Params) -> usize {
         usize::from(params.mode == Mode::ProxyIsolation)
     }
@@ -220,6 +225,12 @@ impl Hooks for Sfc {
         self.proxy.as_mut()?.assign_queue(packet, port, core, effects)
     }
 
+    fn on_drop(&mut self, event: &Enqueued<'_>, effects: &mut Effects) {
+        if let Some(proxy) = &mut self.proxy {
+            proxy.on_left(event.packet.flow, event.port, event.queue, effects);
+        }
+    }
+
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
         if let Some(proxy) = &mut self.proxy {
             proxy.on_enqueue(event, core, effects);
@@ -233,7 +244,7 @@ impl Hooks for Sfc {
 
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         if let Some(proxy) = &mut self.proxy {
-            proxy.on_dequeue(event, effects);
+            proxy.on_left(event.packet.flow, event.port, event.queue, effects);
         }
         if let Some(point) = &mut self.point {
             let messages = point.on_dequeue(event, core, effects.now);

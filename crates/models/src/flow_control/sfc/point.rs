@@ -107,11 +107,11 @@ impl Point {
         (!core.is_congestion_queue(queue)).then(|| (port * core.queues_a_port() + queue, core.ports[port].queues[queue].bytes.bytes()))
     }
 
-    fn key(&self, flow: u32, dst: u32) -> u64 {
+    fn key(&self, flow: u32, dst: u32, class: u8) -> u64 {
         match self.hold {
             Hold::Flow => u64::from(flow),
             Hold::Destination => u64::from(self.sources.of(flow)) << 32 | u64::from(dst),
-            Hold::Queue => u64::from(self.sources.of(flow)),
+            Hold::Queue => u64::from(self.sources.of(flow)) << 8 | u64::from(class),
         }
     }
 
@@ -175,7 +175,7 @@ impl Point {
         }
         let watched = &mut self.watched[index];
         let since = *watched.above.get_or_insert(now);
-        let key = self.key(packet.flow, packet.dst());
+        let key = self.key(packet.flow, packet.dst(), core.tag_of(packet));
         if let Some(held) = self.held.get(&key) {
             if held.sent >= since && now >= held.until {
                 self.watched[index].under_reacted.get_or_insert(now);
@@ -210,7 +210,7 @@ impl Point {
 
     /// Something came from a source after its pause: what the output was idle until then was lost.
     fn note_return(&mut self, index: usize, event: &Enqueued<'_>, core: &Core, now: Time) {
-        let key = self.key(event.packet.flow, event.packet.dst());
+        let key = self.key(event.packet.flow, event.packet.dst(), core.tag_of(event.packet));
         let Some(held) = self.held.get_mut(&key).filter(|h| h.is_out && now >= h.until) else { return };
         held.is_out = false;
         self.watched[index].out = self.watched[index].out.saturating_sub(1);

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use xoff_units::Time;
 
 use super::{Mode, Params};
-use crate::mechanism::{Core, Dequeued, Effect, Effects, Enqueued, Queues, Site};
+use crate::mechanism::{Core, Effect, Effects, Enqueued, Queues, Site};
 use crate::packet::Packet;
 use crate::queueing::isolation::Isolation;
 use crate::queueing::port::Cause;
@@ -210,12 +210,9 @@ impl Proxy {
         }
     }
 
-    pub fn on_dequeue(&mut self, event: &Dequeued<'_>, effects: &mut Effects) {
-        if self.flows.is_empty() {
-            return;
-        }
-        let flow = event.packet.flow;
-        if self.flows.leave(flow, event.port, event.queue, effects) && self.flows.get_mut(flow).is_some_and(|f| f.state <= effects.now) {
+    /// A packet left a queue, or found no room in it.
+    pub fn on_left(&mut self, flow: u32, port: usize, queue: usize, effects: &mut Effects) {
+        if self.flows.leave(flow, port, queue, effects) && self.flows.get_mut(flow).is_some_and(|f| f.state <= effects.now) {
             self.flows.remove(flow, effects);
         }
     }
