@@ -44,6 +44,10 @@ def refused(done: Any, *parts: str) -> None:
         (f"{_PFC}.xoff=10us", [f"{_PFC}.xoff: ", "10us", "KB"]),
         (f"{_PFC}.xoff=0B", [f"{_PFC}.xoff: ", "above zero"]),
         (f"{_PFC}.xoff=250KB", [f"{_PFC}.xoff: ", "200KB"]),
+        (
+            'switch.flow_control={congestion_isolation={},sfc={threshold="10KB",pause="1us",mode="proxy_isolation"}}',
+            ["switch.flow_control.congestion_isolation", "switch.classes"],
+        ),
         (f"{_PFC}.quanta=0", [f"{_PFC}.quanta: ", "1 to 65535"]),
         (f"{_PFC}.quanta=70000", [f"{_PFC}.quanta: ", "70000"]),
         (f"{_PFC}.accounting=both", [f"{_PFC}.accounting: ", "`ingress` or `egress`"]),
