@@ -35,6 +35,16 @@ _STUDY = Study(
     },
     cases={_USUAL: Case(), _HIGHER: Case(high_kb=600)},
     judge=judge,
+    reasons={
+        "C.5-large": (
+            "The differences are within the intervals. What changes a little are flows of 100 KB to 10 MB, which "
+            "are selected less often; elephants are selected with either threshold."
+        ),
+        "C.5-frames": (
+            "A burst passes 600 KB as it passes 300 KB, so that flows are isolated as often; but when they are, the "
+            "queues already hold more, stay filled for longer, and mark and pause more."
+        ),
+    },
 )
 CLAIMS = _STUDY.published
 scenarios = _STUDY.scenarios

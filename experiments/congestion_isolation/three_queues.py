@@ -44,6 +44,12 @@ _STUDY = Study(
     cases={THREE[tors]: Case(tors=tors, queues=3) for tors in TORS},
     judge=judge,
     choices=tuple(CHOICES),
+    reasons={
+        "C.2-others": (
+            "As in C.1: marking every packet in the congested queue costs the larger flows more throughput than "
+            "isolation gains them."
+        ),
+    },
 )
 CLAIMS = _STUDY.published
 scenarios = _STUDY.scenarios
