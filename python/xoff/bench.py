@@ -18,6 +18,8 @@ from typing import Any
 from xoff import _core, wording
 from xoff._core import InputError
 
+# Threads of numerical libraries spin for a while after they start, and would count as ours.
+_QUIET = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 _LINK = {"rate": "100Gbps", "delay": "1us"}
 _FRAMING_1000 = {"payload": "1000B", "header": "48B"}
 _FRAMING_4096 = {"payload": "4096B", "header": "64B"}
@@ -113,7 +115,7 @@ def measure(scenario: dict[str, Any], threads: int) -> dict[str, Any]:
 def _in_process(scenario: dict[str, Any], threads: int = 1) -> dict[str, Any]:
     request = json.dumps({"scenario": scenario, "threads": threads})
     done = subprocess.run(
-        [sys.executable, "-m", "xoff.bench"], input=request, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "xoff.bench"], input=request, capture_output=True, text=True, check=False, env=_QUIET
     )
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]

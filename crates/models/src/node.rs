@@ -115,17 +115,18 @@ impl Node {
         }
     }
 
-    /// Whether a frame may start at once, without waiting in a queue.
+    /// Whether nothing is sent by a port, or waits for it.
     #[inline]
-    fn is_clear(&self, port: usize, cx: &Cx<'_>) -> bool {
+    fn is_idle(&self, port: usize, cx: &Cx<'_>) -> bool {
         let p = &self.core.ports[port];
-        p.waiting == 0 && !p.is_woken && p.busy_until <= cx.now() && cx.settled(port)
+        p.waiting == 0 && !p.is_woken && p.busy_until <= cx.now()
     }
 
-    /// Sends a control frame by a port: before all data, never paused.
+    /// Sends a control frame by a port: before all data, never paused, and in no count. Nothing that may still happen at this
+    /// moment could come before it, so that it starts at once if the port is idle.
     #[inline(always)]
     fn send_control(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
-        if self.is_clear(port, cx) {
+        if self.is_idle(port, cx) {
             self.put_on_wire(port, frame, cx);
         } else {
             self.core.ports[port].push(0, frame);
@@ -213,7 +214,7 @@ impl Node {
                 self.core.ports[out].push_supplier(queue, group as u32);
                 self.kick(out, cx);
             }
-        } else if self.is_clear(out, cx) && !self.core.ports[out].queues[queue].is_blocked() {
+        } else if self.is_idle(out, cx) && cx.settled(out) && !self.core.ports[out].queues[queue].is_blocked() {
             self.leave(out, queue, packet, cx);
         } else {
             self.core.ports[out].push(queue, packet);

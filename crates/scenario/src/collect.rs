@@ -179,7 +179,8 @@ impl Collector {
         // What happened between two checkpoints is in node order; within a node it is in order of time already.
         self.drops[known.0..].sort_by_key(|d| d.at);
         self.pauses[known.1..].sort_by_key(|p| p.end);
-        self.packets[known.2..].sort_by_key(|p| p.at);
+        // At one moment a node's arrivals come first, then its departures by port.
+        self.packets[known.2..].sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port) } else { 0 }));
         self.samples[known.3..].sort_by_key(|s| s.at);
         self.note_drops(known.0);
         if observer.takes_rows() {

@@ -29,8 +29,8 @@ pub enum Scheme {
 pub enum State {
     /// Line rate.
     None,
-    /// DCQCN.
-    Dcqcn(dcqcn::State),
+    /// DCQCN; apart from the flow, so that one without it is small.
+    Dcqcn(Box<dcqcn::State>),
 }
 
 impl Scheme {
@@ -43,7 +43,7 @@ impl Scheme {
     pub fn start(&self) -> State {
         match self {
             Self::None => State::None,
-            Self::Dcqcn(d) => State::Dcqcn(d.start()),
+            Self::Dcqcn(d) => State::Dcqcn(Box::new(d.start())),
         }
     }
 
@@ -89,7 +89,7 @@ impl Scheme {
     pub fn rate(&self, state: &State, now: Time, line: Rate) -> f64 {
         match (self, state) {
             (Self::Dcqcn(d), State::Dcqcn(s)) => {
-                let mut copy = s.clone();
+                let mut copy = (**s).clone();
                 d.advance(&mut copy, now);
                 copy.rate
             }

@@ -72,6 +72,8 @@ pub struct Routes {
     /// For each group: where its choices start and how many there are; zero of them means that the hosts are here.
     entries: Vec<(u32, u32)>,
     choices: Vec<u16>,
+    /// A node with one port has nothing to choose, and no table.
+    has_one_port: bool,
     salt: u64,
 }
 
@@ -88,6 +90,9 @@ impl Routes {
     /// The port toward a destination for a flow.
     #[inline]
     pub fn choose(&self, dst: u32, flow: u32) -> usize {
+        if self.has_one_port {
+            return 0;
+        }
         let (start, count) = self.entries[self.destinations.group[dst as usize] as usize];
         match count {
             1 => self.choices[start as usize] as usize,
@@ -97,11 +102,6 @@ impl Routes {
                 self.choices[start as usize + ((hash * u64::from(n)) >> 32) as usize] as usize
             }
         }
-    }
-
-    /// Whether the destination can be reached.
-    pub fn reaches(&self, dst: u32) -> bool {
-        self.entries[self.destinations.group[dst as usize] as usize].0 != u32::MAX
     }
 }
 
@@ -124,7 +124,8 @@ pub fn shortest(topology: &Topology, paths: Arc<Paths>, seed: u64) -> Vec<Arc<Ro
     let mut port = vec![0_u16; n];
     let mut root_of_group = Vec::new();
     let mut group_of_root = HashMap::new();
-    for node in 0..n {
+    // Nothing is sent to a node that is no host.
+    for node in (0..n).filter(|n| topology.nodes[*n].is_host) {
         let root = root(topology, &ports, node as u32);
         if root != node as u32 {
             port[node] = ports[node][0].peer_port;
@@ -135,7 +136,9 @@ pub fn shortest(topology: &Topology, paths: Arc<Paths>, seed: u64) -> Vec<Arc<Ro
         });
     }
     let destinations = Arc::new(Destinations { group, port });
-    let mut entries = vec![vec![(u32::MAX, 1_u32); root_of_group.len()]; n];
+    let has_one_port: Vec<bool> = ports.iter().map(|p| p.len() == 1).collect();
+    let table = |one: &bool| if *one { Vec::new() } else { vec![(u32::MAX, 1_u32); root_of_group.len()] };
+    let mut entries: Vec<Vec<(u32, u32)>> = has_one_port.iter().map(table).collect();
     let mut choices: Vec<Vec<u16>> = vec![Vec::new(); n];
     let mut known: Vec<HashMap<Vec<u16>, u32>> = vec![HashMap::new(); n];
     let mut distance = vec![u32::MAX; n];
@@ -157,7 +160,7 @@ pub fn shortest(topology: &Topology, paths: Arc<Paths>, seed: u64) -> Vec<Arc<Ro
             }
         }
         for node in 0..n {
-            if distance[node] == u32::MAX {
+            if distance[node] == u32::MAX || has_one_port[node] {
                 continue;
             }
             if node as u32 == *root {
@@ -187,7 +190,14 @@ pub fn shortest(topology: &Topology, paths: Arc<Paths>, seed: u64) -> Vec<Arc<Ro
         .enumerate()
         .map(|(node, (entries, choices))| {
             let salt = mix(seed ^ mix(node as u64 + 1));
-            Arc::new(Routes { destinations: destinations.clone(), paths: paths.clone(), entries, choices, salt })
+            Arc::new(Routes {
+                destinations: destinations.clone(),
+                paths: paths.clone(),
+                entries,
+                choices,
+                has_one_port: has_one_port[node],
+                salt,
+            })
         })
         .collect()
 }
