@@ -198,10 +198,14 @@ _STUDY = Study(
     cases={_LABELS[0]: Case(tors=48), _LABELS[1]: Case()},
     judge=judge,
     reasons={
-        "C.7-fewer": (
-            "Without CI the congested flows are spread over both queues, and each has half of them; with CI queue 0 "
-            "has them all. More of them are deep once in a run. At a time (last figure) fewer are, if every packet "
-            "there is marked."
+        "C.7-fewer/isolated": (
+            "Without CI the congested flows are spread over both queues, and each has half of them; with CI queue 0 has "
+            "them all, so that more of them are deep once in a run. They empty sooner, since every packet there is "
+            "marked: at a time a third as many are deep as without CI."
+        ),
+        "C.7-fewer/selecting": (
+            "With CI queue 0 has the congested flows of both queues, and no marks shorten it: it stays deep until PFC "
+            "stops its inputs, and fills queues 0 upstream."
         ),
     },
 )
