@@ -380,10 +380,7 @@ class Pfc(_Part):
 
 @dataclass(kw_only=True)
 class Dynamic(_Part):
-    """`switch.flow_control.sfc.dynamic`: with N sources in the queue, round trip R and line rate C. With a queue for
-    each input N counts the sources of an output; each of its queues then takes 1/N of what is computed, and drains N
-    times slower.
-    """
+    """`switch.flow_control.sfc.dynamic`: with N sources in the queue, round trip R, line rate C."""
 
     pause: bool | None = None
     """Pause for (N − 1)·R and half of the time that the queue takes to drain: the middle of the range that neither
