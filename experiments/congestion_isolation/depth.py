@@ -199,8 +199,8 @@ _STUDY = Study(
     judge=judge,
     reasons={
         "C.7-fewer/isolated": (
-            "Without CI the congested flows are spread over both queues, and each has half of them; with CI queue 0 has "
-            "them all, so that more of them are deep once in a run. They empty sooner, since every packet there is "
+            "Without CI the congested flows are spread over both queues, and each has half of them; with CI queue 0 "
+            "has them all, so that more of them are deep once in a run. They empty sooner, since every packet there is "
             "marked: at a time a third as many are deep as without CI."
         ),
         "C.7-fewer/selecting": (
