@@ -200,8 +200,8 @@ _STUDY = Study(
     reasons={
         "C.7-fewer/isolated": (
             "Without CI the congested flows are spread over both queues, and each has half of them; with CI queue 0 "
-            "has them all, so that more of them are deep once in a run. They empty sooner, since every packet there is "
-            "marked: at a time a third as many are deep as without CI."
+            "has them all, so that more are deep once in a run. They empty sooner, since every packet there is marked: "
+            "at a time a third as many are deep as without CI."
         ),
         "C.7-fewer/selecting": (
             "With CI queue 0 has the congested flows of both queues, and no marks shorten it: it stays deep until PFC "
