@@ -384,9 +384,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         if switch["queueing"] == "iq":
             switch["queueing"] = "voq"
         if control.get("sfc", {}).get("mode") in ("proxy_isolation", "nic_isolation"):
-            control["sfc"]["mode"] = "host"
-    if switch["scheduler"] != "strict":
-        switch["priority_classes"] = d.rng.randrange(d.classes)
+            control["sfc"] |= {"mode": "host", "cache": False}
     if "sfc" in control:
         mode = control["sfc"]["mode"]
         if mode in ("proxy", "nic_isolation"):
@@ -395,6 +393,8 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["queueing"] = "voq"
         if mode == "nic_isolation":
             switch["classes"] = d.classes = 1
+    if switch["scheduler"] != "strict":
+        switch["priority_classes"] = d.rng.randrange(d.classes)
     if "pfc" in control:
         accounting = d.forced.get("switch.flow_control.pfc.accounting") or (
             "egress" if d.rng.random() < 0.2 else "ingress"

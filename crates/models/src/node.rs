@@ -185,6 +185,7 @@ impl Node {
             self.faults.vanish -= 1;
             return;
         }
+        let was_marked = packet.has(Packet::CE);
         let assigned = if self.mechanisms.want(Watches::ASSIGN) { self.assign_queue(out, &mut packet, cx) } else { None };
         let class = packet.class();
         let group = self.core.group(in_port, class);
@@ -193,6 +194,10 @@ impl Node {
         if !self.core.buffer.admit(in_port, group, out, in_group, in_queue, packet.bytes) {
             self.drop_packet(out, queue, &packet, cx);
             return;
+        }
+        if packet.has(Packet::CE) && !was_marked {
+            self.counts.marked += 1;
+            self.core.ports[out].queues[queue].marked += 1;
         }
         let crossed = self.core.ingress[group].add(packet.bytes);
         let is_input_queued = self.core.queueing == Queueing::Iq;
@@ -239,12 +244,8 @@ impl Node {
     fn assign_queue(&mut self, port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<usize> {
         self.effects.now = cx.now();
         let core = &self.core;
-        let was_marked = packet.has(Packet::CE);
         let mut queue = None;
         self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, fx| queue = m.assign_queue(packet, port, core, fx).or(queue));
-        if packet.has(Packet::CE) && !was_marked {
-            self.counts.marked += 1;
-        }
         self.apply(cx);
         queue
     }
