@@ -76,7 +76,8 @@ def refused(done: Any, *parts: str) -> None:
         (
             'switch.buffer={per_port="1MB",shared={total="1MB"}}',
             [
-                "switch.buffer: per_port and shared are given; exactly one of unlimited, per_port, per_queue, shared is needed"
+                "switch.buffer: per_port and shared are given",
+                "exactly one of unlimited, per_port, per_queue, shared is needed",
             ],
         ),
         ('switch.buffer={shared={total="1MB",reserve="1TB"}}', ["switch.buffer.shared.reserve: ", "1MB"]),
