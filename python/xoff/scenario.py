@@ -13,7 +13,9 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 __all__ = [
+    "Aggregation",
     "AllToAll",
+    "Asymmetric",
     "Audits",
     "Buffer",
     "Classify",
@@ -26,23 +28,28 @@ __all__ = [
     "Explicit",
     "FatTree",
     "Faults",
+    "FirstHop",
     "Flow",
     "FlowControl",
     "Framing",
     "GoBackN",
     "HostSettings",
     "Incast",
+    "Irn",
     "LeafSpine",
     "Line",
     "Link",
     "Mice",
+    "Ndc",
     "Network",
     "Node",
     "Permutation",
     "Pfc",
     "Poisson",
     "Probe",
+    "Rail",
     "Red",
+    "Relay",
     "Scenario",
     "Sfc",
     "Shared",
@@ -186,6 +193,57 @@ class FatTree(_Part):
 
 
 @dataclass(kw_only=True)
+class Ndc(_Part):
+    """`network.ndc`."""
+
+    n: int
+    """Ports of a switch, 2 or more."""
+
+    k: int | None = None
+    """Levels above level 0."""
+
+    link: Link
+    """Every link."""
+
+    levels: Sequence[Link] | None = None
+    """Links of each level from 0 on, when they differ."""
+
+
+@dataclass(kw_only=True)
+class Aggregation(_Part):
+    """`network.rail.aggregation`."""
+
+    switches: int
+    """Switches, each linked to every rail switch."""
+
+    link: Link
+    """Links from rail switches to them."""
+
+    segments: int | None = None
+    """Groups of servers with rail switches of their own, joined by aggregation switches alone."""
+
+
+@dataclass(kw_only=True)
+class Rail(_Part):
+    """`network.rail`."""
+
+    servers: int
+    """Servers (of each segment)."""
+
+    gpus_per_server: int
+    """GPUs of a server, which is the number of rails."""
+
+    scale_up: Link
+    """Links within a server: the high-bandwidth domain."""
+
+    rail: Link
+    """Links from GPUs to rail switches."""
+
+    aggregation: Aggregation | None = None
+    """A layer of switches above the rails: rail-optimised. Default: rail-only."""
+
+
+@dataclass(kw_only=True)
 class Node(_Part):
     """A listed node."""
 
@@ -251,6 +309,12 @@ class Network(_Part):
 
     fat_tree: FatTree | None = None
     """The k-ary fat tree (Al-Fares, Loukissas, Vahdat 2008)."""
+
+    ndc: Ndc | None = None
+    """The node-centric NDC(n, k) (`BCube`), whose hosts relay."""
+
+    rail: Rail | None = None
+    """GPU servers joined by rails: rail-only or rail-optimised."""
 
     explicit: Explicit | None = None
     """Nodes and links listed."""
@@ -533,11 +597,31 @@ class GoBackN(_Part):
 
 
 @dataclass(kw_only=True)
+class Irn(_Part):
+    """`host.transport.irn`."""
+
+    bdp: str | None = None
+    """Payload that may be in flight. Default: that of 100 Gb/s and 8.32 us, four links of 1 us with their packets."""
+
+    rto_low: str | None = None
+    """Timeout while few packets are in flight."""
+
+    rto_high: str | None = None
+    """Timeout otherwise."""
+
+    few: int | None = None
+    """How many are few."""
+
+
+@dataclass(kw_only=True)
 class Transport(_Part):
     """`host.transport`: at most one; Go-Back-N with its defaults when none is given."""
 
     go_back_n: GoBackN | None = None
     """Go-Back-N."""
+
+    irn: Irn | None = None
+    """IRN."""
 
 
 @dataclass(kw_only=True)
@@ -620,6 +704,42 @@ class Classify(_Part):
 
 
 @dataclass(kw_only=True)
+class Asymmetric(_Part):
+    """`host.first_hop.asymmetric`."""
+
+    threshold: float | None = None
+    """The share of the faster domain's bandwidth that may be committed."""
+
+    window: str | None = None
+    """Over which the committed volume is measured."""
+
+    raises: bool | None = None
+    """Whether the weight of the faster domain rises again when less is committed."""
+
+
+@dataclass(kw_only=True)
+class FirstHop(_Part):
+    """`host.first_hop`: by which of several ports a flow leaves its host, when more than one is on a shortest path."""
+
+    asymmetric: Asymmetric | None = None
+    """Asymmetric Traffic Engineering over two domains of unequal bandwidth."""
+
+
+@dataclass(kw_only=True)
+class Relay(_Part):
+    """`host.relay`: hosts that pass packets on."""
+
+    delay: str | None = None
+    """Processing delay of what is relayed."""
+
+    buffer: Literal["unlimited"] | Buffer | None = None
+    """Memory for what is relayed."""
+
+    scheduler: Literal["relay_first", "round_robin"] | None = None
+    """Who goes first."""
+
+
+@dataclass(kw_only=True)
 class HostSettings(_Part):
     """`host`."""
 
@@ -631,6 +751,12 @@ class HostSettings(_Part):
 
     classify: Classify | None = None
     """Which class a flow gets, when it is not that of its workload."""
+
+    first_hop: Literal["hash", "highest"] | FirstHop | None = None
+    """By which of several ports a flow leaves its host."""
+
+    relay: Relay | None = None
+    """Hosts that pass packets on."""
 
 
 @dataclass(kw_only=True)

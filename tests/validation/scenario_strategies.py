@@ -28,6 +28,8 @@ CHOICES = [
     "switch.flow_control.sfc.hold",
     "switch.flow_control.congestion_isolation.mark",
     "host.transport",
+    "host.first_hop",
+    "host.relay.scheduler",
     "host.congestion_control",
     "host.congestion_control.dcqcn.preset",
     "host.congestion_control.dcqcn.cnp",
@@ -156,6 +158,28 @@ def fat_tree(d: Draw) -> dict[str, Any]:
     return d.linked(16, k=4)
 
 
+def ndc(d: Draw) -> dict[str, Any]:
+    n, k = d.rng.choice([(2, 1), (3, 1), (4, 1), (2, 2)])
+    shape = d.linked(n ** (k + 1), n=n, k=k)
+    return shape if d.rng.random() < 0.5 else {**shape, "levels": [d.link() for _ in range(k + 1)]}
+
+
+def rail(d: Draw) -> dict[str, Any]:
+    servers, gpus, segments = d.rng.randint(2, 4), d.rng.randint(1, 3), d.rng.randint(1, 2)
+    shape: dict[str, Any] = {
+        "servers": servers,
+        "gpus_per_server": gpus,
+        "scale_up": d.link(),
+        "rail": d.link(),
+    }
+    if d.rng.random() < 0.5:
+        segments = 1
+    else:
+        shape["aggregation"] = {"switches": d.rng.randint(1, 3), "link": d.link(), "segments": segments}
+    d.hosts = servers * gpus * segments
+    return shape
+
+
 def explicit(d: Draw) -> dict[str, Any]:
     """A tree of switches and relays with hosts at each; a relay is a host that forwards, and has a delay of its own."""
     middle = d.rng.randint(1, 4)
@@ -255,6 +279,14 @@ def go_back_n(d: Draw) -> dict[str, Any]:
     return {"rto": d.rng.choice(["4ms", "20ms"]), "nack_interval": d.rng.choice(["0ns", "4us"])}
 
 
+def irn(d: Draw) -> dict[str, Any]:
+    return {"bdp": f"{d.rng.choice([1, 8, 100]) * d.largest}B", "rto_low": "200us", "rto_high": "1ms"}
+
+
+def asymmetric(d: Draw) -> dict[str, Any]:
+    return {"threshold": d.rng.choice([0.5, 0.9]), "window": d.rng.choice(["1us", "10us"])}
+
+
 def dcqcn(d: Draw) -> dict[str, Any]:
     settings: dict[str, Any] = {"preset": d.choose("host.congestion_control.dcqcn.preset"), "minimum_rate": "500Mbps"}
     if "host.congestion_control.dcqcn.cnp" in d.forced or d.rng.random() < 0.3:
@@ -330,6 +362,8 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "leaf_spine": leaf_spine,
         "three_tier_clos": three_tier_clos,
         "fat_tree": fat_tree,
+        "ndc": ndc,
+        "rail": rail,
         "explicit": explicit,
     },
     "switch.buffer": {"unlimited": nothing, "per_port": per_port, "per_queue": per_queue, "shared": shared},
@@ -339,7 +373,9 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
-    "host.transport": {"go_back_n": go_back_n},
+    "host.transport": {"go_back_n": go_back_n, "irn": irn},
+    "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
+    "host.relay.scheduler": dict.fromkeys(["relay_first", "round_robin"], nothing),
     "host.congestion_control": {"dcqcn": dcqcn},
     "workload": {
         "incast": incast,
@@ -440,6 +476,14 @@ def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
         for option in registered(f"host.{kind}"):
             if d.wants(f"host.{kind}", option, chance):
                 host[kind] = written(d, f"host.{kind}", option)
+    host["relay"] = {
+        "delay": rng.choice(["0ns", "1us"]),
+        "scheduler": written(d, "host.relay.scheduler", d.choose("host.relay.scheduler")),
+    }
+    host["first_hop"] = written(d, "host.first_hop", d.choose("host.first_hop"))
+    if "pfc" in switch["flow_control"] and {"ndc", "rail"} & set(network):
+        # Packets that are relayed in several orders can deadlock under PFC; in one they cannot.
+        host["first_hop"] = "highest"
     workloads: list[dict[str, Any]] = []
     for number in range(rng.randint(1, 3)):
         first = number == 0

@@ -51,7 +51,7 @@ def test_every_registered_mechanism_has_a_strategy() -> None:
         "faults",
         "priority_classes",
     }
-    assert keys("host") == {"transport", "congestion_control", "classify"}
+    assert keys("host") == {"transport", "congestion_control", "classify", "first_hop", "relay"}
     assert {"network", "switch", "host", "workload"} <= keys("")
 
 

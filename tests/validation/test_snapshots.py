@@ -40,6 +40,7 @@ FABRIC = {
         "parallel": 2,
     }
 }
+NDC = {"ndc": {"n": 4, "link": LINK}}
 INCAST = {"incast": {"senders": [1, 2, 3, 4], "receiver": 0, "size": "300KB"}}
 RED = {"red": {"kmin": "20KB", "kmax": "80KB", "pmax": 0.2}}
 PFC = {"pfc": {"xoff": "40KB"}}
@@ -138,6 +139,36 @@ CASES: dict[str, dict[str, Any]] = {
             ]
         },
     ),
+    **{
+        f"ndc-irn-{order}": case(
+            NDC,
+            {"poisson": {"load": 0.5, "flows": 60, "points": POINTS}},
+            {"incast": {"senders": [4, 5, 6, 7, 8, 9, 10, 11], "receiver": 0, "size": "100KB"}},
+            buffer={"per_port": "60KB"},
+            host={
+                "transport": {"irn": {"rto_low": "50us"}},
+                "first_hop": order,
+                "relay": {"delay": "500ns", "scheduler": scheduler},
+            },
+        )
+        for order, scheduler in (("hash", "relay_first"), ("highest", "round_robin"))
+    },
+    **{
+        f"rail-asymmetric-{segments}": case(
+            {
+                "rail": {
+                    "servers": 4,
+                    "gpus_per_server": 4,
+                    "scale_up": {"rate": "160Gbps", "delay": "1us"},
+                    "rail": LINK,
+                    **({"aggregation": {"switches": 2, "link": LINK, "segments": 2}} if segments > 1 else {}),
+                }
+            },
+            {"poisson": {"load": 0.6, "flows": 200, "points": POINTS}},
+            host={"first_hop": {"asymmetric": {"threshold": 0.9}}},
+        )
+        for segments in (1, 2)
+    },
     "step-hpcc-voq": case(
         STAR,
         INCAST,

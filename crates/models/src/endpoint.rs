@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_engine::random::mix;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Rate, Time};
 
 use crate::congestion_control::{Scheme, State};
 use crate::packet::{Kind, Packet};
+use crate::routing::ate::Weight;
 use crate::routing::{Paths, Sources};
-use crate::transport::go_back_n::Params as GoBackN;
-use crate::transport::{ReceiveState, Reply, SendState};
+use crate::transport::{Protocol, ReceiveState, Reply, SendState};
 use crate::workload::{FlowSpec, Start};
 
 /// How payload becomes frames, in bytes.
@@ -64,7 +64,7 @@ pub struct Config {
     /// Packet sizes.
     pub framing: Framing,
     /// Retransmission.
-    pub transport: GoBackN,
+    pub transport: Protocol,
     /// Rates, worked out for each port.
     pub schemes: Vec<Scheme>,
     /// Bytes that a flow may have under way.
@@ -116,6 +116,7 @@ pub struct Sender {
     start: Time,
     port: u16,
     path: u16,
+    queue: u16,
     class: u8,
     is_listed: bool,
     is_rto_set: bool,
@@ -187,14 +188,14 @@ pub enum Turn {
 pub enum Relist {
     /// It has nothing to send, or something else will bring it back.
     No,
-    /// It joins the round of its class at its port.
+    /// It joins the round of its queue at its port.
     Now {
         /// Its slot, the supplier's number.
         slot: u32,
         /// Its port.
         port: u16,
-        /// Its class.
-        class: u8,
+        /// Its queue there.
+        queue: u16,
     },
     /// Its pace allows it then.
     At(Time),
@@ -262,6 +263,8 @@ pub struct Endpoint {
     free_receivers: Vec<u32>,
     receiver_of: FxHashMap<u32, u32>,
     last_receiver: (u32, u32),
+    /// By which of two domains flows leave.
+    weight: Option<Weight>,
     /// Flows to come.
     pub starts: Vec<Start>,
     /// How many arrivals a waiting flow still needs, and the flow.
@@ -280,6 +283,8 @@ pub struct Endpoint {
     pub delivered_bytes: u64,
     /// Packets that arrived and were new: what flows gained.
     pub accepted: u64,
+    /// Packets that arrived although they were here already.
+    pub duplicates: u64,
     /// Packets that arrived out of order without having been sent again.
     pub reordered: u64,
     /// SFC messages for flows that were over.
@@ -292,7 +297,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// A host without flows yet.
-    pub fn new(node: u32, config: Arc<Config>, starts: Vec<Start>, waiting: Vec<(Vec<u32>, FlowSpec)>) -> Self {
+    pub fn new(node: u32, config: Arc<Config>, weight: Option<Weight>, starts: Vec<Start>, waiting: Vec<(Vec<u32>, FlowSpec)>) -> Self {
         let mut dependents: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         let waiting = waiting
             .into_iter()
@@ -316,6 +321,7 @@ impl Endpoint {
             free_receivers: Vec::new(),
             receiver_of: FxHashMap::default(),
             last_receiver: (u32::MAX, 0),
+            weight,
             starts,
             waiting,
             dependents,
@@ -325,6 +331,7 @@ impl Endpoint {
             injected_bytes: 0,
             delivered_bytes: 0,
             accepted: 0,
+            duplicates: 0,
             reordered: 0,
             late_sfcms: 0,
             sfcms: 0,
@@ -337,8 +344,16 @@ impl Endpoint {
         (slot != NO_SLOT).then_some(slot as usize)
     }
 
-    /// Starts a flow; returns its slot for the node to list it, and until when its destination is held.
-    pub fn start(&mut self, spec: &FlowSpec, port: u16, now: Time) -> (u32, Option<Time>) {
+    /// The port by which a flow leaves that may take any of `choices`, when this host has a rule of its own; `rate` tells a port's.
+    pub fn first_hop(&mut self, spec: &FlowSpec, choices: &[u16], rate: impl Fn(u16) -> Rate, now: Time) -> Option<u16> {
+        let weight = self.weight.as_mut().filter(|_| choices.len() > 1 && spec.path < Paths::FIRST)?;
+        let faster = choices.iter().copied().max_by_key(|p| rate(*p))?;
+        let slower = choices.iter().copied().find(|p| rate(*p) < rate(faster))?;
+        Some(if weight.takes_faster(spec.size, rate(faster), now) { faster } else { slower })
+    }
+
+    /// Starts a flow in a queue of a port; returns its slot for the node to list it, and until when its destination is held.
+    pub fn start(&mut self, spec: &FlowSpec, port: u16, queue: u16, now: Time) -> (u32, Option<Time>) {
         let index = (spec.flow - self.first_flow) as usize;
         if self.slots.len() <= index {
             self.slots.resize(index + 1, NO_SLOT);
@@ -351,11 +366,12 @@ impl Endpoint {
             start: now,
             port,
             path: spec.path,
+            queue,
             class: spec.class,
             is_listed: true,
             is_rto_set: false,
             is_pace_set: false,
-            state: SendState { packets: self.config.framing.packets(spec.size) as u32, ..SendState::default() },
+            state: self.config.transport.start(self.config.framing.packets(spec.size) as u32),
             rate: self.config.schemes[port as usize].start(),
             next_send: now,
             held_until: held_until.unwrap_or_default(),
@@ -383,12 +399,11 @@ impl Endpoint {
         let config = &*self.config;
         let Some(s) = &mut self.senders[slot as usize] else { return (Turn::Leave, None) };
         let in_flight = u64::from(s.state.next.saturating_sub(s.state.unacknowledged)) * config.framing.payload;
-        if s.held_until > now || s.state.next >= s.state.packets || in_flight >= config.window {
+        let next = config.transport.next(&s.state, config.framing.payload);
+        let Some(seq) = next.filter(|_| s.held_until <= now && in_flight < config.window) else {
             s.is_listed = false;
             return (Turn::Leave, None);
-        }
-        let seq = s.state.next;
-        s.state.next += 1;
+        };
         let bytes = config.framing.wire(s.size, seq);
         let mut packet = Packet::new(Kind::Data, s.flow, seq, s.dst, bytes, s.class);
         packet.path = s.path;
@@ -398,9 +413,8 @@ impl Endpoint {
         if seq < s.state.highest {
             packet.set(Packet::RETRANSMITTED);
             s.retransmitted += 1;
-        } else {
-            s.state.highest = seq + 1;
         }
+        config.transport.on_sent(&mut s.state, seq);
         s.sent += 1;
         self.injected_bytes += u64::from(bytes);
         let scheme = &config.schemes[s.port as usize];
@@ -412,16 +426,17 @@ impl Endpoint {
             s.next_send = now + gap;
             resumes = s.next_send;
         }
-        s.deadline = now + config.transport.rto;
+        s.deadline = now + config.transport.rto(&s.state);
         let mut timer = None;
         if !s.is_rto_set {
             s.is_rto_set = true;
+            let first = now + config.transport.rto_range().0;
             if self.first_timeouts.is_empty() {
-                timer = Some(s.deadline);
+                timer = Some(first);
             }
-            self.first_timeouts.push_back((s.deadline, s.flow));
+            self.first_timeouts.push_back((first, s.flow));
         }
-        let turn = if s.state.next >= s.state.packets {
+        let turn = if config.transport.next(&s.state, config.framing.payload).is_none() {
             s.is_listed = false;
             Turn::SendAndLeave(packet)
         } else if resumes > ends {
@@ -439,9 +454,9 @@ impl Endpoint {
         self.config.classify.class(spec)
     }
 
-    /// The class in which a slot's flow sends.
-    pub fn class_of(&self, slot: u32) -> Option<u8> {
-        self.senders[slot as usize].as_ref().map(|s| s.class)
+    /// The queue in which a slot's flow waits.
+    pub fn queue_of(&self, slot: u32) -> Option<u16> {
+        self.senders[slot as usize].as_ref().map(|s| s.queue)
     }
 
     /// Sends the rest of a flow in another class.
@@ -450,6 +465,7 @@ impl Endpoint {
             && let Some(s) = &mut self.senders[slot]
         {
             s.class = class;
+            s.queue = 1 + u16::from(class);
         }
     }
 
@@ -465,12 +481,13 @@ impl Endpoint {
         let config = &self.config;
         let Some(s) = &mut self.senders[slot] else { return Relist::No };
         let in_flight = u64::from(s.state.next.saturating_sub(s.state.unacknowledged)) * config.framing.payload;
-        if s.is_listed || s.state.next >= s.state.packets || s.held_until > now || in_flight >= config.window {
+        let has_next = config.transport.next(&s.state, config.framing.payload).is_some();
+        if s.is_listed || !has_next || s.held_until > now || in_flight >= config.window {
             return Relist::No;
         }
         if s.next_send <= now {
             s.is_listed = true;
-            return Relist::Now { slot: slot as u32, port: s.port, class: s.class };
+            return Relist::Now { slot: slot as u32, port: s.port, queue: s.queue };
         }
         // After its last packet nothing waits for the pace of a flow that goes back.
         if std::mem::replace(&mut s.is_pace_set, true) { Relist::No } else { Relist::At(s.next_send) }
@@ -505,15 +522,18 @@ impl Endpoint {
     pub fn on_rto(&mut self, flow: u32, now: Time) -> (Option<Time>, bool) {
         let Some(slot) = self.slot(flow) else { return (None, false) };
         let Some(s) = &mut self.senders[slot] else { return (None, false) };
+        let transport = &self.config.transport;
+        // The deadline moves to and fro, but never before the shortest timeout from now.
+        let shortest = now + transport.rto_range().0;
         if now < s.deadline {
-            return (Some(s.deadline), false);
+            return (Some(s.deadline.min(shortest)), false);
         }
         let outstanding = s.state.next > s.state.unacknowledged;
         if outstanding {
-            self.config.transport.on_timeout(&mut s.state);
+            transport.on_timeout(&mut s.state);
         }
-        s.deadline = now + self.config.transport.rto;
-        (Some(s.deadline), outstanding)
+        s.deadline = now + transport.rto(&s.state);
+        (Some(s.deadline.min(shortest)), outstanding)
     }
 
     /// Holds a flow; returns when to look again.
@@ -587,11 +607,12 @@ impl Endpoint {
         }
         let config = &*self.config;
         let Some(s) = &mut self.senders[slot] else { return false };
-        if packet.kind == Kind::Nack {
-            config.transport.on_nack(&mut s.state, packet.seq);
-            s.deadline = now + config.transport.rto;
-        } else if config.transport.on_ack(&mut s.state, packet.seq) {
-            s.deadline = now + config.transport.rto;
+        let news = match packet.kind {
+            Kind::Nack => config.transport.on_nack(&mut s.state, packet.seq, packet.info),
+            _ => config.transport.on_ack(&mut s.state, packet.seq),
+        };
+        if news {
+            s.deadline = now + config.transport.rto(&s.state);
         }
         if s.state.unacknowledged >= s.state.packets {
             let record = Self::record(s, Some(now));
@@ -677,6 +698,7 @@ impl Endpoint {
         };
         if index == ALL_HERE {
             // What is sent again although all of it is here is acknowledged to the end.
+            self.duplicates += 1;
             let mut ack =
                 Packet::new(Kind::Ack, packet.flow, u32::MAX, config.sources.of(packet.flow), config.framing.control, packet.class());
             ack.path = back_of(packet.path);
@@ -689,8 +711,10 @@ impl Endpoint {
             }
             r.state.highest = r.state.highest.max(packet.seq + 1);
         }
+        let was_here = packet.seq < r.state.expected || matches!(config.transport, Protocol::Irn(_));
         let (is_new, reply) = config.transport.on_data(&mut r.state, packet.seq, now);
         self.accepted += u64::from(is_new);
+        self.duplicates += u64::from(!is_new && was_here);
         let mut answer = Answer::default();
         let back = |kind: Kind, seq: u32| {
             let mut frame = Packet::new(kind, packet.flow, seq, r.src, config.framing.control, packet.class());
@@ -699,7 +723,11 @@ impl Endpoint {
         };
         let mut response = match reply {
             Reply::Ack(seq) => Some(back(Kind::Ack, seq)),
-            Reply::Nack(seq) => Some(back(Kind::Nack, seq)),
+            Reply::Nack(seq, selective) => {
+                let mut frame = back(Kind::Nack, seq);
+                frame.info = selective;
+                Some(frame)
+            }
             Reply::Silence => None,
         };
         if packet.has(Packet::CE)
@@ -714,7 +742,10 @@ impl Endpoint {
             }
         }
         answer.frames[0] = response;
-        if is_new && packet.has(Packet::LAST) {
+        if packet.has(Packet::LAST) {
+            r.state.packets = Some(packet.seq + 1);
+        }
+        if is_new && r.state.packets == Some(r.state.expected) {
             answer.is_complete = true;
             // Nothing of it needs to be remembered but that it is over.
             self.receiver_of.insert(packet.flow, ALL_HERE);

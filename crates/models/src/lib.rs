@@ -12,6 +12,7 @@ pub mod node;
 pub mod packet;
 pub mod queueing;
 pub mod record;
+pub mod relay;
 pub mod routing;
 pub mod topology;
 pub mod transport;

@@ -17,7 +17,7 @@ use crate::packet::Packet;
 use crate::queueing::buffer::Buffer;
 use crate::queueing::counter::Counter;
 use crate::queueing::port::{Cause, Port};
-use crate::routing::Sources;
+use crate::routing::{Map, Sources};
 use crate::topology::PortSpec;
 
 /// Where packets wait in a switch.
@@ -50,6 +50,8 @@ pub struct Core {
     pub buffer: Buffer,
     /// FIFOs of each ingress port and class (`iq` only).
     pub inputs: Vec<VecDeque<Packet>>,
+    /// A queue for each class after the first ones, for what the node relays: a host has those for its own flows.
+    pub has_relay_queues: bool,
     /// Congestion queues: one for each class after the others, if a mechanism wants them.
     pub has_congestion_queues: bool,
     /// Queues of a host's interface that new flows choose from.
@@ -76,13 +78,13 @@ impl Core {
         let class = if self.merges_classes { 0 } else { class as usize };
         match self.queueing {
             Queueing::Voq => 1 + class * self.ports.len() + in_port,
-            _ => 1 + class,
+            _ => 1 + class + if self.has_relay_queues { self.classes } else { 0 },
         }
     }
 
     /// The congestion queue of a class.
     pub fn congestion_queue(&self, class: u8) -> usize {
-        1 + self.classes * self.queues_a_class() + class as usize
+        1 + self.classes * (self.queues_a_class() + usize::from(self.has_relay_queues)) + class as usize
     }
 
     /// Whether it is a congestion queue.
@@ -103,8 +105,9 @@ impl Core {
     /// The queues of a port that serve a class.
     pub fn queues_of(&self, class: u8) -> impl Iterator<Item = usize> + use<> {
         let first = self.queue_for(class, 0);
+        let own = self.has_relay_queues.then(|| 1 + class as usize);
         let congestion = self.has_congestion_queues.then(|| self.congestion_queue(class));
-        (first..first + self.queues_a_class()).chain(congestion)
+        own.into_iter().chain(first..first + self.queues_a_class()).chain(congestion)
     }
 
     /// Their numbers.
@@ -291,6 +294,10 @@ impl Effects {
 pub trait Hooks {
     /// Which hooks to call.
     fn watches(&self) -> Watches;
+    /// Names the queue of `port` for a flow of this node, if it is another than that of its class. The packet is the flow's first.
+    fn queue_of_flow(&mut self, _packet: &Packet, _port: usize, _core: &Core) -> Option<usize> {
+        None
+    }
     /// Puts a data packet into a class, and names its queue of `port` if it is another than that of its class. It may be marked.
     fn assign_queue(&mut self, _packet: &mut Packet, _port: usize, _core: &Core, _effects: &mut Effects) -> Option<usize> {
         None
@@ -328,6 +335,10 @@ pub struct Site<'a> {
     pub ports: &'a [PortSpec],
     /// Hosts that hang there, and their ports.
     pub hosts: &'a [(u32, usize)],
+    /// Its number.
+    pub id: u32,
+    /// Routes and ports of all nodes.
+    pub map: &'a Arc<Map>,
     /// Of the whole network.
     pub settings: &'a Settings,
     /// Whose flow a number is.
@@ -362,6 +373,10 @@ pub trait Install: Sized {
     /// Congestion queues that it wants for each class at each port of a forwarding node, at most one.
     fn congestion_queues(_params: &Self::Params) -> usize {
         0
+    }
+    /// The data queues that it wants at a port in the place of those of classes: for each its class and its level.
+    fn queues(_params: &Self::Params, _site: &Site<'_>, _port: usize) -> Option<Vec<(u8, u8)>> {
+        None
     }
     /// Queues that it wants at the interface of a host; more than one are classes as far as the first switch, and one beyond.
     fn interface_queues(_params: &Self::Params) -> u8 {

@@ -17,9 +17,11 @@ use crate::queueing::counter::Counter;
 use crate::queueing::ecn;
 use crate::queueing::port::{Port, QueuePlan, Turns};
 use crate::record::Wanted;
-use crate::routing::shortest;
-use crate::topology::{PortSpec, Topology};
-use crate::transport::go_back_n;
+use crate::relay::{self, Scheduler};
+use crate::routing::ate::Weight;
+use crate::routing::{FirstHop, Map, shortest};
+use crate::topology::{NodeSpec, PortSpec, Topology};
+use crate::transport::Protocol;
 use crate::workload::Plan;
 
 /// Everything a network is made of.
@@ -48,9 +50,13 @@ pub struct Settings {
     /// Flow control.
     pub flow_control: FlowControl,
     /// Retransmission.
-    pub transport: go_back_n::Params,
+    pub transport: Protocol,
     /// Rates.
     pub congestion_control: CongestionControl,
+    /// Hosts that pass packets on.
+    pub relay: relay::Params,
+    /// By which of several ports a flow leaves its host.
+    pub first_hop: FirstHop,
     /// What switches do wrong.
     pub faults: Faults,
     /// What to write down.
@@ -71,14 +77,28 @@ pub struct Thresholds {
 }
 
 impl Settings {
-    /// The thresholds of an ingress port at a switch whose own delay is `delay`.
-    pub fn thresholds(&self, port: &PortSpec, delay: Time) -> Thresholds {
+    /// The memory of a node that forwards.
+    const fn memory(&self, is_host: bool) -> &BufferParams {
+        if is_host { &self.relay.buffer } else { &self.buffer }
+    }
+
+    /// The forwarding delay of a node.
+    pub fn delay(&self, node: &NodeSpec) -> Time {
+        node.delay.unwrap_or(match (node.forwards, node.is_host) {
+            (false, _) => Time::ZERO,
+            (true, false) => self.switch_delay,
+            (true, true) => self.relay.delay,
+        })
+    }
+
+    /// The thresholds of an ingress port at a node that forwards, and whose own delay is `delay`.
+    pub fn thresholds(&self, port: &PortSpec, delay: Time, is_host: bool) -> Thresholds {
         let largest = self.framing.largest();
         let (round_trip, packets) = sizing::pfc_headroom(port.link.rate, port.link.delay, delay, largest, u64::from(self.framing.control));
         let headroom = round_trip + packets;
         let pfc = self.flow_control.pfc.clone().unwrap_or_default();
         // Classes share the port's memory, and each may fill up to its threshold and headroom.
-        let limit = match &self.buffer {
+        let limit = match self.memory(is_host) {
             BufferParams::PerPort(bytes) => Some(bytes.0 / u64::from(self.counted_classes())),
             BufferParams::PerQueue(bytes) => Some(bytes.0),
             _ => None,
@@ -103,8 +123,8 @@ impl Settings {
             }
     }
 
-    fn buffer(&self, ports: &[PortSpec], delay: Time) -> Buffer {
-        match &self.buffer {
+    fn buffer(&self, ports: &[PortSpec], delay: Time, is_host: bool) -> Buffer {
+        match self.memory(is_host) {
             BufferParams::Unlimited => Buffer::Unlimited,
             BufferParams::PerQueue(bytes) => {
                 let limit = bytes.0 as u32;
@@ -121,7 +141,7 @@ impl Settings {
                         let bytes = match (&self.flow_control.pfc, shared.headroom) {
                             (None, _) => 0,
                             (_, Some(given)) => given.0,
-                            _ => self.thresholds(p, delay).headroom,
+                            _ => self.thresholds(p, delay, is_host).headroom,
                         };
                         std::iter::repeat_n(bytes as i64, self.counted_classes() as usize)
                     })
@@ -132,72 +152,106 @@ impl Settings {
     }
 }
 
+/// The data queues of a node's ports.
+struct DataQueues {
+    data: Vec<(u8, u8)>,
+    turns: Turns,
+    has_relay_queues: bool,
+}
+
+impl DataQueues {
+    /// Those of classes: at a switch with virtual output queues one for each input, at a relaying host another for what it relays.
+    fn new(settings: &Settings, node: &NodeSpec, ports: usize) -> Self {
+        let classes = settings.counted_classes();
+        let has_relay_queues = node.is_host && node.forwards;
+        let inputs = if settings.queueing == Queueing::Voq && !node.is_host { ports } else { 1 };
+        // Queues of an interface are served in turn.
+        let turns = settings.turns.or((settings.flow_control.interface_queues() > 1).then_some(Turns::Packets));
+        let strict = if turns.is_some() { settings.priority_classes.min(classes - 1) } else { classes };
+        // The highest classes come strictly first, one after the other; the rest take turns.
+        let level = |class: u8| 2 * (classes - 1 - class).min(strict) + 1;
+        let relay_level = |class: u8| level(class) - u8::from(settings.relay.scheduler == Scheduler::RelayFirst);
+        let mut data: Vec<(u8, u8)> = (0..classes).flat_map(|c| std::iter::repeat_n((c, level(c)), inputs)).collect();
+        if has_relay_queues {
+            data.extend((0..classes).map(|c| (c, relay_level(c))));
+        }
+        if settings.flow_control.congestion_queues() > 0 && node.forwards {
+            data.extend((0..classes).map(|c| (c, level(c))));
+        }
+        // Levels without a queue would be looked at with every packet.
+        let mut used: Vec<u8> = data.iter().map(|d| d.1).collect();
+        used.sort_unstable();
+        used.dedup();
+        for (_, level) in &mut data {
+            *level = used.partition_point(|l| l < level) as u8;
+        }
+        Self { data, turns: turns.unwrap_or(Turns::Packets), has_relay_queues }
+    }
+}
+
 /// Builds all nodes and the engine.
 pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
     let ports = topology.ports();
-    let routes = shortest(topology, plan.paths.clone(), settings.seed);
-    let delay_of = |n: u32| {
-        let node = &topology.nodes[n as usize];
-        node.delay.unwrap_or(if node.forwards && !node.is_host { settings.switch_delay } else { Time::ZERO })
-    };
+    let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed);
+    let map = Arc::new(Map {
+        routes: routes.clone(),
+        ports: ports.clone(),
+        is_relay: topology.nodes.iter().map(|n| n.is_host && n.forwards).collect(),
+        is_host: topology.nodes.iter().map(|n| n.is_host).collect(),
+    });
+    let delay_of = |n: u32| settings.delay(&topology.nodes[n as usize]);
     let interface_queues = settings.flow_control.interface_queues();
-    let has_congestion_queues = settings.flow_control.congestion_queues() > 0;
-    let class_count = settings.counted_classes();
-    let classes = class_count as usize;
+    let classes = settings.counted_classes() as usize;
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     let mut starts = plan.starts.into_iter();
     let mut waiting = plan.waiting.into_iter();
     let mut configs: Vec<(Vec<Rate>, Arc<Config>)> = Vec::new();
     for (n, spec) in topology.nodes.iter().enumerate() {
         let id = n as u32;
+        let is_leaf_host = |p: &PortSpec| topology.nodes[p.peer as usize].is_host && !topology.nodes[p.peer as usize].forwards;
+        let hosts: Vec<(u32, usize)> = ports[n].iter().enumerate().filter(|p| is_leaf_host(p.1)).map(|(i, p)| (p.peer, i)).collect();
+        let delay = delay_of(id);
+        let site = Site {
+            id,
+            forwards: spec.forwards,
+            is_host: spec.is_host,
+            delay,
+            ports: &ports[n],
+            hosts: &hosts,
+            map: &map,
+            settings,
+            sources: &plan.sources,
+        };
         let queueing = if spec.is_host { Queueing::Oq } else { settings.queueing };
-        let inputs = if queueing == Queueing::Voq { ports[n].len() } else { 1 };
-        // Queues of an interface are served in turn.
-        let turns = settings.turns.or((interface_queues > 1).then_some(Turns::Packets));
-        let strict = if turns.is_some() { settings.priority_classes.min(class_count - 1) } else { class_count };
-        // The highest classes come strictly first, one after the other; the rest take turns.
-        let level = |class: u8| (class_count - 1 - class).min(strict);
-        let mut data: Vec<(u8, u8)> = (0..class_count).flat_map(|c| std::iter::repeat_n((c, level(c)), inputs)).collect();
-        if has_congestion_queues && spec.forwards {
-            data.extend((0..class_count).map(|c| (c, level(c))));
-        }
-        let queues = QueuePlan { data, turns: turns.unwrap_or(Turns::Packets) };
+        let plans = DataQueues::new(settings, spec, ports[n].len());
         let list = ports[n]
             .iter()
-            .map(|p| {
+            .enumerate()
+            .map(|(i, p)| {
+                let data = settings.flow_control.queues(&site, i).unwrap_or_else(|| plans.data.clone());
                 let peer_delay = delay_of(p.peer);
+                let queues = QueuePlan { data, turns: plans.turns };
                 Port::new(&queues, p.link.rate, p.link.delay + peer_delay, p.peer, peer_delay)
             })
             .collect();
-        let delay = delay_of(id);
         let mut core = Core {
             id,
             ports: list,
             classes,
             queueing,
             ingress: vec![Counter::default(); ports[n].len() * classes],
-            buffer: if spec.forwards { settings.buffer(&ports[n], delay) } else { Buffer::Unlimited },
+            buffer: if spec.forwards { settings.buffer(&ports[n], delay, spec.is_host) } else { Buffer::Unlimited },
             inputs: Vec::new(),
-            has_congestion_queues: has_congestion_queues && spec.forwards,
+            has_relay_queues: plans.has_relay_queues,
+            has_congestion_queues: settings.flow_control.congestion_queues() > 0 && spec.forwards,
             interface_queues: if spec.is_host { interface_queues } else { 1 },
             merges_classes: interface_queues > 1 && !spec.is_host,
         };
         if queueing == Queueing::Iq {
             core.inputs.resize_with(ports[n].len() * classes, Default::default);
         }
-        let is_leaf_host = |p: &PortSpec| topology.nodes[p.peer as usize].is_host && !topology.nodes[p.peer as usize].forwards;
-        let hosts: Vec<(u32, usize)> = ports[n].iter().enumerate().filter(|p| is_leaf_host(p.1)).map(|(i, p)| (p.peer, i)).collect();
-        let site = Site {
-            forwards: spec.forwards,
-            is_host: spec.is_host,
-            delay,
-            ports: &ports[n],
-            hosts: &hosts,
-            settings,
-            sources: &plan.sources,
-        };
         let mut mechanisms: Vec<Mechanism> = Vec::new();
-        if let (Some(ecn), true) = (&settings.ecn, spec.forwards) {
+        if let (Some(ecn), true) = (&settings.ecn, spec.forwards && !spec.is_host) {
             mechanisms.push(Mechanism::Ecn(ecn::Ecn::new(ecn)));
         }
         settings.flow_control.install(&site, &mut core, &mut mechanisms);
@@ -219,7 +273,11 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
                     config
                 }
             };
-            Box::new(Endpoint::new(id, config, starts, waiting))
+            let weight = match &settings.first_hop {
+                FirstHop::Asymmetric(ate) => Some(Weight::new(ate, Stream::new(settings.seed, u64::from(id), "first hop"))),
+                FirstHop::Hash | FirstHop::Highest => None,
+            };
+            Box::new(Endpoint::new(id, config, weight, starts, waiting))
         });
         let effects = Effects::new(Stream::new(settings.seed, u64::from(id), "mechanisms"));
         nodes.push(Node::new(core, routes[n].clone(), spec.forwards, Mechanisms::new(mechanisms), effects, endpoint, settings));

@@ -413,8 +413,8 @@ impl Node {
         let Some(endpoint) = &mut self.endpoint else { return };
         match endpoint.relist(flow, cx.now()) {
             Relist::No => {}
-            Relist::Now { slot, port, class } => {
-                self.core.ports[port as usize].push_supplier(1 + class as usize, slot);
+            Relist::Now { slot, port, queue } => {
+                self.core.ports[port as usize].push_supplier(queue as usize, slot);
                 self.kick(port as usize, cx);
             }
             Relist::At(at) => cx.set_timer(at, token::pack(token::PACE, 0, flow)),
@@ -435,14 +435,23 @@ impl Node {
     fn start_flow(&mut self, spec: &FlowSpec, cx: &mut Cx<'_>) {
         let mut probe = Packet::new(Kind::Data, spec.flow, 0, spec.dst, 0, spec.class);
         probe.path = spec.path;
-        let port = self.routes.port(&probe);
-        let class = self.class_for(port, spec);
         let Some(endpoint) = &mut self.endpoint else { return };
-        let (slot, held_until) = endpoint.start(&FlowSpec { class, ..*spec }, port as u16, cx.now());
+        let ports = &self.core.ports;
+        let chosen = endpoint.first_hop(spec, self.routes.choices(spec.dst), |p| ports[p as usize].rate, cx.now());
+        let port = chosen.map_or_else(|| self.routes.port(&probe), usize::from);
+        let class = self.class_for(port, spec);
+        probe.set_class(class);
+        let mut queue = 1 + class as usize;
+        if self.mechanisms.want(Watches::ASSIGN) {
+            let core = &self.core;
+            self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, _| queue = m.queue_of_flow(&probe, port, core).unwrap_or(queue));
+        }
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let (slot, held_until) = endpoint.start(&FlowSpec { class, ..*spec }, port as u16, queue as u16, cx.now());
         if let Some(until) = held_until {
             cx.set_timer(until, token::pack(token::HOLD, 0, spec.flow));
         }
-        self.core.ports[port].push_supplier(1 + class as usize, slot);
+        self.core.ports[port].push_supplier(queue, slot);
         self.kick(port, cx);
     }
 
@@ -516,9 +525,9 @@ impl Node {
             return true;
         }
         let Some(endpoint) = &mut self.endpoint else { return false };
-        if let Some(class) = endpoint.class_of(supplier).filter(|c| 1 + u16::from(*c) != queue) {
+        if let Some(other) = endpoint.queue_of(supplier).filter(|q| *q != queue) {
             // It has moved to another queue since it was listed.
-            self.core.ports[port].push_supplier(1 + class as usize, supplier);
+            self.core.ports[port].push_supplier(other as usize, supplier);
             return false;
         }
         let serializer = self.core.ports[port].serializer;

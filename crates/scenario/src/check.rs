@@ -24,9 +24,9 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     let mut headroom = BTreeMap::new();
     if let Some(pfc) = &s.switch.flow_control.pfc {
         for (n, node) in t.nodes.iter().enumerate().filter(|n| n.1.forwards) {
-            let delay = node.delay.unwrap_or(s.switch.delay);
+            let delay = runner.settings.delay(node);
             for p in &runner.ports[n] {
-                let h = runner.settings.thresholds(p, delay);
+                let h = runner.settings.thresholds(p, delay, node.is_host);
                 headroom
                     .entry((p.link.rate, p.link.delay, h.headroom, h.xoff, h.xon, h.available))
                     .and_modify(|n| *n += 1)

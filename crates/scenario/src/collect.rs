@@ -102,9 +102,7 @@ impl Collector {
             entry.flows.total += next - u64::from(*first);
             entry.by_size.resize(runner.scenario().probe.size_classes.len() + 1, Default::default());
         }
-        let delay = |n: &xoff_models::topology::NodeSpec| {
-            n.delay.unwrap_or(if n.forwards && !n.is_host { runner.settings.switch_delay } else { Time::ZERO })
-        };
+        let delay = |n: &xoff_models::topology::NodeSpec| runner.settings.delay(n);
         Self {
             names: Names {
                 nodes: Arc::new(runner.topology.nodes.iter().map(|n| n.name.clone()).collect()),
@@ -322,6 +320,7 @@ impl Collector {
                 delivered += e.delivered_bytes;
                 reordered += e.reordered;
                 self.count("sfc", "late", e.late_sfcms);
+                self.count("transport", "duplicates", e.duplicates);
                 self.count("ecn", "notifications", e.cnps);
             }
             dropped += node.counts.dropped_bytes;

@@ -8,6 +8,8 @@ use xoff_models::flow_control::FlowControl;
 use xoff_models::mechanism::Queueing;
 use xoff_models::node::Faults;
 use xoff_models::queueing::{buffer, ecn};
+use xoff_models::relay;
+use xoff_models::routing::FirstHop;
 use xoff_models::topology::Network;
 use xoff_models::transport::Transport;
 use xoff_models::workload::Workload;
@@ -148,6 +150,10 @@ pub struct HostSettings {
     /// Which class a flow gets, when it is not that of its workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classify: Option<Classify>,
+    /// By which of several ports a flow leaves its host.
+    pub first_hop: FirstHop,
+    /// Hosts that pass packets on.
+    pub relay: relay::Params,
 }
 
 /// `probe`

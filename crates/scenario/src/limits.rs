@@ -7,7 +7,7 @@ use xoff_models::network::Settings;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::{MAX_SWITCHES, root};
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_units::{Bytes, Time};
+use xoff_units::Bytes;
 
 use crate::document::Scenario;
 use crate::read::InputError;
@@ -121,13 +121,14 @@ fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
 pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
     let pfc = settings.flow_control.pfc.as_ref();
     for (node, ports) in t.nodes.iter().zip(ports).filter(|n| n.0.forwards) {
-        let delay = node.delay.unwrap_or(if node.is_host { Time::ZERO } else { settings.switch_delay });
-        if let buffer::Params::Shared(shared) = &settings.buffer {
+        let delay = settings.delay(node);
+        let (memory, table) = if node.is_host { (&settings.relay.buffer, "host.relay") } else { (&settings.buffer, "switch") };
+        if let buffer::Params::Shared(shared) = memory {
             let wrong = |key: &str, what: &str, bytes: u128| {
                 let total = shared.total;
                 let why =
-                    format!("{what} for all ports and classes of {} takes {bytes} B; switch.buffer.shared.total is {total}", node.name);
-                Err(InputError::new(format!("switch.buffer.shared.{key}"), why))
+                    format!("{what} for all ports and classes of {} takes {bytes} B; {table}.buffer.shared.total is {total}", node.name);
+                Err(InputError::new(format!("{table}.buffer.shared.{key}"), why))
             };
             let (total, classes) = (u128::from(shared.total.0), u128::from(settings.counted_classes()));
             let reserve = u128::from(shared.reserve.0) * ports.len() as u128 * classes;
@@ -137,16 +138,16 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
             let headroom: u128 = match (pfc, shared.headroom) {
                 (None, _) => 0,
                 (_, Some(given)) => u128::from(given.0) * ports.len() as u128 * classes,
-                _ => ports.iter().map(|p| u128::from(settings.thresholds(p, delay).headroom)).sum::<u128>() * classes,
+                _ => ports.iter().map(|p| u128::from(settings.thresholds(p, delay, node.is_host).headroom)).sum::<u128>() * classes,
             };
             if reserve + headroom > total {
                 let key = if shared.headroom.is_some() { "headroom" } else { "total" };
                 return wrong(key, "the headroom and the reserve", reserve + headroom);
             }
         } else if let Some(xon) = pfc.filter(|p| p.xoff.is_none()).and_then(|p| p.xon) {
-            let short = ports.iter().find(|p| xon.0 >= settings.thresholds(p, delay).xoff);
+            let short = ports.iter().find(|p| xon.0 >= settings.thresholds(p, delay, node.is_host).xoff);
             if let Some(port) = short {
-                let (xoff, link) = (Bytes(settings.thresholds(port, delay).xoff), port.link);
+                let (xoff, link) = (Bytes(settings.thresholds(port, delay, node.is_host).xoff), port.link);
                 return Err(InputError::new(
                     "switch.flow_control.pfc.xon",
                     format!("{xon} is not below XOFF, which is {xoff} for a {} link of {} at {}", link.rate, link.delay, node.name),

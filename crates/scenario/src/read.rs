@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use xoff_models::flow_control::pfc::Accounting;
 use xoff_models::mechanism::Queueing;
 use xoff_models::queueing::{buffer, ecn};
+use xoff_models::routing::FirstHop;
 use xoff_units::Time;
 
 use crate::document::{Scenario, Turns};
@@ -117,6 +118,29 @@ fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), Input
 /// Workloads are numbered with 16 bits.
 const MAX_WORKLOADS: usize = 65_535;
 
+/// Memory of switches or relaying hosts that cannot be.
+fn check_buffer(table: &str, memory: &buffer::Params, largest: u64) -> Result<(), InputError> {
+    let wrong = |key: &str, message: String| Err(InputError::new(format!("{table}.buffer.{key}"), message));
+    match memory {
+        buffer::Params::Unlimited => {}
+        buffer::Params::PerPort(bytes) | buffer::Params::PerQueue(bytes) => {
+            let key = if matches!(memory, buffer::Params::PerPort(_)) { "per_port" } else { "per_queue" };
+            if bytes.0 < largest || bytes.0 >= 1 << 32 {
+                return wrong(key, format!("{bytes} is out of range; it must hold a packet of {largest} B and be below 4GiB"));
+            }
+        }
+        buffer::Params::Shared(shared) => {
+            if !(shared.alpha > 0.0 && shared.alpha <= 1024.0) {
+                return wrong("shared.alpha", format!("{} is out of range; allowed are numbers above 0 and up to 1024", shared.alpha));
+            }
+            if shared.total.0 < largest || shared.total.0 >= 1 << 40 {
+                return wrong("shared.total", format!("{} is out of range; it must hold a packet and be below 1TB", shared.total));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// What types cannot say.
 fn validate(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
@@ -151,32 +175,8 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
         return wrong("switch.scheduler.drr", format!("{quantum} is out of range; allowed are 64B to 1GiB"));
     }
     let largest = f.payload.0 + f.header.0 + f.gap.0;
-    match &s.switch.buffer {
-        buffer::Params::Unlimited => {}
-        buffer::Params::PerPort(bytes) | buffer::Params::PerQueue(bytes) => {
-            let key = if matches!(s.switch.buffer, buffer::Params::PerPort(_)) { "per_port" } else { "per_queue" };
-            if bytes.0 < largest || bytes.0 >= 1 << 32 {
-                return wrong(
-                    &format!("switch.buffer.{key}"),
-                    format!("{bytes} is out of range; it must hold a packet of {largest} B and be below 4GiB"),
-                );
-            }
-        }
-        buffer::Params::Shared(shared) => {
-            if !(shared.alpha > 0.0 && shared.alpha <= 1024.0) {
-                return wrong(
-                    "switch.buffer.shared.alpha",
-                    format!("{} is out of range; allowed are numbers above 0 and up to 1024", shared.alpha),
-                );
-            }
-            if shared.total.0 < largest || shared.total.0 >= 1 << 40 {
-                return wrong(
-                    "switch.buffer.shared.total",
-                    format!("{} is out of range; it must hold a packet and be below 1TB", shared.total),
-                );
-            }
-        }
-    }
+    check_buffer("switch", &s.switch.buffer, largest)?;
+    check_buffer("host.relay", &s.host.relay.buffer, largest)?;
     match &s.switch.ecn {
         Some(ecn::Params::Red(red)) => {
             if red.kmin > red.kmax || red.kmax.0 >= 1 << 32 {
@@ -230,6 +230,21 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
             return wrong("host.classify.by_destination", format!("{n} is out of range; allowed are 1 to {allowed} (switch.classes)"));
         }
     }
+    if s.host.relay.delay > Time::ms(1_000) {
+        return wrong("host.relay.delay", format!("{} is longer than the 1s that is supported", s.host.relay.delay));
+    }
+    if let FirstHop::Asymmetric(ate) = &s.host.first_hop {
+        if !(ate.threshold > 0.0 && ate.threshold <= 1.0) {
+            let given = ate.threshold;
+            return wrong(
+                "host.first_hop.asymmetric.threshold",
+                format!("{given} is out of range; allowed are numbers above 0 and up to 1"),
+            );
+        }
+        if ate.window < Time::ns(100) {
+            return wrong("host.first_hop.asymmetric.window", "it must be 100ns or longer".into());
+        }
+    }
     if s.switch.priority_classes >= s.switch.classes {
         return wrong("switch.priority_classes", "some class must be left that is not served strictly first".into());
     }
@@ -266,6 +281,24 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     }
     if s.host.transport.go_back_n.as_ref().is_some_and(|g| g.rto < Time::ns(100)) {
         return wrong("host.transport.go_back_n.rto", "it must be 100ns or longer".into());
+    }
+    if let Some(irn) = &s.host.transport.irn {
+        if s.host.transport.go_back_n.is_some() {
+            return wrong("host.transport", "go_back_n and irn are given; give at most one".into());
+        }
+        if irn.rto_low < Time::ns(100) {
+            return wrong("host.transport.irn.rto_low", "it must be 100ns or longer".into());
+        }
+        if irn.rto_high < irn.rto_low {
+            return wrong("host.transport.irn.rto_high", format!("{} is below rto_low, {}", irn.rto_high, irn.rto_low));
+        }
+        if irn.bdp.0 < f.payload.0 || irn.bdp.0 >= 1 << 30 {
+            let payload = f.payload.0;
+            return wrong(
+                "host.transport.irn.bdp",
+                format!("{} is out of range; it must be a packet of {payload} B or more and below 1GiB", irn.bdp),
+            );
+        }
     }
     if s.probe.queues.is_some_and(|q| q < Time::ns(1)) {
         return wrong("probe.queues", "the interval must be 1ns or longer".into());

@@ -11,6 +11,7 @@ use xoff_models::packet::Kind;
 use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::record::Wanted;
 use xoff_models::topology::{PortSpec, Topology};
+use xoff_models::transport::Protocol;
 use xoff_models::workload::{self, Plan};
 use xoff_units::Time;
 
@@ -120,8 +121,10 @@ impl Runner {
             classify: scenario.host.classify.clone().unwrap_or_default(),
             ecn: scenario.switch.ecn.clone(),
             flow_control: scenario.switch.flow_control.clone(),
-            transport: scenario.host.transport.go_back_n.clone().unwrap_or_default(),
+            transport: Protocol::new(&scenario.host.transport),
             congestion_control: scenario.host.congestion_control.clone(),
+            relay: scenario.host.relay.clone(),
+            first_hop: scenario.host.first_hop.clone(),
             faults: scenario.switch.faults,
             wanted: Wanted { packets: scenario.probe.packets, queues: scenario.probe.queues.unwrap_or_default() },
         };
@@ -157,7 +160,7 @@ impl Runner {
         let until = scenario.until.unwrap_or(Time::NEVER);
         let engine = EnginePlan { until, ..engine };
         let mut engine: Engine<Node> = build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
-        let patience = Time(settings.transport.rto.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
+        let patience = Time(settings.transport.rto_range().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
         let mut last_look = Instant::now();
         let mut last_search = Time::ZERO;
         let mut last_gain = (0, Time::ZERO);

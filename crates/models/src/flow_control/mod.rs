@@ -51,6 +51,11 @@ macro_rules! registry {
                 0 $(+ self.$module.as_ref().map_or(0, $module::$name::congestion_queues))*
             }
 
+            /// The data queues of a port, when a mechanism plans them.
+            pub fn queues(&self, site: &Site<'_>, port: usize) -> Option<Vec<(u8, u8)>> {
+                None$(.or_else(|| self.$module.as_ref().and_then(|p| $module::$name::queues(p, site, port))))*
+            }
+
             /// Queues of a host's interface.
             pub fn interface_queues(&self) -> u8 {
                 1 $(.max(self.$module.as_ref().map_or(1, $module::$name::interface_queues)))*
@@ -79,6 +84,12 @@ macro_rules! registry {
         impl Hooks for Mechanism {
             fn watches(&self) -> Watches {
                 match self { Self::Ecn(m) => m.watches(), $(Self::$name(m) => m.watches(),)* }
+            }
+            fn queue_of_flow(&mut self, packet: &Packet, port: usize, core: &Core) -> Option<usize> {
+                match self {
+                    Self::Ecn(m) => m.queue_of_flow(packet, port, core),
+                    $(Self::$name(m) => m.queue_of_flow(packet, port, core),)*
+                }
             }
             fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
                 match self {

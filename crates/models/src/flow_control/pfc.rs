@@ -119,7 +119,7 @@ impl Pfc {
     }
 
     fn forwarding(params: &Params, site: &Site<'_>, core: &mut Core) -> Self {
-        let levels = site.ports.iter().map(|p| site.settings.thresholds(p, site.delay));
+        let levels = site.ports.iter().map(|p| site.settings.thresholds(p, site.delay, site.is_host));
         let levels: Vec<(u32, u32)> =
             levels.map(|t| (t.xoff.min(u64::from(u32::MAX)) as u32, t.xon.min(u64::from(u32::MAX - 1)) as u32)).collect();
         let trigger = match (&core.buffer, params.accounting) {

@@ -1,12 +1,29 @@
 //! Which port a packet takes: tables by destination, ECMP by stable hash, and pinned paths.
 
+pub mod ate;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
 
 use crate::packet::Packet;
 use crate::topology::{PortSpec, Topology};
+
+/// `host.first_hop`: by which of several ports a flow leaves its host, when more than one is on a shortest path.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FirstHop {
+    /// By a hash of the flow.
+    #[default]
+    Hash,
+    /// The highest of the ports; relays choose so, too. In NDC it is one fixed order of digits, the highest first, as in `BCube`.
+    Highest,
+    /// Asymmetric Traffic Engineering over two domains of unequal bandwidth.
+    Asymmetric(ate::Params),
+}
 
 /// Whose flow a number is: the flows of a source are numbered without gaps.
 #[derive(Debug, Default)]
@@ -81,10 +98,25 @@ impl Routes {
     /// The port for a packet.
     #[inline(always)]
     pub fn port(&self, packet: &Packet) -> usize {
+        self.port_after(packet, 0)
+    }
+
+    /// The port for a packet that will have passed this many nodes more when it comes here.
+    #[inline(always)]
+    pub fn port_after(&self, packet: &Packet, nodes: usize) -> usize {
         if packet.path >= Paths::FIRST {
-            return self.paths.port(packet.path, packet.hops());
+            return self.paths.port(packet.path, packet.hops() + nodes);
         }
         self.choose(packet.dst(), packet.flow)
+    }
+
+    /// The ports on shortest paths to a destination, when there is a choice.
+    pub fn choices(&self, dst: u32) -> &[u16] {
+        if self.has_one_port {
+            return &[];
+        }
+        let (start, count) = self.entries[self.destinations.group[dst as usize] as usize];
+        &self.choices[start as usize..(start + count) as usize]
     }
 
     /// The port toward a destination for a flow.
@@ -116,8 +148,21 @@ pub fn root(topology: &Topology, ports: &[Vec<PortSpec>], node: u32) -> u32 {
     }
 }
 
+/// The routes and ports of all nodes, for those who look ahead on a packet's path.
+#[derive(Debug)]
+pub struct Map {
+    /// Of each node.
+    pub routes: Vec<Arc<Routes>>,
+    /// Of each node.
+    pub ports: Vec<Vec<PortSpec>>,
+    /// Nodes that relay: hosts that forward.
+    pub is_relay: Vec<bool>,
+    /// Nodes where flows end.
+    pub is_host: Vec<bool>,
+}
+
 /// Shortest paths, all of equal length used; hosts that do not forward are never on the way.
-pub fn shortest(topology: &Topology, paths: Arc<Paths>, seed: u64) -> Vec<Arc<Routes>> {
+pub fn shortest(topology: &Topology, paths: Arc<Paths>, first_hop: &FirstHop, seed: u64) -> Vec<Arc<Routes>> {
     let ports = topology.ports();
     let n = topology.nodes.len();
     let mut group = vec![u32::MAX; n];
@@ -167,7 +212,7 @@ pub fn shortest(topology: &Topology, paths: Arc<Paths>, seed: u64) -> Vec<Arc<Ro
                 entries[node][g] = (0, 0);
                 continue;
             }
-            let next: Vec<u16> = ports[node]
+            let mut next: Vec<u16> = ports[node]
                 .iter()
                 .enumerate()
                 .filter(|(_, l)| {
@@ -175,6 +220,9 @@ pub fn shortest(topology: &Topology, paths: Arc<Paths>, seed: u64) -> Vec<Arc<Ro
                 })
                 .map(|(p, _)| p as u16)
                 .collect();
+            if *first_hop == FirstHop::Highest && topology.nodes[node].is_host {
+                next.drain(..next.len() - 1);
+            }
             let count = next.len() as u32;
             let list = &mut choices[node];
             let start = *known[node].entry(next).or_insert_with_key(|next| {

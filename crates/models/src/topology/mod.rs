@@ -4,6 +4,8 @@ pub mod explicit;
 pub mod fat_tree;
 pub mod leaf_spine;
 pub mod line;
+pub mod ndc;
+pub mod rail;
 pub mod star;
 pub mod three_tier_clos;
 
@@ -40,6 +42,12 @@ pub struct Network {
     /// The k-ary fat tree (Al-Fares, Loukissas, Vahdat 2008).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fat_tree: Option<fat_tree::Params>,
+    /// The node-centric NDC(n, k) (`BCube`), whose hosts relay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ndc: Option<ndc::Params>,
+    /// GPU servers joined by rails: rail-only or rail-optimised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rail: Option<rail::Params>,
     /// Nodes and links listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explicit: Option<explicit::Params>,
@@ -62,14 +70,14 @@ impl Network {
         macro_rules! add {
             ($($name:ident),*) => { $(if let Some(shape) = &self.$name { list.push((stringify!($name), shape)); })* };
         }
-        add!(star, line, leaf_spine, three_tier_clos, fat_tree, explicit);
+        add!(star, line, leaf_spine, three_tier_clos, fat_tree, ndc, rail, explicit);
         list
     }
 
     /// Builds the one shape given; an error has the key below `network` and the reason.
     pub fn build(&self) -> Result<Topology, (String, String)> {
         let shapes = self.shapes();
-        let all = "star, line, leaf_spine, three_tier_clos, fat_tree, explicit";
+        let all = "star, line, leaf_spine, three_tier_clos, fat_tree, ndc, rail, explicit";
         match shapes.as_slice() {
             [(name, shape)] => {
                 let topology = shape
@@ -149,6 +157,11 @@ impl Topology {
     /// Adds hosts `host0`, `host1`, …; returns the first number.
     pub fn add_hosts(&mut self, count: u32) -> u32 {
         self.add("host", count, false, true)
+    }
+
+    /// Adds hosts that relay, `host0`, `host1`, …; returns the first number.
+    pub fn add_relays(&mut self, count: u32) -> u32 {
+        self.add("host", count, true, true)
     }
 
     /// Adds switches with this name and a number; returns the first node number.

@@ -44,7 +44,7 @@ impl Params {
             return (false, Reply::Silence);
         }
         state.nacked = Some((state.expected, now));
-        (false, Reply::Nack(state.expected))
+        (false, Reply::Nack(state.expected, seq))
     }
 
     /// An ACK arrived: everything before `seq` is there. True when that is news.
@@ -81,9 +81,9 @@ mod tests {
         let p = Params::default();
         let mut r = ReceiveState::default();
         assert_eq!(p.on_data(&mut r, 0, Time::us(1)), (true, Reply::Ack(1)));
-        assert_eq!(p.on_data(&mut r, 2, Time::us(2)), (false, Reply::Nack(1)));
+        assert_eq!(p.on_data(&mut r, 2, Time::us(2)), (false, Reply::Nack(1, 2)));
         assert_eq!(p.on_data(&mut r, 3, Time::us(3)), (false, Reply::Silence));
-        assert_eq!(p.on_data(&mut r, 4, Time::us(6)), (false, Reply::Nack(1)));
+        assert_eq!(p.on_data(&mut r, 4, Time::us(6)), (false, Reply::Nack(1, 4)));
         assert_eq!(p.on_data(&mut r, 1, Time::us(7)), (true, Reply::Ack(2)));
         assert_eq!(p.on_data(&mut r, 0, Time::us(8)), (false, Reply::Ack(2)));
     }

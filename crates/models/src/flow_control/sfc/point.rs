@@ -85,7 +85,7 @@ impl Point {
             hold: params.hold,
             is_by_input: core.queueing == Queueing::Voq,
             frame_bytes: site.settings.framing.control,
-            xoff: site.ports.iter().map(|p| site.settings.thresholds(p, site.delay).xoff as u32).min().unwrap_or(0),
+            xoff: site.ports.iter().map(|p| site.settings.thresholds(p, site.delay, site.is_host).xoff as u32).min().unwrap_or(0),
             sources: site.sources.clone(),
             watched: (0..watched).map(|_| Watched::default()).collect(),
             held: FxHashMap::default(),

@@ -1,0 +1,33 @@
+//! Hosts that pass packets on: the nodes of NDC (`BCube`) and GPUs between rails.
+//!
+//! A relaying host has queues for its own flows and queues for what it relays, for each class. Its forwarding takes a delay of
+//! its own, and its memory is not that of the switches. What it receives or sends itself is in no count.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::Time;
+
+use crate::queueing::buffer;
+
+/// Who goes first at a port of a relaying host, within a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduler {
+    /// What is relayed.
+    #[default]
+    RelayFirst,
+    /// Neither: packets in turn, over all queues of own flows and that of relayed packets.
+    RoundRobin,
+}
+
+/// `host.relay`: hosts that pass packets on.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Processing delay of what is relayed.
+    pub delay: Time,
+    /// Memory for what is relayed.
+    pub buffer: buffer::Params,
+    /// Who goes first.
+    pub scheduler: Scheduler,
+}

@@ -1,0 +1,114 @@
+//! Asymmetric Traffic Engineering: by which of two domains of unequal bandwidth a flow leaves its host.
+//!
+//! Source: the `PortFC` paper, section III-E, Algorithm 5 and equation 3. A flow that may take either first hop takes the one of
+//! higher rate with probability w. The volume T that the host committed to that hop is measured over windows; after one with T > 0
+//! `w ← w · p·B / T` (equation 3, at most 1), where B is what the hop carries in a window; after one without traffic w stays.
+//! Simplifications: T counts the payload of flows as they start, since line 3's "in-flight volume" has the dimension of bytes and B
+//! that of a rate (mechanisms.md 7.4, item 17); one w a host, and not one for each pair; w begins at one half ("randomly assign").
+//! Algorithm 5 alone only lowers w (line 4), and equation 3 also raises it, without which one burst would shut the faster domain
+//! for good: `raises = false` is the algorithm to the letter.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::random::Stream;
+use xoff_units::{Rate, Time};
+
+/// `host.first_hop.asymmetric`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// The share of the faster domain's bandwidth that may be committed.
+    pub threshold: f64,
+    /// Over which the committed volume is measured.
+    pub window: Time,
+    /// Whether the weight of the faster domain rises again when less is committed.
+    pub raises: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { threshold: 0.9, window: Time::us(10), raises: true }
+    }
+}
+
+/// What a host remembers.
+#[derive(Debug)]
+pub struct Weight {
+    params: Params,
+    stream: Stream,
+    weight: f64,
+    committed: u64,
+    window_ends: Time,
+}
+
+impl Weight {
+    /// Of a host that has sent nothing.
+    pub fn new(params: &Params, stream: Stream) -> Self {
+        Self { params: params.clone(), stream, weight: 0.5, committed: 0, window_ends: params.window }
+    }
+
+    /// The probability that the next flow takes the faster domain.
+    pub const fn value(&self) -> f64 {
+        self.weight
+    }
+
+    /// Chooses between two first hops for a flow of `size` bytes; true for the faster one, whose rate is `rate`.
+    pub fn takes_faster(&mut self, size: u64, rate: Rate, now: Time) -> bool {
+        if now >= self.window_ends {
+            let capacity = self.params.threshold * rate.0 as f64 / 8e12 * self.params.window.0 as f64;
+            if self.committed > 0 {
+                let factor = capacity / self.committed as f64;
+                if factor < 1.0 || self.params.raises {
+                    self.weight = (self.weight * factor).min(1.0);
+                }
+            }
+            self.committed = 0;
+            let behind = (now.0 - self.window_ends.0) / self.params.window.0;
+            self.window_ends = Time(self.window_ends.0 + (behind + 1) * self.params.window.0);
+        }
+        let faster = self.stream.uniform() < self.weight;
+        if faster {
+            self.committed += size;
+        }
+        faster
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weight(params: &Params) -> Weight {
+        Weight::new(params, Stream::new(1, 0, "ate"))
+    }
+
+    #[test]
+    fn what_is_committed_settles_at_the_threshold() {
+        // Twice what the faster domain carries is offered: w settles where half of the volume times w is 0.9 of its capacity.
+        let (rate, params) = (Rate::gbps(160), Params { window: Time::us(100), ..Params::default() });
+        let mut w = weight(&params);
+        let capacity = 160e9 / 8.0 * 100e-6;
+        let size = (capacity * 2.0 / 1000.0) as u64;
+        let mut faster = 0.0;
+        for i in 0..200_000_u64 {
+            let took = w.takes_faster(size, rate, Time(i * Time::us(100).0 / 1000));
+            faster += if took && i >= 100_000 { size as f64 } else { 0.0 };
+        }
+        let committed = faster / 100.0 / capacity;
+        assert!((committed - 0.9).abs() < 0.02, "{committed}");
+        assert!((w.value() - 0.45).abs() < 0.05, "{}", w.value());
+    }
+
+    #[test]
+    fn an_idle_window_changes_nothing_and_the_letter_never_raises() {
+        let mut w = weight(&Params { raises: false, ..Params::default() });
+        w.takes_faster(1, Rate::gbps(160), Time::ZERO);
+        w.takes_faster(1, Rate::gbps(160), Time::us(500));
+        assert!((w.value() - 0.5).abs() < 1e-12);
+        let mut w = weight(&Params::default());
+        for i in 0..50 {
+            w.takes_faster(1, Rate::gbps(160), Time::us(20 * i));
+        }
+        assert!((w.value() - 1.0).abs() < 1e-12);
+    }
+}
