@@ -512,7 +512,7 @@ impl Node {
                 }
             }
             Kind::Cnp => endpoint.on_cnp(packet.flow, cx.now()),
-            Kind::Sfcm | Kind::Pfc | Kind::Cim => {}
+            Kind::Sfcm | Kind::Pfc | Kind::Cim | Kind::PortFc => {}
         }
     }
 

@@ -21,13 +21,15 @@ pub enum Kind {
     Pfc,
     /// Congestion Isolation message, between neighbours only; `seq` is 1 to isolate `flow`, 0 to take that back.
     Cim,
+    /// `PortFC`, between neighbours only; `flow` is the congested switch, `seq` its output, `info` what of it pauses or resumes.
+    PortFc,
 }
 
 impl Kind {
     /// MAC control: goes to the neighbour and bypasses its forwarding delay.
     #[inline]
     pub const fn is_link_local(self) -> bool {
-        matches!(self, Self::Pfc | Self::Cim)
+        matches!(self, Self::Pfc | Self::Cim | Self::PortFc)
     }
 
     /// The name in tables.
@@ -40,6 +42,7 @@ impl Kind {
             Self::Sfcm => "sfcm",
             Self::Pfc => "pfc",
             Self::Cim => "cim",
+            Self::PortFc => "portfc",
         }
     }
 }

@@ -143,4 +143,6 @@ registry! {
     sfc: Sfc,
     /// Congestion Isolation.
     congestion_isolation: CongestionIsolation,
+    /// Flow control by egress port where nodes relay (`PortFC`).
+    portfc: PortFc,
 }

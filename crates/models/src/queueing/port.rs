@@ -17,6 +17,8 @@ pub enum Cause {
     Sfc,
     /// Packets of the same flow in another queue go first.
     Order,
+    /// `PortFC`.
+    PortFc,
 }
 
 impl Cause {
@@ -30,6 +32,7 @@ impl Cause {
             Self::Pfc => "pfc",
             Self::Sfc => "sfc",
             Self::Order => "order",
+            Self::PortFc => "portfc",
         }
     }
 }

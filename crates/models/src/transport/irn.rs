@@ -2,8 +2,9 @@
 //!
 //! Models: every packet is answered. One in order brings an ACK; one beyond a gap is kept and brings a NACK with the packet that
 //! the receiver expects and the packet that it got. The sender enters recovery with the first NACK or timeout, and sends the oldest
-//! packet without ACK again; any other counts as lost only when one after it was acknowledged selectively. When nothing is lost it
-//! sends new data. Recovery ends when all is acknowledged that had been sent when it began. The timeout is `rto_low` while at
+//! packet without ACK again; any other counts as lost only when one after it was acknowledged selectively, or after a timeout, when
+//! all that was sent and is not acknowledged does (as in RFC 6675; the paper leaves it open, and a lost tail would otherwise cost a
+//! timeout a packet). When nothing is lost it sends new data. Recovery ends when all is acknowledged that had been sent when it began. The timeout is `rto_low` while at
 //! most `few` packets are in flight and `rto_high` otherwise; it restarts with every packet sent and every answer. New packets keep
 //! within `bdp` of the oldest without ACK (BDP-FC). Source: the paper; mechanisms.md 3.2 for the constants.
 //! Simplifications: a packet is sent again once a recovery, or after a timeout; in flight is what lies between the oldest packet
@@ -83,6 +84,8 @@ pub struct Sender {
     looked: u32,
     /// The oldest packet without ACK is due to be sent again.
     is_oldest_due: bool,
+    /// All before this one counts as lost, since a timeout.
+    timed_out: u32,
 }
 
 impl Sender {
@@ -92,7 +95,7 @@ impl Sender {
         if self.is_oldest_due {
             return Some(state.unacknowledged);
         }
-        (self.looked.max(state.unacknowledged)..self.beyond.end()).find(|seq| !self.beyond.has(*seq))
+        (self.looked.max(state.unacknowledged)..self.beyond.end().max(self.timed_out)).find(|seq| !self.beyond.has(*seq))
     }
 
     fn begin(&mut self, state: &SendState) {
@@ -146,6 +149,7 @@ impl Params {
     /// Nothing was heard for the timeout.
     pub fn on_timeout(&self, state: &SendState, sender: &mut Sender) {
         sender.begin(state);
+        sender.timed_out = state.highest;
     }
 
     /// A data packet arrived; tells whether it is new, and what to answer.
@@ -215,9 +219,10 @@ mod tests {
         assert!(p.on_answer(&mut s, &mut m, 3, None));
         assert_eq!((p.rto(&s), p.next(&s, &m, 1000)), (Time::us(100), Some(5)));
         p.on_timeout(&s, &mut m);
-        assert_eq!(p.next(&s, &m, 1000), Some(3));
-        p.on_sent(&mut s, &mut m, 3);
-        assert_eq!(p.next(&s, &m, 1000), Some(5));
+        for seq in [3, 4, 5] {
+            assert_eq!(p.next(&s, &m, 1000), Some(seq));
+            p.on_sent(&mut s, &mut m, seq);
+        }
     }
 
     #[test]

@@ -1,0 +1,535 @@
+//! `PortFC`: flow control by egress port in networks whose nodes relay.
+//!
+//! Models: sections III-B to III-D of the `PortFC` paper, Algorithms 1 to 4. A switch keeps the packets of an output apart by the
+//! output that they take at the *next* switch (inter-hop forwarding queues, IHFQ), and those whose next node is their destination
+//! in one more (destination-direct queue, DDQ). A node keeps its own flows apart by the output of the first switch and by whether
+//! they go on from there (queues a) or end there (queues b); what it relays has one queue (c). When the IHFQs of an output hold
+//! X_OFF together, its switch pauses the a-queues toward it at all its other neighbours; when the DDQ does, their b-queues, and
+//! a node passes that frame on by its other ports, where it pauses the IHFQs toward the congested output.
+//! Source: the paper; where it is silent or contradicts itself, mechanisms.md 7.4: a flag for each output *and* kind of queue (1);
+//! the frame names switch and output (2, 6); the index of an output leaves out the receiver's own (4); a packet is counted before
+//! the test (13); relayed packets before own ones unless `host.relay.scheduler` says otherwise (8); queue c is never paused (7).
+//! Ours: an output toward another switch (aggregation above rails) has a queue for each output there, and both kinds of frames
+//! pause it; nodes that do not relay are nodes all the same.
+//! Simplifications: frames are not lost, and not refreshed.
+//! Invariants: with at most one relay on a path and equal rates nothing is dropped; a pause travels three hops at most between
+//! nodes that relay, and never in a circle. With two relays a packet may enter an IHFQ whose relay hears of no pause: refused.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Time};
+
+use crate::mechanism::{Core, Dequeued, Effect, Effects, Enqueued, Hooks, Install, Queues, Site, Verdict, Watches};
+use crate::packet::{Kind, Packet};
+use crate::queueing::port::Cause;
+use crate::relay::Scheduler;
+use crate::routing::Map;
+use crate::topology::PortSpec;
+
+/// `switch.flow_control.portfc`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Pause when the inter-hop queues of an output hold so much together. Default: 6 products of rate and delay of its link, and
+    /// at least 6 packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xoff: Option<Bytes>,
+    /// Resume at this or less. Default: 4 products, and at least 4 packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xon: Option<Bytes>,
+    /// The same for the direct queue. Default: `xoff`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direct_xoff: Option<Bytes>,
+    /// The same for the direct queue. Default: `xon`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direct_xon: Option<Bytes>,
+}
+
+/// Bits of [`Packet::info`] in a frame; `flow` is the congested switch, `seq` its output.
+const PAUSE: u32 = 1;
+const DIRECT: u32 = 2;
+
+/// The outputs of a switch but `own`, counted: what index an output has.
+fn index(output: usize, own: usize) -> usize {
+    output - usize::from(output > own)
+}
+
+/// The queues of a node's or switch's output: which outputs of which switch they stand for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outputs {
+    /// A node's output to a switch: `kinds` × (outputs of the switch − 1) queues for own flows, then one for what is relayed.
+    Node {
+        /// The switch.
+        switch: u32,
+        /// The node's port there.
+        own: usize,
+        /// Outputs of the switch other than ours.
+        others: usize,
+        /// Kinds of own flows, by the number of switches that they pass: a port each.
+        kinds: usize,
+    },
+    /// A switch's output to a node: a queue for each output of each switch behind the node, then the direct one.
+    ToNode {
+        /// For each port of the node: the switch there, our index of its first output, and the node's port there.
+        behind: Vec<Option<(u32, usize, usize)>>,
+        /// Queues but the direct one.
+        count: usize,
+    },
+    /// A switch's output to another switch: a queue for each output there but the one to us.
+    ToSwitch {
+        /// The switch.
+        switch: u32,
+        /// Our port there.
+        own: usize,
+        /// Its outputs other than ours.
+        others: usize,
+    },
+}
+
+impl Outputs {
+    /// The queues of a port.
+    pub fn new(map: &Map, node: u32, port: usize) -> Self {
+        let PortSpec { peer, peer_port, .. } = map.ports[node as usize][port];
+        let (own, others) = (usize::from(peer_port), map.ports[peer as usize].len() - 1);
+        if map.is_host[node as usize] {
+            return Self::Node { switch: peer, own, others, kinds: map.ports[node as usize].len() };
+        }
+        if !map.is_host[peer as usize] {
+            return Self::ToSwitch { switch: peer, own, others };
+        }
+        let mut count = 0;
+        let ports = if map.is_relay[peer as usize] { map.ports[peer as usize].as_slice() } else { &[] };
+        let behind = ports
+            .iter()
+            .enumerate()
+            .map(|(q, p)| {
+                (q != own).then(|| {
+                    let first = count;
+                    count += map.ports[p.peer as usize].len() - 1;
+                    (p.peer, first, usize::from(p.peer_port))
+                })
+            })
+            .collect();
+        Self::ToNode { behind, count }
+    }
+
+    /// Data queues.
+    pub fn queues(&self) -> usize {
+        match self {
+            Self::Node { others, kinds, .. } => kinds * others + 1,
+            Self::ToNode { count, .. } => count + 1,
+            Self::ToSwitch { others, .. } => *others,
+        }
+    }
+
+    /// The queues that a frame pauses or resumes: congestion at `output` of `switch`, of its direct queue or of the others.
+    fn held_by(&self, switch: u32, output: usize, is_direct: bool) -> Vec<usize> {
+        match self {
+            Self::Node { switch: ours, own, others, kinds } if *ours == switch && *own != output => {
+                let kinds = if is_direct { kinds - 1..*kinds } else { 0..kinds - 1 };
+                kinds.map(|kind| 1 + kind * others + index(output, *own)).collect()
+            }
+            Self::ToNode { behind, .. } => {
+                let found = behind.iter().flatten().find(|b| b.0 == switch && b.2 != output);
+                found.map(|(_, first, own)| 1 + first + index(output, *own)).into_iter().collect()
+            }
+            Self::ToSwitch { switch: ours, own, .. } if *ours == switch && *own != output => vec![1 + index(output, *own)],
+            Self::Node { .. } | Self::ToSwitch { .. } => Vec::new(),
+        }
+    }
+}
+
+/// The queue of a switch's output, or of a node's own flow at its first output, for a packet there.
+pub fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> usize {
+    match outputs {
+        Outputs::Node { switch, own, others, kinds } => {
+            let mut at = *switch;
+            let mut output = map.routes[at as usize].port_after(packet, 1);
+            let i = index(output, *own);
+            let (mut switches, mut nodes) = (1, 1);
+            while switches < *kinds && map.ports[at as usize][output].peer != packet.dst() {
+                at = map.ports[at as usize][output].peer;
+                nodes += 1;
+                switches += usize::from(!map.is_host[at as usize]);
+                output = map.routes[at as usize].port_after(packet, nodes);
+            }
+            1 + (kinds - switches) * others + i
+        }
+        Outputs::ToNode { count, .. } if peer == packet.dst() => 1 + count,
+        Outputs::ToNode { behind, count } => {
+            let port = map.routes[peer as usize].port_after(packet, 1);
+            match behind.get(port).copied().flatten() {
+                Some((switch, first, own)) => 1 + first + index(map.routes[switch as usize].port_after(packet, 2), own),
+                None => 1 + count,
+            }
+        }
+        Outputs::ToSwitch { switch, own, .. } => 1 + index(map.routes[*switch as usize].port_after(packet, 1), *own),
+    }
+}
+
+/// What a queue of an output waits for when it is paused, each as switch, output and queue there: the pause-dependency graph.
+pub fn waits_for(map: &Map, node: u32, port: usize, queue: usize) -> Vec<(u32, usize, usize)> {
+    let outputs = Outputs::new(map, node, port);
+    let switches: Vec<u32> = match &outputs {
+        Outputs::Node { switch, .. } | Outputs::ToSwitch { switch, .. } => vec![*switch],
+        Outputs::ToNode { behind, .. } => behind.iter().flatten().map(|b| b.0).collect(),
+    };
+    let mut list = Vec::new();
+    for switch in switches {
+        for output in 0..map.ports[switch as usize].len() {
+            let there = Outputs::new(map, switch, output);
+            let direct = matches!(there, Outputs::ToNode { .. }).then(|| there.queues());
+            // Only frames of direct queues pass a node.
+            let passes_a_node = matches!(outputs, Outputs::ToNode { .. });
+            if let Some(direct) = direct.filter(|_| outputs.held_by(switch, output, true).contains(&queue)) {
+                list.push((switch, output, direct));
+            }
+            if !passes_a_node && outputs.held_by(switch, output, false).contains(&queue) {
+                list.extend((1..=there.queues()).filter(|q| Some(*q) != direct).map(|q| (switch, output, q)));
+            }
+        }
+    }
+    list
+}
+
+/// X_OFF and X_ON of an output, for its inter-hop queues and its direct one, and whether its neighbours are paused for either.
+#[derive(Debug)]
+struct Output {
+    levels: [(u32, u32); 2],
+    is_paused: [bool; 2],
+    /// The direct queue, or one more than there are.
+    direct: usize,
+}
+
+impl Output {
+    /// Bytes of the direct queue, or of all others.
+    fn bytes(&self, core: &Core, port: usize, is_direct: bool) -> u32 {
+        let queues = &core.ports[port].queues;
+        if is_direct { queues[self.direct].bytes.bytes() } else { queues[1..self.direct].iter().map(|q| q.bytes.bytes()).sum() }
+    }
+}
+
+/// `PortFC` at one node.
+#[derive(Debug)]
+pub struct PortFc {
+    id: u32,
+    map: Arc<Map>,
+    frame_bytes: u16,
+    is_node: bool,
+    outputs: Vec<Outputs>,
+    /// Of a switch.
+    detection: Vec<Output>,
+    /// For each port and queue: frames that hold it.
+    held: Vec<Vec<u8>>,
+    pauses: u64,
+    frames: u64,
+    relayed: u64,
+}
+
+impl PortFc {
+    fn tell_others(&mut self, port: usize, info: u32, core: &Core, effects: &mut Effects) {
+        let mut frame = Packet::new(Kind::PortFc, self.id, port as u32, 0, self.frame_bytes, 0);
+        frame.info = info;
+        for other in (0..core.ports.len()).filter(|p| *p != port) {
+            self.frames += 1;
+            effects.push(Effect::Send(other, frame));
+        }
+    }
+}
+
+/// 6 and 4 products of rate and one-way delay (section V-A; mechanisms.md 7.4, item 11), or packets when there is next to no delay.
+fn levels(params: &Params, port: &PortSpec, largest: u64) -> [(u32, u32); 2] {
+    let product = (port.link.rate.0 as f64 / 8e12 * port.link.delay.0 as f64) as u64;
+    let product = product.max(largest);
+    let xoff = params.xoff.map_or(6 * product, |x| x.0);
+    let xon = params.xon.map_or_else(|| (4 * product).min(xoff), |x| x.0);
+    let direct_xoff = params.direct_xoff.map_or(xoff, |x| x.0);
+    let direct_xon = params.direct_xon.map_or_else(|| xon.min(direct_xoff), |x| x.0);
+    [(xoff as u32, xon as u32), (direct_xoff as u32, direct_xon as u32)]
+}
+
+impl Install for PortFc {
+    type Params = Params;
+
+    fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
+        let outputs: Vec<Outputs> = (0..site.ports.len()).map(|p| Outputs::new(site.map, site.id, p)).collect();
+        let detection = if site.is_host { &[] } else { site.ports }
+            .iter()
+            .zip(&outputs)
+            .map(|(port, outputs)| Output {
+                levels: levels(params, port, site.settings.framing.largest()),
+                is_paused: [false; 2],
+                direct: outputs.queues() + usize::from(matches!(outputs, Outputs::ToSwitch { .. })),
+            })
+            .collect();
+        Some(Self {
+            id: site.id,
+            map: site.map.clone(),
+            frame_bytes: site.settings.framing.control,
+            is_node: site.is_host,
+            held: core.ports.iter().map(|p| vec![0; p.queues.len()]).collect(),
+            outputs,
+            detection,
+            pauses: 0,
+            frames: 0,
+            relayed: 0,
+        })
+    }
+
+    fn validate(params: &Params, around: &crate::mechanism::Around<'_>) -> Result<(), (&'static str, String)> {
+        if around.flow_control.pfc.is_some() {
+            return Err(("xoff", "PortFC takes the place of PFC; give one of them".into()));
+        }
+        if around.classes > 1 {
+            return Err(("xoff", "PortFC has queues of its own and one class; set switch.classes to 1".into()));
+        }
+        if around.has_input_fifos {
+            return Err(("xoff", "PortFC looks at the queues of outputs; set switch.queueing to oq".into()));
+        }
+        for (key, off, on) in [("xon", params.xoff, params.xon), ("direct_xon", params.direct_xoff.or(params.xoff), params.direct_xon)] {
+            if let (Some(off), Some(on)) = (off, on)
+                && on >= off
+            {
+                return Err((key, format!("{on} is not below X_OFF, {off}; pauses would never end or never stand")));
+            }
+        }
+        for (key, bytes) in [("xoff", params.xoff), ("direct_xoff", params.direct_xoff)] {
+            if bytes.is_some_and(|b| b.0 == 0 || b.0 >= 1 << 32) {
+                return Err((key, "it must be above zero and below 4GiB".into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn assigns_queues(_: &Params) -> bool {
+        true
+    }
+
+    fn queues(_: &Params, site: &Site<'_>, port: usize) -> Option<Vec<(u8, u8)>> {
+        let outputs = Outputs::new(site.map, site.id, port);
+        let mut list = vec![(0, 1); outputs.queues()];
+        if let (Outputs::Node { .. }, Some(relayed)) = (&outputs, list.last_mut())
+            && site.settings.relay.scheduler == Scheduler::RelayFirst
+        {
+            relayed.1 = 0;
+        } else {
+            list.fill((0, 0));
+        }
+        Some(list)
+    }
+}
+
+impl Hooks for PortFc {
+    fn watches(&self) -> Watches {
+        let both = Watches::ASSIGN.and(Watches::CONTROL);
+        if self.is_node { both } else { both.and(Watches::ENQUEUE).and(Watches::DEQUEUE) }
+    }
+
+    fn queue_of_flow(&mut self, packet: &Packet, port: usize, core: &Core) -> Option<usize> {
+        Some(queue(&self.map, &self.outputs[port], packet, core.ports[port].peer))
+    }
+
+    fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, _: &mut Effects) -> Option<usize> {
+        let outputs = &self.outputs[port];
+        Some(if self.is_node { outputs.queues() } else { queue(&self.map, outputs, packet, core.ports[port].peer) })
+    }
+
+    /// Algorithm 1.
+    fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
+        let output = &mut self.detection[event.port];
+        let is_direct = event.queue == output.direct;
+        let kind = usize::from(is_direct);
+        if !output.is_paused[kind] && output.bytes(core, event.port, is_direct) >= output.levels[kind].0 {
+            output.is_paused[kind] = true;
+            self.pauses += 1;
+            self.tell_others(event.port, PAUSE | if is_direct { DIRECT } else { 0 }, core, effects);
+        }
+    }
+
+    /// Algorithm 2.
+    fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+        let output = &mut self.detection[event.port];
+        let is_direct = event.queue == output.direct;
+        let kind = usize::from(is_direct);
+        if output.is_paused[kind] && output.bytes(core, event.port, is_direct) <= output.levels[kind].1 {
+            output.is_paused[kind] = false;
+            self.tell_others(event.port, if is_direct { DIRECT } else { 0 }, core, effects);
+        }
+    }
+
+    /// Algorithms 3 (at a node) and 4 (at a switch).
+    fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+        if packet.kind != Kind::PortFc {
+            return Verdict::Pass;
+        }
+        let (is_pause, is_direct) = (packet.info & PAUSE != 0, packet.info & DIRECT != 0);
+        for queue in self.outputs[port].held_by(packet.flow, packet.seq as usize, is_direct) {
+            let held = &mut self.held[port][queue];
+            let queues = Queues::One(queue as u16);
+            if is_pause {
+                *held += 1;
+                effects.push(Effect::Block(port, queues, Cause::PortFc));
+            } else {
+                *held -= 1;
+                if *held == 0 {
+                    effects.push(Effect::Unblock(port, queues, Cause::PortFc));
+                }
+            }
+        }
+        if self.is_node && is_direct {
+            for other in (0..core.ports.len()).filter(|p| *p != port) {
+                self.relayed += 1;
+                effects.push(Effect::Send(other, *packet));
+            }
+        }
+        Verdict::Consume
+    }
+
+    fn counts(&self, _: Time, add: &mut dyn FnMut(&'static str, u64)) {
+        add("pauses", self.pauses);
+        add("frames", self.frames);
+        add("relayed", self.relayed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use xoff_units::Rate;
+
+    use super::*;
+    use crate::routing::{FirstHop, Paths, shortest};
+    use crate::topology::{Link, Shape, Topology, ndc, rail};
+
+    fn map(t: &Topology) -> Map {
+        let is = |f: fn(&crate::topology::NodeSpec) -> bool| t.nodes.iter().map(f).collect();
+        Map {
+            routes: shortest(t, Arc::new(Paths::new()), &FirstHop::Highest, 1),
+            ports: t.ports(),
+            is_relay: is(|n| n.is_host && n.forwards),
+            is_host: is(|n| n.is_host),
+        }
+    }
+
+    fn link() -> Link {
+        Link { rate: Rate::gbps(100), delay: Time::us(1) }
+    }
+
+    fn net(n: u64, k: u64) -> Map {
+        map(&ndc::Params { n, k, link: link(), levels: Vec::new() }.build().unwrap())
+    }
+
+    /// Queue index at `node` toward `peer` for a packet from there to `dst`, as the paper counts from 0.
+    fn own(m: &Map, node: u32, peer: u32, dst: u32) -> usize {
+        let port = m.ports[node as usize].iter().position(|p| p.peer == peer).unwrap();
+        queue(m, &Outputs::new(m, node, port), &Packet::new(Kind::Data, 0, 0, dst, 1048, 0), peer) - 1
+    }
+
+    #[test]
+    fn queues_are_those_of_figure_6() {
+        // Paths leave by level 0 first, as the figure's do.
+        let t = ndc::Params { n: 4, k: 1, link: link(), levels: Vec::new() }.build().unwrap();
+        let mut m = map(&t);
+        m.routes = shortest(&t, Arc::new(Paths::new()), &FirstHop::Hash, 1);
+        // Node 15 to switch 19: four-hop flows F1 to F4 by way of nodes 12, 13, 14 and 12, two-hop flows F6 to F8 to those nodes.
+        for (dst, queue) in [(0, 0), (1, 1), (2, 2), (8, 0), (12, 3), (13, 4), (14, 5)] {
+            assert_eq!(own(&m, 15, 19, dst), queue, "to {dst}");
+        }
+        // Switch 23 to node 15: F12 to F15 go on to nodes 12, 13, 14 and 14; F11 and F16 end at node 15.
+        for (dst, queue) in [(12, 0), (13, 1), (14, 2), (15, 3)] {
+            let packet = Packet::new(Kind::Data, 0, 0, dst, 1048, 0);
+            assert_eq!(super::queue(&m, &Outputs::new(&m, 23, 3), &packet, 15) - 1, queue, "to {dst}");
+        }
+        // Relayed flows F9 and F10 have queue 2n − 2, the last.
+        assert_eq!(Outputs::new(&m, 15, 0).queues() - 1, 6);
+    }
+
+    #[test]
+    fn queue_counts_follow_the_formulas() {
+        for n in 2..=16 {
+            let m = net(n, 1);
+            let hosts = m.is_host.iter().filter(|h| **h).count();
+            // With the high-priority queue: n + 1 and (k + 1)(n − 1) + 2.
+            assert_eq!(Outputs::new(&m, hosts as u32, 0).queues() as u64 + 1, n + 1);
+            assert_eq!(Outputs::new(&m, 0, 1).queues() as u64 + 1, 2 * (n - 1) + 2);
+        }
+        for (n, k) in [(2, 2), (3, 2), (2, 3), (4, 2)] {
+            let m = net(n, k);
+            let hosts = m.is_host.iter().filter(|h| **h).count();
+            assert_eq!(Outputs::new(&m, 0, 0).queues() as u64 + 1, (k + 1) * (n - 1) + 2);
+            // The paper's n + 1 names outputs of one next switch; with k levels behind a node there are k of them.
+            assert_eq!(Outputs::new(&m, hosts as u32, 0).queues() as u64 + 1, k * (n - 1) + 2);
+        }
+    }
+
+    type Queue = (u32, usize, usize);
+
+    /// The queues that packets between any two hosts join.
+    fn used(m: &Map) -> BTreeSet<Queue> {
+        let mut used = BTreeSet::new();
+        let hosts = (0..m.is_host.len() as u32).filter(|n| m.is_host[*n as usize]);
+        for (src, dst) in hosts.clone().flat_map(|a| hosts.clone().filter(move |b| *b != a).map(move |b| (a, b))) {
+            let mut packet = Packet::new(Kind::Data, 0, 0, dst, 1048, 0);
+            let mut at = src;
+            while at != dst {
+                let port = m.routes[at as usize].port(&packet);
+                let (outputs, peer) = (Outputs::new(m, at, port), m.ports[at as usize][port].peer);
+                let is_relayed = at != src && m.is_host[at as usize];
+                used.insert((at, port, if is_relayed { outputs.queues() } else { queue(m, &outputs, &packet, peer) }));
+                packet.hop();
+                at = peer;
+            }
+        }
+        used
+    }
+
+    /// The longest chain of queues that wait for one another, or none if there is a circle.
+    fn longest_chain(m: &Map, of: &BTreeSet<Queue>) -> Option<usize> {
+        fn depth(m: &Map, of: &BTreeSet<Queue>, at: Queue, on_path: &mut BTreeSet<Queue>, known: &mut BTreeMap<Queue, usize>) -> Option<usize> {
+            if let Some(d) = known.get(&at) {
+                return Some(*d);
+            }
+            if !on_path.insert(at) {
+                return None;
+            }
+            let mut most = 0;
+            for next in waits_for(m, at.0, at.1, at.2).into_iter().filter(|q| of.contains(q)) {
+                most = most.max(1 + depth(m, of, next, on_path, known)?);
+            }
+            on_path.remove(&at);
+            known.insert(at, most);
+            Some(most)
+        }
+        let mut known = BTreeMap::new();
+        of.iter().try_fold(0, |most, queue| Some(most.max(depth(m, of, *queue, &mut BTreeSet::new(), &mut known)?)))
+    }
+
+    fn all_queues(m: &Map) -> BTreeSet<Queue> {
+        let ports = (0..m.ports.len() as u32).flat_map(|n| (0..m.ports[n as usize].len()).map(move |p| (n, p)));
+        ports.flat_map(|(n, p)| (1..=Outputs::new(m, n, p).queues()).map(move |q| (n, p, q))).collect()
+    }
+
+    #[test]
+    fn no_circle_of_pauses_in_any_ndc_up_to_16() {
+        // Queues a wait for A, A for B, and B for nobody (equations 1 and 2), whoever sends to whom.
+        for n in 2..=16 {
+            let m = net(n, 1);
+            assert_eq!(longest_chain(&m, &all_queues(&m)), Some(2), "n {n}");
+        }
+    }
+
+    #[test]
+    fn no_circle_of_pauses_between_rails() {
+        let of = |aggregation| {
+            let t = rail::Params { servers: 3, gpus_per_server: 3, scale_up: link(), rail: link(), aggregation }.build().unwrap();
+            let m = map(&t);
+            longest_chain(&m, &used(&m))
+        };
+        assert_eq!(of(None), Some(2));
+        // From a node by a rail, an aggregation and another rail switch, and to the direct queue behind whom that one feeds.
+        assert_eq!(of(Some(rail::Aggregation { switches: 2, link: link(), segments: 2 })), Some(4));
+    }
+}
