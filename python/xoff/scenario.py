@@ -46,6 +46,7 @@ __all__ = [
     "Permutation",
     "Pfc",
     "Poisson",
+    "Portfc",
     "Probe",
     "Rail",
     "Red",
@@ -438,6 +439,12 @@ class Pfc(_Part):
     at half of it. Default: pauses last until the resume.
     """
 
+    relays: Literal["native", "forward"] | None = None
+    """What hosts that relay do."""
+
+    hop_classes: bool | None = None
+    """Each node that relays a packet puts it into the next higher class: PFC* of the `PortFC` paper."""
+
     swallow_resumes: int | None = None
     """Broken on purpose, to study what follows: this many of a node's resumes are never sent."""
 
@@ -529,6 +536,25 @@ class CongestionIsolation(_Part):
 
 
 @dataclass(kw_only=True)
+class Portfc(_Part):
+    """`switch.flow_control.portfc`."""
+
+    xoff: str | None = None
+    """Pause when the inter-hop queues of an output hold so much together. Default: 6 products of rate and delay of its
+    link, and at least 6 packets.
+    """
+
+    xon: str | None = None
+    """Resume at this or less. Default: 4 products, and at least 4 packets."""
+
+    direct_xoff: str | None = None
+    """The same for the direct queue. Default: `xoff`."""
+
+    direct_xon: str | None = None
+    """The same for the direct queue. Default: `xon`."""
+
+
+@dataclass(kw_only=True)
 class FlowControl(_Part):
     """`switch.flow_control`: each mechanism at most once."""
 
@@ -540,6 +566,9 @@ class FlowControl(_Part):
 
     congestion_isolation: CongestionIsolation | None = None
     """Congestion Isolation."""
+
+    portfc: Portfc | None = None
+    """Flow control by egress port where nodes relay (`PortFC`)."""
 
 
 @dataclass(kw_only=True)
@@ -735,7 +764,7 @@ class Relay(_Part):
     buffer: Literal["unlimited"] | Buffer | None = None
     """Memory for what is relayed."""
 
-    scheduler: Literal["relay_first", "round_robin"] | None = None
+    scheduler: Literal["relay_first", "round_robin", "per_flow"] | None = None
     """Who goes first."""
 
 

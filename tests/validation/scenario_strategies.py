@@ -375,7 +375,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
     "host.transport": {"go_back_n": go_back_n, "irn": irn},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
-    "host.relay.scheduler": dict.fromkeys(["relay_first", "round_robin"], nothing),
+    "host.relay.scheduler": dict.fromkeys(["relay_first", "round_robin", "per_flow"], nothing),
     "host.congestion_control": {"dcqcn": dcqcn},
     "workload": {
         "incast": incast,

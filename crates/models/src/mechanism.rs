@@ -318,6 +318,11 @@ pub trait Hooks {
     fn on_pause_request(&mut self, _port: usize, _class: u8, _is_on: bool, _core: &Core, _effects: &mut Effects) {}
     /// A timer that the mechanism set.
     fn on_timer(&mut self, _token: u32, _core: &Core, _effects: &mut Effects) {}
+    /// Whether a pause of a class at `from` by the neighbour there makes this node pause the neighbour at `port`, which it tells
+    /// class `told`, whatever waits here.
+    fn pauses_because(&self, _from: usize, _class: u8, _port: usize, _told: u8) -> bool {
+        false
+    }
     /// Says what it counted, by name; the counts of all nodes are summed up in the summary.
     fn counts(&self, _now: Time, _add: &mut dyn FnMut(&'static str, u64)) {}
 }

@@ -16,8 +16,10 @@ pub enum Scheduler {
     /// What is relayed.
     #[default]
     RelayFirst,
-    /// Neither: packets in turn, over all queues of own flows and that of relayed packets.
+    /// Neither: queues of own flows and that of relayed packets take turns, packet by packet.
     RoundRobin,
+    /// Neither: each own flow and the queue of relayed packets take turns, so that many own flows leave little to what is relayed.
+    PerFlow,
 }
 
 /// `host.relay`: hosts that pass packets on.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_engine::Checkpoint;
+use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
 use xoff_units::Time;
 
@@ -28,7 +29,8 @@ impl Verdicts {
 pub type Waiter = (u32, u16, u8);
 
 /// Looks for ports that wait for one another in a circle: each is paused by a neighbour that cannot drain because what came by
-/// that link waits for the next port of the circle. A port counts when it has sent no data since `still_since`.
+/// that link waits for the next port of the circle, or that only passes on the pause of that port. A port counts when it has sent
+/// no data since `still_since`.
 pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Time) -> Option<Vec<Waiter>> {
     let mut edges: BTreeMap<Waiter, Vec<Waiter>> = BTreeMap::new();
     for id in 0..cp.nodes() {
@@ -42,9 +44,14 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Time) -> Option<Vec
             let peer = cp.node(p.peer);
             let next = peer.open_pauses.iter().filter(|o| {
                 let out = o.port as usize;
-                o.class == class && peer.core.ports[out].last_data <= still_since && holds_from(peer, out, class, id)
+                // Classes may rise where packets are relayed.
+                let is_same = o.class == class || peer.core.has_relay_queues;
+                let back = peer.core.ports.iter().position(|b| b.peer == id);
+                let is_passed_on =
+                    back.is_some_and(|back| peer.mechanisms.iter().any(|m| m.pauses_because(out, o.class, back, class)));
+                peer.core.ports[out].last_data <= still_since && (is_passed_on || is_same && holds_from(peer, out, o.class, id))
             });
-            edges.insert((id, port, class), next.map(|o| (p.peer, o.port, class)).collect());
+            edges.insert((id, port, class), next.map(|o| (p.peer, o.port, o.class)).collect());
         }
     }
     // Depth-first search in a fixed order; a waiter is searched once.

@@ -349,7 +349,7 @@ impl Collector {
             )
         });
         verdicts.enter("conservation", Judgement::Fail, balance);
-        let is_lossless = scenario.switch.flow_control.pfc.is_some();
+        let is_lossless = scenario.switch.flow_control.is_lossless();
         let loss = self.first_drop.filter(|_| is_lossless).map(|(d, bytes)| {
             format!(
                 "{} packets of a lossless class were dropped, the first at {} at {}, class {}, out of port {}; give more headroom above XOFF, at least {bytes} B more",

@@ -46,6 +46,11 @@ macro_rules! registry {
                 Ok(())
             }
 
+            /// Whether nothing should be dropped.
+            pub fn is_lossless(&self) -> bool {
+                self.pfc.is_some() || self.portfc.is_some()
+            }
+
             /// Congestion queues for each class.
             pub fn congestion_queues(&self) -> usize {
                 0 $(+ self.$module.as_ref().map_or(0, $module::$name::congestion_queues))*
@@ -128,6 +133,12 @@ macro_rules! registry {
             }
             fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
                 match self { Self::Ecn(m) => m.on_timer(token, core, effects), $(Self::$name(m) => m.on_timer(token, core, effects),)* }
+            }
+            fn pauses_because(&self, from: usize, class: u8, port: usize, told: u8) -> bool {
+                match self {
+                    Self::Ecn(m) => m.pauses_because(from, class, port, told),
+                    $(Self::$name(m) => m.pauses_because(from, class, port, told),)*
+                }
             }
             fn counts(&self, now: Time, add: &mut dyn FnMut(&'static str, u64)) {
                 match self { Self::Ecn(m) => m.counts(now, add), $(Self::$name(m) => m.counts(now, add),)* }

@@ -3,7 +3,10 @@
 //! Models: a forwarding node pauses the upstream neighbour, per class, when the bytes that came by a port reach XOFF (`ingress`
 //! accounting), or when an egress queue that the port feeds reaches XOFF (`egress` accounting); it resumes it at XON. Frames of
 //! one minimum size, sent before all others, never paused, acting on the neighbour's queues when the last bit is in. Hosts obey
-//! and do not originate. Source: mechanisms.md section 1 (semantics of HPCC: on until an explicit resume), `[RES]` there for
+//! and do not originate. Hosts that relay do either as switches do, or they pass pauses on: while a neighbour pauses them, they
+//! pause all others (the `PortFC` paper's figure 5). With `hop_classes` packets rise a class with every node that relays them, and
+//! what a relay asks of its neighbours is a class lower (the paper's PFC*, after Tagger, Hu et al. 2017: no circle of classes can
+//! close, as a class waits for higher ones alone). Source: mechanisms.md section 1, 7.3 and 7.4 (15) (semantics of HPCC: on until an explicit resume), `[RES]` there for
 //! quanta with refresh.
 //! Simplifications: the neighbour's response time is a frame in progress and nothing more; no lost frames; one class a frame.
 //! Invariants: pauses and resumes of a port and class alternate; with the computed headroom nothing is dropped.
@@ -12,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::mechanism::{Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Install, Queues, Site, Verdict, Watches};
+use crate::mechanism::{Around, Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Install, Queues, Site, Verdict, Watches};
 use crate::packet::{Kind, Packet};
 use crate::queueing::buffer::Buffer;
 use crate::queueing::port::Cause;
@@ -26,6 +29,17 @@ pub enum Accounting {
     Ingress,
     /// The bytes in an egress queue, whichever port they came by.
     Egress,
+}
+
+/// What hosts that relay do under PFC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Relays {
+    /// They pause their neighbours as switches do, when what they relay fills.
+    #[default]
+    Native,
+    /// They pause all other neighbours while one pauses them, and look at nothing else.
+    Forward,
 }
 
 /// `switch.flow_control.pfc`
@@ -46,6 +60,12 @@ pub struct Params {
     /// it. Default: pauses last until the resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
+    /// What hosts that relay do.
+    #[serde(default)]
+    pub relays: Relays,
+    /// Each node that relays a packet puts it into the next higher class: PFC* of the `PortFC` paper.
+    #[serde(default)]
+    pub hop_classes: bool,
     /// Broken on purpose, to study what follows: this many of a node's resumes are never sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub swallow_resumes: u32,
@@ -76,11 +96,17 @@ pub struct Pfc {
     quanta: Option<u16>,
     swallow_resumes: u32,
     classes: usize,
+    /// A host that relays and passes pauses on.
+    passes_on: bool,
+    /// A host that relays and raises classes.
+    raises_classes: bool,
     /// For each ingress port and class: how many reasons there are to pause the neighbour, and how many of them are thresholds.
     pausing: Vec<u16>,
     over: Vec<u16>,
     /// For each output port: class of the queue, and ingress port and class that it pauses (egress accounting).
     paused_by_output: Vec<Vec<(u8, usize, u8)>>,
+    /// For each port and class: whether the neighbour pauses us, where pauses are passed on.
+    is_paused: Vec<bool>,
     /// For each port and class: when the neighbour's pause of us ends, with quanta.
     expires: Vec<Time>,
     /// For each port and class: when our pause is next refreshed, with quanta.
@@ -106,9 +132,12 @@ impl Pfc {
             quanta,
             swallow_resumes: 0,
             classes: core.classes,
+            passes_on: false,
+            raises_classes: false,
             pausing: vec![0; groups],
             over: vec![0; groups],
             paused_by_output: Vec::new(),
+            is_paused: vec![false; groups],
             expires: vec![Time::ZERO; groups],
             refresh: vec![Time::NEVER; groups],
             since: vec![Time::ZERO; groups],
@@ -147,10 +176,27 @@ impl Pfc {
         self.pausing.iter().enumerate().filter(|p| *p.1 > 0).map(|(g, _)| (g / self.classes, (g % self.classes) as u8))
     }
 
+    /// A frame about a class of ours, which may be another for the neighbour.
     fn frame(&self, class: u8, quanta: u32) -> Packet {
+        let class = class - u8::from(self.raises_classes);
         let mut frame = Packet::new(Kind::Pfc, u32::MAX, 1 << class, 0, self.frame_bytes, 0);
         frame.info = quanta;
         frame
+    }
+
+    /// A neighbour paused a class, or let it go on: all others hear of it. Nothing that comes to be relayed is of the lowest
+    /// class when classes rise.
+    fn pass_on(&mut self, from: usize, class: u8, is_pause: bool, core: &Core, effects: &mut Effects) {
+        if class < u8::from(self.raises_classes) {
+            return;
+        }
+        for port in (0..core.ports.len()).filter(|p| *p != from) {
+            if is_pause {
+                self.add_reason(port, class, core, effects);
+            } else {
+                self.take_reason(port, class, effects);
+            }
+        }
     }
 
     /// One more reason to pause the neighbour: a threshold was reached.
@@ -212,23 +258,49 @@ impl Install for Pfc {
 
     /// Hosts obey pauses and ask for none.
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
-        Some(if site.forwards && !site.ports.is_empty() {
+        let is_relay = site.forwards && site.is_host;
+        let passes_on = is_relay && params.relays == Relays::Forward;
+        let mut pfc = if site.forwards && !site.ports.is_empty() && !passes_on {
             Self::forwarding(params, site, core)
         } else {
             Self::new(Trigger::Never, site.settings.framing.control, core, params.quanta)
-        })
+        };
+        pfc.passes_on = passes_on;
+        pfc.raises_classes = is_relay && params.hop_classes;
+        Some(pfc)
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
+        if params.hop_classes && around.classes < 2 {
+            return Err(("hop_classes", "packets rise a class with every relay; set switch.classes to one more than there are relays".into()));
+        }
+        Ok(())
+    }
+
+    fn assigns_queues(params: &Params) -> bool {
+        params.hop_classes
     }
 }
 
 impl Hooks for Pfc {
     fn watches(&self) -> Watches {
-        match self.trigger {
+        let raises = if self.raises_classes { Watches::ASSIGN } else { Watches::NONE };
+        raises.and(match self.trigger {
             Trigger::Never => Watches::CONTROL,
             Trigger::Level => Watches::CONTROL.and(Watches::REQUEST).and(Watches::LEVEL),
             Trigger::Dynamic(_) | Trigger::Egress(_) => {
                 Watches::CONTROL.and(Watches::REQUEST).and(Watches::ENQUEUE).and(Watches::DEQUEUE)
             }
-        }
+        })
+    }
+
+    fn assign_queue(&mut self, packet: &mut Packet, _: usize, core: &Core, _: &mut Effects) -> Option<usize> {
+        packet.set_class((packet.class() + 1).min(core.classes as u8 - 1));
+        None
+    }
+
+    fn pauses_because(&self, from: usize, class: u8, port: usize, told: u8) -> bool {
+        self.passes_on && from != port && class == told + u8::from(self.raises_classes)
     }
 
     fn on_level(&mut self, crossing: Crossing, core: &Core, effects: &mut Effects) {
@@ -301,12 +373,17 @@ impl Hooks for Pfc {
             return Verdict::Pass;
         }
         let class = packet.seq.trailing_zeros() as u8;
+        let group = port * self.classes + class as usize;
         if packet.info == 0 {
             effects.push(Effect::Unblock(port, Queues::Class(class), Cause::Pfc));
         } else {
             effects.push(Effect::Block(port, Queues::Class(class), Cause::Pfc));
+        }
+        if self.passes_on && std::mem::replace(&mut self.is_paused[group], packet.info > 0) != (packet.info > 0) {
+            self.pass_on(port, class, packet.info > 0, core, effects);
+        }
+        if packet.info > 0 {
             if self.quanta.is_some() {
-                let group = port * self.classes + class as usize;
                 let end = effects.now + core.ports[port].rate.time(u64::from(packet.info) * BITS_A_QUANTUM / 8);
                 self.expires[group] = end;
                 effects.push(Effect::Timer(end, EXPIRE | group as u32));
@@ -329,6 +406,9 @@ impl Hooks for Pfc {
         if token & EXPIRE != 0 {
             if self.expires[group] <= effects.now {
                 effects.push(Effect::Unblock(port, Queues::Class(class), Cause::Pfc));
+                if std::mem::take(&mut self.is_paused[group]) {
+                    self.pass_on(port, class, false, core, effects);
+                }
             }
         } else if self.pausing[group] > 0 && self.refresh[group] == effects.now {
             self.send_pause(port, class, core, effects);

@@ -86,6 +86,8 @@ impl Queue {
 pub enum Turns {
     /// A packet each.
     Packets,
+    /// A packet each, and for each supplier of a queue: a host's own flows and what it relays take turns.
+    Suppliers,
     /// Deficit round robin (Shreedhar, Varghese 1995): bytes each, this many a round.
     Bytes(u32),
 }
@@ -262,11 +264,15 @@ impl Port {
                 continue;
             }
             let Some(head) = q.packets.front() else {
-                self.levels[level].ring.rotate_left(1);
+                q.deficit += 1;
+                if self.turns != Turns::Suppliers || q.deficit as usize >= q.suppliers.len() {
+                    q.deficit = 0;
+                    self.levels[level].ring.rotate_left(1);
+                }
                 return Some(Choice::Supplier(index));
             };
             match self.turns {
-                Turns::Packets => {
+                Turns::Packets | Turns::Suppliers => {
                     self.levels[level].ring.rotate_left(1);
                     return Some(Choice::Packet(index));
                 }
