@@ -35,14 +35,17 @@ __all__ = [
     "GoBackN",
     "HostSettings",
     "Incast",
+    "Incasts",
     "Irn",
     "LeafSpine",
     "Line",
     "Link",
     "Mice",
+    "Moe",
     "Ndc",
     "Network",
     "Node",
+    "ParameterServer",
     "Permutation",
     "Pfc",
     "Poisson",
@@ -803,6 +806,66 @@ class Incast(_Part):
 
 
 @dataclass(kw_only=True)
+class Incasts(_Part):
+    """`workload[…].incasts`."""
+
+    senders: int
+    """How many send at a time."""
+
+    size: str
+    """Payload of each."""
+
+    period: str
+    """From one incast to the next; the first comes at the workload's start."""
+
+    count: int
+    """How many incasts there are."""
+
+    hosts: Sequence[int | str] | None = None
+    """Hosts that send and receive; default all."""
+
+
+@dataclass(kw_only=True)
+class ParameterServer(_Part):
+    """`workload[…].parameter_server`."""
+
+    server: int | str
+    """The server."""
+
+    workers: Sequence[int | str] | None = None
+    """Who pushes; default all other hosts."""
+
+    size: str
+    """Payload of each push and of each part of the broadcast."""
+
+    rounds: int | None = None
+    """Pushes and broadcasts."""
+
+
+@dataclass(kw_only=True)
+class Moe(_Part):
+    """`workload[…].moe`."""
+
+    tokens: int
+    """Tokens of each host in a round."""
+
+    token: str
+    """Payload of a token."""
+
+    experts_per_token: int | None = None
+    """Experts that a token goes to."""
+
+    skew: float | None = None
+    """Exponent of Zipf's law over experts; 0 makes all equally wanted."""
+
+    rounds: int | None = None
+    """Dispatches and answers."""
+
+    hosts: Sequence[int | str] | None = None
+    """Hosts that take part; default all."""
+
+
+@dataclass(kw_only=True)
 class Permutation(_Part):
     """`workload[…].permutation`: every host sends to another, in one random cycle over all of them."""
 
@@ -894,6 +957,15 @@ class Workload(_Part):
 
     incast: Incast | None = None
     """Several senders, one receiver."""
+
+    incasts: Incasts | None = None
+    """Incasts again and again, at random hosts."""
+
+    parameter_server: ParameterServer | None = None
+    """Pushes to a server and its broadcast."""
+
+    moe: Moe | None = None
+    """Tokens to experts and back."""
 
     permutation: Permutation | None = None
     """One random cycle."""

@@ -24,6 +24,7 @@ CHOICES = [
     "switch.ecn",
     "switch.flow_control",
     "switch.flow_control.pfc.accounting",
+    "switch.flow_control.pfc.relays",
     "switch.flow_control.sfc.mode",
     "switch.flow_control.sfc.hold",
     "switch.flow_control.congestion_isolation.mark",
@@ -81,6 +82,7 @@ class Draw:
         self.hosts = 0
         self.largest = 0
         self.classes = 1
+        self.relays_on_a_path = 0
         self.links: list[dict[str, str]] = []
 
     def choose(self, path: str, allowed: list[str] | None = None) -> str:
@@ -160,12 +162,14 @@ def fat_tree(d: Draw) -> dict[str, Any]:
 
 def ndc(d: Draw) -> dict[str, Any]:
     n, k = d.rng.choice([(2, 1), (3, 1), (4, 1), (2, 2)])
+    d.relays_on_a_path = k
     shape = d.linked(n ** (k + 1), n=n, k=k)
     return shape if d.rng.random() < 0.5 else {**shape, "levels": [d.link() for _ in range(k + 1)]}
 
 
 def rail(d: Draw) -> dict[str, Any]:
     servers, gpus, segments = d.rng.randint(2, 4), d.rng.randint(1, 3), d.rng.randint(1, 2)
+    d.relays_on_a_path = 1
     shape: dict[str, Any] = {
         "servers": servers,
         "gpus_per_server": gpus,
@@ -195,6 +199,7 @@ def explicit(d: Draw) -> dict[str, Any]:
     nodes += [{"name": f"h{i}", "kind": "host"} for i in range(len(ends))]
     links += [{"a": f"h{i}", "b": end, **d.link()} for i, end in enumerate(ends)]
     d.hosts = len(ends) + kinds.count("relay")
+    d.relays_on_a_path = kinds.count("relay")
     return {"nodes": nodes, "links": links}
 
 
@@ -235,7 +240,16 @@ def pfc(d: Draw) -> dict[str, Any]:
         settings["xon"] = f"{d.rng.randrange(xoff_bytes)}B"
     if d.rng.random() < 0.3:
         settings["quanta"] = d.rng.choice([8000, 65_535])
+    if d.relays_on_a_path or "switch.flow_control.pfc.relays" in d.forced:
+        # Passed on, pauses stop links that no packet takes, and close circles that packets do not.
+        settings["relays"] = d.choose("switch.flow_control.pfc.relays", ["native"])
     return settings
+
+
+def portfc(d: Draw) -> dict[str, Any]:
+    packets = d.rng.randint(2, 20)
+    settings = {"xoff": f"{packets * d.largest}B", "xon": f"{(packets - 1) * d.largest}B"}
+    return settings if d.rng.random() < 0.5 else {**settings, "direct_xoff": f"{2 * packets * d.largest}B"}
 
 
 def sfc(d: Draw) -> dict[str, Any]:
@@ -301,6 +315,28 @@ def incast(d: Draw) -> dict[str, Any]:
     return {"senders": senders, "receiver": receiver, "size": d.size()}
 
 
+def incasts(d: Draw) -> dict[str, Any]:
+    senders = d.rng.randint(1, min(d.hosts - 1, 6))
+    return {"senders": senders, "size": d.size(), "period": d.rng.choice(["0ns", "20us"]), "count": d.rng.randint(1, 3)}
+
+
+def parameter_server(d: Draw) -> dict[str, Any]:
+    server, *workers = d.some_hosts(2)
+    settings: dict[str, Any] = {"server": server, "size": d.size(), "rounds": d.rng.randint(1, 2)}
+    return settings if d.rng.random() < 0.5 else {**settings, "workers": workers}
+
+
+def moe(d: Draw) -> dict[str, Any]:
+    return {
+        "tokens": d.rng.randint(1, 8),
+        "token": f"{d.rng.randint(1, 2000)}B",
+        "experts_per_token": 2,
+        "skew": d.rng.choice([0, 1.0]),
+        "rounds": d.rng.randint(1, 2),
+        "hosts": d.some_hosts(2)[:6],
+    }
+
+
 def permutation(d: Draw) -> dict[str, Any]:
     return {"size": d.size()} if d.rng.random() < 0.5 else {"size": d.size(), "hosts": d.some_hosts(2)}
 
@@ -347,6 +383,7 @@ def nothing(_: Draw) -> None:
 NAMED: dict[str, dict[str, Callable[[Draw], Any]]] = {
     "switch.queueing": dict.fromkeys(["oq", "iq", "voq"], nothing),
     "switch.flow_control.pfc.accounting": dict.fromkeys(["ingress", "egress"], nothing),
+    "switch.flow_control.pfc.relays": dict.fromkeys(["native", "forward"], nothing),
     "host.congestion_control.dcqcn.preset": dict.fromkeys(
         ["conweave", "hpcc", "hpcc_paper", "hpcc_config", "microsoft", "sfc_proxy", "mellanox", "paper"], nothing
     ),
@@ -369,7 +406,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.buffer": {"unlimited": nothing, "per_port": per_port, "per_queue": per_queue, "shared": shared},
     "switch.scheduler": {"strict": nothing, "round_robin": nothing, "drr": lambda d: f"{d.largest}B"},
     "switch.ecn": {"red": red, "step": step},
-    "switch.flow_control": {"pfc": pfc, "sfc": sfc, "congestion_isolation": congestion_isolation},
+    "switch.flow_control": {"pfc": pfc, "sfc": sfc, "congestion_isolation": congestion_isolation, "portfc": portfc},
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
@@ -379,6 +416,9 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "host.congestion_control": {"dcqcn": dcqcn},
     "workload": {
         "incast": incast,
+        "incasts": incasts,
+        "parameter_server": parameter_server,
+        "moe": moe,
         "permutation": permutation,
         "all_to_all": all_to_all,
         "poisson": poisson,
@@ -412,8 +452,15 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["ecn"] = written(d, "switch.ecn", d.choose("switch.ecn"))
     control: dict[str, Any] = {}
     for option in registered("switch.flow_control"):
-        if d.wants("switch.flow_control", option, 0.5):
+        if option != "portfc" and d.wants("switch.flow_control", option, 0.5):
             control[option] = STRATEGIES["switch.flow_control"][option](d)
+    is_forced = any(key.startswith("switch.") and key != "switch.flow_control" for key in d.forced)
+    chance = 0.1 if d.relays_on_a_path == 1 and "switch.flow_control" not in d.forced and not is_forced else 0.0
+    if d.wants("switch.flow_control", "portfc", chance):
+        # It plans the queues of ports, and takes the place of the others.
+        switch["classes"] = d.classes = 1
+        switch |= {"queueing": "oq", "scheduler": "strict", "buffer": "unlimited"}
+        control = {"portfc": portfc(d)}
     if "congestion_isolation" in control:
         # It needs two classes, and the only say in which queue a packet joins.
         switch["classes"] = d.classes = max(d.classes, 2)
@@ -469,7 +516,9 @@ def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
     }
     d.largest = payload + header + 20
     d.classes = rng.choice([1, 1, 2, 3])
-    network = written(d, "network", d.choose("network"))
+    # PortFC and pauses that are passed on need paths with few relays.
+    few = ["leaf_spine", "star", "rail"] if set(forced.values()) & {"portfc", "forward"} else None
+    network = written(d, "network", d.choose("network", few))
     switch = draw_switch(d)
     host: dict[str, Any] = {}
     for kind, chance in (("transport", 0.5), ("congestion_control", 0.4)):
@@ -484,6 +533,8 @@ def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
     if "pfc" in switch["flow_control"] and {"ndc", "rail"} & set(network):
         # Packets that are relayed in several orders can deadlock under PFC; in one they cannot.
         host["first_hop"] = "highest"
+        if switch["flow_control"]["pfc"].get("relays") == "forward":
+            host["relay"]["scheduler"] = "relay_first"
     workloads: list[dict[str, Any]] = []
     for number in range(rng.randint(1, 3)):
         first = number == 0

@@ -169,6 +169,25 @@ CASES: dict[str, dict[str, Any]] = {
         )
         for segments in (1, 2)
     },
+    **{
+        f"ndc-{name}": case(
+            NDC,
+            {"moe": {"tokens": 16, "token": "2KB", "rounds": 2}},
+            {"incasts": {"senders": 8, "size": "200KB", "period": "50us", "count": 2}},
+            {"parameter_server": {"server": 3, "size": "50KB"}},
+            flow_control=control,
+            host={
+                "relay": {"scheduler": "per_flow" if name == "pfc-native" else "relay_first"},
+                "first_hop": "highest",
+            },
+            **switch,
+        )
+        for name, control, switch in (
+            ("portfc", {"portfc": {}}, {}),
+            ("pfc-native", {"pfc": {"xoff": "75KB", "xon": "50KB", "relays": "native"}}, {}),
+            ("pfc-star", {"pfc": {"xoff": "75KB", "relays": "forward", "hop_classes": True}}, {"classes": 2}),
+        )
+    },
     "step-hpcc-voq": case(
         STAR,
         INCAST,

@@ -3,6 +3,9 @@
 //! Flows are numbered by source node, then by workload, then in order, so that a number tells its source. Listed flows wait in a
 //! list; Poisson flows are drawn one at a time, when their time comes, from a stream of their source.
 
+pub mod incasts;
+pub mod moe;
+pub mod parameter_server;
 pub mod poisson;
 pub mod sizes;
 
@@ -132,6 +135,15 @@ pub struct Workload {
     /// Several senders, one receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incast: Option<Incast>,
+    /// Incasts again and again, at random hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incasts: Option<incasts::Params>,
+    /// Pushes to a server and its broadcast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter_server: Option<parameter_server::Params>,
+    /// Tokens to experts and back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moe: Option<moe::Params>,
     /// One random cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permutation: Option<Permutation>,
@@ -229,7 +241,31 @@ impl Plan {
 /// A key and what is wrong with it.
 pub type Problem = (String, String);
 
+/// A flow that a workload makes; it starts when those of the same workload with these positions have arrived.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Made {
+    /// Sending node.
+    pub src: u32,
+    /// Receiving node.
+    pub dst: u32,
+    /// Payload.
+    pub size: Bytes,
+    /// When, after the workload's start.
+    pub start: Time,
+    /// Flows that arrive at its source.
+    pub after: Vec<usize>,
+}
+
+/// Refuses more flows than may be listed before they are made.
+fn fits(key: &str, flows: u64) -> Result<(), Problem> {
+    if flows > MAX_LISTED { Err(too_many_listed(key)) } else { Ok(()) }
+}
+
 struct Listed<'a> {
+    /// In the order in which flows were listed.
+    position: usize,
+    /// Positions of those that it waits for, when its workload made it.
+    after: Vec<usize>,
     src: u32,
     dst: u32,
     size: u64,
@@ -295,10 +331,10 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
         macro_rules! kinds {
             ($($kind:ident),*) => { $(if workload.$kind.is_some() { kinds.push(stringify!($kind)); })* };
         }
-        kinds!(incast, permutation, all_to_all, poisson, flows);
+        kinds!(incast, incasts, parameter_server, moe, permutation, all_to_all, poisson, flows);
         let [kind] = kinds.as_slice() else {
             let given = if kinds.is_empty() { "none is".to_string() } else { format!("{} are", kinds.join(" and ")) };
-            return Err((at, format!("{given} given; give exactly one of incast, permutation, all_to_all, poisson, flows, table")));
+            return Err((at, format!("{given} given; give exactly one of incast, incasts, parameter_server, moe, permutation, all_to_all, poisson, flows, table")));
         };
         if workload.class >= classes {
             return Err((
@@ -312,7 +348,8 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
         let add = |listed: &mut Vec<Listed<'_>>, src: u32, dst: u32, size: Bytes, key: &str| -> Result<(), Problem> {
             check_ends(src, dst, key, topology)?;
             check_size(size, payload, key)?;
-            listed.push(Listed { src, dst, size: size.0, start, class, workload: index, detail: None });
+            let position = listed.len();
+            listed.push(Listed { position, after: Vec::new(), src, dst, size: size.0, start, class, workload: index, detail: None });
             if listed.len() as u64 > MAX_LISTED { Err(too_many_listed(key)) } else { Ok(()) }
         };
         if let Some(incast) = &workload.incast {
@@ -328,6 +365,40 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
                 add(&mut listed, src, receiver, incast.size, &key)?;
             }
         }
+        let mut made = Vec::new();
+        if let Some(incasts) = &workload.incasts {
+            let key = format!("{at}.incasts");
+            let members = all(incasts.hosts.as_ref(), &format!("{key}.hosts"))?;
+            check_size(incasts.size, payload, &key)?;
+            made = incasts.flows(&key, &members, Stream::new(seed, w as u64, "incasts"))?;
+        }
+        if let Some(server) = &workload.parameter_server {
+            let key = format!("{at}.parameter_server");
+            let workers = all(server.workers.as_ref(), &format!("{key}.workers"))?;
+            check_size(server.size, payload, &key)?;
+            made = server.flows(&key, find(&server.server, &format!("{key}.server"))?, &workers)?;
+        }
+        if let Some(moe) = &workload.moe {
+            let key = format!("{at}.moe");
+            let members = all(moe.hosts.as_ref(), &format!("{key}.hosts"))?;
+            if moe.token.0 == 0 || moe.token.0.saturating_mul(moe.tokens) / payload >= u64::from(u32::MAX) {
+                return Err((format!("{key}.token"), format!("{} is out of range for {} tokens", moe.token, moe.tokens)));
+            }
+            made = moe.flows(&key, &members, Stream::new(seed, w as u64, "moe"))?;
+        }
+        let first = listed.len();
+        fits(&at, (first + made.len()) as u64)?;
+        listed.extend(made.into_iter().enumerate().map(|(i, f)| Listed {
+            position: first + i,
+            after: f.after.iter().map(|a| first + a).collect(),
+            src: f.src,
+            dst: f.dst,
+            size: f.size.0,
+            start: start + f.start,
+            class,
+            workload: index,
+            detail: None,
+        }));
         if let Some(permutation) = &workload.permutation {
             let key = format!("{at}.permutation");
             let mut members = all(permutation.hosts.as_ref(), &format!("{key}.hosts"))?;
@@ -375,6 +446,8 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
                 check_ends(src, dst, &key, topology)?;
                 check_size(flow.size, payload, &key)?;
                 listed.push(Listed {
+                    position: listed.len(),
+                    after: Vec::new(),
                     src,
                     dst,
                     size: flow.size.0,
@@ -482,14 +555,19 @@ fn number(
     first[n] = next;
     let mut lists: Vec<Vec<FlowSpec>> = vec![Vec::new(); n];
     let mut waits_for: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut number_of = vec![0_u32; listed.len()];
+    for (l, spec) in &specs {
+        number_of[listed[*l].position] = spec.flow;
+    }
     for (l, spec) in &specs {
         let f = &listed[*l];
         let after = f.detail.map_or(&[][..], |detail| &detail.1.after);
-        if after.is_empty() {
+        if after.is_empty() && f.after.is_empty() {
             lists[f.src as usize].push(*spec);
             continue;
         }
-        let mut numbers = Vec::new();
+        // What a workload made waits in no circle.
+        let mut numbers: Vec<u32> = f.after.iter().map(|a| number_of[*a]).collect();
         for (i, id) in after.iter().enumerate() {
             let key = format!("{}.after[{i}]", key_of(f));
             let Some((flow, other)) = ids.get(id.as_str()) else { return Err((key, format!("there is no flow with id `{id}`"))) };

@@ -1,0 +1,48 @@
+//! Incasts again and again: in every period some hosts, drawn at random, send to another one at the same moment.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::random::Stream;
+use xoff_units::{Bytes, Time};
+
+use super::{Host, Made, Problem};
+
+/// `workload[…].incasts`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// How many send at a time.
+    pub senders: u64,
+    /// Payload of each.
+    pub size: Bytes,
+    /// From one incast to the next; the first comes at the workload's start.
+    pub period: Time,
+    /// How many incasts there are.
+    pub count: u64,
+    /// Hosts that send and receive; default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<Host>>,
+}
+
+impl Params {
+    /// The flows among these hosts.
+    pub fn flows(&self, key: &str, hosts: &[u32], mut stream: Stream) -> Result<Vec<Made>, Problem> {
+        if self.senders == 0 || self.senders >= hosts.len() as u64 {
+            let why = format!("{} is out of range; {} hosts allow 1 to {}", self.senders, hosts.len(), hosts.len().saturating_sub(1));
+            return Err((format!("{key}.senders"), why));
+        }
+        if self.count == 0 {
+            return Err((format!("{key}.count"), "no incast is wanted; it must be above zero".into()));
+        }
+        super::fits(key, self.count.saturating_mul(self.senders))?;
+        let mut order = hosts.to_vec();
+        let mut list = Vec::new();
+        for i in 0..self.count {
+            stream.shuffle(&mut order);
+            let start = Time(self.period.0.saturating_mul(i));
+            let senders = &order[1..=self.senders as usize];
+            list.extend(senders.iter().map(|src| Made { src: *src, dst: order[0], size: self.size, start, after: Vec::new() }));
+        }
+        Ok(list)
+    }
+}
