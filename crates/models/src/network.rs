@@ -185,8 +185,7 @@ impl DataQueues {
         for (_, level) in &mut data {
             *level = used.partition_point(|l| l < level) as u8;
         }
-        let otherwise =
-            if has_relay_queues && settings.relay.scheduler == Scheduler::PerFlow { Turns::Suppliers } else { Turns::Packets };
+        let otherwise = if has_relay_queues && settings.relay.scheduler == Scheduler::PerFlow { Turns::Suppliers } else { Turns::Packets };
         Self { data, turns: turns.unwrap_or(otherwise), has_relay_queues }
     }
 }

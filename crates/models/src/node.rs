@@ -4,6 +4,7 @@
 //! route → assign queue → admit → enqueue → levels → select → dequeue. Mechanisms hook into assigning, enqueueing, levels and
 //! dequeueing, and answer with effects.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_engine::{Context, Node as EngineNode};
@@ -67,8 +68,10 @@ pub struct Node {
     pub open_pauses: Vec<Pause>,
     /// Totals.
     pub counts: Counts,
-    /// For each port, time during which any class of it was paused.
+    /// For each port, time during which queues of it were paused; each pause counts.
     pub paused: Vec<Time>,
+    /// For each cause, the time of its pauses that are over.
+    pub paused_by: BTreeMap<&'static str, Time>,
 }
 
 impl Node {
@@ -98,6 +101,7 @@ impl Node {
             open_pauses: Vec::new(),
             counts: Counts::default(),
             paused,
+            paused_by: BTreeMap::new(),
         }
     }
 
@@ -401,6 +405,7 @@ impl Node {
         if let Some(i) = self.open_pauses.iter().position(is_this) {
             let pause = self.open_pauses.swap_remove(i);
             self.paused[port] += cx.now() - pause.start;
+            *self.paused_by.entry(pause.cause).or_default() += cx.now() - pause.start;
             self.records.pauses.push(Pause { end: Some(cx.now()), ..pause });
         }
         if self.core.ports[port].waiting > 0 {

@@ -47,8 +47,7 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Time) -> Option<Vec
                 // Classes may rise where packets are relayed.
                 let is_same = o.class == class || peer.core.has_relay_queues;
                 let back = peer.core.ports.iter().position(|b| b.peer == id);
-                let is_passed_on =
-                    back.is_some_and(|back| peer.mechanisms.iter().any(|m| m.pauses_because(out, o.class, back, class)));
+                let is_passed_on = back.is_some_and(|back| peer.mechanisms.iter().any(|m| m.pauses_because(out, o.class, back, class)));
                 peer.core.ports[out].last_data <= still_since && (is_passed_on || is_same && holds_from(peer, out, o.class, id))
             });
             edges.insert((id, port, class), next.map(|o| (p.peer, o.port, o.class)).collect());

@@ -329,8 +329,10 @@ impl Collector {
             self.hops += node.counts.data_hops;
             self.dropped += node.counts.dropped;
             self.count("ecn", "marked", node.counts.marked);
-            let open = node.open_pauses.iter().map(|p| cp.now.since(p.start).ps()).sum::<u64>();
-            self.count("pfc", "paused_ps", node.paused.iter().map(|t| t.ps()).sum::<u64>() + open);
+            let open = node.open_pauses.iter().map(|p| (p.cause, cp.now.since(p.start)));
+            for (cause, time) in node.paused_by.iter().map(|p| (*p.0, *p.1)).chain(open) {
+                self.count(cause, "paused_ps", time.ps());
+            }
             for mechanism in node.mechanisms.iter() {
                 mechanism.counts(cp.now, &mut |name, n| *self.counts.entry(mechanism.name()).or_default().entry(name).or_default() += n);
                 if let Mechanism::Pfc(pfc) = mechanism {

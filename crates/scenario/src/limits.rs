@@ -7,6 +7,7 @@ use xoff_models::network::Settings;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::{MAX_SWITCHES, root};
 use xoff_models::topology::{PortSpec, Topology};
+use xoff_models::workload::Plan;
 use xoff_units::Bytes;
 
 use crate::document::Scenario;
@@ -115,6 +116,79 @@ fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
         }
     }
     None
+}
+
+/// Refuses mechanisms where flows pass more relays than they can stand.
+pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Result<(), InputError> {
+    let control = &s.switch.flow_control;
+    let (key, most, why) = match (&control.portfc, &control.pfc) {
+        (Some(_), _) => ("portfc", 1, "the second relay would hear of no pause, so that PortFC would lose packets; it is for k = 1"),
+        (_, Some(pfc)) if pfc.hop_classes => {
+            ("pfc.hop_classes", u32::from(s.switch.classes) - 1, "a class is needed for each, and one more; raise switch.classes")
+        }
+        _ => return Ok(()),
+    };
+    if let Some((a, b, relays)) = most_relays(t, ports, plan).filter(|found| found.2 > most) {
+        let (a, b) = (&t.nodes[a as usize].name, &t.nodes[b as usize].name);
+        return Err(InputError::new(
+            format!("switch.flow_control.{key}"),
+            format!("a path from {a} to {b} passes {relays} relays, and {most} are possible: {why}"),
+        ));
+    }
+    Ok(())
+}
+
+/// A source and a destination of flows whose path passes the most relays, and how many.
+fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Option<(u32, u32, u32)> {
+    let is_relay = |n: u32| t.nodes[n as usize].is_host && t.nodes[n as usize].forwards;
+    if !(0..t.nodes.len() as u32).any(is_relay) {
+        return None;
+    }
+    let mut most: Option<(u32, u32, u32)> = None;
+    let mut enter = |a, b, relays| {
+        if most.is_none_or(|m| m.2 < relays) {
+            most = Some((a, b, relays));
+        }
+    };
+    for (src, flow) in plan.pinned() {
+        let path = plan.paths.ports(flow.path);
+        let mut at = src;
+        let mut relays = 0;
+        for port in path {
+            at = ports[at as usize][*port as usize].peer;
+            relays += u32::from(at != flow.dst && is_relay(at));
+        }
+        enter(src, flow.dst, relays);
+    }
+    let (mut distance, mut relays) = (vec![u32::MAX; t.nodes.len()], vec![0_u32; t.nodes.len()]);
+    for (src, destinations) in plan.destinations() {
+        distance.fill(u32::MAX);
+        relays.fill(0);
+        distance[src as usize] = 0;
+        let mut queue = VecDeque::from([src]);
+        while let Some(at) = queue.pop_front() {
+            if at != src && !t.nodes[at as usize].forwards {
+                continue;
+            }
+            let passed = relays[at as usize] + u32::from(at != src && is_relay(at));
+            for p in &ports[at as usize] {
+                let peer = p.peer as usize;
+                if distance[peer] == u32::MAX {
+                    distance[peer] = distance[at as usize] + 1;
+                    queue.push_back(p.peer);
+                }
+                if distance[peer] == distance[at as usize] + 1 {
+                    relays[peer] = relays[peer].max(passed);
+                }
+            }
+        }
+        for dst in destinations {
+            if distance[dst as usize] != u32::MAX {
+                enter(src, dst, relays[dst as usize]);
+            }
+        }
+    }
+    most
 }
 
 /// Refuses thresholds and reserves that do not fit into the switches' memory.

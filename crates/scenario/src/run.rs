@@ -131,6 +131,7 @@ impl Runner {
         let ports = topology.ports();
         reachable(&topology, &ports, &plan)?;
         limits::check_memory(&topology, &ports, &settings)?;
+        limits::check_relays(&scenario, &topology, &ports, &plan)?;
         Ok(Self { topology, ports, plan, settings, scenario })
     }
 

@@ -9,7 +9,7 @@ pub mod parameter_server;
 pub mod poisson;
 pub mod sizes;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -231,6 +231,37 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Sources and flows that are listed, whether they wait for others or not.
+    pub fn listed(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
+        let waiting = self.waiting.iter().enumerate().flat_map(|(src, list)| list.iter().map(move |w| (src as u32, &w.1)));
+        let starting = self.starts.iter().enumerate().flat_map(|(src, starts)| {
+            starts.iter().flat_map(move |start| match start {
+                Start::List(list) => list.as_slice().iter().map(|flow| (src as u32, flow)).collect::<Vec<_>>(),
+                Start::Poisson(_) => Vec::new(),
+            })
+        });
+        waiting.chain(starting)
+    }
+
+    /// Sources and flows with pinned paths.
+    pub fn pinned(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
+        self.listed().filter(|(_, flow)| flow.path >= Paths::FIRST)
+    }
+
+    /// For each source the nodes that it sends to on paths that are not pinned.
+    pub fn destinations(&self) -> BTreeMap<u32, BTreeSet<u32>> {
+        let mut all: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for (src, flow) in self.listed().filter(|(_, flow)| flow.path < Paths::FIRST) {
+            all.entry(src).or_default().insert(flow.dst);
+        }
+        for (src, start) in self.starts.iter().enumerate().flat_map(|(src, starts)| starts.iter().map(move |s| (src as u32, s))) {
+            if let Start::Poisson(source) = start {
+                all.entry(src).or_default().extend(source.destinations().1.iter().filter(|dst| **dst != src));
+            }
+        }
+        all
+    }
+
     /// The workload of a flow.
     pub fn workload_of(&self, flow: u32) -> &str {
         let at = self.ranges.partition_point(|r| r.0 <= flow);
@@ -334,7 +365,12 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
         kinds!(incast, incasts, parameter_server, moe, permutation, all_to_all, poisson, flows);
         let [kind] = kinds.as_slice() else {
             let given = if kinds.is_empty() { "none is".to_string() } else { format!("{} are", kinds.join(" and ")) };
-            return Err((at, format!("{given} given; give exactly one of incast, incasts, parameter_server, moe, permutation, all_to_all, poisson, flows, table")));
+            return Err((
+                at,
+                format!(
+                    "{given} given; give exactly one of incast, incasts, parameter_server, moe, permutation, all_to_all, poisson, flows, table"
+                ),
+            ));
         };
         if workload.class >= classes {
             return Err((
