@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use xoff_models::flow_control::pfc::Accounting;
 use xoff_models::queueing::{buffer, ecn};
 use xoff_models::topology::{PortSpec, Topology};
+use xoff_models::workload::{Flow, Host, Workload};
 use xoff_units::{Bytes, Time};
 
-use crate::dependency::{self, Search};
-use crate::document::Scenario;
+use crate::audit::Waiter;
+use crate::dependency::{Search, Traffic, Witness};
+use crate::document::{Audits, Judgement, Scenario};
 use crate::read::InputError;
 use crate::run::Runner;
 use crate::table::Input;
@@ -66,10 +69,13 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
             }
         }
     }
-    if s.switch.flow_control.pfc.is_some() {
-        match dependency::find_cycle(t, &runner.ports, &runner.plan) {
-            Search::None => {}
-            Search::Cycle(cycle) => {
+    let mut deadlock = Value::Null;
+    if s.switch.flow_control.is_lossless() {
+        let name = if s.switch.flow_control.pfc.is_some() { "pfc" } else { "portfc" };
+        let traffic = Traffic::new(t, &runner.ports, &runner.plan, &runner.settings);
+        deadlock = match traffic.find_cycle() {
+            Search::None => json!({ "possible": false }),
+            Search::Cycle(cycle, witnesses) => {
                 let names: Vec<String> = cycle
                     .iter()
                     .map(|(node, port, class)| {
@@ -77,16 +83,23 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                         format!("{} port {port} (to {}), class {class}", t.nodes[*node as usize].name, t.nodes[peer as usize].name)
                     })
                     .collect();
+                let flows = closing_flows(&traffic, &cycle, &witnesses);
+                let listed: Vec<String> = flows.iter().map(|f| format!("{} to {} by {}", f.src, f.dst, f.via.join(", "))).collect();
                 warn(
-                    "switch.flow_control.pfc",
+                    &format!("switch.flow_control.{name}"),
                     format!(
-                        "PFC can deadlock: on the routes of these flows each of these can wait for the next, and the last for the first: {}",
-                        names.join(" → ")
+                        "PFC can deadlock: on the routes of these flows each of these can wait for the next, and the last for the first: {}; flows that close the circle: {}",
+                        names.join(" → "),
+                        listed.join("; ")
                     ),
                 );
+                json!({ "possible": true, "cycle": names, "flows": flows, "scenario": reproduction(s, &flows) })
             }
-            Search::TooLarge => warn("network", "it is too large for the search for deadlocks, which was left out".into()),
-        }
+            Search::TooLarge => {
+                warn("network", "it is too large for the search for deadlocks, which was left out".into());
+                Value::Null
+            }
+        };
     }
     if s.host.congestion_control.dcqcn.is_some() && s.switch.ecn.is_none() {
         warn("host.congestion_control.dcqcn", "no switch marks packets (switch.ecn), so DCQCN never reacts".into());
@@ -116,8 +129,71 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         "workload": { "flows": runner.plan.flows, "bytes": runner.plan.bytes, "names": runner.plan.names },
         "headroom": rows,
         "paths": paths(t, &runner.ports),
+        "deadlock": deadlock,
         "warnings": warnings,
     }))
+}
+
+/// A flow with the nodes between its ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Closing {
+    src: String,
+    dst: String,
+    via: Vec<String>,
+}
+
+/// A flow for each step of a circle, which makes a link wait for the next.
+fn closing_flows(traffic: &Traffic<'_>, cycle: &[Waiter], witnesses: &[Witness]) -> Vec<Closing> {
+    let name = |n: u32| traffic.topology.nodes[n as usize].name.clone();
+    let mut list: Vec<Closing> = Vec::new();
+    for (i, witness) in witnesses.iter().enumerate() {
+        let Some(mut nodes) = traffic.path_through(*witness, cycle[i], cycle[(i + 1) % cycle.len()]) else { continue };
+        // Switches stand for their hosts at either end.
+        let (Some(src), Some(dst)) = (traffic.host_at(witness.from, i), traffic.host_at(witness.to, i)) else { continue };
+        if witness.path == 0 && src != witness.from {
+            nodes.insert(0, witness.from);
+        }
+        if witness.path == 0 && dst == witness.to {
+            nodes.pop();
+        }
+        let flow = Closing { src: name(src), dst: name(dst), via: nodes.into_iter().map(name).collect() };
+        if !list.contains(&flow) {
+            list.push(flow);
+        }
+    }
+    list
+}
+
+/// Flows of each path, and their payload, in a scenario that is to deadlock: enough to fill every buffer of the circle.
+const COPIES: usize = 8;
+const FILLING: u64 = 16_000_000;
+
+/// The same network with nothing but flows that close a circle, each path several times, and started one after the other.
+fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
+    let list = flows.iter().enumerate().flat_map(|(i, f)| {
+        (0..COPIES).map(move |_| Flow {
+            src: Host::Name(f.src.clone()),
+            dst: Host::Name(f.dst.clone()),
+            size: Bytes(FILLING),
+            start: Time::us(3 * i as u64),
+            id: None,
+            after: Vec::new(),
+            via: f.via.clone(),
+        })
+    });
+    Scenario {
+        name: Some("deadlock".into()),
+        description: Some("Flows that close a circle of links which can wait for one another.".into()),
+        until: Some(Time::ms(50)),
+        workload: vec![Workload { flows: Some(list.collect()), ..Workload::default() }],
+        audits: Audits {
+            deadlock: Judgement::Record,
+            pauses: Judgement::Record,
+            completion: Judgement::Record,
+            loss: Judgement::Record,
+        },
+        ..s.clone()
+    }
 }
 
 /// Shortest paths from the first host to the others: a row for each distance and number of paths, with the first such host.

@@ -2,13 +2,18 @@
 //!
 //! Under PFC what waits at the end of a link can stop the link, so that a link depends on every link that its packets take next
 //! (Dally, Seitz 1987: routes whose dependencies have no cycle cannot deadlock). A pinned flow has its one path; any other may take
-//! every shortest path. A cycle is possible trouble, not certain: whether it closes depends on the traffic.
+//! every shortest path. A relay that only passes pauses on makes a link wait for all its other links; where classes rise with each
+//! relay, a link waits in each class for itself. Under `PortFC` queues wait for queues, by the mechanism's own account. A cycle is
+//! possible trouble, not certain: whether it closes depends on the traffic.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
-use xoff_models::routing::{Paths, root};
+use xoff_models::flow_control::pfc::Relays;
+use xoff_models::flow_control::portfc;
+use xoff_models::network::Settings;
+use xoff_models::routing::{FirstHop, Map, Paths, root};
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::{FlowSpec, Plan, Start};
+use xoff_models::workload::{Plan, Start};
 
 use crate::audit::Waiter;
 
@@ -17,8 +22,8 @@ use crate::audit::Waiter;
 pub enum Search {
     /// No cycle.
     None,
-    /// Each waits for the next, and the last for the first.
-    Cycle(Vec<Waiter>),
+    /// Each waits for the next, and the last for the first; with a flow for each that makes it wait.
+    Cycle(Vec<Waiter>, Vec<Witness>),
     /// Nothing was searched: it would take too long.
     TooLarge,
 }
@@ -31,8 +36,8 @@ const MAX_WORK: u64 = 1 << 28;
 struct Class {
     /// For each destination's switch the switches that send to it.
     pairs: BTreeMap<u32, BTreeSet<u32>>,
-    /// Pinned paths with the node where they begin.
-    pinned: BTreeSet<(u32, u16)>,
+    /// Pinned paths with the nodes where they begin and end.
+    pinned: BTreeSet<(u32, u32, u16)>,
 }
 
 /// Random flows of one workload.
@@ -41,119 +46,368 @@ struct Drawn<'a> {
     sources: BTreeSet<u32>,
 }
 
-/// Looks for a cycle in each class.
-pub fn find_cycle(t: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Search {
-    let roots: Vec<u32> = (0..t.nodes.len() as u32).map(|n| root(t, ports, n)).collect();
-    let mut classes: BTreeMap<u8, Class> = BTreeMap::new();
-    let mut listed = |src: usize, flow: &FlowSpec| {
-        let class = classes.entry(flow.class).or_default();
-        if flow.path >= Paths::FIRST {
-            class.pinned.insert((src as u32, flow.path));
-        } else {
-            class.pairs.entry(roots[flow.dst as usize]).or_default().insert(roots[src]);
-        }
-    };
-    for (src, flows) in plan.waiting.iter().enumerate() {
-        for (_, flow) in flows {
-            listed(src, flow);
-        }
-    }
-    for (src, starts) in plan.starts.iter().enumerate() {
-        for start in starts {
-            if let Start::List(list) = start {
-                for flow in list.as_slice() {
-                    listed(src, flow);
-                }
-            }
-        }
-    }
-    // Sources of one workload share their destinations: those are looked through once.
-    let mut drawn: BTreeMap<(u8, usize), Drawn<'_>> = BTreeMap::new();
-    for (src, starts) in plan.starts.iter().enumerate() {
-        for start in starts {
-            if let Start::Poisson(source) = start {
-                let (class, destinations) = source.destinations();
-                let workload = drawn.entry((class, destinations.as_ptr() as usize));
-                workload.or_insert(Drawn { destinations, sources: BTreeSet::new() }).sources.insert(roots[src]);
-            }
-        }
-    }
-    for ((class, _), Drawn { destinations, sources }) in drawn {
-        let pairs = &mut classes.entry(class).or_default().pairs;
-        let distinct: BTreeSet<u32> = destinations.iter().map(|d| roots[*d as usize]).collect();
-        if (distinct.len() as u64) * (sources.len() as u64) > MAX_WORK {
-            return Search::TooLarge;
-        }
-        for destination in distinct {
-            pairs.entry(destination).or_default().extend(&sources);
-        }
-    }
-    // Hosts with one link neither forward nor are they looked at: their switch stands for them.
-    let fabric: Vec<Vec<(u16, u32)>> = ports
-        .iter()
-        .enumerate()
-        .map(|(n, list)| {
-            let kept = |p: &PortSpec| roots[p.peer as usize] == p.peer && roots[n] == n as u32;
-            list.iter().enumerate().filter(|p| kept(p.1)).map(|(i, p)| (i as u16, p.peer)).collect()
-        })
-        .collect();
-    let links: u64 = fabric.iter().map(|l| l.len() as u64).sum();
-    if classes.values().map(|c| c.pairs.len() as u64).sum::<u64>() * (links + t.nodes.len() as u64) > MAX_WORK {
-        return Search::TooLarge;
-    }
-    let first: Vec<u32> = ports
-        .iter()
-        .scan(0_u32, |next, list| {
-            let at = *next;
-            *next += list.len() as u32;
-            Some(at)
-        })
-        .collect();
-    for (class, flows) in &classes {
-        let mut next = Edges { lists: BTreeMap::new(), seen: HashSet::new() };
-        for (src, path) in &flows.pinned {
-            let mut at = *src;
-            let mut before = None;
-            for port in plan.paths.ports(*path) {
-                let link = first[at as usize] + u32::from(*port);
-                if let Some(before) = before {
-                    next.add(before, link);
-                }
-                before = Some(link);
-                at = ports[at as usize][*port as usize].peer;
-            }
-        }
-        add_shortest(t, &fabric, &first, flows, &mut next);
-        if let Some(cycle) = next.cycle() {
-            let waiter = |link: u32| {
-                let node = first.partition_point(|f| *f <= link) - 1;
-                // Nodes without links share the first link of the next one, and come before it.
-                (node as u32, (link - first[node]) as u16, *class)
-            };
-            return Search::Cycle(cycle.into_iter().map(waiter).collect());
-        }
-    }
-    Search::None
+/// What can be paused: a link and a class.
+type Buffer = (u32, u8);
+
+/// A flow that makes one link wait for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Witness {
+    /// Where it begins: a host, or the switch of hosts with one link.
+    pub from: u32,
+    /// Where it ends.
+    pub to: u32,
+    /// Its pinned path, or 0.
+    pub path: u16,
 }
 
-/// Which link waits for which.
+/// A network with what decides which packets take which links.
+pub struct Traffic<'a> {
+    /// Nodes and links.
+    pub topology: &'a Topology,
+    /// Of each node.
+    pub ports: &'a [Vec<PortSpec>],
+    /// Flows.
+    pub plan: &'a Plan,
+    /// Mechanisms, and the rule of first hops.
+    pub settings: &'a Settings,
+    /// Links by number: those of a node from here on.
+    first: Vec<u32>,
+    /// Links between nodes that forward; hosts with one link are stood for by their switch.
+    fabric: Vec<Vec<(u16, u32)>>,
+    roots: Vec<u32>,
+}
+
+impl<'a> Traffic<'a> {
+    /// Numbers the links.
+    pub fn new(topology: &'a Topology, ports: &'a [Vec<PortSpec>], plan: &'a Plan, settings: &'a Settings) -> Self {
+        let roots: Vec<u32> = (0..topology.nodes.len() as u32).map(|n| root(topology, ports, n)).collect();
+        let first = ports
+            .iter()
+            .scan(0_u32, |next, list| {
+                let at = *next;
+                *next += list.len() as u32;
+                Some(at)
+            })
+            .collect();
+        let fabric = ports
+            .iter()
+            .enumerate()
+            .map(|(n, list)| {
+                let kept = |p: &PortSpec| roots[p.peer as usize] == p.peer && roots[n] == n as u32;
+                list.iter().enumerate().filter(|p| kept(p.1)).map(|(i, p)| (i as u16, p.peer)).collect()
+            })
+            .collect();
+        Self { topology, ports, plan, settings, first, fabric, roots }
+    }
+
+    fn link(&self, node: u32, port: u16) -> u32 {
+        self.first[node as usize] + u32::from(port)
+    }
+
+    /// The node and port of a link. Nodes without links share the first link of the next one, and come before it.
+    fn end(&self, link: u32) -> (u32, u16) {
+        let node = self.first.partition_point(|f| *f <= link) - 1;
+        (node as u32, (link - self.first[node]) as u16)
+    }
+
+    fn is_relay(&self, node: u32) -> bool {
+        let node = &self.topology.nodes[node as usize];
+        node.is_host && node.forwards
+    }
+
+    /// Whether the node passes pauses on without looking at what waits.
+    fn passes_on(&self, node: u32) -> bool {
+        self.is_relay(node) && self.settings.flow_control.pfc.as_ref().is_some_and(|p| p.relays == Relays::Forward)
+    }
+
+    /// The class in which a node sends on what came in a class.
+    fn class_after(&self, node: u32, class: u8) -> u8 {
+        let rises = self.is_relay(node) && self.settings.flow_control.pfc.as_ref().is_some_and(|p| p.hop_classes);
+        (class + u8::from(rises)).min(self.settings.counted_classes() - 1)
+    }
+
+    /// Distances to a destination over nodes that forward.
+    fn distances(&self, destination: u32, distance: &mut [u32]) {
+        distance.fill(u32::MAX);
+        distance[destination as usize] = 0;
+        let mut queue = VecDeque::from([destination]);
+        while let Some(at) = queue.pop_front() {
+            if at != destination && !self.topology.nodes[at as usize].forwards {
+                continue;
+            }
+            for (_, peer) in &self.fabric[at as usize] {
+                if distance[*peer as usize] == u32::MAX {
+                    distance[*peer as usize] = distance[at as usize] + 1;
+                    queue.push_back(*peer);
+                }
+            }
+        }
+    }
+
+    /// The ports on shortest paths, and where they lead, by the distances to a destination.
+    fn next(&self, node: u32, destination: u32, to: &[u32]) -> Vec<(u16, u32)> {
+        let is_nearer = |peer: u32| to[peer as usize] < to[node as usize] && (peer == destination || self.topology.nodes[peer as usize].forwards);
+        let mut list: Vec<(u16, u32)> = self.fabric[node as usize].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
+        if self.settings.first_hop == FirstHop::Highest && self.topology.nodes[node as usize].is_host && list.len() > 1 {
+            list.drain(..list.len() - 1);
+        }
+        list
+    }
+
+    /// Looks for a circle of links that can wait for one another.
+    pub fn find_cycle(&self) -> Search {
+        let Some(edges) = self.edges() else { return Search::TooLarge };
+        if self.settings.flow_control.portfc.is_some() {
+            return self.portfc_cycle(&edges);
+        }
+        match edges.cycle() {
+            None => Search::None,
+            Some(cycle) => {
+                let mut waiters = Vec::new();
+                let mut witnesses = Vec::new();
+                for (i, (link, class)) in cycle.iter().enumerate() {
+                    let (node, port) = self.end(*link);
+                    waiters.push((node, port, *class));
+                    witnesses.push(edges.seen[&((*link, *class), cycle[(i + 1) % cycle.len()])]);
+                }
+                Search::Cycle(waiters, witnesses)
+            }
+        }
+    }
+
+    /// The circle of queues that can wait for one another under `PortFC`, of those that some flow joins.
+    fn portfc_cycle(&self, pairs: &Edges) -> Search {
+        let map = Map {
+            routes: Vec::new(),
+            ports: self.ports.to_vec(),
+            is_relay: (0..self.ports.len() as u32).map(|n| self.is_relay(n)).collect(),
+            is_host: self.topology.nodes.iter().map(|n| n.is_host).collect(),
+        };
+        let mut queues: BTreeMap<(u32, usize, usize), Witness> = BTreeMap::new();
+        for (((from, _), (to, _)), witness) in &pairs.seen {
+            let ((node, port), (next, out)) = (self.end(*from), self.end(*to));
+            let further: Vec<Option<u16>> = if self.is_relay(next) {
+                pairs.lists.get(&(*to, 0)).into_iter().flatten().map(|(link, _)| Some(self.end(*link).1)).collect()
+            } else {
+                vec![None]
+            };
+            for third in further {
+                if let Some(queue) = portfc::queue_toward(&map, node, usize::from(port), usize::from(out), third.map(usize::from)) {
+                    queues.entry((node, usize::from(port), queue)).or_insert(*witness);
+                }
+            }
+        }
+        let number: BTreeMap<(u32, usize, usize), u32> = queues.keys().enumerate().map(|(i, q)| (*q, i as u32)).collect();
+        let mut edges = Edges::default();
+        for (queue, witness) in &queues {
+            for next in portfc::waits_for(&map, queue.0, queue.1, queue.2) {
+                if let Some(next) = number.get(&next) {
+                    edges.add((number[queue], 0), (*next, 0), *witness);
+                }
+            }
+        }
+        let list: Vec<_> = queues.into_iter().collect();
+        edges.cycle().map_or(Search::None, |cycle| {
+            let of = |buffer: &Buffer| &list[buffer.0 as usize];
+            let waiters = cycle.iter().map(|b| (of(b).0.0, of(b).0.1 as u16, 0)).collect();
+            Search::Cycle(waiters, cycle.iter().map(|b| of(b).1).collect())
+        })
+    }
+
+    /// Which link can wait for which, or none when it would take too long.
+    fn edges(&self) -> Option<Edges> {
+        let (t, plan) = (self.topology, self.plan);
+        let mut classes: BTreeMap<u8, Class> = BTreeMap::new();
+        for (src, flow) in plan.listed() {
+            let class = classes.entry(flow.class).or_default();
+            if flow.path >= Paths::FIRST {
+                class.pinned.insert((src, flow.dst, flow.path));
+            } else {
+                class.pairs.entry(self.roots[flow.dst as usize]).or_default().insert(self.roots[src as usize]);
+            }
+        }
+        // Sources of one workload share their destinations: those are looked through once.
+        let mut drawn: BTreeMap<(u8, usize), Drawn<'_>> = BTreeMap::new();
+        for (src, starts) in plan.starts.iter().enumerate() {
+            for start in starts {
+                if let Start::Poisson(source) = start {
+                    let (class, destinations) = source.destinations();
+                    let workload = drawn.entry((class, destinations.as_ptr() as usize));
+                    workload.or_insert(Drawn { destinations, sources: BTreeSet::new() }).sources.insert(self.roots[src]);
+                }
+            }
+        }
+        for ((class, _), Drawn { destinations, sources }) in drawn {
+            let pairs = &mut classes.entry(class).or_default().pairs;
+            let distinct: BTreeSet<u32> = destinations.iter().map(|d| self.roots[*d as usize]).collect();
+            if (distinct.len() as u64) * (sources.len() as u64) > MAX_WORK {
+                return None;
+            }
+            for destination in distinct {
+                pairs.entry(destination).or_default().extend(&sources);
+            }
+        }
+        let links: u64 = self.fabric.iter().map(|l| l.len() as u64).sum();
+        if classes.values().map(|c| c.pairs.len() as u64).sum::<u64>() * (links + t.nodes.len() as u64) > MAX_WORK {
+            return None;
+        }
+        let mut edges = Edges::default();
+        for (class, flows) in &classes {
+            for (src, dst, path) in &flows.pinned {
+                let witness = Witness { from: *src, to: *dst, path: *path };
+                let (mut at, mut class) = (*src, *class);
+                let mut before: Option<Buffer> = None;
+                for port in plan.paths.ports(*path) {
+                    if let Some(before) = before {
+                        class = self.class_after(at, class);
+                        edges.add(before, (self.link(at, *port), class), witness);
+                    }
+                    let link = (self.link(at, *port), class);
+                    before = Some(link);
+                    at = self.ports[at as usize][*port as usize].peer;
+                    self.add_passed_on(link, at, witness, &mut edges);
+                }
+            }
+            self.add_shortest(*class, flows, &mut edges);
+        }
+        Some(edges)
+    }
+
+    /// Packets take a link to a node that passes pauses on, even if they end there: the link can wait for all others of the node,
+    /// in the class above if classes rise.
+    fn add_passed_on(&self, link: Buffer, at: u32, witness: Witness, edges: &mut Edges) {
+        let rises = self.settings.flow_control.pfc.as_ref().is_some_and(|p| p.hop_classes);
+        let class = link.1 + u8::from(rises);
+        if !self.passes_on(at) || class >= self.settings.counted_classes() {
+            return;
+        }
+        let back = self.end(link.0).0;
+        for (other, _) in self.ports[at as usize].iter().enumerate().filter(|p| p.1.peer != back) {
+            edges.add(link, (self.link(at, other as u16), class), witness);
+        }
+    }
+
+    /// Adds what waits for what on all shortest paths between those who send to each other.
+    fn add_shortest(&self, class: u8, flows: &Class, edges: &mut Edges) {
+        let n = self.topology.nodes.len();
+        let mut distance = vec![u32::MAX; n];
+        // The sets of next links that a node has toward any destination, by number: many destinations share them.
+        let mut sets: Vec<HashMap<Vec<u16>, u32>> = vec![HashMap::new(); n];
+        // Links and classes with sets of their far end that they are known to wait for.
+        let mut done: HashSet<(u32, u8, u32)> = HashSet::new();
+        let mut set_of = vec![u32::MAX; n];
+        for (destination, sources) in &flows.pairs {
+            self.distances(*destination, &mut distance);
+            set_of.fill(u32::MAX);
+            let mut visited: HashSet<(u32, u8)> = HashSet::new();
+            let mut stack: Vec<(u32, u8, u32)> =
+                sources.iter().copied().filter(|s| distance[*s as usize] != u32::MAX).map(|s| (s, class, s)).collect();
+            visited.extend(stack.iter().map(|s| (s.0, s.1)));
+            while let Some((at, class, from)) = stack.pop() {
+                let witness = Witness { from, to: *destination, path: 0 };
+                for (port, peer) in self.next(at, *destination, &distance) {
+                    let link = (self.link(at, port), class);
+                    self.add_passed_on(link, peer, witness, edges);
+                    if peer == *destination {
+                        continue;
+                    }
+                    let far = peer as usize;
+                    let beyond = self.next(peer, *destination, &distance);
+                    if set_of[far] == u32::MAX {
+                        let fresh = sets[far].len() as u32;
+                        set_of[far] = *sets[far].entry(beyond.iter().map(|n| n.0).collect()).or_insert(fresh);
+                    }
+                    let class = self.class_after(peer, class);
+                    if done.insert((link.0, link.1, set_of[far])) {
+                        for (next, _) in &beyond {
+                            edges.add(link, (self.link(peer, *next), class), witness);
+                        }
+                    }
+                    if visited.insert((peer, class)) {
+                        stack.push((peer, class, from));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The nodes between the ends of a flow whose path takes one link and then the next node's link, as a pinned path names them.
+    pub fn path_through(&self, witness: Witness, (node, port, _): Waiter, (_, next, _): Waiter) -> Option<Vec<u32>> {
+        let target = self.ports[node as usize][port as usize].peer;
+        if witness.path > 0 {
+            let mut at = witness.from;
+            let mut nodes = Vec::new();
+            for port in self.plan.paths.ports(witness.path) {
+                at = self.ports[at as usize][*port as usize].peer;
+                nodes.push(at);
+            }
+            nodes.pop();
+            return Some(nodes);
+        }
+        let mut distance = vec![u32::MAX; self.topology.nodes.len()];
+        self.distances(witness.to, &mut distance);
+        // To the first link by depth-first search, then over it, and on by any way, by the second link if that is on a shortest path.
+        let mut path = Vec::new();
+        let mut tried = HashSet::new();
+        if !self.reach(witness.from, node, witness.to, &distance, &mut path, &mut tried) {
+            return None;
+        }
+        path.push(target);
+        let mut at = target;
+        while at != witness.to {
+            let ways = self.next(at, witness.to, &distance);
+            let (_, peer) = ways.iter().find(|w| at == target && w.0 == next).or(ways.first())?;
+            path.push(*peer);
+            at = *peer;
+        }
+        Some(path)
+    }
+
+    fn reach(&self, at: u32, goal: u32, to: u32, distance: &[u32], path: &mut Vec<u32>, tried: &mut HashSet<u32>) -> bool {
+        if at == goal {
+            return true;
+        }
+        for (_, peer) in self.next(at, to, distance) {
+            if peer != to && tried.insert(peer) {
+                path.push(peer);
+                if self.reach(peer, goal, to, distance, path, tried) {
+                    return true;
+                }
+                path.pop();
+            }
+        }
+        false
+    }
+
+    /// A host that is, or hangs at, a node; the n-th of them, around.
+    pub fn host_at(&self, node: u32, n: usize) -> Option<u32> {
+        let hosts: Vec<u32> = (0..self.roots.len() as u32)
+            .filter(|h| self.roots[*h as usize] == node && self.topology.nodes[*h as usize].is_host)
+            .collect();
+        hosts.get(n % hosts.len().max(1)).copied()
+    }
+}
+
+/// Which link waits for which, and a flow that makes it wait.
+#[derive(Default)]
 struct Edges {
-    lists: BTreeMap<u32, Vec<u32>>,
-    seen: HashSet<(u32, u32)>,
+    lists: BTreeMap<Buffer, Vec<Buffer>>,
+    seen: BTreeMap<(Buffer, Buffer), Witness>,
 }
 
 impl Edges {
-    fn add(&mut self, from: u32, to: u32) {
-        if self.seen.insert((from, to)) {
+    fn add(&mut self, from: Buffer, to: Buffer, witness: Witness) {
+        if let std::collections::btree_map::Entry::Vacant(entry) = self.seen.entry((from, to)) {
+            entry.insert(witness);
             self.lists.entry(from).or_default().push(to);
         }
     }
 
     /// Depth-first search in the order of links; each is searched once.
-    fn cycle(&self) -> Option<Vec<u32>> {
+    fn cycle(&self) -> Option<Vec<Buffer>> {
         let mut searched = HashSet::new();
         for start in self.lists.keys() {
-            let mut path: Vec<(u32, usize)> = Vec::new();
+            let mut path: Vec<(Buffer, usize)> = Vec::new();
             let mut on_path = HashSet::new();
             if searched.insert(*start) {
                 on_path.insert(*start);
@@ -180,69 +434,6 @@ impl Edges {
     }
 }
 
-/// Adds what waits for what on all shortest paths between those who send to each other.
-fn add_shortest(t: &Topology, fabric: &[Vec<(u16, u32)>], first: &[u32], flows: &Class, edges: &mut Edges) {
-    let mut distance = vec![u32::MAX; t.nodes.len()];
-    let mut queue = VecDeque::new();
-    // The sets of next links that a node has toward any destination, by number: many destinations share them.
-    let mut sets: Vec<HashMap<Vec<u16>, u32>> = vec![HashMap::new(); t.nodes.len()];
-    // For each link the sets of its far end that it is known to wait for.
-    let mut done: Vec<Vec<bool>> = Vec::new();
-    let mut set_of = vec![u32::MAX; t.nodes.len()];
-    for (destination, sources) in &flows.pairs {
-        distance.fill(u32::MAX);
-        set_of.fill(u32::MAX);
-        distance[*destination as usize] = 0;
-        queue.push_back(*destination);
-        while let Some(at) = queue.pop_front() {
-            if at != *destination && !t.nodes[at as usize].forwards {
-                continue;
-            }
-            for (_, peer) in &fabric[at as usize] {
-                if distance[*peer as usize] == u32::MAX {
-                    distance[*peer as usize] = distance[at as usize] + 1;
-                    queue.push_back(*peer);
-                }
-            }
-        }
-        let to = &distance;
-        let next_of = |node: u32| {
-            fabric[node as usize].iter().filter(move |(_, peer)| {
-                to[*peer as usize] < to[node as usize] && (peer == destination || t.nodes[*peer as usize].forwards)
-            })
-        };
-        let mut is_visited = vec![false; t.nodes.len()];
-        let mut stack: Vec<u32> = sources.iter().copied().filter(|s| distance[*s as usize] != u32::MAX).collect();
-        for source in &stack {
-            is_visited[*source as usize] = true;
-        }
-        while let Some(at) = stack.pop() {
-            for (port, peer) in next_of(at).filter(|n| n.1 != *destination) {
-                let (link, far) = ((first[at as usize] + u32::from(*port)) as usize, *peer as usize);
-                if set_of[far] == u32::MAX {
-                    let fresh = sets[far].len() as u32;
-                    set_of[far] = *sets[far].entry(next_of(*peer).map(|n| n.0).collect()).or_insert(fresh);
-                }
-                let set = set_of[far] as usize;
-                if done.len() <= link {
-                    done.resize_with(link + 1, Vec::new);
-                }
-                if done[link].len() <= set {
-                    done[link].resize(set + 1, false);
-                }
-                if !std::mem::replace(&mut done[link][set], true) {
-                    for (next, _) in next_of(*peer) {
-                        edges.add(link as u32, first[far] + u32::from(*next));
-                    }
-                }
-                if !std::mem::replace(&mut is_visited[far], true) {
-                    stack.push(*peer);
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,7 +442,7 @@ mod tests {
 
     fn search(text: &str) -> Search {
         let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();
-        find_cycle(&runner.topology, &runner.ports, &runner.plan)
+        Traffic::new(&runner.topology, &runner.ports, &runner.plan, &runner.settings).find_cycle()
     }
 
     fn ring(switches: usize, traffic: &str) -> Search {
@@ -285,7 +476,7 @@ mod tests {
 
     #[test]
     fn pinned_paths_around_a_ring_close_a_cycle() {
-        let Search::Cycle(cycle) = clockwise(3) else { panic!("no cycle") };
+        let Search::Cycle(cycle, _) = clockwise(3) else { panic!("no cycle") };
         // Hosts are nodes 0 to 2. The first switch is linked to its host, the next and the last switch, others to the one before first.
         let mut cycle: Vec<_> = cycle.iter().map(|w| (w.0, w.2)).collect();
         cycle.sort_unstable();
@@ -298,7 +489,7 @@ mod tests {
         for traffic in [ALL, DRAWN] {
             assert_eq!(ring(3, traffic), Search::None);
             for switches in [4, 5, 6] {
-                let Search::Cycle(cycle) = ring(switches, traffic) else { panic!("no cycle in a ring of {switches}") };
+                let Search::Cycle(cycle, _) = ring(switches, traffic) else { panic!("no cycle in a ring of {switches}") };
                 assert_eq!(cycle.len(), switches);
             }
         }

@@ -169,6 +169,19 @@ pub fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> usize 
     }
 }
 
+/// The queue at a switch's output for packets that take output `next` at the node behind it, and `third` at the one after, if any;
+/// none for outputs of nodes, whose queues nobody waits for.
+pub fn queue_toward(map: &Map, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize> {
+    match Outputs::new(map, node, port) {
+        Outputs::ToNode { behind, .. } => {
+            let (_, first, own) = behind.get(next).copied().flatten()?;
+            third.filter(|t| *t != own).map(|t| 1 + first + index(t, own))
+        }
+        Outputs::ToSwitch { own, .. } if own != next => Some(1 + index(next, own)),
+        Outputs::Node { .. } | Outputs::ToSwitch { .. } => None,
+    }
+}
+
 /// What a queue of an output waits for when it is paused, each as switch, output and queue there: the pause-dependency graph.
 pub fn waits_for(map: &Map, node: u32, port: usize, queue: usize) -> Vec<(u32, usize, usize)> {
     let outputs = Outputs::new(map, node, port);
