@@ -107,9 +107,25 @@ def _show(result: Result, title: str) -> None:
 
 
 @app.command()
-def check(file: File, set: Set = None, seed: Seed = None, as_json: Json = False) -> None:
+def check(
+    file: File,
+    set: Set = None,
+    seed: Seed = None,
+    deadlock: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="Where a deadlock is possible: writes a scenario of flows that close the circle.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Validates a scenario without running it, and explains its network."""
     report = running.check(file, overrides=_overrides(set), seed=seed)
+    found = report["deadlock"] or {}
+    if deadlock is not None and found.get("possible"):
+        deadlock.write_text(json.dumps(found["scenario"], indent=2) + "\n", "utf-8")
     if as_json:
         print(json.dumps(report))
         return
@@ -128,6 +144,12 @@ def check(file: File, set: Set = None, seed: Seed = None, as_json: Json = False)
         _show_records(key, report.get(key) or [])
     for warning in report.get("warnings", []):
         display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")
+    if found.get("possible") is False:
+        display.out.print("No circle of pauses can close on the routes of these flows: no deadlock.")
+    if deadlock is not None and found.get("possible"):
+        display.out.print(f"A scenario that closes the circle is in [b]{escape(str(deadlock))}[/b]")
+    elif deadlock is not None:
+        display.out.print(f"No deadlock was found, so that {escape(str(deadlock))} was not written")
 
 
 def _show_records(title: str, records: list[Any]) -> None:
