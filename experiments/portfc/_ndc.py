@@ -1,0 +1,152 @@
+"""The networks, mechanisms and traffic of the PortFC paper, for all of its experiments.
+
+Source: "PortFC: Designing High-Performance Deadlock-Free BCube Networks", section V-A. What it states stands below as
+it is; where it is silent, the choice is a parameter of `Setting`, marked as ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MECHANISMS = {
+    "portfc": "PortFC",
+    "irn": "IRN",
+    "go_back_n": "Go-Back-N",
+    "pfc_star": "PFC*",
+    "pfc": "PFC",
+}
+"""What the paper compares, all with DCQCN; PFC only where it says what PFC does."""
+COMPARED = ("portfc", "irn", "go_back_n", "pfc_star")
+LOSSLESS = ("portfc", "pfc_star", "pfc")
+
+WORKLOADS = {"hadoop": "Hadoop", "storage": "Storage", "websearch": "WebSearch"}
+INCAST_SENDERS = {4: 8, 8: 32}
+"""By n of NDC(n, 1)."""
+LINK = {"rate": "100Gbps", "delay": "1us"}
+RECORD = dict.fromkeys(("deadlock", "pauses", "completion", "loss"), "record")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the paper leaves open; every default is ours."""
+
+    load: float = 0.5
+    """Payload, as a share of the rate of both ports of a node."""
+    period_ms: float = 4
+    """From one incast to the next, each to a receiver and from senders drawn at random."""
+    arrivals_ms: float = 20
+    payload_bytes: int = 1000
+    xoff_kb: float = 75
+    """6 BDP, with the one-way delay of a link (12.5 KB)."""
+    xon_kb: float = 50
+    irn_bdp_bytes: int = 104_000
+    """100 Gb/s and 8.32 us: four links with their packets."""
+    first_hop: str = "hash"
+    """Flows are spread over both paths by a hash; ``highest``: the fixed order of BCube."""
+    relays: str = "forward"
+    """Nodes under PFC and PFC* pass pauses on; ``native``: they detect congestion as switches do."""
+    relay_scheduler: str = "relay_first"
+    relay_delay_us: float = 0
+    relay_buffer: str = "5MB"
+    """For each port of a node, as much as a switch has in all."""
+    nack_us: float = 4
+    """Go-Back-N: least time between two NACKs for a packet."""
+
+
+DEFAULT = Setting()
+
+
+def transport(mechanism: str, setting: Setting) -> dict[str, Any]:
+    """Return the transport of hosts: that of the mechanism, and Go-Back-N where nothing should be lost."""
+    if mechanism == "irn":
+        return {"irn": {"bdp": f"{setting.irn_bdp_bytes}B", "rto_low": "100us", "rto_high": "320us", "few": 3}}
+    return {"go_back_n": {"rto": "10ms", "nack_interval": f"{setting.nack_us:g}us"}}
+
+
+def flow_control(mechanism: str, setting: Setting) -> dict[str, Any]:
+    """Return ``switch.flow_control``."""
+    levels = {"xoff": f"{setting.xoff_kb:g}KB", "xon": f"{setting.xon_kb:g}KB"}
+    match mechanism:
+        case "portfc":
+            return {"portfc": levels}
+        case "pfc":
+            return {"pfc": {**levels, "relays": setting.relays}}
+        case "pfc_star":
+            return {"pfc": {**levels, "relays": setting.relays, "hop_classes": True}}
+        case _:
+            return {}
+
+
+def scenario(
+    mechanism: str,
+    network: Mapping[str, Any],
+    workload: list[dict[str, Any]],
+    setting: Setting = DEFAULT,
+    *,
+    seed: int = 1,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return the scenario of a mechanism in a network; more: further sections of the scenario."""
+    # PFC* has a class for each hop, which take turns.
+    switch = {"classes": 2, "scheduler": "round_robin"} if mechanism == "pfc_star" else {}
+    return {
+        "seed": seed,
+        "network": dict(network),
+        "framing": {"payload": f"{setting.payload_bytes}B"},
+        "switch": {
+            **switch,
+            # One memory of 5 MB, of which anybody may use all.
+            "buffer": {"shared": {"total": "5MB", "alpha": 1024.0, "reserve": "0B", "headroom": "0B"}},
+            "ecn": {"red": {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}},
+            "flow_control": flow_control(mechanism, setting),
+        },
+        "host": {
+            "transport": transport(mechanism, setting),
+            "congestion_control": {"dcqcn": {"preset": "mellanox"}},
+            "first_hop": setting.first_hop,
+            "relay": {
+                "delay": f"{setting.relay_delay_us:g}us",
+                "scheduler": setting.relay_scheduler,
+                "buffer": {"per_port": setting.relay_buffer},
+            },
+        },
+        "workload": workload,
+        "audits": RECORD,
+        **more,
+    }
+
+
+def ndc(n: int) -> dict[str, Any]:
+    """Return NDC(n, 1)."""
+    return {"ndc": {"n": n, "k": 1, "link": LINK}}
+
+
+def rail_only(n: int, scale_up_gbps: int = 160, rail_gbps: int = 100) -> dict[str, Any]:
+    """Return the Rail-only network of n servers with n GPUs."""
+    links = {
+        name: {"rate": f"{rate}Gbps", "delay": "1us"}
+        for name, rate in (("scale_up", scale_up_gbps), ("rail", rail_gbps))
+    }
+    return {"rail": {"servers": n, "gpus_per_server": n, **links}}
+
+
+def mixed(n: int, sizes: str, setting: Setting) -> list[dict[str, Any]]:
+    """Return Poisson traffic with incasts of 1 MB flows: 8 to 1 in NDC(4, 1), 32 to 1 in NDC(8, 1)."""
+    count = max(1, round(setting.arrivals_ms / setting.period_ms))
+    return [
+        {
+            "name": "poisson",
+            "poisson": {"load": setting.load, "sizes": sizes, "duration": f"{setting.arrivals_ms:g}ms"},
+        },
+        {
+            "name": "incast",
+            "incasts": {
+                "senders": INCAST_SENDERS[n],
+                "size": "1MB",
+                "period": f"{setting.period_ms:g}ms",
+                "count": count,
+            },
+        },
+    ]

@@ -1,0 +1,169 @@
+"""What the experiments of the PortFC paper share: what is read of a run, verdicts, and figures.
+
+Defaults of every predicate, set before the first run: "lowest" or "lower" is a lower mean over the seeds in every case
+that the claim lists; "about" a factor is within 10 %, "the same" within 15 %. The tail is the 99th percentile in
+NDC(4, 1) and the 99.9th in NDC(8, 1), as in the paper's text. The throughput of a flow is its payload over its FCT, and
+the mean throughput the mean over flows. The paper's numbers stand beside ours; the direction is what is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from experiments.portfc._ndc import MECHANISMS
+from matplotlib import rc_context
+
+from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars
+from xoff.reproduce import Claim
+from xoff.results import Result
+
+COLOUR = dict(zip(MECHANISMS, COLOURS, strict=False))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A result, and what claims look at."""
+
+    result: Result
+
+    def fct_us(self, workload: str | None = None) -> list[float]:
+        """Return completion times of all delivered flows, or of those of one workload, in rising order."""
+        return self._fct[workload]
+
+    def mean_us(self, workload: str | None = None) -> float:
+        """Return the mean FCT."""
+        return fmean(self.fct_us(workload))
+
+    def tail_us(self, share: float, workload: str | None = None) -> float:
+        """Return a percentile of the FCT: the element at ⌈share · n⌉."""
+        times = self.fct_us(workload)
+        return times[max(0, -int(-share * len(times) // 1) - 1)]
+
+    def throughput_gbps(self, workload: str | None = None) -> float:
+        """Return the mean over flows of payload over FCT."""
+        return fmean(self._throughput[workload])
+
+    @cached_property
+    def _flows(self) -> list[tuple[str, int, int]]:
+        flows = self.result.flows
+        columns = (flows[name].to_pylist() for name in ("workload", "size_bytes", "fct_ps"))
+        return [(name, size, fct) for name, size, fct in zip(*columns, strict=True) if fct is not None]
+
+    @cached_property
+    def _fct(self) -> dict[str | None, list[float]]:
+        return self._by_workload(lambda _, fct: fct / 1e6, in_order=True)
+
+    @cached_property
+    def _throughput(self) -> dict[str | None, list[float]]:
+        return self._by_workload(lambda size, fct: 8e3 * size / fct)
+
+    def small_us(self, below: int = 100_000) -> float:
+        """Return the mean FCT of flows below a size."""
+        return fmean(fct / 1e6 for _, size, fct in self._flows if size < below)
+
+    def _by_workload(
+        self, value: Callable[[int, int], float], *, in_order: bool = False
+    ) -> dict[str | None, list[float]]:
+        found: dict[str | None, list[float]] = {None: []}
+        for name, size, fct in self._flows:
+            one = value(size, fct)
+            found[None].append(one)
+            found.setdefault(name, []).append(one)
+        return {name: sorted(values) if in_order else values for name, values in found.items()}
+
+
+class Runs:
+    """The runs of an experiment by name, each read once; names end in ``seed N``."""
+
+    def __init__(self, results: Mapping[str, Result]) -> None:
+        self._results = results
+        self._read: dict[str, Run] = {}
+        self.names = [*results, *getattr(results, "failures", {})]
+
+    def one(self, name: str) -> Run:
+        """Return a run. Raises `RunFailed` if it violated an audit."""
+        if name not in self._read:
+            self._read[name] = Run(self._results[name])
+        return self._read[name]
+
+    def each(self, prefix: str) -> list[Run]:
+        """Return the runs of all seeds."""
+        return [self.one(name) for name in self.names if name.startswith(f"{prefix}/seed ")]
+
+    def mean(self, prefix: str, value: Callable[[Run], float]) -> float:
+        """Return the mean of a value over the seeds."""
+        return fmean(value(run) for run in self.each(prefix))
+
+
+def compared(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Callable[[Run], float]) -> dict[str, float]:
+    """Return a value by mechanism, the mean over the seeds."""
+    return {mechanism: runs.mean(f"{prefix}/{mechanism}", value) for mechanism in mechanisms}
+
+
+def lower_by(values: Mapping[str, float], other: str) -> str:
+    """Say by how much PortFC's value is below another's."""
+    return f"{100 * (1 - values['portfc'] / values[other]):.1f} %"
+
+
+def times(values: Mapping[str, float], other: str) -> str:
+    """Say how many times another's value PortFC's is."""
+    return f"×{values['portfc'] / values[other]:.2f}"
+
+
+def names(values: Mapping[str, float], digits: int = 4) -> dict[str, float]:
+    """Return values by the names that readers know."""
+    return {MECHANISMS.get(key, key): float(f"{value:.{digits}g}") for key, value in values.items()}
+
+
+def whole(short: str, text: str, parts: Mapping[str, Claim]) -> Claim:
+    """Return the claim that holds if all of its parts do."""
+    verdicts = {claim.id.partition("/")[2]: "holds" if claim.holds else "does not hold" for claim in parts.values()}
+    return Claim(f"portfc/{short}", text, verdicts, all(claim.holds for claim in parts.values()))
+
+
+def claim(statements: Mapping[str, str], short: str, holds: bool, measured: dict[str, Any], reason: str = "") -> Claim:
+    """Return a verdict; the reason is shown if the claim does not hold."""
+    return Claim(f"portfc/{short}", statements[short], measured, holds, "" if holds else reason)
+
+
+def ids(statements: Mapping[str, str]) -> dict[str, str]:
+    """Return every claim's full id and statement."""
+    return {f"portfc/{short}": text for short, text in statements.items()}
+
+
+def bars(path: Path, panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[float | None]], str]]) -> None:
+    """Draw panels of grouped bars: title to groups, series by mechanism, and the label of the axis (log scale)."""
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(max(4.2, 3.3 * len(panels)), 3.2), layout="constrained")
+        for axes, (title, (groups, series, label)) in zip(
+            [drawing.subplots(1, len(panels))] if len(panels) == 1 else drawing.subplots(1, len(panels)),
+            panels.items(),
+            strict=True,
+        ):
+            grouped_bars(
+                axes, groups, [(MECHANISMS.get(name, name), values) for name, values in series.items()], digits=0
+            )
+            for mark in axes.texts:
+                mark.set(rotation=90, fontsize=5)
+            axes.set_yscale("log")
+            axes.margins(y=0.25)
+            axes.set_title(title, fontsize=8)
+            axes.set_ylabel(label)
+            axes.tick_params(axis="x", labelsize=7)
+        legend(drawing)
+        save(drawing, path)
+
+
+def legend(drawing: Any) -> None:
+    """Put the legend of the first panel below all."""
+    drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
+
+
+def save(drawing: Any, path: Path) -> None:
+    """Write a figure, the same bytes each time."""
+    drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

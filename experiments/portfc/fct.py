@@ -1,0 +1,199 @@
+"""N.1, N.3 and N.4: completion times and throughput in NDC(4, 1), with three workloads and 8-to-1 incasts.
+
+Source: the PortFC paper, section V-B, figures 8, 10 and 11. Load, period and length of the arrivals are open there; so
+are packet size, path choice, the delay of relays, what nodes do under PFC*, and which BDP is meant. N.1 is judged with
+other values of each, too, on 4 ms of arrivals and two seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from experiments.portfc._ndc import COMPARED, MECHANISMS, WORKLOADS, Setting, mixed, ndc, scenario
+from experiments.portfc._study import (
+    COLOUR,
+    Runs,
+    bars,
+    claim,
+    compared,
+    ids,
+    legend,
+    lower_by,
+    names,
+    save,
+    times,
+    whole,
+)
+from matplotlib import rc_context
+
+from xoff.plots import STYLE, Canvas
+from xoff.reproduce import Claim
+from xoff.results import Result
+
+CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figures 8, 10 and 11"
+
+STATEMENTS = {
+    "N.1": "NDC(4,1): PortFC has the lowest mean and tail FCT in all three workloads; against IRN the mean is lower by "
+    "11.7 % (Hadoop), 40.9 % (Storage) and 69.2 % (WebSearch) and the tail by 16.9 to 41.3 %; against PFC* the mean by "
+    "49.9 to 87.3 % and the tail by 53.3 to 87.7 %",
+    "N.1-mean": "The mean FCT of PortFC is the lowest in all three workloads",
+    "N.1-tail": "The tail FCT of PortFC is the lowest in all three workloads",
+    "N.3": "IRN's completion time of small flows is not ideal: PortFC's is lower in all three workloads (figure 10)",
+    "N.4": "The mean throughput of PortFC is about 8 times that of PFC* on Storage and about 2 times elsewhere; 1.7 to "
+    "2.3 times that of IRN; 2.4 to 3.9 times that of Go-Back-N",
+    "N.4-higher": "The mean throughput of PortFC is the highest in all three workloads",
+    "N.4-storage": "Its lead over PFC* is largest on Storage",
+}
+CLAIMS = ids(STATEMENTS)
+
+SEEDS = (1, 2, 3, 4, 5)
+CHOICES: dict[str, dict[str, Any]] = {
+    "4 ms alone": {},
+    "load 30 %": {"load": 0.3},
+    "load 70 %": {"load": 0.7},
+    "an incast every 1 ms": {"period_ms": 1},
+    "packets of 4048 B": {"payload_bytes": 4000},
+    "X_OFF 150 KB, X_ON 100 KB (round-trip BDP)": {"xoff_kb": 150, "xon_kb": 100},
+    "IRN's BDP 156 KB": {"irn_bdp_bytes": 156_000},
+    "one order of digits": {"first_hop": "highest"},
+    "PFC* detects at nodes": {"relays": "native"},
+    "relays take turns with own flows": {"relay_scheduler": "round_robin"},
+    "relays take 1 µs": {"relay_delay_us": 1},
+    "one NACK a gap": {"nack_us": 500},
+}
+"""Values that the paper leaves open: the fields of `Setting` to replace. The first changes only length and seeds."""
+REASONS: dict[str, str] = {}
+
+
+def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
+    """Return the scenarios by name."""
+    made: dict[str, dict[str, Any]] = {}
+
+    def add(label: str, setting: Setting, seeds: tuple[int, ...]) -> None:
+        for sizes in WORKLOADS:
+            for mechanism in COMPARED:
+                for seed in seeds:
+                    work = mixed(4, sizes, setting)
+                    made[f"{label}{sizes}/{mechanism}/seed {seed}"] = scenario(
+                        mechanism, ndc(4), work, setting, seed=seed
+                    )
+
+    if quick:
+        add("", Setting(arrivals_ms=1.5, period_ms=0.5), SEEDS[:2])
+        return made
+    add("", Setting(), SEEDS)
+    for name, fields in CHOICES.items():
+        add(
+            f"{name}: ",
+            replace(Setting(arrivals_ms=4, period_ms=1 if "period_ms" in fields else 2), **fields),
+            SEEDS[:2],
+        )
+    return made
+
+
+def _lowest(values: Mapping[str, float]) -> bool:
+    return all(values["portfc"] < value for name, value in values.items() if name != "portfc")
+
+
+def _part(runs: Runs, label: str, tail: bool) -> tuple[bool, dict[str, Any]]:
+    """Judge the mean or the tail, for one set of choices."""
+    holds, measured = True, {}
+    for sizes, name in WORKLOADS.items():
+        values = compared(runs, f"{label}{sizes}", COMPARED, lambda run: run.tail_us(0.99) if tail else run.mean_us())
+        holds &= _lowest(values)
+        measured[f"{name}: {'p99' if tail else 'mean'} FCT (µs)"] = names(values)
+        measured[f"{name}: PortFC lower than"] = {MECHANISMS[other]: lower_by(values, other) for other in COMPARED[1:]}
+    return holds, measured
+
+
+def claims(results: Mapping[str, Result]) -> list[Claim]:
+    """Judge each claim, and N.1 with each open choice, too."""
+    runs = Runs(results)
+    parts: dict[str, Claim] = {}
+    chosen = [name for name in CHOICES if any(key.startswith(f"{name}: ") for key in results)]
+    for short, tail in (("N.1-mean", False), ("N.1-tail", True)):
+        holds, measured = _part(runs, "", tail)
+        if chosen:
+            verdicts = {name: "holds" if _part(runs, f"{name}: ", tail)[0] else "does not hold" for name in chosen}
+            measured["with other choices"] = verdicts
+        parts[short] = claim(STATEMENTS, short, holds, measured, REASONS.get(short, "") if chosen else "")
+    small = {sizes: compared(runs, sizes, COMPARED, lambda run: run.small_us()) for sizes in WORKLOADS}
+    gains = {sizes: compared(runs, sizes, COMPARED, lambda run: run.throughput_gbps()) for sizes in WORKLOADS}
+    full = REASONS if chosen else {}
+    lead = {sizes: values["portfc"] / values["pfc_star"] for sizes, values in gains.items()}
+    shown = {f"{WORKLOADS[sizes]}: mean throughput (Gb/s)": names(values) for sizes, values in gains.items()}
+    ratios = {
+        f"{WORKLOADS[sizes]}: PortFC against": {MECHANISMS[other]: times(values, other) for other in COMPARED[1:]}
+        for sizes, values in gains.items()
+    }
+    throughput = {
+        "N.4-higher": claim(
+            STATEMENTS,
+            "N.4-higher",
+            all(values["portfc"] > values[other] for values in gains.values() for other in COMPARED[1:]),
+            shown | ratios,
+            full.get("N.4-higher", ""),
+        ),
+        "N.4-storage": claim(
+            STATEMENTS,
+            "N.4-storage",
+            max(lead, key=lambda sizes: lead[sizes]) == "storage" and lead["storage"] > 1,
+            {"PortFC against PFC*": {WORKLOADS[sizes]: f"×{value:.2f}" for sizes, value in lead.items()}},
+            full.get("N.4-storage", ""),
+        ),
+    }
+    return [
+        whole("N.1", STATEMENTS["N.1"], parts),
+        *parts.values(),
+        claim(
+            STATEMENTS,
+            "N.3",
+            all(values["portfc"] < values["irn"] for values in small.values()),
+            {f"{WORKLOADS[sizes]}: mean FCT below 100 KB (µs)": names(values) for sizes, values in small.items()},
+            full.get("N.3", ""),
+        ),
+        whole("N.4", STATEMENTS["N.4"], throughput),
+        *throughput.values(),
+    ]
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw mean and tail FCT and throughput (figures 8 and 11); beside it the distributions of figure 10."""
+    runs = Runs(results)
+    kinds = {
+        "mean FCT": (lambda run: run.mean_us(), "FCT (µs)"),
+        "95th percentile": (lambda run: run.tail_us(0.95), "FCT (µs)"),
+        "99th percentile": (lambda run: run.tail_us(0.99), "FCT (µs)"),
+        "99.9th percentile": (lambda run: run.tail_us(0.999), "FCT (µs)"),
+        "mean throughput": (lambda run: run.throughput_gbps(), "throughput (Gb/s)"),
+    }
+    bars(
+        path,
+        {
+            title: (
+                list(WORKLOADS.values()),
+                {name: [runs.mean(f"{sizes}/{name}", value) for sizes in WORKLOADS] for name in COMPARED},
+                label,
+            )
+            for title, (value, label) in kinds.items()
+        },
+    )
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(9, 3), layout="constrained")
+        for axes, (sizes, title) in zip(drawing.subplots(1, len(WORKLOADS)), WORKLOADS.items(), strict=True):
+            for name in COMPARED:
+                run = runs.each(f"{sizes}/{name}")[0]
+                for workload, dashes in (("poisson", "-"), ("incast", "--")):
+                    found = run.fct_us(workload)
+                    shares = [(rank + 1) / len(found) for rank in range(len(found))]
+                    label = MECHANISMS[name] if workload == "poisson" else None
+                    axes.step(found, shares, dashes, where="post", color=COLOUR[name], label=label, linewidth=1)
+            axes.set_xscale("log")
+            axes.set_title(f"{title} (dashed: incasts)", fontsize=8)
+            axes.set_xlabel("FCT (µs)")
+        drawing.axes[0].set_ylabel("share of the flows")
+        legend(drawing)
+        save(drawing, path.with_stem(f"{path.stem}-distribution"))

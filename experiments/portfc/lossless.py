@@ -1,0 +1,223 @@
+"""N.9, N.10 and N.11: nothing is lost, who is blocked, how many queues there are, and figures 4 and 5 as scenarios.
+
+Source: the PortFC paper, sections II-C, III-B and III-F, figures 4 and 5. Ours: load 70 % of WebSearch for N.9, beside
+all runs of the other experiments with PortFC; the flows of figures 4 and 5, whose drawings are lost, in NDC(4, 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.portfc._ndc import Setting, mixed, ndc, scenario
+from experiments.portfc._study import Runs, claim, ids, save, whole
+from matplotlib import rc_context
+
+import xoff
+from xoff.plots import STYLE, Canvas, grouped_bars
+from xoff.reproduce import Claim
+from xoff.results import Result
+
+CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, sections III-B and III-F, figures 4 and 5"
+
+STATEMENTS = {
+    "N.9": "PortFC loses nothing, blocks no victim and cannot deadlock (section III-F)",
+    "N.9-loss": "k = 1 and equal link rates: no packet is ever lost or sent again",
+    "N.9-switch": "No victim is blocked at a switch queue by a flow of another output",
+    "N.9b": "No victim flow is delayed by a congested flow destined for a different path: at a source, too",
+    "N.9-deadlock": "No circle of pauses can close",
+    "N.10": "A switch port has n + 1 queues, a node port (k + 1)(n - 1) + 2",
+    "N.10-1": "k = 1: n + 1 and 2n queues",
+    "N.10-k": "k > 1: n + 1 and (k + 1)(n - 1) + 2 queues",
+    "N.11": "Figure 4: PFC pauses a victim flow, PortFC does not; figure 5: two flows deadlock under PFC",
+    "N.11-victim": "Figure 4: the victim's FCT is lower with PortFC than with PFC",
+    "N.11-deadlock": "Figure 5: two four-hop flows deadlock under PFC whose nodes pass pauses on, and not with PortFC",
+}
+CLAIMS = ids(STATEMENTS)
+COUNTED = ((2, 1), (4, 1), (8, 1), (2, 2), (3, 2), (2, 3))
+"""n and k of networks whose queues are counted."""
+REASONS = {
+    "N.9b": "A queue a of a node stands for an output of the first switch, whatever output of the second its packets "
+    "take; the trigger of its pause is the sum over all of those. When the packets of one fill it, the others of the "
+    "queue wait, though their path is free: the claim is too strong.",
+    "N.10-k": "The paper's n + 1 counts the outputs of one next switch. With k > 1 there are k switches behind a node, "
+    "and a queue for each of their outputs makes k(n - 1) + 2; the formulas agree for k = 1.",
+}
+
+# In NDC(4, 1) switch level0_i joins hosts 4i to 4i + 3, and level1_j hosts j, 4 + j, 8 + j and 12 + j.
+TO_HOST_0 = (
+    (5, 0, ("level0_1", "host4", "level1_0")),
+    (10, 0, ("level0_2", "host8", "level1_0")),
+    (12, 0, ("level1_0",)),
+)
+CROWD = (*TO_HOST_0, (6, 0, ("level0_1", "host4", "level1_0")), (15, 0, ("level0_3", "host12", "level1_0")))
+VICTIMS = {
+    "at a switch": (13, 8, ("level0_3", "host12", "level1_0")),
+    "at its source": (5, 8, ("level0_1", "host4", "level1_0")),
+    "figure 4": (12, 8, ("level1_0",)),
+}
+
+
+def _flow(src: int, dst: int, via: tuple[str, ...], size: str = "1MB", start: str = "0us") -> dict[str, Any]:
+    return {"src": src, "dst": dst, "via": list(via), "size": size, "start": start}
+
+
+def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
+    """Return the scenarios by name."""
+    setting = Setting(load=0.7, arrivals_ms=1 if quick else 10, period_ms=0.5 if quick else 2)
+    made = {
+        f"loss, NDC({n},1)/portfc/seed {seed}": scenario(
+            "portfc", ndc(n), mixed(n, "websearch", setting), setting, seed=seed
+        )
+        for n in ((4,) if quick else (4, 8))
+        for seed in ((1, 2) if quick else (1, 2, 3, 4, 5) if n == 4 else (1,))
+    }
+    # Without DCQCN, which would hide what flow control does.
+    for label, victim in VICTIMS.items():
+        for name in ("portfc", "pfc"):
+            work = [
+                {"name": "crowd", "flows": [_flow(*one) for one in (CROWD if label == "at its source" else TO_HOST_0)]},
+                {"name": "victim", "flows": [_flow(*victim, "100KB", "50us")]},
+            ]
+            for crowd in (True, False):
+                one = scenario(name, ndc(4), work if crowd else work[1:])
+                del one["host"]["congestion_control"]
+                made[f"{label}{'' if crowd else ', alone'}/{name}/seed 1"] = one
+    for name in ("portfc", "pfc"):
+        # Two flows of four hops, end to end around a ring, and a short burst that fills one queue of it.
+        flows = [
+            _flow(0, 5, ("level0_0", "host1", "level1_1"), "20MB"),
+            _flow(5, 0, ("level0_1", "host4", "level1_0"), "20MB"),
+            _flow(9, 5, ("level1_1",), "2MB", "10us"),
+        ]
+        one = scenario(name, ndc(4), [{"flows": flows}], until="20ms")
+        del one["host"]["congestion_control"]
+        made[f"figure 5/{name}/seed 1"] = one
+    for n, k in COUNTED:
+        # The second flow is relayed once; with k > 1 more relays are refused.
+        flows = [_flow(0, 1, (), "1KB"), _flow(0, n + 1, (), "1KB")]
+        one = scenario("portfc", {"ndc": {"n": n, "k": k, "link": ndc(n)["ndc"]["link"]}}, [{"flows": flows}])
+        made[f"NDC({n},{k})/portfc/seed 1"] = one
+    return made
+
+
+def _queues(result: Result) -> dict[str, int]:
+    """Return how many queues a port of a node and of a switch has, the one of control frames included."""
+    counts: dict[str, int] = {}
+    queues = result.queues
+    for node, queue in zip(queues["node"].to_pylist(), queues["queue"].to_pylist(), strict=True):
+        kind = "node" if node.startswith("host") else "switch"
+        counts[kind] = max(counts.get(kind, 0), queue + 1)
+    return counts
+
+
+def claims(results: Mapping[str, Result]) -> list[Claim]:
+    """Judge loss, victims, circles, counts, and the two figures."""
+    runs = Runs(results)
+    heavy = {name: runs.one(name).result.summary for name in runs.names if name.startswith("loss")}
+    victim = {
+        (label, name, crowd): runs.mean(f"{label}{crowd}/{name}", lambda run: run.mean_us("victim"))
+        for label in VICTIMS
+        for name in ("portfc", "pfc")
+        for crowd in ("", ", alone")
+    }
+
+    def fct(label: str) -> dict[str, float]:
+        shown = {"PortFC": "portfc", "PFC": "pfc"}
+        return {
+            f"{text}{crowd}": round(victim[label, name, crowd], 1)
+            for text, name in shown.items()
+            for crowd in ("", ", alone")
+        }
+
+    possible = {}
+    for n in (2, 4, 8, 16):
+        found = xoff.check(scenario("portfc", ndc(n), [{"all_to_all": {"size": "1KB"}}]))["deadlock"]
+        possible[f"NDC({n},1)"] = "possible" if found["possible"] else "none possible"
+    figure_5 = {name: runs.each(f"figure 5/{name}")[0].result.audits["deadlock"] for name in ("portfc", "pfc")}
+    counted = {(n, k): _queues(runs.each(f"NDC({n},{k})/portfc")[0].result) for n, k in COUNTED}
+    free = victim["at a switch", "portfc", ""] <= 1.15 * victim["at a switch", "portfc", ", alone"]
+    nine = {
+        "N.9-loss": claim(
+            STATEMENTS,
+            "N.9-loss",
+            all(one["drops"] == 0 and one["retransmitted"] == 0 for one in heavy.values()),
+            {
+                name: {"lost": one["drops"], "sent again": one["retransmitted"], "pauses": one["portfc"]["pauses"]}
+                for name, one in heavy.items()
+            },
+        ),
+        "N.9-switch": claim(STATEMENTS, "N.9-switch", free, {"victim's FCT (µs)": fct("at a switch")}),
+        "N.9b": claim(
+            STATEMENTS,
+            "N.9b",
+            victim["at its source", "portfc", ""] <= 1.15 * victim["at its source", "portfc", ", alone"],
+            {"victim's FCT (µs)": fct("at its source")},
+            REASONS["N.9b"],
+        ),
+        "N.9-deadlock": claim(
+            STATEMENTS,
+            "N.9-deadlock",
+            all(text == "none possible" for text in possible.values()),
+            {"all to all": possible},
+        ),
+    }
+    ten = {}
+    for short, levels in (("N.10-1", (1,)), ("N.10-k", (2, 3))):
+        of_it = {(n, k): found for (n, k), found in counted.items() if k in levels}
+        wanted = {(n, k): {"switch": n + 1, "node": (k + 1) * (n - 1) + 2} for n, k in of_it}
+        ten[short] = claim(
+            STATEMENTS,
+            short,
+            of_it == wanted,
+            {
+                f"NDC({n},{k})": {f"{kind}, formula": wanted[n, k][kind] for kind in found} | found
+                for (n, k), found in of_it.items()
+            },
+            REASONS.get(short, ""),
+        )
+    eleven = {
+        "N.11-victim": claim(
+            STATEMENTS,
+            "N.11-victim",
+            victim["figure 4", "portfc", ""] < victim["figure 4", "pfc", ""],
+            {"victim's FCT (µs)": fct("figure 4")},
+        ),
+        "N.11-deadlock": claim(
+            STATEMENTS,
+            "N.11-deadlock",
+            figure_5["pfc"] != "ok" and figure_5["portfc"] == "ok",
+            {"PFC": figure_5["pfc"], "PortFC": figure_5["portfc"]},
+        ),
+    }
+    return [
+        whole("N.9", STATEMENTS["N.9"], nine),
+        *nine.values(),
+        whole("N.10", STATEMENTS["N.10"], ten),
+        *ten.values(),
+        whole("N.11", STATEMENTS["N.11"], eleven),
+        *eleven.values(),
+    ]
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the victims' FCT, alone and beside the congested flows."""
+    runs = Runs(results)
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(6.4, 3.2), layout="constrained")
+        axes = drawing.subplots()
+        series = [
+            (
+                f"{text}{', alone' if alone else ''}",
+                [runs.mean(f"{label}{alone}/{name}", lambda run: run.mean_us("victim")) for label in VICTIMS],
+            )
+            for text, name in (("PortFC", "portfc"), ("PFC", "pfc"))
+            for alone in ("", ", alone")
+        ]
+        grouped_bars(
+            axes, [f"victim {label}" if label.startswith("at") else label for label in VICTIMS], series, digits=0
+        )
+        axes.set_ylabel("victim's FCT (µs)")
+        axes.legend(fontsize=8)
+        save(drawing, path)

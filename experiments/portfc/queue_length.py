@@ -1,0 +1,114 @@
+"""N.2: the length of switch ports' queues over time in NDC(4, 1).
+
+Source: the PortFC paper, section V-B, figure 9. Ours: the workload of the figure is WebSearch with incasts, ports are
+looked at every 10 µs while flows arrive, and the length of a port's queue is that of all of its queues together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.portfc._ndc import COMPARED, MECHANISMS, Setting, mixed, ndc, scenario
+from experiments.portfc._study import COLOUR, Runs, claim, ids, legend, names, save, whole
+from matplotlib import rc_context
+
+from xoff.plots import STYLE, Canvas
+from xoff.reproduce import Claim
+from xoff.results import Result
+
+CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figure 9"
+
+STATEMENTS = {
+    "N.2": "PortFC keeps the switch port queue shortest; without it queues reach MBs, and packets are lost",
+    "N.2-shortest": "The longest queue of a switch port, and the mean over time of the longest, are lowest with PortFC",
+    "N.2-mb": "Without it (IRN, Go-Back-N) queues reach 1 MB or more",
+    "N.2-loss": "Without it (IRN, Go-Back-N) packets are lost",
+}
+CLAIMS = ids(STATEMENTS)
+REASONS: dict[str, str] = {}
+
+
+def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
+    """Return the scenarios by name."""
+    setting = Setting(arrivals_ms=1.5, period_ms=0.5) if quick else Setting()
+    return {
+        f"{name}/seed 1": scenario(name, ndc(4), mixed(4, "websearch", setting), setting, probe={"queues": "10us"})
+        for name in COMPARED
+    }
+
+
+def _longest(result: Result) -> dict[int, float]:
+    """Return the longest queue of any switch port in KB by time in µs."""
+    samples = result.samples
+    ports: defaultdict[tuple[int, str, int], int] = defaultdict(int)
+    columns = (samples[name].to_pylist() for name in ("time_ps", "node", "port", "bytes"))
+    for time, node, port, size in zip(*columns, strict=True):
+        if node.startswith("level"):
+            ports[time, node, port] += size
+    longest: defaultdict[int, float] = defaultdict(float)
+    for (time, _, _), size in ports.items():
+        longest[time // 1_000_000] = max(longest[time // 1_000_000], size / 1000)
+    return dict(sorted(longest.items()))
+
+
+def claims(results: Mapping[str, Result]) -> list[Claim]:
+    """Judge the longest queue, its mean over time, and what is lost."""
+    runs = Runs(results)
+    full = any(run.result.summary["simulated_ps"] > 10**10 for run in runs.each("portfc"))
+    longest = {name: _longest(runs.each(name)[0].result) for name in COMPARED}
+    end = min(max(found) for found in longest.values())
+    peak = {name: max(found.values()) for name, found in longest.items()}
+    mean = {name: sum(v for t, v in found.items() if t <= end) / (end / 10) for name, found in longest.items()}
+    lost = {name: float(runs.each(name)[0].result.summary["drops"]) for name in COMPARED}
+    others = COMPARED[1:]
+    reasons = REASONS if full else {}
+    parts = {
+        "N.2-shortest": claim(
+            STATEMENTS,
+            "N.2-shortest",
+            all(peak["portfc"] < peak[other] and mean["portfc"] < mean[other] for other in others),
+            {"longest queue (KB)": names(peak), "mean over time of the longest (KB)": names(mean)},
+            reasons.get("N.2-shortest", ""),
+        ),
+        "N.2-mb": claim(
+            STATEMENTS,
+            "N.2-mb",
+            all(peak[other] >= 1000 for other in ("irn", "go_back_n")),
+            {"longest queue (KB)": names(peak)},
+            reasons.get("N.2-mb", ""),
+        ),
+        "N.2-loss": claim(
+            STATEMENTS,
+            "N.2-loss",
+            all(lost[other] > 0 for other in ("irn", "go_back_n")) and lost["portfc"] == 0,
+            {"packets lost": names(lost)},
+            reasons.get("N.2-loss", ""),
+        ),
+    }
+    return [whole("N.2", STATEMENTS["N.2"], parts), *parts.values()]
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the longest queue over time."""
+    runs = Runs(results)
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(7, 3.2), layout="constrained")
+        axes = drawing.subplots()
+        for name in reversed(COMPARED):
+            found = _longest(runs.each(name)[0].result)
+            axes.plot(
+                [t / 1000 for t in found],
+                list(found.values()),
+                color=COLOUR[name],
+                label=MECHANISMS[name],
+                linewidth=0.8,
+            )
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=1)
+        axes.set_xlabel("time (ms)")
+        axes.set_ylabel("longest queue of a switch port (KB)")
+        legend(drawing)
+        save(drawing, path)
