@@ -10,7 +10,6 @@ Whatever stops a study, the same call goes on with the runs that are missing.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from xoff.study import dataset
 from xoff.study.axes import VARIANT, Column
 from xoff.study.execution import Advance, Report, execute
 from xoff.study.plan import Plan, Run, read
-from xoff.study.store import Store
+from xoff.study.store import Store, write_text
 
 if TYPE_CHECKING:
     from xoff.study.figures import StudyPlot
@@ -139,7 +138,7 @@ class Study:
         """
         if self.plan.base is None:
             raise InputError(f"{self.directory}: was opened to be read; run the study from its file")
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self.store.open()
         self._write_document()
         report = execute(
             self.plan,
@@ -299,13 +298,9 @@ class Study:
 
     def _write_document(self) -> None:
         text = json.dumps(self.plan.to_dict(), indent=1, ensure_ascii=False, default=lambda value: type(value).__name__)
-        place = self.directory / _DOCUMENT
-        temporary = self.directory / f".{_DOCUMENT}-{os.getpid()}"
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(place)
+        with self.store.workspace() as work:
+            write_text(work / _DOCUMENT, text + "\n")
+            (work / _DOCUMENT).rename(self.directory / _DOCUMENT)
         synchronise(self.directory)
 
 

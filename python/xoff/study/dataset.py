@@ -6,10 +6,7 @@ study yields the same rows wherever and in whatever order its runs were done.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -113,33 +110,30 @@ def rows_of(plan: Plan, store: Store, table: str) -> Iterator[pa.Table]:
 
 def write(plan: Plan, store: Store, directory: Path) -> list[Path]:
     """Write ``runs.parquet``, and a file for each table that is kept; return their paths."""
-    written = [_replace(directory / "runs.parquet", iter([runs_table(plan, store)]))]
-    written += [_replace(directory / f"{table}.parquet", rows_of(plan, store, table)) for table in plan.keep]
-    return [path for path in written if path is not None]
+    pieces = {"runs": iter([runs_table(plan, store)])} | {name: rows_of(plan, store, name) for name in plan.keep}
+    written = []
+    with store.workspace() as work:
+        for name, tables in pieces.items():
+            target = directory / f"{name}.parquet"
+            if _written(work / target.name, tables):
+                (work / target.name).rename(target)
+                written.append(target)
+            else:
+                target.unlink(missing_ok=True)
+    synchronise(directory)
+    return written
 
 
-def _replace(path: Path, tables: Iterator[pa.Table]) -> Path | None:
-    """Write tables one after another into a file that appears under its name when it is complete."""
+def _written(path: Path, tables: Iterator[pa.Table]) -> bool:
+    """Write tables one after another into one file; tell whether there was any."""
     first = next(tables, None)
     if first is None:
-        path.unlink(missing_ok=True)
-        return None
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-        temporary = Path(file.name)
-        try:
-            with pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
-                for rows in _merged(first, tables):
-                    writer.write_table(rows)
-            file.flush()
-            os.fsync(file.fileno())
-            temporary.chmod(0o644)
-            temporary.rename(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
-    synchronise(path.parent)
-    return path
+        return False
+    with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
+        for rows in _merged(first, tables):
+            writer.write_table(rows)
+    synchronise(path)
+    return True
 
 
 def _merged(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:

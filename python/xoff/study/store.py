@@ -4,7 +4,7 @@ A run is written into a work directory of its own and renamed when it is whole a
 work on one store: what two of them compute is the same, and the first one's stays. A run that violated an audit is
 kept as the message that says so, since it would fail again.
 
-A work directory holds a locked file while its process lives, so that what a killed process left is known and removed.
+A work directory is locked while its process lives, so that what a killed process left is known and removed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tempfile
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from xoff.results import Result, load, synchronise
 
@@ -41,13 +41,11 @@ class Store:
         self.directory.mkdir(parents=True, exist_ok=True)
         mark = self.directory / ".store"
         if not mark.exists():
-            with tempfile.NamedTemporaryFile("w", dir=self.directory, prefix=_WORK, delete=False) as file:
-                file.write(uuid.uuid4().hex)
-            Path(file.name).chmod(0o644)
-            # The first of several processes gives the mark.
-            with contextlib.suppress(FileExistsError):
-                os.link(file.name, mark)
-            Path(file.name).unlink()
+            with self.workspace() as work:
+                write_text(work / "mark", uuid.uuid4().hex)
+                # The first of several processes gives the mark.
+                with contextlib.suppress(FileExistsError):
+                    os.link(work / "mark", mark)
         return mark.read_text("utf-8")
 
     def marked(self, mark: str) -> bool:
@@ -90,15 +88,24 @@ class Store:
 
     @contextlib.contextmanager
     def workspace(self) -> Iterator[Path]:
-        """A directory to write into, gone afterwards."""
-        place = Path(tempfile.mkdtemp(prefix=_WORK, dir=self.directory))
-        place.chmod(0o755)
+        """A directory to write into, gone afterwards; what is complete is moved out of it."""
+        place, descriptor = self._locked_place()
         try:
-            with (place / "lock").open("w") as lock:
-                _lock(lock)
-                yield place
+            yield place
         finally:
             shutil.rmtree(place, ignore_errors=True)
+            os.close(descriptor)
+
+    def _locked_place(self) -> tuple[Path, int]:
+        while True:
+            place = Path(tempfile.mkdtemp(prefix=_WORK, dir=self.directory))
+            place.chmod(0o755)
+            with contextlib.suppress(FileNotFoundError):
+                descriptor = os.open(place, os.O_RDONLY)
+                # Until it is locked, another process may take it for a left-over.
+                if _lock(descriptor) is not False and place.exists():
+                    return place, descriptor
+                os.close(descriptor)
 
     def publish(self, place: Path, key: str, tables: Collection[str]) -> None:
         """Give a complete run its name. If it is there already, the older one stays, unless it lacks tables."""
@@ -131,25 +138,35 @@ class Store:
     def clean(self) -> None:
         """Remove what killed processes left."""
         for place in self.directory.glob(f"{_WORK}*"):
-            with contextlib.suppress(OSError):
-                if place.is_dir() and fcntl is not None:
-                    with (place / "lock").open("r+") as lock:
-                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        shutil.rmtree(place)
+            with contextlib.suppress(FileNotFoundError):
+                descriptor = os.open(place, os.O_RDONLY)
+                if _lock(descriptor):
+                    shutil.rmtree(place, ignore_errors=True)
+                os.close(descriptor)
 
 
 def write_failure(place: Path, status: str, message: str) -> None:
     """Write why a run has no result, as a directory to publish."""
     place.mkdir()
-    with (place / _FAILURE).open("w", encoding="utf-8") as file:
-        json.dump({"status": status, "message": message}, file)
-        file.flush()
-        os.fsync(file.fileno())
+    write_text(place / _FAILURE, json.dumps({"status": status, "message": message}))
     synchronise(place)
 
 
-def _lock(file: TextIO) -> None:
-    if fcntl is not None:
-        # Some network file systems have no locks: then nothing is removed from there, which costs only space.
-        with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def write_text(file: Path, text: str) -> None:
+    """Write a text, and have it on the disk."""
+    file.write_text(text, "utf-8")
+    synchronise(file)
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Lock a file: True if that succeeded, False if another process has it, None if there are no locks here."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # Some network file systems have no locks: then nothing is removed, which costs only space.
+        return None
+    return True
