@@ -331,6 +331,18 @@ def sweep(
 
 
 @app.command()
+def report(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The directory of a result or of a study.", show_default=False)
+    ],
+) -> None:
+    """Draws the figures of a result or a study, and writes a page about it that needs nothing beside it."""
+    from xoff.report import command
+
+    raise typer.Exit(command(directory))
+
+
+@app.command()
 def reproduce(
     ids: Annotated[
         list[str] | None,

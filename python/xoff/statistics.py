@@ -50,7 +50,7 @@ class Comparison:
     p: float | None
     """How probable so large a difference would be if there were none; None with fewer than two pairs."""
     verdict: str
-    """``lower``, ``higher``, ``no difference shown``, ``the same`` or ``one pair``."""
+    """``lower``, ``higher``, ``no difference shown``, ``the same`` or ``one seed``."""
 
     @property
     def real(self) -> bool:
@@ -92,7 +92,7 @@ def compare(first: Mapping[int, float], second: Mapping[int, float], confidence:
     if not any(differences):
         verdict = "the same"
     elif found.low is None or found.high is None:
-        verdict = "one pair"
+        verdict = "one seed"
     elif found.low > 0:
         verdict = "higher"
     elif found.high < 0:

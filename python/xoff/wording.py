@@ -62,6 +62,11 @@ def scale(value: float, name: str) -> tuple[int, str]:
     return next((unit for unit in units if abs(value) >= unit[0]), units[-1])
 
 
+def rate(value_bps: int) -> str:
+    """A rate in bits per second as text: ``200000000000`` becomes ``200 Gb/s``."""
+    return setting(value_bps, "bps")
+
+
 def number(value: float, digits: int) -> str:
     """A number with so many digits, and never with an exponent where it is large: ``12,346``, ``0.5``."""
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"

@@ -75,7 +75,7 @@ def test_verdicts() -> None:
     assert compare(base, base).p == 1
     always = compare(base, {seed: value + 1 for seed, value in base.items()})
     assert (always.verdict, always.p) == ("higher", 0)
-    assert compare(base, {2: 99.0}).verdict == "one pair"
+    assert compare(base, {2: 99.0}).verdict == "one seed"
     # Seeds that only one has are left out.
     assert compare(base, {1: 11.0, 2: 13.5, 9: 0.0}).first == 11
     with pytest.raises(ValueError, match="no seed in common"):

@@ -198,7 +198,7 @@ def test_a_changed_parameter_reruns_only_what_it_touches(scenario: dict[str, Any
     assert simulated(seeds=3) == 2
     assert simulated(base=scenario | {"framing": {"payload": "900B"}}) == 4
     # What is kept is no part of a run's key, but a run that lacks a table is done again.
-    assert simulated(keep=["flows", "queues"]) == 4
+    assert simulated(keep=["links", "queues"]) == 4
     assert simulated(keep=["queues"]) == 0
     assert simulated(keep=["summary"]) == 0
 
@@ -339,7 +339,7 @@ def test_status_and_json(scenario_file: Path, xoff_here: Command) -> None:
     found = json.loads(done.stdout)
     assert done.returncode == 0
     assert found["simulated"] == part["runs"]["missing"]
-    assert found["tables"] == ["out/study/runs.parquet", "out/study/flows.parquet"]
+    assert found["tables"] == ["out/study/runs.parquet", "out/study/flows.parquet", "out/study/links.parquet"]
     assert {"metric", "point", "mean", "low", "high", "seeds"} == found["means"][0].keys()
     text = xoff_here("sweep", "study.toml").stdout
     assert "4 of 4 runs are complete (0 simulated, 4 were there)" in text

@@ -205,7 +205,7 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
         if not isinstance(changes, Mapping):
             raise InputError(f"{where}: a table of settings is needed, as they stand in a scenario")
         own = read_axes(changes.get("axes", {}), f"{where}.axes")
-        fixed = list(_leaves({key: value for key, value in changes.items() if key != "axes"}, ""))
+        fixed = list(leaves({key: value for key, value in changes.items() if key != "axes"}))
         for path, _ in fixed:
             check_path(path, where)
         for axis in own:
@@ -217,11 +217,12 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
     return tuple(levels)
 
 
-def _leaves(found: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+def leaves(found: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The settings of a part of a scenario, as paths and values."""
     for key, value in found.items():
         inner = f"{path}.{key}" if path else str(key)
         if isinstance(value, Mapping) and value:
-            yield from _leaves(value, inner)
+            yield from leaves(value, inner)
         else:
             yield inner, value
 

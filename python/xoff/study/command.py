@@ -18,6 +18,7 @@ from xoff._core import InputError
 from xoff.statistics import Interval
 from xoff.study import Report, Status, Study
 from xoff.study.axes import VARIANT
+from xoff.study.figures import words
 
 _ROWS = 30
 
@@ -196,7 +197,7 @@ def _show_means(study: Study) -> None:
     seeds = f", mean of {len(plan.seeds)} seeds ± 95 % interval" if len(plan.seeds) > 1 else ""
     table = display.table(
         *heads,
-        *(head(metric) for metric in metrics),
+        *(words(metric) for metric in metrics),
         title=escape(plan.name) + seeds,
         right=tuple(range(len(heads), len(heads) + len(metrics))),
     )
@@ -222,7 +223,7 @@ def _show_comparison(study: Study, metric: str) -> None:
     if not found or study.plan.columns[0].path != VARIANT:
         return
     first, others = study.variants()[0], [column for column in study.plan.columns if column.path != VARIANT]
-    title = f"\n{head(metric)} against {first}, paired by seed"
+    title = f"\n{words(metric)} against {first}" + (", paired by seed" if len(study.plan.seeds) > 1 else "")
     table = display.table("", *(column.key for column in others), "difference", "is", title=escape(title))
     for name, one in found[:_ROWS]:
         cells = [column.text(one.point[column.name]) for column in others]
@@ -240,11 +241,6 @@ def _nothing_random(study: Study) -> bool:
         if fingerprint is not None:
             points.setdefault(json.dumps(row), set()).add(fingerprint)
     return bool(points) and all(len(found) == 1 for found in points.values())
-
-
-def head(metric: str) -> str:
-    """A metric as the head of a column: ``victim_fct_mean_ps`` is ``victim fct mean``."""
-    return metric.removesuffix("_ps").removesuffix("_bytes").removesuffix("_bps").replace("_", " ")
 
 
 def measured(metric: str, interval: Interval | None) -> str:

@@ -226,7 +226,7 @@ def read(source: str | Path | Mapping[str, Any]) -> Plan:
         name=_text(document, "name", name),
         description=_text(document, "description", ""),
         columns=columns(found, _TAKEN),
-        keep=_keep(document.get("keep", ["flows"])),
+        keep=_keep(document.get("keep", ["flows", "links"])),
         metrics=tuple(_texts(document.get("metrics", []), "metrics")),
         points=points,
         seeds=seeds,
