@@ -31,6 +31,8 @@ class AuditError(RuntimeError):
     def __init__(self, result: Result) -> None:
         self.result = result
         failed = [f"{name}: {state.partition(': ')[2]}" for name, state in result.audits.items() if not _passed(state)]
+        self.found = "; ".join(failed)
+        """What the audits found, in one line."""
         super().__init__("the run violated an audit and has no result\n" + "\n".join(f"  {line}" for line in failed))
 
 

@@ -9,6 +9,7 @@ Whatever stops a study, the same call goes on with the runs that are missing.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
@@ -149,7 +150,8 @@ class Study:
             threads=threads,
             progress=progress,
         )
-        if self.status().done:
+        # What is there is of this very study, and was written when all its runs were there.
+        if self.status().done and not all(file.exists() for file in self._tables()):
             dataset.write(self.plan, self.store, self.directory)
         return report
 
@@ -296,8 +298,17 @@ class Study:
         except OSError as error:
             raise InputError(f"{self.directory}: cannot be read: {error.strerror}") from None
 
+    def _tables(self) -> list[Path]:
+        return [self.directory / f"{name}.parquet" for name in ("runs", *self.plan.keep)]
+
     def _write_document(self) -> None:
+        """Write what is to be run; tables of an earlier version of the study are removed before."""
         text = json.dumps(self.plan.to_dict(), indent=1, ensure_ascii=False, default=lambda value: type(value).__name__)
+        with contextlib.suppress(OSError):
+            if (self.directory / _DOCUMENT).read_text("utf-8") == text + "\n":
+                return
+        for file in self._tables():
+            file.unlink(missing_ok=True)
         with self.store.workspace() as work:
             write_text(work / _DOCUMENT, text + "\n")
             (work / _DOCUMENT).rename(self.directory / _DOCUMENT)

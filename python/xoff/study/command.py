@@ -21,6 +21,8 @@ from xoff.study.axes import VARIANT
 from xoff.study.figures import words
 
 _ROWS = 30
+# Of more points, only the first metric is compared on the terminal.
+_FEW_POINTS = 5
 
 
 def command(
@@ -194,7 +196,7 @@ def _show_means(study: Study) -> None:
     means = {metric: {json.dumps(one.point): one for one in study.means(metric)} for metric in metrics}
     keys = list(dict.fromkeys(key for found in means.values() for key in found))
     heads = [column.key for column in plan.columns]
-    seeds = f", mean of {len(plan.seeds)} seeds ± 95 % interval" if len(plan.seeds) > 1 else ""
+    seeds = f" (mean of {len(plan.seeds)} seeds ± 95 % interval)" if len(plan.seeds) > 1 else ""
     table = display.table(
         *heads,
         *(words(metric) for metric in metrics),
@@ -212,25 +214,32 @@ def _show_means(study: Study) -> None:
     display.out.print(table)
     if len(keys) > _ROWS:
         display.out.print(f"… and {len(keys) - _ROWS:,} more points")
-    _show_comparison(study, metrics[0])
+    _show_comparison(study, metrics[:1] if len(plan.points) > _FEW_POINTS else metrics)
     if len(plan.seeds) > 1 and _nothing_random(study):
         display.out.print("Every seed gave the same result: nothing in this scenario is random, and one seed is enough")
 
 
-def _show_comparison(study: Study, metric: str) -> None:
+def _show_comparison(study: Study, metrics: list[str]) -> None:
     """Print what the first variant and each other one differ by, and whether that is real."""
-    found = study.against_first(metric)
-    if not found or study.plan.columns[0].path != VARIANT:
+    if not study.plan.columns or study.plan.columns[0].path != VARIANT:
+        return
+    found = [(metric, name, one) for metric in metrics for name, one in study.against_first(metric)]
+    if not found:
         return
     first, others = study.variants()[0], [column for column in study.plan.columns if column.path != VARIANT]
-    title = f"\n{words(metric)} against {first}" + (", paired by seed" if len(study.plan.seeds) > 1 else "")
-    table = display.table("", *(column.key for column in others), "difference", "is", title=escape(title))
-    for name, one in found[:_ROWS]:
+    several = len(study.plan.seeds) > 1
+    title = f"\nAgainst {first}" + (", paired by seed" if several else "")
+    heads = ["", *(column.key for column in others), "metric", "difference", *(["is"] if several else [])]
+    table = display.table(*heads, title=escape(title))
+    for metric, name, one in found[:_ROWS]:
         cells = [column.text(one.point[column.name]) for column in others]
         share = "" if one.comparison.relative is None else f" ({one.comparison.relative:+.1%})"
         difference = measured(metric, one.comparison.difference) + share
-        table.add_row(escape(name), *map(escape, cells), difference, one.comparison.verdict)
+        last = [one.comparison.verdict] if several else []
+        table.add_row(escape(name), *map(escape, cells), words(metric), difference, *last)
     display.out.print(table)
+    if len(found) > _ROWS:
+        display.out.print(f"… and {len(found) - _ROWS:,} more comparisons (on the page of xoff report)")
 
 
 def _nothing_random(study: Study) -> bool:

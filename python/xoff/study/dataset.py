@@ -115,25 +115,20 @@ def write(plan: Plan, store: Store, directory: Path) -> list[Path]:
     with store.workspace() as work:
         for name, tables in pieces.items():
             target = directory / f"{name}.parquet"
-            if _written(work / target.name, tables):
-                (work / target.name).rename(target)
-                written.append(target)
-            else:
-                target.unlink(missing_ok=True)
+            _write(work / target.name, tables)
+            (work / target.name).rename(target)
+            written.append(target)
     synchronise(directory)
     return written
 
 
-def _written(path: Path, tables: Iterator[pa.Table]) -> bool:
-    """Write tables one after another into one file; tell whether there was any."""
-    first = next(tables, None)
-    if first is None:
-        return False
+def _write(path: Path, tables: Iterator[pa.Table]) -> None:
+    """Write tables one after another into one file; an empty one if there is none."""
+    first = next(tables, pa.table({}))
     with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
         for rows in _merged(first, tables):
             writer.write_table(rows)
     synchronise(path)
-    return True
 
 
 def _merged(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:

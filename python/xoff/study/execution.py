@@ -125,7 +125,7 @@ def _perform(job: Job, store: Store, watch: Watch | None) -> Outcome:
         try:
             running.run_prepared(job.prepared, threads=job.threads, out=place, keep=job.keep, progress=progress)
         except AuditError as error:
-            status, message = "audit", str(error)
+            status, message = "audit", error.found
         except InputError as error:
             if isinstance(error.__cause__, OSError):
                 # Not the scenario is at fault, but the disk.
