@@ -9,10 +9,10 @@ export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help environment build demo test lint bench docs generate lock clean
+.PHONY: help environment build demo test test-browser lint bench docs generate lock clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
 
 environment:
 	@tools/environment.sh
@@ -35,6 +35,11 @@ test: build lint ## builds everything and runs every check and test
 	@$(BIN)/python tools/generate.py --check
 	@$(BIN)/python -m pytest
 
+test-browser: build ## checks the page of a report in a headless Chromium, if one is installed
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	   echo "No Chromium is installed: the page of a report is not checked (Debian: apt-get install chromium)"
+	@$(BIN)/python -m pytest tests/browser -rs
+
 bench: build ## measures data packet-hops per CPU-second on the bench cases
 	@$(BIN)/xoff bench
 
@@ -48,7 +53,7 @@ generate: build ## writes the JSON Schema, the typed Python classes and the para
 lock: ## writes requirements-dev.lock anew with the newest versions
 	@rm -rf .venv && $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --group development "pyarrow>=16" "typer>=0.16" "rich>=13" "matplotlib>=3.8"
+	@$(BIN)/python -m pip install --quiet --group development "pyarrow>=16" "typer>=0.16" "rich>=13" "matplotlib>=3.8" "Jinja2>=3.1"
 	@{ echo "# Exact versions of everything the development environment needs; 'make lock' writes this file anew."; \
 	   $(BIN)/python -m pip freeze --exclude xoff; } > requirements-dev.lock
 

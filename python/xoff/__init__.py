@@ -6,6 +6,9 @@
     result.flows              # an Arrow table: one row for each flow
     result.plot.fct_cdf()     # a Matplotlib figure
 
+    study = xoff.sweep("study.toml", out="study")
+    study.runs                # one row for each run, with its parameters as columns
+
 Numbers carry their unit last (``fct_ps`` is in picoseconds, ``max_bytes`` in bytes).
 """
 
@@ -13,6 +16,7 @@ from xoff._core import InputError
 from xoff.results import AuditError, Result, load
 from xoff.running import Progress, check, resolve, run
 from xoff.scenario import Scenario
+from xoff.study import Study, sweep
 from xoff.version import __version__
 
 __all__ = [
@@ -21,9 +25,11 @@ __all__ = [
     "Progress",
     "Result",
     "Scenario",
+    "Study",
     "__version__",
     "check",
     "load",
     "resolve",
     "run",
+    "sweep",
 ]

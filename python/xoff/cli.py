@@ -294,6 +294,55 @@ def schema() -> None:
 
 
 @app.command()
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The study: a TOML file.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Keeps the study in this directory. Default: out/ and its name.", show_default=False
+        ),
+    ] = None,
+    status: Annotated[bool, typer.Option("--status", help="Says how far the study is, and runs nothing.")] = False,
+    shard: Annotated[
+        str, typer.Option(metavar="I/N", help="Does the I-th of N parts of the study, as in a job array.")
+    ] = "1/1",
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Runs at a time. Default: one a core.", show_default=False),
+    ] = None,
+    threads: Threads = 1,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Runs on the workers of a Dask scheduler: its address, or its scheduler file.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Runs one scenario with many settings and seeds; started again, it does only what is missing."""
+    from xoff.study.command import command
+
+    code = command(
+        file, out=out, status=status, shard=shard, workers=workers, threads=threads, dask=dask, as_json=as_json
+    )
+    raise typer.Exit(code)
+
+
+@app.command()
+def report(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The directory of a result or of a study.", show_default=False)
+    ],
+) -> None:
+    """Draws the figures of a result or a study, and writes a page about it that needs nothing beside it."""
+    from xoff.report import command
+
+    raise typer.Exit(command(directory))
+
+
+@app.command()
 def reproduce(
     ids: Annotated[
         list[str] | None,

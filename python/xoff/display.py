@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TaskProgressColumn, TextColumn
@@ -17,6 +17,9 @@ from rich.text import Text
 
 from xoff import wording
 from xoff.running import Progress
+
+if TYPE_CHECKING:
+    from xoff.study import Advance
 
 # Text that goes to a file or a pipe is not cut to the width of a terminal.
 out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
@@ -102,6 +105,54 @@ class RunBars:
         if err.is_terminal and patient and not self._shown:
             self._bars.start()
             self._shown = True
+
+
+class StudyBar:
+    """The progress bar of a study. Call `report` as its ``progress`` callback."""
+
+    def __init__(self) -> None:
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=28),
+            TextColumn("{task.completed:.0f}/{task.total:.0f} runs"),
+            TextColumn("{task.fields[left]}", style="cyan"),
+            console=err,
+            transient=True,
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def report(self, advance: Advance) -> None:
+        """Move the bar to the share of the runs that are complete, and say how long the rest will take."""
+        if not err.is_terminal:
+            return
+        if self._task is None:
+            self._task = self._bars.add_task("runs", total=advance.total, left="")
+            self._bars.start()
+        self._bars.update(self._task, completed=advance.complete, left=left(advance.left_seconds))
+
+
+def left(seconds: tuple[float, float] | None) -> str:
+    """How long something will still take, in words: ``about 3:10 left``, or a range if that is not certain."""
+    if seconds is None:
+        return ""
+    low, high = seconds
+    if high - low <= max(0.2 * high, 2):
+        return f"about {_clock((low + high) / 2)} left"
+    return f"{_clock(low)} to {_clock(high)} left"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 @contextmanager

@@ -7,7 +7,11 @@ Source of the colours: M. Okabe and K. Ito, "Color Universal Design" (2008).
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,6 +19,8 @@ import pyarrow.compute as pc
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from xoff import wording
 
 if TYPE_CHECKING:
     from xoff.results import Result
@@ -66,6 +72,112 @@ def grouped_bars(
     axes.grid(visible=False, axis="x")
 
 
+@dataclass(frozen=True, slots=True)
+class SizeBin:
+    """The slowdowns of the flows of similar size."""
+
+    largest_bytes: int
+    """The size of the largest flow in it."""
+    flows: int
+    median: float
+    p95: float
+    p99: float
+
+
+def cumulative(flows: pa.Table, column: str) -> tuple[list[float], list[float]]:
+    """The values of a column (times in µs) in order, and which share of the flows has at most each."""
+    values = sorted(flows[column].drop_null().to_pylist())
+    if column.endswith("_ps"):
+        values = [value / _PS_PER_US for value in values]
+    return values, [(rank + 1) / len(values) for rank in range(len(values))]
+
+
+def size_bins(flows: pa.Table, bins: int = 20) -> list[SizeBin]:
+    """Slowdowns by flow size: the flows in order of size, in bins of equally many flows (5 % each, with 20 bins).
+
+    As in the scripts of HPCC and ConWeave, a percentile p of n sorted values is the one at index ⌊n·p⌋.
+    """
+    rows = sorted(
+        (size, slowdown)
+        for size, slowdown in zip(flows["size_bytes"].to_pylist(), flows["slowdown"].to_pylist(), strict=True)
+        if slowdown is not None
+    )
+    bins = min(bins, len(rows))
+    edges = [len(rows) * index // bins for index in range(bins + 1)] if rows else [0]
+    made = []
+    for start, end in itertools.pairwise(edges):
+        values = sorted(slowdown for _, slowdown in rows[start:end])
+        median, p95, p99 = (values[math.floor(len(values) * share)] for share in (0.5, 0.95, 0.99))
+        made.append(SizeBin(rows[end - 1][0], len(values), median, p95, p99))
+    return made
+
+
+def deepest(samples: pa.Table, top: int) -> list[tuple[str, list[float], list[float]]]:
+    """The deepest queues, deepest first: name, times in µs, depths in KB."""
+    most: dict[tuple[str, int, int], int] = {}
+    lines: dict[tuple[str, int, int], tuple[list[float], list[float]]] = {}
+    columns = (samples[name].to_pylist() for name in ("time_ps", "node", "port", "queue", "bytes"))
+    for time, node, port, queue, size in zip(*columns, strict=True):
+        key = (str(node), int(port), int(queue))
+        most[key] = max(most.get(key, 0), size)
+        times, sizes = lines.setdefault(key, ([], []))
+        times.append(time / _PS_PER_US)
+        sizes.append(size / 1000)
+    shown = sorted(most, key=lambda key: (-most[key], key))[:top]
+    return [(f"{node} port {port} queue {queue}", *lines[node, port, queue]) for node, port, queue in shown]
+
+
+def paused_ports(result: Result) -> list[tuple[str, list[tuple[str, float, float]]]]:
+    """The ports that were paused, those paused longest first: name, and cause, start and length of each pause in µs."""
+    pauses = result.pauses
+    horizon = result.summary.get("simulated_ps", 0)
+    rows: dict[str, list[tuple[str, float, float]]] = {}
+    columns = (pauses[name].to_pylist() for name in ("node", "peer", "cause", "start_ps", "end_ps"))
+    for node, peer, cause, start, end in zip(*columns, strict=True):
+        span = ((horizon if end is None else end) - start) / _PS_PER_US
+        rows.setdefault(f"{node} → {peer}", []).append((cause, start / _PS_PER_US, span))
+    return sorted(rows.items(), key=lambda row: (-sum(span for _, _, span in row[1]), row[0]))
+
+
+def draw_cdf(axes: Axes, groups: Sequence[tuple[str, pa.Table]], *, slowdown: bool = False) -> None:
+    """Draw the cumulative distribution of completion times or slowdowns of each group of flows."""
+    for index, (name, flows) in enumerate(groups):
+        values, shares = cumulative(flows, "slowdown" if slowdown else "fct_ps")
+        axes.step(values, shares, where="post", label=name, color=COLOURS[index % len(COLOURS)])
+    values = [value for _, flows in groups for value in cumulative(flows, "slowdown" if slowdown else "fct_ps")[0]]
+    if values and max(values) > 10 * min(values):
+        axes.set_xscale("log")
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("slowdown (FCT / ideal FCT)" if slowdown else "flow completion time (µs)")
+    axes.set_ylabel("share of the flows")
+    legend(axes, len(groups))
+
+
+def draw_slowdown(axes: Axes, groups: Sequence[tuple[str, pa.Table]]) -> None:
+    """Draw the median (line) and the 99th percentile (dashed) of the slowdown of each group, by bins of flow size."""
+    ticks: list[SizeBin] = []
+    for index, (name, flows) in enumerate(groups):
+        found = size_bins(flows)
+        # Of one set of sizes the bins are the same; else the first group's sizes name the places.
+        ticks = ticks or found
+        colour = COLOURS[index % len(COLOURS)]
+        places = [(place + 0.5) / len(found) for place in range(len(found))]
+        axes.plot(places, [one.median for one in found], "o-", markersize=3, color=colour, label=f"{name}, median")
+        axes.plot(places, [one.p99 for one in found], "s--", markersize=3, color=colour, label=f"{name}, p99")
+    step = max(1, len(ticks) // 10)
+    axes.set_xticks(
+        [(place + 0.5) / len(ticks) for place in range(0, len(ticks), step)],
+        [_short(one.largest_bytes) for one in ticks[::step]],
+        rotation=40,
+        ha="right",
+        rotation_mode="anchor",
+    )
+    axes.set_yscale("log")
+    axes.set_xlabel("flow size up to (bins of equally many flows)")
+    axes.set_ylabel("slowdown (FCT / ideal FCT)")
+    legend(axes, 2 * len(groups))
+
+
 class Plot:
     """The figures of one result, as ``result.plot``."""
 
@@ -74,97 +186,105 @@ class Plot:
 
     def fct_cdf(self, *, by: str | None = "workload", slowdown: bool = False) -> Figure:
         """Cumulative distribution of the flow completion times, or of the slowdowns, one curve for each group."""
-        column = "slowdown" if slowdown else "fct_ps"
         with rc_context(STYLE):
             figure, axes = canvas()
-            groups = _groups(_completed(self._result.flows), by)
-            for index, (name, flows) in enumerate(groups):
-                values = sorted(flows[column].drop_null().to_pylist())
-                if not slowdown:
-                    values = [value / _PS_PER_US for value in values]
-                shares = [(rank + 1) / len(values) for rank in range(len(values))]
-                axes.step(values, shares, where="post", label=name, color=COLOURS[index % len(COLOURS)])
-            axes.set_xscale("log")
-            axes.set_ylim(0, 1.02)
-            axes.set_xlabel("slowdown (FCT / ideal FCT)" if slowdown else "flow completion time (µs)")
-            axes.set_ylabel("share of the flows")
-            _legend(axes, len(groups))
+            draw_cdf(axes, groups(completed(self._result.flows), by), slowdown=slowdown)
+            return figure
+
+    def slowdown_by_size(self, *, by: str | None = None) -> Figure:
+        """Slowdown in 20 bins of 5 % of the flows each, by size: median and 99th percentile of each group."""
+        with rc_context(STYLE):
+            figure, axes = canvas()
+            draw_slowdown(axes, groups(completed(self._result.flows), by))
             return figure
 
     def fct_bars(self, by: str = "workload") -> Figure:
         """Mean flow completion time of each group, with whiskers from the shortest to the longest."""
         with rc_context(STYLE):
             figure, axes = canvas()
-            groups = _groups(_completed(self._result.flows), by)
-            times = [[value / _PS_PER_US for value in flows["fct_ps"].to_pylist()] for _, flows in groups]
+            found = groups(completed(self._result.flows), by)
+            times = [[value / _PS_PER_US for value in flows["fct_ps"].to_pylist()] for _, flows in found]
             means = [sum(values) / len(values) for values in times]
             spread = [
                 [mean - min(values) for mean, values in zip(means, times, strict=True)],
                 [max(values) - mean for mean, values in zip(means, times, strict=True)],
             ]
-            axes.bar(range(len(groups)), means, 0.6, yerr=spread if groups else None, color=COLOURS[0], capsize=3)
-            axes.set_xticks(range(len(groups)), [name for name, _ in groups])
+            axes.bar(range(len(found)), means, 0.6, yerr=spread if found else None, color=COLOURS[0], capsize=3)
+            axes.set_xticks(range(len(found)), [name for name, _ in found])
             axes.grid(visible=False, axis="x")
             axes.set_xlabel(by)
             axes.set_ylabel("flow completion time (µs)")
             return figure
 
+    def link_use(self, *, rows: int = 48) -> Figure:
+        """Which share of the time each port sent, and which share it was paused: a row for each node, port by port.
+
+        Nodes with one port share rows. The nodes whose ports are used most are shown, in their order.
+        """
+        links = self._result.links
+        horizon = self._result.summary.get("simulated_ps") or 1
+        ports: dict[str, dict[int, tuple[float, float]]] = {}
+        for link in links.select(["node", "port", "utilisation", "paused_ps"]).to_pylist():
+            shares = (link["utilisation"], min(link["paused_ps"] / horizon, 1.0))
+            ports.setdefault(link["node"], {})[link["port"]] = shares
+        width = max((max(found) + 1 for found in ports.values()), default=1)
+        grid = _port_rows(ports, max(width, 8), rows)
+        with rc_context(STYLE):
+            figure = Canvas(figsize=(7.2, max(1.6, 0.9 + 0.16 * len(grid))), layout="constrained")
+            for index, (axes, title) in enumerate(
+                zip(figure.subplots(1, 2, sharey=True), ("sending", "paused"), strict=True)
+            ):
+                cells = [[float("nan") if one is None else one[index] for one in cells] for _, cells in grid]
+                image = axes.imshow(cells, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+                axes.grid(visible=False)
+                axes.set_title(title, fontsize=9)
+                axes.set_xlabel("port")
+                axes.set_yticks(range(len(grid)), [name for name, _ in grid], fontsize=7)
+            figure.colorbar(image, ax=figure.axes, label="share of the time", shrink=0.9)
+            return figure
+
     def queue_depth(self, *, top: int = 6) -> Figure:
         """Depth of the deepest queues over time. Needs the table ``samples`` (``probe.queues`` in the scenario)."""
-        samples = self._result.samples
-        deepest: dict[tuple[str, int, int], int] = {}
-        lines: dict[tuple[str, int, int], tuple[list[float], list[float]]] = {}
-        columns = (samples[name].to_pylist() for name in ("time_ps", "node", "port", "queue", "bytes"))
-        for time, node, port, queue, size in zip(*columns, strict=True):
-            key = (str(node), int(port), int(queue))
-            deepest[key] = max(deepest.get(key, 0), size)
-            times, sizes = lines.setdefault(key, ([], []))
-            times.append(time / _PS_PER_US)
-            sizes.append(size / 1000)
         with rc_context(STYLE):
             figure, axes = canvas()
-            shown = sorted(deepest, key=lambda key: (-deepest[key], key))[:top]
-            for index, key in enumerate(shown):
-                label = f"{key[0]} port {key[1]}" + (f" queue {key[2]}" if key[2] else "")
-                axes.plot(*lines[key], label=label, color=COLOURS[index % len(COLOURS)])
+            shown = deepest(self._result.samples, top)
+            for index, (label, times, sizes) in enumerate(shown):
+                axes.plot(times, sizes, label=label, color=COLOURS[index % len(COLOURS)])
             axes.set_xlabel("time (µs)")
             axes.set_ylabel("queue depth (KB)")
-            _legend(axes, len(shown), always=True)
+            if shown:
+                figure.legend(loc="outside lower center", ncols=3, fontsize=8)
             return figure
 
     def pauses(self, *, top: int = 30) -> Figure:
         """When each port was paused: the ports with the longest pauses, one row each, coloured by cause."""
-        pauses = self._result.pauses
-        horizon = self._result.summary.get("simulated_ps", 0)
-        rows: dict[str, list[tuple[str, float, float]]] = {}
-        columns = (pauses[name].to_pylist() for name in ("node", "peer", "cause", "start_ps", "end_ps"))
-        for node, peer, cause, start, end in zip(*columns, strict=True):
-            span = ((horizon if end is None else end) - start) / _PS_PER_US
-            rows.setdefault(f"{node} → {peer}", []).append((cause, start / _PS_PER_US, span))
-        shown = sorted(rows, key=lambda name: (-sum(span for _, _, span in rows[name]), name))[:top]
-        causes = sorted({cause for name in shown for cause, _, _ in rows[name]})
+        shown = paused_ports(self._result)[:top]
+        causes = sorted({cause for _, spans in shown for cause, _, _ in spans})
         with rc_context(STYLE):
-            figure, axes = canvas(height=max(1.6, 0.9 + 0.22 * len(shown)))
-            for place, name in enumerate(shown):
+            figure, axes = canvas(height=max(1.8, 1.1 + 0.22 * len(shown)))
+            for place, (_, found) in enumerate(shown):
                 for index, cause in enumerate(causes):
-                    spans = [(start, span) for kind, start, span in rows[name] if kind == cause]
+                    spans = [(start, span) for kind, start, span in found if kind == cause]
                     axes.broken_barh(spans, (place - 0.4, 0.8), color=COLOURS[index % len(COLOURS)])
             for index, cause in enumerate(causes):
                 axes.plot([], [], color=COLOURS[index % len(COLOURS)], linewidth=6, label=cause)
-            axes.set_yticks(range(len(shown)), shown)
+            axes.set_yticks(range(len(shown)), [name for name, _ in shown])
             axes.invert_yaxis()
             axes.set_xlabel("time (µs)")
             if not shown:
                 axes.set_title("no pause")
-            _legend(axes, len(causes), always=True)
+            if causes:
+                figure.legend(loc="outside lower center", ncols=4, fontsize=8)
             return figure
 
 
-def _completed(flows: pa.Table) -> pa.Table:
+def completed(flows: pa.Table) -> pa.Table:
+    """The flows that were delivered."""
     return flows.filter(pc.is_valid(flows["fct_ps"]))
 
 
-def _groups(flows: pa.Table, by: str | None) -> list[tuple[str, pa.Table]]:
+def groups(flows: pa.Table, by: str | None) -> list[tuple[str, pa.Table]]:
+    """The flows by the values of a column, in the order of the first of each; all together if None."""
     if by is None:
         return [("all", flows)]
     if by not in flows.column_names:
@@ -179,6 +299,39 @@ def _groups(flows: pa.Table, by: str | None) -> list[tuple[str, pa.Table]]:
     ]
 
 
-def _legend(axes: Axes, entries: int, *, always: bool = False) -> None:
-    if entries > 1 or (always and entries):
+def legend(axes: Axes, entries: int) -> None:
+    """Add a legend if there is anything to tell apart."""
+    if entries > 1:
         axes.legend(fontsize=8)
+
+
+def save(figure: Figure, directory: Path, name: str) -> list[Path]:
+    """Write a figure as SVG and as PNG (300 dots per inch), the same bytes each time; return the paths."""
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = [directory / f"{name}.svg", directory / f"{name}.png"]
+    with rc_context(STYLE):
+        figure.savefig(paths[0], metadata={"Date": None})
+        figure.savefig(paths[1], dpi=300, metadata={"Software": None})
+    return paths
+
+
+def _short(size: int) -> str:
+    return wording.size(size).replace(".0 ", " ")
+
+
+def _port_rows(
+    ports: Mapping[str, Mapping[int, tuple[float, float]]], width: int, limit: int
+) -> list[tuple[str, list[tuple[float, float] | None]]]:
+    """Rows of a map of ports: a node each, and several nodes with one port together; the busiest of too many."""
+    several = {name: found for name, found in ports.items() if len(found) > 1}
+    single = [(name, found[min(found)]) for name, found in ports.items() if len(found) == 1]
+    made: list[tuple[str, list[tuple[float, float] | None]]] = [
+        (name, [found.get(port) for port in range(width)]) for name, found in several.items()
+    ]
+    for start in range(0, len(single), width):
+        part = single[start : start + width]
+        name = part[0][0] if len(part) == 1 else f"{part[0][0]} – {part[-1][0]}"
+        cells: list[tuple[float, float] | None] = [one for _, one in part]
+        made.append((name, cells + [None] * (width - len(part))))
+    busy = sorted(range(len(made)), key=lambda row: -max((sum(one) for one in made[row][1] if one), default=0.0))
+    return [made[row] for row in sorted(busy[:limit])]

@@ -21,6 +21,9 @@ from xoff._core import InputError
 if TYPE_CHECKING:
     from xoff.plots import Plot
 
+# What a result directory holds beside its tables; the report on a result goes with it.
+_PARTS = {"scenario.json", "summary.json", "inputs", "report.html", "figures"}
+
 
 class AuditError(RuntimeError):
     """A run violated an audit, so that it has no result; ``.result`` holds what it measured, to search the cause."""
@@ -28,6 +31,8 @@ class AuditError(RuntimeError):
     def __init__(self, result: Result) -> None:
         self.result = result
         failed = [f"{name}: {state.partition(': ')[2]}" for name, state in result.audits.items() if not _passed(state)]
+        self.found = "; ".join(failed)
+        """What the audits found, in one line."""
         super().__init__("the run violated an audit and has no result\n" + "\n".join(f"  {line}" for line in failed))
 
 
@@ -238,8 +243,10 @@ class DirectoryWriter:
         # A table whose end could not be written, as on a full disk, is no result: the error must be seen.
         for writer in self._writers.values():
             writer.close()
-        self._writers = {}
         place = self._place()
+        for name in self._writers:
+            synchronise(place / f"{name}.parquet")
+        self._writers = {}
         scenario = json.loads(json.dumps(scenario))
         for number, (key, table) in enumerate(inputs.items()):
             import pyarrow.parquet
@@ -255,6 +262,7 @@ class DirectoryWriter:
                 file.write("\n")
                 file.flush()
                 os.fsync(file.fileno())
+        synchronise(place)
         if self.path.is_dir():
             old = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.old-", dir=self.path.parent))
             try:
@@ -290,7 +298,7 @@ class DirectoryWriter:
                 self._temporary.chmod(0o777 & ~_umask())
             except OSError as error:
                 self._remove_parents()
-                raise InputError(f"{self.path}: cannot be written: {error.strerror}") from None
+                raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
             except ValueError:
                 raise InputError(f"out: {str(self.path)!r} is not a path") from None
         return self._temporary
@@ -308,10 +316,19 @@ class DirectoryWriter:
         self._writers = {}
 
 
+def synchronise(path: Path) -> None:
+    """Have a file's or a directory's content on the disk, where a loss of power does not take it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _holds_a_result(directory: Path) -> bool:
     """Tell whether a directory is empty or holds a result and nothing else, so that it may be replaced."""
     names = {entry.name for entry in directory.iterdir()}
-    others = {name for name in names if not name.endswith(".parquet")} - {"scenario.json", "summary.json", "inputs"}
+    others = {name for name in names if not name.endswith(".parquet")} - _PARTS
     return not names or ({"scenario.json", "summary.json"} <= names and not others)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -103,9 +103,13 @@ def run_prepared(
     *,
     threads: int = 1,
     out: str | Path | None = None,
+    keep: Collection[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
-    """Simulate a scenario that `prepare` returned; arguments as for `run`."""
+    """Simulate a scenario that `prepare` returned; arguments as for `run`.
+
+    keep: the tables that the directory holds; all that the run records, and its inputs, if None.
+    """
     if not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
         raise InputError(f"threads: {threads!r} is not allowed; allowed are 1 to {MAX_THREADS}")
 
@@ -122,11 +126,20 @@ def run_prepared(
         readers = {name: _reader(output, name) for name in output.tables if prepared.records(name)}
         return _audited(Result(prepared.document, json.loads(output.summary), readers, inputs=prepared.tables))
     with DirectoryWriter(out) as writer:
-        output = simulate(writer.append)
+
+        def kept(name: str) -> bool:
+            return prepared.records(name) and (keep is None or name in keep)
+
+        def append(name: str, rows: Any) -> None:
+            if kept(name):
+                writer.append(name, rows)
+
+        output = simulate(append)
         result = _audited(Result(prepared.document, json.loads(output.summary), {}))
-        for name in filter(prepared.records, output.tables):
+        for name in filter(kept, output.tables):
             writer.append(name, output.table(name))
-        writer.commit(result.scenario, result.summary, prepared.tables)
+        # Who chooses what is kept has the inputs elsewhere.
+        writer.commit(result.scenario, result.summary, prepared.tables if keep is None else {})
     return load(writer.path)
 
 
@@ -151,7 +164,7 @@ def check(
 
 def resolve(scenario: Source, *, overrides: Overrides = (), seed: int | None = None) -> dict[str, Any]:
     """Return a scenario's document with every default filled in. Raises `InputError` if it is not valid."""
-    return prepare(scenario, overrides=overrides, seed=seed, read_files=False).document
+    return prepare(scenario, overrides=overrides, seed=seed, read=None).document
 
 
 def prepare(
@@ -160,9 +173,14 @@ def prepare(
     overrides: Overrides = (),
     seed: int | None = None,
     tables: Mapping[str, Any] | None = None,
-    read_files: bool = True,
+    directory: Path | None = None,
+    read: Callable[[str, Any], pa.Table] | None = read_table,
 ) -> Prepared:
-    """Read a scenario and the tables it names; arguments as for `run`. Table files stand relative to the document."""
+    """Read a scenario and the tables it names; arguments as for `run`.
+
+    directory: what table files stand relative to; that of the document, or the current one, if None.
+    read: reads a table; if None, tables are left out.
+    """
     try:
         given = dict(tables or {})
     except (TypeError, ValueError):
@@ -172,7 +190,7 @@ def prepare(
     name = "scenario"
     if isinstance(scenario, str | Path):
         path = Path(scenario)
-        text = _read_text(path)
+        text = read_text(path)
         format = "json" if path.suffix == ".json" else "toml"
         base, name = path.parent, path.stem
     else:
@@ -194,13 +212,14 @@ def prepare(
     for key, file in named:
         source = given.get(key, given.get(file))
         if source is not None:
-            found[key] = read_table(key, source)
-        elif read_files:
-            found[key] = read_table(key, base / file)
+            found[key] = (read or read_table)(key, source)
+        elif read is not None:
+            found[key] = read(key, (base if directory is None else directory) / file)
     return Prepared(resolved, found, str(json.loads(resolved).get("name") or name))
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return the text of a document. Raises `InputError` if it is not there, too large, or not text."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_SCENARIO_BYTES + 1)

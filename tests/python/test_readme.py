@@ -26,28 +26,29 @@ _COMMANDS = [line for line in _SHELL if line and not line.startswith(("make ", "
 # The page names its commands in a table, and shows the file that they run.
 _PAGE_COMMANDS = re.findall(r"^\| `(xoff [^`]*)` \|", _INDEX, re.M)
 _EXAMPLES = {
-    line: file.stem
+    file.stem: lines
     for file in sorted((_ROOT / "examples").glob("*.toml"))
-    for line in re.findall(r"^#\s+(xoff .*)$", file.read_text("utf-8"), re.M)
+    if (lines := re.findall(r"^#\s+(xoff .*)$", file.read_text("utf-8"), re.M))
 }
 
 
-@pytest.mark.parametrize("line", _COMMANDS)
-def test_command(xoff_command: Command, tmp_path: Path, line: str) -> None:
+def test_commands(xoff_command: Command, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(_ROOT / "examples")
-    program, *arguments = shlex.split(line)
-    assert program == ".venv/bin/xoff"
-    done = xoff_command(*arguments)
-    assert done.returncode == 0, done.stderr
+    for line in _COMMANDS:
+        program, *arguments = shlex.split(line)
+        assert program == ".venv/bin/xoff"
+        done = xoff_command(*arguments)
+        assert done.returncode == 0, (line, done.stderr)
 
 
-@pytest.mark.parametrize("line", [*_PAGE_COMMANDS, *_EXAMPLES])
-def test_command_of_a_page_or_an_example(xoff_here: Command, tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize("lines", [_PAGE_COMMANDS, *_EXAMPLES.values()], ids=["index", *_EXAMPLES])
+def test_commands_of_a_page_or_an_example(xoff_here: Command, tmp_path: Path, lines: list[str]) -> None:
     (tmp_path / "examples").symlink_to(_ROOT / "examples")
     (scenario,) = _blocks("toml", _INDEX)
     (tmp_path / "incast.toml").write_text(scenario, "utf-8")
-    done = xoff_here(*shlex.split(line)[1:])
-    assert done.returncode == 0, done.stderr
+    for line in lines:
+        done = xoff_here(*shlex.split(line)[1:])
+        assert done.returncode == 0, (line, done.stderr)
 
 
 def test_pages_name_commands() -> None:
@@ -85,7 +86,7 @@ def test_links(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [_ROOT / "README.md", _ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
 def test_make_targets(page: Path) -> None:
-    targets = set(re.findall(r"^([a-z]+):", (_ROOT / "Makefile").read_text("utf-8"), re.M))
-    named = set(re.findall(r"(?:`|^)make ([a-z]+)", page.read_text("utf-8"), re.M))
+    targets = set(re.findall(r"^([a-z-]+):", (_ROOT / "Makefile").read_text("utf-8"), re.M))
+    named = set(re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text("utf-8"), re.M))
     assert named
     assert named <= targets

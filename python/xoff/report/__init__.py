@@ -1,0 +1,98 @@
+"""The report on a result or a study: figures, and one page that needs nothing beside it.
+
+The page has the scenario in words, the network with its links coloured by use and by paused time, charts to hover over
+and zoom into, tables to sort, the audits, the fingerprint, and what it takes to do it again. It works from a file and
+loads nothing: styles, script, data and the scenario are in it. The charts are drawn by uPlot (MIT licence, 50 KB, in
+``assets``): a library of all kinds of charts would make every page 4.5 MB.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from xoff import plots
+from xoff._core import InputError
+from xoff.report import run_page, study_page
+from xoff.report.page import Page
+from xoff.results import load, synchronise
+from xoff.study import Study
+
+_ASSETS = Path(__file__).parent / "assets"
+
+
+def write(directory: str | Path, *, figure: Callable[[str], None] | None = None) -> Path:
+    """Write ``report.html`` and ``figures/`` into the directory of a result or of a study; return the page's path.
+
+    figure: called with the name of each figure before it is drawn.
+
+    Raises `InputError` if the directory holds neither a result nor a study, or nothing is complete in it.
+    """
+    path = Path(directory)
+    if (path / "study.json").is_file():
+        page = study_page.build(Study.open(path))
+    elif (path / "summary.json").is_file():
+        page = run_page.build(load(path))
+    else:
+        raise InputError(f"{path}: holds neither a result (xoff run --out) nor a study (xoff sweep)")
+    for name, draw in page.figures.items():
+        if figure is not None:
+            figure(name)
+        _save(draw(), path / "figures", name)
+    text = render(page)
+    temporary = path / ".report.html.partial"
+    temporary.write_text(text, "utf-8")
+    synchronise(temporary)
+    return temporary.rename(path / "report.html")
+
+
+def render(page: Page) -> str:
+    """The page as HTML."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_ASSETS), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    environment.filters["data_url"] = _data_url
+    assets = {
+        name: Markup((_ASSETS / file).read_text("utf-8"))  # noqa: S704 (they are ours)
+        for name, file in (
+            ("chart_style", "uPlot.min.css"),
+            ("chart_script", "uPlot.iife.min.js"),
+            ("style", "page.css"),
+            ("script", "page.js"),
+        )
+    }
+    # A text in the data must not end the element that holds it.
+    charts = Markup(json.dumps(page.charts, ensure_ascii=False).replace("<", "\\u003c"))  # noqa: S704
+    text: str = environment.get_template("page.html.j2").render(page=page, charts=charts, **assets)
+    return text
+
+
+def _save(figure: Figure, directory: Path, name: str) -> None:
+    plots.save(figure, directory, name)
+
+
+def _data_url(text: str) -> str:
+    return "data:application/json;base64," + base64.b64encode(text.encode()).decode()
+
+
+def command(directory: Path) -> int:
+    """Do what ``xoff report`` does; return its exit code."""
+    from rich.markup import escape
+
+    from xoff import display
+
+    with display.err.status("drawing the figures") as status:
+        page = write(directory, figure=lambda name: status.update(f"drawing {name}"))
+    count = len(list((directory / "figures").glob("*.svg")))
+    figures = escape(str(directory / "figures"))
+    display.out.print(
+        f"The page is [b]{escape(str(page))}[/b]; {count} figures are in [b]{figures}[/b], as SVG and PNG"
+    )
+    return 0

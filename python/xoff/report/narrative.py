@@ -1,0 +1,173 @@
+"""A scenario in words, from its resolved document and the descriptions in its schema.
+
+Nothing here knows a mechanism: whatever the schema describes can be told, and a new mechanism is told, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from xoff import _core, wording
+
+_SHOWN_FLOWS = 6
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads(_core.schema())
+    return schema
+
+
+def tell(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Return headings with sentences: the network, the switches, the hosts, the traffic, and what is recorded."""
+    switch, host = document.get("switch", {}), document.get("host", {})
+    told = [
+        ("Network", [_kind(("network",), document["network"])]),
+        ("Packets", [f"{_upper(_settings(document.get('framing', {})))}."]),
+        ("Switches", _switch(switch)),
+        ("Flow control", _several(("switch", "flow_control"), switch.get("flow_control", {})) or ["None."]),
+        ("Hosts", _hosts(host)),
+        ("Traffic", [_workload(one) for one in document.get("workload", [])] or ["None."]),
+        ("Seed", [_seed(document)]),
+    ]
+    recorded = [
+        f"A violation of `{name}` is recorded." for name, rule in document.get("audits", {}).items() if rule == "record"
+    ]
+    return [*told, ("Audits", recorded)] if recorded else told
+
+
+def _seed(document: Mapping[str, Any]) -> str:
+    until = document.get("until")
+    end = f"; the run ends after {value(until)} of simulated time" if until else ""
+    return f"{document.get('seed')}{end}."
+
+
+def _switch(switch: Mapping[str, Any]) -> list[str]:
+    queueing = str(switch.get("queueing", "oq"))
+    lines = [f"Packets wait ({queueing}): {_lower(_choice(('switch', 'queueing'), queueing))}"]
+    lines.append(f"Buffer: {value(switch.get('buffer', 'unlimited'))}.")
+    lines.append(f"Fixed delay of what is forwarded: {value(switch.get('delay', '0ps'))}.")
+    classes = switch.get("classes", 1)
+    if classes > 1:
+        lines.append(
+            f"{classes} classes of data; {_lower(_choice(('switch', 'scheduler'), switch.get('scheduler', 'strict')))}"
+        )
+    for name, text in (("ecn", "ECN marking"), ("faults", "Broken on purpose")):
+        if switch.get(name):
+            lines.append(f"{text}: {value(switch[name])}.")
+    return lines
+
+
+def _hosts(host: Mapping[str, Any]) -> list[str]:
+    lines = _several(("host", "transport"), host.get("transport", {})) or ["Transport: Go-Back-N with its defaults."]
+    lines += _several(("host", "congestion_control"), host.get("congestion_control", {})) or [
+        "No congestion control: hosts send at line rate."
+    ]
+    lines += [
+        f"{key.capitalize()}: {value(part)}."
+        for key, part in host.items()
+        if key not in {"transport", "congestion_control"} and part
+    ]
+    return lines
+
+
+def _workload(one: Mapping[str, Any]) -> str:
+    begin = "" if one.get("start", "0ps") == "0ps" else f", from {value(one['start'])} on"
+    kind = next(key for key in one if key not in {"name", "start", "class"})
+    name = f"“{one['name']}”: " if one.get("name") else ""
+    if kind == "flows":
+        flows = one["flows"]
+        listed = [f"{flow['src']} → {flow['dst']} {value(flow['size'])}" for flow in flows[:_SHOWN_FLOWS]]
+        more = f" and {len(flows) - _SHOWN_FLOWS} more" if len(flows) > _SHOWN_FLOWS else ""
+        return f"{name}{len(flows)} flow{'s' if len(flows) != 1 else ''}{begin}: {', '.join(listed)}{more}."
+    if kind == "table":
+        return f"{name}the flows of the table {one['table']}{begin}."
+    return f"{name}{_lower(_description(('workload', kind)))} {_upper(_settings(one[kind]))}{begin}."
+
+
+def _kind(path: tuple[str, ...], found: Mapping[str, Any]) -> str:
+    (name, inner), *_ = ((key, part) for key, part in found.items() if part is not None)
+    if name == "explicit":
+        nodes = len(inner.get("nodes") or []) or "those of a table"
+        links = len(inner.get("links") or []) or "those of a table"
+        return f"{_description((*path, name))} Nodes: {nodes}; links: {links}."
+    return f"{_description((*path, name))} {_upper(_settings(inner))}."
+
+
+def _several(path: tuple[str, ...], found: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{_description((*path, name)).rstrip('.')}: {_settings(part) or 'with its defaults'}."
+        for name, part in found.items()
+        if part is not None
+    ]
+
+
+def _settings(found: Mapping[str, Any]) -> str:
+    return ", ".join(f"{_spaced(key)} {value(part)}" for key, part in found.items() if part is not None)
+
+
+def value(found: Any) -> str:
+    """A value of a scenario as people read it: ``200Gbps`` is ``200 Gb/s``; tables and lists in a row."""
+    if isinstance(found, Mapping):
+        inner = [f"{_spaced(key)} {value(part)}" for key, part in found.items() if part is not None]
+        return " and ".join(inner) if len(inner) == 2 else ", ".join(inner)
+    if isinstance(found, list | tuple):
+        return _row(found)
+    if isinstance(found, bool):
+        return "yes" if found else "no"
+    if isinstance(found, str) and (quantity := wording.quantity(found)) is not None:
+        return wording.setting(*quantity)
+    return f"{found:g}" if isinstance(found, float) else _spaced(str(found))
+
+
+def _row(found: Sequence[Any]) -> str:
+    texts = [value(part) for part in found]
+    if len(texts) > 12:
+        return f"{', '.join(texts[:6])}, … {texts[-1]} ({len(texts)} in all)"
+    return ", ".join(texts)
+
+
+def _spaced(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _description(path: Sequence[str]) -> str:
+    return str(_property(path).get("description", _spaced(path[-1]).capitalize() + "."))
+
+
+def _choice(path: Sequence[str], chosen: Any) -> str:
+    if not isinstance(chosen, str):
+        return value(chosen) + "."
+    for part in _resolved(_property(path)).get("oneOf", []):
+        if part.get("const") == chosen:
+            return str(part.get("description", chosen))
+    return chosen + "."
+
+
+def _property(path: Sequence[str]) -> dict[str, Any]:
+    node: dict[str, Any] = _schema()
+    for key in path:
+        node = _resolved(node).get("properties", {}).get(key, {})
+    return node
+
+
+def _resolved(node: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema that a node refers to, through lists and choices with nothing."""
+    if "items" in node:
+        return _resolved(node["items"])
+    for part in (node, *node.get("anyOf", ())):
+        if "$ref" in part:
+            found: dict[str, Any] = _schema()["$defs"][part["$ref"].rpartition("/")[2]]
+            return found
+    return dict(node)

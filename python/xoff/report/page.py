@@ -1,0 +1,140 @@
+"""What a page consists of, whether it is about a result or about a study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from xoff import wording
+
+_MOST_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table: its text, and what it is sorted by."""
+
+    text: str
+    key: float | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that sorts."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    open: bool = True
+    """Whether it is unfolded at first."""
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns are of numbers."""
+        keys = [[row[index].key for row in self.rows if row[index].key is not None] for index in range(len(self.heads))]
+        return [bool(found) and all(isinstance(key, int | float) for key in found) for found in keys]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A drawing of the network."""
+
+    title: str
+    svg: Markup
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """An audit, what it is about, and what it found."""
+
+    name: str
+    meaning: str
+    state: str
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """How to do it again."""
+
+    command: str
+    file: str
+    text: str
+    note: str
+
+
+@dataclass(slots=True)
+class Page:
+    """All that a page shows."""
+
+    title: str
+    subtitle: str
+    facts: list[tuple[str, str]]
+    story: list[tuple[str, list[str]]]
+    again: Again
+    audits: list[Audit] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    networks: list[Network] = field(default_factory=list)
+    charts: list[dict[str, Any]] = field(default_factory=list)
+    """Groups of charts: ``id``, ``title``, and ``charts``, of which one is shown at a time."""
+    timeline: list[dict[str, Any]] = field(default_factory=list)
+    causes: list[tuple[str, str]] = field(default_factory=list)
+    """Causes of pauses and their colours."""
+    tables: list[Table] = field(default_factory=list)
+    figures: dict[str, Callable[[], Figure]] = field(default_factory=dict)
+    use_colours: list[str] = field(default_factory=list)
+    paused_colours: list[str] = field(default_factory=list)
+
+
+MEANINGS = {
+    "completion": "every flow was delivered when nothing was left to do",
+    "conservation": "bytes in = delivered + dropped + queued + on links",
+    "deadlock": "no ports wait for one another in a circle",
+    "loss": "under PFC nothing is dropped",
+    "order": "no packet overtakes another of its flow",
+    "pauses": "every pause was taken back",
+}
+"""What each audit looks at; of one that is not here only the name is shown."""
+
+
+def table(
+    title: str, heads: dict[str, str], rows: Iterable[dict[str, Any]], *, note: str = "", open: bool = False
+) -> Table:
+    """A table of rows by column; `heads` has the columns to show, with their titles. A long one is cut, and says so."""
+    listed = list(rows)
+    if len(listed) > _MOST_ROWS:
+        cut = f"The first {_MOST_ROWS:,} of {len(listed):,} rows; all of them are in the data set."
+        note = f"{note} {cut}".strip()
+    made = [[cell(column, row.get(column)) for column in heads] for row in listed[:_MOST_ROWS]]
+    return Table(title, list(heads.values()), made, note, open)
+
+
+def cell(column: str, value: Any) -> Cell:
+    """A value as people read it, by the unit at the end of its column."""
+    if isinstance(value, Cell):
+        return value
+    if value is None:
+        return Cell("–")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return Cell(str(value), str(value))
+    if column.endswith("_ps"):
+        return Cell(wording.time(value), value)
+    if column.endswith("bytes"):
+        return Cell(wording.size(value), value)
+    if column.endswith("_bps"):
+        return Cell(wording.rate(int(value)), value)
+    if column in {"utilisation", "paused"}:
+        return Cell(f"{value:.1%}", value)
+    return Cell(wording.number(value, 4) if isinstance(value, float) else f"{value:,}", value)
+
+
+def document_text(document: Any) -> str:
+    """A document as text, to be kept in a file and run again."""
+    return json.dumps(document, indent=2, ensure_ascii=False, default=lambda value: type(value).__name__)

@@ -1,0 +1,136 @@
+"""The page of one result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from xoff import plots
+from xoff.plots import COLOURS, completed, groups
+from xoff.report import charts, topology
+from xoff.report.narrative import tell
+from xoff.report.page import MEANINGS, Again, Audit, Network, Page, document_text, table
+from xoff.results import Result
+
+# Of fewer flows a distribution says nothing.
+_FEW = 20
+
+
+def build(result: Result) -> Page:
+    """Collect what the page of a result shows."""
+    scenario, summary = result.scenario, result.summary
+    flows = completed(result.flows) if "flows" in result.tables else None
+    page = Page(
+        title=str(scenario.get("name") or "A run"),
+        subtitle=str(scenario.get("description") or ""),
+        facts=[("seed", str(scenario.get("seed")))]
+        + [(what, text) for what, text in result.rows() if what != "audits"]
+        + [("engine", f"xoff {summary.get('version')}")],
+        story=tell(scenario),
+        again=_again(result),
+        audits=audits(result.audits),
+    )
+    if "links" in result.tables:
+        page.networks = [drawing("", result, flows)]
+        page.use_colours, page.paused_colours = topology.legend(topology.USE), topology.legend(topology.PAUSED)
+    page.charts = list(_charts(result, flows))
+    if "pauses" in result.tables:
+        page.timeline = charts.timeline(result)
+        causes = sorted(set(result.pauses["cause"].to_pylist()))
+        page.causes = [(cause, COLOURS[index % len(COLOURS)]) for index, cause in enumerate(causes)]
+    page.tables = list(_tables(result))
+    page.figures = figures(result, flows)
+    return page
+
+
+def audits(found: dict[str, str]) -> list[Audit]:
+    """The audits with what each looks at."""
+    return [Audit(name, MEANINGS.get(name, ""), state, state == "ok") for name, state in found.items()]
+
+
+def drawing(title: str, result: Result, flows: pa.Table | None) -> Network:
+    """The network of a result."""
+    ends = set() if flows is None else {*flows["src"].to_pylist(), *flows["dst"].to_pylist()}
+    svg, note = topology.draw(result.links, result.summary.get("simulated_ps") or 0, ends)
+    return Network(title, Markup(svg), note)  # noqa: S704 (names in it are escaped)
+
+
+def figures(result: Result, flows: pa.Table | None) -> dict[str, Callable[[], Figure]]:
+    """The figures that this result has the data for."""
+    plot = result.plot
+    made: dict[str, Callable[[], Figure]] = {}
+    if flows is not None and flows.num_rows:
+        made["fct_bars"] = plot.fct_bars
+        made["fct_cdf"] = plot.fct_cdf
+        if flows.num_rows >= _FEW:
+            made["slowdown_by_size"] = plot.slowdown_by_size
+    if "samples" in result.tables and result.samples.num_rows:
+        made["queue_depth"] = plot.queue_depth
+    if "pauses" in result.tables and result.pauses.num_rows:
+        made["pauses"] = plot.pauses
+    if "links" in result.tables:
+        made["link_use"] = plot.link_use
+    return made
+
+
+def _charts(result: Result, flows: pa.Table | None) -> Any:
+    if flows is not None and flows.num_rows:
+        by = groups(flows, "workload")[: len(COLOURS)]
+        name = "Flow completion times"
+        yield {"id": "fct", "title": name, "charts": [charts.cdf("fct", "by workload", by)]}
+        if flows.num_rows >= _FEW:
+            bins = [charts.slowdown("slowdown", "by size", by)]
+            yield {"id": "slowdown", "title": "Slowdown by flow size, in bins of equally many flows", "charts": bins}
+    if "samples" in result.tables and result.samples.num_rows:
+        yield {"id": "queues", "title": "Queues over time", "charts": [charts.queues("queues", result)]}
+
+
+def _tables(result: Result) -> Any:
+    horizon = max(result.summary.get("simulated_ps") or 0, 1)
+    if "flows" in result.tables:
+        heads = {
+            "label": "flow", "workload": "workload", "src": "from", "dst": "to", "size_bytes": "size",
+            "start_ps": "start", "fct_ps": "FCT", "slowdown": "slowdown", "paused_ps": "paused",
+            "retransmitted": "sent again", "cnps": "CNPs", "sfcms": "SFCMs",
+        }  # fmt: skip
+        rows = [row | {"label": row["label"] or str(row["flow"])} for row in result.flows.to_pylist()]
+        # The slowest first: they are what one looks for.
+        rows.sort(key=lambda row: (row["fct_ps"] is not None, -(row["slowdown"] or 0)))
+        yield table("Flows, the slowest first", heads, rows, open=True)
+    if "queues" in result.tables:
+        heads = {
+            "node": "node", "port": "port", "peer": "towards", "queue": "queue", "max_bytes": "deepest",
+            "packets": "packets", "bytes": "bytes", "marked": "marked", "dropped": "dropped",
+        }  # fmt: skip
+        yield table(
+            "Queues, the deepest first", heads, sorted(result.queues.to_pylist(), key=lambda row: -row["max_bytes"])
+        )
+    if "links" in result.tables:
+        heads = {
+            "node": "from", "peer": "to", "rate_bps": "rate", "delay_ps": "delay", "utilisation": "sending",
+            "paused": "paused", "data_bytes": "data", "control_bytes": "control",
+        }  # fmt: skip
+        rows = [row | {"paused": min(row["paused_ps"] / horizon, 1.0)} for row in result.links.to_pylist()]
+        used = sorted((row for row in rows if row["busy_ps"] or row["paused_ps"]), key=lambda row: -row["utilisation"])
+        yield table("Links, the busiest first", heads, used, note="Directions that nothing was sent on are left out.")
+    if "pauses" in result.tables and result.pauses.num_rows:
+        found = [
+            {"name": name, "pauses": len(spans), "paused_ps": sum(span for _, _, span in spans) * 1e6,
+             "longest_ps": max(span for _, _, span in spans) * 1e6}
+            for name, spans in plots.paused_ports(result)
+        ]  # fmt: skip
+        heads = {"name": "port", "pauses": "pauses", "paused_ps": "paused", "longest_ps": "longest"}
+        yield table("Paused ports, the longest first", heads, found)
+
+
+def _again(result: Result) -> Again:
+    note = f"The same fingerprint, {result.fingerprint}, says that the run is the same, event for event."
+    if "inputs/" in document_text(result.scenario.get("network", {})) + document_text(
+        result.scenario.get("workload", [])
+    ):
+        note += " The tables that the scenario names are in the directory of the result, under inputs/."
+    return Again("xoff run scenario.json --out result", "scenario.json", document_text(result.scenario), note)

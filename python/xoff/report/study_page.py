@@ -1,0 +1,228 @@
+"""The page of a study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from xoff import wording
+from xoff._core import InputError
+from xoff.report import charts, topology
+from xoff.report.narrative import tell, value
+from xoff.report.page import Again, Cell, Network, Page, Table, document_text, table
+from xoff.report.run_page import audits, drawing
+from xoff.results import Result
+from xoff.study import Mean, Study
+from xoff.study.axes import VARIANT, leaves, read_axes
+from xoff.study.figures import scaled, words
+
+_FEW = 20
+_NETWORKS = 6
+
+
+def build(study: Study) -> Page:
+    """Collect what the page of a study shows. Raises `InputError` if no run of it has a result."""
+    plan, status = study.plan, study.status()
+    results = study.results()
+    if not results:
+        raise InputError(f"{study.directory}: no run of this study has a result yet")
+    _, _, first = results[0]
+    metrics = study.metrics()
+    facts = [
+        ("points", f"{len(plan.points):,}"),
+        ("seeds", _seeds(plan.seeds)),
+        ("runs", f"{status.complete:,} of {status.total:,} complete"),
+    ]
+    if status.failed or status.impossible:
+        facts.append(("without result", f"{status.failed:,} failed, {status.impossible:,} impossible"))
+    facts.append(("engine", f"xoff {first.summary.get('version')}"))
+    page = Page(
+        title=plan.name,
+        subtitle=plan.description,
+        facts=facts,
+        story=[("What varies", _varies(study)), *(one for one in tell(plan.document["scenario"]) if one[0] != "Seed")],
+        again=Again(
+            "xoff sweep study.json --out study",
+            "study.json",
+            document_text(plan.document),
+            "Every run has its fingerprint in runs.parquet: the same one says that a run is the same, event for event.",
+        ),
+        audits=audits(_worst(results)),
+        failures=_failures(study),
+        charts=list(_charts(study, metrics)),
+        tables=[_means(study, metrics), *_comparisons(study, metrics), _runs(study)],
+        figures=_figures(study, metrics),
+    )
+    page.networks = list(_networks(study, results))
+    if page.networks:
+        page.use_colours, page.paused_colours = topology.legend(topology.USE), topology.legend(topology.PAUSED)
+    return page
+
+
+def _seeds(seeds: tuple[int, ...]) -> str:
+    if len(seeds) > 3 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{len(seeds)} ({seeds[0]} to {seeds[-1]})"
+    return ", ".join(map(str, seeds))
+
+
+def _varies(study: Study) -> list[str]:
+    plan = study.plan
+    lines = []
+    for column in plan.columns:
+        if column.path == VARIANT:
+            lines += [_variant(name, changes) for name, changes in plan.document["variants"].items()]
+            continue
+        values = dict.fromkeys(column.text(column.value(point.labels.get(column.path))) for point in plan.points)
+        shown = ", ".join(value for value in values if value != "–")
+        lines.append(f"{column.path}: {shown}.")
+    return lines or ["Nothing but the seed."]
+
+
+def _variant(name: str, changes: Mapping[str, Any]) -> str:
+    fixed = leaves({key: part for key, part in changes.items() if key != "axes"})
+    own = [axis.path for axis in read_axes(changes.get("axes", {}), "axes")]
+    parts = [*(f"{path} {value(part)}".rstrip() for path, part in fixed), *(f"{path} as below" for path in own)]
+    return f"“{name}”: {', '.join(parts) or 'the base as it is'}."
+
+
+def _worst(results: list[tuple[Any, int, Result]]) -> dict[str, str]:
+    """The state of each audit over all runs: ok if it is so in each, or else what the first other run says."""
+    found: dict[str, str] = {}
+    for _, _, result in results:
+        for name, state in result.audits.items():
+            if found.get(name, "ok") == "ok":
+                found[name] = state
+    return found
+
+
+def _failures(study: Study) -> list[str]:
+    plan = study.plan
+    lines = []
+    for run in plan.runs:
+        if (failure := study.store.failure(run.key)) is not None:
+            lines.append(f"{plan.coordinates(run.point, run.seed)}: {failure[1]}")
+    impossible = {(plan.coordinates(one.point), one.message): None for one in plan.impossible}
+    return [*lines, *(f"{where}: impossible: {message}" for where, message in impossible)]
+
+
+def _charts(study: Study, metrics: list[str]) -> Any:
+    plot = study.plot
+    x = plot.x()
+    if x is not None:
+        for index, metric in enumerate(metrics):
+            panels = [
+                charts.metric(f"m{index}p{number}", metric, x, panel)
+                for number, panel in enumerate(plot.panels(metric, x))
+            ]
+            yield {"id": f"m{index}", "title": f"{words(metric)} against {words(x.name)}", "charts": panels}
+    if "flows" in study.plan.keep and _enough(study):
+        found = plot.flow_groups()
+        cdfs = [charts.cdf(f"c{index}", title or "all points", flows) for index, (title, flows) in enumerate(found)]
+        yield {"id": "fct", "title": "Flow completion times, all seeds together", "charts": cdfs}
+        bins = [
+            charts.slowdown(f"s{index}", title or "all points", flows) for index, (title, flows) in enumerate(found)
+        ]
+        yield {"id": "slowdown", "title": "Slowdown by flow size, in bins of equally many flows", "charts": bins}
+
+
+def _enough(study: Study) -> bool:
+    """Whether the points have enough flows for distributions."""
+    return bool(study.flows.num_rows >= _FEW * len(study.plan.points))
+
+
+def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]]:
+    plot = study.plot
+    made: dict[str, Callable[[], Figure]] = {}
+    if plot.x() is not None:
+        made = {metric: partial(plot.metric, metric) for metric in metrics}
+    made["fct_bars"] = plot.bars
+    if "flows" in study.plan.keep and _enough(study):
+        made |= {"fct_cdf": plot.fct_cdf, "slowdown_by_size": plot.slowdown_by_size}
+    return made
+
+
+def _means(study: Study, metrics: list[str]) -> Table:
+    columns = study.plan.columns
+    found: dict[str, dict[str, Mean]] = {}
+    for metric in metrics:
+        for mean in study.means(metric):
+            found.setdefault(json.dumps(mean.point), {})[metric] = mean
+    heads, scales = [column.key for column in columns], {}
+    for metric in metrics:
+        scales[metric], head = scaled(metric, [one[metric].interval.mean for one in found.values() if metric in one])
+        heads.append(head)
+    rows = []
+    for key, by_metric in found.items():
+        point = json.loads(key)
+        cells = [Cell(column.text(point[column.name]), point[column.name]) for column in columns]
+        for metric in metrics:
+            one = by_metric[metric].interval if metric in by_metric else None
+            margin = f" ± {wording.number(one.margin / scales[metric], 3)}" if one and one.margin else ""
+            text = f"{wording.number(one.mean / scales[metric], 4)}{margin}" if one else "–"
+            cells.append(Cell(text, one.mean if one else None))
+        rows.append(cells)
+    note = "± is the half width of the 95 % confidence interval over the seeds." if len(study.plan.seeds) > 1 else ""
+    return Table("Means by point", heads, rows, note)
+
+
+def _comparisons(study: Study, metrics: list[str]) -> Any:
+    columns = study.plan.columns
+    if not columns or len(study.variants()) < 2:
+        return
+    first, others = columns[0], columns[1:]
+    base = first.text(study.variants()[0])
+    several = len(study.plan.seeds) > 1
+    heads = [first.key, *(column.key for column in others), "metric", "difference", "relative", "is"]
+    rows = []
+    for metric in metrics:
+        for name, one in study.against_first(metric):
+            found = one.comparison
+            scale, unit = wording.scale(found.difference.mean, metric)
+            margin = f" ± {wording.number(found.difference.margin / scale, 3)}" if found.difference.margin else ""
+            difference = f"{wording.number(found.difference.mean / scale, 4)}{margin} {unit}".rstrip()
+            relative = Cell("–") if found.relative is None else Cell(f"{found.relative:+.1%}", found.relative)
+            rows.append([
+                Cell(first.text(name), name),
+                *(Cell(column.text(one.point[column.name]), one.point[column.name]) for column in others),
+                Cell(words(metric), metric),
+                Cell(difference, found.difference.mean),
+                relative,
+                Cell(found.verdict, found.verdict),
+            ])  # fmt: skip
+    note = (
+        "Paired by seed: “lower” and “higher” are said where the 95 % interval of the difference leaves out zero."
+        if several
+        else "One seed says nothing of chance; with several, this table says which differences are real."
+    )
+    yield Table(
+        f"Compared with {first.key} {base}" if first.path != "variant" else f"Compared with {base}", heads, rows, note
+    )
+
+
+def _runs(study: Study) -> Table:
+    heads = {column.name: column.key for column in study.plan.columns}
+    heads |= {"seed": "seed", "status": "status", "fingerprint": "fingerprint", "run": "directory"}
+    rows = [row | {"run": f"runs/{row['run']}" if row["run"] else None} for row in study.runs.to_pylist()]
+    note = "Each directory is a result: xoff report and xoff.load read it."
+    return table("Runs", heads, rows, note=note)
+
+
+def _networks(study: Study, results: list[tuple[Any, int, Result]]) -> Any:
+    """The network of the first run of each value of the first column, if links are kept."""
+    seen: set[Any] = set()
+    columns = study.plan.columns
+    for point, seed, result in results:
+        value = point[columns[0].name] if columns else None
+        if value in seen or len(seen) >= _NETWORKS or "links" not in result.tables:
+            continue
+        seen.add(value)
+        title = ", ".join(
+            f"{column.key} {column.text(point[column.name])}" for column in columns if point[column.name] is not None
+        )
+        flows = result.flows if "flows" in result.tables else None
+        found = drawing(f"{title}, seed {seed}", result, flows)
+        yield Network(found.title, found.svg, found.note)

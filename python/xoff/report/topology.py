@@ -1,0 +1,156 @@
+"""The network as a drawing (SVG): nodes in tiers, links coloured by the share of time that they sent or were paused.
+
+It is drawn from the table of links, so that any network can be drawn, whatever it was built from. A node's tier is its
+distance from the nearest host. Hosts are the nodes with one port, those that flows begin or end at, and those named so.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
+from xoff import wording
+
+USE, PAUSED = "YlGnBu", "OrRd"
+_WIDTH = 1080.0
+_TIER = 110.0
+# More lines than this are a grey surface, and slow to show.
+_MOST_LINKS = 3000
+# What is used less, such as by messages alone, is drawn grey.
+_UNUSED = 0.005
+
+
+@dataclass(slots=True)
+class _Direction:
+    text: str
+    use: float
+    paused: float
+
+
+def draw(links: pa.Table, horizon_ps: int, endpoints: Collection[str]) -> tuple[str, str]:
+    """Return the drawing and a sentence on what it leaves out; no drawing if the network is too large.
+
+    links: the table of a result, one row a direction.
+    horizon_ps: how long was simulated.
+    endpoints: names of nodes that flows begin or end at.
+    """
+    ends: dict[tuple[str, str], list[_Direction]] = defaultdict(list)
+    for row in links.to_pylist():
+        paused = min(row["paused_ps"] / max(horizon_ps, 1), 1.0)
+        text = (
+            f"{row['node']} → {row['peer']}: {wording.rate(row['rate_bps'])}, sending {row['utilisation']:.1%}, "
+            f"paused {paused:.1%} of the time"
+        )
+        first, second = sorted((row["node"], row["peer"]), key=_natural)
+        ends[first, second].append(_Direction(text, row["utilisation"], paused))
+    names = sorted({name for pair in ends for name in pair}, key=_natural)
+    hosts = _hosts(ends, names, endpoints)
+    left_out = ""
+    if len(ends) > _MOST_LINKS:
+        ends = {pair: found for pair, found in ends.items() if not hosts & set(pair)}
+        left_out = "The hosts are left out; they are in the table of links."
+        if len(ends) > _MOST_LINKS or not ends:
+            return "", "The network is too large to be drawn; the table of links has it."
+    shown = {name for pair in ends for name in pair}
+    places = _places(_tiers(ends, [name for name in names if name in shown], hosts & shown))
+    return _svg(ends, places, hosts), left_out
+
+
+def _hosts(ends: dict[tuple[str, str], list[_Direction]], names: Sequence[str], endpoints: Collection[str]) -> set[str]:
+    ports: dict[str, int] = defaultdict(int)
+    for (first, second), directions in ends.items():
+        for name in (first, second):
+            ports[name] += max(1, len(directions) // 2)
+    return {name for name in names if ports[name] == 1 or name in endpoints or re.match(r"(host|server|gpu)\d", name)}
+
+
+def _tiers(ends: Collection[tuple[str, str]], names: Sequence[str], hosts: set[str]) -> list[list[str]]:
+    """The nodes by distance from the nearest host; without any host, all in one tier."""
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    for first, second in ends:
+        neighbours[first].add(second)
+        neighbours[second].add(first)
+    # Where hosts are left out, the switches below are next to them: those named first.
+    tier = dict.fromkeys(hosts, 0)
+    if not tier:
+        lowest = re.sub(r"\d+", "", names[0])
+        tier = {name: 0 for name in names if re.sub(r"\d+", "", name) == lowest}
+    reached = list(tier)
+    for name in reached:
+        for other in sorted(neighbours[name], key=_natural):
+            if other not in tier:
+                tier[other] = tier[name] + 1
+                reached.append(other)
+    made: list[list[str]] = [[] for _ in range(max(tier.values(), default=0) + 1)]
+    for name in names:
+        made[tier.get(name, 0)].append(name)
+    return [found for found in made if found]
+
+
+def _places(tiers: Sequence[Sequence[str]]) -> dict[str, tuple[float, float]]:
+    places = {}
+    for level, names in enumerate(reversed(tiers)):
+        for index, name in enumerate(names):
+            places[name] = (_WIDTH * (index + 0.5) / len(names), 30 + _TIER * level)
+    return places
+
+
+def _svg(ends: dict[tuple[str, str], list[_Direction]], places: dict[str, tuple[float, float]], hosts: set[str]) -> str:
+    height = max(y for _, y in places.values()) + 34
+    crowd = max(sum(1 for _, y in places.values() if y == level) for level in {y for _, y in places.values()})
+    parts = [
+        f'<svg class="network show-use" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" role="img" aria-label="The network">'
+    ]
+    # What is used most is drawn last, above the rest.
+    for (first, second), found in sorted(ends.items(), key=lambda item: max(one.use + one.paused for one in item[1])):
+        (x1, y1), (x2, y2) = places[first], places[second]
+        use, paused = max(one.use for one in found), max(one.paused for one in found)
+        title = html.escape("\n".join(one.text for one in found))
+        path = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
+        if abs(y1 - y2) < 1:
+            # Neighbours of one tier: an arc, so that it does not run through the nodes between.
+            path = f"M{x1:.1f} {y1:.1f}Q{(x1 + x2) / 2:.1f} {y1 - 50:.1f} {x2:.1f} {y2:.1f}"
+        parts.append(
+            f'<path d="{path}" style="--use:{_colour(USE, use)};--paused:{_colour(PAUSED, paused)};'
+            f'--use-width:{1 + 3 * use:.1f};--paused-width:{1 + 3 * paused:.1f}"><title>{title}</title></path>'
+        )
+    radius = max(2.0, min(9.0, 0.32 * _WIDTH / crowd))
+    for name, (x, y) in places.items():
+        label = html.escape(name)
+        if name in hosts:
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"><title>{label}</title></circle>')
+        else:
+            side = 2.4 * radius
+            parts.append(
+                f'<rect x="{x - side / 2:.1f}" y="{y - side / 2:.1f}" width="{side:.1f}" height="{side:.1f}" rx="2">'
+                f"<title>{label}</title></rect>"
+            )
+        beside = sum(1 for other in places.values() if other[1] == y)
+        if beside <= 20:
+            above = y + (radius + 14 if name in hosts else -1.2 * radius - 5)
+            parts.append(f'<text x="{x:.1f}" y="{above:.1f}">{label}</text>')
+    return "".join([*parts, "</svg>"])
+
+
+def _colour(scale: str, share: float) -> str:
+    if share < _UNUSED:
+        return "#dde2e7"
+    # The lightest tenth of a scale could not be seen on white.
+    return str(to_hex(colormaps[scale](0.12 + 0.88 * min(max(share, 0.0), 1.0))))
+
+
+def legend(scale: str) -> list[str]:
+    """The colours of 0, 25, 50, 75 and 100 %."""
+    return [_colour(scale, step / 4) for step in range(5)]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that puts host9 before host10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

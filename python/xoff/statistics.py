@@ -1,0 +1,134 @@
+"""Means with confidence intervals, and comparisons that say whether a difference is real.
+
+Runs of one scenario with several seeds are samples of what it yields. Two variants that ran with the same seeds see the
+same traffic and the same random numbers, so that their difference is taken seed by seed (paired): what both have in
+common, such as a seed with much traffic, does not blur it.
+
+Intervals are Student's: mean ± t(n − 1) · s / √n. The distribution is computed by its finite sums for whole degrees of
+freedom (M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions", 1964, 26.7.3 and 26.7.4): a library with it
+would be four times as large as all of xoff.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean, and the interval that holds the true one with the confidence asked for."""
+
+    mean: float
+    low: float | None
+    """None if there is but one value: it says nothing of the spread."""
+    high: float | None
+    count: int
+
+    @property
+    def margin(self) -> float | None:
+        """Half the width of the interval."""
+        return None if self.high is None else self.high - self.mean
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A second variant beside a first one, by the metric's value for each seed."""
+
+    first: float
+    """The first variant's mean over the seeds that both have."""
+    second: float
+    difference: Interval
+    """Second − first, over the pairs."""
+    relative: float | None
+    """The mean difference as a share of the first's mean; None if that is zero."""
+    p: float | None
+    """How probable so large a difference would be if there were none; None with fewer than two pairs."""
+    verdict: str
+    """``lower``, ``higher``, ``no difference shown``, ``the same`` or ``one seed``."""
+
+    @property
+    def real(self) -> bool:
+        """Whether the interval of the difference leaves out zero."""
+        return self.verdict in {"lower", "higher"}
+
+
+def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """Return the mean of values and its confidence interval. Raises `ValueError` if there is none."""
+    if not values:
+        raise ValueError("a mean needs at least one value")
+    mean = statistics.fmean(values)
+    if len(values) == 1:
+        return Interval(mean, None, None, 1)
+    error = statistics.stdev(values, mean) / math.sqrt(len(values))
+    margin = quantile(len(values) - 1, (1 + confidence) / 2) * error
+    return Interval(mean, mean - margin, mean + margin, len(values))
+
+
+def compare(first: Mapping[int, float], second: Mapping[int, float], confidence: float = CONFIDENCE) -> Comparison:
+    """Compare two variants by their values for each seed; seeds that only one of them has are left out.
+
+    Raises `ValueError` if they have no seed in common.
+    """
+    seeds = sorted(first.keys() & second.keys())
+    if not seeds:
+        raise ValueError("the two have no seed in common")
+    differences = [second[seed] - first[seed] for seed in seeds]
+    found = interval(differences, confidence)
+    mean = statistics.fmean(first[seed] for seed in seeds)
+    error = statistics.stdev(differences) / math.sqrt(len(seeds)) if len(seeds) > 1 else None
+    if error:
+        p: float | None = 2 * cumulative(len(seeds) - 1, -abs(found.mean / error))
+    elif error is None:
+        p = None
+    else:
+        # The same difference in every seed, as where nothing is random.
+        p = 0.0 if found.mean else 1.0
+    if not any(differences):
+        verdict = "the same"
+    elif found.low is None or found.high is None:
+        verdict = "one seed"
+    elif found.low > 0:
+        verdict = "higher"
+    elif found.high < 0:
+        verdict = "lower"
+    else:
+        verdict = "no difference shown"
+    second_mean = statistics.fmean(second[seed] for seed in seeds)
+    return Comparison(mean, second_mean, found, found.mean / mean if mean else None, p, verdict)
+
+
+def cumulative(freedom: int, t: float) -> float:
+    """The probability that Student's t with whole degrees of freedom is below a value."""
+    if freedom < 1:
+        raise ValueError("there is at least one degree of freedom")
+    angle = math.atan2(t, math.sqrt(freedom))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term = cosine if odd else 1.0
+    total = 0.0 if freedom == 1 else term
+    for index in range(3 if odd else 2, freedom - 1, 2):
+        term *= cosine * cosine * (index - 1) / index
+        total += term
+    inner = 2 / math.pi * (angle + sine * total) if odd else sine * total
+    return 0.5 + inner / 2
+
+
+@cache
+def quantile(freedom: int, probability: float) -> float:
+    """The value below which Student's t is with a probability of 0.5 to 1 (1 excluded)."""
+    if not 0.5 <= probability < 1:
+        raise ValueError("the probability is from 0.5 to 1")
+    high = 1.0
+    while cumulative(freedom, high) < probability:
+        high *= 2
+    low = 0.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if cumulative(freedom, middle) < probability else (low, middle)
+    return (low + high) / 2

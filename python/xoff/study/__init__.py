@@ -1,0 +1,353 @@
+"""Studies: one scenario with many settings and seeds, as a store of runs and one data set.
+
+    study = xoff.sweep("study.toml", out="study")
+    study.runs                                     # an Arrow table: one row for each run, parameters as columns
+    study.compare("victim_fct_mean_ps", "PFC only", "PFC + SFC")
+
+Whatever stops a study, the same call goes on with the runs that are missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from xoff import statistics
+from xoff._core import InputError
+from xoff.results import Result, synchronise
+from xoff.statistics import Comparison
+from xoff.study import dataset
+from xoff.study.axes import VARIANT, Column
+from xoff.study.execution import Advance, Report, execute
+from xoff.study.plan import Plan, Run, read
+from xoff.study.store import Store, write_text
+
+if TYPE_CHECKING:
+    from xoff.study.figures import StudyPlot
+
+__all__ = ["Advance", "Compared", "Mean", "Report", "Status", "Study", "sweep"]
+
+_DOCUMENT = "study.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How far a study is, in runs; equal runs of several points count once."""
+
+    total: int
+    complete: int
+    """Runs that have a result."""
+    failed: int
+    """Runs that violated an audit, or whose input turned out to be bad."""
+    impossible: int
+    """Combinations that no run can have."""
+    missing: int
+    """Runs that are still to be done."""
+    others: int
+    """Runs in the store that this study does not have: those of earlier versions of it."""
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.missing == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A metric at one point, over its seeds."""
+
+    point: Mapping[str, Any]
+    """The value of each column."""
+    values: Mapping[int, float]
+    """By seed."""
+
+    @property
+    def interval(self) -> statistics.Interval:
+        """The mean and its confidence interval."""
+        return statistics.interval(list(self.values.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two variants at one point of what else varies."""
+
+    point: Mapping[str, Any]
+    """The values of the other columns."""
+    comparison: Comparison
+
+
+class Study:
+    """A study and its directory.
+
+    source: the file of the study, or the same as a dictionary: ``base`` (a scenario: a path, a dictionary or a
+        `Scenario`), ``axes``, ``zip``, ``variants``, ``seeds``, ``keep``, ``metrics``, ``name``, ``description``.
+    out: the directory of its runs and tables, which need not exist.
+
+    Raises `InputError`, which names the key, if the study or its base is wrong. A combination of values that is
+    impossible is no error: it is in ``plan.impossible``, and the other combinations run.
+    """
+
+    def __init__(self, source: str | Path | Mapping[str, Any], out: str | Path) -> None:
+        self.plan: Plan = read(source)
+        """What is to be run."""
+        self.directory = Path(out)
+        """Where the study is kept."""
+        self._check_place()
+
+    @staticmethod
+    def open(directory: str | Path) -> Study:
+        """Open the directory of a study to read what it holds. Raises `InputError` if it is none."""
+        study = Study.__new__(Study)
+        study.directory = Path(directory)
+        try:
+            study.plan = Plan.from_dict(json.loads((study.directory / _DOCUMENT).read_text("utf-8")))
+        except (OSError, ValueError, KeyError, TypeError, IndexError):
+            raise InputError(f"{directory}: is not the directory of a study (no readable {_DOCUMENT})") from None
+        return study
+
+    @property
+    def store(self) -> Store:
+        """The runs, by key."""
+        return Store(self.directory / "runs")
+
+    def run(
+        self,
+        *,
+        executor: Executor | None = None,
+        workers: int | None = None,
+        threads: int = 1,
+        shard: tuple[int, int] = (1, 1),
+        progress: Callable[[Advance], None] | None = None,
+    ) -> Report:
+        """Do the runs that are missing, and write the data set when all are there.
+
+        executor: any `concurrent.futures.Executor`, such as that of a Dask client; threads of this process if None.
+        workers: how many runs at a time on threads of this process; one a core if None.
+        threads: how many threads simulate each run.
+        shard: ``(i, n)`` does the i-th of n parts of the study, 1 ≤ i ≤ n, for n processes that know nothing of one
+            another.
+        progress: called a few times a second with an `Advance`.
+
+        Raises `KeyboardInterrupt` when interrupted and `OSError` when the disk is full; what is complete stays.
+        """
+        if self.plan.base is None:
+            raise InputError(f"{self.directory}: was opened to be read; run the study from its file")
+        self.store.open()
+        self._write_document()
+        report = execute(
+            self.plan,
+            self.store,
+            self.part(*shard),
+            executor=executor,
+            workers=workers,
+            threads=threads,
+            progress=progress,
+        )
+        # What is there is of this very study, and was written when all its runs were there.
+        if self.status().done and not all(file.exists() for file in self._tables()):
+            dataset.write(self.plan, self.store, self.directory)
+        return report
+
+    def part(self, number: int, parts: int) -> list[Run]:
+        """The runs of one of several parts: every run is in exactly one."""
+        if not (isinstance(number, int) and isinstance(parts, int) and 1 <= number <= parts):
+            raise InputError(f"shard: {number}/{parts} was given; i/n with 1 ≤ i ≤ n is needed, such as 1/4")
+        # By the key, so that adding a value moves no run to another part.
+        return [run for run in self.plan.runs if int(run.key, 16) % parts == number - 1]
+
+    def status(self) -> Status:
+        """How far the study is."""
+        keys = {run.key for run in self.plan.runs}
+        known = self.store.keys()
+        held = {key for key in keys & known if self.store.holds(key, self.plan.keep)}
+        failed = sum(self.store.failure(key) is not None for key in held)
+        return Status(
+            total=len(keys),
+            complete=len(held) - failed,
+            failed=failed,
+            impossible=len(self.plan.impossible),
+            missing=len(keys) - len(held),
+            others=len(known - keys),
+        )
+
+    @property
+    def runs(self) -> pa.Table:
+        """One row a run that was done: ``run``, the parameters, ``seed``, ``status``, every metric of its summary."""
+        return dataset.runs_table(self.plan, self.store)
+
+    @property
+    def flows(self) -> pa.Table:
+        """One row a flow of every run, with the parameters as columns."""
+        return self.table("flows")
+
+    def table(self, name: str) -> pa.Table:
+        """The rows of one table of all runs. Raises `LookupError` if the study does not keep it."""
+        if name not in self.plan.keep:
+            raise LookupError(f"the study does not keep `{name}`; it keeps {', '.join(self.plan.keep) or 'summaries'}")
+        return pa.concat_tables(dataset.rows_of(self.plan, self.store, name))
+
+    def results(self) -> list[tuple[Mapping[str, Any], int, Result]]:
+        """Every run that has a result: the value of each column, the seed, and the `Result`."""
+        known = self.store.keys()
+        return [
+            (self.plan.values(run.point), run.seed, self.store.result(run.key))
+            for run in self.plan.runs
+            if run.key in known and self.store.failure(run.key) is None
+        ]
+
+    def metrics(self) -> list[str]:
+        """The metrics to look at first: those that the study names, or else completion times, pauses and drops."""
+        runs = self.runs
+        names = [field.name for field in runs.schema if not pa.types.is_string(field.type)]
+        names = [name for name in names if name not in {"seed", *(column.name for column in self.plan.columns)}]
+        for name in self.plan.metrics:
+            if name not in names:
+                raise InputError(f"metrics: {_no_column(name, names)}")
+        if self.plan.metrics:
+            return list(self.plan.metrics)
+        means = [name for name in names if name.endswith("fct_mean_ps")]
+        # With one workload its mean is the mean over all.
+        means = ["fct_mean_ps"] if len(means) == 2 else means
+        counts = ["fct_p99_ps", "pfc_pauses", "sfc_messages", "congestion_isolation_messages", "ecn_marked", "drops"]
+        return [*means, *(name for name in counts if name in names and any(runs[name].to_pylist()))]
+
+    def means(self, metric: str) -> list[Mean]:
+        """A metric at each point that has a result: its value for each seed, its mean and confidence interval."""
+        runs = self.runs
+        if metric not in runs.column_names:
+            raise InputError(_no_column(metric, [name for name in runs.column_names if name not in {"run", "message"}]))
+        names = [column.name for column in self.plan.columns]
+        found: dict[str, Mean] = {}
+        values: dict[str, dict[int, float]] = {}
+        for row in runs.select([*names, "seed", metric]).to_pylist():
+            if row[metric] is not None:
+                point = {name: row[name] for name in names}
+                key = json.dumps(point)
+                values.setdefault(key, {})[row["seed"]] = row[metric]
+                found.setdefault(key, Mean(point, values[key]))
+        return list(found.values())
+
+    def compare(self, metric: str, first: Any, second: Any, of: str = VARIANT) -> list[Compared]:
+        """Compare two values of a column by a metric, paired by seed, wherever all else is equal.
+
+        metric: a column of `runs`, such as ``fct_mean_ps``.
+        first, second: two variants, or two values of the column, as numbers (``5000000``) or as text (``"5us"``).
+        of: the column.
+
+        A setting that only one of the two varies (an axis of a variant) is no difference between them.
+        """
+        column = next((one for one in self.plan.columns if of in {one.name, one.path}), None)
+        if column is None:
+            raise InputError(f"of: {_no_column(of, [one.name for one in self.plan.columns])}")
+        wanted = [_wanted(column, value, self.plan) for value in (first, second)]
+        means = self.means(metric)
+        sides = [[one for one in means if one.point[column.name] == value] for value in wanted]
+        found = []
+        for one in sides[0]:
+            for other in sides[1]:
+                pairs = {name: (one.point[name], other.point[name]) for name in one.point if name != column.name}
+                if (
+                    all(a == b or a is None or b is None for a, b in pairs.values())
+                    and one.values.keys() & other.values
+                ):
+                    point = {name: b if a is None else a for name, (a, b) in pairs.items()}
+                    found.append(Compared(point, statistics.compare(one.values, other.values)))
+        return found
+
+    def variants(self) -> list[Any]:
+        """The values of the first column: the names of the variants, if the study has variants."""
+        column = self.plan.columns[0]
+        return list(dict.fromkeys(column.value(point.labels.get(column.path)) for point in self.plan.points))
+
+    def against_first(self, metric: str) -> list[tuple[Any, Compared]]:
+        """Compare the first value of the first column with each other one; empty if nothing varies."""
+        if not self.plan.columns:
+            return []
+        first, *others = self.variants()
+        of = self.plan.columns[0].name
+        return [(other, one) for other in others for one in self.compare(metric, first, other, of)]
+
+    @property
+    def plot(self) -> StudyPlot:
+        """Figures of the study, such as ``study.plot.metric("fct_mean_ps")``."""
+        from xoff.study.figures import StudyPlot
+
+        return StudyPlot(self)
+
+    def column(self, name: str) -> Column:
+        """The column of a parameter by its name."""
+        return next(column for column in self.plan.columns if column.name == name)
+
+    def _check_place(self) -> None:
+        try:
+            if self.directory.exists() and not self.directory.is_dir():
+                raise InputError(f"{self.directory}: exists and is not a directory; choose another place for the study")
+            if self.directory.is_dir():
+                names = {entry.name for entry in self.directory.iterdir() if not entry.name.startswith(".")}
+                if names and not names & {_DOCUMENT, "runs"}:
+                    raise InputError(
+                        f"{self.directory}: exists and holds something other than a study; choose another one"
+                    )
+        except OSError as error:
+            raise InputError(f"{self.directory}: cannot be read: {error.strerror}") from None
+
+    def _tables(self) -> list[Path]:
+        return [self.directory / f"{name}.parquet" for name in ("runs", *self.plan.keep)]
+
+    def _write_document(self) -> None:
+        """Write what is to be run; tables of an earlier version of the study are removed before."""
+        text = json.dumps(self.plan.to_dict(), indent=1, ensure_ascii=False, default=lambda value: type(value).__name__)
+        with contextlib.suppress(OSError):
+            if (self.directory / _DOCUMENT).read_text("utf-8") == text + "\n":
+                return
+        for file in self._tables():
+            file.unlink(missing_ok=True)
+        with self.store.workspace() as work:
+            write_text(work / _DOCUMENT, text + "\n")
+            (work / _DOCUMENT).rename(self.directory / _DOCUMENT)
+        synchronise(self.directory)
+
+
+def sweep(
+    source: str | Path | Mapping[str, Any],
+    *,
+    out: str | Path,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    threads: int = 1,
+    progress: Callable[[Advance], None] | None = None,
+) -> Study:
+    """Run a study and return it; what an earlier call did is not done again. Arguments as for `Study` and `Study.run`.
+
+    source: such as ``{"base": "incast.toml", "axes": {"switch.flow_control.sfc.pause": ["5us", "10us"]}, "seeds": 5}``.
+    """
+    study = Study(source, out)
+    study.run(executor=executor, workers=workers, threads=threads, progress=progress)
+    return study
+
+
+def _wanted(column: Column, value: Any, plan: Plan) -> Any:
+    known = list(dict.fromkeys(column.value(point.labels.get(column.path)) for point in plan.points))
+    for one in known:
+        if one is not None and value in {one, column.text(one)}:
+            return one
+    if column.unit is not None and isinstance(value, str) and column.value(value) in known:
+        return column.value(value)
+    raise InputError(
+        f"{column.name}: there is no value {value!r}; there are {', '.join(column.text(one) for one in known)}"
+    )
+
+
+def _no_column(name: str, names: list[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(f'`{one}`' for one in names)}"
+    return f"there is no column `{name}`; {hint}"

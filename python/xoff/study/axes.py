@@ -1,0 +1,319 @@
+"""What a study varies: axes of a scenario's settings, groups of axes that move together, and named variants.
+
+A `Dimension` is a list of `Level`; the points of a study are the product of its dimensions. An axis is a dimension with
+a level for each value. A group of axes (``zip``) is one whose levels set several paths. The variants are one whose
+levels set whatever each variant says, times the axes of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from xoff import wording
+from xoff._core import InputError
+from xoff.study import settings
+
+VARIANT = "variant"
+_RANGE = ("from", "to", "step", "points", "scale")
+_MAX_VALUES = 100_000
+
+Value: TypeAlias = "str | int | float | bool"
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The values of one path, and the column that holds them."""
+
+    path: str
+    key: str
+    """Where it stands in the study, for messages."""
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One step of a dimension: what it sets in the scenario, and what it is called."""
+
+    settings: tuple[tuple[str, Any], ...]
+    labels: tuple[tuple[str, Any], ...]
+    """By path (or ``variant``): the value as it stands in the study."""
+
+
+Dimension: TypeAlias = tuple[Level, ...]
+
+
+def dimensions(document: Mapping[str, Any]) -> tuple[Dimension, ...]:
+    """Read ``axes``, ``zip`` and ``variants`` of a study. Raises `InputError`, which names the key."""
+    axes = {axis.path: axis for axis in read_axes(document.get("axes", {}), "axes")}
+    groups = _groups(document.get("zip", []), axes)
+    grouped = {path for group in groups for path in group}
+    made = [_variants(document["variants"], axes)] if "variants" in document else []
+    for path, axis in axes.items():
+        if path not in grouped:
+            made.append(tuple(_level([(axis.path, value)]) for value in axis.values))
+        for group in groups:
+            if group[0] == path:
+                columns = [[(one, value) for value in axes[one].values] for one in group]
+                made.append(tuple(_level(list(row)) for row in zip(*columns, strict=True)))
+    return tuple(made)
+
+
+def read_axes(found: Any, key: str) -> list[Axis]:
+    """Read a table of axes: paths, written with dots in one key or as nested tables, to lists or ranges."""
+    axes = list(_axes(found, "", key))
+    twice = next((axis for index, axis in enumerate(axes) if axis.path in {one.path for one in axes[:index]}), None)
+    if twice is not None:
+        raise InputError(f"{key}: `{twice.path}` stands there twice")
+    return axes
+
+
+def _axes(found: Any, path: str, key: str) -> Iterator[Axis]:
+    where = f"{key}.{path}" if path else key
+    if isinstance(found, list | tuple):
+        check_path(path, where)
+        yield Axis(path, where, _listed(found, where))
+    elif isinstance(found, Mapping) and {"from", "to"} & set(found):
+        check_path(path, where)
+        yield Axis(path, where, _range(found, path, where))
+    elif isinstance(found, Mapping):
+        for part, inner in found.items():
+            yield from _axes(inner, f"{path}.{part}" if path else str(part), key)
+    else:
+        example = '{ from = "5us", to = "20us", points = 4 }'
+        raise InputError(f"{where}: {found!r} was given; a list or a range is needed, such as {example}")
+
+
+def check_path(path: str, where: str) -> None:
+    """Refuse a path that no scenario has, and name the nearest one that there is."""
+    if path == "seed":
+        raise InputError(f"{where}: seeds are not an axis; set `seeds` of the study")
+    if settings.kind(path) is None:
+        near = settings.nearest(path)
+        hint = f"; did you mean `{near}`?" if near else "; `xoff schema` prints all paths"
+        raise InputError(f"{where}: no scenario has a setting `{path}`{hint}")
+
+
+def _listed(values: Sequence[Any], where: str) -> tuple[Any, ...]:
+    if not values:
+        raise InputError(f"{where}: the list is empty; at least one value is needed")
+    texts = [json.dumps(value, sort_keys=True, default=str) for value in values]
+    twice = next((value for value, text in zip(values, texts, strict=True) if texts.count(text) > 1), None)
+    if twice is not None:
+        raise InputError(f"{where}: {twice!r} stands there twice")
+    return tuple(values)
+
+
+def _range(found: Mapping[str, Any], path: str, where: str) -> tuple[Any, ...]:
+    """The values of ``{from, to, step}`` (equal steps) or ``{from, to, points, scale}`` (linear or log)."""
+    for part in found:
+        if part not in _RANGE:
+            raise InputError(f"{where}.{part}: unknown key; allowed are {', '.join(f'`{one}`' for one in _RANGE)}")
+    missing = next((part for part in ("from", "to") if part not in found), None)
+    if missing is not None:
+        raise InputError(f"{where}.{missing}: is missing; a range has `from`, `to`, and `step` or `points`")
+    if ("step" in found) == ("points" in found):
+        raise InputError(f"{where}: one of `step` and `points` is needed")
+    scale = found.get("scale", "linear")
+    if scale not in {"linear", "log"}:
+        raise InputError(f"{where}.scale: {scale!r} was given; allowed are `linear` and `log`")
+    if scale == "log" and "step" in found:
+        raise InputError(f"{where}.scale: steps are equal; a logarithmic range takes `points`")
+    numbers = {part: _number(found[part], f"{where}.{part}") for part in ("from", "to", "step") if part in found}
+    units = {unit for _, unit in numbers.values()}
+    if len(units) > 1:
+        raise InputError(f"{where}: `from`, `to` and `step` need the same kind of unit")
+    unit = units.pop()
+    low, high = numbers["from"][0], numbers["to"][0]
+    if low >= high:
+        raise InputError(f"{where}: `from`, {found['from']!r}, is not below `to`, {found['to']!r}")
+    if "step" in found:
+        step = numbers["step"][0]
+        if step <= 0 or (high - low) / step >= _MAX_VALUES:
+            allowed = f"it must be above zero, and give fewer than {_MAX_VALUES:,} values"
+            raise InputError(f"{where}.step: {found['step']!r} is out of range; {allowed}")
+        values = [low + index * step for index in range(math.floor((high - low) / step) + 1)]
+    else:
+        values = _spread(low, high, found["points"], scale, where)
+    whole = unit is not None or (settings.kind(path) == "integer")
+    if whole:
+        values = [Fraction(round(value)) for value in values]
+    return tuple(dict.fromkeys(_written(value, unit) for value in values))
+
+
+def _spread(low: Fraction, high: Fraction, points: Any, scale: str, where: str) -> list[Fraction]:
+    if not isinstance(points, int) or isinstance(points, bool) or not 2 <= points <= _MAX_VALUES:
+        raise InputError(f"{where}.points: {points!r} was given; a whole number from 2 to {_MAX_VALUES} is needed")
+    if scale == "linear":
+        return [low + (high - low) * index / (points - 1) for index in range(points)]
+    if low <= 0:
+        raise InputError(f"{where}.from: a logarithmic range begins above zero")
+    ratio = float(high) / float(low)
+    # Three digits are enough for a point between the ends, and can be read.
+    inner = [Fraction(f"{float(low) * ratio ** (index / (points - 1)):.3g}") for index in range(1, points - 1)]
+    return [low, *inner, high]
+
+
+def _number(value: Any, where: str) -> tuple[Fraction, str | None]:
+    if isinstance(value, str) and (found := wording.quantity(value)) is not None:
+        return Fraction(found[0]), found[1]
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return Fraction(str(value)), None
+    raise InputError(f'{where}: {value!r} was given; a number, or a text with a unit such as "10us", is needed')
+
+
+def _written(value: Fraction, unit: str | None) -> Value:
+    if unit is not None:
+        return wording.quantity_text(int(value), unit)
+    return int(value) if value.denominator == 1 else float(f"{float(value):.12g}")
+
+
+def _groups(found: Any, axes: Mapping[str, Axis]) -> list[list[str]]:
+    if not isinstance(found, list) or not all(isinstance(group, list) and group for group in found):
+        example = '[["switch.flow_control.pfc.xoff", "switch.flow_control.pfc.xon"]]'
+        raise InputError(f"zip: a list of lists of paths is needed, such as {example}")
+    seen: set[str] = set()
+    for index, group in enumerate(found):
+        for path in group:
+            if path not in axes:
+                raise InputError(f"zip[{index}]: `{path}` is not an axis; there are {_quoted(axes)}")
+            if path in seen:
+                raise InputError(f"zip[{index}]: `{path}` stands in two places")
+            seen.add(path)
+        lengths = {path: len(axes[path].values) for path in group}
+        if len(set(lengths.values())) > 1:
+            counts = ", ".join(f"`{path}` has {count}" for path, count in lengths.items())
+            raise InputError(f"zip[{index}]: axes that move together need equally many values; {counts}")
+    return found
+
+
+def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
+    if not isinstance(found, Mapping) or not found:
+        raise InputError('variants: a table of tables is needed, such as [variants."PFC only"]')
+    levels: list[Level] = []
+    for name, changes in found.items():
+        where = f"variants.{name}"
+        if not isinstance(changes, Mapping):
+            raise InputError(f"{where}: a table of settings is needed, as they stand in a scenario")
+        own = read_axes(changes.get("axes", {}), f"{where}.axes")
+        fixed = list(leaves({key: value for key, value in changes.items() if key != "axes"}))
+        for path, _ in fixed:
+            check_path(path, where)
+        for axis in own:
+            if axis.path in axes:
+                raise InputError(f"{axis.key}: is an axis of the whole study, too")
+        for combination in itertools.product(*([(axis.path, value) for value in axis.values] for axis in own)):
+            level = _level(list(combination))
+            levels.append(Level((*fixed, *level.settings), ((VARIANT, str(name)), *level.labels)))
+    return tuple(levels)
+
+
+def leaves(found: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The settings of a part of a scenario, as paths and values."""
+    for key, value in found.items():
+        inner = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping) and value:
+            yield from leaves(value, inner)
+        else:
+            yield inner, value
+
+
+def _level(pairs: list[tuple[str, Any]]) -> Level:
+    return Level(tuple(pairs), tuple(pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the tables: the setting that it holds, as numbers of a unit where the setting has one."""
+
+    name: str
+    path: str
+    unit: str | None
+    type: pa.DataType
+
+    def value(self, label: Any) -> Value | None:
+        """The value of a setting as the column holds it."""
+        if label is None:
+            return None
+        if self.unit is not None and (found := wording.quantity(label)) is not None:
+            return found[0]
+        if self.numeric:
+            return float(label) if pa.types.is_floating(self.type) else int(label)
+        if pa.types.is_boolean(self.type):
+            return bool(label)
+        return label if isinstance(label, str) else json.dumps(label, ensure_ascii=False, default=_named)
+
+    def text(self, value: Any) -> str:
+        """A value of the column as people read it."""
+        if value is None:
+            return "–"
+        if self.unit is not None:
+            return wording.setting(value, self.unit)
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    @property
+    def key(self) -> str:
+        """The setting's own name, without the tables that it stands in."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the values are numbers, so that they have their places on an axis of a figure."""
+        return bool(pa.types.is_integer(self.type) or pa.types.is_floating(self.type))
+
+
+def _named(value: Any) -> str:
+    """What stands for a value that JSON has no form of, such as a data frame or a path."""
+    return str(value) if isinstance(value, Path) else type(value).__name__
+
+
+def columns(found: Sequence[Dimension], taken: frozenset[str]) -> tuple[Column, ...]:
+    """A column for each path: the shortest end of it that no other column has, with the unit last."""
+    labels: dict[str, list[Any]] = {}
+    for dimension in found:
+        for level in dimension:
+            for path, label in level.labels:
+                labels.setdefault(path, []).append(label)
+    units = {path: _unit(path, values) for path, values in labels.items()}
+    names: dict[str, str] = {}
+    for path in labels:
+        parts = re.sub(r"\[(\d+)\]", r"_\1", path).split(".")
+        others = {re.sub(r"\[(\d+)\]", r"_\1", other).replace(".", "_") for other in labels if other != path}
+        for length in range(1, len(parts) + 1):
+            end = "_".join(parts[-length:])
+            name = end + (f"_{units[path]}" if units[path] else "")
+            if name not in taken and not any(f"_{other}".endswith(f"_{end}") for other in others):
+                break
+        names[path] = name
+    return tuple(Column(names[path], path, units[path], _type(units[path], values)) for path, values in labels.items())
+
+
+def _type(unit: str | None, labels: Sequence[Any]) -> pa.DataType:
+    kinds = {type(label) for label in labels}
+    if unit is not None or kinds == {int}:
+        return pa.int64()
+    if kinds and kinds <= {int, float}:
+        return pa.float64()
+    return pa.bool_() if kinds == {bool} else pa.string()
+
+
+def _unit(path: str, labels: Sequence[Any]) -> str | None:
+    unit = settings.kind(path)
+    fits = unit in {"ps", "bytes", "bps"} and all(
+        isinstance(label, str) and (found := wording.quantity(label)) is not None and found[1] == unit
+        for label in labels
+    )
+    return unit if fits else None
+
+
+def _quoted(names: Any) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"

@@ -1,0 +1,261 @@
+"""What ``xoff sweep`` does: runs a study, or says how far it is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from xoff import display, wording
+from xoff._core import InputError
+from xoff.statistics import Interval
+from xoff.study import Report, Status, Study
+from xoff.study.axes import VARIANT
+from xoff.study.figures import words
+
+_ROWS = 30
+# Of more points, only the first metric is compared on the terminal.
+_FEW_POINTS = 5
+
+
+def command(
+    file: Path,
+    *,
+    out: Path | None,
+    status: bool,
+    shard: str,
+    workers: int | None,
+    threads: int,
+    dask: str | None,
+    as_json: bool,
+) -> int:
+    """Do what ``xoff sweep`` does; return its exit code: 0 if every run has a result, 1 if some cannot have one."""
+    part = _shard(shard)
+    study = Study(file, out if out is not None else Path("out") / file.stem)
+    if status:
+        _show_status(study, as_json)
+        return 0
+    _warn_impossible(study)
+    try:
+        with _executor(dask) as executor, display.StudyBar() as bar:
+            report = study.run(executor=executor, workers=workers, threads=threads, shard=part, progress=bar.report)
+    except KeyboardInterrupt:
+        print(f"xoff: {_kept(study)}", file=sys.stderr)
+        raise
+    except OSError as error:
+        raise OSError(error.errno, f"{error.strerror or error}: {_kept(study)}") from None
+    found = study.status()
+    if as_json:
+        print(json.dumps(_machine(study, found, report)))
+    else:
+        _show(study, found, report, part)
+    return 0 if not (found.failed or found.impossible or report.failures) else 1
+
+
+def _kept(study: Study) -> str:
+    found = study.status()
+    return (
+        f"{found.complete + found.failed} of {found.total} runs are complete and kept in {study.directory}; "
+        "the same command goes on with the others"
+    )
+
+
+def _shard(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise InputError(f"--shard: `{text}` was given; I/N with 1 ≤ I ≤ N is needed, such as 1/4")
+    return int(found[1]), int(found[2])
+
+
+@contextlib.contextmanager
+def _executor(dask: str | None) -> Iterator[Executor | None]:
+    if dask is None:
+        yield None
+        return
+    from xoff.study.cluster import connected
+
+    with connected(dask) as executor:
+        yield executor
+
+
+def _groups(study: Study) -> list[tuple[str, str]]:
+    """Each combination that is impossible, and why; once, if it is so for every seed."""
+    plan = study.plan
+    seeds: dict[tuple[int, str], list[int]] = {}
+    for one in plan.impossible:
+        seeds.setdefault((one.point.index, one.message), []).append(one.seed)
+    return [
+        (plan.coordinates(plan.points[index], None if len(found) == len(plan.seeds) else found[0]), message)
+        for (index, message), found in seeds.items()
+    ]
+
+
+def _warn_impossible(study: Study) -> None:
+    groups = _groups(study)
+    for where, message in groups[:_ROWS]:
+        print(f"xoff: impossible: {where}: {message}", file=sys.stderr)
+    if len(groups) > _ROWS:
+        print(f"xoff: … and {len(groups) - _ROWS:,} more impossible combinations", file=sys.stderr)
+
+
+def _show_status(study: Study, as_json: bool) -> None:
+    found = study.status()
+    if as_json:
+        print(json.dumps(_machine(study, found, None)))
+        return
+    table = display.table("", "", title=escape(study.plan.name))
+    table.show_header = False
+    counts = [
+        ("runs", found.total),
+        ("complete", found.complete),
+        ("failed", found.failed),
+        ("missing", found.missing),
+        ("impossible combinations", found.impossible),
+        ("runs of earlier versions of the study", found.others),
+    ]
+    for what, count in counts:
+        if count or what in {"runs", "complete", "missing"}:
+            table.add_row(what, f"{count:,}")
+    display.out.print(table)
+
+
+def _machine(study: Study, found: Status, report: Report | None) -> dict[str, Any]:
+    plan = study.plan
+    document: dict[str, Any] = {
+        "name": plan.name,
+        "directory": str(study.directory),
+        "runs": {
+            "total": found.total,
+            "complete": found.complete,
+            "failed": found.failed,
+            "missing": found.missing,
+            "others": found.others,
+        },
+        "impossible": [
+            {"point": plan.values(one.point), "seed": one.seed, "message": one.message} for one in plan.impossible
+        ],
+    }
+    if report is not None:
+        document["simulated"] = report.simulated
+        document["crashed"] = [
+            {"run": key, "message": outcome.message} for key, outcome in sorted(report.failures.items())
+        ]
+        written = [study.directory / f"{name}.parquet" for name in ("runs", *plan.keep)]
+        document["tables"] = [str(path) for path in written if path.exists()] if found.done else []
+        metrics = study.metrics() if found.complete else []
+        document["means"] = [
+            {"metric": metric, "point": dict(one.point), **_json(one.interval)}
+            for metric in metrics
+            for one in study.means(metric)
+        ]
+    return document
+
+
+def _json(interval: Interval) -> dict[str, Any]:
+    return {"mean": interval.mean, "low": interval.low, "high": interval.high, "seeds": interval.count}
+
+
+def _show(study: Study, found: Status, report: Report, part: tuple[int, int]) -> None:
+    plan = study.plan
+    for message, keys in _alike(report).items():
+        display.err.print(f"xoff: {len(keys)} runs were not done: {escape(message)}")
+    failed = [run for run in plan.runs if study.store.holds(run.key, plan.keep) and study.store.failure(run.key)]
+    for run in failed[:_ROWS]:
+        _, message = study.store.failure(run.key) or ("", "")
+        display.err.print(f"xoff: no result: {escape(plan.coordinates(run.point, run.seed))}: {escape(message)}")
+    if found.complete:
+        _show_means(study)
+    done = f"{report.simulated:,} simulated, {report.found:,} were there"
+    display.out.print(f"\n{found.complete:,} of {found.total:,} runs are complete ({done})")
+    if found.done and found.complete:
+        place = escape(str(study.directory))
+        names = ", ".join(f"[b]{name}.parquet[/b]" for name in ("runs", *plan.keep))
+        display.out.print(f"The data set is in [b]{place}[/b]: {names}")
+        display.out.print(f"Figures and a page: [b]xoff report {place}[/b]")
+    elif part != (1, 1) and not report.failures:
+        display.out.print(f"Part {part[0]} of {part[1]} is done; the last part to end writes the data set")
+
+
+def _alike(report: Report) -> dict[str, list[str]]:
+    messages: dict[str, list[str]] = {}
+    for key, outcome in report.failures.items():
+        messages.setdefault(outcome.message, []).append(key)
+    return messages
+
+
+def _show_means(study: Study) -> None:
+    plan = study.plan
+    metrics = study.metrics()[:6]
+    means = {metric: {json.dumps(one.point): one for one in study.means(metric)} for metric in metrics}
+    keys = list(dict.fromkeys(key for found in means.values() for key in found))
+    heads = [column.key for column in plan.columns]
+    seeds = f" (mean of {len(plan.seeds)} seeds ± 95 % interval)" if len(plan.seeds) > 1 else ""
+    table = display.table(
+        *heads,
+        *(words(metric) for metric in metrics),
+        title=escape(plan.name) + seeds,
+        right=tuple(range(len(heads), len(heads) + len(metrics))),
+    )
+    for key in keys[:_ROWS]:
+        point = json.loads(key)
+        cells = [escape(column.text(point[column.name])) for column in plan.columns]
+        found = [means[metric].get(key) for metric in metrics]
+        table.add_row(
+            *cells,
+            *(measured(metric, one.interval if one else None) for metric, one in zip(metrics, found, strict=True)),
+        )
+    display.out.print(table)
+    if len(keys) > _ROWS:
+        display.out.print(f"… and {len(keys) - _ROWS:,} more points")
+    _show_comparison(study, metrics[:1] if len(plan.points) > _FEW_POINTS else metrics)
+    if len(plan.seeds) > 1 and _nothing_random(study):
+        display.out.print("Every seed gave the same result: nothing in this scenario is random, and one seed is enough")
+
+
+def _show_comparison(study: Study, metrics: list[str]) -> None:
+    """Print what the first variant and each other one differ by, and whether that is real."""
+    if not study.plan.columns or study.plan.columns[0].path != VARIANT:
+        return
+    found = [(metric, name, one) for metric in metrics for name, one in study.against_first(metric)]
+    if not found:
+        return
+    first, others = study.variants()[0], [column for column in study.plan.columns if column.path != VARIANT]
+    several = len(study.plan.seeds) > 1
+    title = f"\nAgainst {first}" + (", paired by seed" if several else "")
+    heads = ["", *(column.key for column in others), "metric", "difference", *(["is"] if several else [])]
+    table = display.table(*heads, title=escape(title))
+    for metric, name, one in found[:_ROWS]:
+        cells = [column.text(one.point[column.name]) for column in others]
+        share = "" if one.comparison.relative is None else f" ({one.comparison.relative:+.1%})"
+        difference = measured(metric, one.comparison.difference) + share
+        last = [one.comparison.verdict] if several else []
+        table.add_row(escape(name), *map(escape, cells), words(metric), difference, *last)
+    display.out.print(table)
+    if len(found) > _ROWS:
+        display.out.print(f"… and {len(found) - _ROWS:,} more comparisons (on the page of xoff report)")
+
+
+def _nothing_random(study: Study) -> bool:
+    runs = study.runs
+    points: dict[str, set[str]] = {}
+    for row in runs.select([*(column.name for column in study.plan.columns), "fingerprint"]).to_pylist():
+        fingerprint = row.pop("fingerprint")
+        if fingerprint is not None:
+            points.setdefault(json.dumps(row), set()).add(fingerprint)
+    return bool(points) and all(len(found) == 1 for found in points.values())
+
+
+def measured(metric: str, interval: Interval | None) -> str:
+    """A mean and its margin as people read them, in the unit of the mean: ``222.5 ± 48.4 µs``."""
+    if interval is None:
+        return "–"
+    scale, unit = wording.scale(interval.mean, metric)
+    margin = f" ± {wording.number(interval.margin / scale, 3)}" if interval.margin else ""
+    return f"{wording.number(interval.mean / scale, 4)}{margin} {unit}".rstrip()

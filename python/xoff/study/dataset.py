@@ -1,0 +1,148 @@
+"""The tables of a whole study: a row for each run, or for each row of each run, with the parameters as columns.
+
+Both are in the order of the points and seeds, and no measure of time or memory of the machine is in them: the same
+study yields the same rows wherever and in whatever order its runs were done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from xoff.results import synchronise
+from xoff.study.plan import Plan, Run
+from xoff.study.store import Store
+
+# What a summary says besides what was measured in the network.
+_LEFT_OUT = {"name", "seed", "version", "fingerprint", "audits", "performance", "workloads"}
+_UNITS = ("_ps", "_bytes", "_bps")
+
+
+def metrics(summary: Mapping[str, Any]) -> dict[str, int | float | None]:
+    """Every number of a summary by one name: ``fct_ps.mean`` is ``fct_mean_ps``; one of a workload begins with it."""
+    found: dict[str, int | float | None] = {}
+    for key, value in summary.items():
+        if key not in _LEFT_OUT:
+            found.update(_numbers(value, [key]))
+    for workload, measured in summary.get("workloads", {}).items():
+        slug = re.sub(r"\W+", "_", str(workload)).strip("_").lower() or "unnamed"
+        # A workload that is called as a mechanism is not to be taken for it.
+        slug = f"workload_{slug}" if slug in summary else slug
+        found.update(_numbers(measured, [slug]))
+    return found
+
+
+def _numbers(value: Any, keys: list[str]) -> Iterator[tuple[str, int | float | None]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _numbers(part, [*keys, key])
+    elif isinstance(value, list):
+        for part in value:
+            if isinstance(part, Mapping) and "from_bytes" in part:
+                rest = {key: inner for key, inner in part.items() if key not in {"from_bytes", "to_bytes"}}
+                yield from _numbers(rest, [*keys[:-1], f"from_{part['from_bytes']}B"])
+    elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        unit = next((unit for key in keys for unit in _UNITS if key.endswith(unit)), "")
+        yield "_".join(key.removesuffix(unit) for key in keys) + unit, value
+
+
+def runs_table(plan: Plan, store: Store) -> pa.Table:
+    """A row for each run of the study that was done or is impossible.
+
+    Columns: ``run`` (its key), the parameters, ``seed``, ``status`` (``ok``, ``audit``, ``invalid`` or ``impossible``),
+    ``message``, ``fingerprint``, and the metrics, which are null without a result.
+    """
+    known = store.keys()
+    runs: dict[tuple[int, int], Run] = {(run.point.index, run.seed): run for run in plan.runs}
+    messages = {(one.point.index, one.seed): one.message for one in plan.impossible}
+    rows: list[dict[str, Any]] = []
+    names: dict[str, None] = {}
+    for point in plan.points:
+        for seed in plan.seeds:
+            run = runs.get((point.index, seed))
+            row: dict[str, Any] = {"run": run.key if run else None, **plan.values(point), "seed": seed}
+            if run is None:
+                rows.append(row | {"status": "impossible", "message": messages[point.index, seed]})
+            elif run.key in known and (failure := store.failure(run.key)) is not None:
+                rows.append(row | {"status": failure[0], "message": failure[1]})
+            elif run.key in known:
+                summary = store.summary(run.key)
+                measured = metrics(summary)
+                names |= dict.fromkeys(measured)
+                rows.append(row | {"status": "ok", "fingerprint": summary["fingerprint"]} | measured)
+    taken = {"run", "seed", "status", "message", "fingerprint", *(column.name for column in plan.columns)}
+    fields = [
+        pa.field("run", pa.string()),
+        *(pa.field(column.name, column.type) for column in plan.columns),
+        pa.field("seed", pa.uint64()),
+        *(pa.field(name, pa.string()) for name in ("status", "message", "fingerprint")),
+        *(_metric(name, rows) for name in names if name not in taken),
+    ]
+    return pa.table(
+        {one.name: pa.array([row.get(one.name) for row in rows], one.type) for one in fields}, schema=pa.schema(fields)
+    )
+
+
+def rows_of(plan: Plan, store: Store, table: str) -> Iterator[pa.Table]:
+    """The rows of one table of each run in turn, with the parameters and the seed in front."""
+    known = store.keys()
+    fields = [
+        pa.field("run", pa.string()),
+        *(pa.field(column.name, column.type) for column in plan.columns),
+        pa.field("seed", pa.uint64()),
+    ]
+    for run in plan.runs:
+        if run.key not in known or store.failure(run.key) is not None:
+            continue
+        rows = store.result(run.key).table(table)
+        values = plan.values(run.point)
+        for index, field in enumerate(fields):
+            value = {"run": run.key, "seed": run.seed, **values}[field.name]
+            column = pa.repeat(pa.scalar(value, field.type), rows.num_rows)
+            rows = rows.add_column(index, field, column)
+        yield rows
+
+
+def write(plan: Plan, store: Store, directory: Path) -> list[Path]:
+    """Write ``runs.parquet``, and a file for each table that is kept; return their paths."""
+    pieces = {"runs": iter([runs_table(plan, store)])} | {name: rows_of(plan, store, name) for name in plan.keep}
+    written = []
+    with store.workspace() as work:
+        for name, tables in pieces.items():
+            target = directory / f"{name}.parquet"
+            _write(work / target.name, tables)
+            (work / target.name).rename(target)
+            written.append(target)
+    synchronise(directory)
+    return written
+
+
+def _write(path: Path, tables: Iterator[pa.Table]) -> None:
+    """Write tables one after another into one file; an empty one if there is none."""
+    first = next(tables, pa.table({}))
+    with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
+        for rows in _merged(first, tables):
+            writer.write_table(rows)
+    synchronise(path)
+
+
+def _merged(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Tables joined to pieces of about a million rows: small pieces would make a file slow to read."""
+    pieces, rows = [first], first.num_rows
+    for table in rest:
+        if rows > 1_000_000:
+            yield pa.concat_tables(pieces)
+            pieces, rows = [], 0
+        pieces.append(table)
+        rows += table.num_rows
+    yield pa.concat_tables(pieces)
+
+
+def _metric(name: str, rows: list[dict[str, Any]]) -> pa.Field:
+    whole = all(isinstance(row[name], int) for row in rows if row.get(name) is not None)
+    return pa.field(name, pa.int64() if whole else pa.float64())

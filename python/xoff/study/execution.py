@@ -1,0 +1,241 @@
+"""Does the runs that a store lacks, on threads of this process or on any executor, and can be stopped at any moment.
+
+The runs are done in a shuffled order: durations seen so far then say what is to be expected of those to come, and
+processes that work on one store seldom meet at the same run. No result depends on that order.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xoff import running
+from xoff._core import InputError
+from xoff.results import AuditError
+from xoff.study.estimate import Estimate
+from xoff.study.plan import Plan, Run, engine
+from xoff.study.store import Store, write_failure
+
+# So many runs wait at an executor: enough for one that grows with its queue, few enough to end soon.
+_WINDOW = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that a machine needs to do one run."""
+
+    key: str
+    prepared: running.Prepared
+    keep: tuple[str, ...]
+    threads: int
+    engine: str
+    store: Path
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a run."""
+
+    key: str
+    status: str
+    """``ok``; ``audit`` or ``invalid`` if it has no result; ``crashed`` if it is worth another try."""
+    message: str = ""
+    seconds: float = 0.0
+    files: dict[str, bytes] | None = None
+    """The run itself, if it was done where the store cannot be seen."""
+
+
+@dataclass(slots=True)
+class Advance:
+    """How far a study is."""
+
+    total: int
+    """Runs of this process."""
+    complete: int
+    """Of these, the runs that are in the store."""
+    left_seconds: tuple[float, float] | None = None
+    """Between which times the rest is expected to take; None while too little is known."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What an execution did."""
+
+    simulated: int = 0
+    """Runs that were simulated."""
+    found: int = 0
+    """Runs that were in the store already."""
+    failures: dict[str, Outcome] = field(default_factory=dict)
+    """By key, the runs that crashed; those that failed are in the store."""
+
+
+class Watch:
+    """What threads of this process share: the wish to stop, and how far each run is."""
+
+    def __init__(self) -> None:
+        self.stop = threading.Event()
+        self.shares: dict[str, tuple[float, float]] = {}
+        """By key of a run under way: when it started, and the share of its bytes that arrived."""
+
+    def begin(self, key: str) -> Callable[[running.Progress], None]:
+        """Return what a run calls while it lasts."""
+        started = time.monotonic()
+        self.shares[key] = (started, 0.0)
+
+        def report(progress: running.Progress) -> None:
+            if self.stop.is_set():
+                raise KeyboardInterrupt
+            self.shares[key] = (started, progress.bytes_completed / max(progress.bytes_total, 1))
+
+        return report
+
+
+def perform(job: Job, watch: Watch | None = None) -> Outcome:
+    """Do one run and put it into the store; return it where the store cannot be seen. Errors of the disk are raised."""
+    if job.engine != engine():
+        message = f"this machine has xoff {engine()}, and the study was begun with {job.engine}; both need the same"
+        return Outcome(job.key, "crashed", message)
+    store = Store(job.store)
+    if store.marked(job.mark):
+        return _perform(job, store, watch)
+    with tempfile.TemporaryDirectory() as directory:
+        store = Store(Path(directory))
+        outcome = _perform(job, store, watch)
+        files = {file.name: file.read_bytes() for file in (store.directory / job.key).iterdir()}
+        return Outcome(outcome.key, outcome.status, outcome.message, outcome.seconds, files)
+
+
+def _perform(job: Job, store: Store, watch: Watch | None) -> Outcome:
+    # Another process may have done it since this one was planned.
+    if store.holds(job.key, job.keep):
+        return Outcome(job.key, "found")
+    started = time.monotonic()
+    status, message = "ok", ""
+    with store.workspace() as work:
+        place = work / job.key
+        progress = watch.begin(job.key) if watch is not None else None
+        try:
+            running.run_prepared(job.prepared, threads=job.threads, out=place, keep=job.keep, progress=progress)
+        except AuditError as error:
+            status, message = "audit", error.found
+        except InputError as error:
+            if isinstance(error.__cause__, OSError):
+                # Not the scenario is at fault, but the disk.
+                raise error.__cause__ from None
+            status, message = "invalid", str(error)
+        finally:
+            if watch is not None:
+                watch.shares.pop(job.key, None)
+        if status != "ok":
+            write_failure(place, status, message)
+        store.publish(place, job.key, job.keep)
+    return Outcome(job.key, status, message, time.monotonic() - started)
+
+
+def execute(
+    plan: Plan,
+    store: Store,
+    runs: Collection[Run],
+    *,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    threads: int = 1,
+    progress: Callable[[Advance], None] | None = None,
+) -> Report:
+    """Do those of the runs that the store lacks.
+
+    executor: where; threads of this process if None. It is left running.
+    workers: how many runs at a time on threads of this process; as many as there are cores if None.
+    threads: how many threads simulate each run.
+    progress: called a few times a second.
+
+    Raises `KeyboardInterrupt` when interrupted, and `OSError` when the store cannot be written: what is complete stays.
+    """
+    mark = store.open()
+    store.clean()
+    distinct = {run.key: run for run in runs}
+    known = store.keys()
+    todo = [run for key, run in distinct.items() if key not in known or not store.holds(key, plan.keep)]
+    report = Report(found=len(distinct) - len(todo))
+    if not todo:
+        return report
+    random.shuffle(todo)
+    if workers is None and executor is None:
+        workers = max(1, cores() // threads)
+    estimate = Estimate(len(todo), workers)
+    for key in sorted(known & distinct.keys()):
+        if store.failure(key) is None:
+            estimate.known(distinct[key].point.index, store.summary(key)["performance"]["wall_seconds"])
+    watch = Watch()
+
+    def job(run: Run) -> Job:
+        prepared = plan.prepare(run.point, run.seed)
+        return Job(run.key, prepared, plan.keep, threads, engine(), store.directory.resolve(), mark)
+
+    def advance() -> None:
+        if progress is not None:
+            left = estimate.left([run.point.index for run in pending.values()], todo_points(), watch.shares.values())
+            progress(Advance(len(distinct), len(distinct) - len(todo) - len(pending), left))
+
+    def todo_points() -> Iterable[int]:
+        return (run.point.index for run in todo)
+
+    pending: dict[Future[Outcome], Run] = {}
+    pool = executor if executor is not None else ThreadPoolExecutor(workers, thread_name_prefix="xoff-run")
+    own = executor is None
+    window = workers + 1 if own and workers is not None else _WINDOW
+    try:
+        while todo or pending:
+            while todo and len(pending) < window:
+                run = todo.pop()
+                pending[pool.submit(perform, job(run), watch) if own else pool.submit(perform, job(run))] = run
+            done, _ = wait(pending, timeout=0.25, return_when=FIRST_COMPLETED)
+            for future in done:
+                run = pending.pop(future)
+                _take(_outcome(future, run), run, plan, store, report, estimate)
+            advance()
+    finally:
+        watch.stop.set()
+        for future in pending:
+            future.cancel()
+        if own:
+            pool.shutdown(wait=True, cancel_futures=True)
+    return report
+
+
+def _outcome(future: Future[Outcome], run: Run) -> Outcome:
+    try:
+        return future.result()
+    except OSError:
+        # The disk is full, or the store cannot be written: this does not get better with the next run.
+        raise
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # Whatever it is, a panic of the core among them: the other runs go on.
+        return Outcome(run.key, "crashed", f"{type(error).__name__}: {error}")
+
+
+def _take(outcome: Outcome, run: Run, plan: Plan, store: Store, report: Report, estimate: Estimate) -> None:
+    if outcome.files is not None:
+        store.adopt(outcome.key, outcome.files, plan.keep)
+    if outcome.status == "crashed":
+        report.failures[outcome.key] = outcome
+    elif outcome.status == "found":
+        report.found += 1
+    else:
+        report.simulated += 1
+    estimate.done(run.point.index, outcome.seconds if outcome.status == "ok" else None)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,292 @@
+"""Figures of a study, in the style of those of a result: a metric against a parameter, bars, and distributions.
+
+What a figure shows is also there as numbers (`Panel`, `Line`), from which the page of the study draws it again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from xoff import wording
+from xoff._core import InputError
+from xoff.plots import COLOURS, STYLE, Canvas, canvas, completed, draw_cdf, draw_slowdown
+from xoff.statistics import Interval
+from xoff.study.axes import VARIANT, Column
+
+if TYPE_CHECKING:
+    from xoff.study import Mean, Study
+
+_PANELS = 12
+_SERIES = 8
+_SIGNS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# What a metric is called; of the others the words of their names.
+_NAMES = {
+    "fct": "FCT", "pfc": "PFC", "sfc": "SFC", "ecn": "ECN", "cnps": "CNPs", "sfcms": "SFCMs", "p50": "median",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A metric along a parameter: its mean and interval at each place."""
+
+    name: str
+    places: list[float]
+    intervals: list[Interval]
+    level: bool = False
+    """Whether it does not depend on the parameter: one value, drawn all along."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The lines that are drawn together, for one choice of what else varies."""
+
+    title: str
+    lines: list[Line] = field(default_factory=list)
+
+
+def words(name: str) -> str:
+    """A metric or a parameter in words: ``victim_fct_mean_ps`` is ``victim FCT mean``."""
+    for unit in ("_ps", "_bytes", "_bps"):
+        name = name.removesuffix(unit)
+    return " ".join(_NAMES.get(word, word) for word in name.split("_"))
+
+
+def scaled(name: str, values: Sequence[float]) -> tuple[float, str]:
+    """By what the values of a column are divided so that they are short, and its name with the unit."""
+    scale, unit = wording.scale(max((abs(value) for value in values), default=0.0), name)
+    return scale, words(name) + (f" ({unit})" if unit else "")
+
+
+class StudyPlot:
+    """The figures of one study, as ``study.plot``."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+
+    def x(self) -> Column | None:
+        """The parameter to draw along: the one with the most numbers; None if fewer than two are there."""
+        counts = {
+            column.name: len(
+                {column.value(point.labels.get(column.path)) for point in self._study.plan.points} - {None}
+            )
+            for column in self._study.plan.columns
+            if column.numeric
+        }
+        best = max(counts, key=lambda name: counts[name], default=None)
+        return self._study.column(best) if best is not None and counts[best] > 1 else None
+
+    def panels(self, metric: str, x: Column) -> list[Panel]:
+        """The lines of a metric along a parameter: one for each variant, in a panel for each choice of the rest."""
+        rest = [column for column in self._study.plan.columns if column != x]
+        series = next((column for column in rest if column.path == VARIANT), rest[0] if rest else None)
+        others = [column for column in rest if column != series]
+        if _size(self._study, rest) <= _SERIES:
+            series, others = None, []
+        panels: dict[str, dict[str, list[Mean]]] = {}
+        for mean in self._study.means(metric):
+            title = _named(others, mean.point)
+            name = _named([series] if series is not None else rest, mean.point)
+            panels.setdefault(title, {}).setdefault(name, []).append(mean)
+        return [
+            Panel(title, [_line(name, means, x) for name, means in lines.items()]) for title, lines in panels.items()
+        ]
+
+    def metric(self, metric: str, *, x: str | None = None) -> Figure:
+        """A metric against a parameter, with 95 % intervals over the seeds; bars if no parameter is a number.
+
+        metric: a column of ``study.runs``, such as ``victim_fct_mean_ps``.
+        x: the parameter's column; that with the most values if None.
+        """
+        names = [column.name for column in self._study.plan.columns]
+        if x is not None and x not in names:
+            raise InputError(f"x: there is no parameter `{x}`; there are {', '.join(names) or 'none'}")
+        column = self.x() if x is None else self._study.column(x)
+        if column is None or not column.numeric:
+            return self.bars([metric])
+        panels = self.panels(metric, column)
+        ends = [end for panel in panels for line in panel.lines for one in line.intervals for end in _ends(one)]
+        scale, label = scaled(metric, ends)
+        places = [place for panel in panels for line in panel.lines for place in line.places]
+        x_scale, x_label = scaled(column.name, places)
+        shown = panels[:_PANELS]
+        across = min(3, max(len(shown), 1))
+        with rc_context(STYLE):
+            size = (6.4, 3.6) if across == 1 else (3.2 * across, 2.6 * math.ceil(len(shown) / across) + 0.4)
+            figure = Canvas(figsize=size, layout="constrained")
+            grid = figure.subplots(math.ceil(len(shown) / across) or 1, across, squeeze=False, sharex=True, sharey=True)
+            for axes, panel in zip(grid.flat, shown, strict=False):
+                for index, line in enumerate(panel.lines):
+                    _draw(axes, line, index, x_scale, scale)
+                axes.set_title(panel.title, fontsize=8)
+                if _logarithmic(places):
+                    axes.set_xscale("log")
+                    ticks = sorted(set(places))
+                    if len(ticks) <= 12:
+                        axes.set_xticks([tick / x_scale for tick in ticks], [f"{tick / x_scale:g}" for tick in ticks])
+                        axes.minorticks_off()
+            for axes in list(grid.flat)[len(shown) :]:
+                axes.set_visible(False)
+            if min(ends, default=0) >= 0:
+                grid[0][0].set_ylim(bottom=0)
+            for axes in grid[:, 0]:
+                axes.set_ylabel(label)
+            for axes in grid[-1]:
+                axes.set_xlabel(x_label)
+            handles, labels = grid[0][0].get_legend_handles_labels()
+            if len(labels) > 1:
+                figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize=8)
+            return figure
+
+    def bars(self, metrics: Sequence[str] | None = None) -> Figure:
+        """Bars with 95 % intervals over the seeds: a group for each point, a bar for each metric of one unit.
+
+        metrics: columns of ``study.runs`` with the same unit; the mean completion times if None.
+        """
+        names = [one for one in self._study.metrics() if one.endswith("fct_mean_ps")] if metrics is None else metrics
+        found = {
+            name: {_named(self._study.plan.columns, mean.point): mean.interval for mean in self._study.means(name)}
+            for name in names
+        }
+        groups = list(dict.fromkeys(point for by_point in found.values() for point in by_point))
+        scale, label = scaled(names[0], [end for by in found.values() for one in by.values() for end in _ends(one)])
+        if len(names) > 1:
+            # The legend says which is which; they share the unit.
+            label = "FCT mean" + label[label.index(" (") :] if " (" in label else "value"
+        with rc_context(STYLE):
+            height = 0.8 / max(len(names), 1)
+            figure, axes = canvas(height=max(2.0, 1.1 + 0.17 * len(groups) * (1 + len(names))))
+            for index, name in enumerate(names):
+                places = [group + (index - (len(names) - 1) / 2) * height for group in range(len(groups))]
+                intervals = [found[name].get(group) for group in groups]
+                means = [one.mean / scale if one else 0.0 for one in intervals]
+                errors = [(one.margin or 0.0) / scale if one else 0.0 for one in intervals]
+                axes.barh(
+                    places, means, height * 0.92, xerr=errors if any(errors) else None, capsize=2,
+                    color=COLOURS[index % len(COLOURS)], label=words(name),
+                )  # fmt: skip
+            axes.set_yticks(range(len(groups)), groups)
+            axes.invert_yaxis()
+            axes.grid(visible=False, axis="y")
+            axes.set_xlabel(label)
+            if len(names) > 1:
+                figure.legend(loc="outside lower center", ncols=min(4, len(names)), fontsize=8)
+            return figure
+
+    def fct_cdf(self, *, slowdown: bool = False) -> Figure:
+        """Cumulative distribution of completion times or slowdowns, all seeds together: a panel for each point."""
+        with rc_context(STYLE):
+            return self._panels(lambda axes, groups: draw_cdf(axes, groups, slowdown=slowdown))
+
+    def slowdown_by_size(self) -> Figure:
+        """Slowdown in 20 bins of 5 % of the flows each, by size, all seeds together: a panel for each point."""
+        with rc_context(STYLE):
+            return self._panels(draw_slowdown)
+
+    def flow_groups(self) -> list[tuple[str, list[tuple[str, pa.Table]]]]:
+        """The delivered flows of all seeds by point: in one panel if points are few, or in several.
+
+        There is a panel for each choice of all but the variant (or the first column). A variant that has none of those
+        parameters is in each panel.
+        """
+        columns = self._study.plan.columns
+        flows = completed(self._study.flows)
+        series, rest = (columns, ()) if _size(self._study, columns) <= _SERIES // 2 else (columns[:1], columns[1:])
+        found: dict[str, list[tuple[str, pa.Table]]] = {}
+        for values in map(self._study.plan.values, self._study.plan.points):
+            part = _where(flows, values)
+            if part.num_rows:
+                found.setdefault(_named(rest, values), []).append((_named(series, values) or "all flows", part))
+        everywhere = found.pop("", []) if len(found) > 1 else []
+        return [(title, [*everywhere, *groups]) for title, groups in found.items()]
+
+    def _panels(self, draw: Any) -> Figure:
+        every = self.flow_groups()
+        shown = min(len(every), _PANELS // 2)
+        # Of too many, some that are spread over all.
+        found = [every[index * len(every) // shown] for index in range(shown)]
+        across = min(3, max(shown, 1))
+        size = (6.4, 3.6) if across == 1 else (3.4 * across, 2.9 * math.ceil(shown / across))
+        figure = Canvas(figsize=size, layout="constrained")
+        grid = figure.subplots(math.ceil(shown / across) or 1, across, squeeze=False, sharey=True)
+        for axes, (title, groups) in zip(grid.flat, found, strict=False):
+            draw(axes, groups[:_SERIES])
+            axes.set_title(title, fontsize=8)
+        for row in grid:
+            for axes in row[1:]:
+                axes.set_ylabel("")
+        handles, labels = grid[0][0].get_legend_handles_labels()
+        for axes in grid.flat:
+            if axes.get_legend():
+                axes.get_legend().remove()
+        if len(labels) > 1:
+            figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize=8)
+        for axes in list(grid.flat)[shown:]:
+            axes.set_visible(False)
+        if shown < len(every):
+            figure.suptitle(f"{shown} of {len(every)} points", fontsize=8)
+        return figure
+
+
+def _size(study: Study, columns: Sequence[Column]) -> int:
+    return len({_named(columns, study.plan.values(point)) for point in study.plan.points})
+
+
+def _named(columns: Sequence[Column], point: Mapping[str, Any]) -> str:
+    """The values of columns in words: ``PFC + SFC, pause 5 µs``."""
+    return ", ".join(
+        column.text(point[column.name]) if column.path == VARIANT else f"{column.key} {column.text(point[column.name])}"
+        for column in columns
+        if point[column.name] is not None
+    )
+
+
+def _line(name: str, means: Sequence[Mean], x: Column) -> Line:
+    known = [mean for mean in means if mean.point[x.name] is not None]
+    if not known:
+        return Line(name, [], [means[0].interval], level=True)
+    known.sort(key=lambda mean: mean.point[x.name])
+    return Line(name, [mean.point[x.name] for mean in known], [mean.interval for mean in known])
+
+
+def _draw(axes: Any, line: Line, index: int, x_scale: float, scale: float) -> None:
+    colour = COLOURS[index % len(COLOURS)]
+    means = [one.mean / scale for one in line.intervals]
+    if line.level:
+        axes.axhline(means[0], color=colour, linestyle="--", label=line.name)
+        low, high = (end / scale for end in _ends(line.intervals[0]))
+        if high > low:
+            axes.axhspan(low, high, color=colour, alpha=0.12, linewidth=0)
+        return
+    across = [place / x_scale for place in line.places]
+    errors = [(one.margin or 0.0) / scale for one in line.intervals]
+    axes.errorbar(
+        across, means, yerr=errors if any(errors) else None, marker=_SIGNS[index % len(_SIGNS)], markersize=4,
+        capsize=2.5, color=colour, label=line.name,
+    )  # fmt: skip
+
+
+def _ends(one: Interval) -> tuple[float, float]:
+    return (one.mean if one.low is None else one.low, one.mean if one.high is None else one.high)
+
+
+def _logarithmic(places: Sequence[float]) -> bool:
+    """Whether places are spread as if on a logarithmic scale: over more than a decade, their steps growing."""
+    ordered = sorted(set(places))
+    if len(ordered) < 4 or ordered[0] <= 0 or ordered[-1] / ordered[0] < 10:
+        return False
+    return ordered[-1] - ordered[-2] > 3 * (ordered[1] - ordered[0])
+
+
+def _where(flows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
+    for name, value in values.items():
+        column = flows[name]
+        flows = flows.filter(pc.is_null(column) if value is None else pc.equal(column, pa.scalar(value, column.type)))
+    return flows

@@ -1,0 +1,338 @@
+"""A study as it is asked for: a base scenario, what varies, seeds, and what to keep; and the runs that follow.
+
+A *point* is one combination of values; a *run* is a point with a seed. A run's key is the hash of its resolved
+scenario (which has the seed), of the tables that it reads, and of the engine: whatever else changes in a study, a run
+whose key is known need not be done again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import itertools
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from xoff import _core, running
+from xoff._core import InputError
+from xoff.study.axes import Column, columns, dimensions
+from xoff.tables import read_table
+
+KEYS = {
+    "name": "shown in results",
+    "description": "what it is about",
+    "base": "the scenario file that is varied",
+    "scenario": "the scenario itself, instead of `base`",
+    "axes": "paths of settings, each to a list of values or a range",
+    "zip": "lists of axes that move together instead of being combined",
+    "variants": "named sets of settings",
+    "seeds": "how many seeds, or a list of them",
+    "keep": "which tables of each run are kept",
+    "metrics": "which columns of the runs are shown first",
+}
+TABLES = ("flows", "queues", "pauses", "links", "drops", "packets", "samples")
+_MAX_RUNS = 1_000_000
+# The columns of the tables beside which those of the parameters stand.
+_TAKEN = frozenset({
+    "run", "seed", "status", "message", "fingerprint", "time_ps", "node", "port", "in_port", "peer", "queue",
+    "class", "cause", "reason", "flow", "seq", "workload", "label", "src", "dst", "size_bytes", "start_ps",
+    "end_ps", "fct_ps", "fct_acked_ps", "ideal_fct_ps", "slowdown", "packets_sent", "retransmitted", "cnps",
+    "sfcms", "paused_ps", "rate_bps", "delay_ps", "data_bytes", "control_bytes", "busy_ps", "data_packets",
+    "utilisation", "max_bytes", "packets", "bytes", "marked", "dropped", "simulated_ps", "drops",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One combination of values."""
+
+    index: int
+    settings: tuple[tuple[str, Any], ...]
+    """What it sets in the scenario, by path."""
+    labels: Mapping[str, Any]
+    """What it is called: a value for each path that varies, or for ``variant``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A point with a seed."""
+
+    point: Point
+    seed: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """A combination that no run can have, and why."""
+
+    point: Point
+    seed: int
+    message: str
+
+
+@dataclass
+class Plan:
+    """All runs of a study, and the combinations that are impossible."""
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    keep: tuple[str, ...]
+    metrics: tuple[str, ...]
+    points: tuple[Point, ...]
+    seeds: tuple[int, ...]
+    document: Mapping[str, Any]
+    """The study as it was given, with the base scenario in it."""
+    base: Any = None
+    """What `running.prepare` takes: a path or a document; None in a plan that was read back, which cannot run."""
+    directory: Path | None = None
+    """What table files of a document stand relative to."""
+    runs: list[Run] = field(default_factory=list)
+    impossible: list[Impossible] = field(default_factory=list)
+    _tables: dict[tuple[str, Any], pa.Table] = field(default_factory=dict, repr=False)
+    _digests: dict[int, str] = field(default_factory=dict, repr=False)
+
+    def prepare(self, point: Point, seed: int) -> running.Prepared:
+        """Return the scenario of a run. Raises `InputError` if the combination is impossible."""
+        return running.prepare(
+            self.base, overrides=list(point.settings), seed=seed, directory=self.directory, read=self._read
+        )
+
+    def coordinates(self, point: Point, seed: int | None = None) -> str:
+        """A point in words: ``pause 10us, threshold 200KB, seed 3``."""
+        named = [(column.path.rpartition(".")[2], point.labels.get(column.path)) for column in self.columns]
+        parts = [f"{name} {label}" for name, label in named if label is not None]
+        return ", ".join([*parts, *([] if seed is None else [f"seed {seed}"])]) or "the base scenario"
+
+    def values(self, point: Point) -> dict[str, Any]:
+        """A value for each column."""
+        return {column.name: column.value(point.labels.get(column.path)) for column in self.columns}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON can hold it; `from_dict` reads it back."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "engine": engine(),
+            "columns": [asdict(column) | {"type": str(column.type)} for column in self.columns],
+            "keep": self.keep,
+            "metrics": self.metrics,
+            "seeds": self.seeds,
+            "points": [{"settings": point.settings, "labels": point.labels} for point in self.points],
+            "runs": [[run.point.index, run.seed, run.key] for run in self.runs],
+            "impossible": [[one.point.index, one.seed, one.message] for one in self.impossible],
+            "document": self.document,
+        }
+
+    @staticmethod
+    def from_dict(found: Mapping[str, Any]) -> Plan:
+        """Read back what `to_dict` wrote; such a plan knows its runs, and cannot do them."""
+        points = tuple(
+            Point(index, tuple((path, value) for path, value in one["settings"]), one["labels"])
+            for index, one in enumerate(found["points"])
+        )
+        return Plan(
+            name=found["name"],
+            description=found["description"],
+            columns=tuple(
+                Column(one["name"], one["path"], one["unit"], pa.type_for_alias(one["type"]))
+                for one in found["columns"]
+            ),
+            keep=tuple(found["keep"]),
+            metrics=tuple(found["metrics"]),
+            points=points,
+            seeds=tuple(found["seeds"]),
+            document=found["document"],
+            runs=[Run(points[index], seed, key) for index, seed, key in found["runs"]],
+            impossible=[Impossible(points[index], seed, message) for index, seed, message in found["impossible"]],
+        )
+
+    def enumerate(self) -> None:
+        """Find the key of each run, and the combinations that are impossible."""
+        for point, seed in itertools.product(self.points, self.seeds):
+            try:
+                prepared = self.prepare(point, seed)
+            except InputError as error:
+                self.impossible.append(Impossible(point, seed, str(error)))
+                continue
+            lacking = next((name for name in self.keep if not prepared.records(name)), None)
+            if lacking is not None:
+                setting = {"packets": "probe.packets = true", "samples": 'probe.queues = "1us"'}[lacking]
+                raise InputError(f"keep: the runs do not record `{lacking}`; set `{setting}` in the scenario")
+            self.runs.append(Run(point, seed, self._key(prepared)))
+        messages = {one.message for one in self.impossible}
+        if self.impossible and not self.runs and len(messages) == 1:
+            raise InputError(messages.pop())
+        if self.impossible and not self.runs:
+            one = self.impossible[0]
+            raise InputError(f"no combination is possible; the first, {self.coordinates(one.point)}: {one.message}")
+
+    def _key(self, prepared: running.Prepared) -> str:
+        # A name and a description change nothing that is measured.
+        shown = {"name", "description"}
+        document = {key: value for key, value in prepared.document.items() if key not in shown}
+        tables = {key: self._digest(table) for key, table in prepared.tables.items()}
+        text = json.dumps({"engine": engine(), "scenario": document, "tables": tables}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+    def _read(self, key: str, source: Any) -> pa.Table:
+        # All runs share a table; the key is in it for the sake of messages.
+        known = (key, str(source) if isinstance(source, str | Path) else id(source))
+        if known not in self._tables:
+            self._tables[known] = read_table(key, source)
+        return self._tables[known]
+
+    def _digest(self, table: pa.Table) -> str:
+        if id(table) not in self._digests:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                # One batch: how a table lies in memory is no part of what it says.
+                writer.write_table(table.combine_chunks())
+            self._digests[id(table)] = hashlib.sha256(sink.getvalue()).hexdigest()
+        return self._digests[id(table)]
+
+
+def read(source: str | Path | Mapping[str, Any]) -> Plan:
+    """Read a study from its file or as a dictionary. Raises `InputError`, which names the key."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        document: Mapping[str, Any] = _parsed(path)
+        directory, name = path.parent, path.stem
+    elif isinstance(source, Mapping):
+        document, directory, name = source, Path(), "study"
+    else:
+        raise InputError(f"study: a path or a dictionary is needed, not {type(source).__name__}")
+    for key in document:
+        if key not in KEYS:
+            allowed = ", ".join(f"`{one}`" for one in KEYS)
+            raise InputError(f"{key}: unknown key of a study; allowed are {allowed}")
+    base, base_directory = _base(document, directory)
+    found = dimensions(document)
+    points = tuple(_points(found))
+    seeds = _seeds(document.get("seeds"), base, base_directory)
+    if len(points) * len(seeds) > _MAX_RUNS:
+        raise InputError(
+            f"axes: {len(points):,} combinations with {len(seeds)} seeds are too many; {_MAX_RUNS:,} runs are possible"
+        )
+    plan = Plan(
+        name=_text(document, "name", name),
+        description=_text(document, "description", ""),
+        columns=columns(found, _TAKEN),
+        keep=_keep(document.get("keep", ["flows", "links"])),
+        metrics=tuple(_texts(document.get("metrics", []), "metrics")),
+        points=points,
+        seeds=seeds,
+        document={
+            **{key: value for key, value in document.items() if key != "base"},
+            "scenario": _whole(base, base_directory),
+        },
+        base=base,
+        directory=base_directory,
+    )
+    plan.enumerate()
+    return plan
+
+
+def _parsed_text(path: Path) -> dict[str, Any]:
+    text = running.read_text(path)
+    try:
+        found: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path}: this is not {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: a table of keys is needed")
+    return found
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    found = _parsed_text(path)
+    if "network" in found:
+        raise InputError(f'{path}: is a scenario; a study names one: base = "{path.name}", with [axes] and seeds')
+    return found
+
+
+def _base(document: Mapping[str, Any], directory: Path) -> tuple[Any, Path | None]:
+    if ("base" in document) == ("scenario" in document):
+        raise InputError('base: one of `base = "scenario.toml"` and a table [scenario] is needed')
+    if "scenario" in document:
+        return document["scenario"], directory
+    base = document["base"]
+    if isinstance(base, str | Path):
+        return directory / base, None
+    return base, directory
+
+
+def _whole(base: Any, directory: Path | None) -> dict[str, Any]:
+    """The base scenario as a document; with its defaults, if it is valid by itself."""
+    try:
+        return running.prepare(base, directory=directory, read=None).document
+    except InputError:
+        if isinstance(base, Path):
+            return _parsed_text(base)
+        return dict(base.to_dict() if isinstance(base, running.SupportsToDict) else base)
+
+
+def _points(found: tuple[Any, ...]) -> Iterator[Point]:
+    for index, levels in enumerate(itertools.product(*found)):
+        settings = tuple(pair for level in levels for pair in level.settings)
+        yield Point(index, settings, {path: label for level in levels for path, label in level.labels})
+
+
+def _seeds(found: Any, base: Any, directory: Path | None) -> tuple[int, ...]:
+    if found is None:
+        # One run a point, with the seed of the scenario.
+        return (int(running.prepare(base, directory=directory, read=None).document["seed"]),)
+    whole = isinstance(found, int) and not isinstance(found, bool)
+    if whole and 1 <= found <= _MAX_RUNS:
+        return tuple(range(1, found + 1))
+    if isinstance(found, list | tuple) and found and all(type(one) is int and 0 <= one < 2**64 for one in found):
+        if len(set(found)) < len(found):
+            raise InputError("seeds: a seed stands there twice")
+        return tuple(found)
+    raise InputError(f"seeds: {found!r} was given; a number of seeds, or a list of them such as [1, 2, 3], is needed")
+
+
+def _keep(found: Any) -> tuple[str, ...]:
+    for name in _texts(found, "keep"):
+        if name not in {*TABLES, "summary"}:
+            allowed = ", ".join(f"`{one}`" for one in TABLES)
+            raise InputError(f"keep: there is no table `{name}`; there are {allowed}, and the summary is always kept")
+    return tuple(name for name in TABLES if name in found)
+
+
+def _texts(found: Any, key: str) -> list[str]:
+    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
+        raise InputError(f"{key}: {found!r} was given; a list of names is needed")
+    return list(found)
+
+
+def _text(document: Mapping[str, Any], key: str, default: str) -> str:
+    found = document.get(key, default)
+    if not isinstance(found, str):
+        raise InputError(f"{key}: {found!r} was given; a text is needed")
+    return found
+
+
+@cache
+def engine() -> str:
+    """What computes the runs: the version, and for a build of one's own also a hash of the compiled core.
+
+    Two builds of a working copy have the same version and may yield different results. A released build is known by
+    its version alone, so that machines of several kinds can share a study.
+    """
+    try:
+        released = importlib.metadata.distribution("xoff").read_text("direct_url.json") is None
+    except importlib.metadata.PackageNotFoundError:
+        released = False
+    if released:
+        return _core.version()
+    content = Path(str(_core.__file__)).read_bytes()
+    return f"{_core.version()}+{hashlib.sha256(content).hexdigest()[:12]}"

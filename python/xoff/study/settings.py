@@ -1,0 +1,69 @@
+"""The settings of a scenario by path: what kind of value stands there, and which path a wrong one may have meant.
+
+Both are read from the JSON Schema of the scenario, so that a new parameter can be swept as soon as it exists.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from xoff import _core
+
+_UNITS = {"Time": "ps", "Bytes": "bytes", "Rate": "bps"}
+_INDEX = re.compile(r"\[\d+\]")
+
+
+@cache
+def kinds() -> dict[str, str]:
+    """Every path and its kind: a unit (``ps``, ``bytes``, ``bps``) or a type of JSON; indices are left out (``[]``)."""
+    schema = json.loads(_core.schema())
+    found: dict[str, str] = {}
+    for path, kind in _walk(schema, "", schema["$defs"]):
+        # Where a path takes one of several kinds, a unit says more than a type.
+        if path and (path not in found or kind in _UNITS.values()):
+            found[path] = kind
+    return found
+
+
+def kind(path: str) -> str | None:
+    """The kind of the value at a path such as ``workload[0].poisson.load``; None if no scenario has such a path."""
+    return kinds().get(_INDEX.sub("[]", path))
+
+
+def nearest(path: str) -> str | None:
+    """The path that a wrong one most likely meant: a similar one, or one that ends with the same keys."""
+    plain = _INDEX.sub("[]", path)
+    last = plain.rpartition(".")[2]
+    same = [known for known in kinds() if known.rpartition(".")[2] == last]
+    found = [known for known in same if known.endswith(f".{plain}")][:1]
+    found = found or difflib.get_close_matches(plain, same, n=1, cutoff=0.5)
+    found = found or difflib.get_close_matches(plain, kinds(), n=1, cutoff=0.7)
+    if not found:
+        ends = {known.rpartition(".")[2]: known for known in reversed(kinds())}
+        found = [ends[key] for key in difflib.get_close_matches(last, ends, n=1, cutoff=0.6)]
+    if not found:
+        return None
+    indices = iter(_INDEX.findall(path))
+    return re.sub(r"\[\]", lambda _: next(indices, "[0]"), found[0])
+
+
+def _walk(node: dict[str, Any], path: str, definitions: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    reference = node.get("$ref", "").rpartition("/")[2]
+    if reference in _UNITS:
+        yield path, _UNITS[reference]
+        return
+    for part in [*node.get("anyOf", ()), *node.get("oneOf", ()), *([definitions[reference]] if reference else ())]:
+        yield from _walk(part, path, definitions)
+    type = node.get("type")
+    for one in type if isinstance(type, list) else [type]:
+        if one not in {None, "null"}:
+            yield path, one
+    for key, part in node.get("properties", {}).items():
+        yield from _walk(part, f"{path}.{key}" if path else key, definitions)
+    if "items" in node:
+        yield from _walk(node["items"], f"{path}[]", definitions)

@@ -1,0 +1,172 @@
+"""Where the runs of a study are kept: a directory for each, named by its key, which is complete or not there.
+
+A run is written into a work directory of its own and renamed when it is whole and on the disk. Several processes may
+work on one store: what two of them compute is the same, and the first one's stays. A run that violated an audit is
+kept as the message that says so, since it would fail again.
+
+A work directory is locked while its process lives, so that what a killed process left is known and removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from xoff.results import Result, load, synchronise
+
+try:
+    import fcntl
+except ImportError:  # Where files cannot be locked, nothing is removed.
+    fcntl = None  # type: ignore[assignment]
+
+_FAILURE = "failure.json"
+_WORK = ".work-"
+
+
+class Store:
+    """The runs of a study, by key."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def open(self) -> str:
+        """Make the store if it is not there; return its mark, by which other machines know that they see the same."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        mark = self.directory / ".store"
+        if not mark.exists():
+            with self.workspace() as work:
+                write_text(work / "mark", uuid.uuid4().hex)
+                # The first of several processes gives the mark.
+                with contextlib.suppress(FileExistsError):
+                    os.link(work / "mark", mark)
+        return mark.read_text("utf-8")
+
+    def marked(self, mark: str) -> bool:
+        """Tell whether this is the store that has a mark."""
+        try:
+            return (self.directory / ".store").read_text("utf-8") == mark
+        except OSError:
+            return False
+
+    def keys(self) -> set[str]:
+        """The keys of all runs, those that failed among them."""
+        if not self.directory.is_dir():
+            return set()
+        return {entry.name for entry in os.scandir(self.directory) if not entry.name.startswith(".")}
+
+    def holds(self, key: str, tables: Collection[str]) -> bool:
+        """Tell whether a run need not be done: it is there with all these tables, or it is known to fail."""
+        place = self.directory / key
+        if not place.is_dir():
+            return False
+        names = {entry.name for entry in os.scandir(place)}
+        return _FAILURE in names or ("summary.json" in names and {f"{table}.parquet" for table in tables} <= names)
+
+    def failure(self, key: str) -> tuple[str, str] | None:
+        """Why a run has no result, as ``("audit" or "invalid", message)``; None if it has one."""
+        try:
+            found = json.loads((self.directory / key / _FAILURE).read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+        return found["status"], found["message"]
+
+    def result(self, key: str) -> Result:
+        """Return the result of a run. Raises `InputError` if there is none."""
+        return load(self.directory / key)
+
+    def summary(self, key: str) -> dict[str, Any]:
+        """Return the summary of a run. Raises `OSError` if there is none."""
+        summary: dict[str, Any] = json.loads((self.directory / key / "summary.json").read_text("utf-8"))
+        return summary
+
+    @contextlib.contextmanager
+    def workspace(self) -> Iterator[Path]:
+        """A directory to write into, gone afterwards; what is complete is moved out of it."""
+        place, descriptor = self._locked_place()
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+            os.close(descriptor)
+
+    def _locked_place(self) -> tuple[Path, int]:
+        while True:
+            place = Path(tempfile.mkdtemp(prefix=_WORK, dir=self.directory))
+            place.chmod(0o755)
+            with contextlib.suppress(FileNotFoundError):
+                descriptor = os.open(place, os.O_RDONLY)
+                # Until it is locked, another process may take it for a left-over.
+                if _lock(descriptor) is not False and place.exists():
+                    return place, descriptor
+                os.close(descriptor)
+
+    def publish(self, place: Path, key: str, tables: Collection[str]) -> None:
+        """Give a complete run its name. If it is there already, the older one stays, unless it lacks tables."""
+        target = self.directory / key
+        for _ in range(2):
+            try:
+                place.rename(target)
+                break
+            except OSError:
+                if not target.is_dir():
+                    raise
+            if self.holds(key, tables):
+                break
+            with contextlib.suppress(FileNotFoundError):
+                target.rename(place.parent / "older")
+        synchronise(self.directory)
+
+    def adopt(self, key: str, files: Mapping[str, bytes], tables: Collection[str]) -> None:
+        """Take in a run that was done on a machine that does not see this store."""
+        with self.workspace() as work:
+            place = work / key
+            place.mkdir()
+            for name, content in files.items():
+                with (place / name).open("wb") as file:
+                    file.write(content)
+                synchronise(place / name)
+            synchronise(place)
+            self.publish(place, key, tables)
+
+    def clean(self) -> None:
+        """Remove what killed processes left."""
+        for place in self.directory.glob(f"{_WORK}*"):
+            with contextlib.suppress(FileNotFoundError):
+                descriptor = os.open(place, os.O_RDONLY)
+                if _lock(descriptor):
+                    shutil.rmtree(place, ignore_errors=True)
+                os.close(descriptor)
+
+
+def write_failure(place: Path, status: str, message: str) -> None:
+    """Write why a run has no result, as a directory to publish."""
+    place.mkdir()
+    write_text(place / _FAILURE, json.dumps({"status": status, "message": message}))
+    synchronise(place)
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a text, and have it on the disk."""
+    file.write_text(text, "utf-8")
+    synchronise(file)
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Lock a file: True if that succeeded, False if another process has it, None if there are no locks here."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # Some network file systems have no locks: then nothing is removed, which costs only space.
+        return None
+    return True

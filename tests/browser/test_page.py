@@ -1,0 +1,155 @@
+"""The page of a report in a real browser: not empty, no complaint, nothing loaded, sorts, draws; screenshots are kept.
+
+``make test-browser`` runs this; where no Chromium is installed, it is skipped. The pictures are in ``out/browser``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import xoff
+from chromium import Browser, installed
+from xoff import report
+
+_ROOT = Path(__file__).resolve().parents[2]
+_PICTURES = _ROOT / "out" / "browser"
+
+pytestmark = pytest.mark.skipif(installed() is None, reason="no Chromium is installed; apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def run_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("run") / "result"
+    sfc = {"switch.flow_control.sfc": {"threshold": "200KB", "pause": "10us"}}
+    xoff.run(_ROOT / "examples" / "incast.toml", overrides={"probe.queues": "1us", **sfc}, out=place)
+    return report.write(place)
+
+
+@pytest.fixture(scope="module")
+def study_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("study") / "study"
+    document = {
+        "base": _ROOT / "examples" / "websearch.toml",
+        # The name tries to break out of the page.
+        "name": '</script><b onmouseover="alert(1)">loads & "thresholds"',
+        "axes": {"workload[0].poisson.load": [0.3, 0.6, 0.9], "switch.ecn.red.kmax": ["200KB", "400KB"]},
+        "variants": {"PFC": {"host": {"congestion_control": {"dcqcn": {"preset": "paper"}}}}, "other": {}},
+        "seeds": 3,
+    }
+    xoff.sweep(document, out=place)
+    return report.write(place)
+
+
+@pytest.fixture(params=["run", "study"])
+def page(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.getfixturevalue(f"{request.param}_page")
+    return found
+
+
+def test_the_page_is_whole(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    assert browser.complaints() == []
+    # Nothing but the file itself, and what is in it.
+    assert [url for url in browser.requests() if not url.startswith("data:")] == [page.resolve().as_uri()]
+    assert len(browser.ask("document.body.innerText")) > 2000
+    assert browser.ask("document.querySelectorAll('.u-wrap canvas').length") == browser.ask(
+        "document.querySelectorAll('.chart-group').length"
+    )
+    assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
+    name = "run" if "run" in str(page) else "study"
+    picture = browser.screenshot(_PICTURES / f"{name}.png")
+    with Image.open(picture) as image:
+        assert image.height > 1500
+        # A page of text and charts has many colours; an empty one has one.
+        assert len(image.convert("RGB").getcolors(1 << 24) or []) > 100
+
+
+def test_every_chart_is_drawn(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    drawn = browser.ask(
+        """[...document.querySelectorAll('.u-over')].map((over) => {
+            const canvas = over.closest('.u-wrap').querySelector('canvas');
+            const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+            const colours = new Set();
+            for (let at = 0; at < data.length; at += 4)
+                if (data[at + 3] > 200) colours.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]);
+            return colours.has(0x0072b2);
+        })"""
+    )
+    assert drawn
+    assert all(drawn), drawn
+
+
+def test_tables_sort(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    tables = browser.ask("document.querySelectorAll('.scroll table').length")
+    assert tables >= 3
+    for table in range(tables):
+        columns = browser.ask(f"document.querySelectorAll('.scroll table')[{table}].tHead.rows[0].cells.length")
+        for column in range(columns):
+            for direction in ("ascending", "descending"):
+                head = f"document.querySelectorAll('.scroll table')[{table}].tHead.rows[0].cells[{column}]"
+                browser.ask(f"{head}.firstChild.click()")
+                found = browser.ask(
+                    f"""(() => {{
+                        const table = document.querySelectorAll('.scroll table')[{table}];
+                        const head = table.tHead.rows[0].cells[{column}];
+                        const cells = [...table.tBodies[0].rows].map((row) => row.cells[{column}]);
+                        const keys = cells.map((cell) => cell.dataset.key).filter((key) => key !== undefined);
+                        const number = head.classList.contains('number');
+                        return [head.getAttribute('aria-sort'), number ? keys.map(Number) : keys,
+                            cells.slice(keys.length).every((cell) => cell.dataset.key === undefined)];
+                    }})()"""
+                )
+                order, keys, empty_last = found
+                assert order == direction
+                assert empty_last
+                if keys and isinstance(keys[0], int | float):
+                    assert keys == sorted(keys, reverse=direction == "descending")
+        numbers = f"document.querySelectorAll('.scroll table')[{table}].querySelectorAll('th.number').length"
+        assert browser.ask(numbers) > 0
+
+
+def test_the_network_is_coloured_by_use_and_by_paused_time(browser: Browser, run_page: Path) -> None:
+    browser.open(run_page)
+    strokes = "[...document.querySelectorAll('.network path')].map((one) => getComputedStyle(one).stroke)"
+    use = browser.ask(strokes)
+    # Eight hosts at each of eight leaves, and each leaf at each of eight spines.
+    assert len(use) == 128
+    assert 3 < len(set(use)) < 128
+    browser.ask("document.querySelector('input[value=paused]').click()")
+    assert browser.ask(strokes) != use
+    assert browser.ask("document.querySelector('.scale.show-paused').hidden") is False
+    titles = browser.ask("[...document.querySelectorAll('.network path title')].map((one) => one.textContent)")
+    assert any("leaf0 → host0: 200 Gb/s, sending" in title for title in titles)
+
+
+def test_another_point_is_another_chart(browser: Browser, study_page: Path) -> None:
+    browser.open(study_page)
+    change = """(() => {
+        const group = [...document.querySelectorAll('.chart-group')].find((one) => one.querySelector('select'));
+        const canvas = () => group.querySelector('canvas').toDataURL();
+        const before = canvas();
+        const select = group.querySelector('select');
+        select.selectedIndex = 1;
+        select.dispatchEvent(new Event('change'));
+        return new Promise((done) => setTimeout(() => done(before !== canvas()), 200));
+    })()"""
+    assert browser.ask(change) is True
+    assert browser.complaints() == []
+
+
+def test_the_page_fits_a_phone(browser: Browser, page: Path) -> None:
+    browser.open(page, width=400, height=800)
+    assert browser.ask("document.documentElement.scrollWidth") <= 400
+    browser.screenshot(_PICTURES / f"{page.parent.name}-phone.png", whole=False)

@@ -1,0 +1,124 @@
+"""The tutorial and the how-to pages: what they say to write is written, what they say to type is typed, in order.
+
+A block of ``sh`` is typed. A block of ``toml`` is written into the file that the text before it names in bold; without a
+name it is a part of one. A block of ``python`` is run. A block of ``text`` is what the command before it printed. A
+block of ``bash`` needs what is not here (a cluster, a build) and is only read.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from small import Command
+
+_ROOT = Path(__file__).resolve().parents[2]
+_PAGES = [_ROOT / "docs" / "tutorial.md", *sorted((_ROOT / "docs" / "how-to").glob("*.md"))]
+_BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.M | re.S)
+_BUILD = ("make build", "source .venv/bin/activate")
+
+
+def _blocks(page: Path) -> list[tuple[str, str, str]]:
+    """The blocks of a page: language, content, and the file that the text before names."""
+    text = page.read_text("utf-8")
+    found, end = [], 0
+    for block in _BLOCK.finditer(text):
+        named = re.findall(r"\*\*([\w-]+\.toml)\*\*", text[end : block.start()])
+        found.append((block[2], re.sub(f"^{block[1]}", "", block[3], flags=re.M), named[-1] if named else ""))
+        end = block.end()
+    return found
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
+def test_page(page: Path, tmp_path: Path, xoff_here: Command, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "examples").symlink_to(_ROOT / "examples")
+    printed = ""
+    for language, content, file in _blocks(page):
+        if language == "toml" and file:
+            (tmp_path / file).write_text(content, "utf-8")
+        elif language == "toml":
+            tomllib.loads(content)
+        elif language == "sh":
+            for line in content.splitlines():
+                if line not in _BUILD:
+                    program, *arguments = shlex.split(line)
+                    assert program == "xoff"
+                    done = xoff_here(*arguments)
+                    assert done.returncode == 0, done.stderr
+                    printed = done.stdout
+        elif language == "text":
+            assert [line.rstrip() for line in content.splitlines()] == [
+                line.rstrip() for line in printed.splitlines()[: len(content.splitlines())]
+            ]
+        elif language == "python":
+            exec(compile(content, page.name, "exec"), {})  # noqa: S102 (the pages are ours)
+            capfd.readouterr()
+        else:
+            assert language == "bash"
+
+
+def test_the_tutorial_ends_with_a_figure(tmp_path: Path, xoff_here: Command) -> None:
+    files = {file: content for language, content, file in _blocks(_PAGES[0]) if language == "toml"}
+    for file, content in files.items():
+        (tmp_path / file).write_text(content, "utf-8")
+    assert xoff_here("sweep", "pause.toml", "--out", "pause").returncode == 0
+    assert xoff_here("report", "pause").returncode == 0
+    drawn = (tmp_path / "pause" / "figures" / "victim_fct_mean_ps.svg").read_text("utf-8")
+    shown = (_ROOT / "docs" / "images" / "tutorial-victim.svg").read_text("utf-8")
+    # Versions of the drawing library place things a little differently; words and ticks are the same.
+    texts = re.compile(r"<text[^>]*>([^<]+)</text>")
+    assert texts.findall(drawn) == texts.findall(shown)
+    assert len(texts.findall(drawn)) > 8
+
+
+@pytest.mark.parametrize("script", ["slurm_dask", "kubernetes_dask"])
+def test_a_cluster_script_runs_a_study(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a cluster of this machine in the place of the one that it starts."""
+    distributed = pytest.importorskip("distributed")
+    asked: dict[str, object] = {}
+
+    class Cluster(distributed.LocalCluster):  # type: ignore[misc, name-defined]
+        def __init__(self, **options: object) -> None:
+            asked.update(options)
+            super().__init__(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None)
+
+        def adapt(self, **limits: object) -> None:
+            asked.update(limits)
+
+    for name, kind in (("dask_jobqueue", "SLURMCluster"), ("dask_kubernetes.operator", "KubeCluster")):
+        module = ModuleType(name)
+        setattr(module, kind, Cluster)
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "dask_kubernetes", ModuleType("dask_kubernetes"))
+    study = _ROOT / "examples" / "sweep-incast-pause.toml"
+    more = ["--image", "xoff"] if script == "kubernetes_dask" else []
+    monkeypatch.setattr(sys, "argv", [script, str(study), str(tmp_path / "out"), *more])
+    source = (_ROOT / "examples" / "cluster" / f"{script}.py").read_text("utf-8")
+    exec(compile(source, script, "exec"), {"__name__": "__main__", "__doc__": ""})  # noqa: S102
+    assert (tmp_path / "out" / "runs.parquet").is_file()
+    assert asked["image"] == "xoff" if more else asked["cores"] == 8
+
+
+def test_the_job_array_runs_a_study(tmp_path: Path) -> None:
+    study = _ROOT / "examples" / "sweep-incast-pause.toml"
+    script = _ROOT / "examples" / "cluster" / "slurm-array.sh"
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    for task in ("1", "2"):
+        assert (tmp_path / "out" / "runs.parquet").exists() is False
+        environment = {
+            "PATH": path,
+            "SLURM_ARRAY_TASK_ID": task,
+            "SLURM_ARRAY_TASK_COUNT": "2",
+            "SLURM_CPUS_PER_TASK": "2",
+        }
+        words = [str(shutil.which("bash")), str(script), str(study), str(tmp_path / "out")]
+        subprocess.run(words, env=environment, check=True, capture_output=True, timeout=120)
+    assert (tmp_path / "out" / "runs.parquet").is_file()

@@ -1,0 +1,347 @@
+"""Studies: what a study file asks for, which runs follow, and what their tables say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xoff
+from small import Command
+from xoff import InputError
+from xoff.study import Study
+from xoff.study.axes import dimensions
+from xoff.study.plan import read
+from xoff.study.settings import kind, kinds, nearest
+
+_XOFF = "switch.flow_control.pfc.xoff"
+_SIZE = "workload[0].incast.size"
+
+
+def _values(range: dict[str, Any], path: str = "switch.flow_control.sfc.pause") -> list[Any]:
+    (dimension,) = dimensions({"axes": {path: range}})
+    return [dict(level.settings)[path] for level in dimension]
+
+
+@pytest.mark.parametrize(
+    ("range", "values"),
+    [
+        ({"from": "5us", "to": "20us", "step": "5us"}, ["5us", "10us", "15us", "20us"]),
+        ({"from": "500ns", "to": "2us", "points": 4}, ["500ns", "1us", "1500ns", "2us"]),
+        ({"from": "1us", "to": "100us", "points": 5, "scale": "log"}, ["1us", "3160ns", "10us", "31600ns", "100us"]),
+    ],
+)
+def test_ranges_of_times(range: dict[str, Any], values: list[str]) -> None:
+    assert _values(range) == values
+
+
+def test_ranges_of_numbers_are_exact() -> None:
+    assert _values({"from": 0.1, "to": 0.7, "step": 0.1}, "workload[0].poisson.load") == [
+        0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7,
+    ]  # fmt: skip
+    # A setting that takes whole numbers gets whole ones, each once.
+    assert _values({"from": 2, "to": 5, "points": 7}, "network.star.hosts") == [2, 3, 4, 5]
+
+
+def test_axes_combine_zip_and_variants(scenario: dict[str, Any]) -> None:
+    plan = read({
+        "base": scenario,
+        "axes": {
+            _SIZE: ["10KB", "20KB"],
+            # Keys may also be written as nested tables, as TOML reads them without quotes.
+            "switch": {"flow_control": {"pfc": {"xoff": ["90KB", "120KB"], "xon": ["80KB", "110KB"]}}},
+        },
+        "zip": [[_XOFF, "switch.flow_control.pfc.xon"]],
+        "variants": {
+            "PFC": {},
+            "SFC": {
+                "switch": {"flow_control": {"sfc": {"threshold": "50KB"}}},
+                "axes": {"switch.flow_control.sfc.pause": ["5us", "10us", "20us"]},
+            },
+        },
+        "seeds": [3, 5],
+    })  # fmt: skip
+    assert len(plan.points) == 2 * 2 * (1 + 3)
+    assert len(plan.runs) == 2 * len(plan.points)
+    assert [column.name for column in plan.columns] == [
+        "variant", "pause_ps", "incast_size_bytes", "xoff_bytes", "xon_bytes",
+    ]  # fmt: skip
+    points = [plan.values(point) for point in plan.points]
+    assert {(one["xoff_bytes"], one["xon_bytes"]) for one in points} == {(90000, 80000), (120000, 110000)}
+    assert {one["pause_ps"] for one in points if one["variant"] == "PFC"} == {None}
+    assert {one["pause_ps"] for one in points if one["variant"] == "SFC"} == {5_000_000, 10_000_000, 20_000_000}
+
+
+def test_every_setting_of_the_schema_is_known() -> None:
+    assert kind("switch.flow_control.pfc.xoff") == "bytes"
+    assert kind("network.leaf_spine.link.rate") == "bps"
+    assert kind("workload[12].poisson.load") == "number"
+    assert kind("switch.colour") is None
+    assert len(kinds()) > 150
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("switch.flow_control.sfc.paus", "switch.flow_control.sfc.pause"),
+        ("sfc.pause", "switch.flow_control.sfc.pause"),
+        ("switch.sfc.pause", "switch.flow_control.sfc.pause"),
+        ("workload[1].poison.load", "workload[1].poisson.load"),
+        ("switch.pfc.xof", "switch.flow_control.pfc.xoff"),
+    ],
+)
+def test_a_wrong_path_names_the_nearest_right_one(wrong: str, right: str) -> None:
+    assert nearest(wrong) == right
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"axes": {"switch.flow_control.pfc.xof": [1]}}, "pfc.xof`; did you mean `switch.flow_control.pfc.xoff`?"),
+        ({"axes": {"seed": [1, 2]}}, "axes.seed: seeds are not an axis; set `seeds`"),
+        ({"axes": {_XOFF: []}}, "the list is empty"),
+        ({"axes": {_XOFF: ["90KB", "90KB"]}}, "'90KB' stands there twice"),
+        ({"axes": {_XOFF: "90KB"}}, "axes.switch.flow_control.pfc.xoff: '90KB' was given; a list or a range is needed"),
+        ({"axes": {_XOFF: {"from": "1KB"}}}, ".to: is missing"),
+        ({"axes": {_XOFF: {"from": "1KB", "to": "9KB"}}}, "one of `step` and `points` is needed"),
+        ({"axes": {_XOFF: {"from": "1KB", "to": "9KB", "steps": 3}}}, "xoff.steps: unknown key"),
+        ({"axes": {_XOFF: {"from": "9KB", "to": "1KB", "points": 3}}}, "is not below `to`"),
+        ({"axes": {_XOFF: {"from": "1KB", "to": "9us", "points": 3}}}, "the same kind of unit"),
+        ({"axes": {_XOFF: {"from": "1KB", "to": "9KB", "step": "0B"}}}, "xoff.step: '0B' is out of range"),
+        ({"axes": {_XOFF: {"from": 0, "to": 9, "points": 3, "scale": "log"}}}, "begins above zero"),
+        ({"axes": {_XOFF: {"from": 0, "to": 9, "points": 1}}}, "xoff.points: 1 was given"),
+        ({"axes": {_XOFF: {"from": 0, "to": float("nan"), "points": 2}}}, "xoff.to: nan was given"),
+        ({"axes": {_XOFF: ["90KB"]}, "zip": [["switch.delay"]]}, "zip[0]: `switch.delay` is not an axis"),
+        ({"axes": {_XOFF: ["90KB", "99KB"], _SIZE: ["1KB"]}, "zip": [[_XOFF, _SIZE]]}, "need equally many values"),
+        ({"variants": {"a": {"switch": {"colour": 1}}}}, "variants.a: no scenario has a setting `switch.colour`"),
+        ({"variants": []}, "variants: a table of tables is needed"),
+        ({"seeds": 0}, "seeds: 0 was given"),
+        ({"seeds": [1, 1]}, "a seed stands there twice"),
+        ({"seeds": "many"}, "seeds: 'many' was given"),
+        ({"keep": ["flow"]}, "keep: there is no table `flow`"),
+        ({"keep": ["samples"]}, 'keep: the runs do not record `samples`; set `probe.queues = "1us"`'),
+        ({"axis": {}}, "axis: unknown key of a study; allowed are `name`"),
+        ({"scenario": {}}, "one of `base"),
+        ({"axes": {"workload[3].incast.size": ["1KB"]}}, "workload[3].incast.size: index 3 is out of range"),
+        ({"axes": {_XOFF: ["300KB", "400KB"]}}, "no combination is possible; the first, xoff 300KB"),
+    ],
+)  # fmt: skip
+def test_a_wrong_study_is_one_message(scenario: dict[str, Any], changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as raised:
+        read({"base": scenario} | changes)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_scenario_is_not_a_study(scenario_file: Path, xoff_here: Command) -> None:
+    done = xoff_here("sweep", scenario_file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'is a scenario; a study names one: base = "small.toml"' in done.stderr
+    assert xoff_here("sweep", "no.toml").stderr == "xoff: error: no.toml: no such file\n"
+    (scenario_file.parent / "bad.toml").write_text("base = ")
+    assert xoff_here("sweep", "bad.toml").stderr.startswith("xoff: error: bad.toml: this is not TOML")
+
+
+def test_an_impossible_combination_is_reported_and_the_rest_runs(scenario_file: Path, xoff_here: Command) -> None:
+    study = scenario_file.parent / "study.toml"
+    study.write_text(
+        f'base = "small.toml"\nseeds = 2\n[axes]\n{_XOFF} = ["100KB", "300KB"]\n"{_SIZE}" = ["10KB", "20KB"]\n'
+    )
+    done = xoff_here("sweep", study, "--out", "out", "--json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert found["runs"] == {"total": 4, "complete": 4, "failed": 0, "missing": 0, "others": 0}
+    assert len(found["impossible"]) == 4
+    # Once, and not for every seed.
+    assert (
+        done.stderr.count("xoff: impossible: xoff 300KB, size 10KB: switch.flow_control.pfc.xoff: 300KB is above") == 1
+    )
+    rows = pq.read_table(scenario_file.parent / "out" / "runs.parquet").to_pylist()
+    assert [row["status"] for row in rows] == ["ok"] * 4 + ["impossible"] * 4
+    assert rows[-1]["fct_mean_ps"] is None
+
+
+def test_a_run_that_violates_an_audit_has_no_result(scenario: dict[str, Any], tmp_path: Path) -> None:
+    scenario["switch"] = {"buffer": {"per_port": "20KB"}, "flow_control": {"pfc": {}}}
+    variants = {
+        "short": {"switch": {"flow_control": {"pfc": {"xoff": "19KB"}}}},
+        "off": {"switch": {"buffer": "unlimited"}},
+    }
+    study = xoff.sweep({"base": scenario, "variants": variants}, out=tmp_path / "out")
+    short, off = study.runs.to_pylist()
+    assert (short["status"], off["status"]) == ("audit", "ok")
+    assert "loss" in short["message"]
+    assert study.status().failed == 1
+    # It would fail again, so that it is not tried again.
+    assert study.run().simulated == 0
+    assert set(study.flows["variant"].to_pylist()) == {"off"}
+
+
+def test_a_changed_parameter_reruns_only_what_it_touches(scenario: dict[str, Any], tmp_path: Path) -> None:
+    def simulated(**changes: Any) -> int:
+        document = {"base": scenario, "axes": {_SIZE: ["10KB", "20KB"]}, "seeds": 2} | changes
+        return Study(document, tmp_path / "out").run().simulated
+
+    assert simulated() == 4
+    assert simulated() == 0
+    # Another way to write the same, and what is only shown.
+    assert simulated(axes={_SIZE: ["10000B", "0.02MB"]}, name="renamed", description="new") == 0
+    assert simulated(base=scenario | {"name": "renamed"}) == 0
+    assert simulated(axes={_SIZE: ["10KB", "20KB", "30KB"]}) == 2
+    assert simulated(seeds=3) == 2
+    assert simulated(base=scenario | {"framing": {"payload": "900B"}}) == 4
+    # What is kept is no part of a run's key, but a run that lacks a table is done again.
+    assert simulated(keep=["links", "queues"]) == 4
+    assert simulated(keep=["queues"]) == 0
+    assert simulated(keep=["summary"]) == 0
+
+
+def test_another_engine_and_another_table_are_other_runs(
+    scenario: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flows = pa.table({"src": [1], "dst": [0], "size_bytes": [1000]})
+    more = pa.table({"src": [1], "dst": [0], "size_bytes": [1001]})
+    keys = [
+        {run.key for run in read({"base": scenario | {"workload": [{"table": table}]}}).runs} for table in (flows, more)
+    ]
+    assert not keys[0] & keys[1]
+    # However a table lies in memory, it is the same.
+    pieces = pa.concat_tables([flows.slice(0, 0), flows])
+    assert {run.key for run in read({"base": scenario | {"workload": [{"table": pieces}]}}).runs} == keys[0]
+    monkeypatch.setattr("xoff.study.plan.engine", lambda: "another")
+    assert not {run.key for run in read({"base": scenario | {"workload": [{"table": flows}]}}).runs} & keys[0]
+
+
+def test_the_data_set_is_read_by_polars_pandas_and_duckdb(scenario: dict[str, Any], tmp_path: Path) -> None:
+    import duckdb
+    import pandas
+
+    study = xoff.sweep(
+        {"base": scenario, "axes": {_SIZE: ["10KB", "20KB"], _XOFF: ["90KB", "120KB"]}, "seeds": 2},
+        out=tmp_path / "out",
+    )
+    runs, flows = tmp_path / "out" / "runs.parquet", tmp_path / "out" / "flows.parquet"
+    assert polars.read_parquet(runs).shape == (8, study.runs.num_columns)
+    frame = polars.read_parquet(flows)
+    assert frame.shape[0] == 8 * 3
+    means = frame.group_by("incast_size_bytes").agg(polars.col("fct_ps").mean()).sort("incast_size_bytes")
+    assert means["incast_size_bytes"].to_list() == [10_000, 20_000]
+    assert (frame["size_bytes"] == frame["incast_size_bytes"]).all()
+    assert pandas.read_parquet(flows)["xoff_bytes"].nunique() == 2
+    query = "select incast_size_bytes, avg(fct_ps) from read_parquet(?) group by 1 order by 1"
+    assert [mean for _, mean in duckdb.execute(query, [str(flows)]).fetchall()] == means["fct_ps"].to_list()
+    # A row says of which run it is, and the metrics of the runs are those of their flows.
+    by_run = frame.group_by("run").agg(polars.col("fct_ps").mean()).sort("run")
+    table = polars.read_parquet(runs).sort("run")
+    assert by_run["run"].to_list() == table["run"].to_list()
+    assert by_run["fct_ps"].to_list() == pytest.approx(table["fct_mean_ps"].to_list(), abs=1)
+
+
+def test_the_data_set_does_not_depend_on_how_it_came_about(scenario: dict[str, Any], tmp_path: Path) -> None:
+    document = {"base": scenario, "axes": {_SIZE: ["10KB", "20KB", "30KB"]}, "seeds": 2}
+    xoff.sweep(document, out=tmp_path / "one", workers=1)
+    study = Study(document, tmp_path / "other")
+    for number in (3, 1, 2):
+        study.run(shard=(number, 3), workers=2)
+    for name in ("runs.parquet", "flows.parquet"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 12), st.integers(1, 4))
+def test_shards_are_the_whole(parts: int, values: int, seeds: int) -> None:
+    base = {
+        "network": {"star": {"hosts": 2, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "workload": [{"incast": {"senders": [1], "receiver": 0, "size": "1KB"}}],
+    }
+    sizes = [f"{index + 1}KB" for index in range(values)]
+    study = Study({"base": base, "axes": {_SIZE: sizes}, "seeds": seeds}, "nowhere")
+    runs = [run.key for number in range(1, parts + 1) for run in study.part(number, parts)]
+    assert sorted(runs) == sorted(run.key for run in study.plan.runs)
+
+
+def test_a_study_opened_again_is_the_same(scenario: dict[str, Any], tmp_path: Path) -> None:
+    study = xoff.sweep({"base": scenario, "axes": {_SIZE: ["10KB", "20KB"]}, "seeds": 3}, out=tmp_path / "out")
+    again = Study.open(tmp_path / "out")
+    assert again.runs == study.runs
+    assert again.flows == study.flows
+    assert again.status() == study.status()
+    assert [one.interval for one in again.means("fct_mean_ps")] == [one.interval for one in study.means("fct_mean_ps")]
+    with pytest.raises(InputError, match="was opened to be read"):
+        again.run()
+    with pytest.raises(InputError, match="is not the directory of a study"):
+        Study.open(tmp_path)
+    with pytest.raises(InputError, match="did you mean `fct_mean_ps`"):
+        again.means("fct_men_ps")
+    with pytest.raises(LookupError, match="does not keep `queues`"):
+        again.table("queues")
+    point, seed, result = again.results()[0]
+    assert (dict(point), seed, result.scenario["seed"]) == ({"incast_size_bytes": 10_000}, 1, 1)
+
+
+def test_variants_are_compared_by_seed(tmp_path: Path) -> None:
+    base = {
+        "network": {"star": {"hosts": 6, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "switch": {"buffer": {"per_port": "400KB"}, "flow_control": {"pfc": {}}},
+        "workload": [{"poisson": {"load": 0.5, "points": [[100, 0], [50000, 100]], "flows": 60}}],
+    }
+    variants = {
+        "fast": {},
+        "same": {"switch": {"delay": "0ns"}},
+        "slow": {"switch": {"delay": "10us"}, "axes": {"workload[0].class": [0]}},
+    }
+    study = xoff.sweep({"base": base, "variants": variants, "seeds": 4}, out=tmp_path / "out")
+    found = {name: one.comparison for name, one in study.against_first("fct_mean_ps")}
+    assert found["same"].verdict == "the same"
+    assert found["slow"].verdict == "higher"
+    assert found["slow"].real
+    # Every packet waits 10 µs more, and paired by seed hardly anything else differs.
+    assert found["slow"].difference.mean == pytest.approx(10e6, rel=0.2)
+    assert len({one.interval.mean for one in study.means("fct_mean_ps")}) == 2
+    with pytest.raises(InputError, match=r"variant: there is no value 'quick'; there are fast, same, slow"):
+        study.compare("fct_mean_ps", "fast", "quick")
+
+
+def test_a_directory_with_something_else_is_left_alone(scenario_file: Path, xoff_here: Command) -> None:
+    (scenario_file.parent / "study.toml").write_text('base = "small.toml"')
+    done = xoff_here("sweep", "study.toml", "--out", ".")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "holds something other than a study" in done.stderr
+    assert sorted(path.name for path in scenario_file.parent.iterdir()) == ["small.toml", "study.toml"]
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/0"])
+def test_a_wrong_shard(scenario_file: Path, xoff_here: Command, shard: str) -> None:
+    (scenario_file.parent / "study.toml").write_text('base = "small.toml"')
+    done = xoff_here("sweep", "study.toml", "--shard", shard)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("xoff: error: --shard")
+
+
+def test_status_and_json(scenario_file: Path, xoff_here: Command) -> None:
+    (scenario_file.parent / "study.toml").write_text(
+        f'base = "small.toml"\nseeds = 2\n[axes]\n"{_SIZE}" = ["10KB", "20KB"]'
+    )
+    before = json.loads(xoff_here("sweep", "study.toml", "--status", "--json").stdout)
+    assert before["runs"] == {"total": 4, "complete": 0, "failed": 0, "missing": 4, "others": 0}
+    assert not (scenario_file.parent / "out").exists()
+    assert xoff_here("sweep", "study.toml", "--shard", "1/2").returncode == 0
+    part = json.loads(xoff_here("sweep", "study.toml", "--status", "--json").stdout)
+    assert part["runs"]["complete"] + part["runs"]["missing"] == 4
+    done = xoff_here("sweep", "study.toml", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert found["simulated"] == part["runs"]["missing"]
+    assert found["tables"] == ["out/study/runs.parquet", "out/study/flows.parquet", "out/study/links.parquet"]
+    assert {"metric", "point", "mean", "low", "high", "seeds"} == found["means"][0].keys()
+    text = xoff_here("sweep", "study.toml").stdout
+    assert "4 of 4 runs are complete (0 simulated, 4 were there)" in text
+    assert "nothing in this scenario is random" in text
+    assert "missing   0" in xoff_here("sweep", "study.toml", "--status").stdout

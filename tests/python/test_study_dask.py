@@ -1,0 +1,95 @@
+"""Studies on a Dask cluster of worker processes: the same rows, and nothing lost or doubled when a worker dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xoff
+from small import TOML, Command
+from xoff.study import Study
+from xoff.study.cluster import connected
+
+distributed = pytest.importorskip("distributed")
+# What Dask and its server warn of when workers come and go is not ours.
+pytestmark = pytest.mark.filterwarnings("default")
+
+_STUDY = f"""
+base = "small.toml"
+keep = ["flows"]
+
+[axes]
+"workload[0].incast.size" = {json.dumps([f"{size}KB" for size in range(2000, 6000, 100)])}
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**options, silence_logs=50) as one:
+        yield one
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "small.toml").write_text(TOML)
+    (tmp_path / "study.toml").write_text(_STUDY)
+    return tmp_path
+
+
+def _pids(cluster: Any) -> set[int]:
+    with distributed.Client(cluster, set_as_default=False) as client:
+        return set(client.run(os.getpid).values())
+
+
+def test_a_worker_that_is_killed_costs_no_run(cluster: Any, place: Path) -> None:
+    study = Study(place / "study.toml", place / "out")
+    killed: list[int] = []
+
+    def kill() -> None:
+        while len(study.store.keys()) < 5:
+            time.sleep(0.01)
+        killed.append(len(study.store.keys()))
+        os.kill(victim, signal.SIGKILL)
+
+    before = _pids(cluster)
+    assert os.getpid() not in before
+    victim = min(before)
+    thread = threading.Thread(target=kill)
+    thread.start()
+    with connected(cluster.scheduler_address) as executor:
+        report = study.run(executor=executor)
+    thread.join()
+    # It died in the middle, and another took its place.
+    assert 5 <= killed[0] < len(study.plan.runs)
+    assert victim not in _pids(cluster)
+    assert report.failures == {}
+    assert report.simulated + report.found == len(study.plan.runs)
+    rows = study.runs.to_pylist()
+    assert Counter(row["status"] for row in rows) == {"ok": len(study.plan.runs)}
+    assert max(Counter(study.flows["run"].to_pylist()).values()) == 3
+    alone = xoff.sweep(place / "study.toml", out=place / "alone")
+    assert study.runs == alone.runs
+    assert (place / "out" / "flows.parquet").read_bytes() == (place / "alone" / "flows.parquet").read_bytes()
+
+
+def test_the_command_takes_the_address_of_a_scheduler(cluster: Any, place: Path, xoff_here: Command) -> None:
+    done = xoff_here("sweep", place / "study.toml", "--out", "out", "--dask", cluster.scheduler_address, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["simulated"] == 40
+
+
+def test_no_scheduler_is_one_message(place: Path, xoff_here: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xoff.study.cluster._WAIT_SECONDS", 1)
+    done = xoff_here("sweep", place / "study.toml", "--dask", "tcp://127.0.0.1:1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("xoff: error: --dask: there is no scheduler at tcp://127.0.0.1:1")

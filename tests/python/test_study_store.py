@@ -1,0 +1,321 @@
+"""A study that is killed, interrupted, doubled or out of space loses nothing and keeps no half of a run."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import xoff
+from small import TOML
+from xoff import running
+from xoff.study import Study
+from xoff.study.estimate import Estimate
+from xoff.study.store import Store
+
+_SIZES = [f"{size}KB" for size in range(1000, 4000, 100)]
+# Thirty runs of a few hundredths of a second.
+_STUDY = f"""
+base = "small.toml"
+seeds = 1
+
+[axes]
+"workload[0].incast.size" = {json.dumps(_SIZES)}
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "small.toml").write_text(TOML)
+    (tmp_path / "study.toml").write_text(_STUDY)
+    return tmp_path
+
+
+def _start(place: Path, *more: str) -> subprocess.Popen[str]:
+    words = [str(Path(sys.executable).with_name("xoff")), "sweep", "study.toml", "--out", "out", *more]
+    return subprocess.Popen(words, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _runs(place: Path) -> set[str]:
+    return Store(place / "out" / "runs").keys()
+
+
+def _enough(place: Path, runs: int) -> bool:
+    return len(_runs(place)) >= runs
+
+
+def _when(sweep: subprocess.Popen[str], ready: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not ready():
+        assert sweep.poll() is None, sweep.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+def _finish(place: Path, *more: str) -> dict[str, Any]:
+    done = _start(place, "--json", *more)
+    out, messages = done.communicate(timeout=120)
+    assert done.returncode == 0, messages
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def _whole(place: Path) -> None:
+    """Every run is there once, whole, and is what it is in a study that nothing disturbed."""
+    study = Study.open(place / "out")
+    for _, _, result in study.results():
+        assert result.ok
+        assert result.flows.num_rows == 3
+    rows = pq.read_table(place / "out" / "runs.parquet").to_pylist()
+    assert Counter(row["status"] for row in rows) == {"ok": len(_SIZES)}
+    assert [row["incast_size_bytes"] for row in rows] == [int(size[:-2]) * 1000 for size in _SIZES]
+    assert pq.read_table(place / "out" / "flows.parquet").num_rows == 3 * len(_SIZES)
+    alone = xoff.run(place / "small.toml", overrides={"workload[0].incast.size": _SIZES[-1]}, seed=1)
+    assert rows[-1]["fingerprint"] == alone.fingerprint
+    # Nothing is left of what was under way.
+    assert not list((place / "out" / "runs").glob(".work-*"))
+    assert not list((place / "out").glob(".*"))
+
+
+def test_kill_9_again_and_again(place: Path) -> None:
+    before: set[str] = set()
+    for kills in range(4):
+        sweep = _start(place, "--workers", "2")
+        _when(sweep, partial(_enough, place, len(before) + 3 + kills))
+        sweep.kill()
+        sweep.communicate()
+        after = _runs(place)
+        assert before < after
+        for key in after:
+            assert xoff.load(place / "out" / "runs" / key).flows.num_rows == 3
+        before = after
+    assert not (place / "out" / "runs.parquet").exists()
+    found = _finish(place)
+    assert found["simulated"] == len(_SIZES) - len(before)
+    _whole(place)
+
+
+def test_ctrl_c_keeps_what_is_complete(place: Path) -> None:
+    sweep = _start(place, "--workers", "1")
+    _when(sweep, partial(_enough, place, 2))
+    sweep.send_signal(signal.SIGINT)
+    out, messages = sweep.communicate(timeout=60)
+    assert (sweep.returncode, out) == (130, "")
+    complete = len(_runs(place))
+    assert f"{complete} of 30 runs are complete and kept in out" in messages
+    assert messages.endswith("xoff: interrupted\n")
+    assert "Traceback" not in messages
+    assert not list((place / "out" / "runs").glob(".work-*"))
+    assert _finish(place)["simulated"] == len(_SIZES) - complete
+    _whole(place)
+
+
+def test_two_processes_share_a_store(place: Path) -> None:
+    both = [_start(place, "--json", "--workers", "1") for _ in range(2)]
+    found = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], found
+    simulated = [json.loads(out)["simulated"] for out, _ in found]
+    # Nobody waits for the other, so that a few runs may be done by both; most are done by one.
+    assert len(_SIZES) <= sum(simulated) < 1.7 * len(_SIZES)
+    assert all(simulated)
+    _whole(place)
+
+
+def test_parts_write_the_data_set_together(place: Path) -> None:
+    for part in ("2/3", "3/3"):
+        assert not _finish(place, "--shard", part)["tables"]
+    assert not (place / "out" / "runs.parquet").exists()
+    assert len(_finish(place, "--shard", "1/3")["tables"]) == 3
+    _whole(place)
+
+
+@pytest.mark.parametrize("moment", ["a run is written", "a run begins", "the tables are written"])
+def test_a_full_disk_ends_cleanly_and_goes_on(place: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    left = [5]
+
+    def until_full(function: Callable[..., Any], *, raises: BaseException = full) -> Callable[..., Any]:
+        def write(*arguments: Any, **options: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise raises
+            return function(*arguments, **options)
+
+        return write
+
+    study = Study(place / "study.toml", place / "out")
+    with monkeypatch.context() as disk:
+        if moment == "a run is written":
+            disk.setattr(pq.ParquetWriter, "write_batch", until_full(pq.ParquetWriter.write_batch))
+        elif moment == "a run begins":
+            disk.setattr("tempfile.mkdtemp", until_full(__import__("tempfile").mkdtemp))
+        else:
+            disk.setattr(pq.ParquetWriter, "write_table", until_full(pq.ParquetWriter.write_table))
+            left[0] = 0
+        with pytest.raises(OSError, match="No space left"):
+            study.run(workers=1)
+    # No run counts as failed because of it.
+    assert study.status().failed == 0
+    assert not (place / "out" / "runs.parquet").exists()
+    assert not list((place / "out" / "runs").glob(".work-*"))
+    assert _finish(place)["runs"]["complete"] == len(_SIZES)
+    _whole(place)
+
+
+def test_a_full_disk_is_one_message(place: Path) -> None:
+    small = place / "disk"
+    small.mkdir()
+    if not Path("/bin/mount").exists():
+        pytest.skip("there is no mount here")
+    mounted = subprocess.run(
+        ["/bin/mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(small)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("a small file system can be mounted by root only")
+    try:
+        done = _start(place, "--out", "disk/out", "--workers", "1")
+        out, messages = done.communicate(timeout=120)
+        assert (done.returncode, out) == (2, "")
+        assert "No space left on device" in messages
+        assert "runs are complete and kept in disk/out; the same command goes on" in messages
+        assert "Traceback" not in messages
+        kept = Store(small / "out" / "runs").keys()
+        assert all(xoff.load(small / "out" / "runs" / key).ok for key in kept)
+        subprocess.run(["/bin/mount", "-o", "remount,size=20m", str(small)], check=True)
+        assert _finish(place, "--out", "disk/out")["simulated"] == len(_SIZES) - len(kept)
+    finally:
+        subprocess.run(["/bin/umount", str(small)], check=True)
+
+
+def test_any_executor(place: Path, scenario: dict[str, Any]) -> None:
+    document = {"base": scenario, "axes": {"workload[0].incast.size": ["10KB", "20KB"]}, "seeds": 2}
+    context = get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context) as processes, ThreadPoolExecutor(2) as threads:
+        one = xoff.sweep(document, out=place / "processes", executor=processes)
+        other = xoff.sweep(document, out=place / "threads", executor=threads)
+    assert one.runs == other.runs == xoff.sweep(document, out=place / "own").runs
+
+
+def test_a_machine_that_does_not_see_the_store_sends_its_runs(
+    place: Path, scenario: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = {"base": scenario, "axes": {"workload[0].incast.size": ["10KB", "20KB"]}}
+    seen = xoff.sweep(document, out=place / "seen")
+    monkeypatch.setattr(Store, "marked", lambda *_: False)
+    sent = xoff.sweep(document, out=place / "sent")
+    assert sent.runs == seen.runs
+    assert sent.flows == seen.flows
+    assert (place / "sent" / "flows.parquet").read_bytes() == (place / "seen" / "flows.parquet").read_bytes()
+
+
+def test_a_machine_with_another_engine_is_refused(
+    place: Path, scenario: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study({"base": scenario}, place / "out")
+    monkeypatch.setattr("xoff.study.execution.engine", iter(["here", "there", "there"]).__next__)
+    report = study.run()
+    (outcome,) = report.failures.values()
+    assert outcome.message == "this machine has xoff there, and the study was begun with here; both need the same"
+    assert study.status().missing == 1
+
+
+def test_what_crashes_is_tried_again(place: Path, scenario: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    study = Study({"base": scenario, "axes": {"workload[0].incast.size": ["10KB", "20KB"]}}, place / "out")
+    simulate = running.run_prepared
+
+    def sometimes(prepared: Any, **options: Any) -> Any:
+        if '"10KB"' in prepared.resolved:
+            raise MemoryError
+        return simulate(prepared, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "run_prepared", sometimes)
+        report = study.run()
+    assert report.simulated == 1
+    assert [outcome.message for outcome in report.failures.values()] == ["MemoryError: "]
+    assert study.status().missing == 1
+    assert study.run().simulated == 1
+
+
+def test_left_overs_of_the_living_are_left_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs")
+    mark = store.open()
+    assert store.marked(mark)
+    assert not Store(tmp_path / "elsewhere").marked(mark)
+    dead = store.directory / ".work-dead"
+    dead.mkdir()
+    with store.workspace() as alive:
+        store.clean()
+        assert alive.is_dir()
+        assert not dead.exists()
+    assert store.keys() == set()
+    assert store.open() == mark
+
+
+def test_an_estimate_is_right_for_equal_runs() -> None:
+    now = [0.0]
+    estimate = Estimate(20, 2, clock=lambda: now[0])
+    assert estimate.left([], range(20)) is None
+    for point in range(10):
+        estimate.done(point, 6.0)
+    low, high = estimate.left([10, 11], range(12, 20)) or (0, 0)
+    assert low == high == pytest.approx(10 * 6 / 2)
+    # Half of both that are under way is done.
+    assert (estimate.left([10, 11], range(12, 20), [(0.0, 0.5), (0.0, 0.5)]) or (0,))[0] == pytest.approx(27)
+
+
+def test_an_estimate_says_how_sure_it_is() -> None:
+    import random
+
+    draw = random.Random(3)
+    inside = 0
+    for _ in range(300):
+        # Durations over two orders of magnitude, in random order, as a study does them.
+        seconds = [10 ** draw.uniform(-1, 1) for _ in range(60)]
+        estimate = Estimate(60, 1, clock=lambda: 0.0)
+        for point, one in enumerate(seconds[:30]):
+            estimate.done(point, one)
+        low, high = estimate.left([], range(30, 60)) or (0, 0)
+        assert high < 3 * low
+        inside += low <= sum(seconds[30:]) <= high
+    # One standard deviation to each side.
+    assert 0.55 < inside / 300 < 0.8
+
+
+def test_a_point_is_expected_to_take_what_its_other_seeds_took() -> None:
+    estimate = Estimate(8, 1, clock=lambda: 0.0)
+    for point, seconds in ((0, 1.0), (0, 1.0), (1, 100.0), (1, 100.0)):
+        estimate.done(point, seconds)
+    assert estimate.left([], [0, 0]) == pytest.approx((2.0, 2.0))
+    assert estimate.left([], [1]) == pytest.approx((100.0, 100.0))
+
+
+def test_an_executor_of_unknown_size_is_measured() -> None:
+    now = [0.0]
+    estimate = Estimate(100, None, clock=lambda: now[0])
+    for point in range(40):
+        now[0] += 1.0
+        estimate.done(point, 8.0)
+    low, high = estimate.left([], range(60)) or (0, 0)
+    assert low == high == pytest.approx(60)
+
+
+def test_the_pid_is_no_part_of_a_result(place: Path) -> None:
+    _finish(place)
+    text = (place / "out" / "study.json").read_text("utf-8")
+    assert str(os.getpid()) not in text
+    assert str(place) not in text
