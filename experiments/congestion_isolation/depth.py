@@ -197,6 +197,7 @@ _STUDY = Study(
     },
     cases={_LABELS[0]: Case(tors=48), _LABELS[1]: Case()},
     judge=judge,
+    choices=("4 ms alone", "40 ms of arrivals", "load 80 %", "PFC by egress queue", "congested queue served last"),
     reasons={
         "C.7-fewer/isolated": (
             "Without CI the congested flows are spread over both queues, and each has half of them; with CI queue 0 "
