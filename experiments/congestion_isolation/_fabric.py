@@ -15,7 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-VARIANTS = {"none": "without CI", "isolated": "CI", "selecting": "CI, selecting packets marked"}
+VARIANTS = {
+    "none": "without CI",
+    "isolated": "CI, isolated packets marked",
+    "selecting": "CI, selecting packets marked",
+}
 """What the document compares: PFC + ECN with hashed queues, and PFC + ECN with CI, in both readings of `READINGS`."""
 
 READINGS = {

@@ -304,7 +304,7 @@ class Study:
             for axes in rows.flat:
                 axes.tick_params(labelsize=7)
             rows[0][0].set_ylabel("mean FCT (µs)")
-            rows[1][0].set_ylabel("gain by CI (%), 95 % interval")
+            rows[1][0].set_ylabel("gain by CI (%),\n95 % interval")
             if chosen:
                 rows[2][len(CLASSES) // 2].set_xlabel(f"gain by CI (%) with other choices, {first}")
             legend(drawing)

@@ -230,7 +230,8 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
                 grid[0, column].set_title(f"{name} ({'non-' if queue else ''}congested with CI), {label}", fontsize=8)
                 grid[1, column].set_xlabel("queues of the fabric, deepest first")
         for axes in grid[1]:
-            axes.axhline(_XOFF_KB, color="grey", linestyle=":", label="XOFF")
+            axes.axhline(_XOFF_KB, color="grey", linestyle=":")
+            axes.annotate("XOFF", (1, _XOFF_KB), xytext=(0, 2), textcoords="offset points", color="grey", fontsize=7)
         for axes in grid.flat:
             axes.set_xscale("log")
             axes.set_yscale("log")
