@@ -15,7 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-VARIANTS = {"none": "without CI", "isolated": "CI", "selecting": "CI, selecting packets marked"}
+VARIANTS = {
+    "none": "without CI",
+    "isolated": "CI, isolated packets marked",
+    "selecting": "CI, selecting packets marked",
+}
 """What the document compares: PFC + ECN with hashed queues, and PFC + ECN with CI, in both readings of `READINGS`."""
 
 READINGS = {
@@ -66,6 +70,12 @@ class Case:
     """Ours: the congested queue at which a switch tells its upstream."""
     hosts: bool = True
     """Ours: servers have both queues and do what they are told."""
+    table: int = 1024
+    """Ours: isolated flows that an output's table has room for."""
+    age_us: float | None = None
+    """Ours: a flow without packets in the congested queue for so long returns, however full that queue is."""
+    congested_last: bool = False
+    """Ours: CI's congested queue is served when the other is empty; otherwise both take turns."""
     accounting: str = "ingress"
     """Ours: what PFC compares with XOFF: the bytes of each input and queue, or (``egress``) each egress queue."""
     dcqcn: str = "conweave"
@@ -101,7 +111,12 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
             "class": NON_CONGESTED,
             "congested_class": CONGESTED,
             "hosts": case.hosts,
+            "table": case.table,
         }
+        if case.age_us is not None:
+            flow_control["congestion_isolation"]["age"] = f"{case.age_us:g}us"
+        if case.congested_last:
+            switch["priority_classes"] = case.queues - 1
     else:
         switch["ecn"] = {"red": {"kmin": f"{case.low_kb:g}KB", "kmax": "300KB", "pmax": 0.01}}
         classify["by_destination"] = 2

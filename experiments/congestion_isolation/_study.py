@@ -22,7 +22,7 @@ from typing import Any
 from experiments.congestion_isolation._fabric import CLASSES, READINGS, VARIANTS, Case, rack, scenario
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas, grouped_bars
+from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars
 from xoff.reproduce import Claim, RunFailed
 from xoff.results import Result
 
@@ -37,18 +37,22 @@ ABOUT_THE_SAME = 0.15
 
 CHOICES: dict[str, dict[str, Any]] = {
     "4 ms alone": {},
+    "40 ms of arrivals": {"ms": 40},
     "load 30 %": {"load": 0.3},
     "load 80 %": {"load": 0.8},
     "upstream told at 150 KB": {"tell_kb": 150},
     "upstream told at 600 KB": {"tell_kb": 600},
     "hosts ignore CIMs": {"hosts": False},
+    "flows age after 2 µs": {"age_us": 2},
+    "tables of 1 flow": {"table": 1},
+    "congested queue served last": {"congested_last": True},
     "PFC by egress queue": {"accounting": "egress"},
     "DCQCN preset mellanox": {"dcqcn": "mellanox"},
     "packets of 4048 B": {"payload_bytes": 4000},
 }
 """Values that the document leaves open: the fields of `Case` to replace, by the name of the choice.
 
-The first changes nothing but the length and the seeds, which are those of all choices.
+The first changes nothing but the length and the seeds, which are those of all choices but the second.
 """
 
 COMPARED = {"none": "without CI", "ci": "CI"}
@@ -232,7 +236,7 @@ class Study:
                 seeds = QUICK_SEEDS if quick else CHOICE_SEEDS if choice else SEEDS if small else SEEDS[:1]
                 for seed in seeds:
                     ms = QUICK_MS if quick else CHOICE_MS if choice else case.ms
-                    chosen = replace(case, seed=seed, ms=ms, **CHOICES.get(choice, {}))
+                    chosen = replace(case, seed=seed, **({"ms": ms} | CHOICES.get(choice, {})))
                     for variant in VARIANTS:
                         made[run_name(label, variant, str(seed), choice)] = scenario(chosen, variant)
         return made
@@ -269,25 +273,67 @@ class Study:
             return {}, str(error)
 
     def bars(self, results: Mapping[str, Result], path: Path, labels: Mapping[str, str]) -> None:
-        """Draw the mean FCT with and without CI, a panel for each size class; labels: what to call which case."""
+        """Draw by size class the mean FCT, CI's gain, and its gain with each open choice.
+
+        labels: what to call which case; the open choices are those of the first.
+        """
         runs = Runs(results)
         shown = {label: text for label, text in labels.items() if label in runs}
+        first = next(iter(labels))
+        chosen = [choice for choice in self.choices if first in Runs(results, choice)]
         with rc_context(STYLE):
-            drawing = Canvas(figsize=(11, 3), layout="constrained")
-            for axes, size in zip(drawing.subplots(1, len(CLASSES)), CLASSES, strict=True):
+            heights = [3.0, 2.2, *([0.4 + 0.2 * len(chosen)] if chosen else [])]
+            drawing = Canvas(figsize=(11, sum(heights)), layout="constrained")
+            rows = drawing.subplots(len(heights), len(CLASSES), squeeze=False, height_ratios=heights)
+            for column, size in enumerate(CLASSES):
                 series = [
                     (text, [runs.mean_us(label, variant, size) for label in shown])
                     for variant, text in VARIANTS.items()
                 ]
-                grouped_bars(axes, list(shown.values()), series, digits=1 if size == "< 100 KB" else 0)
-                for mark in axes.texts:
-                    mark.set(rotation=90, fontsize=5)
-                axes.margins(y=0.2)
-                axes.set_title(f"{size} flows", fontsize=8)
-                axes.tick_params(axis="x", labelsize=7)
-            drawing.axes[0].set_ylabel("mean FCT (µs)")
+                grouped_bars(rows[0][column], list(shown.values()), series, digits=1 if size == "< 100 KB" else 0)
+                for mark in rows[0][column].texts:
+                    mark.set(rotation=90, fontsize=6)
+                rows[0][column].margins(y=0.25)
+                rows[0][column].set_title(f"{size} flows", fontsize=8)
+                cases = {text: ("", label) for label, text in shown.items()}
+                _draw_gains(rows[1][column], results, cases, size)
+                if chosen:
+                    cases = {choice: (choice, first) for choice in chosen}
+                    _draw_gains(rows[2][column], results, cases, size, upright=False)
+                    rows[2][column].tick_params(axis="y", labelleft=column == 0)
+            for axes in rows.flat:
+                axes.tick_params(labelsize=7)
+            rows[0][0].set_ylabel("mean FCT (µs)")
+            rows[1][0].set_ylabel("gain by CI (%),\n95 % interval")
+            if chosen:
+                rows[2][len(CLASSES) // 2].set_xlabel(f"gain by CI (%) with other choices, {first}")
             legend(drawing)
             save(drawing, path)
+
+
+def _draw_gains(
+    axes: Any, results: Mapping[str, Result], cases: Mapping[str, tuple[str, str]], size: str, *, upright: bool = True
+) -> None:
+    """Draw the gain by CI in both readings with its interval; cases: choice and label, by what to call them."""
+    for index, reading in enumerate(READINGS, 1):
+        gains = [Runs(results, choice, reading).gain(label, size) for choice, label in cases.values()]
+        places = [place + (index - 1.5) * 0.25 for place in range(len(cases))]
+        shares = [100 * found.share for found in gains]
+        style = {"fmt": "o", "markersize": 3, "elinewidth": 1, "color": COLOURS[index]}
+        if upright:
+            axes.errorbar(places, shares, yerr=[100 * (found.half or 0) for found in gains], **style)
+        else:
+            # Two seeds: an interval by Student's t says nothing.
+            axes.errorbar(shares, places, **style)
+    ticks = range(len(cases))
+    if upright:
+        axes.axhline(0, color="grey", linewidth=0.8)
+        axes.set_xticks(ticks, list(cases))
+        axes.set_xlim(-0.5, len(cases) - 0.5)
+    else:
+        axes.axvline(0, color="grey", linewidth=0.8)
+        axes.set_yticks(ticks, list(cases))
+        axes.set_ylim(len(cases) - 0.5, -0.5)
 
 
 def legend(drawing: Any) -> None:

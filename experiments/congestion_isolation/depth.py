@@ -197,6 +197,7 @@ _STUDY = Study(
     },
     cases={_LABELS[0]: Case(tors=48), _LABELS[1]: Case()},
     judge=judge,
+    choices=("4 ms alone", "40 ms of arrivals", "load 80 %", "PFC by egress queue", "congested queue served last"),
     reasons={
         "C.7-fewer/isolated": (
             "Without CI the congested flows are spread over both queues, and each has half of them; with CI queue 0 "
@@ -229,7 +230,8 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
                 grid[0, column].set_title(f"{name} ({'non-' if queue else ''}congested with CI), {label}", fontsize=8)
                 grid[1, column].set_xlabel("queues of the fabric, deepest first")
         for axes in grid[1]:
-            axes.axhline(_XOFF_KB, color="grey", linestyle=":", label="XOFF")
+            axes.axhline(_XOFF_KB, color="grey", linestyle=":")
+            axes.annotate("XOFF", (1, _XOFF_KB), xytext=(0, 2), textcoords="offset points", color="grey", fontsize=7)
         for axes in grid.flat:
             axes.set_xscale("log")
             axes.set_yscale("log")

@@ -35,6 +35,7 @@ _STUDY = Study(
     },
     cases={_USUAL: Case(), _HIGHER: Case(high_kb=600)},
     judge=judge,
+    choices=("4 ms alone", "load 80 %", "PFC by egress queue"),
     reasons={
         "C.5-large": (
             "The differences are within the intervals. What changes a little are flows of 100 KB to 10 MB, which "

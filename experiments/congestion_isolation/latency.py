@@ -75,6 +75,7 @@ _STUDY = Study(
     },
     cases={_USUAL: Case(), _SLOWER: Case(switch_ns=400)},
     judge=judge,
+    choices=("4 ms alone", "load 80 %"),
     reasons={
         "C.6-elephants/isolated": (
             "The elephants' mean rises by hundreds of µs, as in the document, but within the interval: which "

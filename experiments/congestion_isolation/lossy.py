@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 from experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
-from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, save
+from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, legend, save
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, grouped_bars
@@ -93,7 +93,7 @@ _STUDY = Study(
     },
     cases={_LABEL: Case(lossy=True)},
     judge=judge,
-    choices=("4 ms alone", "load 80 %", "DCQCN preset mellanox"),
+    choices=("4 ms alone", "40 ms of arrivals", "load 80 %", "DCQCN preset mellanox"),
     reasons={
         "C.8-rate/isolated": (
             "Without CI nothing is lost, so that CI cannot lose less: DCQCN keeps each queue below 1 MB. CI brings "
@@ -125,6 +125,11 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         drawing = Canvas(figsize=(8, 2.8), layout="constrained")
         shown: Any = drawing.subplots(1, len(panels))
         for axes, (text, (values, digits)) in zip(shown, panels.items(), strict=True):
-            grouped_bars(axes, list(found), [(text, values)], digits=digits)
+            grouped_bars(
+                axes, [""], [(name, [value]) for name, value in zip(found, values, strict=True)], digits=digits
+            )
+            axes.set_xticks([])
+            axes.set_ylim(bottom=0)
             axes.set_ylabel(text)
+        legend(drawing)
         save(drawing, path)

@@ -35,6 +35,7 @@ _STUDY = Study(
     },
     cases={_USUAL: Case(queue_mb=2), _HIGHER: Case(queue_mb=2, xoff_kb=1500)},
     judge=judge,
+    choices=("4 ms alone", "load 80 %", "PFC by egress queue"),
 )
 CLAIMS = _STUDY.published
 scenarios = _STUDY.scenarios

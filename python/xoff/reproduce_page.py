@@ -61,6 +61,10 @@ def row(result: Result) -> dict[str, Any]:
         made["lost packets"] = result.summary["drops"]
     made["PFC pauses"] = result.summary["pfc"]["pauses"]
     made["SFCMs"] = sfc.get("messages") if on else None
+    if isolation := result.summary.get("congestion_isolation"):
+        made["flows isolated"] = isolation["isolated_flows"]
+        made["CIMs"] = isolation["messages"]
+        made["refused, table full"] = isolation["refused_for_a_full_table"]
     for key, label in CONDITIONS.items():
         value = {**result.summary["pfc"], **sfc}.get(key)
         made[label] = value / 1e6 if on and value is not None else None

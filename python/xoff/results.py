@@ -153,6 +153,11 @@ class Result:
         sfcms = (summary.get("sfc") or {}).get("messages")
         if sfcms is not None:
             lines.append(("SFC messages", f"{sfcms:,}"))
+        isolation = summary.get("congestion_isolation")
+        if isolation is not None:
+            lines.append(("flows isolated", f"{isolation['isolated_flows']:,}, with {isolation['messages']:,} CIMs"))
+            if refused := isolation["refused_for_a_full_table"]:
+                lines.append(("flow tables full", f"{refused:,} times: the flow stayed in the non-congested queue"))
         lines.append(("drops", f"{summary.get('drops', 0):,}"))
         lines.append(("audits", audit_line(self.audits)))
         hops, cpu = performance.get("data_packet_hops"), performance.get("cpu_seconds")

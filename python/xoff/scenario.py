@@ -534,6 +534,15 @@ class CongestionIsolation(_Part):
     congested_class: int | None = None
     """Class of the congested queue."""
 
+    table: int | None = None
+    """Flows that the table of an output has room for; when it is full, further flows stay in the non-congested queue.
+    """
+
+    age: str | None = None
+    """A flow that has had no packet in the congested queue for so long returns, however full that queue is; without
+    it, only when the queue is below `low`.
+    """
+
     hosts: bool | None = None
     """Hosts have both queues and do what they are told; otherwise they ignore it."""
 

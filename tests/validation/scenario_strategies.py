@@ -286,6 +286,8 @@ def congestion_isolation(d: Draw) -> dict[str, Any]:
         "mark": d.choose("switch.flow_control.congestion_isolation.mark"),
         "class": 1,
         "congested_class": 0,
+        "table": d.rng.choice([1, 3, 1024]),
+        **d.rng.choice([{}, {}, {"age": "1us"}, {"age": "50us"}]),
     }
 
 

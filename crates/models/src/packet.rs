@@ -19,7 +19,8 @@ pub enum Kind {
     Sfcm,
     /// Priority-based flow control, between neighbours only; `seq` is a bit per class, `info` the quanta (zero: resume).
     Pfc,
-    /// Congestion Isolation message, between neighbours only; `seq` is 1 to isolate `flow`, 0 to take that back.
+    /// Congestion Isolation message (Ethernet type 0x89A2), between neighbours only; `seq` is 1 to isolate `flow`, 0 to take that
+    /// back, and `info` the offending packet's index in its flow.
     Cim,
     /// `PortFC`, between neighbours only; `flow` is the congested switch, `seq` its output, `info` what of it pauses or resumes.
     PortFc,

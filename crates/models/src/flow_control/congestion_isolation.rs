@@ -1,15 +1,18 @@
 //! Congestion Isolation (IEEE 802.1Qcz).
 //!
 //! Models: a switch moves congesting flows into a congested queue of the same traffic class, and tells its upstream neighbour to
-//! do so too (CIM) before PFC would act on that queue. Two of the scenario's classes are the two queues; each has thresholds and
-//! pauses of its own, and which of them a packet is in is decided anew at each switch. A flow is selected with the RED curve of
+//! do so too (CIM, Ethernet type 0x89A2) before PFC would act on that queue. Two of the scenario's classes are the two queues;
+//! each has thresholds and pauses of its own, and which of them a packet is in is decided anew at each switch. A flow is selected with the RED curve of
 //! the non-congested queue at enqueue, marked when it is placed into the congested queue, and returns when it has no packet
-//! there and the queue is below the curve. A host that is told moves the flow into the congested queue of its interface.
+//! there and the queue is below the curve, or the flow has aged. Each output has a table of isolated flows; when it is full,
+//! further flows stay in the non-congested queue, which is counted. A host that is told moves the flow into the congested queue
+//! of its interface.
 //! Sources: "Simulation Analysis of Congestion Isolation" (802.1 contribution, 2018); mechanisms.md section 5 for what it leaves
-//! open (`[RES]`: the CIM's threshold, order, return).
-//! Simplifications: the table of flows is not bounded; a CIM names the flow itself and is not lost; one CIM for a flow until it
-//! is taken back.
-//! Invariants: packets of a flow keep their order ([`Isolation`]); every flow that a neighbour was told of is taken back.
+//! open (`[RES]`: the CIM's threshold, order, return, the table).
+//! Simplifications: a CIM names the flow and the offending packet themselves, where a frame carries its first bytes, and is not
+//! lost; one CIM for a flow until it is taken back.
+//! Invariants: packets of a flow keep their order ([`Isolation`]); every flow that a neighbour was told of is taken back; no
+//! table holds more flows than it has room for.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,6 +40,11 @@ pub struct Params {
     pub class: u8,
     /// Class of the congested queue.
     pub congested_class: u8,
+    /// Flows that the table of an output has room for; when it is full, further flows stay in the non-congested queue.
+    pub table: u32,
+    /// A flow that has had no packet in the congested queue for so long returns, however full that queue is; without it, only
+    /// when the queue is below `low`.
+    pub age: Option<Time>,
     /// Hosts have both queues and do what they are told; otherwise they ignore it.
     pub hosts: bool,
 }
@@ -51,6 +59,8 @@ impl Default for Params {
             mark: Mark::Isolated,
             class: 1,
             congested_class: 0,
+            table: 1024,
+            age: None,
             hosts: true,
         }
     }
@@ -74,6 +84,14 @@ struct Flow {
     is_asked: bool,
     /// The port by which the neighbour upstream was told of it.
     told: Option<u16>,
+    /// The output whose table it is in.
+    output: usize,
+    /// It stands in `idle`.
+    is_listed: bool,
+    /// When its last packet here left the congested queue.
+    empty_since: Time,
+    /// A timer for its age is set.
+    is_timed: bool,
 }
 
 /// Congestion Isolation at one node.
@@ -86,12 +104,18 @@ pub struct CongestionIsolation {
     mark: Mark,
     class: u8,
     congested: u8,
+    table: u32,
+    age: Option<Time>,
     is_switch: bool,
     frame_bytes: u16,
     flows: Isolation<Flow>,
-    /// For each output: isolated flows that have no packet in its congested queue.
+    /// For each output: flows in its table.
+    held: Vec<u32>,
+    /// For each output: isolated flows that had no packet left in its congested queue.
     idle: Vec<Vec<u32>>,
     isolated: u64,
+    refused: u64,
+    aged: u64,
     messages: u64,
 }
 
@@ -117,6 +141,12 @@ impl Install for CongestionIsolation {
             if class >= around.classes {
                 return Err((key, format!("{class} is out of range; the switches have {} (switch.classes)", around.classes)));
             }
+        }
+        if params.table == 0 {
+            return Err(("table", "0 is out of range; a table has room for at least 1 flow".into()));
+        }
+        if params.age == Some(Time::ZERO) {
+            return Err(("age", "it must be above 0; leave it out if flows do not age".into()));
         }
         if params.low >= params.high || params.high.0 >= 1 << 32 {
             return Err(("high", format!("{} must be above low, {}, and below 4GiB", params.high, params.low)));
@@ -144,11 +174,16 @@ impl CongestionIsolation {
             mark: params.mark,
             class: params.class,
             congested: params.congested_class,
+            table: params.table,
+            age: params.age,
             is_switch,
             frame_bytes,
             flows: Isolation::default(),
+            held: vec![0; ports],
             idle: vec![Vec::new(); ports],
             isolated: 0,
+            refused: 0,
+            aged: 0,
             messages: 0,
         }
     }
@@ -163,9 +198,42 @@ impl CongestionIsolation {
         core.queues_of(self.congested).map(|q| core.ports[port].queues[q].bytes.bytes()).sum()
     }
 
-    fn message(&mut self, port: u16, flow: u32, what: u32, effects: &mut Effects) {
+    /// Takes a flow into the table of an output, unless that is full; tells whether it is there.
+    fn isolate(&mut self, flow: u32, output: usize) -> bool {
+        if self.flows.contains(flow) {
+            return true;
+        }
+        if self.held[output] == self.table {
+            self.refused += 1;
+            return false;
+        }
+        self.held[output] += 1;
+        self.isolated += 1;
+        self.flows.entry(flow).state.output = output;
+        true
+    }
+
+    /// Tells the neighbour at a port of a flow, by the packet that gave rise to it, or takes that back.
+    fn message(&mut self, port: u16, flow: u32, what: u32, offending: u32, effects: &mut Effects) {
         self.messages += 1;
-        effects.push(Effect::Send(port as usize, Packet::new(Kind::Cim, flow, what, 0, self.frame_bytes, 0)));
+        let mut frame = Packet::new(Kind::Cim, flow, what, 0, self.frame_bytes, 0);
+        frame.info = offending;
+        effects.push(Effect::Send(port as usize, frame));
+    }
+
+    /// The last packet that an isolated flow had in a congested queue is gone.
+    fn empty(&mut self, flow: u32, effects: &mut Effects) {
+        let Some(moved) = self.flows.get_mut(flow) else { return };
+        let state = &mut moved.state;
+        state.empty_since = effects.now;
+        if !std::mem::replace(&mut state.is_listed, true) {
+            self.idle[state.output].push(flow);
+        }
+        if let Some(age) = self.age
+            && !std::mem::replace(&mut state.is_timed, true)
+        {
+            effects.push(Effect::Timer(effects.now + age, flow));
+        }
     }
 
     /// Lets flows without packets in a congested queue that has emptied return.
@@ -174,13 +242,20 @@ impl CongestionIsolation {
             return;
         }
         for flow in std::mem::take(&mut self.idle[port]) {
-            let may_return = self.flows.get_mut(flow).is_some_and(|f| f.inside == 0 && !f.state.is_asked);
-            if may_return
-                && let Some(moved) = self.flows.remove(flow, effects)
-                && let Some(upstream) = moved.state.told
-            {
-                self.message(upstream, flow, REMOVE, effects);
+            if let Some(moved) = self.flows.get_mut(flow) {
+                moved.state.is_listed = false;
+                if moved.inside == 0 && !moved.state.is_asked {
+                    self.return_flow(flow, effects);
+                }
             }
+        }
+    }
+
+    fn return_flow(&mut self, flow: u32, effects: &mut Effects) {
+        let Some(moved) = self.flows.remove(flow, effects) else { return };
+        self.held[moved.state.output] -= 1;
+        if let Some(upstream) = moved.state.told {
+            self.message(upstream, flow, REMOVE, 0, effects);
         }
     }
 }
@@ -209,8 +284,10 @@ impl Hooks for CongestionIsolation {
                 packet.set_class(self.class);
                 return None;
             }
-            self.isolated += 1;
-            self.flows.entry(flow);
+            if !self.isolate(flow, port) {
+                packet.set_class(self.class);
+                return None;
+            }
         }
         packet.set_class(self.congested);
         if self.mark == Mark::Isolated || is_selecting {
@@ -223,7 +300,7 @@ impl Hooks for CongestionIsolation {
     fn on_drop(&mut self, event: &Enqueued<'_>, effects: &mut Effects) {
         let flow = event.packet.flow;
         if self.flows.get_mut(flow).is_some_and(|f| f.place == Some((event.port, event.queue))) && self.flows.leave(flow, event.port, event.queue, effects) {
-            self.idle[event.port].push(flow);
+            self.empty(flow, effects);
         }
     }
 
@@ -236,7 +313,7 @@ impl Hooks for CongestionIsolation {
             && moved.state.told.is_none()
         {
             moved.state.told = Some(packet.in_port);
-            self.message(packet.in_port, packet.flow, ADD, effects);
+            self.message(packet.in_port, packet.flow, ADD, packet.seq, effects);
         }
     }
 
@@ -245,7 +322,7 @@ impl Hooks for CongestionIsolation {
             return;
         }
         if self.flows.leave(event.packet.flow, event.port, event.queue, effects) {
-            self.idle[event.port].push(event.packet.flow);
+            self.empty(event.packet.flow, effects);
         }
         if event.packet.class() == self.congested {
             self.let_return(event.port, core, effects);
@@ -260,20 +337,40 @@ impl Hooks for CongestionIsolation {
         if !self.is_switch {
             effects.push(Effect::ClassOfFlow(packet.flow, if is_add { self.congested } else { self.class }));
         } else if is_add {
-            self.isolated += u64::from(!self.flows.contains(packet.flow));
-            self.flows.entry(packet.flow).state.is_asked = true;
+            // Downstream is not told if there is no room: it takes back in any case what it asked for.
+            if self.isolate(packet.flow, port) {
+                self.flows.entry(packet.flow).state.is_asked = true;
+            }
         } else if let Some(moved) = self.flows.get_mut(packet.flow) {
             moved.state.is_asked = false;
             if moved.inside == 0 {
-                self.idle[port].push(packet.flow);
+                self.empty(packet.flow, effects);
                 self.let_return(port, core, effects);
             }
         }
         Verdict::Consume
     }
 
+    fn on_timer(&mut self, flow: u32, _core: &Core, effects: &mut Effects) {
+        let (Some(moved), Some(age)) = (self.flows.get_mut(flow), self.age) else { return };
+        moved.state.is_timed = false;
+        if moved.inside > 0 || moved.state.is_asked {
+            return;
+        }
+        let due = moved.state.empty_since + age;
+        if due > effects.now {
+            moved.state.is_timed = true;
+            effects.push(Effect::Timer(due, flow));
+        } else {
+            self.aged += 1;
+            self.return_flow(flow, effects);
+        }
+    }
+
     fn counts(&self, _now: Time, add: &mut dyn FnMut(&'static str, u64)) {
         add("isolated_flows", self.isolated);
+        add("refused_for_a_full_table", self.refused);
+        add("aged_flows", self.aged);
         add("messages", self.messages);
     }
 }
@@ -281,16 +378,117 @@ impl Hooks for CongestionIsolation {
 #[cfg(test)]
 mod tests {
     use xoff_engine::random::Stream;
+    use xoff_units::Rate;
 
     use super::*;
+    use crate::mechanism::Queueing;
+    use crate::queueing::buffer::Buffer;
+    use crate::queueing::counter::Counter;
+    use crate::queueing::port::{Port, QueuePlan, Turns};
+
+    /// A switch of two ports; output 0 holds `bytes` in its non-congested queue.
+    fn holding(bytes: u32) -> Core {
+        let plan = QueuePlan { data: vec![(0, 0), (1, 0)], turns: Turns::Packets };
+        let mut core = Core {
+            id: 0,
+            ports: (0..2).map(|_| Port::new(&plan, Rate::gbps(100), Time::ZERO, 1, Time::ZERO)).collect(),
+            classes: 2,
+            queueing: Queueing::Oq,
+            ingress: vec![Counter::default(); 4],
+            buffer: Buffer::Unlimited,
+            inputs: Vec::new(),
+            has_congestion_queues: false,
+            interface_queues: 1,
+            merges_classes: false,
+        };
+        let queue = core.queue_for(1, 0);
+        for part in 0..bytes.div_ceil(1000) {
+            core.ports[0].queues[queue].bytes.add((bytes - part * 1000).min(1000) as u16);
+        }
+        core
+    }
+
+    fn packet(flow: u32) -> Packet {
+        let mut packet = Packet::new(Kind::Data, flow, 7, 9, 1500, 1);
+        packet.in_port = 1;
+        packet
+    }
+
+    fn switch(params: &Params) -> (CongestionIsolation, Effects) {
+        (CongestionIsolation::new(params, true, 64, 2), Effects::new(Stream::new(1, 1, "test")))
+    }
+
+    /// The share of one-packet flows that are isolated, and marked, at a depth that is held.
+    fn share_isolated(bytes: u32) -> f64 {
+        let (core, flows) = (holding(bytes), 200_000);
+        let (mut isolation, mut effects) = switch(&Params { table: flows, ..Params::default() });
+        let mut count = 0;
+        for flow in 0..flows {
+            let mut packet = packet(flow);
+            isolation.assign_queue(&mut packet, 0, &core, &mut effects);
+            assert_eq!(packet.class() == 0, packet.has(Packet::CE));
+            count += u32::from(packet.class() == 0);
+        }
+        f64::from(count) / f64::from(flows)
+    }
 
     #[test]
     fn a_queue_held_at_mid_range_selects_half_of_pmax() {
-        let isolation = CongestionIsolation::new(&Params::default(), true, 64, 1);
-        let mut effects = Effects::new(Stream::new(1, 1, "test"));
-        let mut share = |bytes: u32| (0..200_000).filter(|_| isolation.is_selected(bytes, &mut effects)).count() as f64 / 200_000.0;
-        assert!((share(155_000) - 0.005).abs() < 0.0005);
-        assert!((share(300_000) - 0.01).abs() < 0.0008);
-        assert!(share(10_000) == 0.0 && (share(300_001) - 1.0).abs() < f64::EPSILON);
+        assert!((share_isolated(155_000) - 0.005).abs() < 0.0005);
+        assert!((share_isolated(300_000) - 0.01).abs() < 0.0008);
+        assert!(share_isolated(10_000) == 0.0 && (share_isolated(300_001) - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_flow_that_finds_its_table_full_stays_and_is_counted() {
+        let core = holding(400_000);
+        let (mut isolation, mut effects) = switch(&Params { table: 3, ..Params::default() });
+        let mut classes = Vec::new();
+        for flow in [0, 1, 2, 3, 4, 0] {
+            let mut packet = packet(flow);
+            isolation.assign_queue(&mut packet, 0, &core, &mut effects);
+            classes.push((packet.class(), packet.has(Packet::CE)));
+        }
+        assert_eq!(classes, [(0, true), (0, true), (0, true), (1, false), (1, false), (0, true)]);
+        // The table of the other output has room, and none is needed for a neighbour's wish that finds its flow there.
+        let ask = |flow| Packet::new(Kind::Cim, flow, ADD, 0, 64, 0);
+        for (flow, port) in [(8, 1), (0, 0), (9, 0)] {
+            isolation.on_control(&ask(flow), port, &core, &mut effects);
+        }
+        let mut counts = Vec::new();
+        isolation.counts(Time::ZERO, &mut |name, count| counts.push((name, count)));
+        assert_eq!(counts, [("isolated_flows", 4), ("refused_for_a_full_table", 3), ("aged_flows", 0), ("messages", 0)]);
+    }
+
+    #[test]
+    fn a_flow_returns_when_it_has_aged_and_its_place_is_free() {
+        let mut core = holding(400_000);
+        let congested = core.queue_for(0, 0);
+        for _ in 0..20 {
+            core.ports[0].queues[congested].bytes.add(1000);
+        }
+        let age = Time::us(10);
+        let (mut isolation, mut effects) = switch(&Params { table: 1, age: Some(age), tell: Bytes(1), ..Params::default() });
+        let mut first = packet(5);
+        isolation.assign_queue(&mut first, 0, &core, &mut effects);
+        isolation.on_enqueue(&Enqueued { packet: &first, port: 0, queue: congested }, &core, &mut effects);
+        isolation.on_dequeue(&Dequeued { packet: &first, port: 0, queue: congested }, &core, &mut effects);
+        let sent = |effects: &mut Effects| -> Vec<(u32, u32, u32)> {
+            effects.take().iter().filter_map(|e| if let Effect::Send(1, f) = e.1 { Some((f.flow, f.seq, f.info)) } else { None }).collect()
+        };
+        assert_eq!(sent(&mut effects), [(5, ADD, 7)]);
+        // The queue is above `low` all the time. A packet of 4 us later makes the flow young again.
+        effects.now = Time::us(4);
+        let mut second = packet(5);
+        isolation.assign_queue(&mut second, 0, &core, &mut effects);
+        isolation.on_dequeue(&Dequeued { packet: &second, port: 0, queue: congested }, &core, &mut effects);
+        effects.now = age;
+        isolation.on_timer(5, &core, &mut effects);
+        let timers: Vec<Time> = effects.take().iter().filter_map(|e| if let Effect::Timer(at, 5) = e.1 { Some(at) } else { None }).collect();
+        assert_eq!((timers, isolation.flows.contains(5)), (vec![Time::us(14)], true));
+        effects.now = Time::us(14);
+        isolation.on_timer(5, &core, &mut effects);
+        assert_eq!(sent(&mut effects), [(5, REMOVE, 0)]);
+        assert!(isolation.isolate(6, 0) && isolation.refused == 0 && isolation.aged == 1);
     }
 }
