@@ -153,6 +153,9 @@ class Result:
         sfcms = (summary.get("sfc") or {}).get("messages")
         if sfcms is not None:
             lines.append(("SFC messages", f"{sfcms:,}"))
+        portfc = summary.get("portfc") or {}
+        if "pauses" in portfc:
+            lines.append(("PortFC pauses", f"{portfc['pauses']:,}, in {portfc['frames'] + portfc['relayed']:,} frames"))
         isolation = summary.get("congestion_isolation")
         if isolation is not None:
             lines.append(("flows isolated", f"{isolation['isolated_flows']:,}, with {isolation['messages']:,} CIMs"))
