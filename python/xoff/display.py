@@ -119,6 +119,7 @@ class StudyBar:
             console=err,
             transient=True,
         )
+        self._title = ""
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
@@ -129,14 +130,24 @@ class StudyBar:
     ) -> None:
         self._bars.stop()
 
+    def begin(self, title: str) -> None:
+        """Say what the runs that follow are of."""
+        self._title = title
+
     def report(self, advance: Advance) -> None:
         """Move the bar to the share of the runs that are complete, and say how long the rest will take."""
         if not err.is_terminal:
             return
         if self._task is None:
-            self._task = self._bars.add_task("runs", total=advance.total, left="")
+            self._task = self._bars.add_task("", total=None, left="")
             self._bars.start()
-        self._bars.update(self._task, completed=advance.complete, left=left(advance.left_seconds))
+        self._bars.update(
+            self._task,
+            description=self._title,
+            total=advance.total,
+            completed=advance.complete,
+            left=left(advance.left_seconds),
+        )
 
 
 def left(seconds: tuple[float, float] | None) -> str:

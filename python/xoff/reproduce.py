@@ -22,12 +22,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from xoff._core import InputError
 from xoff.reproduce_page import Outcome, by_statement, row, text_of, write
 from xoff.reproduce_runs import RunFailed, Runner
 from xoff.results import Result
+
+if TYPE_CHECKING:
+    from xoff.display import StudyBar
 
 __all__ = ["Claim", "Experiment", "Request", "RunFailed", "command", "directory", "evaluate", "experiments", "select"]
 
@@ -119,7 +122,7 @@ class Request:
     threads: int = 1
 
 
-def evaluate(request: Request, *, out: Path | None = None, bars: Any = None) -> list[Outcome]:
+def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None = None) -> list[Outcome]:
     """Run experiments and judge their claims; with `out` draw their figures, and write the pages of their documents.
 
     A claim that needs a run which violated an audit does not hold.
@@ -128,12 +131,9 @@ def evaluate(request: Request, *, out: Path | None = None, bars: Any = None) -> 
     outcomes = []
     with Runner(scenarios, threads=request.threads) as runner:
         for one in request.experiments:
-
-            def progress(number: int, total: int, id: str = one.id) -> None:
-                if bars is not None:
-                    bars.begin(f"{id} {number}/{total}")
-
-            results = runner.results(one.id, progress)
+            if bar is not None:
+                bar.begin(one.id)
+            results = runner.results(one.id, bar.report if bar is not None else None)
             try:
                 claims = one.module.claims(results)
             except LookupError:
@@ -149,6 +149,7 @@ def evaluate(request: Request, *, out: Path | None = None, bars: Any = None) -> 
                     one.module.figure(results, out / figure)
             rows = {name: row(result) for name, result in results.items()}
             shown = frozenset(rows if request.quick else one.module.scenarios(quick=True))
+            runner.release(one.id)
             outcomes.append(Outcome(one.id, one.module.__doc__ or "", claims, rows, shown, figure))
     if out is not None:
         for document in dict.fromkeys(one.id.partition("/")[0] for one in request.experiments):
@@ -183,8 +184,8 @@ def command(ids: Sequence[str], *, list_only: bool, quick: bool, out: Path, thre
             table.add_row(id, where, escape(text))
         display.out.print(table)
         return 0
-    with display.RunBars() as bars:
-        outcomes = evaluate(Request(chosen, quick, threads), out=out, bars=bars)
+    with display.StudyBar() as bar:
+        outcomes = evaluate(Request(chosen, quick, threads), out=out, bar=bar)
     # An id of a claim asks for that claim alone, unless its experiment or document is asked for, too.
     verdicts = [
         claim

@@ -90,7 +90,8 @@ def test_a_failed_audit_still_yields_its_summary(xoff_here: Command, scenario_fi
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("xoff r", ["run", "reproduce"]),
+        ("xoff r", ["run", "report", "reproduce"]),
+        ("xoff sweep --sh", ["--shard"]),
         ("xoff size ", ["sfc", "pfc"]),
         ("xoff new t", ["transport", "topology"]),
         ("xoff run --th", ["--threads"]),

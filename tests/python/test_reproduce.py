@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import xoff
 from small import Command
 from xoff import reproduce
 from xoff.reproduce_page import text_of
@@ -71,13 +72,25 @@ def test_equal_scenarios_run_once_and_failed_ones_fail_when_looked_up(scenario: 
     }
     with Runner(experiments) as runner:
         assert runner.distinct == 2
-        one = runner.results("sfc/one", lambda *_: None)
-        two = runner.results("sfc/two", lambda *_: None)
+        one = runner.results("sfc/one")
+        flows = one["a"].flows.num_rows
+        runner.release("sfc/one")
+        two = runner.results("sfc/two")
+        # What another experiment reads is still there, and was not done again.
+        assert two["c"].flows.num_rows == flows == 3
+        runner.release("sfc/two")
     assert one["a"].fingerprint == one["b"].fingerprint == two["c"].fingerprint
     with pytest.raises(RunFailed, match=r"d: the run violated an audit"):
         two["d"]
     with pytest.raises(KeyError):
         two["e"]
+    # Each result has its own name, whichever of them ran.
+    assert (one["a"].scenario["name"], one["b"].scenario["name"]) == ("small", "the same")
+
+
+def test_a_scenario_that_is_not_valid_names_its_experiment(scenario: dict[str, Any]) -> None:
+    with pytest.raises(xoff.InputError, match="experiment sfc/one, scenario a: colour: unknown key"):
+        Runner({"sfc/one": {"a": scenario | {"colour": 1}}})
 
 
 def test_measured_values_read_well() -> None:

@@ -215,7 +215,7 @@ def test_another_engine_and_another_table_are_other_runs(
     # However a table lies in memory, it is the same.
     pieces = pa.concat_tables([flows.slice(0, 0), flows])
     assert {run.key for run in read({"base": scenario | {"workload": [{"table": pieces}]}}).runs} == keys[0]
-    monkeypatch.setattr("xoff.study.plan.engine", lambda: "another")
+    monkeypatch.setattr("xoff.study.identity.engine", lambda: "another")
     assert not {run.key for run in read({"base": scenario | {"workload": [{"table": flows}]}}).runs} & keys[0]
 
 

@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from xoff.results import Result, synchronise
 from xoff.statistics import Comparison
 from xoff.study import dataset
 from xoff.study.axes import VARIANT, Column
-from xoff.study.execution import Advance, Report, execute
+from xoff.study.execution import Advance, Report, Task, execute
 from xoff.study.plan import Plan, Run, read
 from xoff.study.store import Store, write_text
 
@@ -141,10 +142,13 @@ class Study:
             raise InputError(f"{self.directory}: was opened to be read; run the study from its file")
         self.store.open()
         self._write_document()
+        tasks = [
+            Task(run.key, run.point.index, partial(self.plan.prepare, run.point, run.seed)) for run in self.part(*shard)
+        ]
         report = execute(
-            self.plan,
+            tasks,
             self.store,
-            self.part(*shard),
+            keep=self.plan.keep,
             executor=executor,
             workers=workers,
             threads=threads,

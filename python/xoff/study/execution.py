@@ -11,7 +11,7 @@ import random
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +20,21 @@ from xoff import running
 from xoff._core import InputError
 from xoff.results import AuditError
 from xoff.study.estimate import Estimate
-from xoff.study.plan import Plan, Run, engine
+from xoff.study.identity import engine
 from xoff.study.store import Store, write_failure
 
 # So many runs wait at an executor: enough for one that grows with its queue, few enough to end soon.
 _WINDOW = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A run that may have to be done."""
+
+    key: str
+    kind: int
+    """Runs of one kind are expected to take equally long: those of one point."""
+    prepare: Callable[[], running.Prepared]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +43,8 @@ class Job:
 
     key: str
     prepared: running.Prepared
-    keep: tuple[str, ...]
+    keep: tuple[str, ...] | None
+    """The tables to keep; all if None."""
     threads: int
     engine: str
     store: Path
@@ -76,6 +87,15 @@ class Report:
     failures: dict[str, Outcome] = field(default_factory=dict)
     """By key, the runs that crashed; those that failed are in the store."""
 
+    def take(self, outcome: Outcome) -> None:
+        """Count what became of a run."""
+        if outcome.status == "crashed":
+            self.failures[outcome.key] = outcome
+        elif outcome.status == "found":
+            self.found += 1
+        else:
+            self.simulated += 1
+
 
 class Watch:
     """What threads of this process share: the wish to stop, and how far each run is."""
@@ -115,7 +135,7 @@ def perform(job: Job, watch: Watch | None = None) -> Outcome:
 
 def _perform(job: Job, store: Store, watch: Watch | None) -> Outcome:
     # Another process may have done it since this one was planned.
-    if store.holds(job.key, job.keep):
+    if store.holds(job.key, job.keep or ()):
         return Outcome(job.key, "found")
     started = time.monotonic()
     status, message = "ok", ""
@@ -136,15 +156,15 @@ def _perform(job: Job, store: Store, watch: Watch | None) -> Outcome:
                 watch.shares.pop(job.key, None)
         if status != "ok":
             write_failure(place, status, message)
-        store.publish(place, job.key, job.keep)
+        store.publish(place, job.key, job.keep or ())
     return Outcome(job.key, status, message, time.monotonic() - started)
 
 
 def execute(
-    plan: Plan,
+    tasks: Collection[Task],
     store: Store,
-    runs: Collection[Run],
     *,
+    keep: tuple[str, ...] | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
     threads: int = 1,
@@ -152,6 +172,7 @@ def execute(
 ) -> Report:
     """Do those of the runs that the store lacks.
 
+    keep: the tables to keep of each; all if None.
     executor: where; threads of this process if None. It is left running.
     workers: how many runs at a time on threads of this process; as many as there are cores if None.
     threads: how many threads simulate each run.
@@ -161,9 +182,9 @@ def execute(
     """
     mark = store.open()
     store.clean()
-    distinct = {run.key: run for run in runs}
+    distinct = {task.key: task for task in tasks}
     known = store.keys()
-    todo = [run for key, run in distinct.items() if key not in known or not store.holds(key, plan.keep)]
+    todo = [task for key, task in distinct.items() if key not in known or not store.holds(key, keep or ())]
     report = Report(found=len(distinct) - len(todo))
     if not todo:
         return report
@@ -173,35 +194,30 @@ def execute(
     estimate = Estimate(len(todo), workers)
     for key in sorted(known & distinct.keys()):
         if store.failure(key) is None:
-            estimate.known(distinct[key].point.index, store.summary(key)["performance"]["wall_seconds"])
+            estimate.known(distinct[key].kind, store.summary(key)["performance"]["wall_seconds"])
     watch = Watch()
-
-    def job(run: Run) -> Job:
-        prepared = plan.prepare(run.point, run.seed)
-        return Job(run.key, prepared, plan.keep, threads, engine(), store.directory.resolve(), mark)
-
-    def advance() -> None:
-        if progress is not None:
-            left = estimate.left([run.point.index for run in pending.values()], todo_points(), watch.shares.values())
-            progress(Advance(len(distinct), len(distinct) - len(todo) - len(pending), left))
-
-    def todo_points() -> Iterable[int]:
-        return (run.point.index for run in todo)
-
-    pending: dict[Future[Outcome], Run] = {}
+    pending: dict[Future[Outcome], Task] = {}
     pool = executor if executor is not None else ThreadPoolExecutor(workers, thread_name_prefix="xoff-run")
     own = executor is None
     window = workers + 1 if own and workers is not None else _WINDOW
     try:
         while todo or pending:
             while todo and len(pending) < window:
-                run = todo.pop()
-                pending[pool.submit(perform, job(run), watch) if own else pool.submit(perform, job(run))] = run
+                task = todo.pop()
+                job = Job(task.key, task.prepare(), keep, threads, engine(), store.directory.resolve(), mark)
+                pending[pool.submit(perform, job, watch) if own else pool.submit(perform, job)] = task
             done, _ = wait(pending, timeout=0.25, return_when=FIRST_COMPLETED)
             for future in done:
-                run = pending.pop(future)
-                _take(_outcome(future, run), run, plan, store, report, estimate)
-            advance()
+                task = pending.pop(future)
+                outcome = _outcome(future, task.key)
+                if outcome.files is not None:
+                    store.adopt(outcome.key, outcome.files, keep or ())
+                report.take(outcome)
+                estimate.done(task.kind, outcome.seconds if outcome.status == "ok" else None)
+            if progress is not None:
+                begun, waiting = [task.kind for task in pending.values()], [task.kind for task in todo]
+                left = estimate.left(begun, waiting, list(watch.shares.values()))
+                progress(Advance(len(distinct), len(distinct) - len(todo) - len(pending), left))
     finally:
         watch.stop.set()
         for future in pending:
@@ -211,7 +227,7 @@ def execute(
     return report
 
 
-def _outcome(future: Future[Outcome], run: Run) -> Outcome:
+def _outcome(future: Future[Outcome], key: str) -> Outcome:
     try:
         return future.result()
     except OSError:
@@ -221,19 +237,7 @@ def _outcome(future: Future[Outcome], run: Run) -> Outcome:
         raise
     except BaseException as error:
         # Whatever it is, a panic of the core among them: the other runs go on.
-        return Outcome(run.key, "crashed", f"{type(error).__name__}: {error}")
-
-
-def _take(outcome: Outcome, run: Run, plan: Plan, store: Store, report: Report, estimate: Estimate) -> None:
-    if outcome.files is not None:
-        store.adopt(outcome.key, outcome.files, plan.keep)
-    if outcome.status == "crashed":
-        report.failures[outcome.key] = outcome
-    elif outcome.status == "found":
-        report.found += 1
-    else:
-        report.simulated += 1
-    estimate.done(run.point.index, outcome.seconds if outcome.status == "ok" else None)
+        return Outcome(key, "crashed", f"{type(error).__name__}: {error}")
 
 
 def cores() -> int:

@@ -1,28 +1,24 @@
 """A study as it is asked for: a base scenario, what varies, seeds, and what to keep; and the runs that follow.
 
-A *point* is one combination of values; a *run* is a point with a seed. A run's key is the hash of its resolved
-scenario (which has the seed), of the tables that it reads, and of the engine: whatever else changes in a study, a run
-whose key is known need not be done again.
+A *point* is one combination of values; a *run* is a point with a seed.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
 import itertools
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from xoff import _core, running
+from xoff import running
 from xoff._core import InputError
 from xoff.study.axes import Column, columns, dimensions
+from xoff.study.identity import engine, run_key, table_digest
 from xoff.tables import read_table
 
 KEYS = {
@@ -167,7 +163,7 @@ class Plan:
             if lacking is not None:
                 setting = {"packets": "probe.packets = true", "samples": 'probe.queues = "1us"'}[lacking]
                 raise InputError(f"keep: the runs do not record `{lacking}`; set `{setting}` in the scenario")
-            self.runs.append(Run(point, seed, self._key(prepared)))
+            self.runs.append(Run(point, seed, run_key(prepared, self._digest)))
         messages = {one.message for one in self.impossible}
         if self.impossible and not self.runs and len(messages) == 1:
             raise InputError(messages.pop())
@@ -175,13 +171,10 @@ class Plan:
             one = self.impossible[0]
             raise InputError(f"no combination is possible; the first, {self.coordinates(one.point)}: {one.message}")
 
-    def _key(self, prepared: running.Prepared) -> str:
-        # A name and a description change nothing that is measured.
-        shown = {"name", "description"}
-        document = {key: value for key, value in prepared.document.items() if key not in shown}
-        tables = {key: self._digest(table) for key, table in prepared.tables.items()}
-        text = json.dumps({"engine": engine(), "scenario": document, "tables": tables}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
+    def _digest(self, table: pa.Table) -> str:
+        if id(table) not in self._digests:
+            self._digests[id(table)] = table_digest(table)
+        return self._digests[id(table)]
 
     def _read(self, key: str, source: Any) -> pa.Table:
         # All runs share a table; the key is in it for the sake of messages.
@@ -189,15 +182,6 @@ class Plan:
         if known not in self._tables:
             self._tables[known] = read_table(key, source)
         return self._tables[known]
-
-    def _digest(self, table: pa.Table) -> str:
-        if id(table) not in self._digests:
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, table.schema) as writer:
-                # One batch: how a table lies in memory is no part of what it says.
-                writer.write_table(table.combine_chunks())
-            self._digests[id(table)] = hashlib.sha256(sink.getvalue()).hexdigest()
-        return self._digests[id(table)]
 
 
 def read(source: str | Path | Mapping[str, Any]) -> Plan:
@@ -319,20 +303,3 @@ def _text(document: Mapping[str, Any], key: str, default: str) -> str:
     if not isinstance(found, str):
         raise InputError(f"{key}: {found!r} was given; a text is needed")
     return found
-
-
-@cache
-def engine() -> str:
-    """What computes the runs: the version, and for a build of one's own also a hash of the compiled core.
-
-    Two builds of a working copy have the same version and may yield different results. A released build is known by
-    its version alone, so that machines of several kinds can share a study.
-    """
-    try:
-        released = importlib.metadata.distribution("xoff").read_text("direct_url.json") is None
-    except importlib.metadata.PackageNotFoundError:
-        released = False
-    if released:
-        return _core.version()
-    content = Path(str(_core.__file__)).read_bytes()
-    return f"{_core.version()}+{hashlib.sha256(content).hexdigest()[:12]}"

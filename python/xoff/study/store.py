@@ -77,9 +77,14 @@ class Store:
             return None
         return found["status"], found["message"]
 
-    def result(self, key: str) -> Result:
-        """Return the result of a run. Raises `InputError` if there is none."""
-        return load(self.directory / key)
+    def result(self, key: str, scenario: dict[str, Any] | None = None) -> Result:
+        """Return the result of a run. Raises `InputError` if there is none.
+
+        scenario: the scenario as it is called now, if that may differ in its name from the one that ran.
+        """
+        result = load(self.directory / key)
+        result.scenario = result.scenario if scenario is None else scenario
+        return result
 
     def summary(self, key: str) -> dict[str, Any]:
         """Return the summary of a run. Raises `OSError` if there is none."""
@@ -134,6 +139,11 @@ class Store:
                 synchronise(place / name)
             synchronise(place)
             self.publish(place, key, tables)
+
+    def remove(self, key: str) -> None:
+        """Remove a run."""
+        with self.workspace() as work, contextlib.suppress(FileNotFoundError):
+            (self.directory / key).rename(work / key)
 
     def clean(self) -> None:
         """Remove what killed processes left."""
