@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.portfc._ndc import Setting, mixed, ndc, scenario
+from experiments.portfc._ndc import Setting, mixed, ndc, rail_only, scenario
 from experiments.portfc._study import Runs, claim, ids, save, whole
 from matplotlib import rc_context
 
@@ -24,6 +24,7 @@ CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, sec
 STATEMENTS = {
     "N.9": "PortFC loses nothing, blocks no victim and cannot deadlock (section III-F)",
     "N.9-loss": "k = 1 and equal link rates: no packet is ever lost or sent again",
+    "N.9-rail": "Rail-only, too: no packet is lost where 160 Gb/s flow into a rail of 100 Gb/s (the paper is silent)",
     "N.9-switch": "No victim is blocked at a switch queue by a flow of another output",
     "N.9b": "No victim flow is delayed by a congested flow destined for a different path: at a source, too",
     "N.9-deadlock": "No circle of pauses can close",
@@ -41,6 +42,10 @@ REASONS = {
     "N.9b": "A queue a of a node stands for an output of the first switch, whatever output of the second its packets "
     "take; the trigger of its pause is the sum over all of those. When the packets of one fill it, the others of the "
     "queue wait, though their path is free: the claim is too strong.",
+    "N.9-rail": "A relay pauses nobody and is paused by nobody who feeds it: packets come in by the high-bandwidth "
+    "domain at 160 Gb/s and leave by the rail at 100, and 60 Gb/s pile up for as long as the flows last. DCQCN does not "
+    "help, as relays mark nothing. It takes 13.3 MB in one go to fill 5 MB: two flows of 4 MB lose nothing, two of 8 MB "
+    "do, and the small flows of N.7 never.",
     "N.10-k": "The paper's n + 1 counts the outputs of one next switch. With k > 1 there are k switches behind a node, "
     "and a queue for each of their outputs makes k(n - 1) + 2; the formulas agree for k = 1.",
 }
@@ -94,6 +99,10 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
         one = scenario(name, ndc(4), [{"flows": flows}], until="20ms")
         del one["host"]["congestion_control"]
         made[f"figure 5/{name}/seed 1"] = one
+    # Two servers' worth of rate meet at a relay: from GPUs 1 and 2 by GPU 0 to the next server.
+    for size in (4, 8):
+        flows = [_flow(gpu, 4, ("server0", "host0", "rail0"), f"{size}MB") for gpu in (1, 2)]
+        made[f"rail, {size} MB/portfc/seed 1"] = scenario("portfc", rail_only(4), [{"flows": flows}])
     for n, k in COUNTED:
         # The second flow is relayed once; with k > 1 more relays are refused.
         flows = [_flow(0, 1, (), "1KB"), _flow(0, n + 1, (), "1KB")]
@@ -116,6 +125,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     """Judge loss, victims, circles, counts, and the two figures."""
     runs = Runs(results)
     heavy = {name: runs.one(name).result.summary for name in runs.names if name.startswith("loss")}
+    rail = {name: runs.one(name).result.summary for name in runs.names if name.startswith("rail")}
     victim = {
         (label, name, crowd): runs.mean(f"{label}{crowd}/{name}", lambda run: run.mean_us("victim"))
         for label in VICTIMS
@@ -147,6 +157,16 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
                 name: {"lost": one["drops"], "sent again": one["retransmitted"], "pauses": one["portfc"]["pauses"]}
                 for name, one in heavy.items()
             },
+        ),
+        "N.9-rail": claim(
+            STATEMENTS,
+            "N.9-rail",
+            all(not one["drops"] for one in rail.values()),
+            {
+                name: {"lost at the relay": one["drops"], "sent again": one["retransmitted"]}
+                for name, one in rail.items()
+            },
+            REASONS["N.9-rail"],
         ),
         "N.9-switch": claim(STATEMENTS, "N.9-switch", free, {"victim's FCT (µs)": fct("at a switch")}),
         "N.9b": claim(
