@@ -43,9 +43,9 @@ REASONS = {
     "take; the trigger of its pause is the sum over all of those. When the packets of one fill it, the others of the "
     "queue wait, though their path is free: the claim is too strong.",
     "N.9-rail": "A relay pauses nobody and is paused by nobody who feeds it: packets come in by the high-bandwidth "
-    "domain at 160 Gb/s and leave by the rail at 100, and 60 Gb/s pile up for as long as the flows last. DCQCN does not "
-    "help, as relays mark nothing. It takes 13.3 MB in one go to fill 5 MB: two flows of 4 MB lose nothing, two of 8 MB "
-    "do, and the small flows of N.7 never.",
+    "domain at 160 Gb/s and leave by the rail at 100, and 60 Gb/s pile up for as long as flows last. DCQCN does not "
+    "help, as relays mark nothing. It takes 13.3 MB in one go to fill 5 MB: two flows of 4 MB lose nothing, two of "
+    "8 MB do, and the small flows of N.7 never.",
     "N.10-k": "The paper's n + 1 counts the outputs of one next switch. With k > 1 there are k switches behind a node, "
     "and a queue for each of their outputs makes k(n - 1) + 2; the formulas agree for k = 1.",
 }
