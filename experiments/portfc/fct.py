@@ -2,7 +2,8 @@
 
 Source: the PortFC paper, section V-B, figures 8, 10 and 11. Load, period and length of the arrivals are open there; so
 are packet size, path choice, the delay of relays, what nodes do under PFC*, and which BDP is meant. N.1 is judged with
-other values of each, too, on 4 ms of arrivals and two seeds.
+other values of each, too, on 2.5 ms of arrivals and two seeds. Seed 1 has 20 ms of
+arrivals, the four others 10 ms.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ CLAIMS = ids(STATEMENTS)
 
 SEEDS = (1, 2, 3, 4, 5)
 CHOICES: dict[str, dict[str, Any]] = {
-    "4 ms alone": {},
+    "2.5 ms alone": {},
     "load 30 %": {"load": 0.3},
     "load 70 %": {"load": 0.7},
-    "an incast every 1 ms": {"period_ms": 1},
+    "twice as many incasts": {"period_ms": 0.625},
     "packets of 4048 B": {"payload_bytes": 4000},
     "X_OFF 150 KB, X_ON 100 KB (round-trip BDP)": {"xoff_kb": 150, "xon_kb": 100},
     "IRN's BDP 156 KB": {"irn_bdp_bytes": 156_000},
@@ -65,7 +66,14 @@ CHOICES: dict[str, dict[str, Any]] = {
     "one NACK a gap": {"nack_us": 500},
 }
 """Values that the paper leaves open: the fields of `Setting` to replace. The first changes only length and seeds."""
-REASONS: dict[str, str] = {}
+REASONS = {
+    "N.3": "75 KB of X_OFF are below K_min, so that PortFC's queues are hardly ever marked (in 4 ms of "
+    "WebSearch 195 packets are, and 23 668 under IRN): DCQCN stays away, sources keep their rate and are stopped by "
+    "pauses, ten queues a and seven queues b of the 96 of each kind at a time. Small flows wait in them, behind others of "
+    "their output; under IRN they wait in shorter, marked queues. IRN's timeouts cost little, as 5 MB lose nothing.",
+    "N.4-higher": "The mean over flows of payload over FCT is that of many small flows, which are faster under IRN and "
+    "Go-Back-N (see N.3). The mean FCT, which long flows decide, says the opposite.",
+}
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
@@ -84,13 +92,10 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     if quick:
         add("", Setting(arrivals_ms=1.5, period_ms=0.5), SEEDS[:2])
         return made
-    add("", Setting(), SEEDS)
+    add("", Setting(), SEEDS[:1])
+    add("", Setting(arrivals_ms=10), SEEDS[1:])
     for name, fields in CHOICES.items():
-        add(
-            f"{name}: ",
-            replace(Setting(arrivals_ms=4, period_ms=1 if "period_ms" in fields else 2), **fields),
-            SEEDS[:2],
-        )
+        add(f"{name}: ", replace(Setting(arrivals_ms=2.5, period_ms=1.25), **fields), SEEDS[:2])
     return made
 
 
