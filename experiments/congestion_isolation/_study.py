@@ -248,7 +248,7 @@ class Study:
     def _judged(self, results: Mapping[str, Result], reading: str) -> list[Claim]:
         parts, failure = self._verdicts(Runs(results, "", reading))
         chosen = [choice for choice in self.choices if any(name.startswith(f"{choice}: ") for name in results)]
-        others = {choice: self._verdicts(Runs(results, choice, reading))[0] for choice in chosen}
+        others = {choice: self._verdicts(Runs(results, choice, reading)) for choice in chosen}
         # The reasons were found at full size; they say nothing of short runs.
         full = any(name.endswith(f"seed {SEEDS[-1]}") for name in results)
         verdicts = []
@@ -257,8 +257,8 @@ class Study:
             measured = dict(part.measured)
             if others:
                 measured["with other choices, at 128 servers"] = {
-                    choice: "holds" if _part(found, short).holds else "does not hold"
-                    for choice, found in others.items()
+                    choice: "a run lost packets" if lost else "holds" if _part(found, short).holds else "does not hold"
+                    for choice, (found, lost) in others.items()
                 }
             reason = self.reasons.get(f"{short}/{reading}", self.reasons.get(short, "")) if full else ""
             note = failure or ("" if part.holds else reason)
