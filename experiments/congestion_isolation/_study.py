@@ -248,7 +248,7 @@ class Study:
     def _judged(self, results: Mapping[str, Result], reading: str) -> list[Claim]:
         parts, failure = self._verdicts(Runs(results, "", reading))
         chosen = [choice for choice in self.choices if any(name.startswith(f"{choice}: ") for name in results)]
-        others = {choice: self._verdicts(Runs(results, choice, reading))[0] for choice in chosen}
+        others = {choice: self._verdicts(Runs(results, choice, reading)) for choice in chosen}
         # The reasons were found at full size; they say nothing of short runs.
         full = any(name.endswith(f"seed {SEEDS[-1]}") for name in results)
         verdicts = []
@@ -257,8 +257,8 @@ class Study:
             measured = dict(part.measured)
             if others:
                 measured["with other choices, at 128 servers"] = {
-                    choice: "holds" if _part(found, short).holds else "does not hold"
-                    for choice, found in others.items()
+                    choice: "a run lost packets" if lost else "holds" if _part(found, short).holds else "does not hold"
+                    for choice, (found, lost) in others.items()
                 }
             reason = self.reasons.get(f"{short}/{reading}", self.reasons.get(short, "")) if full else ""
             note = failure or ("" if part.holds else reason)
@@ -290,7 +290,7 @@ class Study:
                     (text, [runs.mean_us(label, variant, size) for label in shown])
                     for variant, text in VARIANTS.items()
                 ]
-                grouped_bars(rows[0][column], list(shown.values()), series, digits=1 if size == "< 100 KB" else 0)
+                grouped_bars(rows[0][column], list(shown.values()), series, digits=2 if size == "< 100 KB" else 0)
                 for mark in rows[0][column].texts:
                     mark.set(rotation=90, fontsize=6)
                 rows[0][column].margins(y=0.25)
@@ -316,7 +316,7 @@ def _draw_gains(
 ) -> None:
     """Draw the gain by CI in both readings with its interval; cases: choice and label, by what to call them."""
     for index, reading in enumerate(READINGS, 1):
-        gains = [Runs(results, choice, reading).gain(label, size) for choice, label in cases.values()]
+        gains = [_gain_or_none(Runs(results, choice, reading), label, size) for choice, label in cases.values()]
         places = [place + (index - 1.5) * 0.25 for place in range(len(cases))]
         shares = [100 * found.share for found in gains]
         style = {"fmt": "o", "markersize": 3, "elinewidth": 1, "color": COLOURS[index]}
@@ -334,6 +334,14 @@ def _draw_gains(
         axes.axvline(0, color="grey", linewidth=0.8)
         axes.set_yticks(ticks, list(cases))
         axes.set_ylim(len(cases) - 0.5, -0.5)
+
+
+def _gain_or_none(runs: Runs, label: str, size: str) -> Gain:
+    """Return the gain, or one that is not drawn if a run violated an audit."""
+    try:
+        return runs.gain(label, size)
+    except RunFailed:
+        return Gain(float("nan"), None)
 
 
 def legend(drawing: Any) -> None:

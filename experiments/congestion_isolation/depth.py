@@ -2,7 +2,8 @@
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slides "Queue Depth Comparison". All
 outputs of all switches are sampled every 10 µs (ours) while flows arrive; maxima are exact, and of the whole run.
-Averages are over samples and all queues of a number, empty ones included.
+Averages are over samples and all queues of a number, empty ones included. A queue is that of an output. XOFF and 1 MB
+are compared with what came by one input (see the open choices), so that the queue of an output can hold more than both.
 
 The two queues without CI are alike if the 95 % interval, over the seeds at 128 servers, of the difference of their
 averages contains zero, and if at each scale the numbers of queues whose maximum exceeds 10 KB are about the same. A
@@ -231,7 +232,15 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
                 grid[1, column].set_xlabel("queues of the fabric, deepest first")
         for axes in grid[1]:
             axes.axhline(_XOFF_KB, color="grey", linestyle=":")
-            axes.annotate("XOFF", (1, _XOFF_KB), xytext=(0, 2), textcoords="offset points", color="grey", fontsize=7)
+            axes.annotate(
+                "XOFF",
+                (0.99, _XOFF_KB),
+                xycoords=("axes fraction", "data"),
+                ha="right",
+                va="bottom",
+                color="grey",
+                fontsize=7,
+            )
         for axes in grid.flat:
             axes.set_xscale("log")
             axes.set_yscale("log")

@@ -42,8 +42,9 @@ _STUDY = Study(
             "are selected less often; elephants are selected with either threshold."
         ),
         "C.5-frames": (
-            "A burst passes 600 KB as it passes 300 KB, so that flows are isolated as often; but when they are, the "
-            "queues already hold more, stay filled for longer, and mark and pause more."
+            "A burst passes 600 KB as it passes 300 KB, so that flows are isolated as often (1547 and 1539 times over "
+            "the seeds; with `selecting` even oftener). But when they are, the queues already hold more, stay filled "
+            "for longer, and mark and pause more."
         ),
     },
 )

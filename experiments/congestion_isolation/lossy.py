@@ -93,7 +93,7 @@ _STUDY = Study(
     },
     cases={_LABEL: Case(lossy=True)},
     judge=judge,
-    choices=("4 ms alone", "40 ms of arrivals", "load 80 %", "DCQCN preset mellanox"),
+    choices=("4 ms alone", "load 80 %", "DCQCN preset mellanox"),
     reasons={
         "C.8-rate/isolated": (
             "Without CI nothing is lost, so that CI cannot lose less: DCQCN keeps each queue below 1 MB. CI brings "

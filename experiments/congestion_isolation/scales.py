@@ -63,11 +63,11 @@ _STUDY = Study(
     judge=judge,
     choices=tuple(CHOICES),
     reasons={
-        "C.1-lower": (
-            "Every packet in the congested queue is marked, however short that queue is, until the flow's backlog "
-            "there is gone: sources get seven to eight times the CNPs, and cut so far that links idle. Two flows of "
-            "50 MB into one server take 9.8 ms with CI, 8.8 ms without, and 8.2 ms if only the selecting packet is "
-            "marked. Mice alone gain: they no longer queue behind the others."
+        "C.1-lower/isolated": (
+            "Every packet in the congested queue is marked, however short that queue is, until the flow has none "
+            "there: sources get six to ten times the CNPs, and send slowly for long afterwards. Four flows of 50 MB "
+            "from different racks into one server fill 75 % of its link with CI, 91 % without, and all of it if only "
+            "the selecting packets are marked. Mice alone gain: they no longer queue behind the others."
         ),
         "C.1-mice/selecting": (
             "There is little for mice to gain: their mean FCT is 1.45 µs, and even if they have a queue of their "

@@ -43,9 +43,9 @@ _STUDY = Study(
     },
     cases={THREE[tors]: Case(tors=tors, queues=3) for tors in TORS},
     judge=judge,
-    choices=tuple(CHOICES),
+    choices=tuple(choice for choice in CHOICES if "ms" not in CHOICES[choice]),
     reasons={
-        "C.2-others": (
+        "C.2-others/isolated": (
             "As in C.1: marking every packet in the congested queue costs the larger flows more throughput than "
             "isolation gains them."
         ),

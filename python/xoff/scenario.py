@@ -523,7 +523,9 @@ class CongestionIsolation(_Part):
     """A packet is selected with this probability at `high`, and with one in proportion between."""
 
     tell: str | None = None
-    """The upstream neighbour is told when the congested queue holds this much."""
+    """The upstream neighbour is told of a flow when its congested queue holds this much, or all congested queues
+    together do from that neighbour: PFC, which counts the one or the other, would pause the neighbour next.
+    """
 
     mark: Literal["isolated", "selecting"] | None = None
     """Which packets of an isolated flow are marked."""

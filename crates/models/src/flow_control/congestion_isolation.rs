@@ -32,7 +32,8 @@ pub struct Params {
     pub high: Bytes,
     /// A packet is selected with this probability at `high`, and with one in proportion between.
     pub pmax: f64,
-    /// The upstream neighbour is told when the congested queue holds this much.
+    /// The upstream neighbour is told of a flow when its congested queue holds this much, or all congested queues together do
+    /// from that neighbour: PFC, which counts the one or the other, would pause the neighbour next.
     pub tell: Bytes,
     /// Which packets of an isolated flow are marked.
     pub mark: Mark,
@@ -306,7 +307,11 @@ impl Hooks for CongestionIsolation {
 
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
         let packet = event.packet;
-        if packet.class() != self.congested || self.congested_bytes(event.port, core) < self.tell {
+        if packet.class() != self.congested {
+            return;
+        }
+        let from_there = core.ingress[core.group(packet.in_port as usize, self.congested)].bytes();
+        if self.congested_bytes(event.port, core).max(from_there) < self.tell {
             return;
         }
         if let Some(moved) = self.flows.get_mut(packet.flow)
@@ -398,6 +403,7 @@ mod tests {
             buffer: Buffer::Unlimited,
             inputs: Vec::new(),
             has_congestion_queues: false,
+            has_relay_queues: false,
             interface_queues: 1,
             merges_classes: false,
         };
@@ -458,6 +464,25 @@ mod tests {
         let mut counts = Vec::new();
         isolation.counts(Time::ZERO, &mut |name, count| counts.push((name, count)));
         assert_eq!(counts, [("isolated_flows", 4), ("refused_for_a_full_table", 3), ("aged_flows", 0), ("messages", 0)]);
+    }
+
+    #[test]
+    fn a_neighbour_is_told_when_its_flows_fill_several_congested_queues_together() {
+        let (mut core, tell) = (holding(400_000), Params::default().tell.0);
+        let (mut isolation, mut effects) = switch(&Params::default());
+        let mut first = packet(5);
+        isolation.assign_queue(&mut first, 0, &core, &mut effects);
+        let (congested, group) = (core.queue_for(0, 1), core.group(1, 0));
+        let mut told = |core: &Core| {
+            isolation.on_enqueue(&Enqueued { packet: &first, port: 0, queue: congested }, core, &mut effects);
+            effects.take().len()
+        };
+        for _ in 0..tell / 1000 - 1 {
+            core.ingress[group].add(1000);
+        }
+        assert_eq!(told(&core), 0);
+        core.ingress[group].add(1000);
+        assert_eq!((told(&core), told(&core)), (1, 0));
     }
 
     #[test]
