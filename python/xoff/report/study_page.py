@@ -183,7 +183,14 @@ def _comparisons(study: Study, metrics: list[str]) -> Any:
     first, others = columns[0], columns[1:]
     base = first.text(study.variants()[0])
     several = len(study.plan.seeds) > 1
-    heads = [first.key, *(column.key for column in others), "metric", "difference", "relative", "is"]
+    heads = [
+        first.key,
+        *(column.key for column in others),
+        "metric",
+        "difference",
+        "relative",
+        *(["is"] if several else []),
+    ]
     rows = []
     for metric in metrics:
         for name, one in study.against_first(metric):
@@ -198,7 +205,7 @@ def _comparisons(study: Study, metrics: list[str]) -> Any:
                 Cell(words(metric), metric),
                 Cell(difference, found.difference.mean),
                 relative,
-                Cell(found.verdict, found.verdict),
+                *([Cell(found.verdict, found.verdict)] if several else []),
             ])  # fmt: skip
     note = (
         "Paired by seed: “lower” and “higher” are said where the 95 % interval of the difference leaves out zero."
