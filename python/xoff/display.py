@@ -139,7 +139,7 @@ class StudyBar:
         if not err.is_terminal:
             return
         if self._task is None:
-            self._task = self._bars.add_task("", total=None, left="")
+            self._task = self._bars.add_task("", total=advance.total, left="")
             self._bars.start()
         self._bars.update(
             self._task,

@@ -50,7 +50,7 @@ class Runner:
         self._readers = Counter(key for named in self._keys.values() for key in set(named.values()))
         self._threads = threads
         self._directory = tempfile.TemporaryDirectory(prefix="xoff-runs-")
-        self._store = Store(Path(self._directory.name))
+        self._store = Store(Path(self._directory.name), durable=False)
 
     @property
     def distinct(self) -> int:

@@ -251,10 +251,8 @@ class DirectoryWriter:
         # A table whose end could not be written, as on a full disk, is no result: the error must be seen.
         for writer in self._writers.values():
             writer.close()
-        place = self._place()
-        for name in self._writers:
-            synchronise(place / f"{name}.parquet")
         self._writers = {}
+        place = self._place()
         scenario = json.loads(json.dumps(scenario))
         for number, (key, table) in enumerate(inputs.items()):
             import pyarrow.parquet
@@ -270,7 +268,6 @@ class DirectoryWriter:
                 file.write("\n")
                 file.flush()
                 os.fsync(file.fileno())
-        synchronise(place)
         if self.path.is_dir():
             old = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.old-", dir=self.path.parent))
             try:

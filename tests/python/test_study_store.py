@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -312,6 +314,27 @@ def test_an_executor_of_unknown_size_is_measured() -> None:
         estimate.done(point, 8.0)
     low, high = estimate.left([], range(60)) or (0, 0)
     assert low == high == pytest.approx(60)
+
+
+def test_a_terminal_shows_how_far_it_is_and_how_long_it_will_take(place: Path) -> None:
+    pty = pytest.importorskip("pty")
+    terminal, side = pty.openpty()
+    words = [str(Path(sys.executable).with_name("xoff")), "sweep", "study.toml", "--out", "out", "--workers", "1"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
+    sweep = subprocess.Popen(words, cwd=place, env=environment, stdout=subprocess.DEVNULL, stderr=side)
+    os.close(side)
+    shown = b""
+    # The terminal ends with an error when the last process that has it is gone.
+    with contextlib.suppress(OSError):
+        while piece := os.read(terminal, 1 << 16):
+            shown += piece
+    os.close(terminal)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    assert sweep.wait(timeout=60) == 0, text
+    counts = [int(count) for count in re.findall(r"(\d+)/30 runs", text)]
+    assert counts == sorted(counts)
+    assert len(set(counts)) > 2
+    assert re.search(r"\d+/30 runs .*(about )?\d:\d\d (to \d:\d\d )?left", text)
 
 
 def test_the_pid_is_no_part_of_a_result(place: Path) -> None:

@@ -22,6 +22,9 @@ from xoff.study.figures import scaled, words
 
 _FEW = 20
 _NETWORKS = 6
+_PANELS = 24
+# More bars are no figure.
+_BARS = 40
 
 
 def build(study: Study) -> Page:
@@ -120,18 +123,21 @@ def _charts(study: Study, metrics: list[str]) -> Any:
             ]
             yield {"id": f"m{index}", "title": f"{words(metric)} against {words(x.name)}", "charts": panels}
     if "flows" in study.plan.keep and _enough(study):
-        found = plot.flow_groups()
+        found, every = plot.flow_panels(_PANELS)
+        part = "" if len(found) == every else f", {len(found)} of {every} points"
         cdfs = [charts.cdf(f"c{index}", title or "all points", flows) for index, (title, flows) in enumerate(found)]
-        yield {"id": "fct", "title": "Flow completion times, all seeds together", "charts": cdfs}
+        yield {"id": "fct", "title": f"Flow completion times, all seeds together{part}", "charts": cdfs}
         bins = [
             charts.slowdown(f"s{index}", title or "all points", flows) for index, (title, flows) in enumerate(found)
         ]
-        yield {"id": "slowdown", "title": "Slowdown by flow size, in bins of equally many flows", "charts": bins}
+        yield {"id": "slowdown", "title": f"Slowdown by flow size, in bins of equally many flows{part}", "charts": bins}
 
 
 def _enough(study: Study) -> bool:
     """Whether the points have enough flows for distributions."""
-    return bool(study.flows.num_rows >= _FEW * len(study.plan.points))
+    runs = study.runs
+    delivered = sum(runs["flows_completed"].drop_null().to_pylist()) if "flows_completed" in runs.column_names else 0
+    return bool(delivered >= _FEW * len(study.plan.points))
 
 
 def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]]:
@@ -139,7 +145,8 @@ def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]
     made: dict[str, Callable[[], Figure]] = {}
     if plot.x() is not None:
         made = {metric: partial(plot.metric, metric) for metric in metrics}
-    made["fct_bars"] = plot.bars
+    if len(study.plan.points) <= _BARS:
+        made["fct_bars"] = plot.bars
     if "flows" in study.plan.keep and _enough(study):
         made |= {"fct_cdf": plot.fct_cdf, "slowdown_by_size": plot.slowdown_by_size}
     return made
@@ -176,7 +183,14 @@ def _comparisons(study: Study, metrics: list[str]) -> Any:
     first, others = columns[0], columns[1:]
     base = first.text(study.variants()[0])
     several = len(study.plan.seeds) > 1
-    heads = [first.key, *(column.key for column in others), "metric", "difference", "relative", "is"]
+    heads = [
+        first.key,
+        *(column.key for column in others),
+        "metric",
+        "difference",
+        "relative",
+        *(["is"] if several else []),
+    ]
     rows = []
     for metric in metrics:
         for name, one in study.against_first(metric):
@@ -191,7 +205,7 @@ def _comparisons(study: Study, metrics: list[str]) -> Any:
                 Cell(words(metric), metric),
                 Cell(difference, found.difference.mean),
                 relative,
-                Cell(found.verdict, found.verdict),
+                *([Cell(found.verdict, found.verdict)] if several else []),
             ])  # fmt: skip
     note = (
         "Paired by seed: “lower” and “higher” are said where the 95 % interval of the difference leaves out zero."

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -100,6 +100,7 @@ class Study:
         """What is to be run."""
         self.directory = Path(out)
         """Where the study is kept."""
+        self._runs: tuple[set[str], pa.Table] | None = None
         self._check_place()
 
     @staticmethod
@@ -107,6 +108,7 @@ class Study:
         """Open the directory of a study to read what it holds. Raises `InputError` if it is none."""
         study = Study.__new__(Study)
         study.directory = Path(directory)
+        study._runs = None
         try:
             study.plan = Plan.from_dict(json.loads((study.directory / _DOCUMENT).read_text("utf-8")))
         except (OSError, ValueError, KeyError, TypeError, IndexError):
@@ -184,7 +186,11 @@ class Study:
     @property
     def runs(self) -> pa.Table:
         """One row a run that was done: ``run``, the parameters, ``seed``, ``status``, every metric of its summary."""
-        return dataset.runs_table(self.plan, self.store)
+        # Every figure and mean is drawn from this table, and nothing in it changes while no run is added.
+        keys = self.store.keys()
+        if self._runs is None or self._runs[0] != keys:
+            self._runs = keys, dataset.runs_table(self.plan, self.store)
+        return self._runs[1]
 
     @property
     def flows(self) -> pa.Table:
@@ -196,6 +202,14 @@ class Study:
         if name not in self.plan.keep:
             raise LookupError(f"the study does not keep `{name}`; it keeps {', '.join(self.plan.keep) or 'summaries'}")
         return pa.concat_tables(dataset.rows_of(self.plan, self.store, name))
+
+    def flows_at(self, points: Collection[int]) -> pa.Table | None:
+        """The sizes, completion times and slowdowns of the flows at some points (by index), all seeds together."""
+        known = self.store.keys()
+        keys = dict.fromkeys(run.key for run in self.plan.runs if run.point.index in points and run.key in known)
+        columns = ["size_bytes", "fct_ps", "slowdown"]
+        tables = [self.store.result(key).flows.select(columns) for key in keys if self.store.failure(key) is None]
+        return pa.concat_tables(tables) if tables else None
 
     def results(self) -> list[tuple[Mapping[str, Any], int, Result]]:
         """Every run that has a result: the value of each column, the seed, and the `Result`."""
@@ -251,7 +265,9 @@ class Study:
         if column is None:
             raise InputError(f"of: {_no_column(of, [one.name for one in self.plan.columns])}")
         wanted = [_wanted(column, value, self.plan) for value in (first, second)]
-        means = self.means(metric)
+        return self._compared(self.means(metric), column, wanted)
+
+    def _compared(self, means: list[Mean], column: Column, wanted: list[Any]) -> list[Compared]:
         sides = [[one for one in means if one.point[column.name] == value] for value in wanted]
         found = []
         for one in sides[0]:
@@ -275,8 +291,8 @@ class Study:
         if not self.plan.columns:
             return []
         first, *others = self.variants()
-        of = self.plan.columns[0].name
-        return [(other, one) for other in others for one in self.compare(metric, first, other, of)]
+        column, means = self.plan.columns[0], self.means(metric)
+        return [(other, one) for other in others for one in self._compared(means, column, [first, other])]
 
     @property
     def plot(self) -> StudyPlot:

@@ -45,6 +45,7 @@ def command(
     _warn_impossible(study)
     try:
         with _executor(dask) as executor, display.StudyBar() as bar:
+            bar.begin(escape(study.plan.name))
             report = study.run(executor=executor, workers=workers, threads=threads, shard=part, progress=bar.report)
     except KeyboardInterrupt:
         print(f"xoff: {_kept(study)}", file=sys.stderr)

@@ -47,7 +47,7 @@ class Job:
     """The tables to keep; all if None."""
     threads: int
     engine: str
-    store: Path
+    store: Store
     mark: str
 
 
@@ -123,11 +123,10 @@ def perform(job: Job, watch: Watch | None = None) -> Outcome:
     if job.engine != engine():
         message = f"this machine has xoff {engine()}, and the study was begun with {job.engine}; both need the same"
         return Outcome(job.key, "crashed", message)
-    store = Store(job.store)
-    if store.marked(job.mark):
-        return _perform(job, store, watch)
+    if job.store.marked(job.mark):
+        return _perform(job, job.store, watch)
     with tempfile.TemporaryDirectory() as directory:
-        store = Store(Path(directory))
+        store = Store(Path(directory), durable=False)
         outcome = _perform(job, store, watch)
         files = {file.name: file.read_bytes() for file in (store.directory / job.key).iterdir()}
         return Outcome(outcome.key, outcome.status, outcome.message, outcome.seconds, files)
@@ -204,7 +203,7 @@ def execute(
         while todo or pending:
             while todo and len(pending) < window:
                 task = todo.pop()
-                job = Job(task.key, task.prepare(), keep, threads, engine(), store.directory.resolve(), mark)
+                job = Job(task.key, task.prepare(), keep, threads, engine(), store, mark)
                 pending[pool.submit(perform, job, watch) if own else pool.submit(perform, job)] = task
             done, _ = wait(pending, timeout=0.25, return_when=FIRST_COMPLETED)
             for future in done:

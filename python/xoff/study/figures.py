@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
@@ -190,28 +189,33 @@ class StudyPlot:
         with rc_context(STYLE):
             return self._panels(draw_slowdown)
 
-    def flow_groups(self) -> list[tuple[str, list[tuple[str, pa.Table]]]]:
-        """The delivered flows of all seeds by point: in one panel if points are few, or in several.
+    def flow_panels(self, most: int) -> tuple[list[tuple[str, list[tuple[str, pa.Table]]]], int]:
+        """The delivered flows of all seeds by point: at most so many panels, spread over all, and how many there are.
 
-        There is a panel for each choice of all but the variant (or the first column). A variant that has none of those
-        parameters is in each panel.
+        Of few points there is one panel, or else one for each choice of all but the variant (or the first column). A
+        variant that has none of those parameters is in each panel.
         """
-        columns = self._study.plan.columns
-        flows = completed(self._study.flows)
-        series, rest = (columns, ()) if _size(self._study, columns) <= _SERIES // 2 else (columns[:1], columns[1:])
-        found: dict[str, list[tuple[str, pa.Table]]] = {}
-        for values in map(self._study.plan.values, self._study.plan.points):
-            part = _where(flows, values)
-            if part.num_rows:
-                found.setdefault(_named(rest, values), []).append((_named(series, values) or "all flows", part))
-        everywhere = found.pop("", []) if len(found) > 1 else []
-        return [(title, [*everywhere, *groups]) for title, groups in found.items()]
+        columns, study = self._study.plan.columns, self._study
+        series, rest = (columns, ()) if _size(study, columns) <= _SERIES // 2 else (columns[:1], columns[1:])
+        points: dict[str, dict[str, list[int]]] = {}
+        for point in study.plan.points:
+            values = study.plan.values(point)
+            found = points.setdefault(_named(rest, values), {})
+            found.setdefault(_named(series, values) or "all flows", []).append(point.index)
+        everywhere = points.pop("", {}) if len(points) > 1 else {}
+        titles = list(points)
+        shown = [titles[index * len(titles) // most] for index in range(most)] if len(titles) > most else titles
+        common = self._groups(everywhere)
+        panels = [(title, [*common, *self._groups(points[title])]) for title in shown]
+        return [(title, groups) for title, groups in panels if groups], len(titles)
+
+    def _groups(self, points: Mapping[str, Sequence[int]]) -> list[tuple[str, pa.Table]]:
+        found = [(name, self._study.flows_at(indices)) for name, indices in points.items()]
+        return [(name, part) for name, flows in found if flows is not None and (part := completed(flows)).num_rows]
 
     def _panels(self, draw: Any) -> Figure:
-        every = self.flow_groups()
-        shown = min(len(every), _PANELS // 2)
-        # Of too many, some that are spread over all.
-        found = [every[index * len(every) // shown] for index in range(shown)]
+        found, every = self.flow_panels(_PANELS // 2)
+        shown = len(found)
         across = min(3, max(shown, 1))
         size = (6.4, 3.6) if across == 1 else (3.4 * across, 2.9 * math.ceil(shown / across))
         figure = Canvas(figsize=size, layout="constrained")
@@ -230,8 +234,8 @@ class StudyPlot:
             figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize=8)
         for axes in list(grid.flat)[shown:]:
             axes.set_visible(False)
-        if shown < len(every):
-            figure.suptitle(f"{shown} of {len(every)} points", fontsize=8)
+        if shown < every:
+            figure.suptitle(f"{shown} of {every} points", fontsize=8)
         return figure
 
 
@@ -283,10 +287,3 @@ def _logarithmic(places: Sequence[float]) -> bool:
     if len(ordered) < 4 or ordered[0] <= 0 or ordered[-1] / ordered[0] < 10:
         return False
     return ordered[-1] - ordered[-2] > 3 * (ordered[1] - ordered[0])
-
-
-def _where(flows: pa.Table, values: Mapping[str, Any]) -> pa.Table:
-    for name, value in values.items():
-        column = flows[name]
-        flows = flows.filter(pc.is_null(column) if value is None else pc.equal(column, pa.scalar(value, column.type)))
-    return flows

@@ -31,10 +31,15 @@ _WORK = ".work-"
 
 
 class Store:
-    """The runs of a study, by key."""
+    """The runs of a study, by key.
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    durable: whether a run is on the disk before it has its name, so that a loss of power leaves no half of one.
+    """
+
+    def __init__(self, directory: Path, *, durable: bool = True) -> None:
+        # As an absolute path it is the same for processes that run elsewhere.
+        self.directory = directory.absolute()
+        self._durable = durable
 
     def open(self) -> str:
         """Make the store if it is not there; return its mark, by which other machines know that they see the same."""
@@ -115,6 +120,8 @@ class Store:
     def publish(self, place: Path, key: str, tables: Collection[str]) -> None:
         """Give a complete run its name. If it is there already, the older one stays, unless it lacks tables."""
         target = self.directory / key
+        for path in (*place.iterdir(), place) if self._durable else ():
+            synchronise(path)
         for _ in range(2):
             try:
                 place.rename(target)
@@ -126,7 +133,8 @@ class Store:
                 break
             with contextlib.suppress(FileNotFoundError):
                 target.rename(place.parent / "older")
-        synchronise(self.directory)
+        if self._durable:
+            synchronise(self.directory)
 
     def adopt(self, key: str, files: Mapping[str, bytes], tables: Collection[str]) -> None:
         """Take in a run that was done on a machine that does not see this store."""
@@ -134,10 +142,7 @@ class Store:
             place = work / key
             place.mkdir()
             for name, content in files.items():
-                with (place / name).open("wb") as file:
-                    file.write(content)
-                synchronise(place / name)
-            synchronise(place)
+                (place / name).write_bytes(content)
             self.publish(place, key, tables)
 
     def remove(self, key: str) -> None:
@@ -159,7 +164,6 @@ def write_failure(place: Path, status: str, message: str) -> None:
     """Write why a run has no result, as a directory to publish."""
     place.mkdir()
     write_text(place / _FAILURE, json.dumps({"status": status, "message": message}))
-    synchronise(place)
 
 
 def write_text(file: Path, text: str) -> None:
