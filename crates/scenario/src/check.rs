@@ -186,12 +186,7 @@ fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
         description: Some("Flows that close a circle of links which can wait for one another.".into()),
         until: Some(Time::ms(50)),
         workload: vec![Workload { flows: Some(list.collect()), ..Workload::default() }],
-        audits: Audits {
-            deadlock: Judgement::Record,
-            pauses: Judgement::Record,
-            completion: Judgement::Record,
-            loss: Judgement::Record,
-        },
+        audits: Audits { deadlock: Judgement::Record, pauses: Judgement::Record, completion: Judgement::Record, loss: Judgement::Record },
         ..s.clone()
     }
 }

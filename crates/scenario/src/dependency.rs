@@ -146,7 +146,8 @@ impl<'a> Traffic<'a> {
 
     /// The ports on shortest paths, and where they lead, by the distances to a destination.
     fn next(&self, node: u32, destination: u32, to: &[u32]) -> Vec<(u16, u32)> {
-        let is_nearer = |peer: u32| to[peer as usize] < to[node as usize] && (peer == destination || self.topology.nodes[peer as usize].forwards);
+        let is_nearer =
+            |peer: u32| to[peer as usize] < to[node as usize] && (peer == destination || self.topology.nodes[peer as usize].forwards);
         let mut list: Vec<(u16, u32)> = self.fabric[node as usize].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
         if self.settings.first_hop == FirstHop::Highest && self.topology.nodes[node as usize].is_host && list.len() > 1 {
             list.drain(..list.len() - 1);
@@ -381,9 +382,8 @@ impl<'a> Traffic<'a> {
 
     /// A host that is, or hangs at, a node; the n-th of them, around.
     pub fn host_at(&self, node: u32, n: usize) -> Option<u32> {
-        let hosts: Vec<u32> = (0..self.roots.len() as u32)
-            .filter(|h| self.roots[*h as usize] == node && self.topology.nodes[*h as usize].is_host)
-            .collect();
+        let hosts: Vec<u32> =
+            (0..self.roots.len() as u32).filter(|h| self.roots[*h as usize] == node && self.topology.nodes[*h as usize].is_host).collect();
         hosts.get(n % hosts.len().max(1)).copied()
     }
 }

@@ -382,12 +382,10 @@ impl Hooks for Pfc {
         if self.passes_on && std::mem::replace(&mut self.is_paused[group], packet.info > 0) != (packet.info > 0) {
             self.pass_on(port, class, packet.info > 0, core, effects);
         }
-        if packet.info > 0 {
-            if self.quanta.is_some() {
-                let end = effects.now + core.ports[port].rate.time(u64::from(packet.info) * BITS_A_QUANTUM / 8);
-                self.expires[group] = end;
-                effects.push(Effect::Timer(end, EXPIRE | group as u32));
-            }
+        if packet.info > 0 && self.quanta.is_some() {
+            let end = effects.now + core.ports[port].rate.time(u64::from(packet.info) * BITS_A_QUANTUM / 8);
+            self.expires[group] = end;
+            effects.push(Effect::Timer(end, EXPIRE | group as u32));
         }
         Verdict::Consume
     }

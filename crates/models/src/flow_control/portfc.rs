@@ -4,7 +4,7 @@
 //! output that they take at the *next* switch (inter-hop forwarding queues, IHFQ), and those whose next node is their destination
 //! in one more (destination-direct queue, DDQ). A node keeps its own flows apart by the output of the first switch and by whether
 //! they go on from there (queues a) or end there (queues b); what it relays has one queue (c). When the IHFQs of an output hold
-//! X_OFF together, its switch pauses the a-queues toward it at all its other neighbours; when the DDQ does, their b-queues, and
+//! `X_OFF` together, its switch pauses the a-queues toward it at all its other neighbours; when the DDQ does, their b-queues, and
 //! a node passes that frame on by its other ports, where it pauses the IHFQs toward the congested output.
 //! Source: the paper; where it is silent or contradicts itself, mechanisms.md 7.4: a flag for each output *and* kind of queue (1);
 //! the frame names switch and output (2, 6); the index of an output leaves out the receiver's own (4); a packet is counted before
@@ -207,7 +207,7 @@ pub fn waits_for(map: &Map, node: u32, port: usize, queue: usize) -> Vec<(u32, u
     list
 }
 
-/// X_OFF and X_ON of an output, for its inter-hop queues and its direct one, and whether its neighbours are paused for either.
+/// `X_OFF` and `X_ON` of an output, for its inter-hop queues and its direct one, and whether its neighbours are paused for either.
 #[derive(Debug)]
 struct Output {
     levels: [(u32, u32); 2],

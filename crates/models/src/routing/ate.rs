@@ -36,7 +36,7 @@ impl Default for Params {
 pub struct Weight {
     params: Params,
     stream: Stream,
-    weight: f64,
+    faster: f64,
     committed: u64,
     window_ends: Time,
 }
@@ -44,12 +44,12 @@ pub struct Weight {
 impl Weight {
     /// Of a host that has sent nothing.
     pub fn new(params: &Params, stream: Stream) -> Self {
-        Self { params: params.clone(), stream, weight: 0.5, committed: 0, window_ends: params.window }
+        Self { params: params.clone(), stream, faster: 0.5, committed: 0, window_ends: params.window }
     }
 
     /// The probability that the next flow takes the faster domain.
     pub const fn value(&self) -> f64 {
-        self.weight
+        self.faster
     }
 
     /// Chooses between two first hops for a flow of `size` bytes; true for the faster one, whose rate is `rate`.
@@ -59,18 +59,18 @@ impl Weight {
             if self.committed > 0 {
                 let factor = capacity / self.committed as f64;
                 if factor < 1.0 || self.params.raises {
-                    self.weight = (self.weight * factor).min(1.0);
+                    self.faster = (self.faster * factor).min(1.0);
                 }
             }
             self.committed = 0;
             let behind = (now.0 - self.window_ends.0) / self.params.window.0;
             self.window_ends = Time(self.window_ends.0 + (behind + 1) * self.params.window.0);
         }
-        let faster = self.stream.uniform() < self.weight;
-        if faster {
+        let is_faster = self.stream.uniform() < self.faster;
+        if is_faster {
             self.committed += size;
         }
-        faster
+        is_faster
     }
 }
 
