@@ -105,6 +105,14 @@ def compared(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Callable
     return {mechanism: runs.mean(f"{prefix}/{mechanism}", value) for mechanism in mechanisms}
 
 
+Saying = Callable[[Mapping[str, float], str], str]
+
+
+def against(values: Mapping[str, float], others: Sequence[str], say: Saying) -> dict[str, str]:
+    """Return what `say` says of PortFC against each of the others, by the names that readers know."""
+    return {MECHANISMS[other]: say(values, other) for other in others}
+
+
 def lower_by(values: Mapping[str, float], other: str) -> str:
     """Say by how much PortFC's value is below another's."""
     return f"{100 * (1 - values['portfc'] / values[other]):.1f} %"

@@ -17,6 +17,7 @@ from experiments.portfc._ndc import COMPARED, MECHANISMS, WORKLOADS, Setting, mi
 from experiments.portfc._study import (
     COLOUR,
     Runs,
+    against,
     bars,
     claim,
     compared,
@@ -67,10 +68,10 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 """Values that the paper leaves open: the fields of `Setting` to replace. The first changes only length and seeds."""
 REASONS = {
-    "N.3": "75 KB of X_OFF are below K_min, so that PortFC's queues are hardly ever marked (in 4 ms of "
-    "WebSearch 195 packets are, and 23 668 under IRN): DCQCN stays away, sources keep their rate and are stopped by "
-    "pauses, ten queues a and seven queues b of the 96 of each kind at a time. Small flows wait in them, behind others of "
-    "their output; under IRN they wait in shorter, marked queues. IRN's timeouts cost little, as 5 MB lose nothing.",
+    "N.3": "75 KB of X_OFF are below K_min, so that PortFC's queues are hardly ever marked (in 4 ms of WebSearch 195 "
+    "packets are, and 23 668 under IRN): DCQCN stays away, sources keep their rate and are stopped by pauses, ten "
+    "queues a and seven queues b of the 96 of each kind at a time. Small flows wait in them, behind others of their "
+    "output; under IRN they wait in shorter, marked queues. IRN's timeouts cost little, as 5 MB lose nothing.",
     "N.4-higher": "The mean over flows of payload over FCT is that of many small flows, which are faster under IRN and "
     "Go-Back-N (see N.3). The mean FCT, which long flows decide, says the opposite.",
 }
@@ -105,12 +106,12 @@ def _lowest(values: Mapping[str, float]) -> bool:
 
 def _part(runs: Runs, label: str, tail: bool) -> tuple[bool, dict[str, Any]]:
     """Judge the mean or the tail, for one set of choices."""
-    holds, measured = True, {}
+    holds, measured = True, dict[str, Any]()
     for sizes, name in WORKLOADS.items():
         values = compared(runs, f"{label}{sizes}", COMPARED, lambda run: run.tail_us(0.99) if tail else run.mean_us())
         holds &= _lowest(values)
         measured[f"{name}: {'p99' if tail else 'mean'} FCT (µs)"] = names(values)
-        measured[f"{name}: PortFC lower than"] = {MECHANISMS[other]: lower_by(values, other) for other in COMPARED[1:]}
+        measured[f"{name}: PortFC lower than"] = against(values, COMPARED[1:], lower_by)
     return holds, measured
 
 
@@ -131,8 +132,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     lead = {sizes: values["portfc"] / values["pfc_star"] for sizes, values in gains.items()}
     shown = {f"{WORKLOADS[sizes]}: mean throughput (Gb/s)": names(values) for sizes, values in gains.items()}
     ratios = {
-        f"{WORKLOADS[sizes]}: PortFC against": {MECHANISMS[other]: times(values, other) for other in COMPARED[1:]}
-        for sizes, values in gains.items()
+        f"{WORKLOADS[sizes]}: PortFC against": against(values, COMPARED[1:], times) for sizes, values in gains.items()
     }
     throughput = {
         "N.4-higher": claim(

@@ -6,12 +6,13 @@ others 4 ms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.portfc._ndc import COMPARED, MECHANISMS, WORKLOADS, Setting, mixed, ndc, scenario
-from experiments.portfc._study import Runs, bars, claim, compared, ids, lower_by, names, times, whole
+from experiments.portfc._ndc import COMPARED, WORKLOADS, Setting, mixed, ndc, scenario
+from experiments.portfc._study import Run, Runs, against, bars, claim, compared, ids, lower_by, names, times, whole
 
 from xoff.reproduce import Claim
 from xoff.results import Result
@@ -30,8 +31,8 @@ STATEMENTS = {
 CLAIMS = ids(STATEMENTS)
 SEEDS = (1, 2, 3, 4, 5)
 REASONS = {
-    "N.5-poisson": "The mean over flows of payload over FCT is that of many small flows, and those are faster under IRN and "
-    "Go-Back-N, as in NDC(4, 1) (N.3).",
+    "N.5-poisson": "The mean over flows of payload over FCT is that of many small flows, and those are faster under "
+    "IRN and Go-Back-N, as in NDC(4, 1) (N.3).",
 }
 
 
@@ -54,24 +55,24 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     runs = Runs(results)
     full = {} if not any(name.endswith(f"seed {SEEDS[-1]}") for name in results) else REASONS
     parts: dict[str, Claim] = {}
-    for short, what in (("N.5-mean", "mean"), ("N.5-tail", "p99.9")):
-        holds, measured = True, {}
+    kinds: dict[str, tuple[str, Callable[[Run], float]]] = {
+        "N.5-mean": ("mean", lambda run: run.mean_us()),
+        "N.5-tail": ("p99.9", lambda run: run.tail_us(0.999)),
+    }
+    for short, (what, value) in kinds.items():
+        holds, measured = True, dict[str, Any]()
         for sizes, title in WORKLOADS.items():
-            values = compared(
-                runs, sizes, COMPARED, lambda run, what=what: run.mean_us() if what == "mean" else run.tail_us(0.999)
-            )
+            values = compared(runs, sizes, COMPARED, value)
             holds &= all(values["portfc"] < values[other] for other in COMPARED[1:])
             measured[f"{title}: {what} FCT (µs)"] = names(values)
-            measured[f"{title}: PortFC lower than"] = {
-                MECHANISMS[other]: lower_by(values, other) for other in COMPARED[1:]
-            }
+            measured[f"{title}: PortFC lower than"] = against(values, COMPARED[1:], lower_by)
         parts[short] = claim(STATEMENTS, short, holds, measured, full.get(short, ""))
     for short, workload in (("N.5-poisson", "poisson"), ("N.5-incast", "incast")):
-        measured = {}
+        holds, measured = True, dict[str, Any]()
         for sizes, title in WORKLOADS.items():
-            values = compared(runs, sizes, COMPARED, lambda run, workload=workload: run.throughput_gbps(workload))
+            values = compared(runs, sizes, COMPARED, partial(Run.throughput_gbps, workload=workload))
             measured[f"{title}: mean throughput (Gb/s)"] = names(values)
-            measured[f"{title}: PortFC against"] = {MECHANISMS[other]: times(values, other) for other in COMPARED[1:]}
+            measured[f"{title}: PortFC against"] = against(values, COMPARED[1:], times)
             if sizes == "websearch":
                 holds = all(values["portfc"] > values[other] for other in COMPARED[1:])
         parts[short] = claim(STATEMENTS, short, holds, measured, full.get(short, ""))

@@ -7,11 +7,12 @@ a flow depends on its number alone, so that one seed says it all; others are oth
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.portfc._ndc import MECHANISMS, ndc, scenario
-from experiments.portfc._study import Run, Runs, bars, claim, compared, ids, lower_by, names, whole
+from experiments.portfc._ndc import ndc, scenario
+from experiments.portfc._study import Run, Runs, against, bars, claim, compared, ids, lower_by, names, whole
 
 from xoff.reproduce import Claim
 from xoff.results import Result
@@ -54,6 +55,10 @@ def stages_us(run: Run) -> tuple[float, float]:
     return first, max(end for _, end in ends) - first
 
 
+def _stage_us(stage: int, run: Run) -> float:
+    return stages_us(run)[stage]
+
+
 def claims(results: Mapping[str, Result]) -> list[Claim]:
     """Judge both stages of every size."""
     runs = Runs(results)
@@ -81,7 +86,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             shortest(first),
             {f"{case}: first stage (µs)": names(values) for case, values in first.items()}
             | {
-                f"{case}: PortFC shorter than": {MECHANISMS[other]: lower_by(values, other) for other in COMPARED[1:]}
+                f"{case}: PortFC shorter than": against(values, COMPARED[1:], lower_by)
                 for case, values in first.items()
             },
             full.get("N.6-first", ""),
@@ -114,12 +119,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         for stage, title in enumerate(("first stage", "broadcast")):
             panels[f"{network}: {title}"] = (
                 [case.partition(", ")[2] for case in of_it],
-                {
-                    name: [
-                        runs.mean(f"{case}/{name}", lambda run, stage=stage: stages_us(run)[stage]) for case in of_it
-                    ]
-                    for name in COMPARED
-                },
+                {name: [runs.mean(f"{case}/{name}", partial(_stage_us, stage)) for case in of_it] for name in COMPARED},
                 "time (µs)",
             )
     bars(path, panels)

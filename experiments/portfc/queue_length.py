@@ -29,10 +29,10 @@ STATEMENTS = {
 }
 CLAIMS = ids(STATEMENTS)
 REASONS = {
-    "N.2-mb": "Go-Back-N's queues reach 2.2 MB. IRN's stay just below 1 MB: an incast of eight windows of 104 KB makes 0.83 "
-    "MB, to which Poisson flows add.",
-    "N.2-loss": "A switch has 5 MB for all ports, and the longest queue is 2.2 MB. The paper does not say how the memory is "
-    "shared; only a part of it for each port would lose packets.",
+    "N.2-mb": "Go-Back-N's queues reach 2.2 MB. IRN's stay just below 1 MB: an incast of eight windows of 104 KB makes "
+    "0.83 MB, to which Poisson flows add.",
+    "N.2-loss": "A switch has 5 MB for all ports, and the longest queue is 2.2 MB. The paper does not say how the "
+    "memory is shared; only a part of it for each port would lose packets.",
 }
 
 

@@ -152,9 +152,9 @@ def check(
 ) -> dict[str, Any]:
     """Validate a scenario without running it, and explain its network.
 
-    Returns ``{"network": {"hosts", "switches", "links"}, "headroom", "paths", "warnings", "workload", "deadlock"}``;
-    ``deadlock`` is None where nothing pauses, and else ``{"possible"}``, with the ``cycle`` of ports, the ``flows`` that
-    close it, and a ``scenario`` of those.
+    Returns ``{"network": {"hosts", "switches", "links"}, "headroom", "paths", "warnings", "workload", "deadlock"}``.
+    ``deadlock`` is None where nothing pauses, and else ``{"possible"}``, with the ``cycle`` of ports, the ``flows``
+    that close it, and a ``scenario`` of those.
     Raises `InputError` if the scenario is not valid.
     """
     prepared = prepare(scenario, overrides=overrides, seed=seed, tables=tables)

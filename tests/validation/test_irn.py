@@ -12,7 +12,7 @@ CONTROL_PS = 64 * 8 * 10
 
 
 def one_loss(transport: dict[str, Any]) -> xoff.Result:
-    """Host 1 sends 300 packets at line rate; a packet of host 2 finds the only place of the queue taken, or takes it."""
+    """Host 1 sends 300 packets at line rate; one of host 2 finds the only place of the queue taken, or takes it."""
     return xoff.run(
         {
             "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},

@@ -69,7 +69,7 @@ def test_a_victim_toward_another_output_is_not_paused() -> None:
 
     def fct(control: dict[str, Any]) -> int:
         rows = xoff.run(ndc(4, control, {"flows": [*TO_HOST_0, victim]})).flows.to_pylist()
-        return next(row["fct_ps"] for row in rows if row["size_bytes"] == 100_000)
+        return next(int(row["fct_ps"]) for row in rows if row["size_bytes"] == 100_000)
 
     # Its own host shares its port between the two flows, whatever the flow control does.
     assert fct({"portfc": {}}) <= 2.1 * alone
