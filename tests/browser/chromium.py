@@ -57,8 +57,15 @@ class Browser:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.kill()
-        self._process.wait()
+        # Asked to end, it takes its children along.
+        self._session = None
+        self._number += 1
+        os.write(self._write, json.dumps({"id": self._number, "method": "Browser.close"}).encode() + b"\0")
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         os.close(self._read)
         os.close(self._write)
 

@@ -67,7 +67,7 @@ def _hosts(host: Mapping[str, Any]) -> list[str]:
         "No congestion control: hosts send at line rate."
     ]
     lines += [
-        f"{key.capitalize()}: {value(part)}."
+        f"{_upper(_spaced(key))}: {value(part)}."
         for key, part in host.items()
         if key not in {"transport", "congestion_control"} and part
     ]
@@ -84,8 +84,9 @@ def _workload(one: Mapping[str, Any]) -> str:
         more = f" and {len(flows) - _SHOWN_FLOWS} more" if len(flows) > _SHOWN_FLOWS else ""
         return f"{name}{len(flows)} flow{'s' if len(flows) != 1 else ''}{begin}: {', '.join(listed)}{more}."
     if kind == "table":
-        return f"{name}the flows of the table {one['table']}{begin}."
-    return f"{name}{_lower(_description(('workload', kind)))} {_upper(_settings(one[kind]))}{begin}."
+        return f"{name}{'the' if name else 'The'} flows of the table {one['table']}{begin}."
+    text = _description(("workload", kind))
+    return f"{name}{_lower(text) if name else text} {_upper(_settings(one[kind]))}{begin}."
 
 
 def _kind(path: tuple[str, ...], found: Mapping[str, Any]) -> str:
@@ -143,7 +144,8 @@ def _lower(text: str) -> str:
 
 
 def _description(path: Sequence[str]) -> str:
-    return str(_property(path).get("description", _spaced(path[-1]).capitalize() + "."))
+    text = str(_property(path).get("description", _upper(_spaced(path[-1])) + "."))
+    return text.replace("`", "")
 
 
 def _choice(path: Sequence[str], chosen: Any) -> str:

@@ -68,7 +68,7 @@ def _hosts(ends: dict[tuple[str, str], list[_Direction]], names: Sequence[str], 
     for (first, second), directions in ends.items():
         for name in (first, second):
             ports[name] += max(1, len(directions) // 2)
-    return {name for name in names if ports[name] == 1 or name in endpoints or re.match(r"(host|server|gpu)\d", name)}
+    return {name for name in names if ports[name] == 1 or name in endpoints or re.match(r"host\d", name)}
 
 
 def _tiers(ends: Collection[tuple[str, str]], names: Sequence[str], hosts: set[str]) -> list[list[str]]:
