@@ -345,3 +345,55 @@ def test_status_and_json(scenario_file: Path, xoff_here: Command) -> None:
     assert "4 of 4 runs are complete (0 simulated, 4 were there)" in text
     assert "nothing in this scenario is random" in text
     assert "missing   0" in xoff_here("sweep", "study.toml", "--status").stdout
+
+
+_PATHS = st.sampled_from(
+    [_XOFF, _SIZE, "switch.delay", "seed", "switch..delay", "workload[9].class", "switch.buffer", "", "[0]"]
+)
+_SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(), st.text(max_size=6),
+    st.sampled_from(["1KB", "10us", "100KB", "200Gbps", "unlimited", "log", "linear", "5us"]),
+)  # fmt: skip
+_RANGES = st.dictionaries(st.sampled_from(["from", "to", "step", "points", "scale", "else"]), _SCALARS, max_size=5)
+_ANY = st.recursive(
+    _SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+)
+_AXES = st.dictionaries(_PATHS, st.lists(_SCALARS, max_size=3) | _RANGES | _ANY, max_size=3) | _ANY
+_STUDIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "axes": _AXES,
+        "zip": st.lists(st.lists(_PATHS, max_size=3), max_size=2) | _ANY,
+        "variants": st.dictionaries(
+            st.text(max_size=4), st.fixed_dictionaries({}, optional={"axes": _AXES, "switch": _ANY, "seed": _SCALARS})
+        )
+        | _ANY,
+        "seeds": st.integers(-2, 4) | st.lists(_SCALARS, max_size=3) | _ANY,
+        "keep": st.lists(st.sampled_from(["flows", "links", "samples", "summary", "x"])) | _ANY,
+        "metrics": _ANY,
+        "name": _SCALARS,
+        "description": _SCALARS,
+    },
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_STUDIES)
+def test_any_study_is_a_plan_or_one_message(document: dict[str, Any]) -> None:
+    base = {
+        "network": {"star": {"hosts": 2, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "switch": {"buffer": {"per_port": "200KB"}, "flow_control": {"pfc": {}}},
+        "workload": [{"incast": {"senders": [1], "receiver": 0, "size": "1KB"}}],
+    }
+    try:
+        plan = read({"base": base} | document)
+    except InputError as error:
+        assert str(error)
+    else:
+        assert plan.runs
+        for run in plan.runs:
+            values = plan.values(run.point)
+            for column in plan.columns:
+                assert pa.scalar(values[column.name], column.type).as_py() == values[column.name]
+                assert isinstance(column.text(values[column.name]), str)
+        json.dumps(plan.to_dict(), default=str)

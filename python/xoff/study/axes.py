@@ -184,7 +184,7 @@ def _groups(found: Any, axes: Mapping[str, Axis]) -> list[list[str]]:
     seen: set[str] = set()
     for index, group in enumerate(found):
         for path in group:
-            if path not in axes:
+            if not isinstance(path, str) or path not in axes:
                 raise InputError(f"zip[{index}]: `{path}` is not an axis; there are {_quoted(axes)}")
             if path in seen:
                 raise InputError(f"zip[{index}]: `{path}` stands in two places")
@@ -202,6 +202,8 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
     levels: list[Level] = []
     for name, changes in found.items():
         where = f"variants.{name}"
+        if not str(name).strip():
+            raise InputError("variants: a variant needs a name")
         if not isinstance(changes, Mapping):
             raise InputError(f"{where}: a table of settings is needed, as they stand in a scenario")
         own = read_axes(changes.get("axes", {}), f"{where}.axes")
