@@ -118,6 +118,7 @@ def test_the_report_of_a_result(scenario_file: Path, xoff_here: Command) -> None
     # Nothing is loaded: no source, no link but those in the page itself.
     for found in re.findall(r'(?:src|href)="([^"]*)"', page):
         assert found.startswith("data:"), found
+    assert "Copyright (c) 2022 Leon Sorokin" in page
     assert "@import" not in page
     assert "url(" not in page
     # What is embedded runs again, to the same fingerprint.

@@ -64,6 +64,8 @@ def render(page: Page) -> str:
         for name, file in (
             ("chart_style", "uPlot.min.css"),
             ("chart_script", "uPlot.iife.min.js"),
+            # Every copy has to carry it.
+            ("chart_licence", "uPlot.LICENSE"),
             ("style", "page.css"),
             ("script", "page.js"),
         )
