@@ -145,7 +145,7 @@ def ids(statements: Mapping[str, str]) -> dict[str, str]:
 
 
 def bars(path: Path, panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[float | None]], str]]) -> None:
-    """Draw panels of grouped bars: title to groups, series by mechanism, and the label of the axis (log scale)."""
+    """Draw grouped bars in panels: title to groups, series by mechanism, and label (log scale but for rates)."""
     with rc_context(STYLE):
         drawing = Canvas(figsize=(max(4.2, 3.3 * len(panels)), 3.2), layout="constrained")
         for axes, (title, (groups, series, label)) in zip(
@@ -153,12 +153,12 @@ def bars(path: Path, panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequ
             panels.items(),
             strict=True,
         ):
-            grouped_bars(
-                axes, groups, [(MECHANISMS.get(name, name), values) for name, values in series.items()], digits=0
-            )
+            is_rate = "Gb/s" in label
+            shown = [(MECHANISMS.get(name, name), values) for name, values in series.items()]
+            grouped_bars(axes, groups, shown, digits=1 if is_rate else 0)
             for mark in axes.texts:
                 mark.set(rotation=90, fontsize=5)
-            axes.set_yscale("log")
+            axes.set_yscale("linear" if is_rate else "log")
             axes.margins(y=0.25)
             axes.set_title(title, fontsize=8)
             axes.set_ylabel(label)

@@ -113,6 +113,8 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             )
         axes.set_yscale("log")
         axes.set_ylim(bottom=1)
+        # What is left when arrivals have ended says nothing of them.
+        axes.set_xlim(0, min(max(_longest(runs.each(name)[0].result)) for name in COMPARED) / 1000)
         axes.set_xlabel("time (ms)")
         axes.set_ylabel("longest queue of a switch port (KB)")
         legend(drawing)

@@ -357,13 +357,23 @@ def reproduce(
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Runs the small variants.")] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("out/reproduce"),
+    runs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keeps the runs here, and does those alone that are not here yet: goes on where it was interrupted.",
+            show_default=False,
+        ),
+    ] = None,
     threads: Threads = 1,
     as_json: Json = False,
 ) -> None:
     """Runs published experiments and prints each claim: published, measured, holds or not."""
     from xoff.reproduce import command
 
-    raise typer.Exit(command(ids or [], list_only=list_only, quick=quick, out=out, threads=threads, as_json=as_json))
+    raise typer.Exit(
+        command(ids or [], list_only=list_only, quick=quick, out=out, threads=threads, runs=runs, as_json=as_json)
+    )
 
 
 @app.command()

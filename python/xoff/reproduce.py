@@ -120,6 +120,8 @@ class Request:
     experiments: Sequence[Experiment]
     quick: bool = False
     threads: int = 1
+    runs: Path | None = None
+    """Where runs are kept, and looked for before they are done; a directory that is gone afterwards if none."""
 
 
 def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None = None) -> list[Outcome]:
@@ -129,7 +131,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
     """
     scenarios = {one.id: one.module.scenarios(request.quick) for one in request.experiments}
     outcomes = []
-    with Runner(scenarios, threads=request.threads) as runner:
+    with Runner(scenarios, threads=request.threads, runs=request.runs) as runner:
         for one in request.experiments:
             if bar is not None:
                 bar.begin(one.id)
@@ -163,7 +165,9 @@ def _introduction(document: str) -> str:
     return file.read_text("utf-8") if file.is_file() else ""
 
 
-def command(ids: Sequence[str], *, list_only: bool, quick: bool, out: Path, threads: int, as_json: bool) -> int:
+def command(
+    ids: Sequence[str], *, list_only: bool, quick: bool, out: Path, threads: int, runs: Path | None, as_json: bool
+) -> int:
     """Do what ``xoff reproduce`` does; return its exit code."""
     from rich.markup import escape
 
@@ -185,7 +189,7 @@ def command(ids: Sequence[str], *, list_only: bool, quick: bool, out: Path, thre
         display.out.print(table)
         return 0
     with display.StudyBar() as bar:
-        outcomes = evaluate(Request(chosen, quick, threads), out=out, bar=bar)
+        outcomes = evaluate(Request(chosen, quick, threads, runs), out=out, bar=bar)
     # An id of a claim asks for that claim alone, unless its experiment or document is asked for, too.
     verdicts = [
         claim

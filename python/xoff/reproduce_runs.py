@@ -1,6 +1,7 @@
 """Runs the scenarios of experiments: on all cores, each distinct scenario once; what fails fails only its claims.
 
-The runs are those of a study: `xoff.study` does them and keeps them, here in a directory that is gone afterwards.
+The runs are those of a study: `xoff.study` does them and keeps them, in a directory that is gone afterwards, or in one
+that the next time finds them there.
 """
 
 from __future__ import annotations
@@ -40,17 +41,23 @@ class Results(dict[str, Result]):
 
 
 class Runner:
-    """Runs scenarios, one a core; threads: how many threads simulate each."""
+    """Runs scenarios, one a core; threads: how many threads simulate each; runs: where they are kept."""
 
-    def __init__(self, scenarios: Mapping[str, Mapping[str, dict[str, Any]]], *, threads: int = 1) -> None:
+    def __init__(
+        self, scenarios: Mapping[str, Mapping[str, dict[str, Any]]], *, threads: int = 1, runs: Path | None = None
+    ) -> None:
         """Take the scenarios of every experiment: by its id, and by name. Raises `InputError` if one is not valid."""
         self._scenarios = scenarios
         self._keys = {id: {name: _key(id, name, one) for name, one in named.items()} for id, named in scenarios.items()}
         # How many experiments have yet to read a result: those of the last one are let go.
         self._readers = Counter(key for named in self._keys.values() for key in set(named.values()))
         self._threads = threads
-        self._directory = tempfile.TemporaryDirectory(prefix="xoff-runs-")
-        self._store = Store(Path(self._directory.name), durable=False)
+        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        if runs is not None:
+            self._store = Store(runs)
+        else:
+            self._directory = tempfile.TemporaryDirectory(prefix="xoff-runs-")
+            self._store = Store(Path(self._directory.name), durable=False)
 
     @property
     def distinct(self) -> int:
@@ -63,7 +70,8 @@ class Runner:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._directory.cleanup()
+        if self._directory is not None:
+            self._directory.cleanup()
 
     def results(self, experiment: str, progress: Callable[[Advance], None] | None = None) -> Results:
         """Run the scenarios of an experiment that have not run for another, and return their results."""
@@ -89,7 +97,9 @@ class Runner:
         return Results(results, failures)
 
     def release(self, experiment: str) -> None:
-        """Let go of the runs that no other experiment has yet to read; their tables can be read no more."""
+        """Let go of the runs that no other experiment has yet to read, unless they are to be kept."""
+        if self._directory is None:
+            return
         for key in set(self._keys[experiment].values()):
             self._readers[key] -= 1
             if not self._readers[key]:

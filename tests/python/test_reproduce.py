@@ -88,6 +88,18 @@ def test_equal_scenarios_run_once_and_failed_ones_fail_when_looked_up(scenario: 
     assert (one["a"].scenario["name"], one["b"].scenario["name"]) == ("small", "the same")
 
 
+def test_kept_runs_are_not_done_again(scenario: dict[str, Any], tmp_path: Path) -> None:
+    experiments = {"sfc/one": {"a": scenario}}
+    found = []
+    for _ in range(2):
+        with Runner(experiments, runs=tmp_path / "runs") as runner:
+            found.append(runner.results("sfc/one")["a"])
+            runner.release("sfc/one")
+    # The times that a run took are its own: the second is the first, read again.
+    assert found[0].summary == found[1].summary
+    assert found[1].flows.num_rows == 3
+
+
 def test_a_scenario_that_is_not_valid_names_its_experiment(scenario: dict[str, Any]) -> None:
     with pytest.raises(xoff.InputError, match="experiment sfc/one, scenario a: colour: unknown key"):
         Runner({"sfc/one": {"a": scenario | {"colour": 1}}})
