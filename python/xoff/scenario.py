@@ -17,6 +17,8 @@ __all__ = [
     "AllToAll",
     "Asymmetric",
     "Audits",
+    "Bcn",
+    "Bernoulli",
     "Buffer",
     "Classify",
     "CongestionControl",
@@ -51,6 +53,7 @@ __all__ = [
     "Poisson",
     "Portfc",
     "Probe",
+    "Qcn",
     "Rail",
     "Red",
     "Relay",
@@ -569,6 +572,52 @@ class Portfc(_Part):
 
 
 @dataclass(kw_only=True)
+class Bcn(_Part):
+    """`switch.flow_control.bcn`: congestion points; the rate limiters are `host.congestion_control.bcn`."""
+
+    equilibrium: str | None = None
+    """The queue that is aimed at (Qeq)."""
+
+    w: int | None = None
+    """Weight of the queue's change."""
+
+    sample: str | None = None
+    """A frame is sampled each time this much has arrived …."""
+
+    jitter: str | None = None
+    """… and a random part of this."""
+
+    stop_above: str | None = None
+    """Above this queue sources are stopped: BCN(0,0). Default: they never are."""
+
+    max_above: str | None = None
+    """Above this queue the feedback is the most negative: BCN(max). Default: it never is for that reason."""
+
+    edges: bool | None = None
+    """Switches to which hosts are attached have congestion points, too."""
+
+
+@dataclass(kw_only=True)
+class Qcn(_Part):
+    """`switch.flow_control.qcn`: congestion points; the rate limiters are `host.congestion_control.qcn`."""
+
+    equilibrium: str | None = None
+    """The queue that is aimed at (Qeq)."""
+
+    w: int | None = None
+    """Weight of the queue's change."""
+
+    sample: str | None = None
+    """Bytes between two samples without congestion."""
+
+    jitter: float | None = None
+    """Intervals vary at random by this share to either side."""
+
+    edges: bool | None = None
+    """Switches to which hosts are attached have congestion points, too."""
+
+
+@dataclass(kw_only=True)
 class FlowControl(_Part):
     """`switch.flow_control`: each mechanism at most once."""
 
@@ -583,6 +632,12 @@ class FlowControl(_Part):
 
     portfc: Portfc | None = None
     """Flow control by egress port where nodes relay (`PortFC`)."""
+
+    bcn: Bcn | None = None
+    """Backward Congestion Notification, the congestion points."""
+
+    qcn: Qcn | None = None
+    """Quantized Congestion Notification (IEEE 802.1Qau), the congestion points."""
 
 
 @dataclass(kw_only=True)
@@ -666,6 +721,9 @@ class Transport(_Part):
     irn: Irn | None = None
     """IRN."""
 
+    raw: Mapping[str, Any] | None = None
+    """Raw frames: nothing is acknowledged and nothing sent again."""
+
 
 @dataclass(kw_only=True)
 class Dcqcn(_Part):
@@ -722,6 +780,12 @@ class CongestionControl(_Part):
 
     dcqcn: Dcqcn | None = None
     """DCQCN."""
+
+    bcn: Bcn | None = None
+    """Rate limiters that obey Backward Congestion Notification."""
+
+    qcn: Qcn | None = None
+    """Rate limiters that obey Quantized Congestion Notification (IEEE 802.1Qau)."""
 
 
 @dataclass(kw_only=True)
@@ -928,6 +992,26 @@ class Poisson(_Part):
 
 
 @dataclass(kw_only=True)
+class Bernoulli(_Part):
+    """`workload[…].bernoulli`: one flow from each source."""
+
+    sources: Sequence[int | str]
+    """Who sends."""
+
+    destinations: Sequence[int | str]
+    """Who receives: one host for all sources, or one for each."""
+
+    load: float
+    """Share of its line rate that each source offers, headers included, above 0 and up to 1."""
+
+    duration: str
+    """Frames come for this long."""
+
+    queue: str | None = None
+    """What waits at a source at most."""
+
+
+@dataclass(kw_only=True)
 class Flow(_Part):
     """A listed flow."""
 
@@ -986,6 +1070,9 @@ class Workload(_Part):
 
     poisson: Poisson | None = None
     """Random arrivals."""
+
+    bernoulli: Bernoulli | None = None
+    """Open-loop sources: frames at random in the slots of their lines."""
 
     flows: Sequence[Flow] | None = None
     """A list."""

@@ -37,6 +37,8 @@ CHOICES = [
     "workload",
     "workload.poisson.sizes",
 ]
+# Those that draw the rates of sources from queues of outputs.
+CONGESTION_POINTS = ("bcn", "qcn")
 # Ports of a switch, at most.
 PORTS = 16
 # Keys of a workload that are no kind of traffic.
@@ -291,6 +293,70 @@ def congestion_isolation(d: Draw) -> dict[str, Any]:
     }
 
 
+def bcn_points(d: Draw) -> dict[str, Any]:
+    drawn: dict[str, Any] = {
+        "equilibrium": d.rng.choice(["2KB", "24KB"]),
+        "w": d.rng.choice([0, 2]),
+        "sample": f"{d.rng.choice([2, 20])}KB",
+        "jitter": f"{d.rng.choice([0, 1])}KB",
+        "edges": d.rng.random() < 0.8,
+    }
+    for variant in ("stop_above", "max_above"):
+        if d.rng.random() < 0.3:
+            drawn[variant] = f"{d.rng.choice([10, 30])}KB"
+    return drawn
+
+
+def qcn_points(d: Draw) -> dict[str, Any]:
+    return {
+        "equilibrium": d.rng.choice(["2KB", "26KB"]),
+        "w": d.rng.choice([0, 2]),
+        "sample": f"{d.rng.choice([2, 20])}KB",
+        "jitter": d.rng.choice([0.0, 0.15]),
+        "edges": d.rng.random() < 0.8,
+    }
+
+
+def bcn_limiters(d: Draw) -> dict[str, Any]:
+    return {
+        "gi": d.rng.choice([0.53, 4.0]),
+        "gd": d.rng.choice([2.6e-4, 1e-3]),
+        "ru": d.rng.choice(["1Mbps", "8Mbps"]),
+        "minimum_rate": d.rng.choice(["100Mbps", "1Gbps"]),
+        "tmax": d.rng.choice(["0ns", "100us"]),
+        "drift": d.rng.choice(["0bps", "10Mbps"]),
+        "drift_interval": d.rng.choice(["10us", "1ms"]),
+    }
+
+
+def qcn_limiters(d: Draw) -> dict[str, Any]:
+    return {
+        "timer": d.rng.choice(["50us", "15ms"]),
+        "byte_counter": d.rng.choice(["3KB", "150KB"]),
+        "threshold": d.rng.choice([1, 5]),
+        "additive_increase": "5Mbps",
+        "hyper_increase": "50Mbps",
+        "gd": 1 / 128,
+        "least_factor": 0.5,
+        "minimum_rate": d.rng.choice(["100Mbps", "1Gbps"]),
+    }
+
+
+def raw(_: Draw) -> dict[str, Any]:
+    return {}
+
+
+def bernoulli(d: Draw) -> dict[str, Any]:
+    sources = d.some_hosts(2)
+    return {
+        "sources": sources,
+        "destinations": [*sources[1:], sources[0]],
+        "load": d.rng.choice([0.5, 0.8]),
+        "duration": "20us",
+        "queue": f"{3 * d.largest}B",
+    }
+
+
 def go_back_n(d: Draw) -> dict[str, Any]:
     return {"rto": d.rng.choice(["4ms", "20ms"]), "nack_interval": d.rng.choice(["0ns", "4us"])}
 
@@ -408,14 +474,21 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.buffer": {"unlimited": nothing, "per_port": per_port, "per_queue": per_queue, "shared": shared},
     "switch.scheduler": {"strict": nothing, "round_robin": nothing, "drr": lambda d: f"{d.largest}B"},
     "switch.ecn": {"red": red, "step": step},
-    "switch.flow_control": {"pfc": pfc, "sfc": sfc, "congestion_isolation": congestion_isolation, "portfc": portfc},
+    "switch.flow_control": {
+        "pfc": pfc,
+        "sfc": sfc,
+        "congestion_isolation": congestion_isolation,
+        "portfc": portfc,
+        "bcn": bcn_points,
+        "qcn": qcn_points,
+    },
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
-    "host.transport": {"go_back_n": go_back_n, "irn": irn},
+    "host.transport": {"go_back_n": go_back_n, "irn": irn, "raw": raw},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
     "host.relay.scheduler": dict.fromkeys(["relay_first", "round_robin", "per_flow"], nothing),
-    "host.congestion_control": {"dcqcn": dcqcn},
+    "host.congestion_control": {"dcqcn": dcqcn, "bcn": bcn_limiters, "qcn": qcn_limiters},
     "workload": {
         "incast": incast,
         "incasts": incasts,
@@ -424,6 +497,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "permutation": permutation,
         "all_to_all": all_to_all,
         "poisson": poisson,
+        "bernoulli": bernoulli,
         "flows": flows,
         "table": table,
     },
@@ -454,7 +528,8 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["ecn"] = written(d, "switch.ecn", d.choose("switch.ecn"))
     control: dict[str, Any] = {}
     for option in registered("switch.flow_control"):
-        if option != "portfc" and d.wants("switch.flow_control", option, 0.5):
+        chance = 0.2 if option in CONGESTION_POINTS else 0.5
+        if option != "portfc" and d.wants("switch.flow_control", option, chance):
             control[option] = STRATEGIES["switch.flow_control"][option](d)
     is_forced = any(key.startswith("switch.") and key != "switch.flow_control" for key in d.forced)
     chance = 0.1 if d.relays_on_a_path == 1 and "switch.flow_control" not in d.forced and not is_forced else 0.0
@@ -463,6 +538,17 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         switch["classes"] = d.classes = 1
         switch |= {"queueing": "oq", "scheduler": "strict", "buffer": "unlimited"}
         control = {"portfc": portfc(d)}
+    if set(CONGESTION_POINTS) & set(control):
+        # They look at the queues of outputs, and BCN's tags take the place of another.
+        if switch["queueing"] == "iq" and d.forced.get("switch.flow_control") in CONGESTION_POINTS:
+            switch["queueing"] = "voq"
+        elif switch["queueing"] == "iq":
+            control = {key: value for key, value in control.items() if key not in CONGESTION_POINTS}
+        if "bcn" in control and control.get("sfc", {}).get("mode") == "nic_isolation":
+            if d.forced.get("switch.flow_control") == "bcn":
+                control["sfc"] |= {"mode": "host", "cache": False}
+            else:
+                del control["bcn"]
     if "congestion_isolation" in control:
         # It needs two classes, and the only say in which queue a packet joins.
         switch["classes"] = d.classes = max(d.classes, 2)
@@ -525,8 +611,19 @@ def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
     host: dict[str, Any] = {}
     for kind, chance in (("transport", 0.5), ("congestion_control", 0.4)):
         for option in registered(f"host.{kind}"):
-            if d.wants(f"host.{kind}", option, chance):
+            is_raw = option == "raw"
+            if is_raw and not {"pfc", "portfc"} & set(switch["flow_control"]):
+                # What is lost is not sent again, so that there must be room for all.
+                if d.forced.get("switch.buffer", "unlimited") != "unlimited":
+                    continue
+                if "host.transport" not in d.forced and switch["buffer"] != "unlimited":
+                    continue
+                switch["buffer"] = "unlimited"
+            if d.wants(f"host.{kind}", option, 0.2 if is_raw else chance):
                 host[kind] = written(d, f"host.{kind}", option)
+    if "raw" in host.get("transport", {}):
+        # A window would never open again.
+        host.get("congestion_control", {}).get("dcqcn", {}).pop("window", None)
     host["relay"] = {
         "delay": rng.choice(["0ns", "1us"]),
         "scheduler": written(d, "host.relay.scheduler", d.choose("host.relay.scheduler")),

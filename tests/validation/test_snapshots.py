@@ -188,6 +188,15 @@ CASES: dict[str, dict[str, Any]] = {
             ("pfc-star", {"pfc": {"xoff": "75KB", "relays": "forward", "hop_classes": True}}, {"classes": 2}),
         )
     },
+    **{
+        f"{name}-limiters": case(
+            STAR,
+            {"bernoulli": {"sources": [1, 2, 3, 4], "destinations": [0], "load": 0.6, "duration": "200us"}},
+            flow_control={name: {"equilibrium": "10KB", "sample": "30KB"} | more, "pfc": {"xoff": "60KB"}},
+            host={"transport": {"raw": {}}, "congestion_control": {name: {"minimum_rate": "500Mbps"}}},
+        )
+        for name, more in (("bcn", {"stop_above": "80KB", "max_above": "60KB"}), ("qcn", {}))
+    },
     "step-hpcc-voq": case(
         STAR,
         INCAST,

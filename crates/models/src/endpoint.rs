@@ -4,59 +4,24 @@
 //! a window that changes applies to the very next packet. Invariants: a flow is in its queue's round, or something (a hold, the
 //! pacing timer, the window, the end of its data) will bring it back; each packet is delivered once, in order.
 
+mod feedback;
+mod settings;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_engine::random::mix;
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Rate, Time};
+
+pub use self::settings::{Classify, Framing, Mice};
 
 use crate::congestion_control::{Scheme, State};
 use crate::packet::{Kind, Packet};
 use crate::routing::ate::Weight;
 use crate::routing::{Paths, Sources};
 use crate::transport::{Protocol, ReceiveState, Reply, SendState};
+use crate::workload::bernoulli::Arrivals;
 use crate::workload::{FlowSpec, Start};
-
-/// How payload becomes frames, in bytes.
-#[derive(Debug, Clone, Copy)]
-pub struct Framing {
-    /// Payload of a full packet.
-    pub payload: u64,
-    /// Headers and gaps added to each.
-    pub header: u64,
-    /// A control frame.
-    pub control: u16,
-    /// No frame is smaller.
-    pub minimum: u64,
-}
-
-impl Framing {
-    /// Packets of a flow.
-    pub fn packets(&self, size: u64) -> u64 {
-        size.div_ceil(self.payload).max(1)
-    }
-
-    /// Wire size of a packet of a flow.
-    #[inline]
-    pub fn wire(&self, size: u64, seq: u32) -> u16 {
-        let rest = size - u64::from(seq) * self.payload;
-        (rest.min(self.payload) + self.header).max(self.minimum) as u16
-    }
-
-    /// The largest packet.
-    pub fn largest(&self) -> u64 {
-        (self.payload + self.header).max(self.minimum)
-    }
-
-    /// Bytes on the wire for a whole flow.
-    pub fn wire_bytes(&self, size: u64) -> u64 {
-        let full = size / self.payload;
-        let rest = size % self.payload;
-        let last = if rest > 0 || full == 0 { (rest + self.header).max(self.minimum) } else { 0 };
-        full * self.largest() + last
-    }
-}
 
 /// What all flows of a host share.
 #[derive(Debug, Clone)]
@@ -75,38 +40,6 @@ pub struct Config {
     pub sources: Arc<Sources>,
 }
 
-/// `host.classify`: which class a flow gets, when it is not that of its workload. The first rule that fits holds.
-#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Classify {
-    /// Flows below a size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mice: Option<Mice>,
-    /// Spread the others over this many classes from 0 on, by a hash of the destination.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by_destination: Option<u8>,
-}
-
-/// `host.classify.mice`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Mice {
-    /// Flows of less payload than this …
-    pub below: Bytes,
-    /// … are of this class.
-    pub class: u8,
-}
-
-impl Classify {
-    fn class(&self, spec: &FlowSpec) -> u8 {
-        match (self.mice, self.by_destination) {
-            (Some(mice), _) if spec.size < mice.below.0 => mice.class,
-            (_, Some(classes)) => (mix(u64::from(spec.dst)) % u64::from(classes)) as u8,
-            _ => spec.class,
-        }
-    }
-}
-
 /// A flow that sends.
 #[derive(Debug)]
 pub struct Sender {
@@ -120,7 +53,10 @@ pub struct Sender {
     class: u8,
     is_listed: bool,
     is_rto_set: bool,
-    is_pace_set: bool,
+    /// When its pacing timer expires.
+    pace_at: Time,
+    /// What of it there is to send yet, when it comes bit by bit.
+    arrivals: Option<Box<Arrivals>>,
     state: SendState,
     rate: State,
     next_send: Time,
@@ -271,6 +207,8 @@ pub struct Endpoint {
     waiting: Vec<(u32, FlowSpec)>,
     /// For a flow that arrives here: the waiting flows that need it.
     dependents: FxHashMap<u32, Vec<u32>>,
+    /// For flows to come: when their packets do.
+    pub arrivals: FxHashMap<u32, Box<Arrivals>>,
     /// Until when destinations are held.
     held_destinations: FxHashMap<u32, Time>,
     /// Flows acknowledged since the last checkpoint.
@@ -293,6 +231,8 @@ pub struct Endpoint {
     pub sfcms: u64,
     /// Congestion notifications received.
     pub cnps: u64,
+    /// Packets that a source held back because its queue was full.
+    pub held_back: u64,
 }
 
 impl Endpoint {
@@ -325,6 +265,7 @@ impl Endpoint {
             starts,
             waiting,
             dependents,
+            arrivals: FxHashMap::default(),
             held_destinations: FxHashMap::default(),
             sent: Vec::new(),
             arrived: Vec::new(),
@@ -336,6 +277,7 @@ impl Endpoint {
             late_sfcms: 0,
             sfcms: 0,
             cnps: 0,
+            held_back: 0,
         }
     }
 
@@ -370,7 +312,8 @@ impl Endpoint {
             class: spec.class,
             is_listed: true,
             is_rto_set: false,
-            is_pace_set: false,
+            pace_at: Time::NEVER,
+            arrivals: self.arrivals.remove(&spec.flow),
             state: self.config.transport.start(self.config.framing.packets(spec.size) as u32),
             rate: self.config.schemes[port as usize].start(),
             next_send: now,
@@ -400,7 +343,8 @@ impl Endpoint {
         let Some(s) = &mut self.senders[slot as usize] else { return (Turn::Leave, None) };
         let in_flight = u64::from(s.state.next.saturating_sub(s.state.unacknowledged)) * config.framing.payload;
         let next = config.transport.next(&s.state, config.framing.payload);
-        let Some(seq) = next.filter(|_| s.held_until <= now && in_flight < config.window) else {
+        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.state.highest, now));
+        let Some(seq) = next.filter(|seq| s.held_until <= now && in_flight < config.window && s.has_arrived(*seq)) else {
             s.is_listed = false;
             return (Turn::Leave, None);
         };
@@ -415,20 +359,25 @@ impl Endpoint {
             s.retransmitted += 1;
         }
         config.transport.on_sent(&mut s.state, seq);
+        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.state.highest, now));
         s.sent += 1;
         self.injected_bytes += u64::from(bytes);
         let scheme = &config.schemes[s.port as usize];
         let ends = now + wire_time(bytes);
         let mut resumes = ends;
         if !scheme.is_none() {
+            packet.info = scheme.tag(&s.rate);
             let gap = scheme.gap(&mut s.rate, u64::from(bytes), now);
-            scheme.on_sent(&mut s.rate, u64::from(bytes), now);
+            let is_queue_empty = s.arrivals.as_ref().is_none_or(|a| a.arrived() <= s.state.highest);
+            scheme.on_sent(&mut s.rate, u64::from(bytes), is_queue_empty, now);
             s.next_send = now + gap;
             resumes = s.next_send;
         }
-        s.deadline = now + config.transport.rto(&s.state);
         let mut timer = None;
-        if !s.is_rto_set {
+        if config.transport.repeats() {
+            s.deadline = now + config.transport.rto(&s.state);
+        }
+        if config.transport.repeats() && !s.is_rto_set {
             s.is_rto_set = true;
             let first = now + config.transport.rto_range().0;
             if self.first_timeouts.is_empty() {
@@ -436,12 +385,21 @@ impl Endpoint {
             }
             self.first_timeouts.push_back((first, s.flow));
         }
-        let turn = if config.transport.next(&s.state, config.framing.payload).is_none() {
+        let next = config.transport.next(&s.state, config.framing.payload);
+        resumes = resumes.max(next.map_or(now, |seq| s.arrives(seq)));
+        let turn = if next.is_none() {
             s.is_listed = false;
+            if !config.transport.repeats() {
+                // Nothing will be heard of it any more.
+                self.sent.push(Self::record(s, None));
+                self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
+                self.senders[slot as usize] = None;
+                self.free.push(slot);
+            }
             Turn::SendAndLeave(packet)
         } else if resumes > ends {
             s.is_listed = false;
-            s.is_pace_set = true;
+            s.pace_at = resumes;
             Turn::SendThenWait(packet, resumes)
         } else {
             Turn::Send(packet)
@@ -481,24 +439,31 @@ impl Endpoint {
         let config = &self.config;
         let Some(s) = &mut self.senders[slot] else { return Relist::No };
         let in_flight = u64::from(s.state.next.saturating_sub(s.state.unacknowledged)) * config.framing.payload;
-        let has_next = config.transport.next(&s.state, config.framing.payload).is_some();
-        if s.is_listed || !has_next || s.held_until > now || in_flight >= config.window {
+        let Some(next) = config.transport.next(&s.state, config.framing.payload) else { return Relist::No };
+        if s.is_listed || s.held_until > now || in_flight >= config.window {
             return Relist::No;
         }
-        if s.next_send <= now {
+        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.state.highest, now));
+        let resumes = s.next_send.max(s.arrives(next));
+        if resumes <= now {
             s.is_listed = true;
             return Relist::Now { slot: slot as u32, port: s.port, queue: s.queue };
         }
         // After its last packet nothing waits for the pace of a flow that goes back.
-        if std::mem::replace(&mut s.is_pace_set, true) { Relist::No } else { Relist::At(s.next_send) }
+        if s.pace_at <= resumes {
+            return Relist::No;
+        }
+        s.pace_at = resumes;
+        Relist::At(resumes)
     }
 
-    /// The pacing timer of a flow expired.
-    pub fn on_pace(&mut self, flow: u32) {
+    /// A pacing timer of a flow expired; one that was set before the pace rose has no meaning any more.
+    pub fn on_pace(&mut self, flow: u32, now: Time) {
         if let Some(slot) = self.slot(flow)
             && let Some(s) = &mut self.senders[slot]
+            && s.pace_at <= now
         {
-            s.is_pace_set = false;
+            s.pace_at = Time::NEVER;
         }
     }
 

@@ -191,7 +191,7 @@ impl DataQueues {
 }
 
 /// Builds all nodes and the engine.
-pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
+pub fn build(topology: &Topology, mut plan: Plan, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
     let ports = topology.ports();
     let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed);
     let map = Arc::new(Map {
@@ -204,8 +204,8 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
     let interface_queues = settings.flow_control.interface_queues();
     let classes = settings.counted_classes() as usize;
     let mut nodes = Vec::with_capacity(topology.nodes.len());
-    let mut starts = plan.starts.into_iter();
-    let mut waiting = plan.waiting.into_iter();
+    let mut starts = std::mem::take(&mut plan.starts).into_iter();
+    let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
     let mut configs: Vec<(Vec<Rate>, Arc<Config>)> = Vec::new();
     for (n, spec) in topology.nodes.iter().enumerate() {
         let id = n as u32;
@@ -265,7 +265,7 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
                     let config = Arc::new(Config {
                         framing: settings.framing,
                         transport: settings.transport.clone(),
-                        schemes: rates.iter().map(|r| Scheme::new(&settings.congestion_control, *r)).collect(),
+                        schemes: rates.iter().map(|r| Scheme::new(&settings.congestion_control, *r, settings.seed)).collect(),
                         window: settings.congestion_control.dcqcn.as_ref().and_then(|d| d.window).map_or(u64::MAX, |w| w.0),
                         classify: settings.classify.clone(),
                         sources: plan.sources.clone(),
@@ -278,7 +278,9 @@ pub fn build(topology: &Topology, plan: Plan, settings: &Settings, engine: Engin
                 FirstHop::Asymmetric(ate) => Some(Weight::new(ate, Stream::new(settings.seed, u64::from(id), "first hop"))),
                 FirstHop::Hash | FirstHop::Highest => None,
             };
-            Box::new(Endpoint::new(id, config, weight, starts, waiting))
+            let mut endpoint = Endpoint::new(id, config, weight, starts, waiting);
+            endpoint.arrivals = std::mem::take(&mut plan.arrivals[n]);
+            Box::new(endpoint)
         });
         let effects = Effects::new(Stream::new(settings.seed, u64::from(id), "mechanisms"));
         nodes.push(Node::new(core, routes[n].clone(), spec.forwards, Mechanisms::new(mechanisms), effects, endpoint, settings));

@@ -517,6 +517,10 @@ impl Node {
                 }
             }
             Kind::Cnp => endpoint.on_cnp(packet.flow, cx.now()),
+            Kind::Bcn | Kind::Cnm => {
+                endpoint.on_feedback(&packet, cx.now());
+                self.relist(packet.flow, cx);
+            }
             Kind::Sfcm | Kind::Pfc | Kind::Cim | Kind::PortFc => {}
         }
     }
@@ -659,7 +663,7 @@ impl EngineNode for Node {
             token::START => self.start_due(payload as usize, cx),
             token::PACE => {
                 if let Some(endpoint) = &mut self.endpoint {
-                    endpoint.on_pace(payload);
+                    endpoint.on_pace(payload, cx.now());
                 }
                 self.relist(payload, cx);
             }

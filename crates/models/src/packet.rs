@@ -24,6 +24,11 @@ pub enum Kind {
     Cim,
     /// `PortFC`, between neighbours only; `flow` is the congested switch, `seq` its output, `info` what of it pauses or resumes.
     PortFc,
+    /// Backward Congestion Notification to the source of `flow`; `seq` is the feedback as a signed number (zero: stop), `info` the
+    /// congestion point.
+    Bcn,
+    /// Congestion Notification Message (QCN) to the source of `flow`; `seq` is the quantised feedback, `info` the congestion point.
+    Cnm,
 }
 
 impl Kind {
@@ -44,6 +49,8 @@ impl Kind {
             Self::Pfc => "pfc",
             Self::Cim => "cim",
             Self::PortFc => "portfc",
+            Self::Bcn => "bcn",
+            Self::Cnm => "cnm",
         }
     }
 }
@@ -58,7 +65,8 @@ pub struct Packet {
     pub seq: u32,
     /// Destination in the low 24 bits, hops done in the high 8.
     route: u32,
-    /// Payload of control frames, as [`Kind`] says; for data, what a mechanism tags.
+    /// Payload of control frames, as [`Kind`] says; for data, what a mechanism tags: the congestion point that limits its source (BCN), or a
+    /// queue of the interface.
     pub info: u32,
     /// Bytes on the wire.
     pub bytes: u16,

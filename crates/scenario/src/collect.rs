@@ -1,6 +1,6 @@
 //! Gathers what nodes wrote down, at checkpoints and in node order, and judges the run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use xoff_engine::{Checkpoint, Finish};
@@ -76,6 +76,11 @@ pub struct Collector {
     /// When the last byte of a flow arrived.
     pub end: Time,
     completed: u64,
+    /// Flows whose last packet has left, where nothing is heard of its arrival.
+    left: Vec<Sent>,
+    /// Flows that lost a packet which nobody sends again.
+    lost: BTreeSet<u32>,
+    repeats: bool,
     /// A frame had nowhere to go.
     pub is_astray: bool,
     bytes_completed: u64,
@@ -124,6 +129,9 @@ impl Collector {
             counts: BTreeMap::new(),
             end: Time::ZERO,
             completed: 0,
+            left: Vec::new(),
+            lost: BTreeSet::new(),
+            repeats: runner.settings.transport.repeats(),
             is_astray: false,
             bytes_completed: 0,
             flows_total: plan.flows,
@@ -157,6 +165,15 @@ impl Collector {
                 self.end = self.end.max(at);
             }
         }
+        let is_settled = |s: &Sent| self.arrived[s.flow as usize] != u64::MAX || self.lost.contains(&s.flow);
+        if self.left.iter().any(is_settled) {
+            let (settled, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.left).into_iter().partition(is_settled);
+            self.left = left;
+            for s in &settled {
+                self.bytes_completed += s.size;
+                self.add_flow(cp, plan, s);
+            }
+        }
         let known = (self.drops.len(), self.pauses.len(), self.packets.len(), self.samples.len());
         for id in 0..cp.nodes() {
             let node = cp.node_mut(id);
@@ -169,6 +186,10 @@ impl Collector {
             if !endpoint.sent.is_empty() {
                 let sent = std::mem::take(&mut endpoint.sent);
                 for s in &sent {
+                    if !self.repeats && self.arrived[s.flow as usize] == u64::MAX {
+                        self.left.push(*s);
+                        continue;
+                    }
                     self.bytes_completed += s.size;
                     self.add_flow(cp, plan, s);
                 }
@@ -188,6 +209,9 @@ impl Collector {
 
     fn note_drops(&mut self, from: usize) {
         for d in &self.drops[from..] {
+            if !self.repeats {
+                self.lost.insert(d.flow);
+            }
             let (first, bytes) = self.first_drop.get_or_insert((*d, 0));
             if (d.node, d.in_port, d.class) == (first.node, first.in_port, first.class) && d.at <= first.at + BURST {
                 *bytes += u64::from(d.bytes);
@@ -321,6 +345,7 @@ impl Collector {
                 reordered += e.reordered;
                 self.count("sfc", "late", e.late_sfcms);
                 self.count("transport", "duplicates", e.duplicates);
+                self.count("transport", "held_back", e.held_back);
                 self.count("ecn", "notifications", e.cnps);
             }
             dropped += node.counts.dropped_bytes;
@@ -382,7 +407,8 @@ impl Collector {
             _ => None,
         };
         verdicts.enter("deadlock", scenario.audits.deadlock, cycle);
-        let missing = plan.flows - self.completed;
+        // Raw frames that were dropped are nobody's to bring.
+        let missing = plan.flows - self.completed - self.lost.len() as u64;
         let incomplete = match &trouble {
             Some(Trouble::Stall(since)) => Some(format!(
                 "{missing} of {} flows were not delivered, and none has gained a packet since {since}: they lose what they send again and again",
@@ -401,6 +427,9 @@ impl Collector {
 
     /// Rows of what is not over, and of ports and queues; the tables that were not handed on.
     pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &Plan, now: Time) -> Vec<Table> {
+        for s in std::mem::take(&mut self.left) {
+            self.add_flow(cp, plan, &s);
+        }
         let mut open = Vec::new();
         let (mut q, mut l) = (PortRows::default(), PortRows::default());
         for id in 0..cp.nodes() {

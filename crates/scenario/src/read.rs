@@ -1,6 +1,7 @@
 //! Reading scenarios: text to document, with errors that say where, what, and what would be right.
 
 use serde::de::DeserializeOwned;
+use xoff_models::congestion_control::{bcn, qcn};
 use xoff_models::flow_control::pfc::Accounting;
 use xoff_models::mechanism::Queueing;
 use xoff_models::queueing::{buffer, ecn};
@@ -260,7 +261,17 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     if s.switch.flow_control.interface_queues() > 1 && s.switch.classes > 1 {
         return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
     }
-    if let Some(dcqcn) = &s.host.congestion_control.dcqcn {
+    let control = &s.host.congestion_control;
+    if [control.dcqcn.is_some(), control.bcn.is_some(), control.qcn.is_some()].iter().filter(|given| **given).count() > 1 {
+        return wrong("host.congestion_control", "give at most one of dcqcn, bcn and qcn".into());
+    }
+    let limiters = [("bcn", control.bcn.as_ref().map(bcn::Params::validate)), ("qcn", control.qcn.as_ref().map(qcn::Params::validate))];
+    for (name, found) in limiters {
+        if let Some(Err((key, why))) = found {
+            return wrong(&format!("host.congestion_control.{name}.{key}"), why);
+        }
+    }
+    if let Some(dcqcn) = &control.dcqcn {
         if let Some(g) = dcqcn.g
             && !(g > 0.0 && g < 1.0)
         {
@@ -278,6 +289,14 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
         if dcqcn.window.is_some_and(|w| w.0 == 0) {
             return wrong("host.congestion_control.dcqcn.window", "it must be above zero".into());
         }
+    }
+    let transport = &s.host.transport;
+    if transport.raw.is_some() && (transport.go_back_n.is_some() || transport.irn.is_some()) {
+        return wrong("host.transport", "give at most one of go_back_n, irn and raw".into());
+    }
+    if transport.raw.is_some() && control.dcqcn.as_ref().is_some_and(|d| d.window.is_some()) {
+        let why = "raw frames are not acknowledged (host.transport.raw), so that a window would never open again; leave it out";
+        return wrong("host.congestion_control.dcqcn.window", why.into());
     }
     if s.host.transport.go_back_n.as_ref().is_some_and(|g| g.rto < Time::ns(100)) {
         return wrong("host.transport.go_back_n.rto", "it must be 100ns or longer".into());

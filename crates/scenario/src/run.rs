@@ -104,7 +104,7 @@ impl Runner {
             control: (scenario.framing.control.0.max(scenario.framing.minimum.0) + scenario.framing.gap.0) as u16,
             minimum: scenario.framing.minimum.0 + scenario.framing.gap.0,
         };
-        let plan = workload::plan(&scenario.workload, &topology, scenario.switch.classes, framing.payload, scenario.seed)?;
+        let plan = workload::plan(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
         let settings = Settings {
             seed: scenario.seed,
             framing,
@@ -150,6 +150,7 @@ impl Runner {
             paths: self.plan.paths.clone(),
             starts: Vec::new(),
             waiting: Vec::new(),
+            arrivals: Vec::new(),
             ranges: self.plan.ranges.clone(),
             names: self.plan.names.clone(),
             labels: self.plan.labels.clone(),

@@ -1,6 +1,8 @@
 //! Congestion control: how fast, and how far ahead, a flow may send.
 
+pub mod bcn;
 pub mod dcqcn;
+pub mod qcn;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,23 @@ pub struct CongestionControl {
     /// DCQCN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dcqcn: Option<dcqcn::Params>,
+    /// Rate limiters that obey Backward Congestion Notification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bcn: Option<bcn::Params>,
+    /// Rate limiters that obey Quantized Congestion Notification (IEEE 802.1Qau).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qcn: Option<qcn::Params>,
+}
+
+/// What a congestion point tells the source of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Feedback {
+    /// The feedback: under BCN signed, and zero to stop; under QCN quantised.
+    pub value: i32,
+    /// The congestion point; none is zero.
+    pub point: u32,
+    /// The flow.
+    pub flow: u32,
 }
 
 /// A scheme with its parameters worked out for one line rate, shared by all flows of a port.
@@ -22,6 +41,10 @@ pub enum Scheme {
     None,
     /// DCQCN.
     Dcqcn(dcqcn::Dcqcn),
+    /// BCN.
+    Bcn(bcn::Bcn),
+    /// QCN.
+    Qcn(qcn::Qcn),
 }
 
 /// A flow's state under its scheme.
@@ -31,12 +54,21 @@ pub enum State {
     None,
     /// DCQCN; apart from the flow, so that one without it is small.
     Dcqcn(Box<dcqcn::State>),
+    /// BCN.
+    Bcn(Box<bcn::State>),
+    /// QCN.
+    Qcn(Box<qcn::State>),
 }
 
 impl Scheme {
-    /// The scheme that `params` ask for on a line.
-    pub fn new(params: &CongestionControl, line: Rate) -> Self {
-        params.dcqcn.as_ref().map_or(Self::None, |p| Self::Dcqcn(p.resolve(line)))
+    /// The scheme that `params` ask for on a line; `seed` is that of the scenario.
+    pub fn new(params: &CongestionControl, line: Rate, seed: u64) -> Self {
+        match (&params.dcqcn, &params.bcn, &params.qcn) {
+            (Some(p), _, _) => Self::Dcqcn(p.resolve(line)),
+            (_, Some(p), _) => Self::Bcn(bcn::Bcn::new(p, line, seed)),
+            (_, _, Some(p)) => Self::Qcn(qcn::Qcn::new(p, line)),
+            _ => Self::None,
+        }
     }
 
     /// State of a flow that starts.
@@ -44,6 +76,8 @@ impl Scheme {
         match self {
             Self::None => State::None,
             Self::Dcqcn(d) => State::Dcqcn(Box::new(d.start())),
+            Self::Bcn(b) => State::Bcn(Box::new(b.start())),
+            Self::Qcn(q) => State::Qcn(Box::new(q.start())),
         }
     }
 
@@ -56,7 +90,7 @@ impl Scheme {
     /// Receivers: the least time between two notifications for a flow, and whether they are packets or ride on ACKs.
     pub fn notification(&self) -> Option<(Time, dcqcn::Cnp)> {
         match self {
-            Self::None => None,
+            Self::None | Self::Bcn(_) | Self::Qcn(_) => None,
             Self::Dcqcn(d) => Some((d.cnp_interval, d.cnp)),
         }
     }
@@ -66,6 +100,8 @@ impl Scheme {
     pub fn gap(&self, state: &mut State, bytes: u64, now: Time) -> Time {
         match (self, state) {
             (Self::Dcqcn(d), State::Dcqcn(s)) => d.gap(s, bytes, now),
+            (Self::Bcn(b), State::Bcn(s)) => b.gap(s, bytes, now),
+            (Self::Qcn(q), State::Qcn(s)) => q.gap(s, bytes, now),
             _ => Time::ZERO,
         }
     }
@@ -77,23 +113,41 @@ impl Scheme {
         }
     }
 
-    /// A packet was sent.
-    #[inline]
-    pub fn on_sent(&self, state: &mut State, bytes: u64, now: Time) {
-        if let (Self::Dcqcn(d), State::Dcqcn(s)) = (self, state) {
-            d.on_sent(s, bytes, now);
+    /// A congestion point sent feedback.
+    pub fn on_feedback(&self, state: &mut State, feedback: Feedback, now: Time) {
+        match (self, state) {
+            (Self::Bcn(b), State::Bcn(s)) => b.on_feedback(s, feedback, now),
+            (Self::Qcn(q), State::Qcn(s)) => q.on_feedback(s, feedback, now),
+            _ => {}
         }
     }
 
-    /// Bits per second that a flow may send now.
-    pub fn rate(&self, state: &State, now: Time, line: Rate) -> f64 {
+    /// What data of a flow carries: the congestion point that limits it, or zero.
+    #[inline]
+    pub fn tag(&self, state: &State) -> u32 {
+        match state {
+            State::Bcn(s) => s.point(),
+            _ => 0,
+        }
+    }
+
+    /// For limiters that congestion points drive: bits per second, and when a source that was stopped goes on.
+    pub fn pace(&self, state: &State) -> Option<(f64, Time)> {
+        match state {
+            State::Bcn(s) => Some((s.rate, s.resumes())),
+            State::Qcn(s) => Some((s.rate, Time::ZERO)),
+            _ => None,
+        }
+    }
+
+    /// A packet was sent; `is_queue_empty` tells that none is left behind it.
+    #[inline]
+    pub fn on_sent(&self, state: &mut State, bytes: u64, is_queue_empty: bool, now: Time) {
         match (self, state) {
-            (Self::Dcqcn(d), State::Dcqcn(s)) => {
-                let mut copy = (**s).clone();
-                d.advance(&mut copy, now);
-                copy.rate
-            }
-            _ => line.0 as f64,
+            (Self::Dcqcn(d), State::Dcqcn(s)) => d.on_sent(s, bytes, now),
+            (Self::Bcn(b), State::Bcn(s)) => b.on_sent(s, is_queue_empty),
+            (Self::Qcn(q), State::Qcn(s)) => q.on_sent(s, bytes, is_queue_empty, now),
+            _ => {}
         }
     }
 }

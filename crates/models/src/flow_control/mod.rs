@@ -156,4 +156,8 @@ registry! {
     congestion_isolation: CongestionIsolation,
     /// Flow control by egress port where nodes relay (`PortFC`).
     portfc: PortFc,
+    /// Backward Congestion Notification, the congestion points.
+    bcn: Bcn,
+    /// Quantized Congestion Notification (IEEE 802.1Qau), the congestion points.
+    qcn: Qcn,
 }

@@ -2,6 +2,7 @@
 
 pub mod go_back_n;
 pub mod irn;
+pub mod raw;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,9 @@ pub struct Transport {
     /// IRN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub irn: Option<irn::Params>,
+    /// Raw frames: nothing is acknowledged and nothing sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<raw::Params>,
 }
 
 /// The transport of all flows.
@@ -26,6 +30,8 @@ pub enum Protocol {
     GoBackN(go_back_n::Params),
     /// IRN.
     Irn(irn::Params),
+    /// Raw frames.
+    Raw,
 }
 
 /// What the sender remembers of a flow's packets.
@@ -72,10 +78,17 @@ pub enum Reply {
 impl Protocol {
     /// The transport that is configured.
     pub fn new(params: &Transport) -> Self {
-        match &params.irn {
-            Some(irn) => Self::Irn(irn.clone()),
-            None => Self::GoBackN(params.go_back_n.clone().unwrap_or_default()),
+        match (&params.irn, &params.raw) {
+            (Some(irn), _) => Self::Irn(irn.clone()),
+            (None, Some(raw::Params {})) => Self::Raw,
+            (None, None) => Self::GoBackN(params.go_back_n.clone().unwrap_or_default()),
         }
+    }
+
+    /// Whether it sends again what is lost; otherwise a flow is over at its source when its last packet has left.
+    #[inline]
+    pub const fn repeats(&self) -> bool {
+        !matches!(self, Self::Raw)
     }
 
     /// A flow of so many packets.
@@ -111,6 +124,7 @@ impl Protocol {
         match self {
             Self::GoBackN(p) => p.rto,
             Self::Irn(p) => p.rto(state),
+            Self::Raw => Time::NEVER,
         }
     }
 
@@ -119,6 +133,7 @@ impl Protocol {
         match self {
             Self::GoBackN(p) => (p.rto, p.rto),
             Self::Irn(p) => (p.rto_low, p.rto_high),
+            Self::Raw => (Time::NEVER, Time::NEVER),
         }
     }
 
@@ -128,6 +143,7 @@ impl Protocol {
         match self {
             Self::GoBackN(p) => p.on_ack(state, seq),
             Self::Irn(_) => self.on_selective(state, seq, None),
+            Self::Raw => false,
         }
     }
 
@@ -139,6 +155,7 @@ impl Protocol {
                 true
             }
             Self::Irn(_) => self.on_selective(state, seq, Some(selective)),
+            Self::Raw => false,
         }
     }
 
@@ -157,7 +174,7 @@ impl Protocol {
                 state.irn = Some(sender);
             }
             (Self::GoBackN(p), _) => p.on_timeout(state),
-            (Self::Irn(_), None) => {}
+            (Self::Irn(_) | Self::Raw, _) => {}
         }
     }
 
@@ -167,6 +184,7 @@ impl Protocol {
         match self {
             Self::GoBackN(p) => p.on_data(state, seq, now),
             Self::Irn(p) => p.on_data(state, seq),
+            Self::Raw => raw::on_data(state),
         }
     }
 }

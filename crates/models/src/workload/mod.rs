@@ -3,6 +3,7 @@
 //! Flows are numbered by source node, then by workload, then in order, so that a number tells its source. Listed flows wait in a
 //! list; Poisson flows are drawn one at a time, when their time comes, from a stream of their source.
 
+pub mod bernoulli;
 pub mod incasts;
 pub mod moe;
 pub mod parameter_server;
@@ -12,11 +13,13 @@ pub mod sizes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Rate, Time};
 
+use crate::endpoint::Framing;
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
 use crate::topology::Topology;
 
@@ -153,6 +156,9 @@ pub struct Workload {
     /// Random arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poisson: Option<poisson::Params>,
+    /// Open-loop sources: frames at random in the slots of their lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bernoulli: Option<bernoulli::Params>,
     /// A list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<Flow>>,
@@ -216,6 +222,8 @@ pub struct Plan {
     pub starts: Vec<Vec<Start>>,
     /// For each node, flows that wait for others (their numbers).
     pub waiting: Vec<Vec<(Vec<u32>, FlowSpec)>>,
+    /// For each node, when the packets of its flows come that come bit by bit.
+    pub arrivals: Vec<FxHashMap<u32, Box<bernoulli::Arrivals>>>,
     /// First flow number and workload, in order of flow number.
     pub ranges: Vec<(u32, u16)>,
     /// Names of workloads.
@@ -304,6 +312,8 @@ struct Listed<'a> {
     class: u8,
     workload: u16,
     detail: Option<(usize, &'a Flow)>,
+    /// When its packets come, if they come bit by bit.
+    arrivals: Option<Box<bernoulli::Arrivals>>,
 }
 
 /// Flows that a scenario may have: each takes a few bytes from the beginning to the end of a run.
@@ -321,7 +331,8 @@ fn too_many_listed(key: &str) -> Problem {
 }
 
 /// Works out all flows. `nic_rate` is what loads refer to.
-pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u64, seed: u64) -> Result<Plan, Problem> {
+pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, framing: &Framing, seed: u64) -> Result<Plan, Problem> {
+    let payload = framing.payload;
     let hosts = topology.hosts();
     let ports = topology.ports();
     let mut names_to_nodes: HashMap<&str, u32> = HashMap::new();
@@ -362,13 +373,13 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
         macro_rules! kinds {
             ($($kind:ident),*) => { $(if workload.$kind.is_some() { kinds.push(stringify!($kind)); })* };
         }
-        kinds!(incast, incasts, parameter_server, moe, permutation, all_to_all, poisson, flows);
+        kinds!(incast, incasts, parameter_server, moe, permutation, all_to_all, poisson, bernoulli, flows);
         let [kind] = kinds.as_slice() else {
             let given = if kinds.is_empty() { "none is".to_string() } else { format!("{} are", kinds.join(" and ")) };
             return Err((
                 at,
                 format!(
-                    "{given} given; give exactly one of incast, incasts, parameter_server, moe, permutation, all_to_all, poisson, flows, table"
+                    "{given} given; give exactly one of incast, incasts, parameter_server, moe, permutation, all_to_all, poisson, bernoulli, flows, table"
                 ),
             ));
         };
@@ -385,7 +396,18 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
             check_ends(src, dst, key, topology)?;
             check_size(size, payload, key)?;
             let position = listed.len();
-            listed.push(Listed { position, after: Vec::new(), src, dst, size: size.0, start, class, workload: index, detail: None });
+            listed.push(Listed {
+                position,
+                after: Vec::new(),
+                src,
+                dst,
+                size: size.0,
+                start,
+                class,
+                workload: index,
+                detail: None,
+                arrivals: None,
+            });
             if listed.len() as u64 > MAX_LISTED { Err(too_many_listed(key)) } else { Ok(()) }
         };
         if let Some(incast) = &workload.incast {
@@ -434,6 +456,7 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
             class,
             workload: index,
             detail: None,
+            arrivals: None,
         }));
         if let Some(permutation) = &workload.permutation {
             let key = format!("{at}.permutation");
@@ -471,6 +494,33 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
             drawn_flows += made.iter().map(|(_, source)| source.count()).sum::<u64>();
             drawn.extend(made.into_iter().map(|(node, source)| (index, node, source)));
         }
+        if let Some(bernoulli) = &workload.bernoulli {
+            let key = format!("{at}.bernoulli");
+            let sources = all(Some(&bernoulli.sources), &format!("{key}.sources"))?;
+            let line = |n: u32| ports[n as usize].iter().map(|p| p.link.rate).max().unwrap_or(Rate(1));
+            bernoulli.validate(&key, framing, sources.iter().map(|n| line(*n)).max().unwrap_or(Rate(1)))?;
+            for (i, src) in sources.iter().enumerate() {
+                let which = if bernoulli.destinations.len() == 1 { 0 } else { i };
+                let dst = find(&bernoulli.destinations[which], &format!("{key}.destinations[{which}]"))?;
+                check_ends(*src, dst, &format!("{key}.sources[{i}]"), topology)?;
+                let stream = Stream::new(seed, (w as u64) << 32 | u64::from(*src), "bernoulli");
+                let Some((arrivals, first, count)) = bernoulli.arrivals(line(*src), framing, start, stream) else { continue };
+                let size = u64::from(count) * payload;
+                listed.push(Listed {
+                    position: listed.len(),
+                    after: Vec::new(),
+                    src: *src,
+                    dst,
+                    size,
+                    start: first,
+                    class,
+                    workload: index,
+                    detail: None,
+                    arrivals: Some(Box::new(arrivals)),
+                });
+            }
+            fits(&key, listed.len() as u64)?;
+        }
         if let Some(flows) = &workload.flows {
             if flows.len() as u64 + listed.len() as u64 > MAX_LISTED {
                 return Err(too_many_listed(&at));
@@ -491,6 +541,7 @@ pub fn plan(workloads: &[Workload], topology: &Topology, classes: u8, payload: u
                     class,
                     workload: index,
                     detail: Some((i, flow)),
+                    arrivals: None,
                 });
             }
         }
@@ -532,8 +583,14 @@ fn number(
     if total > MAX_FLOWS {
         return Err(("workload".into(), format!("{total} flows are more than the {MAX_FLOWS} that a scenario may have")));
     }
-    let mut plan =
-        Plan { starts: (0..n).map(|_| Vec::new()).collect(), waiting: vec![Vec::new(); n], names, flows: total, ..Plan::default() };
+    let mut plan = Plan {
+        starts: (0..n).map(|_| Vec::new()).collect(),
+        waiting: vec![Vec::new(); n],
+        arrivals: vec![FxHashMap::default(); n],
+        names,
+        flows: total,
+        ..Plan::default()
+    };
     let mut first = vec![0_u32; n + 1];
     let mut paths = Paths::new();
     let mut path_of: HashMap<(Vec<u16>, Vec<u16>), u16> = HashMap::new();
@@ -546,6 +603,9 @@ fn number(
         first[node as usize] = next;
         let mut last_workload = None;
         while l < listed.len() && listed[l].src == node {
+            if let Some(arrivals) = listed[l].arrivals.take() {
+                plan.arrivals[node as usize].insert(next, arrivals);
+            }
             let f = &listed[l];
             if last_workload != Some(f.workload) {
                 plan.ranges.push((next, f.workload));

@@ -1,0 +1,266 @@
+//! BCN (Backward Congestion Notification), the reaction point: a rate limiter at the source of a flow.
+//!
+//! Models: the first negative message makes a limiter at line rate; negative feedback cuts its rate by `gd` a unit, at most by
+//! half, and names the congestion point that may raise it again: only the last one that cut it does, by `gi` times `ru` a unit.
+//! BCN(0,0) stops the source for a random time up to `tmax`; it goes on at `minimum_rate`. A limiter drifts up by `drift` each
+//! `drift_interval`, so that one that hears nothing recovers. It is gone when it is at line rate and nothing waits in its queue.
+//! Source: mechanisms.md 6.3 and 6.4 (the document's gains, whose minus signs its text has lost); stop, drift and the least rate
+//! are not in the document and `[MEM]` or `[RES]` there.
+//! Simplifications: drift is evaluated when the flow sends or hears; the wait for the next packet, when there is feedback.
+//! Invariants: minimum rate ≤ rate ≤ line rate; without a limiter no packet carries a congestion point.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::random::Stream;
+use xoff_units::{Rate, Time};
+
+use super::Feedback;
+
+/// `host.congestion_control.bcn`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Gain of increases: this many `ru` for a unit of feedback.
+    pub gi: f64,
+    /// Gain of decreases: the share of the rate that a unit of feedback takes.
+    pub gd: f64,
+    /// Unit of increases.
+    pub ru: Rate,
+    /// No limiter goes slower; a source that was stopped goes on with it.
+    pub minimum_rate: Rate,
+    /// A source that is told to stop waits a random time up to this.
+    pub tmax: Time,
+    /// Added to the rate each `drift_interval`.
+    pub drift: Rate,
+    /// How often.
+    pub drift_interval: Time,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            gi: 0.53,
+            gd: 2.6e-4,
+            ru: Rate(1_000_000),
+            minimum_rate: Rate(10_000_000),
+            tmax: Time::us(100),
+            drift: Rate(1_000_000),
+            drift_interval: Time::ms(1),
+        }
+    }
+}
+
+impl Params {
+    /// Says which key makes no sense, and why.
+    pub fn validate(&self) -> Result<(), (&'static str, String)> {
+        for (key, gain) in [("gi", self.gi), ("gd", self.gd)] {
+            if !(gain >= 0.0 && gain.is_finite()) {
+                return Err((key, format!("{gain} is out of range; allowed are zero and above")));
+            }
+        }
+        if self.minimum_rate.0 < 1_000 {
+            return Err(("minimum_rate", format!("{} is too low; it must be 1kbps or more", self.minimum_rate)));
+        }
+        if self.drift_interval < Time::ns(10) {
+            return Err(("drift_interval", "it must be 10ns or longer".into()));
+        }
+        if self.tmax > Time::ms(10_000) {
+            return Err(("tmax", format!("{} is longer than the 10s that are supported", self.tmax)));
+        }
+        Ok(())
+    }
+}
+
+/// All parameters for one line rate.
+#[derive(Debug, Clone)]
+pub struct Bcn {
+    line: f64,
+    gi: f64,
+    gd: f64,
+    minimum: f64,
+    tmax: Time,
+    drift: f64,
+    drift_interval: Time,
+    seed: u64,
+}
+
+/// A flow's limiter.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// Bits per second.
+    pub rate: f64,
+    /// The congestion point that cut it last; none is zero, and then there is no limiter.
+    point: u32,
+    /// A source that was stopped goes on then.
+    resumes: Time,
+    next_drift: Time,
+    stops: u64,
+}
+
+impl State {
+    /// What packets carry.
+    pub const fn point(&self) -> u32 {
+        self.point
+    }
+
+    /// When a source that was stopped goes on.
+    pub const fn resumes(&self) -> Time {
+        self.resumes
+    }
+}
+
+impl Bcn {
+    /// For a line rate.
+    pub fn new(p: &Params, line: Rate, seed: u64) -> Self {
+        let line = line.0 as f64;
+        Self {
+            line,
+            gi: p.gi * p.ru.0 as f64,
+            gd: p.gd,
+            minimum: (p.minimum_rate.0 as f64).min(line),
+            tmax: p.tmax,
+            drift: p.drift.0 as f64,
+            drift_interval: p.drift_interval,
+            seed,
+        }
+    }
+
+    /// A flow starts without a limiter.
+    pub const fn start(&self) -> State {
+        State { rate: self.line, point: 0, resumes: Time::ZERO, next_drift: Time::NEVER, stops: 0 }
+    }
+
+    /// A message.
+    pub fn on_feedback(&self, s: &mut State, feedback: Feedback, now: Time) {
+        self.advance(s, now);
+        let Feedback { value, point, flow } = feedback;
+        if value > 0 {
+            if s.point == point {
+                s.rate = (s.rate + self.gi * f64::from(value)).min(self.line);
+            }
+            return;
+        }
+        if s.point == 0 {
+            s.next_drift = now + self.drift_interval;
+        }
+        s.point = point;
+        if value < 0 {
+            s.rate = (s.rate * (1.0 + self.gd * f64::from(value)).max(0.5)).max(self.minimum);
+        } else {
+            s.rate = self.minimum;
+            // Told again while it waits, it goes on waiting.
+            if s.resumes <= now {
+                s.stops += 1;
+                let share = Stream::new(self.seed, u64::from(flow) << 32 | s.stops, "bcn stop").uniform();
+                s.resumes = now + Time((self.tmax.ps() as f64 * share) as u64);
+                s.next_drift = s.resumes + self.drift_interval;
+            }
+        }
+    }
+
+    /// What drift has added up to now.
+    fn advance(&self, s: &mut State, now: Time) {
+        if s.next_drift <= now {
+            let steps = (now - s.next_drift).ps() / self.drift_interval.ps() + 1;
+            s.next_drift += self.drift_interval * steps;
+            s.rate = (s.rate + self.drift * steps as f64).min(self.line);
+        }
+    }
+
+    /// The time that `bytes` take at the rate now.
+    #[inline]
+    pub fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
+        self.advance(s, now);
+        Time((bytes as f64 * 8e12 / s.rate) as u64).max(s.resumes.since(now))
+    }
+
+    /// A packet was sent: a limiter that limits nothing is gone.
+    #[inline]
+    pub fn on_sent(&self, s: &mut State, is_queue_empty: bool) {
+        if is_queue_empty && s.point != 0 && s.rate >= self.line {
+            s.point = 0;
+            s.next_drift = Time::NEVER;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(value: i32, point: u32) -> Feedback {
+        Feedback { value, point, flow: 3 }
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-6 * b
+    }
+
+    #[test]
+    fn the_largest_cut_is_about_half_and_the_largest_raise_a_tenth_of_the_line() {
+        let b = Bcn::new(&Params::default(), Rate::gbps(10), 1);
+        let mut s = b.start();
+        b.on_feedback(&mut s, told(-1875, 7), Time::us(60));
+        assert!(close(s.rate, 1e10 * (1.0 - 0.4875)) && s.point() == 7);
+        let before = s.rate;
+        b.on_feedback(&mut s, told(1875, 7), Time::us(120));
+        assert!(close(s.rate - before, 993.75e6));
+        // The gains before they were rounded to two digits, and a gain that would cut by more than half.
+        for (gd, share) in [(0.5 / 1875.0, 0.5), (1.0, 0.5)] {
+            let b = Bcn::new(&Params { gd, ..Params::default() }, Rate::gbps(10), 1);
+            let mut s = b.start();
+            b.on_feedback(&mut s, told(-1875, 7), Time::us(60));
+            assert!(close(s.rate, 1e10 * share));
+        }
+    }
+
+    #[test]
+    fn only_the_last_congestion_point_raises() {
+        let b = Bcn::new(&Params::default(), Rate::gbps(10), 1);
+        let mut s = b.start();
+        b.on_feedback(&mut s, told(500, 7), Time::us(1));
+        assert!(close(s.rate, 1e10) && s.point() == 0);
+        b.on_feedback(&mut s, told(-100, 7), Time::us(2));
+        b.on_feedback(&mut s, told(-100, 8), Time::us(3));
+        let before = s.rate;
+        b.on_feedback(&mut s, told(100, 7), Time::us(4));
+        assert!(close(s.rate, before));
+        b.on_feedback(&mut s, told(100, 8), Time::us(5));
+        assert!(close(s.rate, before + 53e6));
+    }
+
+    #[test]
+    fn a_limiter_that_hears_nothing_recovers_and_goes() {
+        let b = Bcn::new(&Params::default(), Rate::gbps(10), 1);
+        let mut s = b.start();
+        for k in 1..=40 {
+            b.on_feedback(&mut s, told(-1875, 7), Time::us(k));
+        }
+        assert!(close(s.rate, 10e6));
+        b.gap(&mut s, 1500, Time::us(1) + Time::ms(5_000));
+        assert!(close(s.rate, 10e6 + 5_000e6));
+        b.gap(&mut s, 1500, Time::ms(20_000));
+        assert!(close(s.rate, 1e10) && s.point() == 7);
+        b.on_sent(&mut s, false);
+        assert_eq!(s.point(), 7);
+        b.on_sent(&mut s, true);
+        assert_eq!((s.point(), s.next_drift), (0, Time::NEVER));
+    }
+
+    #[test]
+    fn a_source_that_is_told_to_stop_waits_at_random_and_once() {
+        let b = Bcn::new(&Params::default(), Rate::gbps(10), 1);
+        let waits: Vec<u64> = (0..1000)
+            .map(|flow| {
+                let mut s = b.start();
+                b.on_feedback(&mut s, Feedback { value: 0, point: 7, flow }, Time::us(10));
+                let first = s.resumes();
+                b.on_feedback(&mut s, Feedback { value: 0, point: 7, flow }, Time::us(10));
+                assert!(s.resumes() == first && close(s.rate, 10e6));
+                (first - Time::us(10)).ps()
+            })
+            .collect();
+        let mean = waits.iter().sum::<u64>() / 1000;
+        assert!(waits.iter().all(|w| *w < Time::us(100).ps()) && (45_000_000..55_000_000).contains(&mean), "{mean}");
+    }
+}

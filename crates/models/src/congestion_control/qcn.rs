@@ -1,0 +1,255 @@
+//! QCN (IEEE 802.1Qau-2010), the reaction point: a rate limiter at the source of a flow.
+//!
+//! Models: a message cuts the rate by the quantised feedback over 128, at most by half; it recovers toward the rate before the
+//! cut by a byte counter and a timer: half of the gap with each of their events (fast recovery), beyond it in additive steps when
+//! one of them is through its five cycles, and in larger ones when both are. Their cycles are half as long from then on. The
+//! limiter is gone when it is at line rate and nothing waits in its queue.
+//! Source: mechanisms.md 6.6 (parameters of the IEEE8021-CN-MIB; the fifth event of a counter is additive already, as in the
+//! `RoCE` code there that mirrors the standard).
+//! Simplifications: the timer is evaluated when the flow sends or hears of congestion; one limiter a flow.
+//! Invariants: minimum rate ≤ rate ≤ target ≤ line rate.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Rate, Time};
+
+use super::Feedback;
+
+/// `host.congestion_control.qcn`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Cycle of the timer.
+    pub timer: Time,
+    /// Cycle of the byte counter.
+    pub byte_counter: Bytes,
+    /// Cycles of fast recovery.
+    pub threshold: u32,
+    /// Additive increase of the target.
+    pub additive_increase: Rate,
+    /// Hyper-active increase of the target.
+    pub hyper_increase: Rate,
+    /// Share of the rate that a unit of quantised feedback takes.
+    pub gd: f64,
+    /// A cut leaves at least this share.
+    pub least_factor: f64,
+    /// No limiter goes slower.
+    pub minimum_rate: Rate,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            timer: Time::ms(15),
+            byte_counter: Bytes(150_000),
+            threshold: 5,
+            additive_increase: Rate(5_000_000),
+            hyper_increase: Rate(50_000_000),
+            gd: 1.0 / 128.0,
+            least_factor: 0.5,
+            minimum_rate: Rate(5_000_000),
+        }
+    }
+}
+
+impl Params {
+    /// Says which key makes no sense, and why.
+    pub fn validate(&self) -> Result<(), (&'static str, String)> {
+        if self.timer < Time::us(1) {
+            return Err(("timer", "it must be 1us or longer".into()));
+        }
+        if self.byte_counter.0 < 64 {
+            return Err(("byte_counter", format!("{} is too small; it must be 64B or more", self.byte_counter)));
+        }
+        for (key, share) in [("gd", self.gd), ("least_factor", self.least_factor)] {
+            if !(share > 0.0 && share <= 1.0) {
+                return Err((key, format!("{share} is out of range; allowed are numbers above 0 and up to 1")));
+            }
+        }
+        if self.minimum_rate.0 < 1_000 {
+            return Err(("minimum_rate", format!("{} is too low; it must be 1kbps or more", self.minimum_rate)));
+        }
+        Ok(())
+    }
+}
+
+/// All parameters for one line rate.
+#[derive(Debug, Clone)]
+pub struct Qcn {
+    line: f64,
+    timer: Time,
+    bytes: u64,
+    threshold: u32,
+    additive: f64,
+    hyper: f64,
+    gd: f64,
+    least_factor: f64,
+    minimum: f64,
+}
+
+/// A flow's limiter.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// Bits per second.
+    pub rate: f64,
+    target: f64,
+    is_limited: bool,
+    byte_stage: u32,
+    timer_stage: u32,
+    /// Bytes to the next event of the byte counter.
+    left: u64,
+    next_timer: Time,
+}
+
+impl Qcn {
+    /// For a line rate.
+    pub fn new(p: &Params, line: Rate) -> Self {
+        let line = line.0 as f64;
+        Self {
+            line,
+            timer: p.timer,
+            bytes: p.byte_counter.0,
+            threshold: p.threshold,
+            additive: p.additive_increase.0 as f64,
+            hyper: p.hyper_increase.0 as f64,
+            gd: p.gd,
+            least_factor: p.least_factor,
+            minimum: (p.minimum_rate.0 as f64).min(line),
+        }
+    }
+
+    /// A flow starts without a limiter.
+    pub const fn start(&self) -> State {
+        State { rate: self.line, target: self.line, is_limited: false, byte_stage: 0, timer_stage: 0, left: 0, next_timer: Time::NEVER }
+    }
+
+    /// A message.
+    pub fn on_feedback(&self, s: &mut State, feedback: Feedback, now: Time) {
+        self.advance(s, now);
+        // Messages in a row do not lower the target: it stays what the rate was before the first.
+        if !s.is_limited || s.byte_stage != 0 {
+            s.target = s.rate;
+        }
+        s.is_limited = true;
+        s.rate = (s.rate * (1.0 - self.gd * f64::from(feedback.value)).max(self.least_factor)).max(self.minimum);
+        (s.byte_stage, s.timer_stage) = (0, 0);
+        s.left = self.bytes;
+        s.next_timer = now + self.timer;
+    }
+
+    /// Does what the timer would have done up to `now`.
+    fn advance(&self, s: &mut State, now: Time) {
+        while s.next_timer <= now {
+            s.timer_stage += 1;
+            s.next_timer += if s.timer_stage < self.threshold { self.timer } else { self.timer / 2 };
+            self.increase(s, s.timer_stage);
+            if s.rate >= self.line {
+                s.next_timer = Time::NEVER;
+            }
+        }
+    }
+
+    /// A counter has reached a stage.
+    fn increase(&self, s: &mut State, stage: u32) {
+        let (low, high) = (s.byte_stage.min(s.timer_stage), s.byte_stage.max(s.timer_stage));
+        if stage == 1 && s.target > 10.0 * s.rate {
+            s.target /= 8.0;
+        } else if low >= self.threshold {
+            s.target += self.hyper * f64::from(low - self.threshold + 1);
+        } else if high >= self.threshold {
+            s.target += self.additive;
+        }
+        s.target = s.target.min(self.line);
+        s.rate = f64::midpoint(s.rate, s.target);
+        if self.line - s.rate < 1.0 {
+            s.rate = self.line;
+        }
+    }
+
+    /// The time that `bytes` take at the rate now.
+    #[inline]
+    pub fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
+        self.advance(s, now);
+        Time((bytes as f64 * 8e12 / s.rate) as u64)
+    }
+
+    /// A packet was sent: the byte counter, and the end of a limiter that limits nothing.
+    #[inline]
+    pub fn on_sent(&self, s: &mut State, bytes: u64, is_queue_empty: bool, now: Time) {
+        if !s.is_limited {
+            return;
+        }
+        s.left = s.left.saturating_sub(bytes);
+        if s.left == 0 {
+            self.advance(s, now);
+            s.byte_stage += 1;
+            s.left = if s.byte_stage < self.threshold { self.bytes } else { self.bytes / 2 };
+            self.increase(s, s.byte_stage);
+        }
+        if is_queue_empty && s.rate >= self.line {
+            *s = self.start();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limited(value: i32) -> (Qcn, State) {
+        let q = Qcn::new(&Params::default(), Rate::gbps(10));
+        let mut s = q.start();
+        q.on_feedback(&mut s, Feedback { value, point: 1, flow: 0 }, Time::us(1));
+        (q, s)
+    }
+
+    #[test]
+    fn the_largest_feedback_halves_the_rate_but_for_a_hundredth() {
+        assert!((limited(63).1.rate / 1e10 - 65.0 / 128.0).abs() < 1e-12);
+        assert!((limited(1).1.rate / 1e10 - 127.0 / 128.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn four_events_close_fifteen_sixteenths_of_the_gap_and_the_fifth_is_additive() {
+        let (q, mut s) = limited(63);
+        // From a second cut on the target is below the line.
+        q.on_sent(&mut s, 150_000, false, Time::us(2));
+        q.on_feedback(&mut s, Feedback { value: 63, point: 1, flow: 0 }, Time::us(3));
+        let (low, target) = (s.rate, s.target);
+        assert!(target < 1e10);
+        for k in 0..4 {
+            q.on_sent(&mut s, 150_000, false, Time::us(4 + k));
+        }
+        assert!(((target - s.rate) / (target - low) - 1.0 / 16.0).abs() < 1e-9 && (s.target - target).abs() < 1.0);
+        q.on_sent(&mut s, 150_000, false, Time::us(9));
+        assert!((s.target - target - 5e6).abs() < 1.0);
+        // Cycles are half as long now; the timer's five stages bring the larger steps.
+        q.on_sent(&mut s, 75_000, false, Time::us(10));
+        assert!((s.target - target - 10e6).abs() < 1.0);
+        q.gap(&mut s, 1500, Time::ms(76));
+        assert!((s.target - target - (10.0 + 4.0 * 5.0 + 50.0) * 1e6).abs() < 1.0, "{}", s.target - target);
+    }
+
+    #[test]
+    fn messages_in_a_row_do_not_lower_the_target() {
+        let (q, mut s) = limited(63);
+        q.on_feedback(&mut s, Feedback { value: 63, point: 1, flow: 0 }, Time::us(2));
+        assert!((s.target - 1e10).abs() < 1.0 && s.rate < 2.6e9);
+        for _ in 0..20 {
+            q.on_feedback(&mut s, Feedback { value: 63, point: 1, flow: 0 }, Time::us(2));
+        }
+        assert!((s.rate - 5e6).abs() < 1.0);
+        // A target far above the rate is lowered with the first event.
+        q.on_sent(&mut s, 150_000, false, Time::us(3));
+        assert!((s.target - 1.25e9).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_limiter_that_hears_nothing_recovers_and_goes() {
+        let (q, mut s) = limited(63);
+        q.gap(&mut s, 1500, Time::ms(10_000));
+        assert!((s.rate - 1e10).abs() < 1.0 && s.is_limited);
+        q.on_sent(&mut s, 1500, true, Time::ms(10_000));
+        assert!(!s.is_limited);
+    }
+}

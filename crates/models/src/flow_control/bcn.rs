@@ -1,0 +1,322 @@
+//! BCN (Backward Congestion Notification), the congestion point: an output of a switch that tells sources how fast to go.
+//!
+//! Models: each output samples an arriving frame every `sample` bytes and a random part of `jitter`, compares its queue with
+//! `equilibrium` and with the queue at the sample before, in pages of 64 bytes, and works out the feedback
+//! Fb = Qoff − w·Qdelta, where Qoff = Qeq − q is held within ±Qeq and Qdelta within ±2 Qeq. Negative feedback goes to the source
+//! of the sampled frame; positive feedback only if the frame says that this point limits its source, and the queue is below
+//! `equilibrium`. Above `stop_above` the message is BCN(0,0), which stops the source; above `max_above` it has the most negative
+//! feedback. Source: mechanisms.md 6.2 (variants: PAT-BCN there).
+//! Simplifications: a message carries the feedback itself, where a frame has Qoff and Qdelta, from which the source works it out.
+//! Invariants: feedback is within ±(1 + 2w) Qeq; no message has feedback zero but BCN(0,0).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Time};
+
+use crate::mechanism::{Around, Core, Effect, Effects, Enqueued, Hooks, Install, Site, Watches};
+use crate::packet::{Kind, Packet};
+use crate::routing::Sources;
+use std::sync::Arc;
+
+const PAGE: u32 = 64;
+
+/// `switch.flow_control.bcn`: congestion points; the rate limiters are `host.congestion_control.bcn`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// The queue that is aimed at (Qeq).
+    pub equilibrium: Bytes,
+    /// Weight of the queue's change.
+    pub w: u32,
+    /// A frame is sampled each time this much has arrived …
+    pub sample: Bytes,
+    /// … and a random part of this.
+    pub jitter: Bytes,
+    /// Above this queue sources are stopped: BCN(0,0). Default: they never are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_above: Option<Bytes>,
+    /// Above this queue the feedback is the most negative: BCN(max). Default: it never is for that reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_above: Option<Bytes>,
+    /// Switches to which hosts are attached have congestion points, too.
+    pub edges: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            equilibrium: Bytes(375 * 64),
+            w: 2,
+            sample: Bytes(150_000),
+            jitter: Bytes(5_000),
+            stop_above: None,
+            max_above: None,
+            edges: true,
+        }
+    }
+}
+
+/// An output: bytes to its next sample, and the queue at the last one.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    left: i64,
+    pages: i64,
+}
+
+/// BCN at one switch.
+#[derive(Debug)]
+pub struct Bcn {
+    equilibrium: i64,
+    w: i64,
+    sample: i64,
+    jitter: f64,
+    stop_above: u32,
+    max_above: u32,
+    frame_bytes: u16,
+    first_point: u32,
+    points: Vec<Point>,
+    sources: Arc<Sources>,
+    samples: u64,
+    negative: u64,
+    positive: u64,
+    stops: u64,
+}
+
+/// The number of a node's first output among those of all nodes, from one on.
+pub fn first_point(site: &Site<'_>) -> u32 {
+    1 + site.map.ports[..site.id as usize].iter().map(|ports| ports.len() as u32).sum::<u32>()
+}
+
+/// Whether a node has congestion points.
+pub const fn has_points(site: &Site<'_>, edges: bool) -> bool {
+    site.forwards && !site.is_host && (edges || site.hosts.is_empty())
+}
+
+/// What congestion points need of the other settings.
+pub fn check(around: &Around<'_>, equilibrium: Bytes, sample: Bytes) -> Result<(), (&'static str, String)> {
+    if equilibrium.0 < 1_000 || equilibrium.0 >= 1 << 30 {
+        return Err(("equilibrium", format!("{equilibrium} is out of range; it must be 1KB or more and below 1GiB")));
+    }
+    if sample.0 == 0 || sample.0 >= 1 << 40 {
+        return Err(("sample", format!("{sample} is out of range; it must be above zero and below 1TB")));
+    }
+    if around.has_input_fifos {
+        return Err(("equilibrium", "with one FIFO an input no output has a queue; switch.queueing must be oq or voq".into()));
+    }
+    Ok(())
+}
+
+/// Bytes of data that wait for an output.
+pub fn waiting(core: &Core, port: usize) -> u32 {
+    core.ports[port].queues[1..].iter().map(|q| q.bytes.bytes()).sum()
+}
+
+impl Install for Bcn {
+    type Params = Params;
+
+    fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
+        if !has_points(site, params.edges) {
+            return None;
+        }
+        Some(Self::new(params, site.settings.framing.control, first_point(site), core.ports.len(), site.sources.clone()))
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
+        check(around, params.equilibrium, params.sample)?;
+        if params.jitter.0 >= 1 << 40 {
+            return Err(("jitter", format!("{} is out of range; it must be below 1TB", params.jitter)));
+        }
+        if params.w > 1_000 {
+            return Err(("w", format!("{} is out of range; allowed are 0 to 1000", params.w)));
+        }
+        if around.flow_control.interface_queues() > 1 {
+            return Err(("equilibrium", "a frame carries either its queue of the interface (sfc.mode) or its congestion point".into()));
+        }
+        Ok(())
+    }
+}
+
+impl Bcn {
+    fn new(params: &Params, frame_bytes: u16, first_point: u32, ports: usize, sources: Arc<Sources>) -> Self {
+        let above = |level: Option<Bytes>| level.map_or(u32::MAX, |bytes| bytes.0.min(u64::from(u32::MAX)) as u32);
+        Self {
+            equilibrium: (params.equilibrium.0 / u64::from(PAGE)) as i64,
+            w: i64::from(params.w),
+            sample: params.sample.0 as i64,
+            jitter: params.jitter.0 as f64,
+            stop_above: above(params.stop_above),
+            max_above: above(params.max_above),
+            frame_bytes,
+            first_point,
+            // The first sample comes after one interval without jitter.
+            points: vec![Point { left: params.sample.0 as i64, pages: 0 }; ports],
+            sources,
+            samples: 0,
+            negative: 0,
+            positive: 0,
+            stops: 0,
+        }
+    }
+
+    /// The feedback for a queue, and the new state of the output.
+    fn feedback(&self, point: &mut Point, queue: u32) -> i64 {
+        let (pages, qeq) = (i64::from(queue / PAGE), self.equilibrium);
+        let off = (qeq - pages).clamp(-qeq, qeq);
+        let delta = (pages - point.pages).clamp(-2 * qeq, 2 * qeq);
+        point.pages = pages;
+        off - self.w * delta
+    }
+}
+
+impl Hooks for Bcn {
+    fn watches(&self) -> Watches {
+        Watches::ENQUEUE
+    }
+
+    #[inline]
+    fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
+        let mut point = self.points[event.port];
+        point.left -= i64::from(event.packet.bytes);
+        if point.left <= 0 {
+            let queue = waiting(core, event.port);
+            let fb = self.feedback(&mut point, queue);
+            point.left = self.sample + (effects.stream.uniform() * self.jitter) as i64;
+            self.samples += 1;
+            let id = self.first_point + event.port as u32;
+            let value = if queue > self.stop_above {
+                self.stops += 1;
+                Some(0)
+            } else if queue > self.max_above || fb < 0 {
+                self.negative += 1;
+                Some(if queue > self.max_above { -(1 + 2 * self.w) * self.equilibrium } else { fb })
+            } else if fb > 0 && event.packet.info == id && i64::from(queue / PAGE) < self.equilibrium {
+                self.positive += 1;
+                Some(fb)
+            } else {
+                None
+            };
+            if let Some(value) = value {
+                let flow = event.packet.flow;
+                let mut frame = Packet::new(Kind::Bcn, flow, (value as i32).cast_unsigned(), self.sources.of(flow), self.frame_bytes, event.packet.class());
+                frame.info = id;
+                effects.push(Effect::Emit(frame));
+            }
+        }
+        self.points[event.port] = point;
+    }
+
+    fn counts(&self, _now: Time, add: &mut dyn FnMut(&'static str, u64)) {
+        add("samples", self.samples);
+        add("negative", self.negative);
+        add("positive", self.positive);
+        add("stops", self.stops);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_engine::random::Stream;
+    use xoff_units::Rate;
+
+    use super::*;
+    use crate::mechanism::Queueing;
+    use crate::queueing::buffer::Buffer;
+    use crate::queueing::counter::Counter;
+    use crate::queueing::port::{Port, QueuePlan, Turns};
+
+    fn core() -> Core {
+        let plan = QueuePlan { data: vec![(0, 0)], turns: Turns::Packets };
+        Core {
+            id: 0,
+            ports: vec![Port::new(&plan, Rate::gbps(10), Time::ZERO, 1, Time::ZERO)],
+            classes: 1,
+            queueing: Queueing::Oq,
+            ingress: vec![Counter::default()],
+            buffer: Buffer::Unlimited,
+            inputs: Vec::new(),
+            has_congestion_queues: false,
+            has_relay_queues: false,
+            interface_queues: 1,
+            merges_classes: false,
+        }
+    }
+
+    fn point(params: &Params) -> (Bcn, Effects) {
+        let sources = Arc::new(Sources { first: vec![0, 0, 0, 10] });
+        (Bcn::new(params, 64, 5, 1, sources), Effects::new(Stream::new(1, 1, "test")))
+    }
+
+    /// Lets the frame of a flow arrive that is sampled while `queue` bytes wait; returns the message's feedback.
+    fn sample(bcn: &mut Bcn, effects: &mut Effects, core: &mut Core, queue: u32, tag: u32) -> Option<i32> {
+        let counter = &mut core.ports[0].queues[1].bytes;
+        while counter.bytes() < queue {
+            counter.add((queue - counter.bytes()).min(1500) as u16);
+        }
+        while counter.bytes() > queue {
+            counter.sub((counter.bytes() - queue).min(1500) as u16);
+        }
+        bcn.points[0].left = 1;
+        let mut packet = Packet::new(Kind::Data, 4, 0, 1, 1500, 0);
+        packet.info = tag;
+        bcn.on_enqueue(&Enqueued { packet: &packet, port: 0, queue: 1 }, core, effects);
+        effects.take().first().map(|(_, effect)| match effect {
+            Effect::Emit(frame) => {
+                assert_eq!((frame.kind, frame.flow, frame.dst(), frame.info, frame.bytes), (Kind::Bcn, 4, 2, 5, 64));
+                frame.seq.cast_signed()
+            }
+            _ => panic!("something else was asked for"),
+        })
+    }
+
+    #[test]
+    fn feedback_is_offset_less_twice_the_change_within_its_clamps() {
+        let (mut bcn, mut effects) = point(&Params::default());
+        let mut core = core();
+        let mut at = |pages: u32, tag: u32| sample(&mut bcn, &mut effects, &mut core, pages * 64, tag);
+        // From an empty queue to 1172 pages: both clamps act.
+        assert_eq!(at(1172, 0), Some(-1875));
+        // Unchanged: the offset alone, at its clamp.
+        assert_eq!(at(1172, 0), Some(-375));
+        // 172 pages fewer, still above.
+        assert_eq!(at(1000, 0), Some(-375 + 2 * 172));
+        // Half of that again and below: raises only what is tagged with this point, and below equilibrium.
+        assert_eq!(at(400, 5), None);
+        assert_eq!(at(300, 0), None);
+        assert_eq!(at(200, 4), None);
+        assert_eq!(at(100, 5), Some(275 + 2 * 100));
+        assert_eq!(at(0, 5), Some(375 + 2 * 100));
+        // At rest at equilibrium there is nothing to say.
+        at(375, 5);
+        assert_eq!(at(375, 5), None);
+        assert_eq!((bcn.samples, bcn.negative, bcn.positive), (10, 4, 2));
+    }
+
+    #[test]
+    fn the_variants_act_above_their_levels() {
+        let levels = Params { stop_above: Some(Bytes(200_000)), max_above: Some(Bytes(100_000)), ..Params::default() };
+        let (mut bcn, mut effects) = point(&levels);
+        let mut core = core();
+        let mut at = |queue: u32| sample(&mut bcn, &mut effects, &mut core, queue, 0);
+        assert_eq!((at(96_000), at(96_000)), (Some(-1875), Some(-375)));
+        assert_eq!((at(100_064), at(100_064), at(210_000)), (Some(-1875), Some(-1875), Some(0)));
+    }
+
+    #[test]
+    fn samples_are_an_interval_and_a_random_part_of_the_jitter_apart() {
+        let (mut bcn, mut effects) = point(&Params::default());
+        let core = core();
+        let packet = Packet::new(Kind::Data, 4, 0, 1, 1500, 0);
+        let mut at = Vec::new();
+        for k in 0..100_000_u32 {
+            let before = bcn.samples;
+            bcn.on_enqueue(&Enqueued { packet: &packet, port: 0, queue: 1 }, &core, &mut effects);
+            effects.take();
+            if bcn.samples > before {
+                at.push(k);
+            }
+        }
+        let gaps: Vec<u32> = at.windows(2).map(|w| w[1] - w[0]).collect();
+        assert_eq!(at[0], 99);
+        assert!(gaps.iter().all(|g| (101..=104).contains(g)) && gaps.contains(&101) && gaps.contains(&104));
+    }
+}

@@ -1,0 +1,157 @@
+//! QCN (Quantized Congestion Notification, IEEE 802.1Qau-2010), the congestion point.
+//!
+//! Models: each output samples arriving frames by a count of bytes and works out Fb = −(Qoff + w·Qdelta), where Qoff = q − Qeq and
+//! Qdelta is the change since the sample before. Only negative feedback is reported, to the source of the sampled frame, in six
+//! bits: min(63, |Fb|·63 / (Qeq (2w + 1))). The worse it is, the sooner the next sample: after 150, 75, 50, 37.5, 30, 25, 21.5 or
+//! 18.5 hundred-and-fiftieths of `sample` by the highest three of the six bits, within ±15 %.
+//! Source: mechanisms.md 6.6 (the MIB's parameters; QTAB there for the table, `[MEM]` for its jitter).
+//! Simplifications: a message carries the feedback alone; frames carry no tag (CN-TAG), as a limiter holds one flow.
+//! Invariants: no positive feedback; quantised feedback within 1 to 63 (a message that would say 0 is not sent).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use xoff_units::{Bytes, Time};
+
+use super::bcn::{check, first_point, has_points, waiting};
+use crate::mechanism::{Around, Core, Effect, Effects, Enqueued, Hooks, Install, Site, Watches};
+use crate::packet::{Kind, Packet};
+use crate::routing::Sources;
+
+/// Intervals by the highest three bits of the feedback, as shares of `sample`.
+const INTERVALS: [f64; 8] = [1.0, 75.0 / 150.0, 50.0 / 150.0, 37.5 / 150.0, 30.0 / 150.0, 25.0 / 150.0, 21.5 / 150.0, 18.5 / 150.0];
+
+/// `switch.flow_control.qcn`: congestion points; the rate limiters are `host.congestion_control.qcn`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// The queue that is aimed at (Qeq).
+    pub equilibrium: Bytes,
+    /// Weight of the queue's change.
+    pub w: u32,
+    /// Bytes between two samples without congestion.
+    pub sample: Bytes,
+    /// Intervals vary at random by this share to either side.
+    pub jitter: f64,
+    /// Switches to which hosts are attached have congestion points, too.
+    pub edges: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { equilibrium: Bytes(26_000), w: 2, sample: Bytes(150_000), jitter: 0.15, edges: true }
+    }
+}
+
+/// An output: bytes to its next sample, and the queue at the last one.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    left: f64,
+    queue: u32,
+}
+
+/// QCN at one switch.
+#[derive(Debug)]
+pub struct Qcn {
+    params: Params,
+    frame_bytes: u16,
+    first_point: u32,
+    points: Vec<Point>,
+    sources: Arc<Sources>,
+    samples: u64,
+    messages: u64,
+}
+
+impl Install for Qcn {
+    type Params = Params;
+
+    fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
+        if !has_points(site, params.edges) {
+            return None;
+        }
+        Some(Self::new(params, site.settings.framing.control, first_point(site), core.ports.len(), site.sources.clone()))
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
+        check(around, params.equilibrium, params.sample)?;
+        if !(0.0..1.0).contains(&params.jitter) {
+            return Err(("jitter", format!("{} is out of range; allowed are numbers from 0 to below 1", params.jitter)));
+        }
+        if params.w > 1_000 {
+            return Err(("w", format!("{} is out of range; allowed are 0 to 1000", params.w)));
+        }
+        Ok(())
+    }
+}
+
+impl Qcn {
+    fn new(params: &Params, frame_bytes: u16, first_point: u32, ports: usize, sources: Arc<Sources>) -> Self {
+        let points = vec![Point { left: params.sample.0 as f64, queue: 0 }; ports];
+        Self { params: params.clone(), frame_bytes, first_point, points, sources, samples: 0, messages: 0 }
+    }
+
+    /// The quantised feedback for a queue that was `before` at the sample before; zero without congestion.
+    fn quantised(&self, before: u32, queue: u32) -> u32 {
+        let (qeq, w) = (self.params.equilibrium.0 as i64, i64::from(self.params.w));
+        let worse = i64::from(queue) - qeq + w * (i64::from(queue) - i64::from(before));
+        (worse.max(0) * 63 / (qeq * (2 * w + 1))).min(63) as u32
+    }
+}
+
+impl Hooks for Qcn {
+    fn watches(&self) -> Watches {
+        Watches::ENQUEUE
+    }
+
+    #[inline]
+    fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
+        let mut point = self.points[event.port];
+        point.left -= f64::from(event.packet.bytes);
+        if point.left <= 0.0 {
+            let queue = waiting(core, event.port);
+            let value = self.quantised(point.queue, queue);
+            let around = 1.0 + self.params.jitter * (2.0 * effects.stream.uniform() - 1.0);
+            point = Point { left: self.params.sample.0 as f64 * INTERVALS[value as usize / 8] * around, queue };
+            self.samples += 1;
+            if value > 0 {
+                self.messages += 1;
+                let Packet { flow, .. } = *event.packet;
+                let mut frame = Packet::new(Kind::Cnm, flow, value, self.sources.of(flow), self.frame_bytes, event.packet.class());
+                frame.info = self.first_point + event.port as u32;
+                effects.push(Effect::Emit(frame));
+            }
+        }
+        self.points[event.port] = point;
+    }
+
+    fn counts(&self, _now: Time, add: &mut dyn FnMut(&'static str, u64)) {
+        add("samples", self.samples);
+        add("messages", self.messages);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point() -> Qcn {
+        Qcn::new(&Params::default(), 64, 1, 1, Arc::new(Sources { first: vec![0, 1] }))
+    }
+
+    #[test]
+    fn feedback_has_six_bits_and_is_never_positive() {
+        let q = point();
+        // Qeq (2w + 1) is 130 000: full scale, and beyond.
+        assert_eq!(q.quantised(0, 60_667), 63);
+        assert_eq!(q.quantised(0, 1_000_000), 63);
+        assert_eq!(q.quantised(52_000, 52_000), 26_000 * 63 / 130_000);
+        assert_eq!((q.quantised(26_000, 26_000), q.quantised(60_000, 30_000), q.quantised(0, 8_000)), (0, 0, 0));
+    }
+
+    #[test]
+    fn the_worse_the_feedback_the_sooner_the_next_sample() {
+        let of = |value: usize| (INTERVALS[value / 8] * 150_000.0).round() as u32;
+        let values = [0, 8, 16, 24, 32, 40, 48, 56, 63].map(of);
+        assert_eq!(values, [150_000, 75_000, 50_000, 37_500, 30_000, 25_000, 21_500, 18_500, 18_500]);
+    }
+}

@@ -1,0 +1,195 @@
+//! Bernoulli sources: open-loop traffic whose frames come at random in the slots of a line.
+//!
+//! Time is cut into slots of one full frame at the source's line rate; in each slot a frame comes with probability `load`, whatever
+//! the network does. Gaps between frames are drawn one at a time (geometric), as they are needed. What may not be sent yet waits in
+//! a queue of the source, in front of its rate limiter; when that is full, the source is held back until there is room, which is
+//! counted, and goes on later with as many frames: nothing is lost at a source.
+//! Source: the BCN document's workload ("Bernoulli temporal distribution", 150 KB rate limiter queue; mechanisms.md 6.5). The slots
+//! of a source begin at a random moment (ours), so that sources do not send in step.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::random::Stream;
+use xoff_units::{Bytes, Rate, Time};
+
+use super::{Host, Problem};
+use crate::endpoint::Framing;
+
+/// `workload[…].bernoulli`: one flow from each source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Who sends.
+    pub sources: Vec<Host>,
+    /// Who receives: one host for all sources, or one for each.
+    pub destinations: Vec<Host>,
+    /// Share of its line rate that each source offers, headers included, above 0 and up to 1.
+    pub load: f64,
+    /// Frames come for this long.
+    pub duration: Time,
+    /// What waits at a source at most.
+    #[serde(default = "queue")]
+    pub queue: Bytes,
+}
+
+const fn queue() -> Bytes {
+    Bytes(150_000)
+}
+
+/// Frames that a source offers at most.
+const MOST_FRAMES: f64 = 1e8;
+
+/// When the packets of a flow come.
+#[derive(Debug, Clone)]
+pub struct Arrivals {
+    stream: Stream,
+    slot: Time,
+    /// Logarithm of the probability that a slot has no frame.
+    log_none: f64,
+    next: Time,
+    arrived: u32,
+    /// Packets to come.
+    left: u32,
+    /// Packets that may wait.
+    room: u32,
+    is_held: bool,
+}
+
+impl Arrivals {
+    fn gap(&mut self) -> Time {
+        let empty = libm::log(1.0 - self.stream.uniform()) / self.log_none;
+        self.slot * (1 + empty.min(1e9) as u64)
+    }
+
+    /// Packets that have come.
+    #[inline]
+    pub const fn arrived(&self) -> u32 {
+        self.arrived
+    }
+
+    /// When the next one comes.
+    #[inline]
+    pub const fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Lets come what came up to `now`, of which `sent` were sent; returns how many found the queue full, and wait for room.
+    #[inline]
+    pub fn advance(&mut self, sent: u32, now: Time) -> u64 {
+        let mut held = 0;
+        while self.next <= now && self.left > 0 {
+            if self.arrived - sent >= self.room {
+                held += u64::from(!std::mem::replace(&mut self.is_held, true));
+                break;
+            }
+            if std::mem::take(&mut self.is_held) {
+                self.next = now;
+            }
+            self.arrived += 1;
+            self.left -= 1;
+            let gap = self.gap();
+            self.next += gap;
+        }
+        held
+    }
+}
+
+impl Params {
+    /// The arrivals of a source, with the first one's time and how many there are; none if no frame comes.
+    pub fn arrivals(&self, rate: Rate, framing: &Framing, start: Time, mut stream: Stream) -> Option<(Arrivals, Time, u32)> {
+        let slot = rate.time(framing.largest());
+        let phase = Time((stream.uniform() * slot.ps() as f64) as u64);
+        let room = (self.queue.0 / framing.largest()).clamp(1, u64::from(u32::MAX)) as u32;
+        let log_none = libm::log(1.0 - self.load);
+        let mut arrivals = Arrivals { stream, slot, log_none, next: start + phase, arrived: 0, left: u32::MAX, room, is_held: false };
+        // A slot's frame is there at its beginning; the first slot may have one.
+        let gap = arrivals.gap();
+        arrivals.next += gap - slot;
+        let (first, end) = (arrivals.next, start + self.duration);
+        let mut dry = arrivals.clone();
+        while dry.next < end {
+            dry.arrived += 1;
+            let gap = dry.gap();
+            dry.next += gap;
+        }
+        arrivals.left = dry.arrived;
+        (dry.arrived > 0).then_some((arrivals, first, dry.arrived))
+    }
+
+    /// Says what makes no sense.
+    pub fn validate(&self, key: &str, framing: &Framing, fastest: Rate) -> Result<(), Problem> {
+        if !(self.load > 0.0 && self.load <= 1.0) {
+            return Err((format!("{key}.load"), format!("{} is out of range; allowed are numbers above 0 and up to 1", self.load)));
+        }
+        if self.sources.is_empty() {
+            return Err((format!("{key}.sources"), "the list is empty".into()));
+        }
+        if self.destinations.len() != 1 && self.destinations.len() != self.sources.len() {
+            let (given, sources) = (self.destinations.len(), self.sources.len());
+            return Err((
+                format!("{key}.destinations"),
+                format!("{given} are listed; give one for all sources, or one for each of the {sources}"),
+            ));
+        }
+        if self.duration == Time::ZERO || self.duration > Time::ms(281_000) {
+            return Err((format!("{key}.duration"), format!("{} is out of range; it must be above zero and up to 281s", self.duration)));
+        }
+        let frames = self.load * self.duration.ps() as f64 / rate_time(fastest, framing);
+        if frames > MOST_FRAMES {
+            return Err((
+                format!("{key}.duration"),
+                format!("a source would offer about {frames:.1e} frames; {MOST_FRAMES:.0e} are possible"),
+            ));
+        }
+        if self.queue.0 < framing.largest() {
+            return Err((format!("{key}.queue"), format!("{} does not hold a frame of {} B", self.queue, framing.largest())));
+        }
+        Ok(())
+    }
+}
+
+fn rate_time(rate: Rate, framing: &Framing) -> f64 {
+    rate.time(framing.largest()).ps() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(load: f64, queue: u64, seed: u64) -> (Arrivals, Time, u32) {
+        let framing = Framing { payload: 1500, header: 0, control: 64, minimum: 64 };
+        let params = Params { sources: vec![], destinations: vec![], load, duration: Time::ms(120), queue: Bytes(queue) };
+        params.arrivals(Rate::gbps(10), &framing, Time::ms(5), Stream::new(seed, 1, "test")).unwrap()
+    }
+
+    #[test]
+    fn frames_come_in_slots_at_the_load() {
+        for load in [0.1, 0.5, 0.9] {
+            let (mut arrivals, first, count) = source(load, 150_000, 3);
+            // 100 000 slots of 1.2 us.
+            let deviation = (f64::from(count) - 1e5 * load) / (1e5 * load * (1.0 - load)).sqrt();
+            assert!(deviation.abs() < 4.0, "{load}: {count}");
+            let mut sent = 0;
+            while arrivals.left > 0 {
+                let at = arrivals.next();
+                assert_eq!((at - first).ps() % 1_200_000, 0);
+                assert_eq!(arrivals.advance(sent, at), 0);
+                sent = arrivals.arrived();
+            }
+            assert_eq!(sent, count);
+        }
+        let (mut all, first, _) = source(1.0, 150_000, 3);
+        all.advance(0, first);
+        assert_eq!(all.next() - first, Time::ns(1200));
+    }
+
+    #[test]
+    fn a_full_queue_holds_its_source_back_and_loses_nothing() {
+        let (mut arrivals, _, count) = source(0.5, 15_000, 4);
+        let late = Time::ms(60);
+        assert_eq!((arrivals.advance(0, late), arrivals.arrived()), (1, 10));
+        assert_eq!((arrivals.advance(0, Time::ms(61)), arrivals.arrived()), (0, 10));
+        assert_eq!((arrivals.advance(1, Time::ms(62)), arrivals.arrived()), (0, 11));
+        assert!(arrivals.next() > Time::ms(62) && arrivals.left == count - 11);
+    }
+}
