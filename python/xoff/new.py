@@ -127,7 +127,7 @@ _LISTED = """if let Some({slug}) = &workload.{slug} {
         """
 # A setting that no host obeys is refused, not ignored: it would pass for a result of the new transport.
 _NOT_RUN_YET = """if s.host.transport.{slug}.is_some() {
-        let why = "hosts do not run it yet; let them (Config::transport in endpoint.rs), and remove this check";
+        let why = "hosts do not run it yet; give it a variant of Protocol (transport/mod.rs), and remove this check";
         return wrong("host.transport.{slug}", why.into());
     }
     """
