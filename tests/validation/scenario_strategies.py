@@ -564,6 +564,12 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["queueing"] = "voq"
         if mode == "nic_isolation":
             switch["classes"] = d.classes = 1
+    if "congestion_isolation" in control and "pfc" in control:
+        # What a neighbour sends in one class may wait in the other before it hears of that: no headroom is enough.
+        if "switch.buffer" in d.forced:
+            control.pop("congestion_isolation")
+        else:
+            switch["buffer"] = "unlimited"
     if switch["scheduler"] != "strict":
         switch["priority_classes"] = d.rng.randrange(d.classes)
     if "pfc" in control:

@@ -14,13 +14,19 @@ _POISSON = {"poisson": {"load": 0.5, "sizes": "websearch", "flows": 10}}
 def cycles(scenario: dict[str, Any]) -> list[str]:
     """The cycles that `check` names."""
     warnings = [w["message"] for w in xoff.check(scenario)["warnings"] if "can deadlock" in w["message"]]
-    return [message.partition("the last for the first: ")[2] for message in warnings]
+    return [message.partition("the last for the first: ")[2].partition("; flows")[0] for message in warnings]
 
 
 @pytest.mark.parametrize("switches", [3, 4, 5])
 def test_the_ring_that_deadlocks_is_warned_of_port_by_port(switches: int) -> None:
     ports = [f"s{i} port {1 if i == 0 else 2} (to s{(i + 1) % switches}), class 0" for i in range(switches)]
     assert cycles(ring(switches)) == [" → ".join(ports)]
+    # The flows that close it are those of the scenario, and in a scenario of their own they do.
+    found = xoff.check(ring(switches))["deadlock"]
+    assert sorted((flow["src"], flow["dst"]) for flow in found["flows"]) == sorted(
+        (f"h{i}", f"h{(i + 2) % switches}") for i in range(switches)
+    )
+    assert xoff.run(found["scenario"]).audits["deadlock"].startswith("recorded")
 
 
 def test_no_warning_where_nothing_can_wait_in_a_circle() -> None:

@@ -382,6 +382,9 @@ impl<'a> Traffic<'a> {
 
     /// A host that is, or hangs at, a node; the n-th of them, around.
     pub fn host_at(&self, node: u32, n: usize) -> Option<u32> {
+        if self.topology.nodes[node as usize].is_host {
+            return Some(node);
+        }
         let hosts: Vec<u32> =
             (0..self.roots.len() as u32).filter(|h| self.roots[*h as usize] == node && self.topology.nodes[*h as usize].is_host).collect();
         hosts.get(n % hosts.len().max(1)).copied()
