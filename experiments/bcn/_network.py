@@ -1,0 +1,144 @@
+"""The network, mechanisms and traffic of the BCN document, for all of its experiments.
+
+Source: the 802.1au deck on BCN hot spots (core and edge switches, 10 Gb/s, 1 us a switch, links without delay). What it
+states stands below as it is; where it is silent, the choice is a field of `Setting` or marked as ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+TOPOLOGIES = {"A": 1, "B": 5, "C": 10}
+"""Contending flows of an edge switch, and innocent ones."""
+DEGREES = {"A": (*range(2, 41, 2), 50, 60, 70, 80), "B": tuple(range(15, 81, 5)), "C": tuple(range(30, 81, 10))}
+HOT_GBPS, LINE_GBPS = 20, 10
+START_MS = 5
+QEQ_BYTES = 375 * 64
+CORE, SINK_EDGE = "core", "edge_sink"
+
+
+def until_ms(degree: int) -> float:
+    """Return when a run ends: some 50 ms after it should be stable, and at 250 ms at the latest (ours)."""
+    return min(250.0, 45 + 3.5 * degree)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What varies; the defaults are the document's, or ours where it is silent."""
+
+    pause: bool = True
+    """PAUSE on at 140 KB, off at 130 KB, at every switch (ours: the document does not say which)."""
+    buffer: str = "unlimited"
+    """Without PAUSE: bytes of an output."""
+    edges: bool = False
+    """Ours: only the core has congestion points."""
+    stop_kb: float | None = None
+    """BCN(0,0) above this queue (KB)."""
+    max_kb: float | None = None
+    """BCN(max) above this queue (KB)."""
+    gi_factor: float = 1.0
+    """Factor of the gain of increases."""
+    drift_mbps: float = 1.0
+    """Ours: added to a limiter each millisecond."""
+    minimum_mbps: float = 10.0
+    """Ours: the least rate of a limiter."""
+    spines: int = 1
+    """Core switches: with two it is a two-tier Clos."""
+    scheme: str = "bcn"
+    sample_kb: float = 100.0
+    """150 in the baseline."""
+    innocents_gbps: float = 2.5
+    """Ours: what the innocents of an edge switch offer together, to the next edge switch."""
+
+
+DEFAULT = Setting()
+
+
+def network(edges: int, per_edge: int, spines: int) -> dict[str, Any]:
+    """Return a core switch, edge switches with innocent and contending hosts, and an edge switch for the hot spot."""
+    link = {"rate": f"{LINE_GBPS}Gbps", "delay": "0ns"}
+    cores = [CORE, *(f"{CORE}{i}" for i in range(1, spines))]
+    names = [f"edge{i}" for i in range(edges)]
+    hosts = [
+        (f"{kind}{i}_{k}", edge) for i, edge in enumerate(names) for kind in ("in", "hot") for k in range(per_edge)
+    ]
+    hosts.append(("sink", SINK_EDGE))
+    nodes = [{"name": host, "kind": "host"} for host, _ in hosts]
+    nodes += [{"name": name, "kind": "switch"} for name in (*cores, *names, SINK_EDGE)]
+    links = [{"a": host, "b": edge, **link} for host, edge in hosts]
+    links += [{"a": edge, "b": core, **link} for edge in (*names, SINK_EDGE) for core in cores]
+    return {"explicit": {"nodes": nodes, "links": links}}
+
+
+def flow_control(setting: Setting) -> dict[str, Any]:
+    """Return ``switch.flow_control``."""
+    control: dict[str, Any] = {}
+    if setting.pause:
+        control["pfc"] = {"xoff": "140KB", "xon": "130KB", "accounting": "egress"}
+    if setting.scheme == "bcn":
+        points: dict[str, Any] = {"equilibrium": f"{QEQ_BYTES}B", "w": 2, "jitter": "5KB", "edges": setting.edges}
+        points["sample"] = f"{setting.sample_kb:g}KB"
+        for key, level in (("stop_above", setting.stop_kb), ("max_above", setting.max_kb)):
+            if level is not None:
+                points[key] = f"{level:g}KB"
+        control["bcn"] = points
+    elif setting.scheme == "qcn":
+        control["qcn"] = {"edges": setting.edges}
+    return control
+
+
+def limiters(setting: Setting) -> dict[str, Any]:
+    """Return ``host.congestion_control``."""
+    if setting.scheme == "bcn":
+        return {
+            "bcn": {
+                "gi": 0.53 * setting.gi_factor,
+                "gd": 2.6e-4,
+                "ru": "1Mbps",
+                "minimum_rate": f"{setting.minimum_mbps:g}Mbps",
+                "drift": f"{setting.drift_mbps:g}Mbps",
+            }
+        }
+    return {"qcn": {}} if setting.scheme == "qcn" else {}
+
+
+def scenario(
+    degree: int, per_edge: int, until_ms: float, seed: int, setting: Setting = DEFAULT, **more: Any
+) -> dict[str, Any]:
+    """Return a hot spot of so many contending flows, all together 20 Gb/s into 10; more: further sections."""
+    edges = -(-degree // per_edge)
+    contenders = [f"hot{i // per_edge}_{i % per_edge}" for i in range(degree)]
+    innocents = [f"in{i}_{k}" for i in range(edges) for k in range(per_edge)]
+    to = [f"in{(i + 1) % edges}_{k}" for i in range(edges) for k in range(per_edge)]
+    work = [
+        {
+            "name": "contenders",
+            "start": f"{START_MS}ms",
+            "bernoulli": {
+                "sources": contenders,
+                "destinations": ["sink"],
+                "load": min(1.0, HOT_GBPS / degree / LINE_GBPS),
+                "duration": f"{until_ms:g}ms",
+            },
+        }
+    ]
+    if edges > 1 and setting.innocents_gbps > 0:
+        load = setting.innocents_gbps / per_edge / LINE_GBPS
+        bernoulli = {"sources": innocents, "destinations": to, "load": load, "duration": f"{until_ms:g}ms"}
+        work.append({"name": "innocents", "bernoulli": bernoulli})
+    return {
+        "seed": seed,
+        "until": f"{until_ms:g}ms",
+        "network": network(edges, per_edge, setting.spines),
+        "framing": {"payload": "1500B", "header": "0B"},
+        "switch": {
+            "delay": "1us",
+            "buffer": setting.buffer if setting.buffer == "unlimited" else {"per_queue": setting.buffer},
+            "flow_control": flow_control(setting),
+        },
+        "host": {"transport": {"raw": {}}, "congestion_control": limiters(setting)},
+        "workload": work,
+        "probe": {"queues": "20us", "flows": False},
+        **more,
+    }

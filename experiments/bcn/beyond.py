@@ -1,0 +1,117 @@
+"""What the document leaves for later: variants of BCN, more flows, another topology, gains from a number of flows, QCN.
+
+Source: the BCN hot spot deck, "Conclusion" and "Future Work". Topology A with 22 and 80 flows unless said otherwise.
+Nothing is published to compare with, so that no claim is judged but one of ours, and the rest is reported. Ours:
+
+- BCN(max) above 96 KB (4 Qeq), BCN(0,0) above 120 KB, both: each at its level; PAUSE, at 140 KB, would keep the queue
+  from any that is much higher;
+- gains from the number of flows: Gi divided by N / 4 and Gd left alone, with N known exactly. A sample raises one
+  flow by Gi Fb Ru whatever its share of the link, which is C / N, and cuts it in proportion: with more flows raises
+  outweigh cuts;
+- without PAUSE outputs have 1 MB each;
+- two core switches (a two-tier Clos): the hot queue is where they meet, and all switches have congestion points;
+- QCN with the parameters of 802.1Qau, on the same runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from experiments.bcn._network import DEFAULT, Setting, scenario, until_ms
+from experiments.bcn._study import SEEDS, Runs, claim, ids, save, told
+from matplotlib import rc_context
+
+from xoff.plots import STYLE, canvas, grouped_bars
+from xoff.reproduce import Claim
+from xoff.results import Result
+
+CITATION = "BCN hot spots, IEEE 802.1au, 'Future Work'"
+
+STATEMENTS = {
+    "beyond": "Future work of the document, whose answer it leaves open; ours: each variant of BCN, more flows, gains "
+    "from the number of flows, another topology and QCN become stable within the run in every seed",
+}
+CLAIMS = ids(STATEMENTS)
+MORE, MORE_UNTIL_MS = 160, 400.0
+
+
+def variants(degree: int) -> dict[str, Setting]:
+    """Return the settings by name."""
+    return {
+        "BCN": DEFAULT,
+        "BCN(0,0)": replace(DEFAULT, stop_kb=120),
+        "BCN(max)": replace(DEFAULT, max_kb=96),
+        "both": replace(DEFAULT, stop_kb=120, max_kb=96),
+        "gains from N": replace(DEFAULT, gi_factor=4 / degree),
+        "no drift": replace(DEFAULT, drift_mbps=0),
+        "points at edges, too": replace(DEFAULT, edges=True),
+        "two cores": replace(DEFAULT, edges=True, spines=2),
+        "no PAUSE, 1 MB": replace(DEFAULT, pause=False, buffer="1MB"),
+        "QCN": replace(DEFAULT, scheme="qcn"),
+    }
+
+
+def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
+    """Return the scenarios by degree, variant and seed."""
+    degrees, seeds = ((8,), SEEDS[:1]) if quick else ((22, 80), SEEDS)
+    made = {
+        f"{degree}/{name}/seed {seed}": scenario(degree, 1, until_ms(degree), seed, setting)
+        for degree in degrees
+        for name, setting in variants(degree).items()
+        for seed in seeds
+    }
+    if not quick:
+        made |= {f"{MORE}/BCN/seed {seed}": scenario(MORE, 1, MORE_UNTIL_MS, seed) for seed in seeds}
+    return made
+
+
+def _cases(runs: Runs) -> dict[str, str]:
+    return {name.rpartition("/seed ")[0]: name for name in runs.names}
+
+
+def claims(results: Mapping[str, Result]) -> list[Claim]:
+    """Report every variant, and judge whether all of them become stable."""
+    runs = Runs(results)
+    measured: dict[str, Any] = {}
+    unstable = []
+    for case in _cases(runs):
+        found = runs.each(case)
+        times = [run.stability_ms for run in found]
+        if None in times:
+            unstable.append(case)
+        swing = [run.verdict() for run in found].count("grows")
+        degree, _, name = case.partition("/")
+        measured[f"{degree} flows, {name}"] = (
+            f"stable after {told(times)} ms, settled after {told([run.settle_ms for run in found])} ms; "
+            f"{fmean(run.above_share() for run in found):.0%} of the 50 ms after above 2 Qeq; "
+            f"link {fmean(run.hot_gbps for run in found):.2f} Gb/s; innocents held "
+            f"{fmean(run.innocents_held() for run in found):.1f} ms; {fmean(run.drops for run in found):.0f} drops; "
+            f"swing grows in {swing} of {len(found)}"
+        )
+    return [claim(STATEMENTS, "beyond", not unstable, measured, f"Never stable in some seed: {', '.join(unstable)}.")]
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the mean time to stability of each variant; none where a seed never is."""
+    runs = Runs(results)
+    cases = list(_cases(runs))
+    names = list(dict.fromkeys(case.partition("/")[2] for case in cases))
+    with rc_context(STYLE):
+        drawing, axes = canvas(8.4, 3.8)
+        series = []
+        for degree in dict.fromkeys(case.partition("/")[0] for case in cases):
+            row: list[float | None] = []
+            for name in names:
+                times = runs.stability(f"{degree}/{name}") if f"{degree}/{name}" in cases else []
+                known = [time for time in times if time is not None]
+                row.append(fmean(known) if known and len(known) == len(times) else None)
+            series.append((f"{degree} flows", row))
+        grouped_bars(axes, names, series, digits=0)
+        axes.tick_params(axis="x", labelrotation=30, labelsize=7)
+        axes.set_ylabel("time to stability (ms)")
+        axes.legend(fontsize=8)
+        save(drawing, path)
