@@ -194,12 +194,7 @@ impl DataQueues {
 pub fn build(topology: &Topology, mut plan: Plan, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
     let ports = topology.ports();
     let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed);
-    let map = Arc::new(Map {
-        routes: routes.clone(),
-        ports: ports.clone(),
-        is_relay: topology.nodes.iter().map(|n| n.is_host && n.forwards).collect(),
-        is_host: topology.nodes.iter().map(|n| n.is_host).collect(),
-    });
+    let map = Arc::new(Map { routes: routes.clone(), wiring: topology.wiring() });
     let delay_of = |n: u32| settings.delay(&topology.nodes[n as usize]);
     let interface_queues = settings.flow_control.interface_queues();
     let classes = settings.counted_classes() as usize;

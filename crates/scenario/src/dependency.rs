@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use xoff_models::flow_control::pfc::Relays;
 use xoff_models::flow_control::portfc;
 use xoff_models::network::Settings;
-use xoff_models::routing::{FirstHop, Map, Paths, root};
+use xoff_models::routing::{FirstHop, Paths, root};
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{Plan, Start};
 
@@ -178,12 +178,7 @@ impl<'a> Traffic<'a> {
 
     /// The circle of queues that can wait for one another under `PortFC`, of those that some flow joins.
     fn portfc_cycle(&self, pairs: &Edges) -> Search {
-        let map = Map {
-            routes: Vec::new(),
-            ports: self.ports.to_vec(),
-            is_relay: (0..self.ports.len() as u32).map(|n| self.is_relay(n)).collect(),
-            is_host: self.topology.nodes.iter().map(|n| n.is_host).collect(),
-        };
+        let wiring = self.topology.wiring();
         let mut queues: BTreeMap<(u32, usize, usize), Witness> = BTreeMap::new();
         for (((from, _), (to, _)), witness) in &pairs.seen {
             let ((node, port), (next, out)) = (self.end(*from), self.end(*to));
@@ -193,7 +188,7 @@ impl<'a> Traffic<'a> {
                 vec![None]
             };
             for third in further {
-                if let Some(queue) = portfc::queue_toward(&map, node, usize::from(port), usize::from(out), third.map(usize::from)) {
+                if let Some(queue) = portfc::queue_toward(&wiring, node, usize::from(port), usize::from(out), third.map(usize::from)) {
                     queues.entry((node, usize::from(port), queue)).or_insert(*witness);
                 }
             }
@@ -201,7 +196,7 @@ impl<'a> Traffic<'a> {
         let number: BTreeMap<(u32, usize, usize), u32> = queues.keys().enumerate().map(|(i, q)| (*q, i as u32)).collect();
         let mut edges = Edges::default();
         for (queue, witness) in &queues {
-            for next in portfc::waits_for(&map, queue.0, queue.1, queue.2) {
+            for next in portfc::waits_for(&wiring, queue.0, queue.1, queue.2) {
                 if let Some(next) = number.get(&next) {
                     edges.add((number[queue], 0), (*next, 0), *witness);
                 }

@@ -13,10 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::mechanism::{Around, Core, Effect, Effects, Enqueued, Hooks, Install, Site, Watches};
-use crate::packet::{Kind, Packet};
-use crate::routing::Sources;
-use std::sync::Arc;
+use super::congestion_point::{Points, check, waiting};
+use crate::mechanism::{Around, Core, Effects, Enqueued, Hooks, Install, Site, Watches};
+use crate::packet::Kind;
 
 const PAGE: u32 = 64;
 
@@ -58,7 +57,7 @@ impl Default for Params {
 
 /// An output: bytes to its next sample, and the queue at the last one.
 #[derive(Debug, Clone, Copy)]
-struct Point {
+struct Output {
     left: i64,
     pages: i64,
 }
@@ -72,62 +71,25 @@ pub struct Bcn {
     jitter: f64,
     stop_above: u32,
     max_above: u32,
-    frame_bytes: u16,
-    first_point: u32,
-    points: Vec<Point>,
-    sources: Arc<Sources>,
+    outputs: Vec<Output>,
+    points: Points,
     samples: u64,
     negative: u64,
     positive: u64,
     stops: u64,
 }
 
-/// The number of a node's first output among those of all nodes, from one on.
-pub fn first_point(site: &Site<'_>) -> u32 {
-    1 + site.map.ports[..site.id as usize].iter().map(|ports| ports.len() as u32).sum::<u32>()
-}
-
-/// Whether a node has congestion points.
-pub const fn has_points(site: &Site<'_>, edges: bool) -> bool {
-    site.forwards && !site.is_host && (edges || site.hosts.is_empty())
-}
-
-/// What congestion points need of the other settings.
-pub fn check(around: &Around<'_>, equilibrium: Bytes, sample: Bytes) -> Result<(), (&'static str, String)> {
-    if equilibrium.0 < 1_000 || equilibrium.0 >= 1 << 30 {
-        return Err(("equilibrium", format!("{equilibrium} is out of range; it must be 1KB or more and below 1GiB")));
-    }
-    if sample.0 == 0 || sample.0 >= 1 << 40 {
-        return Err(("sample", format!("{sample} is out of range; it must be above zero and below 1TB")));
-    }
-    if around.has_input_fifos {
-        return Err(("equilibrium", "with one FIFO an input no output has a queue; switch.queueing must be oq or voq".into()));
-    }
-    Ok(())
-}
-
-/// Bytes of data that wait for an output.
-pub fn waiting(core: &Core, port: usize) -> u32 {
-    core.ports[port].queues[1..].iter().map(|q| q.bytes.bytes()).sum()
-}
-
 impl Install for Bcn {
     type Params = Params;
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
-        if !has_points(site, params.edges) {
-            return None;
-        }
-        Some(Self::new(params, site.settings.framing.control, first_point(site), core.ports.len(), site.sources.clone()))
+        Points::at(site, params.edges).map(|points| Self::new(params, points, core.ports.len()))
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
-        check(around, params.equilibrium, params.sample)?;
+        check(around, params.equilibrium, params.sample, params.w)?;
         if params.jitter.0 >= 1 << 40 {
             return Err(("jitter", format!("{} is out of range; it must be below 1TB", params.jitter)));
-        }
-        if params.w > 1_000 {
-            return Err(("w", format!("{} is out of range; allowed are 0 to 1000", params.w)));
         }
         if around.flow_control.interface_queues() > 1 {
             return Err(("equilibrium", "a frame carries either its queue of the interface (sfc.mode) or its congestion point".into()));
@@ -137,7 +99,7 @@ impl Install for Bcn {
 }
 
 impl Bcn {
-    fn new(params: &Params, frame_bytes: u16, first_point: u32, ports: usize, sources: Arc<Sources>) -> Self {
+    fn new(params: &Params, points: Points, ports: usize) -> Self {
         let above = |level: Option<Bytes>| level.map_or(u32::MAX, |bytes| bytes.0.min(u64::from(u32::MAX)) as u32);
         Self {
             equilibrium: (params.equilibrium.0 / u64::from(PAGE)) as i64,
@@ -146,11 +108,9 @@ impl Bcn {
             jitter: params.jitter.0 as f64,
             stop_above: above(params.stop_above),
             max_above: above(params.max_above),
-            frame_bytes,
-            first_point,
             // The first sample comes after one interval without jitter.
-            points: vec![Point { left: params.sample.0 as i64, pages: 0 }; ports],
-            sources,
+            outputs: vec![Output { left: params.sample.0 as i64, pages: 0 }; ports],
+            points,
             samples: 0,
             negative: 0,
             positive: 0,
@@ -159,11 +119,11 @@ impl Bcn {
     }
 
     /// The feedback for a queue, and the new state of the output.
-    fn feedback(&self, point: &mut Point, queue: u32) -> i64 {
+    fn feedback(&self, output: &mut Output, queue: u32) -> i64 {
         let (pages, qeq) = (i64::from(queue / PAGE), self.equilibrium);
         let off = (qeq - pages).clamp(-qeq, qeq);
-        let delta = (pages - point.pages).clamp(-2 * qeq, 2 * qeq);
-        point.pages = pages;
+        let delta = (pages - output.pages).clamp(-2 * qeq, 2 * qeq);
+        output.pages = pages;
         off - self.w * delta
     }
 }
@@ -175,34 +135,30 @@ impl Hooks for Bcn {
 
     #[inline]
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
-        let mut point = self.points[event.port];
-        point.left -= i64::from(event.packet.bytes);
-        if point.left <= 0 {
+        let mut output = self.outputs[event.port];
+        output.left -= i64::from(event.packet.bytes);
+        if output.left <= 0 {
             let queue = waiting(core, event.port);
-            let fb = self.feedback(&mut point, queue);
-            point.left = self.sample + (effects.stream.uniform() * self.jitter) as i64;
+            let fb = self.feedback(&mut output, queue);
+            output.left = self.sample + (effects.stream.uniform() * self.jitter) as i64;
             self.samples += 1;
-            let id = self.first_point + event.port as u32;
             let value = if queue > self.stop_above {
                 self.stops += 1;
                 Some(0)
             } else if queue > self.max_above || fb < 0 {
                 self.negative += 1;
                 Some(if queue > self.max_above { -(1 + 2 * self.w) * self.equilibrium } else { fb })
-            } else if fb > 0 && event.packet.info == id && i64::from(queue / PAGE) < self.equilibrium {
+            } else if fb > 0 && event.packet.info == self.points.id(event.port) && i64::from(queue / PAGE) < self.equilibrium {
                 self.positive += 1;
                 Some(fb)
             } else {
                 None
             };
             if let Some(value) = value {
-                let flow = event.packet.flow;
-                let mut frame = Packet::new(Kind::Bcn, flow, (value as i32).cast_unsigned(), self.sources.of(flow), self.frame_bytes, event.packet.class());
-                frame.info = id;
-                effects.push(Effect::Emit(frame));
+                self.points.tell(event, Kind::Bcn, (value as i32).cast_unsigned(), effects);
             }
         }
-        self.points[event.port] = point;
+        self.outputs[event.port] = output;
     }
 
     fn counts(&self, _now: Time, add: &mut dyn FnMut(&'static str, u64)) {
@@ -219,10 +175,12 @@ mod tests {
     use xoff_units::Rate;
 
     use super::*;
-    use crate::mechanism::Queueing;
+    use crate::mechanism::{Effect, Queueing};
+    use crate::packet::Packet;
     use crate::queueing::buffer::Buffer;
     use crate::queueing::counter::Counter;
     use crate::queueing::port::{Port, QueuePlan, Turns};
+    use crate::routing::Sources;
 
     fn core() -> Core {
         let plan = QueuePlan { data: vec![(0, 0)], turns: Turns::Packets };
@@ -242,8 +200,7 @@ mod tests {
     }
 
     fn point(params: &Params) -> (Bcn, Effects) {
-        let sources = Arc::new(Sources { first: vec![0, 0, 0, 10] });
-        (Bcn::new(params, 64, 5, 1, sources), Effects::new(Stream::new(1, 1, "test")))
+        (Bcn::new(params, Points::new(5, Sources { first: vec![0, 0, 0, 10] }), 1), Effects::new(Stream::new(1, 1, "test")))
     }
 
     /// Lets the frame of a flow arrive that is sampled while `queue` bytes wait; returns the message's feedback.
@@ -255,7 +212,7 @@ mod tests {
         while counter.bytes() > queue {
             counter.sub((counter.bytes() - queue).min(1500) as u16);
         }
-        bcn.points[0].left = 1;
+        bcn.outputs[0].left = 1;
         let mut packet = Packet::new(Kind::Data, 4, 0, 1, 1500, 0);
         packet.info = tag;
         bcn.on_enqueue(&Enqueued { packet: &packet, port: 0, queue: 1 }, core, effects);

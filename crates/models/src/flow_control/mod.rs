@@ -1,5 +1,6 @@
 //! Flow control: who may send when a buffer fills. The registry of mechanisms stands here.
 
+mod congestion_point;
 pub mod sizing;
 
 use xoff_units::Time;

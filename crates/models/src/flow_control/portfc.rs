@@ -26,7 +26,7 @@ use crate::packet::{Kind, Packet};
 use crate::queueing::port::Cause;
 use crate::relay::Scheduler;
 use crate::routing::Map;
-use crate::topology::PortSpec;
+use crate::topology::{PortSpec, Wiring};
 
 /// `switch.flow_control.portfc`
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -90,24 +90,24 @@ pub enum Outputs {
 
 impl Outputs {
     /// The queues of a port.
-    pub fn new(map: &Map, node: u32, port: usize) -> Self {
-        let PortSpec { peer, peer_port, .. } = map.ports[node as usize][port];
-        let (own, others) = (usize::from(peer_port), map.ports[peer as usize].len() - 1);
-        if map.is_host[node as usize] {
-            return Self::Node { switch: peer, own, others, kinds: map.ports[node as usize].len() };
+    pub fn new(wiring: &Wiring, node: u32, port: usize) -> Self {
+        let PortSpec { peer, peer_port, .. } = wiring.ports[node as usize][port];
+        let (own, others) = (usize::from(peer_port), wiring.ports[peer as usize].len() - 1);
+        if wiring.is_host[node as usize] {
+            return Self::Node { switch: peer, own, others, kinds: wiring.ports[node as usize].len() };
         }
-        if !map.is_host[peer as usize] {
+        if !wiring.is_host[peer as usize] {
             return Self::ToSwitch { switch: peer, own, others };
         }
         let mut count = 0;
-        let ports = if map.is_relay[peer as usize] { map.ports[peer as usize].as_slice() } else { &[] };
+        let ports = if wiring.is_relay[peer as usize] { wiring.ports[peer as usize].as_slice() } else { &[] };
         let behind = ports
             .iter()
             .enumerate()
             .map(|(q, p)| {
                 (q != own).then(|| {
                     let first = count;
-                    count += map.ports[p.peer as usize].len() - 1;
+                    count += wiring.ports[p.peer as usize].len() - 1;
                     (p.peer, first, usize::from(p.peer_port))
                 })
             })
@@ -149,10 +149,10 @@ pub fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> usize 
             let mut output = map.routes[at as usize].port_after(packet, 1);
             let i = index(output, *own);
             let (mut switches, mut nodes) = (1, 1);
-            while switches < *kinds && map.ports[at as usize][output].peer != packet.dst() {
-                at = map.ports[at as usize][output].peer;
+            while switches < *kinds && map.wiring.ports[at as usize][output].peer != packet.dst() {
+                at = map.wiring.ports[at as usize][output].peer;
                 nodes += 1;
-                switches += usize::from(!map.is_host[at as usize]);
+                switches += usize::from(!map.wiring.is_host[at as usize]);
                 output = map.routes[at as usize].port_after(packet, nodes);
             }
             1 + (kinds - switches) * others + i
@@ -171,8 +171,8 @@ pub fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> usize 
 
 /// The queue at a switch's output for packets that take output `next` at the node behind it, and `third` at the one after, if any;
 /// none for outputs of nodes, whose queues nobody waits for.
-pub fn queue_toward(map: &Map, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize> {
-    match Outputs::new(map, node, port) {
+pub fn queue_toward(wiring: &Wiring, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize> {
+    match Outputs::new(wiring, node, port) {
         Outputs::ToNode { behind, .. } => {
             let (_, first, own) = behind.get(next).copied().flatten()?;
             third.filter(|t| *t != own).map(|t| 1 + first + index(t, own))
@@ -183,16 +183,16 @@ pub fn queue_toward(map: &Map, node: u32, port: usize, next: usize, third: Optio
 }
 
 /// What a queue of an output waits for when it is paused, each as switch, output and queue there: the pause-dependency graph.
-pub fn waits_for(map: &Map, node: u32, port: usize, queue: usize) -> Vec<(u32, usize, usize)> {
-    let outputs = Outputs::new(map, node, port);
+pub fn waits_for(wiring: &Wiring, node: u32, port: usize, queue: usize) -> Vec<(u32, usize, usize)> {
+    let outputs = Outputs::new(wiring, node, port);
     let switches: Vec<u32> = match &outputs {
         Outputs::Node { switch, .. } | Outputs::ToSwitch { switch, .. } => vec![*switch],
         Outputs::ToNode { behind, .. } => behind.iter().flatten().map(|b| b.0).collect(),
     };
     let mut list = Vec::new();
     for switch in switches {
-        for output in 0..map.ports[switch as usize].len() {
-            let there = Outputs::new(map, switch, output);
+        for output in 0..wiring.ports[switch as usize].len() {
+            let there = Outputs::new(wiring, switch, output);
             let direct = matches!(there, Outputs::ToNode { .. }).then(|| there.queues());
             // Only frames of direct queues pass a node.
             let passes_a_node = matches!(outputs, Outputs::ToNode { .. });
@@ -267,7 +267,7 @@ impl Install for PortFc {
     type Params = Params;
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
-        let outputs: Vec<Outputs> = (0..site.ports.len()).map(|p| Outputs::new(site.map, site.id, p)).collect();
+        let outputs: Vec<Outputs> = (0..site.ports.len()).map(|p| Outputs::new(&site.map.wiring, site.id, p)).collect();
         let detection = if site.is_host { &[] } else { site.ports }
             .iter()
             .zip(&outputs)
@@ -321,7 +321,7 @@ impl Install for PortFc {
     }
 
     fn queues(_: &Params, site: &Site<'_>, port: usize) -> Option<Vec<(u8, u8)>> {
-        let outputs = Outputs::new(site.map, site.id, port);
+        let outputs = Outputs::new(&site.map.wiring, site.id, port);
         let mut list = vec![(0, 1); outputs.queues()];
         if let (Outputs::Node { .. }, Some(relayed)) = (&outputs, list.last_mut())
             && site.settings.relay.scheduler == Scheduler::RelayFirst
@@ -418,13 +418,7 @@ mod tests {
     use crate::topology::{Link, Shape, Topology, ndc, rail};
 
     fn map(t: &Topology) -> Map {
-        let is = |f: fn(&crate::topology::NodeSpec) -> bool| t.nodes.iter().map(f).collect();
-        Map {
-            routes: shortest(t, Arc::new(Paths::new()), &FirstHop::Highest, 1),
-            ports: t.ports(),
-            is_relay: is(|n| n.is_host && n.forwards),
-            is_host: is(|n| n.is_host),
-        }
+        Map { routes: shortest(t, Arc::new(Paths::new()), &FirstHop::Highest, 1), wiring: t.wiring() }
     }
 
     fn link() -> Link {
@@ -437,8 +431,8 @@ mod tests {
 
     /// Queue index at `node` toward `peer` for a packet from there to `dst`, as the paper counts from 0.
     fn own(m: &Map, node: u32, peer: u32, dst: u32) -> usize {
-        let port = m.ports[node as usize].iter().position(|p| p.peer == peer).unwrap();
-        queue(m, &Outputs::new(m, node, port), &Packet::new(Kind::Data, 0, 0, dst, 1048, 0), peer) - 1
+        let port = m.wiring.ports[node as usize].iter().position(|p| p.peer == peer).unwrap();
+        queue(m, &Outputs::new(&m.wiring, node, port), &Packet::new(Kind::Data, 0, 0, dst, 1048, 0), peer) - 1
     }
 
     #[test]
@@ -454,27 +448,27 @@ mod tests {
         // Switch 23 to node 15: F12 to F15 go on to nodes 12, 13, 14 and 14; F11 and F16 end at node 15.
         for (dst, queue) in [(12, 0), (13, 1), (14, 2), (15, 3)] {
             let packet = Packet::new(Kind::Data, 0, 0, dst, 1048, 0);
-            assert_eq!(super::queue(&m, &Outputs::new(&m, 23, 3), &packet, 15) - 1, queue, "to {dst}");
+            assert_eq!(super::queue(&m, &Outputs::new(&m.wiring, 23, 3), &packet, 15) - 1, queue, "to {dst}");
         }
         // Relayed flows F9 and F10 have queue 2n − 2, the last.
-        assert_eq!(Outputs::new(&m, 15, 0).queues() - 1, 6);
+        assert_eq!(Outputs::new(&m.wiring, 15, 0).queues() - 1, 6);
     }
 
     #[test]
     fn queue_counts_follow_the_formulas() {
         for n in 2..=16 {
             let m = net(n, 1);
-            let hosts = m.is_host.iter().filter(|h| **h).count();
+            let hosts = m.wiring.is_host.iter().filter(|h| **h).count();
             // With the high-priority queue: n + 1 and (k + 1)(n − 1) + 2.
-            assert_eq!(Outputs::new(&m, hosts as u32, 0).queues() as u64 + 1, n + 1);
-            assert_eq!(Outputs::new(&m, 0, 1).queues() as u64 + 1, 2 * (n - 1) + 2);
+            assert_eq!(Outputs::new(&m.wiring, hosts as u32, 0).queues() as u64 + 1, n + 1);
+            assert_eq!(Outputs::new(&m.wiring, 0, 1).queues() as u64 + 1, 2 * (n - 1) + 2);
         }
         for (n, k) in [(2, 2), (3, 2), (2, 3), (4, 2)] {
             let m = net(n, k);
-            let hosts = m.is_host.iter().filter(|h| **h).count();
-            assert_eq!(Outputs::new(&m, 0, 0).queues() as u64 + 1, (k + 1) * (n - 1) + 2);
+            let hosts = m.wiring.is_host.iter().filter(|h| **h).count();
+            assert_eq!(Outputs::new(&m.wiring, 0, 0).queues() as u64 + 1, (k + 1) * (n - 1) + 2);
             // The paper's n + 1 names outputs of one next switch; with k levels behind a node there are k of them.
-            assert_eq!(Outputs::new(&m, hosts as u32, 0).queues() as u64 + 1, k * (n - 1) + 2);
+            assert_eq!(Outputs::new(&m.wiring, hosts as u32, 0).queues() as u64 + 1, k * (n - 1) + 2);
         }
     }
 
@@ -483,14 +477,14 @@ mod tests {
     /// The queues that packets between any two hosts join.
     fn used(m: &Map) -> BTreeSet<Queue> {
         let mut used = BTreeSet::new();
-        let hosts = (0..m.is_host.len() as u32).filter(|n| m.is_host[*n as usize]);
+        let hosts = (0..m.wiring.is_host.len() as u32).filter(|n| m.wiring.is_host[*n as usize]);
         for (src, dst) in hosts.clone().flat_map(|a| hosts.clone().filter(move |b| *b != a).map(move |b| (a, b))) {
             let mut packet = Packet::new(Kind::Data, 0, 0, dst, 1048, 0);
             let mut at = src;
             while at != dst {
                 let port = m.routes[at as usize].port(&packet);
-                let (outputs, peer) = (Outputs::new(m, at, port), m.ports[at as usize][port].peer);
-                let is_relayed = at != src && m.is_host[at as usize];
+                let (outputs, peer) = (Outputs::new(&m.wiring, at, port), m.wiring.ports[at as usize][port].peer);
+                let is_relayed = at != src && m.wiring.is_host[at as usize];
                 used.insert((at, port, if is_relayed { outputs.queues() } else { queue(m, &outputs, &packet, peer) }));
                 packet.hop();
                 at = peer;
@@ -509,7 +503,7 @@ mod tests {
                 return None;
             }
             let mut most = 0;
-            for next in waits_for(m, at.0, at.1, at.2).into_iter().filter(|q| of.contains(q)) {
+            for next in waits_for(&m.wiring, at.0, at.1, at.2).into_iter().filter(|q| of.contains(q)) {
                 most = most.max(1 + depth(m, of, next, on_path, known)?);
             }
             on_path.remove(&at);
@@ -521,8 +515,8 @@ mod tests {
     }
 
     fn all_queues(m: &Map) -> BTreeSet<Queue> {
-        let ports = (0..m.ports.len() as u32).flat_map(|n| (0..m.ports[n as usize].len()).map(move |p| (n, p)));
-        ports.flat_map(|(n, p)| (1..=Outputs::new(m, n, p).queues()).map(move |q| (n, p, q))).collect()
+        let ports = (0..m.wiring.ports.len() as u32).flat_map(|n| (0..m.wiring.ports[n as usize].len()).map(move |p| (n, p)));
+        ports.flat_map(|(n, p)| (1..=Outputs::new(&m.wiring, n, p).queues()).map(move |q| (n, p, q))).collect()
     }
 
     #[test]

@@ -10,13 +10,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use xoff_units::{Bytes, Time};
 
-use super::bcn::{check, first_point, has_points, waiting};
-use crate::mechanism::{Around, Core, Effect, Effects, Enqueued, Hooks, Install, Site, Watches};
-use crate::packet::{Kind, Packet};
-use crate::routing::Sources;
+use super::congestion_point::{Points, check, waiting};
+use crate::mechanism::{Around, Core, Effects, Enqueued, Hooks, Install, Site, Watches};
+use crate::packet::Kind;
 
 /// Intervals by the highest three bits of the feedback, as shares of `sample`.
 const INTERVALS: [f64; 8] = [1.0, 75.0 / 150.0, 50.0 / 150.0, 37.5 / 150.0, 30.0 / 150.0, 25.0 / 150.0, 21.5 / 150.0, 18.5 / 150.0];
@@ -45,7 +43,7 @@ impl Default for Params {
 
 /// An output: bytes to its next sample, and the queue at the last one.
 #[derive(Debug, Clone, Copy)]
-struct Point {
+struct Output {
     left: f64,
     queue: u32,
 }
@@ -54,10 +52,8 @@ struct Point {
 #[derive(Debug)]
 pub struct Qcn {
     params: Params,
-    frame_bytes: u16,
-    first_point: u32,
-    points: Vec<Point>,
-    sources: Arc<Sources>,
+    outputs: Vec<Output>,
+    points: Points,
     samples: u64,
     messages: u64,
 }
@@ -66,28 +62,22 @@ impl Install for Qcn {
     type Params = Params;
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
-        if !has_points(site, params.edges) {
-            return None;
-        }
-        Some(Self::new(params, site.settings.framing.control, first_point(site), core.ports.len(), site.sources.clone()))
+        Points::at(site, params.edges).map(|points| Self::new(params, points, core.ports.len()))
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
-        check(around, params.equilibrium, params.sample)?;
+        check(around, params.equilibrium, params.sample, params.w)?;
         if !(0.0..1.0).contains(&params.jitter) {
             return Err(("jitter", format!("{} is out of range; allowed are numbers from 0 to below 1", params.jitter)));
-        }
-        if params.w > 1_000 {
-            return Err(("w", format!("{} is out of range; allowed are 0 to 1000", params.w)));
         }
         Ok(())
     }
 }
 
 impl Qcn {
-    fn new(params: &Params, frame_bytes: u16, first_point: u32, ports: usize, sources: Arc<Sources>) -> Self {
-        let points = vec![Point { left: params.sample.0 as f64, queue: 0 }; ports];
-        Self { params: params.clone(), frame_bytes, first_point, points, sources, samples: 0, messages: 0 }
+    fn new(params: &Params, points: Points, ports: usize) -> Self {
+        let outputs = vec![Output { left: params.sample.0 as f64, queue: 0 }; ports];
+        Self { params: params.clone(), outputs, points, samples: 0, messages: 0 }
     }
 
     /// The quantised feedback for a queue that was `before` at the sample before; zero without congestion.
@@ -105,23 +95,20 @@ impl Hooks for Qcn {
 
     #[inline]
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
-        let mut point = self.points[event.port];
-        point.left -= f64::from(event.packet.bytes);
-        if point.left <= 0.0 {
+        let mut output = self.outputs[event.port];
+        output.left -= f64::from(event.packet.bytes);
+        if output.left <= 0.0 {
             let queue = waiting(core, event.port);
-            let value = self.quantised(point.queue, queue);
+            let value = self.quantised(output.queue, queue);
             let around = 1.0 + self.params.jitter * (2.0 * effects.stream.uniform() - 1.0);
-            point = Point { left: self.params.sample.0 as f64 * INTERVALS[value as usize / 8] * around, queue };
+            output = Output { left: self.params.sample.0 as f64 * INTERVALS[value as usize / 8] * around, queue };
             self.samples += 1;
             if value > 0 {
                 self.messages += 1;
-                let Packet { flow, .. } = *event.packet;
-                let mut frame = Packet::new(Kind::Cnm, flow, value, self.sources.of(flow), self.frame_bytes, event.packet.class());
-                frame.info = self.first_point + event.port as u32;
-                effects.push(Effect::Emit(frame));
+                self.points.tell(event, Kind::Cnm, value, effects);
             }
         }
-        self.points[event.port] = point;
+        self.outputs[event.port] = output;
     }
 
     fn counts(&self, _now: Time, add: &mut dyn FnMut(&'static str, u64)) {
@@ -133,9 +120,10 @@ impl Hooks for Qcn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routing::Sources;
 
     fn point() -> Qcn {
-        Qcn::new(&Params::default(), 64, 1, 1, Arc::new(Sources { first: vec![0, 1] }))
+        Qcn::new(&Params::default(), Points::new(1, Sources { first: vec![0, 1] }), 1)
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
 
 use crate::packet::Packet;
-use crate::topology::{PortSpec, Topology};
+use crate::topology::{PortSpec, Topology, Wiring};
 
 /// `host.first_hop`: by which of several ports a flow leaves its host, when more than one is on a shortest path.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -148,17 +148,13 @@ pub fn root(topology: &Topology, ports: &[Vec<PortSpec>], node: u32) -> u32 {
     }
 }
 
-/// The routes and ports of all nodes, for those who look ahead on a packet's path.
+/// The routes of all nodes and what they are wired to, for those who look ahead on a packet's path.
 #[derive(Debug)]
 pub struct Map {
     /// Of each node.
     pub routes: Vec<Arc<Routes>>,
-    /// Of each node.
-    pub ports: Vec<Vec<PortSpec>>,
-    /// Nodes that relay: hosts that forward.
-    pub is_relay: Vec<bool>,
-    /// Nodes where flows end.
-    pub is_host: Vec<bool>,
+    /// Ports of all nodes.
+    pub wiring: Wiring,
 }
 
 /// Shortest paths, all of equal length used; hosts that do not forward are never on the way.

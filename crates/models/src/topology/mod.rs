@@ -144,6 +144,17 @@ pub struct PortSpec {
     pub link: Link,
 }
 
+/// What is plugged into what, for those who look at more than one node.
+#[derive(Debug, Clone)]
+pub struct Wiring {
+    /// Of each node.
+    pub ports: Vec<Vec<PortSpec>>,
+    /// Nodes that relay: hosts that forward.
+    pub is_relay: Vec<bool>,
+    /// Nodes where flows end.
+    pub is_host: Vec<bool>,
+}
+
 /// Nodes and links; hosts come first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Topology {
@@ -189,6 +200,15 @@ impl Topology {
             ports[l.b as usize].push(PortSpec { peer: l.a, peer_port: pa, link: l.link });
         }
         ports
+    }
+
+    /// Ports of all nodes, and what each is.
+    pub fn wiring(&self) -> Wiring {
+        Wiring {
+            ports: self.ports(),
+            is_relay: self.nodes.iter().map(|n| n.is_host && n.forwards).collect(),
+            is_host: self.nodes.iter().map(|n| n.is_host).collect(),
+        }
     }
 
     /// The number of a node by its name.

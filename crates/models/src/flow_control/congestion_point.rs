@@ -1,0 +1,71 @@
+//! What congestion points of BCN and QCN share: which outputs have one, their numbers, and the frame that goes to a source.
+
+use std::sync::Arc;
+
+use xoff_units::Bytes;
+
+use crate::mechanism::{Around, Core, Effect, Effects, Enqueued, Site};
+use crate::packet::{Kind, Packet};
+use crate::routing::Sources;
+
+/// The congestion points of a switch, one an output.
+#[derive(Debug)]
+pub struct Points {
+    /// The first one's number among those of all nodes, from one on: a frame with zero names none.
+    first: u32,
+    frame_bytes: u16,
+    sources: Arc<Sources>,
+}
+
+impl Points {
+    /// Those of a switch; none at hosts, and at switches with hosts only if `edges`.
+    pub fn at(site: &Site<'_>, edges: bool) -> Option<Self> {
+        let has_points = site.forwards && !site.is_host && (edges || site.hosts.is_empty());
+        has_points.then(|| Self {
+            first: 1 + site.map.wiring.ports[..site.id as usize].iter().map(|ports| ports.len() as u32).sum::<u32>(),
+            frame_bytes: site.settings.framing.control,
+            sources: site.sources.clone(),
+        })
+    }
+
+    /// For tests.
+    #[cfg(test)]
+    pub fn new(first: u32, sources: Sources) -> Self {
+        Self { first, frame_bytes: 64, sources: Arc::new(sources) }
+    }
+
+    /// The number of a port's.
+    pub const fn id(&self, port: usize) -> u32 {
+        self.first + port as u32
+    }
+
+    /// Sends feedback to the source of the frame that was sampled.
+    pub fn tell(&self, sampled: &Enqueued<'_>, kind: Kind, feedback: u32, effects: &mut Effects) {
+        let Packet { flow, .. } = *sampled.packet;
+        let mut frame = Packet::new(kind, flow, feedback, self.sources.of(flow), self.frame_bytes, sampled.packet.class());
+        frame.info = self.id(sampled.port);
+        effects.push(Effect::Emit(frame));
+    }
+}
+
+/// What congestion points need of the other settings.
+pub fn check(around: &Around<'_>, equilibrium: Bytes, sample: Bytes, w: u32) -> Result<(), (&'static str, String)> {
+    if equilibrium.0 < 1_000 || equilibrium.0 >= 1 << 30 {
+        return Err(("equilibrium", format!("{equilibrium} is out of range; it must be 1KB or more and below 1GiB")));
+    }
+    if sample.0 == 0 || sample.0 >= 1 << 40 {
+        return Err(("sample", format!("{sample} is out of range; it must be above zero and below 1TB")));
+    }
+    if w > 1_000 {
+        return Err(("w", format!("{w} is out of range; allowed are 0 to 1000")));
+    }
+    if around.has_input_fifos {
+        return Err(("equilibrium", "with one FIFO an input no output has a queue; switch.queueing must be oq or voq".into()));
+    }
+    Ok(())
+}
+
+/// Bytes of data that wait for an output.
+pub fn waiting(core: &Core, port: usize) -> u32 {
+    core.ports[port].queues[1..].iter().map(|q| q.bytes.bytes()).sum()
+}
