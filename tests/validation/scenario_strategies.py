@@ -322,6 +322,7 @@ def bcn_limiters(d: Draw) -> dict[str, Any]:
         "gi": d.rng.choice([0.53, 4.0]),
         "gd": d.rng.choice([2.6e-4, 1e-3]),
         "ru": d.rng.choice(["1Mbps", "8Mbps"]),
+        "initial_rate": d.rng.choice(["2Gbps", "100Gbps"]),
         "minimum_rate": d.rng.choice(["100Mbps", "1Gbps"]),
         "tmax": d.rng.choice(["0ns", "100us"]),
         "drift": d.rng.choice(["0bps", "10Mbps"]),

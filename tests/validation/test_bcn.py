@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from math import log
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -107,6 +108,18 @@ def test_two_flows_share_in_proportion_to_their_samples() -> None:
     sent = [row["packets_sent"] for row in result.flows.to_pylist()]
     assert sum(sent) * 12_000 / 0.3 == pytest.approx(10e9, rel=0.02)
     assert min(sent) / max(sent) > 0.8
+
+
+@pytest.mark.parametrize(("initial", "expected_ms"), [(None, 6.39 * log(8)), ("2500Mbps", 6.39 * log(2))])
+def test_a_hot_spot_lasts_as_long_as_the_sampling_of_a_full_link_takes(initial: str | None, expected_ms: float) -> None:
+    # Eight flows of 2.5 Gb/s and PAUSE. A full link is sampled every 82 us, and each sample cuts one of eight limiters
+    # by 9.75 %, from where they start (the line, or what is sent) to an eighth of it; 8 · 82 us / 0.1026 is 6.39 ms.
+    limiters = {"initial_rate": initial} if initial else {}
+    scenario = hot_spot(8, 0.25, 30, points={"sample": "100KB"}, limiters=limiters)
+    scenario["switch"]["flow_control"]["pfc"] = {"xoff": "140KB", "xon": "130KB", "accounting": "egress"}
+    queue = [size >= 2 * QEQ for size in steady(xoff.run(scenario), 0, 30)]
+    above = queue.index(True)
+    assert (queue.index(False, above)) * 0.01 == pytest.approx(expected_ms, rel=0.2)
 
 
 def test_without_congestion_points_nothing_slows_a_source() -> None:

@@ -197,6 +197,12 @@ CASES: dict[str, dict[str, Any]] = {
         )
         for name, more in (("bcn", {"stop_above": "80KB", "max_above": "60KB"}), ("qcn", {}))
     },
+    "bcn-initial-rate": case(
+        STAR,
+        {"bernoulli": {"sources": [1, 2, 3, 4], "destinations": [0], "load": 0.6, "duration": "200us"}},
+        flow_control={"bcn": {"equilibrium": "10KB", "sample": "30KB"}, "pfc": {"xoff": "60KB"}},
+        host={"transport": {"raw": {}}, "congestion_control": {"bcn": {"initial_rate": "20Gbps"}}},
+    ),
     "step-hpcc-voq": case(
         STAR,
         INCAST,

@@ -1,6 +1,6 @@
 //! BCN (Backward Congestion Notification), the reaction point: a rate limiter at the source of a flow.
 //!
-//! Models: the first negative message makes a limiter at line rate; negative feedback cuts its rate by `gd` a unit, at most by
+//! Models: the first negative message makes a limiter, at line rate or at `initial_rate`; negative feedback cuts its rate by `gd` a unit, at most by
 //! half, and names the congestion point that may raise it again: only the last one that cut it does, by `gi` times `ru` a unit.
 //! BCN(0,0) stops the source for a random time up to `tmax`; it goes on at `minimum_rate`. A limiter drifts up by `drift` each
 //! `drift_interval`, so that one that hears nothing recovers. It is gone when it is at line rate and nothing waits in its queue.
@@ -26,6 +26,9 @@ pub struct Params {
     pub gd: f64,
     /// Unit of increases.
     pub ru: Rate,
+    /// The rate that a limiter is made with, before its first cut. Default: the line's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_rate: Option<Rate>,
     /// No limiter goes slower; a source that was stopped goes on with it.
     pub minimum_rate: Rate,
     /// A source that is told to stop waits a random time up to this.
@@ -42,6 +45,7 @@ impl Default for Params {
             gi: 0.53,
             gd: 2.6e-4,
             ru: Rate(1_000_000),
+            initial_rate: None,
             minimum_rate: Rate(10_000_000),
             tmax: Time::us(100),
             drift: Rate(1_000_000),
@@ -61,6 +65,9 @@ impl Params {
         if self.minimum_rate.0 < 1_000 {
             return Err(("minimum_rate", format!("{} is too low; it must be 1kbps or more", self.minimum_rate)));
         }
+        if let Some(rate) = self.initial_rate.filter(|rate| *rate < self.minimum_rate) {
+            return Err(("initial_rate", format!("{rate} is below minimum_rate, {}; no limiter goes slower", self.minimum_rate)));
+        }
         if self.drift_interval < Time::ns(10) {
             return Err(("drift_interval", "it must be 10ns or longer".into()));
         }
@@ -75,6 +82,7 @@ impl Params {
 #[derive(Debug, Clone)]
 pub struct Bcn {
     line: f64,
+    initial: f64,
     gi: f64,
     gd: f64,
     minimum: f64,
@@ -115,6 +123,7 @@ impl Bcn {
         let line = line.0 as f64;
         Self {
             line,
+            initial: p.initial_rate.map_or(line, |rate| (rate.0 as f64).min(line)),
             gi: p.gi * p.ru.0 as f64,
             gd: p.gd,
             minimum: (p.minimum_rate.0 as f64).min(line),
@@ -141,6 +150,7 @@ impl Bcn {
             return;
         }
         if s.point == 0 {
+            s.rate = self.initial;
             s.next_drift = now + self.drift_interval;
         }
         s.point = point;
@@ -212,6 +222,17 @@ mod tests {
             b.on_feedback(&mut s, told(-1875, 7), Time::us(60));
             assert!(close(s.rate, 1e10 * share));
         }
+    }
+
+    #[test]
+    fn a_limiter_starts_at_its_initial_rate_and_without_one_there_is_the_line() {
+        let b = Bcn::new(&Params { initial_rate: Some(Rate::gbps(2)), ..Params::default() }, Rate::gbps(10), 1);
+        let mut s = b.start();
+        assert!(close(s.rate, 1e10));
+        b.on_feedback(&mut s, told(-1875, 7), Time::us(60));
+        assert!(close(s.rate, 2e9 * (1.0 - 0.4875)));
+        b.on_feedback(&mut s, told(-1875, 7), Time::us(61));
+        assert!(close(s.rate, 2e9 * (1.0 - 0.4875) * (1.0 - 0.4875)));
     }
 
     #[test]
