@@ -11,15 +11,17 @@ from typing import Any
 
 TOPOLOGIES = {"A": 1, "B": 5, "C": 10}
 """Contending flows of an edge switch, and innocent ones."""
-DEGREES = {"A": (*range(2, 41, 2), 50, 60, 70, 80), "B": tuple(range(15, 81, 5)), "C": tuple(range(30, 81, 10))}
+DEGREES = {"A": tuple(range(2, 81, 2)), "B": tuple(range(15, 81, 5)), "C": tuple(range(30, 81, 10))}
 HOT_GBPS, LINE_GBPS = 20, 10
+SAMPLE_KB, JITTER_KB, W, GI, GD = 100, 5, 2, 0.53, 2.6e-4
+"""Of hot spots; the baseline is sampled every 150 KB."""
 START_MS = 5
 QEQ_BYTES = 375 * 64
 CORE, SINK_EDGE = "core", "edge_sink"
 
 
 def until_ms(degree: int) -> float:
-    """Return when a run ends: some 50 ms after it should be stable, and at 250 ms at the latest (ours)."""
+    """Return when a run of the sweep ends: 50 ms after it should be stable, and at 250 ms at the latest (ours)."""
     return min(250.0, 45 + 3.5 * degree)
 
 
@@ -29,6 +31,8 @@ class Setting:
 
     pause: bool = True
     """PAUSE on at 140 KB, off at 130 KB, at every switch (ours: the document does not say which)."""
+    accounting: str = "egress"
+    """Ours: what PAUSE goes by is the queue of an output; it holds all inputs."""
     buffer: str = "unlimited"
     """Without PAUSE: bytes of an output."""
     edges: bool = False
@@ -37,8 +41,12 @@ class Setting:
     """BCN(0,0) above this queue (KB)."""
     max_kb: float | None = None
     """BCN(max) above this queue (KB)."""
-    gi_factor: float = 1.0
-    """Factor of the gain of increases."""
+    gi: float = GI
+    """Gain of increases."""
+    gd: float = GD
+    """Gain of decreases."""
+    initial_gbps: float | None = None
+    """Ours: a limiter starts at the rate of the line, as nothing measures what its source sends."""
     drift_mbps: float = 1.0
     """Ours: added to a limiter each millisecond."""
     minimum_mbps: float = 10.0
@@ -46,8 +54,7 @@ class Setting:
     spines: int = 1
     """Core switches: with two it is a two-tier Clos."""
     scheme: str = "bcn"
-    sample_kb: float = 100.0
-    """150 in the baseline."""
+    sample_kb: float = SAMPLE_KB
     innocents_gbps: float = 2.5
     """Ours: what the innocents of an edge switch offer together, to the next edge switch."""
 
@@ -75,10 +82,10 @@ def flow_control(setting: Setting) -> dict[str, Any]:
     """Return ``switch.flow_control``."""
     control: dict[str, Any] = {}
     if setting.pause:
-        control["pfc"] = {"xoff": "140KB", "xon": "130KB", "accounting": "egress"}
+        control["pfc"] = {"xoff": "140KB", "xon": "130KB", "accounting": setting.accounting}
     if setting.scheme == "bcn":
-        points: dict[str, Any] = {"equilibrium": f"{QEQ_BYTES}B", "w": 2, "jitter": "5KB", "edges": setting.edges}
-        points["sample"] = f"{setting.sample_kb:g}KB"
+        points: dict[str, Any] = {"equilibrium": f"{QEQ_BYTES}B", "w": W, "edges": setting.edges}
+        points |= {"sample": f"{setting.sample_kb:g}KB", "jitter": f"{JITTER_KB}KB"}
         for key, level in (("stop_above", setting.stop_kb), ("max_above", setting.max_kb)):
             if level is not None:
                 points[key] = f"{level:g}KB"
@@ -91,14 +98,16 @@ def flow_control(setting: Setting) -> dict[str, Any]:
 def limiters(setting: Setting) -> dict[str, Any]:
     """Return ``host.congestion_control``."""
     if setting.scheme == "bcn":
+        first = {} if setting.initial_gbps is None else {"initial_rate": f"{setting.initial_gbps * 1000:g}Mbps"}
         return {
             "bcn": {
-                "gi": 0.53 * setting.gi_factor,
-                "gd": 2.6e-4,
+                "gi": setting.gi,
+                "gd": setting.gd,
                 "ru": "1Mbps",
                 "minimum_rate": f"{setting.minimum_mbps:g}Mbps",
                 "drift": f"{setting.drift_mbps:g}Mbps",
             }
+            | first
         }
     return {"qcn": {}} if setting.scheme == "qcn" else {}
 
@@ -139,6 +148,6 @@ def scenario(
         },
         "host": {"transport": {"raw": {}}, "congestion_control": limiters(setting)},
         "workload": work,
-        "probe": {"queues": "20us", "flows": False},
+        "probe": {"queues": "20us"},
         **more,
     }

@@ -12,15 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
 import pyarrow.compute as pc
 from experiments.bcn._network import CORE, LINE_GBPS, QEQ_BYTES, SINK_EDGE, START_MS
-from matplotlib.figure import Figure
 
-from xoff.reproduce import Claim
+from xoff.reproduce import Readings
 from xoff.results import Result
 from xoff.statistics import interval
 
@@ -112,6 +110,13 @@ class Run:
         edges = sum(link["node"] == CORE for link in self._links) - 1
         return [count * 12_000 / (bin_ms * 1e6) / edges for count in bins]
 
+    @cached_property
+    def unevenness(self) -> float:
+        """How many messages the contender that heard most got for each of the one that heard least."""
+        flows = self.result.flows.select(["workload", "cnps"]).to_pylist()
+        heard = [flow["cnps"] for flow in flows if flow["workload"] == "contenders"]
+        return float(max(heard) / max(1, min(heard)))
+
     @property
     def drops(self) -> int:
         """Frames lost."""
@@ -124,23 +129,11 @@ class Run:
         return min(float(LINE_GBPS), float(sent) * 8 / (self.end_ms * 1e6))
 
 
-class Runs:
-    """The runs of an experiment, each read once and forgotten but for what was asked; names end in ``seed N``."""
+class Runs(Readings[Run]):
+    """The runs of an experiment, and times to stability of them."""
 
     def __init__(self, results: Mapping[str, Result]) -> None:
-        self._results = results
-        self._read: dict[str, Run] = {}
-        self.names = [*results, *getattr(results, "failures", {})]
-
-    def one(self, name: str) -> Run:
-        """Return a run. Raises `RunFailed` if it violated an audit."""
-        if name not in self._read:
-            self._read[name] = Run(self._results[name])
-        return self._read[name]
-
-    def each(self, prefix: str) -> list[Run]:
-        """Return the runs of all seeds."""
-        return [self.one(name) for name in self.names if name.startswith(f"{prefix}/seed ")]
+        super().__init__(results, Run)
 
     def stability(self, prefix: str) -> list[float | None]:
         """Return the times to stability of all seeds."""
@@ -169,21 +162,6 @@ def told(values: Sequence[float | None], digits: int = 1) -> str:
     return f"{found.mean:.{digits}f}{margin}{never}"
 
 
-def claim(statements: Mapping[str, str], short: str, holds: bool, measured: dict[str, Any], reason: str = "") -> Claim:
-    """Return a verdict; the reason is shown if the claim does not hold."""
-    return Claim(f"bcn/{short}", statements[short], measured, holds, "" if holds else reason)
-
-
-def ids(statements: Mapping[str, str]) -> dict[str, str]:
-    """Return every claim's full id and statement."""
-    return {f"bcn/{short}": text for short, text in statements.items()}
-
-
 def by_seed(make: Callable[[int], dict[str, Any]], prefix: str, seeds: Sequence[int]) -> dict[str, dict[str, Any]]:
     """Return a scenario for each seed."""
     return {f"{prefix}/seed {seed}": make(seed) for seed in seeds}
-
-
-def save(drawing: Figure, path: Path) -> None:
-    """Write a figure, the same bytes each time."""
-    drawing.savefig(path, metadata={"Date": None})

@@ -13,20 +13,21 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from experiments.bcn._network import QEQ_BYTES, START_MS, Setting, scenario
-from experiments.bcn._study import SEEDS, STEP_US, Run, Runs, claim, ids, save, told
+from experiments.bcn._study import SEEDS, STEP_US, Run, Runs, told
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, canvas
-from xoff.reproduce import Claim
+from xoff.plots import STYLE, canvas, write
+from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
 CITATION = "BCN hot spots, IEEE 802.1au, baseline"
 
-STATEMENTS = {
+TEXTS = {
     "baseline": "Four sources of 5 Gb/s into 10 Gb/s: in equilibrium the queue is Qeq on average (within 25 %), and "
     "the link is full (within 2 %)",
 }
-CLAIMS = ids(STATEMENTS)
+STATEMENTS = Statements("bcn", TEXTS)
+CLAIMS = STATEMENTS.ids
 SETTING = Setting(pause=False, sample_kb=150, innocents_gbps=0)
 UNTIL_MS, SKIP_MS = 105.0, 30.0
 
@@ -58,7 +59,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
         "swing": ", ".join(sorted({run.verdict() for run in found})),
     }
     reason = "The queue rests elsewhere, or runs empty so often that the link is not full."
-    return [claim(STATEMENTS, "baseline", holds, measured, reason)]
+    return [STATEMENTS.claim("baseline", holds, measured, reason)]
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
@@ -72,4 +73,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         axes.set_xlabel("time (ms); dashed: Qeq")
         axes.set_ylabel("queue (KB)")
         axes.set_ylim(bottom=0)
-        save(drawing, path)
+        write(drawing, path)

@@ -12,23 +12,24 @@ from statistics import fmean
 from typing import Any
 
 from experiments.bcn._network import QEQ_BYTES, START_MS, scenario
-from experiments.bcn._study import SEEDS, STEP_US, Run, Runs, claim, ids, save, told
+from experiments.bcn._study import SEEDS, STEP_US, Run, Runs, told
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas
-from xoff.reproduce import Claim
+from xoff.plots import STYLE, Canvas, write
+from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
 CITATION = "BCN hot spots, IEEE 802.1au, 'Hot Spot Degree: 22 Senders'"
 
-STATEMENTS = {
+TEXTS = {
     "B.1": "22 senders: once the limiters slow the contenders, head-of-line blocking at the edge ends and the "
     "innocents' throughput recovers; then PAUSE is no longer asserted",
     "B.1-throughput": "The innocents' throughput falls when the hot spot begins, is higher in the last quarter of the "
     "time to stability than in the first, and is what it was before (within 5 %) once the queue is stable",
     "B.1-pause": "From 5 ms after stability on, PAUSE holds edge switches for less than 1 % of the time",
 }
-CLAIMS = ids(STATEMENTS)
+STATEMENTS = Statements("bcn", TEXTS)
+CLAIMS = STATEMENTS.ids
 DEGREE, UNTIL_MS, BIN_MS = 22, 110.0, 0.5
 REASON = "See the figure: what innocents get follows how far the contenders are slowed."
 
@@ -88,9 +89,9 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     quiet = is_stable and mean["held after"] < 0.01
     pause = {"share of the time that PAUSE holds an edge switch after": round(mean["held after"], 4)}
     return [
-        claim(STATEMENTS, "B.1", recovers and quiet, shown | pause, REASON),
-        claim(STATEMENTS, "B.1-throughput", recovers, shown, REASON),
-        claim(STATEMENTS, "B.1-pause", quiet, pause, "The queue comes back to XOFF."),
+        STATEMENTS.claim("B.1", recovers and quiet, shown | pause, REASON),
+        STATEMENTS.claim("B.1-throughput", recovers, shown, REASON),
+        STATEMENTS.claim("B.1-pause", quiet, pause, "The queue comes back to XOFF."),
     ]
 
 
@@ -112,4 +113,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         if run.stability_ms is not None:
             for axes in (above, below):
                 axes.axvline(START_MS + run.stability_ms, color="#888888", linewidth=0.8)
-        save(drawing, path)
+        write(drawing, path)

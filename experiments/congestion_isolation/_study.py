@@ -16,15 +16,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from experiments.congestion_isolation._fabric import CLASSES, READINGS, VARIANTS, Case, rack, scenario
 from matplotlib import rc_context
 
-from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars
-from xoff.reproduce import Claim, RunFailed
+from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, write
+from xoff.reproduce import Claim, Readings, RunFailed
 from xoff.results import Result
+from xoff.statistics import interval
 
 SEEDS = (1, 2, 3, 4, 5)
 SMALLEST = 16
@@ -57,9 +58,6 @@ The first changes nothing but the length and the seeds, which are those of all c
 
 COMPARED = {"none": "without CI", "ci": "CI"}
 """What a claim is judged on, in one reading."""
-
-_T_95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
-"""Student's t by degrees of freedom, two-sided 95 %."""
 
 
 @dataclass(frozen=True)
@@ -121,32 +119,29 @@ class Gain:
         return f"{100 * self.share:.1f}{around} %"
 
 
-class Runs:
-    """The runs of one choice, each read once. Its variant ``ci`` is CI in one of the `READINGS`."""
+class Runs(Readings[Run]):
+    """The runs of one choice. Its variant ``ci`` is CI in one of the `READINGS`."""
 
     def __init__(self, results: Mapping[str, Result], choice: str = "", reading: str = "isolated") -> None:
-        self._results = results
+        super().__init__(results, Run)
         self._choice = choice
         self._reading = reading
-        self._read: dict[str, Run] = {}
-        self._known = [*results, *getattr(results, "failures", {})]
 
     def __contains__(self, label: str) -> bool:
         """Tell whether a case was run; quick variants and choices leave out scales above 128 servers."""
-        return any(name.startswith(run_name(label, "", "", self._choice)) for name in self._known)
+        return any(name.startswith(run_name(label, "", "", self._choice)) for name in self.names)
 
-    def each(self, label: str, variant: str) -> list[Run]:
+    def of(self, label: str, variant: str) -> list[Run]:
         """Return a case's runs of all seeds. Raises `RunFailed` if one violated an audit."""
-        prefix = run_name(label, self._reading if variant == "ci" else variant, "", self._choice)
-        return [self._run(name) for name in sorted(name for name in self._known if name.startswith(prefix))]
+        return self.starting(run_name(label, self._reading if variant == "ci" else variant, "", self._choice))
 
     def mean_us(self, label: str, variant: str, size: str) -> float:
         """Return the mean FCT of a size class, the mean over the seeds."""
-        return fmean(_means(self.each(label, variant), lambda run: run.fct_us[size]))
+        return fmean(_means(self.of(label, variant), lambda run: run.fct_us[size]))
 
     def gain(self, label: str, size: str) -> Gain:
         """Return the gain by CI in a size class."""
-        return gain(self.each(label, "ci"), self.each(label, "none"), lambda run: run.fct_us[size])
+        return gain(self.of(label, "ci"), self.of(label, "none"), lambda run: run.fct_us[size])
 
     def compared(self, label: str) -> dict[str, Any]:
         """Return what a page says of a case: means with and without CI, and the gain with its interval."""
@@ -158,12 +153,7 @@ class Runs:
 
     def count(self, label: str, variant: str, what: Callable[[Run], float]) -> float:
         """Return the mean of a count over the seeds."""
-        return fmean(what(run) for run in self.each(label, variant))
-
-    def _run(self, name: str) -> Run:
-        if name not in self._read:
-            self._read[name] = Run(self._results[name])
-        return self._read[name]
+        return fmean(what(run) for run in self.of(label, variant))
 
 
 def gain(runs: Sequence[Run], references: Sequence[Run], values: Callable[[Run], list[float]]) -> Gain:
@@ -174,25 +164,14 @@ def gain(runs: Sequence[Run], references: Sequence[Run], values: Callable[[Run],
         for run, base in zip(runs, references, strict=True)
     ]
     means = [fmean(differences) for differences in pairs if differences]
-    half = _half_interval(means if len(means) > 1 else pairs[0])
+    spread = means if len(means) > 1 else pairs[0]
+    half = interval(spread).margin if spread else None
     return Gain(fmean(means) / reference, None if half is None else half / reference)
 
 
 def _means(runs: Sequence[Run], values: Callable[[Run], list[float]]) -> list[float]:
     """Means of each seed; a short quick run may have no flow of a class."""
     return [fmean(found) for run in runs if (found := values(run))]
-
-
-def _half_interval(values: Sequence[float]) -> float | None:
-    if len(values) < 2:
-        return None
-    return float(_T_95.get(len(values) - 1, 1.96) * stdev(values) / len(values) ** 0.5)
-
-
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of a mean over seeds."""
-    half = _half_interval(values) or 0.0
-    return fmean(values) - half, fmean(values) + half
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +287,7 @@ class Study:
             if chosen:
                 rows[2][len(CLASSES) // 2].set_xlabel(f"gain by CI (%) with other choices, {first}")
             legend(drawing)
-            save(drawing, path)
+            write(drawing, path)
 
 
 def _draw_gains(
@@ -364,11 +343,6 @@ def run_name(label: str, variant: str, seed: str, choice: str = "") -> str:
 def about_the_same(value: float, reference: float) -> bool:
     """Tell whether a value is within 15 % of its reference."""
     return abs(value - reference) <= ABOUT_THE_SAME * abs(reference)
-
-
-def save(drawing: Any, path: Path) -> None:
-    """Write a figure, the same bytes each time."""
-    drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def _part(parts: Mapping[str, Part], short: str) -> Part:

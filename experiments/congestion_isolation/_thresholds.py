@@ -16,7 +16,7 @@ def judge(runs: Runs, claim: str, usual: str, higher: str) -> dict[str, Part]:
     changes by a larger share, and improve if it is lower.
     """
     gains = {
-        size: gain(runs.each(higher, "ci"), runs.each(usual, "ci"), lambda run, size=size: run.fct_us[size])  # type: ignore[misc]
+        size: gain(runs.of(higher, "ci"), runs.of(usual, "ci"), lambda run, size=size: run.fct_us[size])  # type: ignore[misc]
         for size in CLASSES
     }
     measured: dict[str, Any] = {

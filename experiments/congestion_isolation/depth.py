@@ -5,7 +5,7 @@ outputs of all switches are sampled every 10 µs (ours) while flows arrive; maxi
 Averages are over samples and all queues of a number, empty ones included. A queue is that of an output. XOFF and 1 MB
 are compared with what came by one input (see the open choices), so that the queue of an output can hold more than both.
 
-The two queues without CI are alike if the 95 % interval, over the seeds at 128 servers, of the difference of their
+The two queues without CI are alike if the 95 % over the seeds at 128 servers, of the difference of their
 averages contains zero, and if at each scale the numbers of queues whose maximum exceeds 10 KB are about the same. A
 queue suffers from congestion if its maximum exceeds CI's low threshold, 10 KB (ours). Head-of-line blocking in queue
 1 is a PFC pause of its class.
@@ -23,21 +23,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
-from experiments.congestion_isolation._study import (
-    COMPARED,
-    Part,
-    Run,
-    Runs,
-    Study,
-    about_the_same,
-    interval,
-    legend,
-    save,
-)
+from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, about_the_same, legend
 from matplotlib import rc_context
 
-from xoff.plots import COLOURS, STYLE, Canvas
+from xoff.plots import COLOURS, STYLE, Canvas, write
 from xoff.results import Result
+from xoff.statistics import interval
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Queue Depth Comparison"
 
@@ -98,7 +89,7 @@ class Depths:
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge averages, maxima, likeness without CI, and the number of congested queues."""
     found = {
-        label: {variant: [Depths.of(run) for run in runs.each(label, variant)] for variant in COMPARED}
+        label: {variant: [Depths.of(run) for run in runs.of(label, variant)] for variant in COMPARED}
         for label in _LABELS
         if label in runs
     }
@@ -108,7 +99,8 @@ def judge(runs: Runs) -> dict[str, Part]:
         for kind in ("averages", "maxima", "levels")
     )
     seeds = found[_LABELS[1]]["none"]
-    low, high = interval([one.average[CONGESTED] - one.average[NON_CONGESTED] for one in seeds])
+    apart = interval([one.average[CONGESTED] - one.average[NON_CONGESTED] for one in seeds])
+    low, high = apart.mean - (apart.margin or 0.0), apart.mean + (apart.margin or 0.0)
     alike = low <= 0 <= high and all(
         about_the_same(_congested(variants["none"], CONGESTED), _congested(variants["none"], NON_CONGESTED))
         for variants in found.values()
@@ -224,7 +216,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         drawing = Canvas(figsize=(8, 5.6), layout="constrained")
         grid = drawing.subplots(2, 2, sharex=True, sharey="row")
         for index, (variant, text) in enumerate(VARIANTS.items()):
-            depths = Depths.of(runs.each(label, variant)[0])
+            depths = Depths.of(runs.of(label, variant)[0])
             for column, (queue, name) in enumerate(reversed(_QUEUES.items())):
                 for axes, values in zip(grid[:, column], (depths.averages[queue], depths.maxima[queue]), strict=True):
                     axes.plot(range(1, len(values) + 1), values, color=COLOURS[index], label=text)
@@ -247,4 +239,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         grid[0, 0].set_ylabel("average depth (KB)")
         grid[1, 0].set_ylabel("maximum depth (KB)")
         legend(drawing)
-        save(drawing, path)
+        write(drawing, path)

@@ -51,8 +51,8 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 def _added(runs: Runs, variant: str, values: Callable[[Run], list[float]]) -> tuple[float, float]:
     """Return by how much a mean rises, in µs, and half of its 95 % interval."""
-    usual = runs.each(_USUAL, variant)
-    found = gain(runs.each(_SLOWER, variant), usual, values)
+    usual = runs.of(_USUAL, variant)
+    found = gain(runs.of(_SLOWER, variant), usual, values)
     reference = _mean(usual, values)
     return -found.share * reference, (found.half or 0.0) * reference
 

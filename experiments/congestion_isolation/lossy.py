@@ -17,10 +17,10 @@ from typing import Any
 
 import pyarrow.compute as pc
 from experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
-from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, legend, save
+from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, legend
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas, grouped_bars
+from xoff.plots import STYLE, Canvas, grouped_bars, write
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Lossy Scenario (No PFC)"
@@ -31,7 +31,7 @@ _SAMPLED = 1000
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge the loss rates, the flows with losses, and where packets are lost."""
-    found = {variant: runs.each(_LABEL, variant) for variant in COMPARED}
+    found = {variant: runs.of(_LABEL, variant) for variant in COMPARED}
     rates = {variant: [_loss_rate(run) for run in each] for variant, each in found.items()}
     flows = {variant: _flows_with_loss(each) for variant, each in found.items()}
     by_seed = {text: " / ".join(f"{rate:.3g}" for rate in rates[variant]) for variant, text in COMPARED.items()}
@@ -115,7 +115,7 @@ claims = _STUDY.claims
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the loss rate, the flows with losses, and the mean FCT of all flows."""
     runs = Runs(results)
-    found = {text: runs.each(_LABEL, variant) for variant, text in VARIANTS.items()}
+    found = {text: runs.of(_LABEL, variant) for variant, text in VARIANTS.items()}
     panels: dict[str, tuple[list[float], int]] = {
         "packet loss rate (%)": ([fmean(_loss_rate(run) for run in each) for each in found.values()], 4),
         "flows with loss of 1000 sampled": ([_flows_with_loss(each)[0] for each in found.values()], 1),
@@ -132,4 +132,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             axes.set_ylim(bottom=0)
             axes.set_ylabel(text)
         legend(drawing)
-        save(drawing, path)
+        write(drawing, path)

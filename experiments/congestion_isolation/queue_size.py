@@ -24,7 +24,7 @@ _LABELS = {"1 MB": "queues of 1 MB", "2 MB": "queues of 2 MB"}
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge that the fingerprints are equal, seed by seed."""
     prints = {
-        variant: [[run.result.fingerprint for run in runs.each(label, variant)] for label in _LABELS.values()]
+        variant: [[run.result.fingerprint for run in runs.of(label, variant)] for label in _LABELS.values()]
         for variant in COMPARED
     }
     measured: dict[str, Any] = {

@@ -18,8 +18,8 @@ from typing import Any
 from experiments.portfc._ndc import MECHANISMS
 from matplotlib import rc_context
 
-from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars
-from xoff.reproduce import Claim
+from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, write
+from xoff.reproduce import Readings
 from xoff.results import Result
 
 COLOUR = dict(zip(MECHANISMS, COLOURS, strict=False))
@@ -77,23 +77,11 @@ class Run:
         return {name: sorted(values) if in_order else values for name, values in found.items()}
 
 
-class Runs:
-    """The runs of an experiment by name, each read once; names end in ``seed N``."""
+class Runs(Readings[Run]):
+    """The runs of an experiment, and means of them."""
 
     def __init__(self, results: Mapping[str, Result]) -> None:
-        self._results = results
-        self._read: dict[str, Run] = {}
-        self.names = [*results, *getattr(results, "failures", {})]
-
-    def one(self, name: str) -> Run:
-        """Return a run. Raises `RunFailed` if it violated an audit."""
-        if name not in self._read:
-            self._read[name] = Run(self._results[name])
-        return self._read[name]
-
-    def each(self, prefix: str) -> list[Run]:
-        """Return the runs of all seeds."""
-        return [self.one(name) for name in self.names if name.startswith(f"{prefix}/seed ")]
+        super().__init__(results, Run)
 
     def mean(self, prefix: str, value: Callable[[Run], float]) -> float:
         """Return the mean of a value over the seeds."""
@@ -128,22 +116,6 @@ def names(values: Mapping[str, float], digits: int = 4) -> dict[str, float]:
     return {MECHANISMS.get(key, key): float(f"{value:.{digits}g}") for key, value in values.items()}
 
 
-def whole(short: str, text: str, parts: Mapping[str, Claim]) -> Claim:
-    """Return the claim that holds if all of its parts do."""
-    verdicts = {claim.id.partition("/")[2]: "holds" if claim.holds else "does not hold" for claim in parts.values()}
-    return Claim(f"portfc/{short}", text, verdicts, all(claim.holds for claim in parts.values()))
-
-
-def claim(statements: Mapping[str, str], short: str, holds: bool, measured: dict[str, Any], reason: str = "") -> Claim:
-    """Return a verdict; the reason is shown if the claim does not hold."""
-    return Claim(f"portfc/{short}", statements[short], measured, holds, "" if holds else reason)
-
-
-def ids(statements: Mapping[str, str]) -> dict[str, str]:
-    """Return every claim's full id and statement."""
-    return {f"portfc/{short}": text for short, text in statements.items()}
-
-
 def bars(path: Path, panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[float | None]], str]]) -> None:
     """Draw grouped bars in panels: title to groups, series by mechanism, and label (log scale but for rates)."""
     with rc_context(STYLE):
@@ -164,14 +136,9 @@ def bars(path: Path, panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequ
             axes.set_ylabel(label)
             axes.tick_params(axis="x", labelsize=7)
         legend(drawing)
-        save(drawing, path)
+        write(drawing, path)
 
 
 def legend(drawing: Any) -> None:
     """Put the legend of the first panel below all."""
     drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
-
-
-def save(drawing: Any, path: Path) -> None:
-    """Write a figure, the same bytes each time."""
-    drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -16,23 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import MECHANISMS, Setting, ndc, scenario
-from experiments.portfc._study import COLOUR, Run, Runs, claim, ids, legend, names, save, whole
+from experiments.portfc._study import COLOUR, Run, Runs, legend, names
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas
-from xoff.reproduce import Claim
+from xoff.plots import STYLE, Canvas, write
+from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figure 19"
 
-STATEMENTS = {
+TEXTS = {
     "N.8": "NDC(2,1): PFC deadlocks, its throughput falls to zero; PFC* survives with head-of-line blocking; PortFC "
     "has about 1.9 times the throughput of PFC*",
     "N.8-pfc": "Under PFC the loop-making flows cause a deadlock: the background's throughput falls to zero",
     "N.8-star": "PFC* and PortFC do not deadlock, and PFC* loses throughput to head-of-line blocking",
     "N.8-factor": "The background's throughput with PortFC is about 1.9 times that with PFC*",
 }
-CLAIMS = ids(STATEMENTS)
+STATEMENTS = Statements("portfc", TEXTS)
+CLAIMS = STATEMENTS.ids
 SHOWN = ("portfc", "pfc_star", "pfc")
 OTHER = "portfc, relays take turns"
 RING = (("host0", "level0_0"), ("host1", "level1_1"), ("host3", "level0_1"), ("host2", "level1_0"))
@@ -104,20 +105,17 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     deadlock = {name: run.result.audits["deadlock"] for name, run in one.items()}
     shown = {"background after the loops began (Gb/s)": names(after, 3)}
     parts = {
-        "N.8-pfc": claim(
-            STATEMENTS,
+        "N.8-pfc": STATEMENTS.claim(
             "N.8-pfc",
             deadlock["pfc"] != "ok" and after["pfc"] < 0.01,
             shown | {"PFC": deadlock["pfc"]},
         ),
-        "N.8-star": claim(
-            STATEMENTS,
+        "N.8-star": STATEMENTS.claim(
             "N.8-star",
             deadlock["pfc_star"] == deadlock["portfc"] == "ok" and 0 < after["pfc_star"] < after["portfc"],
             shown,
         ),
-        "N.8-factor": claim(
-            STATEMENTS,
+        "N.8-factor": STATEMENTS.claim(
             "N.8-factor",
             abs(after["portfc"] / after["pfc_star"] / 1.9 - 1) <= 0.1,
             {
@@ -128,7 +126,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             REASONS["N.8-factor"],
         ),
     }
-    return [whole("N.8", STATEMENTS["N.8"], parts), *parts.values()]
+    return [STATEMENTS.whole("N.8", parts), *parts.values()]
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
@@ -145,4 +143,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         axes.set_xlabel("time (ms); the loop-making flows start at the dashed line")
         axes.set_ylabel("background throughput (Gb/s a flow)")
         legend(drawing)
-        save(drawing, path)
+        write(drawing, path)

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import COMPARED, rail_only, scenario
-from experiments.portfc._study import Runs, against, bars, claim, compared, ids, lower_by, names, whole
+from experiments.portfc._study import Runs, against, bars, compared, lower_by, names
 
-from xoff.reproduce import Claim
+from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figures 17 and 18"
 
-STATEMENTS = {
+TEXTS = {
     "N.7": "Rail-only, MoE traffic: PortFC's 99th percentile of the FCT is up to 79 % below IRN's, at both scales, and "
     "its throughput the highest",
     "N.7-tail": "The 99th percentile of PortFC is below that of IRN at both scales",
@@ -28,7 +28,8 @@ STATEMENTS = {
     "N.7-throughput": "The mean throughput of PortFC is the highest at both scales",
     "N.7-relay": "No packet is lost at relays (measured; the paper is silent)",
 }
-CLAIMS = ids(STATEMENTS)
+STATEMENTS = Statements("portfc", TEXTS)
+CLAIMS = STATEMENTS.ids
 SEEDS = (1, 2, 3, 4, 5)
 TRAFFIC: dict[str, dict[str, Any]] = {
     "": {},
@@ -94,19 +95,18 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             measured["with other traffic"] = {
                 label.removesuffix(": "): "holds" if judged(label)[0] else "does not hold" for label in others
             }
-        parts[short] = claim(STATEMENTS, short, holds, measured, full.get(short, ""))
+        parts[short] = STATEMENTS.claim(short, holds, measured, full.get(short, ""))
     lost = {
         scale: compared(runs, scale, ("portfc", WITHOUT_ATE), lambda run: run.result.summary["drops"])
         for scale in scales
     }
-    parts["N.7-relay"] = claim(
-        STATEMENTS,
+    parts["N.7-relay"] = STATEMENTS.claim(
         "N.7-relay",
         not any(value for values in lost.values() for value in values.values()),
         {f"{scale}: packets lost at relays": names(values) for scale, values in lost.items()},
         full.get("N.7-relay", ""),
     )
-    return [whole("N.7", STATEMENTS["N.7"], parts), *parts.values()]
+    return [STATEMENTS.whole("N.7", parts), *parts.values()]
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -14,30 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import COMPARED, MECHANISMS, WORKLOADS, Setting, mixed, ndc, scenario
-from experiments.portfc._study import (
-    COLOUR,
-    Runs,
-    against,
-    bars,
-    claim,
-    compared,
-    ids,
-    legend,
-    lower_by,
-    names,
-    save,
-    times,
-    whole,
-)
+from experiments.portfc._study import COLOUR, Runs, against, bars, compared, legend, lower_by, names, times
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas
-from xoff.reproduce import Claim
+from xoff.plots import STYLE, Canvas, write
+from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figures 8, 10 and 11"
 
-STATEMENTS = {
+TEXTS = {
     "N.1": "NDC(4,1): PortFC has the lowest mean and tail FCT in all three workloads; against IRN the mean is lower by "
     "11.7 % (Hadoop), 40.9 % (Storage) and 69.2 % (WebSearch) and the tail by 16.9 to 41.3 %; against PFC* the mean by "
     "49.9 to 87.3 % and the tail by 53.3 to 87.7 %",
@@ -49,7 +35,8 @@ STATEMENTS = {
     "N.4-higher": "The mean throughput of PortFC is the highest in all three workloads",
     "N.4-storage": "Its lead over PFC* is largest on Storage",
 }
-CLAIMS = ids(STATEMENTS)
+STATEMENTS = Statements("portfc", TEXTS)
+CLAIMS = STATEMENTS.ids
 
 SEEDS = (1, 2, 3, 4, 5)
 CHOICES: dict[str, dict[str, Any]] = {
@@ -125,7 +112,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
         if chosen:
             verdicts = {name: "holds" if _part(runs, f"{name}: ", tail)[0] else "does not hold" for name in chosen}
             measured["with other choices"] = verdicts
-        parts[short] = claim(STATEMENTS, short, holds, measured, REASONS.get(short, "") if chosen else "")
+        parts[short] = STATEMENTS.claim(short, holds, measured, REASONS.get(short, "") if chosen else "")
     small = {sizes: compared(runs, sizes, COMPARED, lambda run: run.small_us()) for sizes in WORKLOADS}
     gains = {sizes: compared(runs, sizes, COMPARED, lambda run: run.throughput_gbps()) for sizes in WORKLOADS}
     full = REASONS if chosen else {}
@@ -135,15 +122,13 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
         f"{WORKLOADS[sizes]}: PortFC against": against(values, COMPARED[1:], times) for sizes, values in gains.items()
     }
     throughput = {
-        "N.4-higher": claim(
-            STATEMENTS,
+        "N.4-higher": STATEMENTS.claim(
             "N.4-higher",
             all(values["portfc"] > values[other] for values in gains.values() for other in COMPARED[1:]),
             shown | ratios,
             full.get("N.4-higher", ""),
         ),
-        "N.4-storage": claim(
-            STATEMENTS,
+        "N.4-storage": STATEMENTS.claim(
             "N.4-storage",
             max(lead, key=lambda sizes: lead[sizes]) == "storage" and lead["storage"] > 1,
             {"PortFC against PFC*": {WORKLOADS[sizes]: f"×{value:.2f}" for sizes, value in lead.items()}},
@@ -151,16 +136,15 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
         ),
     }
     return [
-        whole("N.1", STATEMENTS["N.1"], parts),
+        STATEMENTS.whole("N.1", parts),
         *parts.values(),
-        claim(
-            STATEMENTS,
+        STATEMENTS.claim(
             "N.3",
             all(values["portfc"] < values["irn"] for values in small.values()),
             {f"{WORKLOADS[sizes]}: mean FCT below 100 KB (µs)": names(values) for sizes, values in small.items()},
             full.get("N.3", ""),
         ),
-        whole("N.4", STATEMENTS["N.4"], throughput),
+        STATEMENTS.whole("N.4", throughput),
         *throughput.values(),
     ]
 
@@ -201,4 +185,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             axes.set_xlabel("FCT (µs)")
         drawing.axes[0].set_ylabel("share of the flows")
         legend(drawing)
-        save(drawing, path.with_stem(f"{path.stem}-distribution"))
+        write(drawing, path.with_stem(f"{path.stem}-distribution"))

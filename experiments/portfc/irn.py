@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import Setting, mixed, ndc, rail_only, scenario
-from experiments.portfc._study import Runs, claim, ids, save, whole
+from experiments.portfc._study import Runs
 from matplotlib import rc_context
 
-from xoff.plots import COLOURS, STYLE, Canvas
-from xoff.reproduce import Claim
+from xoff.plots import COLOURS, STYLE, Canvas, write
+from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, sections V-B and V-E"
 
-STATEMENTS = {
+TEXTS = {
     "N.12": "IRN: no setting of the timeouts serves both low latency and high throughput; BDP-FC underuses "
     "the high-bandwidth domain",
     "N.12-timeouts": "Short timeouts repeat packets in vain: spurious retransmissions fall as the timeouts grow",
@@ -30,7 +30,8 @@ STATEMENTS = {
     "N.12-window": "IRN's window leaves much of the high-bandwidth domain unused: a flow alone there is slower than "
     "with PortFC",
 }
-CLAIMS = ids(STATEMENTS)
+STATEMENTS = Statements("portfc", TEXTS)
+CLAIMS = STATEMENTS.ids
 TIMEOUTS_US = ((25, 80), (50, 160), (100, 320), (200, 640), (400, 1280))
 """RTO_low and RTO_high."""
 PATHS = {"within a server": 1, "along a rail": 8, "over both": 9}
@@ -84,8 +85,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     best = (min(small, key=lambda name: small[name]), max(speed, key=lambda name: speed[name]))
     inside = alone["within a server"]
     parts = {
-        "N.12-timeouts": claim(
-            STATEMENTS,
+        "N.12-timeouts": STATEMENTS.claim(
             "N.12-timeouts",
             all(one >= other for one, other in pairwise(values)) and values[0] > values[-1],
             {
@@ -93,8 +93,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
                 "sent again in all": {name: round(value) for name, value in again.items()},
             },
         ),
-        "N.12-tradeoff": claim(
-            STATEMENTS,
+        "N.12-tradeoff": STATEMENTS.claim(
             "N.12-tradeoff",
             best[0] != best[1],
             {
@@ -102,15 +101,14 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
                 "mean throughput (Gb/s)": {name: round(value, 2) for name, value in speed.items()},
             },
         ),
-        "N.12-window": claim(
-            STATEMENTS,
+        "N.12-window": STATEMENTS.claim(
             "N.12-window",
             inside["IRN"] < 0.85 * inside["PortFC"],
             {f"a flow {label} (Gb/s)": found for label, found in alone.items()},
             REASONS["N.12-window"],
         ),
     }
-    return [whole("N.12", STATEMENTS["N.12"], parts), *parts.values()]
+    return [STATEMENTS.whole("N.12", parts), *parts.values()]
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
@@ -129,4 +127,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             axes.set_ylim(bottom=0)
             axes.set_xlabel("RTO_low / RTO_high (µs)")
             axes.tick_params(axis="x", labelsize=7)
-        save(drawing, path)
+        write(drawing, path)

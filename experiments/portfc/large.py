@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import COMPARED, WORKLOADS, Setting, mixed, ndc, scenario
-from experiments.portfc._study import Run, Runs, against, bars, claim, compared, ids, lower_by, names, times, whole
+from experiments.portfc._study import Run, Runs, against, bars, compared, lower_by, names, times
 
-from xoff.reproduce import Claim
+from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figures 12 and 14"
 
-STATEMENTS = {
+TEXTS = {
     "N.5": "NDC(8,1): the mean FCT of PortFC is lower than that of Go-Back-N, IRN and PFC* by up to 96.5, 41.7 and "
     "19.8 %, p99.9 by up to 97.9, 16.6 and 85.5 %; the WebSearch throughput is 4.7, 2.3 and 2.0 times theirs for "
     "Poisson traffic and 21.6, 1.9 and 2.2 times for incasts",
@@ -28,7 +28,8 @@ STATEMENTS = {
     "N.5-poisson": "WebSearch: the mean throughput of Poisson flows is highest with PortFC",
     "N.5-incast": "WebSearch: the mean throughput of incast flows is highest with PortFC",
 }
-CLAIMS = ids(STATEMENTS)
+STATEMENTS = Statements("portfc", TEXTS)
+CLAIMS = STATEMENTS.ids
 SEEDS = (1, 2, 3, 4, 5)
 REASONS = {
     "N.5-poisson": "The mean over flows of payload over FCT is that of many small flows, and those are faster under "
@@ -66,7 +67,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             holds &= all(values["portfc"] < values[other] for other in COMPARED[1:])
             measured[f"{title}: {what} FCT (µs)"] = names(values)
             measured[f"{title}: PortFC lower than"] = against(values, COMPARED[1:], lower_by)
-        parts[short] = claim(STATEMENTS, short, holds, measured, full.get(short, ""))
+        parts[short] = STATEMENTS.claim(short, holds, measured, full.get(short, ""))
     for short, workload in (("N.5-poisson", "poisson"), ("N.5-incast", "incast")):
         holds, measured = True, dict[str, Any]()
         for sizes, title in WORKLOADS.items():
@@ -75,8 +76,8 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             measured[f"{title}: PortFC against"] = against(values, COMPARED[1:], times)
             if sizes == "websearch":
                 holds = all(values["portfc"] > values[other] for other in COMPARED[1:])
-        parts[short] = claim(STATEMENTS, short, holds, measured, full.get(short, ""))
-    return [whole("N.5", STATEMENTS["N.5"], parts), *parts.values()]
+        parts[short] = STATEMENTS.claim(short, holds, measured, full.get(short, ""))
+    return [STATEMENTS.whole("N.5", parts), *parts.values()]
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

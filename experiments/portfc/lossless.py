@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import Setting, mixed, ndc, rail_only, scenario
-from experiments.portfc._study import Runs, claim, ids, save, whole
+from experiments.portfc._study import Runs
 from matplotlib import rc_context
 
 import xoff
-from xoff.plots import STYLE, Canvas, grouped_bars
-from xoff.reproduce import Claim
+from xoff.plots import STYLE, Canvas, grouped_bars, write
+from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, sections III-B and III-F, figures 4 and 5"
 
-STATEMENTS = {
+TEXTS = {
     "N.9": "PortFC loses nothing, blocks no victim and cannot deadlock (section III-F)",
     "N.9-loss": "k = 1 and equal link rates: no packet is ever lost or sent again",
     "N.9-rail": "Rail-only, too: no packet is lost where 160 Gb/s flow into a rail of 100 Gb/s (the paper is silent)",
@@ -35,7 +35,8 @@ STATEMENTS = {
     "N.11-victim": "Figure 4: the victim's FCT is lower with PortFC than with PFC",
     "N.11-deadlock": "Figure 5: two four-hop flows deadlock under PFC whose nodes pass pauses on, and not with PortFC",
 }
-CLAIMS = ids(STATEMENTS)
+STATEMENTS = Statements("portfc", TEXTS)
+CLAIMS = STATEMENTS.ids
 COUNTED = ((2, 1), (4, 1), (8, 1), (2, 2), (3, 2), (2, 3))
 """n and k of networks whose queues are counted."""
 REASONS = {
@@ -149,8 +150,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     counted = {(n, k): _queues(runs.each(f"NDC({n},{k})/portfc")[0].result) for n, k in COUNTED}
     free = victim["at a switch", "portfc", ""] <= 1.15 * victim["at a switch", "portfc", ", alone"]
     nine = {
-        "N.9-loss": claim(
-            STATEMENTS,
+        "N.9-loss": STATEMENTS.claim(
             "N.9-loss",
             all(one["drops"] == 0 and one["retransmitted"] == 0 for one in heavy.values()),
             {
@@ -158,8 +158,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
                 for name, one in heavy.items()
             },
         ),
-        "N.9-rail": claim(
-            STATEMENTS,
+        "N.9-rail": STATEMENTS.claim(
             "N.9-rail",
             all(not one["drops"] for one in rail.values()),
             {
@@ -168,16 +167,14 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             },
             REASONS["N.9-rail"],
         ),
-        "N.9-switch": claim(STATEMENTS, "N.9-switch", free, {"victim's FCT (µs)": fct("at a switch")}),
-        "N.9b": claim(
-            STATEMENTS,
+        "N.9-switch": STATEMENTS.claim("N.9-switch", free, {"victim's FCT (µs)": fct("at a switch")}),
+        "N.9b": STATEMENTS.claim(
             "N.9b",
             victim["at its source", "portfc", ""] <= 1.15 * victim["at its source", "portfc", ", alone"],
             {"victim's FCT (µs)": fct("at its source")},
             REASONS["N.9b"],
         ),
-        "N.9-deadlock": claim(
-            STATEMENTS,
+        "N.9-deadlock": STATEMENTS.claim(
             "N.9-deadlock",
             all(text == "none possible" for text in possible.values()),
             {"all to all": possible},
@@ -187,8 +184,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     for short, levels in (("N.10-1", (1,)), ("N.10-k", (2, 3))):
         of_it = {(n, k): found for (n, k), found in counted.items() if k in levels}
         wanted = {(n, k): {"switch": n + 1, "node": (k + 1) * (n - 1) + 2} for n, k in of_it}
-        ten[short] = claim(
-            STATEMENTS,
+        ten[short] = STATEMENTS.claim(
             short,
             of_it == wanted,
             {
@@ -198,25 +194,23 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             REASONS.get(short, ""),
         )
     eleven = {
-        "N.11-victim": claim(
-            STATEMENTS,
+        "N.11-victim": STATEMENTS.claim(
             "N.11-victim",
             victim["figure 4", "portfc", ""] < victim["figure 4", "pfc", ""],
             {"victim's FCT (µs)": fct("figure 4")},
         ),
-        "N.11-deadlock": claim(
-            STATEMENTS,
+        "N.11-deadlock": STATEMENTS.claim(
             "N.11-deadlock",
             figure_5["pfc"] != "ok" and figure_5["portfc"] == "ok",
             {"PFC": figure_5["pfc"], "PortFC": figure_5["portfc"]},
         ),
     }
     return [
-        whole("N.9", STATEMENTS["N.9"], nine),
+        STATEMENTS.whole("N.9", nine),
         *nine.values(),
-        whole("N.10", STATEMENTS["N.10"], ten),
+        STATEMENTS.whole("N.10", ten),
         *ten.values(),
-        whole("N.11", STATEMENTS["N.11"], eleven),
+        STATEMENTS.whole("N.11", eleven),
         *eleven.values(),
     ]
 
@@ -240,4 +234,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         )
         axes.set_ylabel("victim's FCT (µs)")
         axes.legend(fontsize=8)
-        save(drawing, path)
+        write(drawing, path)

@@ -12,21 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import ndc, scenario
-from experiments.portfc._study import Run, Runs, against, bars, claim, compared, ids, lower_by, names, whole
+from experiments.portfc._study import Run, Runs, against, bars, compared, lower_by, names
 
-from xoff.reproduce import Claim
+from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figures 15 and 16"
 
-STATEMENTS = {
+TEXTS = {
     "N.6": "Parameter server: PortFC's first stage is up to 12.6 % shorter than IRN's and up to 79.2 % shorter than "
     "PFC*'s; the broadcast takes the same time with all",
     "N.6-first": "The first stage is shortest with PortFC, for every size and both networks",
     "N.6-broadcast": "The broadcast stage takes the same time (within 15 %) with PortFC, IRN and PFC*",
     "N.6-fct": "With 8 MB mean and 99th percentile of the FCT are lowest with PortFC (figure 16)",
 }
-CLAIMS = ids(STATEMENTS)
+STATEMENTS = Statements("portfc", TEXTS)
+CLAIMS = STATEMENTS.ids
 COMPARED = ("portfc", "irn", "pfc_star")
 SIZES_MB = (1, 2, 4, 8)
 SEEDS = (1, 2, 3, 4, 5)
@@ -80,8 +81,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
         return all(values["portfc"] < values[other] for values in found.values() for other in COMPARED[1:])
 
     parts = {
-        "N.6-first": claim(
-            STATEMENTS,
+        "N.6-first": STATEMENTS.claim(
             "N.6-first",
             shortest(first),
             {f"{case}: first stage (µs)": names(values) for case, values in first.items()}
@@ -91,22 +91,20 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             },
             full.get("N.6-first", ""),
         ),
-        "N.6-broadcast": claim(
-            STATEMENTS,
+        "N.6-broadcast": STATEMENTS.claim(
             "N.6-broadcast",
             all(max(values.values()) <= 1.15 * min(values.values()) for values in second.values()),
             {f"{case}: broadcast (µs)": names(values) for case, values in second.items()},
             full.get("N.6-broadcast", ""),
         ),
-        "N.6-fct": claim(
-            STATEMENTS,
+        "N.6-fct": STATEMENTS.claim(
             "N.6-fct",
             shortest(fct),
             {what: names(values) for what, values in fct.items()},
             full.get("N.6-fct", ""),
         ),
     }
-    return [whole("N.6", STATEMENTS["N.6"], parts), *parts.values()]
+    return [STATEMENTS.whole("N.6", parts), *parts.values()]
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

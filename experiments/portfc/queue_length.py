@@ -12,22 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import COMPARED, MECHANISMS, Setting, mixed, ndc, scenario
-from experiments.portfc._study import COLOUR, Runs, claim, ids, legend, names, save, whole
+from experiments.portfc._study import COLOUR, Runs, legend, names
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas
-from xoff.reproduce import Claim
+from xoff.plots import STYLE, Canvas, write
+from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figure 9"
 
-STATEMENTS = {
+TEXTS = {
     "N.2": "PortFC keeps the switch port queue shortest; without it queues reach MBs, and packets are lost",
     "N.2-shortest": "The longest queue of a switch port, and the mean over time of the longest, are lowest with PortFC",
     "N.2-mb": "Without it (IRN, Go-Back-N) queues reach 1 MB or more",
     "N.2-loss": "Without it (IRN, Go-Back-N) packets are lost",
 }
-CLAIMS = ids(STATEMENTS)
+STATEMENTS = Statements("portfc", TEXTS)
+CLAIMS = STATEMENTS.ids
 REASONS = {
     "N.2-mb": "Go-Back-N's queues reach 2.2 MB. IRN's stay just below 1 MB: an incast of eight windows of 104 KB makes "
     "0.83 MB, to which Poisson flows add.",
@@ -71,29 +72,26 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     others = COMPARED[1:]
     reasons = REASONS if full else {}
     parts = {
-        "N.2-shortest": claim(
-            STATEMENTS,
+        "N.2-shortest": STATEMENTS.claim(
             "N.2-shortest",
             all(peak["portfc"] < peak[other] and mean["portfc"] < mean[other] for other in others),
             {"longest queue (KB)": names(peak), "mean over time of the longest (KB)": names(mean)},
             reasons.get("N.2-shortest", ""),
         ),
-        "N.2-mb": claim(
-            STATEMENTS,
+        "N.2-mb": STATEMENTS.claim(
             "N.2-mb",
             all(peak[other] >= 1000 for other in ("irn", "go_back_n")),
             {"longest queue (KB)": names(peak)},
             reasons.get("N.2-mb", ""),
         ),
-        "N.2-loss": claim(
-            STATEMENTS,
+        "N.2-loss": STATEMENTS.claim(
             "N.2-loss",
             all(lost[other] > 0 for other in ("irn", "go_back_n")) and lost["portfc"] == 0,
             {"packets lost": names(lost)},
             reasons.get("N.2-loss", ""),
         ),
     }
-    return [whole("N.2", STATEMENTS["N.2"], parts), *parts.values()]
+    return [STATEMENTS.whole("N.2", parts), *parts.values()]
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
@@ -118,4 +116,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         axes.set_xlabel("time (ms)")
         axes.set_ylabel("longest queue of a switch port (KB)")
         legend(drawing)
-        save(drawing, path)
+        write(drawing, path)

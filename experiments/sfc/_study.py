@@ -19,7 +19,7 @@ from typing import Any
 from experiments.sfc._networks import ARCHITECTURES, VARIANTS, Case, flow_names, scenario
 from matplotlib import rc_context
 
-from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars
+from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, write
 from xoff.reproduce import Claim, RunFailed
 from xoff.results import Result
 
@@ -199,7 +199,7 @@ class Study:
                     axes.set_title(f"{name}, {architecture}", fontsize=8)
                 row[0].set_ylabel("FCT (µs)")
             drawing.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
-            save(drawing, path)
+            write(drawing, path)
 
     def sweep(
         self, results: Mapping[str, Result], path: Path, *, x: Mapping[str, float], label: str, log: bool = False
@@ -227,7 +227,7 @@ class Study:
             for axes in grid[:, 0]:
                 axes.set_ylim(bottom=0)
             drawing.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
-            save(drawing, path)
+            write(drawing, path)
 
     def groups(
         self, results: Mapping[str, Result], path: Path, series: Mapping[str, Sequence[str]], labels: Sequence[str]
@@ -246,7 +246,7 @@ class Study:
                 axes.set_title(f"{architecture}: {ARCHITECTURES[architecture]}", fontsize=8)
                 axes.set_ylabel("mean FCT (µs)")
             drawing.legend(*rows[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
-            save(drawing, path)
+            write(drawing, path)
 
 
 def claim_id(short: str, architecture: str = "oq") -> str:
@@ -278,8 +278,3 @@ def _whole(parts: Mapping[str, Part]) -> Part:
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
-
-
-def save(drawing: Any, path: Path) -> None:
-    """Write a figure, the same bytes each time."""
-    drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)

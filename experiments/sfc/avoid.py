@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.sfc._networks import ARCHITECTURES
-from experiments.sfc._study import ABOUT_THE_SAME, AVOID, Part, Runs, Study, save
+from experiments.sfc._study import ABOUT_THE_SAME, AVOID, Part, Runs, Study
 from experiments.sfc.pause import CASES, PAUSES_US
 from matplotlib import rc_context
 
-from xoff.plots import COLOURS, STYLE, Canvas
+from xoff.plots import COLOURS, STYLE, Canvas, write
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 4, what to try to avoid"
@@ -80,4 +80,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             axes.set_xlabel("pause (µs)")
         row[0].set_ylabel("time (µs)")
         drawing.legend(*row[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
-        save(drawing, path)
+        write(drawing, path)

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.sfc._networks import TWO_LAYER, VARIANTS, flow_names
-from experiments.sfc._study import Part, Runs, Study, save
+from experiments.sfc._study import Part, Runs, Study
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, canvas, grouped_bars
+from xoff.plots import STYLE, canvas, grouped_bars, write
 from xoff.reproduce import Claim
 from xoff.results import Result
 
@@ -89,4 +89,4 @@ def draw(results: Mapping[str, Result], path: Path) -> None:
         axes.set_ylabel("flow completion time (µs)")
         axes.set_title("3-to-1 incast and a victim, 2-layer Clos, 200 Gb/s, 5 MB a flow", fontsize=9)
         drawing.legend(loc="outside lower center", ncols=len(series), fontsize=8)
-        save(drawing, path)
+        write(drawing, path)

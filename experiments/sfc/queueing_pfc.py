@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.sfc._queueing import QUEUEINGS, fct_us, flow, paused_ports, scaled, scenario, trickle
-from experiments.sfc._study import about_the_same, claim_id, save
+from experiments.sfc._study import about_the_same, claim_id
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas, grouped_bars
+from xoff.plots import STYLE, Canvas, grouped_bars, write
 from xoff.reproduce import Claim
 from xoff.results import Result
 
@@ -140,7 +140,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         grouped_bars(right, causes, times, digits=0)
         right.set_ylabel("victims' mean FCT (µs)")
         drawing.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
-        save(drawing, path)
+        write(drawing, path)
 
 
 def _victims_us(result: Result) -> float | None:

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.sfc._queueing import QUEUEINGS, fct_us, flow, scaled, scenario
-from experiments.sfc._study import save
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, canvas, grouped_bars
+from xoff.plots import STYLE, canvas, grouped_bars, write
 from xoff.reproduce import Claim
 from xoff.results import Result
 
@@ -87,4 +86,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         grouped_bars(axes, list(QUEUEINGS), series, digits=0)
         axes.set_ylabel("FCT of the innocent flow 4 (µs)")
         drawing.legend(loc="outside lower center", ncols=2, fontsize=8)
-        save(drawing, path)
+        write(drawing, path)

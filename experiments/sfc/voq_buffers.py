@@ -20,10 +20,10 @@ from typing import Any
 
 from experiments.sfc._networks import TWO_LAYER, VARIANTS, flow_names
 from experiments.sfc._networks import scenario as scenario_of
-from experiments.sfc._study import QUICK, Run, about_the_same, save
+from experiments.sfc._study import QUICK, Run, about_the_same
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas, grouped_bars
+from xoff.plots import STYLE, Canvas, grouped_bars, write
 from xoff.reproduce import Claim
 from xoff.results import Result
 
@@ -100,7 +100,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
                 axes.set_title(f"case {name}, {allocation}", fontsize=8)
             row[0].set_ylabel("FCT (µs)")
         drawing.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
-        save(drawing, path)
+        write(drawing, path)
 
 
 def _victim(run: Run) -> float:

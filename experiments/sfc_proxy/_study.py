@@ -21,8 +21,8 @@ from typing import Any
 from experiments.sfc_proxy._traffic import CLASSES, MECHANISMS, MODELS, TRAFFIC, scenario
 from matplotlib import rc_context
 
-from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars
-from xoff.reproduce import Claim, RunFailed
+from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, write
+from xoff.reproduce import Claim, Readings, RunFailed
 from xoff.results import Result
 
 ARRIVALS_MS = {1: 10.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0}
@@ -95,30 +95,29 @@ class Run:
         )
 
 
-class Runs:
-    """The runs of one choice, each read once."""
+class Runs(Readings[Run]):
+    """The runs of one choice."""
 
     def __init__(self, results: Mapping[str, Result], choice: str = "") -> None:
-        self._results = results
+        super().__init__(results, Run.of)
         self._choice = choice
-        self._read: dict[str, Run] = {}
 
     @property
     def models(self) -> list[str]:
         """The models that were run: all, or for an open choice the first and the last."""
-        return [model for model in MODELS if self._names(model, "")]
+        return [model for model in MODELS if any(name.startswith(self._prefix(model, "")) for name in self.names)]
 
-    def each(self, traffic: str, mechanism: str) -> list[Run]:
+    def of(self, traffic: str, mechanism: str) -> list[Run]:
         """Return the runs of all seeds; the first is the longest. Raises `RunFailed` if one violated an audit."""
-        return [self._run(name) for name in self._names(traffic, mechanism)]
+        return self.starting(self._prefix(traffic, mechanism))
 
     def longest(self, traffic: str, mechanism: str) -> Run:
         """Return the run of seed 1."""
-        return self._run(self._names(traffic, mechanism)[0])
+        return self.of(traffic, mechanism)[0]
 
     def mean_us(self, traffic: str, mechanism: str) -> dict[str, float]:
         """Return the mean FCT of the background by size class, the mean over the seeds."""
-        runs = self.each(traffic, mechanism)
+        runs = self.of(traffic, mechanism)
         return {name: sum(run.fct_us[name]["mean"] for run in runs) / len(runs) for name in CLASSES}
 
     def lower(self, traffic: str, mechanism: str, *others: str) -> bool:
@@ -138,7 +137,7 @@ class Runs:
             means = {mechanism: self.mean_us(traffic, mechanism)[name] for mechanism in mechanisms}
             measured[f"{traffic}, {name}: mean FCT (µs)"] = means
             by_seed = {
-                one: " / ".join(f"{run.fct_us[name]['mean']:.4g}" for run in self.each(traffic, one))
+                one: " / ".join(f"{run.fct_us[name]['mean']:.4g}" for run in self.of(traffic, one))
                 for one in mechanisms
             }
             measured[f"{traffic}, {name}: mean FCT by seed (µs)"] = by_seed
@@ -159,15 +158,8 @@ class Runs:
             ratios[name] = {one: max(values) / min(values) for one, values in means.items()}
         return trend, ratios
 
-    def _names(self, traffic: str, mechanism: str) -> list[str]:
-        prefix = (f"{self._choice}: " if self._choice else "") + f"{traffic}/" + (f"{mechanism}/" if mechanism else "")
-        known = [*self._results, *getattr(self._results, "failures", {})]
-        return sorted(name for name in known if name.startswith(prefix))
-
-    def _run(self, name: str) -> Run:
-        if name not in self._read:
-            self._read[name] = Run.of(self._results[name])
-        return self._read[name]
+    def _prefix(self, traffic: str, mechanism: str) -> str:
+        return (f"{self._choice}: " if self._choice else "") + f"{traffic}/" + (f"{mechanism}/" if mechanism else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +256,7 @@ class Study:
                 axes.set_title(f"{name}: {sizes}", fontsize=8)
             grid[0].set_ylabel("FCT of the background (µs)")
             drawing.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
-            save(drawing, path)
+            write(drawing, path)
 
     def trend(self, results: Mapping[str, Result], path: Path) -> None:
         """Draw FCT over the models: a column for each class, a row for mean and tail, the mean over the seeds."""
@@ -276,7 +268,7 @@ class Study:
             for row, key in zip(grid, ("mean", "p99"), strict=True):
                 for axes, name in zip(row, CLASSES, strict=True):
                     for colour, mechanism in zip(COLOURS, mechanisms, strict=False):
-                        found = [runs.each(traffic, mechanism) for traffic in self.runs]
+                        found = [runs.of(traffic, mechanism) for traffic in self.runs]
                         values = [sum(run.fct_us[name][key] for run in each) / len(each) for each in found]
                         axes.plot(values, "o-", markersize=3, color=colour, label=MECHANISMS[mechanism])
                     axes.set_ylim(bottom=0)
@@ -286,17 +278,12 @@ class Study:
             for axes in grid[-1]:
                 axes.set_xlabel("model")
             drawing.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
-            save(drawing, path)
+            write(drawing, path)
 
 
 def run_name(traffic: str, mechanism: str, seed: str, choice: str = "") -> str:
     """Return the name of a run."""
     return (f"{choice}: " if choice else "") + f"{traffic}/{mechanism}/seed {seed}"
-
-
-def save(drawing: Any, path: Path) -> None:
-    """Write a figure, the same bytes each time."""
-    drawing.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def _part(parts: Mapping[str, Part], short: str) -> Part:

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from experiments.sfc_proxy._study import Part, Run, Runs, Study, save
+from experiments.sfc_proxy._study import Part, Run, Runs, Study
 from experiments.sfc_proxy._traffic import MECHANISMS, MODELS
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas, grouped_bars
+from xoff.plots import STYLE, Canvas, grouped_bars, write
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Analysis of Proxy Mode Performance"
@@ -30,7 +30,7 @@ _NOT_LARGE = 1 / 9
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge: no run of the proxy pauses a switch; congestion queues stay below a ninth of the buffer."""
-    found = {(model, one): runs.each(model, one) for model in runs.models for one in _MECHANISMS}
+    found = {(model, one): runs.of(model, one) for model in runs.models for one in _MECHANISMS}
     pauses = {
         f"{model}: PFC pauses of switches / of hosts, all seeds": {
             one: " / ".join(str(sum(run.pfc_pauses[kind] for run in found[model, one])) for kind in ("switch", "host"))
@@ -109,4 +109,4 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             grouped_bars(axes, list(MODELS), series, digits=0)
             axes.set_ylabel(label)
         drawing.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
-        save(drawing, path)
+        write(drawing, path)

@@ -305,13 +305,21 @@ def legend(axes: Axes, entries: int) -> None:
         axes.legend(fontsize=8)
 
 
+def write(figure: Figure, path: Path) -> None:
+    """Write a figure in the style of this module, the same bytes each time; PNG has 300 dots per inch."""
+    form: dict[str, Any] = (
+        {"metadata": {"Date": None}} if path.suffix == ".svg" else {"metadata": {"Software": None}, "dpi": 300}
+    )
+    with rc_context(STYLE):
+        figure.savefig(path, **form)
+
+
 def save(figure: Figure, directory: Path, name: str) -> list[Path]:
-    """Write a figure as SVG and as PNG (300 dots per inch), the same bytes each time; return the paths."""
+    """Write a figure as SVG and as PNG; return the paths."""
     directory.mkdir(parents=True, exist_ok=True)
     paths = [directory / f"{name}.svg", directory / f"{name}.png"]
-    with rc_context(STYLE):
-        figure.savefig(paths[0], metadata={"Date": None})
-        figure.savefig(paths[1], dpi=300, metadata={"Software": None})
+    for path in paths:
+        write(figure, path)
     return paths
 
 

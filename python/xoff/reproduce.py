@@ -20,33 +20,32 @@ import importlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from xoff._core import InputError
 from xoff.reproduce_page import Outcome, by_statement, row, text_of, write
+from xoff.reproduce_readings import Claim, Readings, Statements
 from xoff.reproduce_runs import RunFailed, Runner
 from xoff.results import Result
 
 if TYPE_CHECKING:
     from xoff.display import StudyBar
 
-__all__ = ["Claim", "Experiment", "Request", "RunFailed", "command", "directory", "evaluate", "experiments", "select"]
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a document claims, what was measured, and whether it holds."""
-
-    id: str
-    published: str
-    measured: dict[str, Any]
-    holds: bool
-    note: str = field(default="")
-    """Why, if it does not hold; and what else a reader should know."""
-    subject: str = field(default="")
-    """What it is judged for, where one statement is judged for several."""
+__all__ = [
+    "Claim",
+    "Experiment",
+    "Readings",
+    "Request",
+    "RunFailed",
+    "Statements",
+    "command",
+    "directory",
+    "evaluate",
+    "experiments",
+    "select",
+]
 
 
 class Module(Protocol):

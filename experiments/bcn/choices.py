@@ -1,0 +1,103 @@
+"""What the values that the document leaves open do to the time to stability.
+
+Source: none; the document gives no value for any of these. Each is changed alone, with 20 and 40 flows in topologies A
+and B; the first line has them as everywhere else. What a limiter starts at matters most: the line's rate, as nothing in
+the document measures what a source sends, or 20 / N Gb/s, which it sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from experiments.bcn._network import DEFAULT, HOT_GBPS, TOPOLOGIES, Setting, scenario, until_ms
+from experiments.bcn._study import COLOURS, SEEDS, Runs, mean_of, told
+from matplotlib import rc_context
+
+from xoff.plots import STYLE, Canvas, write
+from xoff.reproduce import Claim, Statements
+from xoff.results import Result
+
+CITATION = "BCN hot spots, IEEE 802.1au: what the deck leaves open"
+
+TEXTS = {
+    "choices": "Ours: no value that the document leaves open changes the time to stability by more than a quarter",
+}
+STATEMENTS = Statements("bcn", TEXTS)
+CLAIMS = STATEMENTS.ids
+JUDGED, DEGREES, QUICK, CHOICE_SEEDS = ("A", "B"), (20, 40), (10,), SEEDS[:3]
+LITTLE = 0.25
+REASON = "Changed by more than a quarter, or not stable within the run: {}."
+
+
+def choices(degree: int) -> dict[str, Setting]:
+    """Return the settings by name."""
+    return {
+        "as everywhere": DEFAULT,
+        "limiters start at 20 / N Gb/s": replace(DEFAULT, initial_gbps=HOT_GBPS / degree),
+        "gains before rounding": replace(DEFAULT, gi=1000 / 1875, gd=0.5 / 1875),
+        "no drift": replace(DEFAULT, drift_mbps=0),
+        "drift of 10 Mb/s": replace(DEFAULT, drift_mbps=10),
+        "least rate 1 Mb/s": replace(DEFAULT, minimum_mbps=1),
+        "innocents 1 Gb/s": replace(DEFAULT, innocents_gbps=1),
+        "innocents 5 Gb/s": replace(DEFAULT, innocents_gbps=5),
+        "PAUSE by the bytes of each input": replace(DEFAULT, accounting="ingress"),
+        "points at edges, too": replace(DEFAULT, edges=True),
+    }
+
+
+def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
+    """Return the scenarios by topology, degree, choice and seed."""
+    return {
+        f"{topology}/{degree}/{name}/seed {seed}": scenario(
+            degree, TOPOLOGIES[topology], until_ms(degree), seed, setting
+        )
+        for topology in JUDGED
+        for degree in (QUICK if quick else DEGREES)
+        for name, setting in choices(degree).items()
+        for seed in (CHOICE_SEEDS[:1] if quick else CHOICE_SEEDS)
+    }
+
+
+def _cases(runs: Runs) -> list[str]:
+    return list(dict.fromkeys(name.rpartition("/seed ")[0] for name in runs.names))
+
+
+def claims(results: Mapping[str, Result]) -> list[Claim]:
+    """Judge the mean of each choice against that of the first."""
+    runs = Runs(results)
+    measured: dict[str, Any] = {}
+    much = []
+    for case in _cases(runs):
+        topology, degree, name = case.split("/", 2)
+        usual = mean_of(runs.stability(f"{topology}/{degree}/{next(iter(choices(int(degree))))}"))
+        found = mean_of(runs.stability(case))
+        if usual is None or found is None or abs(found / usual - 1) > LITTLE:
+            much.append(f"{topology}, {degree} flows, {name}")
+        key = f"{topology}, {degree} flows: time to stability (ms)"
+        measured.setdefault(key, {})[name] = told(runs.stability(case))
+    return [STATEMENTS.claim("choices", not much, measured, REASON.format("; ".join(much)))]
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the mean time to stability with each choice, a panel for each degree."""
+    runs = Runs(results)
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(8.4, 3.6), layout="constrained")
+        degrees = sorted({int(name.split("/")[1]) for name in runs.names})
+        panels = drawing.subplots(1, len(degrees), sharey=True, squeeze=False)[0]
+        for axes, degree in zip(panels, degrees, strict=True):
+            names = list(choices(degree))
+            for index, topology in enumerate(JUDGED):
+                means = [mean_of(runs.stability(f"{topology}/{degree}/{name}")) for name in names]
+                places = [row + (index - 0.5) * 0.3 for row, mean in enumerate(means) if mean is not None]
+                axes.plot([mean for mean in means if mean is not None], places, "o", color=COLOURS[topology])
+            axes.set_yticks(range(len(names)), names)
+            axes.set_ylim(len(names) - 0.5, -0.5)
+            axes.set_xlim(left=0)
+            axes.set_xlabel(f"time to stability (ms), {degree} flows")
+        handles = [axes.plot([], [], "o", color=COLOURS[topology], label=topology)[0] for topology in JUDGED]
+        drawing.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
+        write(drawing, path)
