@@ -94,6 +94,9 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
                 means = [mean_of(runs.stability(f"{topology}/{degree}/{name}")) for name in names]
                 places = [row + (index - 0.5) * 0.3 for row, mean in enumerate(means) if mean is not None]
                 axes.plot([mean for mean in means if mean is not None], places, "o", color=COLOURS[topology])
+                for row in (row for row, mean in enumerate(means) if mean is None):
+                    place = row + (index - 0.5) * 0.3
+                    axes.text(0, place, " not within the run", color=COLOURS[topology], fontsize=6, va="center")
             axes.set_yticks(range(len(names)), names)
             axes.set_ylim(len(names) - 0.5, -0.5)
             axes.set_xlim(left=0)

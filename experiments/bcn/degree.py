@@ -30,6 +30,7 @@ from experiments.bcn._network import (
     LINE_GBPS,
     QEQ_BYTES,
     SAMPLE_KB,
+    START_MS,
     TOPOLOGIES,
     scenario,
     until_ms,
@@ -178,13 +179,17 @@ def _spread(values: list[float | None]) -> float | None:
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw time to stability against degree, with intervals; a point on the upper edge is never stable in some seed."""
+    """Draw time to stability against degree, with intervals, and where runs ended that were not stable."""
     runs = Runs(results)
     with rc_context(STYLE):
         drawing, axes = canvas(6.4, 3.8)
         for topology in TOPOLOGIES:
-            known = {d: [v for v in runs.stability(f"{topology}/{d}") if v is not None] for d in runs.degrees(topology)}
+            times = {d: runs.stability(f"{topology}/{d}") for d in runs.degrees(topology)}
+            known = {d: [value for value in values if value is not None] for d, values in times.items()}
             known = {degree: values for degree, values in known.items() if values}
+            never = [degree for degree, values in times.items() if None in values]
+            ends = [until_ms(degree) - START_MS for degree in never]
+            axes.plot(never, ends, "x", color=COLOURS[topology], markersize=4)
             found = [interval(values) for values in known.values()]
             axes.errorbar(
                 list(known),
@@ -198,7 +203,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             )
         degrees = range(2, max(runs.degrees("A")) + 1)
         axes.plot(degrees, [expected_ms(d) for d in degrees], color="#888888", linestyle=":", label="expected, N ln N")
-        axes.set_xlabel("contending flows")
+        axes.set_xlabel("contending flows; ×: not stable within the run in some seed")
         axes.set_ylabel("time to stability (ms)")
         axes.set_ylim(bottom=0)
         axes.legend(fontsize=8)
