@@ -123,6 +123,12 @@ class Run:
         return int(self.result.summary["drops"])
 
     @property
+    def dropping_ms(self) -> float:
+        """The time from the first lost frame to the last."""
+        times = self.result.drops["time_ps"].to_pylist()
+        return (max(times) - min(times)) / 1e9 if times else 0.0
+
+    @property
     def hot_gbps(self) -> float:
         """Throughput of the hot link since the hot spot began."""
         sent = sum(link["data_bytes"] for link in self._links if link["peer"] == "sink")

@@ -104,7 +104,8 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             f"time to stability (ms) {told(times)}; settle time (ms) {told([run.settle_ms for run in found])}; "
             f"{fmean(run.above_share() for run in found):.0%} of the 50 ms after above 2 Qeq; "
             f"link {fmean(run.hot_gbps for run in found):.2f} Gb/s; innocents held "
-            f"{fmean(run.innocents_held() for run in found):.1f} ms; {fmean(run.drops for run in found):.0f} drops; "
+            f"{fmean(run.innocents_held() for run in found):.1f} ms; {fmean(run.drops for run in found):.0f} drops "
+            f"in {fmean(run.dropping_ms for run in found):.1f} ms; "
             f"swing grows in {swing} of {len(found)}"
         )
     return [STATEMENTS.claim("beyond", not unstable, measured, REASON.format(", ".join(unstable)))]

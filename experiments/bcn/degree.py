@@ -147,6 +147,11 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
                 "longest over shortest of the seeds of a point, at most": round(max(apart), 2) if apart else "–",
             }
             | {key: value for key, value in shown.items() if key.startswith("A")}
+            | {
+                "A: settle time (ms)": {
+                    d: told([run.settle_ms for run in runs.each(f"A/{d}")]) for d in _some(list(times["A"]))
+                }
+            }
             | why,
             REASONS["B.2"],
         ),
