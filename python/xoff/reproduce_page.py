@@ -56,7 +56,8 @@ def row(result: Result) -> dict[str, Any]:
         for part in found.get("by_size", ()):
             if (mean := part["fct_ps"]["mean"]) is not None:
                 made[f"{name} from {text_of(part['from_bytes'] / 1e3)} KB (µs)"] = mean / 1e6
-    made["mean FCT (µs)"] = (result.summary["fct_ps"]["mean"] or 0) / 1e6
+    mean = result.summary["fct_ps"]["mean"]
+    made["mean FCT (µs)"] = mean / 1e6 if mean is not None else None
     if result.summary["drops"]:
         made["lost packets"] = result.summary["drops"]
     made["PFC pauses"] = result.summary["pfc"]["pauses"]
@@ -152,7 +153,10 @@ def _section(outcome: Outcome) -> Iterable[str]:
             yield f"- {_subject(claim)}: {verdict}{note}"
             for key, value in claim.measured.items():
                 yield f"    - {key}: {text_of(value)}"
+    # At full size an experiment may have none of its quick runs: then there are hundreds.
     shown = {name: values for name, values in outcome.rows.items() if name in outcome.shown}
+    if not shown:
+        return
     columns = [
         column
         for column in dict.fromkeys(column for values in shown.values() for column in values)
