@@ -172,6 +172,9 @@ def command(names: Sequence[str], *, repeats: int, list_only: bool, as_json: boo
     for name in names:
         if name not in CASES:
             raise InputError(f"bench: `{name}` is not a case; the cases are {', '.join(CASES)}")
+    if list_only and as_json:
+        print(json.dumps({"cases": [{"name": name, "description": text} for name, (text, _) in CASES.items()]}))
+        return 0
     if list_only:
         for name, (description, _) in CASES.items():
             print(f"{name:<22}{description}")

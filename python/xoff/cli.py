@@ -76,11 +76,13 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Simulates one scenario."""
+    from rich.markup import escape
+
     from xoff.display import run_bar
 
     prepared = running.prepare(file, overrides=_overrides(set), seed=seed)
     try:
-        with run_bar(prepared.name) as bar:
+        with run_bar(escape(prepared.name)) as bar:
             result = running.run_prepared(prepared, threads=threads, out=out, progress=bar.report)
     except AuditError as error:
         if as_json:
@@ -122,10 +124,13 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Validates a scenario without running it, and explains its network."""
+    if deadlock is not None and (deadlock.suffix != ".json" or deadlock.exists()):
+        why = "exists; choose another name" if deadlock.exists() else "a name that ends in .json is needed"
+        raise InputError(f"--deadlock {deadlock}: {why}")
     report = running.check(file, overrides=_overrides(set), seed=seed)
     found = report["deadlock"] or {}
     if deadlock is not None and found.get("possible"):
-        deadlock.write_text(json.dumps(found["scenario"], indent=2) + "\n", "utf-8")
+        _write_new(deadlock, json.dumps(found["scenario"], indent=2) + "\n")
     if as_json:
         print(json.dumps(report))
         return
@@ -150,6 +155,16 @@ def check(
         display.out.print(f"A scenario that closes the circle is in [b]{escape(str(deadlock))}[/b]")
     elif deadlock is not None:
         display.out.print(f"No deadlock was found, so that {escape(str(deadlock))} was not written")
+
+
+def _write_new(file: Path, text: str) -> None:
+    """Write a file that appears when it is complete."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        part.write_text(text, "utf-8")
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _show_records(title: str, records: list[Any]) -> None:
@@ -432,6 +447,11 @@ def _overrides(settings: list[str] | None) -> list[tuple[str, str]]:
 
 def main() -> None:
     """Run the command, and turn every failure into one message and an exit code."""
+    # A shell may start us with these closed (`>&-`).
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
     sys.exit(guarded(lambda: app(prog_name="xoff", standalone_mode=False)))
 
 
@@ -452,6 +472,11 @@ def guarded(command: Callable[[], object]) -> int:
         # The reader of our output left, as `| head` does; Python must not complain about it while it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except SystemExit as leaving:
+        # Typer ends so, with code 1, when the reader of our output left; it has made standard output mute.
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper":
+            return 0
+        return leaving.code if isinstance(leaving.code, int) else 0
     except KeyboardInterrupt:
         print("xoff: interrupted", file=sys.stderr)
         return 130

@@ -188,12 +188,15 @@ def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
     root = root or _checkout()
     part = KINDS[kind]
     file = root / part.file.format(slug=slug, document=document)
-    if file.exists():
+    if file.exists() or (file.suffix == ".rs" and file.with_suffix("").exists()):
         raise InputError(f"new: {file} is there already")
     template = (_TEMPLATES / f"{part.template}.txt").read_text("utf-8")
     texts = {file: _filled(template, slug).replace("{document}", document)}
     for place, edit in part.edits:
         target = root / place
+        is_taken = re.compile(rf"^ *(pub )?{slug}:", re.M)
+        if target.suffix == ".rs" and target.is_file() and is_taken.search(target.read_text("utf-8")):
+            raise InputError(f"new: `{slug}` is there already, in {target}")
         try:
             texts[target] = edit(texts[target] if target in texts else target.read_text("utf-8"), slug)
         except (LookupError, OSError) as error:

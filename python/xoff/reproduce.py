@@ -16,9 +16,11 @@ the document. ``python -m xoff.reproduce`` records the verdicts of the quick var
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib
 import json
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -106,8 +108,11 @@ def select(ids: Sequence[str]) -> list[Experiment]:
     for wanted in ids:
         matches = [one for one in known if wanted in {one.id, one.id.partition("/")[0]} or wanted in one.module.CLAIMS]
         if not matches:
-            names = ", ".join(f"`{name}`" for one in known for name in (one.id, *one.module.CLAIMS))
-            raise InputError(f"`{wanted}` is neither a document, an experiment nor a claim; there are {names}")
+            names = {name: None for one in known for name in (one.id.partition("/")[0], one.id, *one.module.CLAIMS)}
+            near = difflib.get_close_matches(wanted, names, n=3)
+            hint = f"did you mean {' or '.join(f'`{name}`' for name in near)}? " if near else ""
+            why = "is neither a document, an experiment nor a claim"
+            raise InputError(f"`{wanted}` {why}; {hint}`xoff reproduce --list` lists them")
         chosen |= {one.id: one for one in matches}
     return [one for one in known if one.id in chosen] if ids else known
 
@@ -120,7 +125,9 @@ class Request:
     quick: bool = False
     threads: int = 1
     runs: Path | None = None
-    """Where runs are kept, and looked for before they are done; a directory that is gone afterwards if none."""
+    """Where runs are kept, and looked for before they are done; if none, in `out` until all is done."""
+    ids: Sequence[str] = ()
+    """What was asked for; the page says so."""
 
 
 def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None = None) -> list[Outcome]:
@@ -130,7 +137,13 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
     """
     scenarios = {one.id: one.module.scenarios(request.quick) for one in request.experiments}
     outcomes = []
-    with Runner(scenarios, threads=request.threads, runs=request.runs) as runner:
+    if out is not None:
+        # A place that cannot be written is to be noticed before the runs.
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    scratch = None if out is None else out / ".unfinished"
+    with Runner(scenarios, threads=request.threads, runs=request.runs, scratch=scratch) as runner:
         for one in request.experiments:
             if bar is not None:
                 bar.begin(one.id)
@@ -142,9 +155,8 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                     raise
                 note = "; ".join(f"{name}: {text}" for name, text in results.failures.items())
                 claims = [Claim(id, text, {}, False, note) for id, text in one.module.CLAIMS.items()]
-            figure = f"{one.id.replace('/', '-')}.svg"
+            figure = f"{one.id.replace('/', '-')}{'-quick' if request.quick else ''}.svg"
             if out is not None:
-                out.mkdir(parents=True, exist_ok=True)
                 # A figure that lacks a run says less than none.
                 with contextlib.suppress(*((LookupError,) if results.failures else ())):
                     one.module.figure(results, out / figure)
@@ -155,8 +167,18 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
     if out is not None:
         for document in dict.fromkeys(one.id.partition("/")[0] for one in request.experiments):
             of_it = [outcome for outcome in outcomes if outcome.experiment.partition("/")[0] == document]
-            write(document, _introduction(document), of_it, out, quick=request.quick)
+            of_all = [one.id for one in experiments() if one.id.partition("/")[0] == document]
+            name = _name(document, [one.experiment for one in of_it], of_all, quick=request.quick)
+            asked = " ".join([*(request.ids or [document]), *(["--quick"] if request.quick else [])])
+            write(document, _introduction(document), of_it, out / name, quick=request.quick, command=asked)
     return outcomes
+
+
+def _name(document: str, done: Sequence[str], of_all: Sequence[str], *, quick: bool) -> str:
+    """Return the name of a page; that of the document alone is for all of it at full size."""
+    part = "+".join(one.partition("/")[2] for one in done)
+    name = document if len(done) == len(of_all) else f"{document}-{part if len(part) < 100 else 'part'}"
+    return f"{name}-quick" if quick else name
 
 
 def _introduction(document: str) -> str:
@@ -188,7 +210,7 @@ def command(
         display.out.print(table)
         return 0
     with display.StudyBar() as bar:
-        outcomes = evaluate(Request(chosen, quick, threads, runs), out=out, bar=bar)
+        outcomes = evaluate(Request(chosen, quick, threads, runs, ids), out=out, bar=bar)
     # An id of a claim asks for that claim alone, unless its experiment or document is asked for, too.
     verdicts = [
         claim

@@ -1,6 +1,7 @@
 """The page of a document: every claim with its verdict and numbers, the figures, and a row for each run.
 
-``xoff reproduce DOCUMENT --out DIR`` writes it as ``DIR/DOCUMENT.md``, and the same as JSON beside it. Its
+``xoff reproduce DOCUMENT --out DIR`` writes it as ``DIR/DOCUMENT.md``, and the same as JSON beside it; a part of the
+document or the quick variants have names that say so. Its
 introduction is ``experiments/DOCUMENT/page.md``, and each section begins with the head of an experiment's file.
 """
 
@@ -72,13 +73,20 @@ def row(result: Result) -> dict[str, Any]:
     return made
 
 
-def write(document: str, introduction: str, outcomes: Sequence[Outcome], out: Path, *, quick: bool) -> Path:
-    """Write the page and the JSON of a document; return the page's path."""
-    out.mkdir(parents=True, exist_ok=True)
-    (out / f"{document}.json").write_text("\n".join(_lines(document, outcomes, quick)) + "\n", "utf-8")
-    page = out / f"{document}.md"
-    page.write_text("\n".join(_page(document, introduction, outcomes, quick)), "utf-8")
-    return page
+def write(
+    document: str, introduction: str, outcomes: Sequence[Outcome], name: Path, *, quick: bool, command: str
+) -> None:
+    """Write the page and the JSON of a document.
+
+    name: their path without ``.md`` and ``.json``; they appear when they are complete.
+    command: what follows ``xoff reproduce``.
+    """
+    page = "\n".join(_page(document, introduction, outcomes, command, quick=quick))
+    for suffix, text in ((".json", "\n".join(_lines(document, outcomes, quick)) + "\n"), (".md", page)):
+        file = name.parent / f"{name.name}{suffix}"
+        part = name.parent / f".{name.name}{suffix}.part"
+        part.write_text(text, "utf-8")
+        part.replace(file)
 
 
 def _lines(document: str, outcomes: Sequence[Outcome], quick: bool) -> Iterable[str]:
@@ -121,13 +129,13 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def _page(document: str, introduction: str, outcomes: Sequence[Outcome], quick: bool) -> Iterable[str]:
+def _page(document: str, introduction: str, outcomes: Sequence[Outcome], command: str, *, quick: bool) -> Iterable[str]:
     held = sum(claim.holds for outcome in outcomes for claim in outcome.claims)
     total = sum(len(outcome.claims) for outcome in outcomes)
     yield introduction.rstrip() or f"# {document}"
     yield ""
     size = "the quick variants" if quick else "full size"
-    yield f"Written by `xoff reproduce {document}` at {size}: **{held} of {total} verdicts hold.**"
+    yield f"Written by `xoff reproduce {command}` at {size}: **{held} of {total} verdicts hold.**"
     yield ""
     yield "## Verdicts"
     yield ""

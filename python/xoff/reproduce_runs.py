@@ -1,11 +1,12 @@
 """Runs the scenarios of experiments: on all cores, each distinct scenario once; what fails fails only its claims.
 
-The runs are those of a study: `xoff.study` does them and keeps them, in a directory that is gone afterwards, or in one
-that the next time finds them there.
+The runs are those of a study: `xoff.study` does them and keeps them, in a directory that is gone when all is done, or
+in one that the next time finds them there.
 """
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -41,10 +42,20 @@ class Results(dict[str, Result]):
 
 
 class Runner:
-    """Runs scenarios, one a core; threads: how many threads simulate each; runs: where they are kept."""
+    """Runs scenarios, one a core.
+
+    threads: how many threads simulate each.
+    runs: where they are kept.
+    scratch: where they are kept until all is done, if `runs` is not given: an interrupted command goes on from there.
+    """
 
     def __init__(
-        self, scenarios: Mapping[str, Mapping[str, dict[str, Any]]], *, threads: int = 1, runs: Path | None = None
+        self,
+        scenarios: Mapping[str, Mapping[str, dict[str, Any]]],
+        *,
+        threads: int = 1,
+        runs: Path | None = None,
+        scratch: Path | None = None,
     ) -> None:
         """Take the scenarios of every experiment: by its id, and by name. Raises `InputError` if one is not valid."""
         self._scenarios = scenarios
@@ -53,8 +64,11 @@ class Runner:
         self._readers = Counter(key for named in self._keys.values() for key in set(named.values()))
         self._threads = threads
         self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._scratch = scratch if runs is None else None
         if runs is not None:
             self._store = Store(runs)
+        elif scratch is not None:
+            self._store = Store(scratch, durable=False)
         else:
             self._directory = tempfile.TemporaryDirectory(prefix="xoff-runs-")
             self._store = Store(Path(self._directory.name), durable=False)
@@ -72,6 +86,8 @@ class Runner:
     ) -> None:
         if self._directory is not None:
             self._directory.cleanup()
+        if self._scratch is not None and kind is None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
     def results(self, experiment: str, progress: Callable[[Advance], None] | None = None) -> Results:
         """Run the scenarios of an experiment that have not run for another, and return their results."""

@@ -201,7 +201,9 @@ def load(directory: str | Path) -> Result:
     try:
         scenario = json.loads((path / "scenario.json").read_text("utf-8"))
         summary = json.loads((path / "summary.json").read_text("utf-8"))
-        if not isinstance(scenario, dict) or not isinstance(summary, dict) or "fingerprint" not in summary:
+        if not isinstance(scenario, dict) or not isinstance(summary, dict):
+            raise ValueError
+        if "network" not in scenario or not {"fingerprint", "flows", "audits"} <= summary.keys():
             raise ValueError
     except (OSError, ValueError):
         raise InputError(f"{path}: is not a result directory (no readable scenario.json and summary.json)") from None
@@ -353,7 +355,10 @@ def _parquet_reader(file: Path) -> Callable[[], pa.Table]:
     def read() -> pa.Table:
         import pyarrow.parquet
 
-        return pyarrow.parquet.read_table(file)
+        try:
+            return pyarrow.parquet.read_table(file)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InputError(f"{file}: is damaged, or no table of a result: {error}") from None
 
     return read
 

@@ -429,12 +429,13 @@ class Pfc(_Part):
 
     xoff: str | None = None
     """Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom; with a
-    shared buffer, its dynamic threshold.
+    shared buffer, its dynamic threshold (and by egress queue none, so that one is needed); with unlimited memory 100
+    KB.
     """
 
     xon: str | None = None
-    """Resume at this many bytes or fewer. Default: two packets below XOFF; with a shared buffer, 3 KiB below its
-    threshold.
+    """Resume at this many bytes or fewer. Default: two packets below XOFF. With the dynamic threshold of a shared
+    buffer: resume this far below it; default 3 KiB.
     """
 
     accounting: Literal["ingress", "egress"] | None = None
@@ -741,7 +742,7 @@ class Dcqcn(_Part):
     """Alpha is updated this often."""
 
     decrease_interval: str | None = None
-    """Least time between two cuts."""
+    """Least time between two cuts; the presets `paper` and `microsoft` cut with every notification, and take none."""
 
     increase_interval: str | None = None
     """The rate rises this often."""

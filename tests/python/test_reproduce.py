@@ -23,8 +23,8 @@ def test_quick_verdicts_are_the_recorded_ones(xoff_command: Command, tmp_path: P
     assert verdicts == json.loads(_RECORDED.read_text("utf-8"))
     assert done.returncode == (0 if all(verdicts.values()) else 1)
     assert list((tmp_path / "out").glob("*.svg"))
-    page = (tmp_path / "out" / "sfc.md").read_text("utf-8")
-    found = json.loads((tmp_path / "out" / "sfc.json").read_text("utf-8"))
+    page = (tmp_path / "out" / "sfc-quick.md").read_text("utf-8")
+    found = json.loads((tmp_path / "out" / "sfc-quick.json").read_text("utf-8"))
     assert found["quick"]
     for claim in found["claims"]:
         assert claim["published"] in page

@@ -532,6 +532,11 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         chance = 0.2 if option in CONGESTION_POINTS else 0.5
         if option != "portfc" and d.wants("switch.flow_control", option, chance):
             control[option] = STRATEGIES["switch.flow_control"][option](d)
+    if d.relays_on_a_path:
+        # A host that relays is no source for these.
+        control.pop("congestion_isolation", None)
+        if "sfc" in control:
+            control["sfc"] |= {"mode": "host", "cache": False}
     is_forced = any(key.startswith("switch.") and key != "switch.flow_control" for key in d.forced)
     chance = 0.1 if d.relays_on_a_path == 1 and "switch.flow_control" not in d.forced and not is_forced else 0.0
     if d.wants("switch.flow_control", "portfc", chance):
@@ -571,6 +576,12 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             control.pop("congestion_isolation")
         else:
             switch["buffer"] = "unlimited"
+    if "drr" in switch["scheduler"] and switch["queueing"] == "iq":
+        # Inputs take turns by packets.
+        if "switch.scheduler" in d.forced:
+            switch["queueing"] = "voq"
+        else:
+            switch["scheduler"] = "round_robin"
     if switch["scheduler"] != "strict":
         switch["priority_classes"] = d.rng.randrange(d.classes)
     if "pfc" in control:
@@ -611,8 +622,11 @@ def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
     }
     d.largest = payload + header + 20
     d.classes = rng.choice([1, 1, 2, 3])
-    # PortFC and pauses that are passed on need paths with few relays.
+    # PortFC and pauses that are passed on need paths with few relays, and other mechanisms sources that are none.
     few = ["leaf_spine", "star", "rail"] if set(forced.values()) & {"portfc", "forward"} else None
+    at_switches = ("switch.flow_control.congestion_isolation", "switch.flow_control.sfc.mode")
+    if "congestion_isolation" in forced.values() or any(key.startswith(at_switches) for key in forced):
+        few = ["leaf_spine", "star", "line"]
     network = written(d, "network", d.choose("network", few))
     switch = draw_switch(d)
     host: dict[str, Any] = {}

@@ -39,8 +39,18 @@ pub struct Config {
     pub window: u64,
     /// Which class a new flow gets.
     pub classify: Classify,
+    /// A class in which no flow starts, and the one that it starts in.
+    pub instead_of: Option<(u8, u8)>,
     /// Whose flow a number is.
     pub sources: Arc<Sources>,
+}
+
+impl Config {
+    /// Whether the window lets a packet go. One that is sent again was let go before: it would wait for itself.
+    #[inline]
+    fn has_window(&self, state: &SendState, seq: u32) -> bool {
+        seq < state.highest || u64::from(state.next.saturating_sub(state.unacknowledged)) * self.framing.payload < self.window
+    }
 }
 
 /// A flow that sends.
@@ -317,10 +327,9 @@ impl Endpoint {
     pub fn turn(&mut self, slot: u32, now: Time, wire_time: impl Fn(u16) -> Time) -> (Turn, Option<Time>) {
         let config = &*self.config;
         let Some(s) = &mut self.senders[slot as usize] else { return (Turn::Leave, None) };
-        let in_flight = u64::from(s.state.next.saturating_sub(s.state.unacknowledged)) * config.framing.payload;
         let next = config.transport.next(&s.state, config.framing.payload);
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.state.highest, now));
-        let Some(seq) = next.filter(|seq| s.held_until <= now && in_flight < config.window && s.has_arrived(*seq)) else {
+        let Some(seq) = next.filter(|seq| s.held_until <= now && config.has_window(&s.state, *seq) && s.has_arrived(*seq)) else {
             s.is_listed = false;
             return (Turn::Leave, None);
         };
@@ -385,7 +394,8 @@ impl Endpoint {
 
     /// The class of a new flow.
     pub fn class_for(&self, spec: &FlowSpec) -> u8 {
-        self.config.classify.class(spec)
+        let class = self.config.classify.class(spec);
+        self.config.instead_of.filter(|instead| instead.0 == class).map_or(class, |instead| instead.1)
     }
 
     /// The queue in which a slot's flow waits.
@@ -414,9 +424,8 @@ impl Endpoint {
         let Some(slot) = self.slot(flow) else { return Relist::No };
         let config = &self.config;
         let Some(s) = &mut self.senders[slot] else { return Relist::No };
-        let in_flight = u64::from(s.state.next.saturating_sub(s.state.unacknowledged)) * config.framing.payload;
         let Some(next) = config.transport.next(&s.state, config.framing.payload) else { return Relist::No };
-        if s.is_listed || s.held_until > now || in_flight >= config.window {
+        if s.is_listed || s.held_until > now || !config.has_window(&s.state, next) {
             return Relist::No;
         }
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.state.highest, now));

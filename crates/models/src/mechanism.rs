@@ -92,11 +92,6 @@ impl Core {
         self.has_congestion_queues && queue >= self.congestion_queue(0)
     }
 
-    /// Queues of a port, control included.
-    pub fn queues_a_port(&self) -> usize {
-        self.ports.first().map_or(1, |p| p.queues.len())
-    }
-
     /// The class in which a packet left its source.
     pub fn tag_of(&self, packet: &Packet) -> u8 {
         if self.merges_classes && packet.class() == 0 { packet.info as u8 } else { packet.class() }
@@ -125,7 +120,7 @@ impl Core {
         let queues = &self.ports[port].queues;
         match self.queueing {
             Queueing::Voq if !self.is_congestion_queue(queue) => {
-                self.queues_of(queues[queue].class()).map(|q| queues[q].bytes.bytes()).sum()
+                self.queues_of(queues[queue].class()).fold(0, |sum: u32, q| sum.saturating_add(queues[q].bytes.bytes()))
             }
             _ => queues[queue].bytes.bytes(),
         }
@@ -357,8 +352,8 @@ pub struct Around<'a> {
     pub flow_control: &'a FlowControl,
     /// Classes of the switches.
     pub classes: u8,
-    /// Packets wait in one FIFO an input.
-    pub has_input_fifos: bool,
+    /// Where packets wait in switches.
+    pub queueing: Queueing,
 }
 
 /// How a mechanism comes to a node.

@@ -108,6 +108,11 @@ impl Settings {
         Thresholds { xoff, xon, headroom, available: limit.map(|l| l.saturating_sub(xoff)) }
     }
 
+    /// Whether a node that forwards has no XOFF of its own: that of its shared buffer moves.
+    pub fn has_dynamic_xoff(&self, is_host: bool) -> bool {
+        matches!(self.memory(is_host), BufferParams::Shared(_)) && self.flow_control.pfc.as_ref().is_some_and(|p| p.xoff.is_none())
+    }
+
     /// Classes that ingress is counted by: those of switches, or the queues of an interface.
     pub fn counted_classes(&self) -> u8 {
         self.classes.max(self.flow_control.interface_queues())
@@ -263,6 +268,7 @@ pub fn build(topology: &Topology, mut plan: Plan, settings: &Settings, engine: E
                         schemes: rates.iter().map(|r| Scheme::new(&settings.congestion_control, *r, settings.seed)).collect(),
                         window: settings.congestion_control.dcqcn.as_ref().and_then(|d| d.window).map_or(u64::MAX, |w| w.0),
                         classify: settings.classify.clone(),
+                        instead_of: settings.flow_control.congestion_isolation.as_ref().map(|ci| (ci.congested_class, ci.class)),
                         sources: plan.sources.clone(),
                     });
                     configs.push((rates, config.clone()));

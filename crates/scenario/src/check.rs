@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Serialize;
 use serde_json::{Value, json};
 use xoff_models::flow_control::pfc::Accounting;
-use xoff_models::queueing::{buffer, ecn};
+use xoff_models::network::Thresholds;
+use xoff_models::queueing::ecn;
+use xoff_models::relay::Scheduler;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{Flow, Host, Workload};
 use xoff_units::{Bytes, Time};
 
 use crate::audit::Waiter;
 use crate::dependency::{Search, Traffic, Witness};
-use crate::document::{Audits, Judgement, Scenario};
+use crate::document::{Audits, Judgement, Scenario, Turns};
 use crate::read::InputError;
 use crate::run::Runner;
 use crate::table::Input;
@@ -30,13 +32,13 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
             let delay = runner.settings.delay(node);
             for p in &runner.ports[n] {
                 let h = runner.settings.thresholds(p, delay, node.is_host);
-                headroom
-                    .entry((p.link.rate, p.link.delay, h.headroom, h.xoff, h.xon, h.available))
-                    .and_modify(|n| *n += 1)
-                    .or_insert(1_u64);
+                let is_dynamic = runner.settings.has_dynamic_xoff(node.is_host);
+                let levels = |h: &Thresholds| (!is_dynamic).then_some((h.xoff, h.xon));
+                headroom.entry((p.link.rate, p.link.delay, h.headroom, levels(&h), h.available)).and_modify(|n| *n += 1).or_insert(1_u64);
             }
         }
-        for (rate, delay, needed, xoff, _, available) in headroom.keys() {
+        for (rate, delay, needed, levels, available) in headroom.keys() {
+            let Some((xoff, _)) = levels else { continue };
             if let Some(available) = available
                 && available < needed
                 && pfc.accounting == Accounting::Ingress
@@ -61,11 +63,15 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                 Some(ecn::Params::Step(step)) => Some(step.threshold.0),
                 None => None,
             };
-            if kmin.is_some_and(|k| k > *xoff) && !matches!(s.switch.buffer, buffer::Params::Shared(_)) {
+            if kmin.is_some_and(|k| k > *xoff) {
                 warn("switch.ecn", format!("marking starts above XOFF, {}: PFC acts first", Bytes(*xoff)));
             }
             if s.switch.flow_control.sfc.as_ref().and_then(|sfc| sfc.threshold).is_some_and(|t| t.0 > *xoff) {
                 warn("switch.flow_control.sfc.threshold", format!("it is above XOFF, {}: PFC acts first", Bytes(*xoff)));
+            }
+            if s.switch.flow_control.congestion_isolation.as_ref().is_some_and(|ci| ci.tell.0 >= *xoff) {
+                let why = "PFC pauses a neighbour in the congested class before it is told what to move there, and packets may be lost";
+                warn("switch.flow_control.congestion_isolation.tell", format!("it is not below XOFF, {}: {why}", Bytes(*xoff)));
             }
         }
     }
@@ -104,6 +110,27 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     if s.host.congestion_control.dcqcn.is_some() && s.switch.ecn.is_none() {
         warn("host.congestion_control.dcqcn", "no switch marks packets (switch.ecn), so DCQCN never reacts".into());
     }
+    if s.host.relay.scheduler == Scheduler::PerFlow && s.switch.scheduler != Turns::Strict {
+        let why = "switch.scheduler shares ports among classes, and within one flows of relays and what they relay take turns by packets";
+        warn("host.relay.scheduler", why.into());
+    }
+    let (points, limiters) = (&s.switch.flow_control, &s.host.congestion_control);
+    for (name, has_points, has_limiters) in
+        [("bcn", points.bcn.is_some(), limiters.bcn.is_some()), ("qcn", points.qcn.is_some(), limiters.qcn.is_some())]
+    {
+        if has_limiters && !has_points {
+            warn(
+                &format!("host.congestion_control.{name}"),
+                format!("no switch has congestion points (switch.flow_control.{name}), so that nothing is ever limited"),
+            );
+        }
+        if has_points && !has_limiters {
+            warn(
+                &format!("switch.flow_control.{name}"),
+                format!("no host has rate limiters (host.congestion_control.{name}), so that nobody obeys"),
+            );
+        }
+    }
     if s.switch.ecn.is_some() && s.host.congestion_control.dcqcn.is_none() {
         warn("switch.ecn", "no host reacts to marks (host.congestion_control)".into());
     }
@@ -118,9 +145,9 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     };
     let rows: Vec<Value> = headroom
         .iter()
-        .map(|((rate, delay, needed, xoff, xon, available), ports)| {
-            json!({ "rate": rate.to_string(), "delay": delay.to_string(), "ports": ports, "needed_bytes": needed, "xoff_bytes": xoff,
-                    "xon_bytes": xon, "available_bytes": available })
+        .map(|((rate, delay, needed, levels, available), ports)| {
+            json!({ "rate": rate.to_string(), "delay": delay.to_string(), "ports": ports, "needed_bytes": needed,
+                    "xoff_bytes": levels.map(|l| l.0), "xon_bytes": levels.map(|l| l.1), "available_bytes": available })
         })
         .collect();
     Ok(json!({

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use xoff_models::flow_control::pfc::Accounting;
+use xoff_models::flow_control::portfc;
+use xoff_models::flow_control::sfc::Mode;
 use xoff_models::mechanism::Queueing;
 use xoff_models::network::Settings;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::{MAX_SWITCHES, root};
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::Plan;
+use xoff_models::workload::{Plan, Start};
 use xoff_units::Bytes;
 
 use crate::document::Scenario;
@@ -23,11 +26,16 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
     let ports = t.ports();
     let control = &s.switch.flow_control;
     let classes = u64::from(s.switch.classes.max(control.interface_queues())) + control.congestion_queues() as u64;
+    let wiring = t.wiring();
     let queues: u64 = t
         .nodes
         .iter()
         .zip(&ports)
-        .map(|(node, ports)| {
+        .enumerate()
+        .map(|(n, (node, ports))| {
+            if control.portfc.is_some() {
+                return (0..ports.len()).map(|port| 1 + portfc::Outputs::new(&wiring, n as u32, port).queues() as u64).sum();
+            }
             let count = ports.len() as u64;
             let inputs = if s.switch.queueing == Queueing::Voq && !node.is_host { count } else { 1 };
             count * (1 + classes * inputs)
@@ -118,13 +126,27 @@ fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
     None
 }
 
-/// Refuses mechanisms where flows pass more relays than they can stand.
+/// Refuses mechanisms where hosts relay, or where flows pass more relays than they can stand.
 pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Result<(), InputError> {
     let control = &s.switch.flow_control;
+    let drawn = plan.starts.iter().enumerate().filter(|s| s.1.iter().any(|s| matches!(s, Start::Poisson(_)))).map(|s| s.0 as u32);
+    let is_relay = |n: &u32| t.nodes[*n as usize].is_host && t.nodes[*n as usize].forwards;
+    if let Some(source) = plan.listed().map(|(src, _)| src).chain(drawn).find(is_relay) {
+        let name = &t.nodes[source as usize].name;
+        let wrong =
+            |key: &str, why: &str| Err(InputError::new(format!("switch.flow_control.{key}"), format!("{name} relays and sends; {why}")));
+        if control.congestion_isolation.is_some() {
+            return wrong("congestion_isolation", "a host that relays does not isolate flows of its own, which PFC could then not hold");
+        }
+        if control.sfc.as_ref().is_some_and(|sfc| sfc.mode != Mode::Host) {
+            return wrong("sfc.mode", "it has no switch of its own that could act for it; use host");
+        }
+    }
     let (key, most, why) = match (&control.portfc, &control.pfc) {
         (Some(_), _) => ("portfc", 1, "the second relay would hear of no pause, so that PortFC would lose packets; it is for k = 1"),
         (_, Some(pfc)) if pfc.hop_classes => {
-            ("pfc.hop_classes", u32::from(s.switch.classes) - 1, "a class is needed for each, and one more; raise switch.classes")
+            let why = "a class is needed for each, above that in which flows start; raise switch.classes";
+            ("pfc.hop_classes", u32::from(s.switch.classes - 1 - highest_class(s)), why)
         }
         _ => return Ok(()),
     };
@@ -134,6 +156,38 @@ pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &
             format!("switch.flow_control.{key}"),
             format!("a path from {a} to {b} passes {relays} relays, and {most} are possible: {why}"),
         ));
+    }
+    Ok(())
+}
+
+/// The highest class in which a flow may start.
+fn highest_class(s: &Scenario) -> u8 {
+    let classify = s.host.classify.clone().unwrap_or_default();
+    let others = classify.by_destination.map_or_else(|| s.workload.iter().map(|w| w.class).max().unwrap_or(0), |n| n - 1);
+    classify.mice.map_or(others, |mice| mice.class.max(others))
+}
+
+/// Refuses levels that make no sense beside others that are computed, or that a shared buffer does not have.
+pub fn check_levels(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
+    let control = &s.switch.flow_control;
+    let wrong = |key: &str, why: String| Err(InputError::new(format!("switch.flow_control.{key}"), why));
+    if let Some(portfc) = &control.portfc {
+        for port in t.nodes.iter().zip(ports).filter(|n| !n.0.is_host).flat_map(|n| n.1) {
+            if let Err((key, why)) = portfc::check_levels(portfc, port, settings.framing.largest()) {
+                return wrong(&format!("portfc.{key}"), why);
+            }
+        }
+    }
+    if settings.has_dynamic_xoff(false) {
+        if control.pfc.as_ref().is_some_and(|p| p.accounting == Accounting::Egress) {
+            return wrong(
+                "pfc.xoff",
+                "it is needed here: the dynamic threshold of a shared buffer is for inputs, and not for egress queues".into(),
+            );
+        }
+        if control.sfc.as_ref().and_then(|sfc| sfc.dynamic).is_some_and(|d| d.threshold) {
+            return wrong("pfc.xoff", "it is needed here: sfc.dynamic.threshold keeps below XOFF, which moves in a shared buffer".into());
+        }
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use xoff_models::flow_control::pfc::Accounting;
 use xoff_models::mechanism::Queueing;
 use xoff_models::queueing::{buffer, ecn};
 use xoff_models::routing::FirstHop;
+use xoff_models::workload::MAX_START;
 use xoff_units::Time;
 
 use crate::document::{Scenario, Turns};
@@ -47,7 +48,9 @@ pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario,
         let line = e.span().map_or(0, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
         InputError::new(format!("line {line}"), format!("this is not TOML: {}", e.message()))
     })?;
-    let value = serde_json::to_value(toml::Value::Table(table)).map_err(|e| InputError::new("", e.to_string()))?;
+    let table = toml::Value::Table(table);
+    finite(&table, "")?;
+    let value = serde_json::to_value(table).map_err(|e| InputError::new("", e.to_string()))?;
     from_value(value, overrides)
 }
 
@@ -55,6 +58,18 @@ pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario,
 pub fn from_json(text: &str, overrides: &[(String, String)]) -> Result<Scenario, InputError> {
     let value = serde_json::from_str(text).map_err(|e| InputError::new(format!("line {}", e.line()), format!("this is not JSON: {e}")))?;
     from_value(value, overrides)
+}
+
+/// Refuses `nan` and `inf`, which JSON has no word for.
+fn finite(value: &toml::Value, path: &str) -> Result<(), InputError> {
+    match value {
+        toml::Value::Float(number) if !number.is_finite() => Err(InputError::new(path, format!("{number} is not a finite number"))),
+        toml::Value::Array(list) => list.iter().enumerate().try_for_each(|(i, one)| finite(one, &format!("{path}[{i}]"))),
+        toml::Value::Table(table) => {
+            table.iter().try_for_each(|(key, one)| finite(one, &if path.is_empty() { key.clone() } else { format!("{path}.{key}") }))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> Result<Scenario, InputError> {
@@ -80,7 +95,10 @@ fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), Input
     }
     // A TOML value (number, boolean, list, quoted text); anything else is text as it stands.
     let value = match format!("v = {text}").parse::<toml::Table>() {
-        Ok(table) => serde_json::to_value(&table["v"]).map_err(|e| bad(&e.to_string()))?,
+        Ok(table) => {
+            finite(&table["v"], path)?;
+            serde_json::to_value(&table["v"]).map_err(|e| bad(&e.to_string()))?
+        }
         Err(_) => serde_json::Value::String(text.to_string()),
     };
     let mut at = root;
@@ -174,6 +192,10 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
         && (quantum.0 < 64 || quantum.0 > 1 << 30)
     {
         return wrong("switch.scheduler.drr", format!("{quantum} is out of range; allowed are 64B to 1GiB"));
+    }
+    if matches!(s.switch.scheduler, Turns::Drr(_)) && s.switch.queueing == Queueing::Iq {
+        let why = "with one FIFO an input (switch.queueing) inputs take turns by packets; use round_robin, or oq or voq";
+        return wrong("switch.scheduler.drr", why.into());
     }
     let largest = f.payload.0 + f.header.0 + f.gap.0;
     check_buffer("switch", &s.switch.buffer, largest)?;
@@ -286,6 +308,10 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
                 return wrong(&format!("host.congestion_control.dcqcn.{key}"), "it must be 10ns or longer".into());
             }
         }
+        if dcqcn.decrease_interval.is_some() && dcqcn.preset.cuts_at_once() {
+            let why = "this preset cuts with every notification; leave it out, or set cnp_interval";
+            return wrong("host.congestion_control.dcqcn.decrease_interval", why.into());
+        }
         if dcqcn.window.is_some_and(|w| w.0 == 0) {
             return wrong("host.congestion_control.dcqcn.window", "it must be above zero".into());
         }
@@ -324,6 +350,9 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     }
     if s.until == Some(Time::ZERO) {
         return wrong("until", "a run of no time has no result; leave it out to run until nothing is left to do".into());
+    }
+    if let Some(until) = s.until.filter(|until| *until > MAX_START) {
+        return wrong("until", format!("{until} is too late; a simulation ends before {MAX_START}"));
     }
     if s.workload.len() > MAX_WORKLOADS {
         return wrong("workload", format!("{} are listed; {MAX_WORKLOADS} are possible", s.workload.len()));

@@ -1,5 +1,6 @@
 //! From a scenario to results.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::record::Wanted;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::transport::Protocol;
-use xoff_models::workload::{self, Plan};
+use xoff_models::workload::{self, MAX_START, Plan};
 use xoff_units::Time;
 
 use crate::audit::find_deadlock;
@@ -132,6 +133,7 @@ impl Runner {
         reachable(&topology, &ports, &plan)?;
         limits::check_memory(&topology, &ports, &settings)?;
         limits::check_relays(&scenario, &topology, &ports, &plan)?;
+        limits::check_levels(&scenario, &topology, &ports, &settings)?;
         Ok(Self { topology, ports, plan, settings, scenario })
     }
 
@@ -159,7 +161,8 @@ impl Runner {
             pairs: Vec::new(),
         };
         let Self { topology, plan: whole, settings, scenario, .. } = self;
-        let until = scenario.until.unwrap_or(Time::NEVER);
+        // What comes later than that is beyond the engine's clock.
+        let until = scenario.until.unwrap_or(MAX_START);
         let engine = EnginePlan { until, ..engine };
         let mut engine: Engine<Node> = build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
         let patience = Time(settings.transport.rto_range().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
@@ -181,7 +184,7 @@ impl Runner {
                 if let Some(cycle) = find_deadlock(cp, cp.now.since(STILL)) {
                     trouble.get_or_insert(Trouble::Deadlock(cp.now, cycle));
                     // Without an end of its own the run would go on with timers alone.
-                    if scenario.audits.deadlock == Judgement::Fail || until == Time::NEVER {
+                    if scenario.audits.deadlock == Judgement::Fail || scenario.until.is_none() {
                         return ControlFlow::Break(());
                     }
                 }
@@ -211,7 +214,11 @@ impl Runner {
         if finish == Finish::Idle {
             cp.now = collector.end;
             if trouble.is_none() {
-                trouble = find_deadlock(&cp, Time::NEVER).map(|cycle| Trouble::Deadlock(collector.end, cycle));
+                trouble = find_deadlock(&cp, Time::NEVER).map(|cycle| {
+                    let ports = (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
+                    cp.now = ports.map(|p| p.last_data).fold(cp.now, Time::max);
+                    Trouble::Deadlock(cp.now, cycle)
+                });
             }
         }
         let verdicts = collector.judge(&cp, &plan, &scenario, finish, trouble, on_links);
@@ -243,18 +250,16 @@ pub fn run(
 /// Refuses flows between hosts that no path joins.
 fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Result<(), InputError> {
     let n = topology.nodes.len();
+    // Packets pass nodes that forward: nodes that are joined by these alone are an island.
     let mut island = vec![u32::MAX; n];
-    for start in 0..n {
-        if island[start] != u32::MAX || !topology.nodes[start].is_host {
+    for start in (0..n).filter(|n| topology.nodes[*n].forwards) {
+        if island[start] != u32::MAX {
             continue;
         }
         let mut stack = vec![start];
         island[start] = start as u32;
         while let Some(at) = stack.pop() {
-            if at != start && !topology.nodes[at].forwards {
-                continue;
-            }
-            for p in &ports[at] {
+            for p in ports[at].iter().filter(|p| topology.nodes[p.peer as usize].forwards) {
                 if island[p.peer as usize] == u32::MAX {
                     island[p.peer as usize] = start as u32;
                     stack.push(p.peer as usize);
@@ -262,15 +267,28 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Resul
             }
         }
     }
-    let drawn = plan.starts.iter().any(|s| s.iter().any(|s| matches!(s, workload::Start::Poisson(_))));
-    let islands: std::collections::BTreeSet<u32> = topology.hosts().iter().map(|h| island[*h as usize]).collect();
-    if drawn && islands.len() > 1 {
-        return Err(InputError::new("network", "some hosts cannot reach others, and random flows may go between any of them"));
+    // A host may be on several.
+    let on = |host: u32| -> BTreeSet<u32> {
+        let peers = ports[host as usize].iter().map(|p| p.peer);
+        peers.chain([host]).map(|node| island[node as usize]).filter(|island| *island != u32::MAX).collect()
+    };
+    let islands: BTreeMap<u32, BTreeSet<u32>> = topology.hosts().into_iter().map(|host| (host, on(host))).collect();
+    let mut all = islands.values();
+    if all.next().is_some_and(|first| !first.is_empty() && all.all(|other| other == first)) {
+        return Ok(());
     }
-    match plan.pairs.iter().find(|(a, b)| island[*a as usize] != island[*b as usize]) {
+    let is_joined = |a: u32, b: u32| !islands[&a].is_disjoint(&islands[&b]) || ports[a as usize].iter().any(|p| p.peer == b);
+    let drawn = plan.starts.iter().enumerate().flat_map(|(src, starts)| {
+        starts.iter().filter_map(move |start| match start {
+            workload::Start::Poisson(source) => Some((src as u32, source.destinations().1)),
+            workload::Start::List(_) => None,
+        })
+    });
+    let drawn = drawn.flat_map(|(src, destinations)| destinations.iter().filter(move |dst| **dst != src).map(move |dst| (src, *dst)));
+    match plan.pairs.iter().copied().chain(drawn).find(|(a, b)| !is_joined(*a, *b)) {
         Some((a, b)) => Err(InputError::new(
             "workload",
-            format!("no path leads from {} to {}", topology.nodes[*a as usize].name, topology.nodes[*b as usize].name),
+            format!("no path leads from {} to {}", topology.nodes[a as usize].name, topology.nodes[b as usize].name),
         )),
         None => Ok(()),
     }

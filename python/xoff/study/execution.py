@@ -183,7 +183,7 @@ def execute(
     store.clean()
     distinct = {task.key: task for task in tasks}
     known = store.keys()
-    todo = [task for key, task in distinct.items() if key not in known or not store.holds(key, keep or ())]
+    todo = [task for key, task in distinct.items() if key not in known or (keep and not store.holds(key, keep))]
     report = Report(found=len(distinct) - len(todo))
     if not todo:
         return report

@@ -229,6 +229,8 @@ def _parsed_text(path: Path) -> dict[str, Any]:
     text = running.read_text(path)
     try:
         found: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"{path}: it is nested too deeply") from None
     except ValueError as error:
         raise InputError(f"{path}: this is not {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from None
     if not isinstance(found, dict):

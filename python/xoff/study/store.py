@@ -30,6 +30,25 @@ _FAILURE = "failure.json"
 _WORK = ".work-"
 
 
+def _object(file: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, or an empty one if it cannot be read."""
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _is_whole(table: Path) -> bool:
+    """Tell whether a Parquet file ends as one does."""
+    try:
+        with table.open("rb") as file:
+            file.seek(-4, os.SEEK_END)
+            return file.read() == b"PAR1"
+    except OSError:
+        return False
+
+
 class Store:
     """The runs of a study, by key.
 
@@ -61,18 +80,27 @@ class Store:
             return False
 
     def keys(self) -> set[str]:
-        """The keys of all runs, those that failed among them."""
+        """The keys of all runs that are whole, those that failed among them."""
         if not self.directory.is_dir():
             return set()
-        return {entry.name for entry in os.scandir(self.directory) if not entry.name.startswith(".")}
+        names = (entry.name for entry in os.scandir(self.directory) if not entry.name.startswith("."))
+        return {name for name in names if self.holds(name, ())}
 
     def holds(self, key: str, tables: Collection[str]) -> bool:
-        """Tell whether a run need not be done: it is there with all these tables, or it is known to fail."""
+        """Tell whether a run need not be done: it is there, whole, with all these tables, or it is known to fail."""
         place = self.directory / key
         if not place.is_dir():
             return False
         names = {entry.name for entry in os.scandir(place)}
-        return _FAILURE in names or ("summary.json" in names and {f"{table}.parquet" for table in tables} <= names)
+        if _FAILURE in names:
+            return {"status", "message"} <= _object(place / _FAILURE).keys()
+        # What was copied from elsewhere may have been copied in part.
+        return (
+            {f"{table}.parquet" for table in tables} <= names
+            and "performance" in _object(place / "summary.json")
+            and bool(_object(place / "scenario.json"))
+            and all(_is_whole(place / name) for name in names if name.endswith(".parquet"))
+        )
 
     def failure(self, key: str) -> tuple[str, str] | None:
         """Why a run has no result, as ``("audit" or "invalid", message)``; None if it has one."""

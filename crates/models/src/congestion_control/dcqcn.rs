@@ -57,7 +57,7 @@ pub struct Params {
     /// Alpha is updated this often.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha_interval: Option<Time>,
-    /// Least time between two cuts.
+    /// Least time between two cuts; the presets `paper` and `microsoft` cut with every notification, and take none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decrease_interval: Option<Time>,
     /// The rate rises this often.
@@ -156,6 +156,11 @@ struct Column {
 }
 
 impl Preset {
+    /// Whether a rate is cut with every notification, and not at decrease intervals.
+    pub fn cuts_at_once(self) -> bool {
+        self.column().is_classic
+    }
+
     fn column(self) -> Column {
         let hpcc = Column {
             g: 1.0 / 256.0,

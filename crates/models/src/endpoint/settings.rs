@@ -68,7 +68,8 @@ pub struct Mice {
 }
 
 impl Classify {
-    pub(super) fn class(&self, spec: &FlowSpec) -> u8 {
+    /// The class of a new flow.
+    pub fn class(&self, spec: &FlowSpec) -> u8 {
         match (self.mice, self.by_destination) {
             (Some(mice), _) if spec.size < mice.below.0 => mice.class,
             (_, Some(classes)) => (mix(u64::from(spec.dst)) % u64::from(classes)) as u8,

@@ -88,6 +88,10 @@ impl Install for Bcn {
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
         check(around, params.equilibrium, params.sample, params.w)?;
+        let most = (1 + 2 * u64::from(params.w)).saturating_mul(params.equilibrium.0 / u64::from(PAGE));
+        if most > i32::MAX as u64 {
+            return Err(("w", format!("feedback would be up to {most}, with (1 + 2 w) equilibrium in pages; 2^31 - 1 are possible")));
+        }
         if params.jitter.0 >= 1 << 40 {
             return Err(("jitter", format!("{} is out of range; it must be below 1TB", params.jitter)));
         }

@@ -4,7 +4,7 @@
 //! do so too (CIM, Ethernet type 0x89A2) before PFC would act on that queue. Two of the scenario's classes are the two queues;
 //! each has thresholds and pauses of its own, and which of them a packet is in is decided anew at each switch. A flow is selected with the RED curve of
 //! the non-congested queue at enqueue, marked when it is placed into the congested queue, and returns when it has no packet
-//! there and the queue is below the curve, or the flow has aged. Each output has a table of isolated flows; when it is full,
+//! there and the queue is below the curve, or the flow has aged. Flows start in the non-congested class. Each output has a table of isolated flows; when it is full,
 //! further flows stay in the non-congested queue, which is counted. A host that is told moves the flow into the congested queue
 //! of its interface.
 //! Sources: "Simulation Analysis of Congestion Isolation" (802.1 contribution, 2018); mechanisms.md section 5 for what it leaves
@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::mechanism::{Around, Core, Dequeued, Effect, Effects, Enqueued, Hooks, Install, Site, Verdict, Watches};
+use crate::mechanism::{Around, Core, Dequeued, Effect, Effects, Enqueued, Hooks, Install, Queueing, Site, Verdict, Watches};
 use crate::packet::{Kind, Packet};
 use crate::queueing::isolation::Isolation;
 
@@ -158,7 +158,7 @@ impl Install for CongestionIsolation {
         if !(0.0..=1.0).contains(&params.pmax) {
             return Err(("pmax", format!("{} is out of range; allowed are numbers from 0 to 1", params.pmax)));
         }
-        if around.has_input_fifos {
+        if around.queueing == Queueing::Iq {
             return Err(("class", "with one FIFO an input no flow can be isolated; switch.queueing must be oq or voq".into()));
         }
         Ok(())

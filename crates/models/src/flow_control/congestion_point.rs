@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xoff_units::Bytes;
 
-use crate::mechanism::{Around, Core, Effect, Effects, Enqueued, Site};
+use crate::mechanism::{Around, Core, Effect, Effects, Enqueued, Queueing, Site};
 use crate::packet::{Kind, Packet};
 use crate::routing::Sources;
 
@@ -59,7 +59,7 @@ pub fn check(around: &Around<'_>, equilibrium: Bytes, sample: Bytes, w: u32) -> 
     if w > 1_000 {
         return Err(("w", format!("{w} is out of range; allowed are 0 to 1000")));
     }
-    if around.has_input_fifos {
+    if around.queueing == Queueing::Iq {
         return Err(("equilibrium", "with one FIFO an input no output has a queue; switch.queueing must be oq or voq".into()));
     }
     Ok(())
@@ -67,5 +67,5 @@ pub fn check(around: &Around<'_>, equilibrium: Bytes, sample: Bytes, w: u32) -> 
 
 /// Bytes of data that wait for an output.
 pub fn waiting(core: &Core, port: usize) -> u32 {
-    core.ports[port].queues[1..].iter().map(|q| q.bytes.bytes()).sum()
+    core.ports[port].queues[1..].iter().fold(0, |sum: u32, q| sum.saturating_add(q.bytes.bytes()))
 }

@@ -32,7 +32,7 @@ macro_rules! registry {
 
             /// Says which key makes no sense, what is wrong, and what would be right.
             pub fn validate(&self, classes: u8, queueing: Queueing) -> Result<(), (String, String)> {
-                let around = Around { flow_control: self, classes, has_input_fifos: queueing == Queueing::Iq };
+                let around = Around { flow_control: self, classes, queueing };
                 $(if let Some(Err((key, why))) = self.$module.as_ref().map(|p| $module::$name::validate(p, &around)) {
                     return Err((format!("{}.{key}", stringify!($module)), why));
                 })*

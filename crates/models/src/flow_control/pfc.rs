@@ -47,10 +47,11 @@ pub enum Relays {
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom; with a shared buffer,
-    /// its dynamic threshold.
+    /// its dynamic threshold (and by egress queue none, so that one is needed); with unlimited memory 100 KB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
-    /// Resume at this many bytes or fewer. Default: two packets below XOFF; with a shared buffer, 3 KiB below its threshold.
+    /// Resume at this many bytes or fewer. Default: two packets below XOFF. With the dynamic threshold of a shared buffer: resume
+    /// this far below it; default 3 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
     /// What XOFF is compared with.

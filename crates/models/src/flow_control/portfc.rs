@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::mechanism::{Core, Dequeued, Effect, Effects, Enqueued, Hooks, Install, Queues, Site, Verdict, Watches};
+use crate::mechanism::{Core, Dequeued, Effect, Effects, Enqueued, Hooks, Install, Queueing, Queues, Site, Verdict, Watches};
 use crate::packet::{Kind, Packet};
 use crate::queueing::port::Cause;
 use crate::relay::Scheduler;
@@ -263,6 +263,17 @@ fn levels(params: &Params, port: &PortSpec, largest: u64) -> [(u32, u32); 2] {
     [(xoff as u32, xon as u32), (direct_xoff as u32, direct_xon as u32)]
 }
 
+/// Says which level makes no sense at a port of a switch, where XOFF is computed.
+pub fn check_levels(params: &Params, port: &PortSpec, largest: u64) -> Result<(), (&'static str, String)> {
+    for (key, (xoff, xon)) in ["xon", "direct_xon"].into_iter().zip(levels(params, port, largest)) {
+        if xon > xoff {
+            let (xon, xoff) = (Bytes(xon.into()), Bytes(xoff.into()));
+            return Err((key, format!("{xon} is above X_OFF, {xoff} on links of {} and {}", port.link.rate, port.link.delay)));
+        }
+    }
+    Ok(())
+}
+
 impl Install for PortFc {
     type Params = Params;
 
@@ -298,7 +309,7 @@ impl Install for PortFc {
         if around.classes > 1 {
             return Err(("xoff", "PortFC has queues of its own and one class; set switch.classes to 1".into()));
         }
-        if around.has_input_fifos {
+        if around.queueing != Queueing::Oq {
             return Err(("xoff", "PortFC looks at the queues of outputs; set switch.queueing to oq".into()));
         }
         for (key, off, on) in [("xon", params.xoff, params.xon), ("direct_xon", params.direct_xoff.or(params.xoff), params.direct_xon)] {

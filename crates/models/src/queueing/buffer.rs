@@ -147,13 +147,16 @@ impl SharedBuffer {
     }
 }
 
+/// What the byte counts of a queue and of an input can hold.
+const UNLIMITED: u32 = u32::MAX - (1 << 16);
+
 impl Buffer {
     /// Takes a packet's bytes; false when there is no room. `group` is ingress port × classes + class, and it holds `in_group`
     /// bytes; the packet's egress queue holds `in_queue`.
     #[inline]
     pub fn admit(&mut self, in_port: usize, group: usize, out_port: usize, in_group: u32, in_queue: u32, bytes: u16) -> bool {
         let (limit, used) = match self {
-            Self::Unlimited => return true,
+            Self::Unlimited => return in_group.max(in_queue) < UNLIMITED,
             Self::PerIngress { limit, used } => (*limit, &mut used[in_port]),
             Self::PerEgress { limit, used } => (*limit, &mut used[out_port]),
             Self::PerIngressClass(limit) => return in_group + u32::from(bytes) <= *limit,

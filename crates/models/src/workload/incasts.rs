@@ -39,7 +39,7 @@ impl Params {
         let mut list = Vec::new();
         for i in 0..self.count {
             stream.shuffle(&mut order);
-            let start = Time(self.period.0.saturating_mul(i));
+            let start = Time(self.period.0.saturating_mul(i).min(1 << 60));
             let senders = &order[1..=self.senders as usize];
             list.extend(senders.iter().map(|src| Made { src: *src, dst: order[0], size: self.size, start, after: Vec::new() }));
         }

@@ -17,8 +17,8 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Rate, Time};
 
-pub use self::numbering::Plan;
 use self::numbering::{Listed, number, row};
+pub use self::numbering::{MAX_START, Plan};
 use crate::endpoint::Framing;
 use crate::topology::Topology;
 
@@ -233,6 +233,17 @@ fn fits(key: &str, flows: u64) -> Result<(), Problem> {
     if flows > MAX_LISTED { Err(too_many_listed(key)) } else { Ok(()) }
 }
 
+/// Refuses more waits of flows for others than fit into memory.
+fn waits_fit(key: &str, waits: u64) -> Result<(), Problem> {
+    if waits > MAX_WAITS {
+        let why = format!("its flows would wait {waits} times or more for another; {MAX_WAITS} are possible; give fewer hosts or rounds");
+        return Err((key.to_string(), why));
+    }
+    Ok(())
+}
+
+/// Waits of flows for others, 16 bytes each or more: 1 GB.
+const MAX_WAITS: u64 = 1 << 26;
 /// Flows that a scenario may have: each takes a few bytes from the beginning to the end of a run.
 pub const MAX_FLOWS: u64 = 100_000_000;
 /// Flows that a scenario may list; those that are drawn one by one take less memory.

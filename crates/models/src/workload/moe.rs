@@ -6,6 +6,8 @@
 //! to each host as much as it sent. A host begins the next round when all answers of the last are there. Tokens for a host's own
 //! expert stay there.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
@@ -80,34 +82,37 @@ impl Params {
         // For each host the last answers that were sent to it.
         let mut answers: Vec<Vec<usize>> = vec![Vec::new(); n];
         let mut chosen = Vec::new();
+        let mut waits = 0;
         for _ in 0..self.rounds {
-            let mut tokens = vec![vec![0_u64; n]; n];
+            // For each host the experts of its tokens, with their number.
+            let mut tokens: Vec<BTreeMap<usize, u64>> = vec![BTreeMap::new(); n];
             for row in &mut tokens {
                 for _ in 0..self.tokens {
                     chosen.clear();
                     while chosen.len() < self.experts_per_token as usize {
-                        let at = stream.uniform() * total;
-                        let expert = order[weights.partition_point(|w| *w <= at).min(n - 1)];
-                        if !chosen.contains(&expert) {
-                            chosen.push(expert);
-                            row[expert] += 1;
-                        }
+                        let rank = draw(&weights, &chosen, &mut stream);
+                        chosen.push(rank);
+                        *row.entry(order[rank]).or_default() += 1;
                     }
                 }
             }
             let mut sent_to: Vec<Vec<usize>> = vec![Vec::new(); n];
             let mut dispatch: Vec<(usize, usize, u64)> = Vec::new();
             for (host, row) in tokens.iter().enumerate() {
-                for (expert, count) in row.iter().enumerate().filter(|e| *e.1 > 0 && e.0 != host) {
+                for (expert, count) in row.iter().map(|(expert, count)| (*expert, *count)).filter(|e| e.0 != host) {
                     sent_to[expert].push(list.len());
-                    dispatch.push((host, expert, *count));
-                    let size = Bytes(self.token.0.saturating_mul(*count));
+                    dispatch.push((host, expert, count));
+                    waits += answers[host].len() as u64;
+                    super::waits_fit(key, waits)?;
+                    let size = Bytes(self.token.0.saturating_mul(count));
                     list.push(Made { src: hosts[host], dst: hosts[expert], size, start: Time::ZERO, after: answers[host].clone() });
                 }
             }
             let mut fresh: Vec<Vec<usize>> = vec![Vec::new(); n];
             for (host, expert, count) in dispatch {
                 fresh[host].push(list.len());
+                waits += sent_to[expert].len() as u64;
+                super::waits_fit(key, waits)?;
                 let size = Bytes(self.token.0.saturating_mul(count));
                 list.push(Made { src: hosts[expert], dst: hosts[host], size, start: Time::ZERO, after: sent_to[expert].clone() });
             }
@@ -119,6 +124,30 @@ impl Params {
         }
         Ok(list)
     }
+}
+
+/// A rank that is not chosen yet, by weights that are given summed up.
+fn draw(weights: &[f64], chosen: &[usize], stream: &mut Stream) -> usize {
+    let total = weights[weights.len() - 1];
+    // Few are chosen, or none that is likely: a draw or two.
+    for _ in 0..64 {
+        let at = stream.uniform() * total;
+        let rank = weights.partition_point(|w| *w <= at).min(weights.len() - 1);
+        if !chosen.contains(&rank) {
+            return rank;
+        }
+    }
+    // What is left may be so unlikely that no draw would meet it: among the rest alone.
+    let rest: Vec<usize> = (0..weights.len()).filter(|rank| !chosen.contains(rank)).collect();
+    let weight = |rank: usize| weights[rank] - if rank == 0 { 0.0 } else { weights[rank - 1] };
+    let mut at = stream.uniform() * rest.iter().map(|rank| weight(*rank)).sum::<f64>();
+    for rank in &rest {
+        at -= weight(*rank);
+        if at < 0.0 {
+            return *rank;
+        }
+    }
+    rest[rest.len() - 1]
 }
 
 #[cfg(test)]

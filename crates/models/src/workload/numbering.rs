@@ -13,6 +13,9 @@ use super::{Flow, FlowSpec, MAX_FLOWS, Problem, Start, Workload, bernoulli, pois
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
 use crate::topology::Topology;
 
+/// A simulation ends before this.
+pub const MAX_START: Time = Time::ms(281_000);
+
 /// All flows of a scenario, by source.
 #[derive(Debug, Default)]
 pub struct Plan {
@@ -114,6 +117,10 @@ pub(super) fn number(
     let key_of = |f: &Listed<'_>| row(f.workload as usize, &workloads[f.workload as usize], f.detail.map_or(0, |d| d.0));
     listed.sort_by_key(|f| f.src);
     drawn.sort_by_key(|d| (d.1, d.0));
+    if let Some(late) = listed.iter().find(|f| f.start >= MAX_START) {
+        let key = if late.detail.is_some() { format!("{}.start", key_of(late)) } else { format!("workload[{}]", late.workload) };
+        return Err((key, format!("a flow would start at {}; a simulation ends before {MAX_START}", late.start)));
+    }
     let total = listed.len() as u64 + drawn.iter().map(|d| d.2.count()).sum::<u64>();
     if total > MAX_FLOWS {
         return Err(("workload".into(), format!("{total} flows are more than the {MAX_FLOWS} that a scenario may have")));

@@ -39,6 +39,7 @@ impl Params {
             return Err((format!("{key}.rounds"), "no round is wanted; it must be above zero".into()));
         }
         super::fits(key, self.rounds.saturating_mul(2 * workers.len() as u64))?;
+        super::waits_fit(key, self.rounds.saturating_mul((workers.len() as u64 + 1) * workers.len() as u64))?;
         let mut list: Vec<Made> = Vec::new();
         let flow = |src, dst, after| Made { src, dst, size: self.size, start: Time::ZERO, after };
         for round in 0..self.rounds {

@@ -53,6 +53,10 @@ pub struct Point {
     hold: Hold,
     /// There is a queue for each input and output.
     is_by_input: bool,
+    /// Something depends on how many sources are at a queue.
+    counts_sources: bool,
+    /// For each port the number of its first queue among those of all.
+    first: Vec<usize>,
     frame_bytes: u16,
     /// Lowest XOFF of the ports.
     xoff: u32,
@@ -73,7 +77,18 @@ const FORGET: Time = Time::ms(1);
 
 impl Point {
     pub fn new(params: &Params, site: &Site<'_>, core: &Core) -> Self {
-        let watched = if core.queueing == Queueing::Iq { core.inputs.len() } else { core.ports.len() * core.queues_a_port() };
+        let first: Vec<usize> = core
+            .ports
+            .iter()
+            .scan(0, |next, port| {
+                let at = *next;
+                *next += port.queues.len();
+                Some(at)
+            })
+            .collect();
+        let queues: usize = core.ports.iter().map(|p| p.queues.len()).sum();
+        let watched = if core.queueing == Queueing::Iq { core.inputs.len() } else { queues };
+        let is_by_input = core.queueing == Queueing::Voq;
         Self {
             threshold: params.threshold.map_or(0, |t| t.0 as u32),
             pause: params.pause.unwrap_or_default(),
@@ -83,7 +98,9 @@ impl Point {
             resume: params.resume.map(|r| r.0 as u32),
             interval: params.interval,
             hold: params.hold,
-            is_by_input: core.queueing == Queueing::Voq,
+            is_by_input,
+            counts_sources: params.dynamic.is_some_and(|d| d != Dynamic::default()) || is_by_input && params.target.is_some(),
+            first,
             frame_bytes: site.settings.framing.control,
             xoff: site.ports.iter().map(|p| site.settings.thresholds(p, site.delay, site.is_host).xoff as u32).min().unwrap_or(0),
             sources: site.sources.clone(),
@@ -99,12 +116,12 @@ impl Point {
     }
 
     /// The watched queue of a packet, and its bytes; none for a congestion queue, which is full on purpose.
-    fn watched(packet: &Packet, port: usize, queue: usize, core: &Core) -> Option<(usize, u32)> {
+    fn watched(&self, packet: &Packet, port: usize, queue: usize, core: &Core) -> Option<(usize, u32)> {
         if core.queueing == Queueing::Iq {
             let group = core.group(packet.in_port as usize, packet.class());
             return Some((group, core.ingress[group].bytes()));
         }
-        (!core.is_congestion_queue(queue)).then(|| (port * core.queues_a_port() + queue, core.ports[port].queues[queue].bytes.bytes()))
+        (!core.is_congestion_queue(queue)).then(|| (self.first[port] + queue, core.ports[port].queues[queue].bytes.bytes()))
     }
 
     fn key(&self, flow: u32, dst: u32, class: u8) -> u64 {
@@ -121,9 +138,9 @@ impl Point {
     }
 
     /// Where the sources of a queue are counted: at the first queue of its class and output.
-    fn crowd(index: usize, packet: &Packet, port: usize, core: &Core) -> usize {
+    fn crowd(&self, index: usize, packet: &Packet, port: usize, core: &Core) -> usize {
         match core.queueing {
-            Queueing::Voq => port * core.queues_a_port() + core.queue_for(packet.class(), 0),
+            Queueing::Voq => self.first[port] + core.queue_for(packet.class(), 0),
             _ => index,
         }
     }
@@ -143,13 +160,13 @@ impl Point {
     }
 
     fn pause(&self, crowd: usize, bytes: u32, rate: Rate) -> Time {
+        // With a queue for each input each drains at its share of the rate.
+        let share = if self.is_by_input { self.sources_at(crowd) } else { 1 };
         if self.dynamic.pause {
             let sources = self.sources_at(crowd);
-            // With a queue for each input each drains at its share of the rate.
-            let share = if self.is_by_input { sources } else { 1 };
             return Time((sources - 1) * self.round_trip.ps()) + rate.time(u64::from(bytes) * share / 2);
         }
-        self.target.map_or(self.pause, |target| rate.time(u64::from(bytes.saturating_sub(target))).since(self.round_trip))
+        self.target.map_or(self.pause, |target| rate.time(u64::from(bytes.saturating_sub(target)) * share).since(self.round_trip))
     }
 
     fn message(&self, held: &Held, pause: Time) -> Packet {
@@ -160,9 +177,9 @@ impl Point {
 
     pub fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, now: Time) -> Option<Packet> {
         let packet = event.packet;
-        let (index, bytes) = Self::watched(packet, event.port, event.queue, core)?;
-        let crowd = Self::crowd(index, packet, event.port, core);
-        if self.dynamic != Dynamic::default() {
+        let (index, bytes) = self.watched(packet, event.port, event.queue, core)?;
+        let crowd = self.crowd(index, packet, event.port, core);
+        if self.counts_sources {
             *self.watched[crowd].present.entry(self.sources.of(packet.flow)).or_default() += 1;
         }
         if self.watched[index].out > 0 {
@@ -222,9 +239,9 @@ impl Point {
     }
 
     pub fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, now: Time) -> Vec<Packet> {
-        let Some((index, bytes)) = Self::watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
-        let crowd = Self::crowd(index, event.packet, event.port, core);
-        if self.dynamic != Dynamic::default() {
+        let Some((index, bytes)) = self.watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
+        let crowd = self.crowd(index, event.packet, event.port, core);
+        if self.counts_sources {
             let source = self.sources.of(event.packet.flow);
             let present = &mut self.watched[crowd].present;
             if let Some(packets) = present.get_mut(&source) {
