@@ -473,8 +473,8 @@ def guarded(command: Callable[[], object]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except SystemExit as leaving:
-        # Typer ends so, with code 1, when the reader of our output left; it has made standard output mute.
-        if type(sys.stdout).__name__ == "PacifyFlushWrapper":
+        # Typer and Rich end so, with code 1, when the reader of our output left; they have made standard output mute.
+        if isinstance(leaving.__context__, BrokenPipeError):
             return 0
         return leaving.code if isinstance(leaving.code, int) else 0
     except KeyboardInterrupt:

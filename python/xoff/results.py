@@ -71,6 +71,10 @@ class Result:
             self._cache[name] = self._readers[name]()
         return self._cache[name]
 
+    def forget(self) -> None:
+        """Let go of the tables that were read; of a result in a directory they are read again when asked for."""
+        self._cache.clear()
+
     @property
     def flows(self) -> pa.Table:
         """One row a flow: ends, ``size_bytes``, ``start_ps``, ``fct_ps`` to the receiver's last byte, slowdown."""

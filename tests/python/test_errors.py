@@ -565,3 +565,41 @@ def test_words_of_rust_do_not_reach_the_user(scenario: dict[str, Any], key: str,
         message = str(error)
     words = ("u8", "u16", "u32", "u64", "f64", "struct", "map", "sequence", "null", "Params", "enum", "variant")
     assert [word for word in words if re.search(rf"\b{word}\b", message)] == [], message
+
+
+@pytest.mark.parametrize(
+    "command", ["schema | true", "--help | true", "bench --list | true", "--help >&-", "schema >&-"]
+)
+def test_a_reader_that_leaves_is_no_error(command: str) -> None:
+    xoff_path = Path(sys.executable).with_name("xoff")
+    done = subprocess.run(
+        ["bash", "-c", f"{xoff_path} {command}; exit ${{PIPESTATUS[0]}}"],  # noqa: S607
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_scenario_of_a_deadlock_replaces_nothing(xoff_here: Command, scenario_file: Path) -> None:
+    before = scenario_file.read_bytes()
+    for name in (scenario_file.name, "new.toml"):
+        done = xoff_here("check", scenario_file, "--deadlock", name)
+        assert done.returncode == 2
+        assert f"--deadlock {name}: " in done.stderr
+    assert scenario_file.read_bytes() == before
+
+
+@pytest.mark.parametrize("file", ["flows.parquet", "scenario.json", "summary.json"])
+def test_a_damaged_result_is_named(xoff_here: Command, scenario_file: Path, tmp_path: Path, file: str) -> None:
+    assert xoff_here("run", scenario_file, "--out", tmp_path / "result").returncode == 0
+    (tmp_path / "result" / file).write_bytes(b"{}")
+    done = xoff_here("report", tmp_path / "result")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert str(tmp_path / "result") in done.stderr
+
+
+def test_a_name_is_no_markup(xoff_here: Command, scenario_file: Path) -> None:
+    done = xoff_here("run", scenario_file, "--set", 'name="bad [/red] name"')
+    assert done.returncode == 0, done.stderr

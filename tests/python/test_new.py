@@ -64,6 +64,9 @@ def test_an_experiment_runs(checkout: Path) -> None:
         ("topology", "class"),
         ("experiment", "no_document"),
         ("mechanism", "sfc/x"),
+        ("mechanism", "sfc"),
+        ("workload", "incast"),
+        ("workload", "name"),
         ("gadget", "x"),
     ],
 )

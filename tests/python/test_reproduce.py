@@ -13,6 +13,7 @@ from small import Command
 from xoff import reproduce
 from xoff.reproduce_page import text_of
 from xoff.reproduce_runs import RunFailed, Runner
+from xoff.study.store import Store
 
 _RECORDED = reproduce.directory() / "verdicts.json"
 
@@ -30,6 +31,43 @@ def test_quick_verdicts_are_the_recorded_ones(xoff_command: Command, tmp_path: P
         assert claim["published"] in page
     for file in page.split("![")[1:]:
         assert (tmp_path / "out" / file.partition("](")[2].partition(")")[0]).is_file()
+
+
+def test_a_part_does_not_replace_the_whole(tmp_path: Path) -> None:
+    (tmp_path / "sfc.md").write_text("the whole document")
+    (one,) = reproduce.select(["sfc/5.1"])
+    reproduce.evaluate(reproduce.Request([one], quick=True, ids=["sfc/5.1"]), out=tmp_path)
+    assert (tmp_path / "sfc.md").read_text() == "the whole document"
+    page = (tmp_path / "sfc-incast_3_to_1-quick.md").read_text("utf-8")
+    assert "`xoff reproduce sfc/5.1 --quick`" in page
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_an_interrupted_command_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = reproduce.Request(reproduce.select(["sfc/5.1"]), quick=True)
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(request.experiments[0].module, "figure", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce.evaluate(request, out=tmp_path)
+    kept = Store(tmp_path / ".unfinished").keys()
+    assert kept
+    # They are found: nothing may run again.
+    monkeypatch.setattr("xoff.running.run_prepared", stopped)
+    reproduce.evaluate(request, out=tmp_path)
+    assert not (tmp_path / ".unfinished").exists()
+
+
+def test_a_place_that_cannot_be_written_is_noticed_before_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("xoff.running.run_prepared", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(OSError, match="File exists"):
+        reproduce.evaluate(reproduce.Request(reproduce.select(["sfc/5.1"]), quick=True), out=tmp_path / "file")
 
 
 def test_every_experiment_says_what_it_reproduces() -> None:

@@ -253,6 +253,35 @@ def test_what_crashes_is_tried_again(place: Path, scenario: dict[str, Any], monk
     assert study.run().simulated == 1
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        (None, None),
+        ("summary.json", b'{"fing'),
+        ("summary.json", b""),
+        ("flows.parquet", b""),
+        ("flows.parquet", b"PAR1xx"),
+    ],
+)
+def test_a_damaged_run_is_done_again(place: Path, file: str | None, content: bytes | None) -> None:
+    study = f'base = "small.toml"\nseeds = 1\n[axes]\n"workload[0].incast.size" = {json.dumps(_SIZES[:3])}\n'
+    (place / "study.toml").write_text(study)
+    _start(place).communicate()
+    damaged = sorted(_runs(place))[0]
+    run = place / "out" / "runs" / damaged
+    whole = {one.name for one in run.iterdir()}
+    for one in run.iterdir() if file is None else ():
+        one.unlink()
+    if file is not None and content is not None:
+        (run / file).write_bytes(content)
+    assert damaged not in _runs(place)
+    done = _start(place)
+    _, said = done.communicate()
+    assert done.returncode == 0, said
+    assert len(_runs(place)) == 3
+    assert {one.name for one in run.iterdir()} == whole
+
+
 def test_left_overs_of_the_living_are_left_alone(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs")
     mark = store.open()
