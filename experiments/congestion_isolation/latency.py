@@ -63,7 +63,7 @@ def _mean(runs: list[Run], values: Callable[[Run], list[float]]) -> float:
 
 
 def _shown(found: tuple[float, float]) -> str:
-    return f"{found[0]:.4g} ± {found[1]:.2g}"
+    return f"{found[0]:.3f} ± {found[1]:.3f}"
 
 
 _STUDY = Study(

@@ -314,7 +314,9 @@ def sweep(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Keeps the study in this directory. Default: out/ and its name.", show_default=False
+            metavar="DIR",
+            help="Keeps the study in this directory. Default: out/ and the name of its file.",
+            show_default=False,
         ),
     ] = None,
     status: Annotated[bool, typer.Option("--status", help="Says how far the study is, and runs nothing.")] = False,
