@@ -18,8 +18,8 @@ CITATION = "BCN hot spots, IEEE 802.1au, 'Hotspot Degree vs Time To Stability', 
 REASONS = {
     "B.2": "Nearly: up to 65 flows B is a line (R² of 0.995). Beyond, drift works against the cuts: without it 80 "
     "flows are stable after 52 ms in A and 50 in B, where 44 are expected, instead of after 70 and 77.",
-    "B.3": "As with limiters that start at the line: the hot link is full in A and in B, and blocking at edge switches has "
-    "nothing to shorten. A is stable sooner but for 60 and 70 flows, where its samples beat with PAUSE.",
+    "B.3": "As with limiters that start at the line: the hot link is full in A and in B, and blocking at edge switches "
+    "has nothing to shorten. A is stable sooner but for 60 and 70 flows, where its samples beat with PAUSE.",
     "B.4": "They are further apart with many flows than with few.",
 }
 

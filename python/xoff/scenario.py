@@ -669,7 +669,7 @@ class Switch(_Part):
     """Priority classes of data, 1 to 8."""
 
     scheduler: Literal["strict", "round_robin"] | Turns | None = None
-    """How classes take turns."""
+    """How classes take turns; with `voq` each queue of an input and class has turns of its own."""
 
     priority_classes: int | None = None
     """Where classes take turns: so many of the highest classes are served strictly before all others."""
