@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bars
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from xoff import wording
@@ -30,7 +30,7 @@ _PATIENCE_SECONDS = 1.0
 
 
 class _Remaining(ProgressColumn):
-    """The time left if the bytes keep completing at the mean speed so far; nothing while that says too little."""
+    """The time left if the run goes on at its mean speed so far; nothing while that says too little."""
 
     def render(self, task: Task) -> Text:
         elapsed, done = task.fields["elapsed_seconds"], task.completed
@@ -52,8 +52,8 @@ class RunBars:
             TextColumn("{task.description}"),
             BarColumn(bar_width=28),
             TaskProgressColumn(),
-            TextColumn("{task.fields[detail]}"),
-            _Remaining(),
+            TextColumn("{task.fields[detail]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+            _Remaining(table_column=Column(no_wrap=True, min_width=16)),
             console=err,
             transient=not keep,
         )
@@ -82,17 +82,15 @@ class RunBars:
         self._show()
 
     def report(self, progress: Progress) -> None:
-        """Move the bar: the share of all bytes that have arrived."""
+        """Move the bar to the share of the run that is done."""
         flows = f"{progress.flows_completed:,}/{progress.flows_total:,} flows"
-        self._update(
-            progress.bytes_completed, progress.bytes_total, f"{flows}, {wording.time(progress.simulated_ps)} simulated"
-        )
+        self._update(progress.share, 1.0, f"{flows}, {wording.time(progress.simulated_ps)} simulated")
 
     def end(self, detail: str) -> None:
         """Fill the bar of the run that has ended."""
         self._update(1, 1, detail)
 
-    def _update(self, completed: int, total: int, detail: str) -> None:
+    def _update(self, completed: float, total: float, detail: str) -> None:
         self._show()
         if self._shown and self._task is not None:
             elapsed = time.monotonic() - self._run_started
@@ -115,7 +113,7 @@ class StudyBar:
             TextColumn("{task.description}"),
             BarColumn(bar_width=28),
             TextColumn("{task.completed:.0f}/{task.total:.0f} runs"),
-            TextColumn("{task.fields[left]}", style="cyan"),
+            TextColumn("{task.fields[left]}", style="cyan", table_column=Column(no_wrap=True, min_width=20)),
             console=err,
             transient=True,
         )

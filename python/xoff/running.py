@@ -48,6 +48,8 @@ class Progress:
     flows_total: int
     bytes_completed: int
     bytes_total: int
+    share: float
+    """How much of the run is done, from 0 to 1: of its payload, or of its time if ``until`` ends it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,6 +309,15 @@ def test_an_estimate_is_right_for_equal_runs() -> None:
     assert (estimate.left([10, 11], range(12, 20), [(0.0, 0.5), (0.0, 0.5)]) or (0,))[0] == pytest.approx(27)
 
 
+def test_one_long_run_is_estimated_from_how_far_it_is() -> None:
+    now = [0.0]
+    estimate = Estimate(2, 2, clock=lambda: now[0])
+    now[0] = 3.0
+    assert estimate.left([0, 1], [], [(0.0, 0.01), (0.0, 0.01)]) is None
+    low, high = estimate.left([0, 1], [], [(0.0, 0.25), (0.0, 0.25)]) or (0, 0)
+    assert 5.0 < low < 9.0 < high < 14.0
+
+
 def test_an_estimate_says_how_sure_it_is() -> None:
     import random
 

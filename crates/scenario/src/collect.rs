@@ -144,8 +144,10 @@ impl Collector {
         }
     }
 
-    pub fn progress(&self, now: Time) -> Progress {
+    pub fn progress(&self, now: Time, until: Option<Time>) -> Progress {
+        let of_bytes = self.bytes_completed as f64 / self.bytes_total.max(1) as f64;
         Progress {
+            share: until.map_or(of_bytes, |until| of_bytes.max(now.ps() as f64 / until.ps() as f64)).min(1.0),
             simulated_ps: now.ps(),
             flows_completed: self.completed,
             flows_total: self.flows_total,

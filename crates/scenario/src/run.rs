@@ -37,6 +37,8 @@ pub struct Progress {
     pub bytes_completed: u64,
     /// Payload in all.
     pub bytes_total: u64,
+    /// How much of the run is done, from 0 to 1: of its payload, or of its time if `until` ends it.
+    pub share: f64,
 }
 
 /// Who watches a run.
@@ -198,7 +200,7 @@ impl Runner {
             }
             if last_look.elapsed() >= Duration::from_millis(100) {
                 last_look = Instant::now();
-                if observer.progress(collector.progress(cp.now)).is_break() {
+                if observer.progress(collector.progress(cp.now, scenario.until)).is_break() {
                     was_stopped = true;
                     return ControlFlow::Break(());
                 }

@@ -13,6 +13,9 @@ import time
 from collections.abc import Callable, Collection, Iterable
 
 _ENOUGH = 3
+# Before so many runs are done: from what share on a run says how long it takes, and how far off that is taken to be.
+_SAYS_SOMETHING = 0.05
+_GUESS = 0.3
 
 
 class Estimate:
@@ -45,24 +48,29 @@ class Estimate:
     def left(
         self, pending: Iterable[int], waiting: Iterable[int], under_way: Collection[tuple[float, float]] = ()
     ) -> tuple[float, float] | None:
-        """Between which seconds the rest is expected to take; None while fewer than three durations are known.
+        """Between which seconds the rest is expected to take; None while nothing is known.
+
+        With fewer than three durations, those of runs under way are taken from how far they are.
 
         pending, waiting: the points of the runs that were begun or are queued, and of those that are not.
         under_way: of runs known to have begun, when, and what share is done.
         """
+        now = self._clock()
         seen = [one for durations in self._seconds.values() for one in durations]
-        if len(seen) < _ENOUGH:
+        is_guess = len(seen) < _ENOUGH
+        if is_guess:
+            seen += [(now - started) / share for started, share in under_way if share >= _SAYS_SOMETHING]
+        if not seen:
             return None
         overall = statistics.fmean(seen)
         means = {point: statistics.fmean(durations) for point, durations in self._seconds.items()}
         points = [*pending, *waiting]
         work = sum(means.get(point, overall) for point in points)
-        now = self._clock()
         # What is under way is partly done: by its share, or else by its time.
         work -= sum(
             min(now - started, overall * 0.9) if share == 0 else overall * share for started, share in under_way
         )
-        spread = self._spread(overall, means)
+        spread = _GUESS * overall if is_guess else self._spread(overall, means)
         count = len(points)
         error = spread * math.sqrt(count + count * count / len(seen))
         speed = self._speed(now)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import tempfile
 import threading
 import time
@@ -15,6 +16,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from xoff import running
 from xoff._core import InputError
@@ -103,7 +105,7 @@ class Watch:
     def __init__(self) -> None:
         self.stop = threading.Event()
         self.shares: dict[str, tuple[float, float]] = {}
-        """By key of a run under way: when it started, and the share of its bytes that arrived."""
+        """By key of a run under way: when it started, and the share of it that is done."""
 
     def begin(self, key: str) -> Callable[[running.Progress], None]:
         """Return what a run calls while it lasts."""
@@ -113,7 +115,7 @@ class Watch:
         def report(progress: running.Progress) -> None:
             if self.stop.is_set():
                 raise KeyboardInterrupt
-            self.shares[key] = (started, progress.bytes_completed / max(progress.bytes_total, 1))
+            self.shares[key] = (started, progress.share)
 
         return report
 
@@ -199,8 +201,11 @@ def execute(
     pool = executor if executor is not None else ThreadPoolExecutor(workers, thread_name_prefix="xoff-run")
     own = executor is None
     window = workers + 1 if own and workers is not None else _WINDOW
+    handler = _defer_interrupts(watch)
     try:
         while todo or pending:
+            if watch.stop.is_set():
+                raise KeyboardInterrupt
             while todo and len(pending) < window:
                 task = todo.pop()
                 job = Job(task.key, task.prepare(), keep, threads, engine(), store, mark)
@@ -217,13 +222,29 @@ def execute(
                 begun, waiting = [task.kind for task in pending.values()], [task.kind for task in todo]
                 left = estimate.left(begun, waiting, list(watch.shares.values()))
                 progress(Advance(len(distinct), len(distinct) - len(todo) - len(pending), left))
+        if watch.stop.is_set():
+            raise KeyboardInterrupt
     finally:
         watch.stop.set()
         for future in pending:
             future.cancel()
         if own:
             pool.shutdown(wait=True, cancel_futures=True)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
     return report
+
+
+def _defer_interrupts(watch: Watch) -> Any:
+    """Let Ctrl-C set `watch.stop`: raised at any moment, it could leave a lock of the pool locked for ever.
+
+    Return the handler to restore; None if this is not the main thread, or somebody else handles it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return None
+    return signal.signal(signal.SIGINT, lambda *_: watch.stop.set())
 
 
 def _outcome(future: Future[Outcome], key: str) -> Outcome:
