@@ -6,7 +6,8 @@
 //! of the sampled frame; positive feedback only if the frame says that this point limits its source, and the queue is below
 //! `equilibrium`. Above `stop_above` the message is BCN(0,0), which stops the source; above `max_above` it has the most negative
 //! feedback. Source: mechanisms.md 6.2 (variants: PAT-BCN there).
-//! Simplifications: a message carries the feedback itself, where a frame has Qoff and Qdelta, from which the source works it out.
+//! Simplifications: a message carries the feedback itself, where a frame has Qoff and Qdelta, from which the source works it out;
+//! frames that are dropped are neither sampled nor counted.
 //! Invariants: feedback is within ±(1 + 2w) Qeq; no message has feedback zero but BCN(0,0).
 
 use schemars::JsonSchema;
