@@ -9,7 +9,7 @@ that in the first and above Qeq; otherwise it is *bounded*. Each point has five 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, pstdev
@@ -168,8 +168,3 @@ def told(values: Sequence[float | None], digits: int = 1) -> str:
     margin = f" ± {found.margin:.{digits}f}" if found.margin is not None else ""
     never = f"; never in {len(values) - len(known)} of {len(values)}" if len(known) < len(values) else ""
     return f"{found.mean:.{digits}f}{margin}{never}"
-
-
-def by_seed(make: Callable[[int], dict[str, Any]], prefix: str, seeds: Sequence[int]) -> dict[str, dict[str, Any]]:
-    """Return a scenario for each seed."""
-    return {f"{prefix}/seed {seed}": make(seed) for seed in seeds}

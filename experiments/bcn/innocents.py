@@ -52,7 +52,7 @@ def _read(run: Run) -> dict[str, float | None]:
         return dict.fromkeys(("before", "first quarter", "last quarter", "after", "held after"))
     end = START_MS + stable
     late = (end + 5) * 1e9
-    held, edges = 0.0, 0
+    held = 0.0
     rows = run.result.pauses.to_pylist()
     finish = (run.end_ms + START_MS) * 1e9
     for row in rows:

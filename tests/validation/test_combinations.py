@@ -60,7 +60,18 @@ def test_a_host_on_two_networks_joins_none_to_the_other(order: tuple[str, ...]) 
 
 
 def test_flows_start_beside_the_congested_class() -> None:
-    # The class of a workload is zero if none is given, and that is the congested one's.
+    # The class of a workload is zero if none is given, and that is the congested one's. Where nothing is isolated, what
+    # switches pause is the other class: hosts have to send in it.
+    fabric = {"leaf_spine": {"leaves": 2, "spines": 1, "hosts_per_leaf": 4, "link": LINK}}
+    control = {"pfc": {"xoff": "50KB", "xon": "40KB"}, "congestion_isolation": {"low": "800KB", "high": "900KB"}}
+    switch = {"classes": 2, "buffer": {"per_queue": "100KB"}, "flow_control": control}
+    flows = [{"src": i, "dst": i + 4, "size": "1MB"} for i in range(4)]
+    result = xoff.run({"network": fabric, "switch": switch, "workload": [{"flows": flows}]})
+    assert result.summary["drops"] == 0
+    assert result.summary["congestion_isolation"]["isolated_flows"] == 0 < result.summary["pfc"]["pauses"]
+
+
+def test_a_neighbour_that_is_told_too_late_is_warned_of() -> None:
     control = {**PFC, "congestion_isolation": {"low": "20KB", "high": "60KB", "tell": "30KB"}}
     scenario = incast(star(), [1, 2, 3, 4], switch={"classes": 2, "buffer": {"per_port": "400KB"}})
     scenario["switch"]["flow_control"] = control
