@@ -22,7 +22,7 @@ from typing import Any
 from experiments.congestion_isolation._fabric import CLASSES, READINGS, VARIANTS, Case, rack, scenario
 from matplotlib import rc_context
 
-from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, write
+from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, legend_below, write
 from xoff.reproduce import Claim, Readings, RunFailed
 from xoff.results import Result
 from xoff.statistics import interval
@@ -286,7 +286,7 @@ class Study:
             rows[1][0].set_ylabel("gain by CI (%),\n95 % interval")
             if chosen:
                 rows[2][len(CLASSES) // 2].set_xlabel(f"gain by CI (%) with other choices, {first}")
-            legend(drawing)
+            legend_below(drawing, 4)
             write(drawing, path)
 
 
@@ -321,11 +321,6 @@ def _gain_or_none(runs: Runs, label: str, size: str) -> Gain:
         return runs.gain(label, size)
     except RunFailed:
         return Gain(float("nan"), None)
-
-
-def legend(drawing: Any) -> None:
-    """Put the legend of the first panel below all."""
-    drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
 
 
 def _claim_id(short: str, reading: str) -> str:

@@ -23,10 +23,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
-from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, about_the_same, legend
+from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, about_the_same
 from matplotlib import rc_context
 
-from xoff.plots import COLOURS, STYLE, Canvas, write
+from xoff.plots import COLOURS, STYLE, Canvas, legend_below, write
 from xoff.results import Result
 from xoff.statistics import interval
 
@@ -238,5 +238,5 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             axes.set_yscale("log")
         grid[0, 0].set_ylabel("average depth (KB)")
         grid[1, 0].set_ylabel("maximum depth (KB)")
-        legend(drawing)
+        legend_below(drawing, 4)
         write(drawing, path)

@@ -17,10 +17,10 @@ from typing import Any
 
 import pyarrow.compute as pc
 from experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
-from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, legend
+from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas, grouped_bars, write
+from xoff.plots import STYLE, Canvas, grouped_bars, legend_below, write
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Lossy Scenario (No PFC)"
@@ -131,5 +131,5 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             axes.set_xticks([])
             axes.set_ylim(bottom=0)
             axes.set_ylabel(text)
-        legend(drawing)
+        legend_below(drawing, 4)
         write(drawing, path)

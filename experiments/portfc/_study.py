@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from experiments.portfc._ndc import MECHANISMS
 from matplotlib import rc_context
 
-from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, write
+from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, legend_below, write
 from xoff.reproduce import Readings
 from xoff.results import Result
 
@@ -135,10 +134,5 @@ def bars(path: Path, panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequ
             axes.set_title(title, fontsize=8)
             axes.set_ylabel(label)
             axes.tick_params(axis="x", labelsize=7)
-        legend(drawing)
+        legend_below(drawing, 5)
         write(drawing, path)
-
-
-def legend(drawing: Any) -> None:
-    """Put the legend of the first panel below all."""
-    drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)

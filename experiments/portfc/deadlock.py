@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import MECHANISMS, Setting, ndc, scenario
-from experiments.portfc._study import COLOUR, Run, Runs, legend, names
+from experiments.portfc._study import COLOUR, Run, Runs, names
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas, write
+from xoff.plots import STYLE, Canvas, legend_below, write
 from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
@@ -142,5 +142,5 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         axes.set_ylim(bottom=0)
         axes.set_xlabel("time (ms); the loop-making flows start at the dashed line")
         axes.set_ylabel("background throughput (Gb/s a flow)")
-        legend(drawing)
+        legend_below(drawing, 5)
         write(drawing, path)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import COMPARED, MECHANISMS, WORKLOADS, Setting, mixed, ndc, scenario
-from experiments.portfc._study import COLOUR, Runs, against, bars, compared, legend, lower_by, names, times
+from experiments.portfc._study import COLOUR, Runs, against, bars, compared, lower_by, names, times
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas, write
+from xoff.plots import STYLE, Canvas, legend_below, write
 from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
@@ -184,5 +184,5 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             axes.set_title(f"{title} (dashed: incasts)", fontsize=8)
             axes.set_xlabel("FCT (µs)")
         drawing.axes[0].set_ylabel("share of the flows")
-        legend(drawing)
+        legend_below(drawing, 5)
         write(drawing, path.with_stem(f"{path.stem}-distribution"))

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import COMPARED, MECHANISMS, Setting, mixed, ndc, scenario
-from experiments.portfc._study import COLOUR, Runs, legend, names
+from experiments.portfc._study import COLOUR, Runs, names
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas, write
+from xoff.plots import STYLE, Canvas, legend_below, write
 from xoff.reproduce import Claim, Statements
 from xoff.results import Result
 
@@ -115,5 +115,5 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         axes.set_xlim(0, min(max(_longest(runs.each(name)[0].result)) for name in COMPARED) / 1000)
         axes.set_xlabel("time (ms)")
         axes.set_ylabel("longest queue of a switch port (KB)")
-        legend(drawing)
+        legend_below(drawing, 5)
         write(drawing, path)

@@ -305,6 +305,12 @@ def legend(axes: Axes, entries: int) -> None:
         axes.legend(fontsize=8)
 
 
+def legend_below(figure: Figure, columns: int) -> None:
+    """Put the legend of the first panel below all."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8)
+
+
 def write(figure: Figure, path: Path) -> None:
     """Write a figure in the style of this module, the same bytes each time; PNG has 300 dots per inch."""
     form: dict[str, Any] = (
