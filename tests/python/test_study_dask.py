@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,31 @@ def test_a_worker_that_is_killed_costs_no_run(cluster: Any, place: Path) -> None
     alone = xoff.sweep(place / "study.toml", out=place / "alone")
     assert study.runs == alone.runs
     assert (place / "out" / "flows.parquet").read_bytes() == (place / "alone" / "flows.parquet").read_bytes()
+
+
+def test_a_result_counts_though_its_worker_is_lost_as_it_arrives(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    gather = distributed.Client._gather
+
+    async def gather_and_lose(client: Any, futures: Any, *args: Any, **kwargs: Any) -> Any:
+        result = await gather(client, futures, *args, **kwargs)
+        for future in futures:
+            client._handle_lost_data(future.key)
+        return result
+
+    monkeypatch.setattr(distributed.Client, "_gather", gather_and_lose)
+    with connected(cluster.scheduler_address) as executor:
+        assert [executor.submit(pow, 2, power).result(60) for power in range(5)] == [1, 2, 4, 8, 16]
+
+
+def test_a_run_that_is_cancelled_or_fails_says_so(cluster: Any) -> None:
+    with connected(cluster.scheduler_address) as executor:
+        with pytest.raises(ZeroDivisionError):
+            executor.submit(divmod, 1, 0).result(60)
+        waiting = [executor.submit(time.sleep, 0.2) for _ in range(20)]
+        assert waiting[-1].cancel()
+        with pytest.raises(CancelledError):
+            waiting[-1].result(60)
+        assert waiting[0].result(60) is None
 
 
 def test_the_command_takes_the_address_of_a_scheduler(cluster: Any, place: Path, xoff_here: Command) -> None:

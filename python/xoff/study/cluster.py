@@ -7,9 +7,10 @@ there, so that nothing is lost and nothing counts twice.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from typing import Any
 
 from xoff._core import InputError
 
@@ -30,4 +31,32 @@ def connected(address: str) -> Iterator[Executor]:
     except (OSError, ValueError) as error:
         raise InputError(f"--dask: there is no scheduler at {address}: {error}") from None
     with client:
-        yield client.get_executor()
+        yield _Workers(client)
+
+
+class _Workers(Executor):
+    """The workers of a Dask cluster.
+
+    Dask's own executor takes a result for an error if the worker that held it is lost while the result is on its way,
+    since it asks for the status only after it has the result. This one asks for the result alone.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        remote = self._client.submit(fn, *args, **kwargs, pure=False)
+        local: Future[Any] = Future()
+
+        def settle(_: Any) -> None:
+            if not local.set_running_or_notify_cancel():
+                return
+            try:
+                local.set_result(remote.result())
+            except BaseException as error:
+                local.set_exception(error)
+
+        # Dask calls it on a thread of its own; a result that was lost meanwhile is computed again and waited for there.
+        remote.add_done_callback(settle)
+        local.add_done_callback(lambda _: remote.cancel() if local.cancelled() else None)
+        return local
