@@ -482,7 +482,9 @@ class Sfc(_Part):
     """How long the source holds the flow."""
 
     target: str | None = None
-    """Hold the flow for the time that the queue takes from where it is down to this."""
+    """Hold the flow for the time that the queue takes from where it is down to this. Where each input has a queue of
+    its own (`voq`), the queues of the sources that share the output take their turns, and the pause is so much longer.
+    """
 
     round_trip: str | None = None
     """The time from a message to the first packet that it kept from coming: subtracted from a pause to the target, and

@@ -35,7 +35,8 @@ pub struct Params {
     /// How long the source holds the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Time>,
-    /// Hold the flow for the time that the queue takes from where it is down to this.
+    /// Hold the flow for the time that the queue takes from where it is down to this. Where each input has a queue of its own
+    /// (`voq`), the queues of the sources that share the output take their turns, and the pause is so much longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Bytes>,
     /// The time from a message to the first packet that it kept from coming: subtracted from a pause to the target, and what
