@@ -147,6 +147,26 @@ def test_the_report_of_a_study(scenario_file: Path, xoff_here: Command) -> None:
     assert json.loads(done.stdout)["simulated"] == 0
 
 
+def test_an_interrupted_report_leaves_the_one_of_before(scenario_file: Path) -> None:
+    place = scenario_file.parent / "result"
+    xoff.run(scenario_file, out=place)
+    report.write(place)
+    before = {file: file.read_bytes() for file in place.rglob("*") if file.is_file()}
+    drawn: list[str] = []
+
+    def interrupt(name: str) -> None:
+        drawn.append(name)
+        if len(drawn) == 2:
+            raise KeyboardInterrupt
+
+    (place / "summary.json").write_bytes(before[place / "summary.json"].replace(b"small", b"other"))
+    with pytest.raises(KeyboardInterrupt):
+        report.write(place, figure=interrupt)
+    after = {file: file.read_bytes() for file in place.rglob("*") if file.is_file()}
+    assert {file for file in after if after[file] != before.get(file)} == {place / "summary.json"}
+    assert after.keys() == before.keys()
+
+
 def test_a_report_needs_a_result(tmp_path: Path, xoff_here: Command, scenario: dict[str, Any]) -> None:
     done = xoff_here("report", tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import base64
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from xoff import plots
 from xoff._core import InputError
@@ -41,15 +41,20 @@ def write(directory: str | Path, *, figure: Callable[[str], None] | None = None)
         page = run_page.build(load(path))
     else:
         raise InputError(f"{path}: holds neither a result (xoff run --out) nor a study (xoff sweep)")
-    for name, draw in page.figures.items():
-        if figure is not None:
-            figure(name)
-        _save(draw(), path / "figures", name)
-    text = render(page)
-    temporary = path / ".report.html.partial"
-    temporary.write_text(text, "utf-8")
-    synchronise(temporary)
-    return temporary.rename(path / "report.html")
+    # Whoever interrupts it keeps the figures and the page of before, which belong together.
+    with tempfile.TemporaryDirectory(prefix=".report-", dir=path) as work:
+        drawn: list[Path] = []
+        for name, draw in page.figures.items():
+            if figure is not None:
+                figure(name)
+            drawn += plots.save(draw(), Path(work), name)
+        temporary = Path(work) / "report.html"
+        temporary.write_text(render(page), "utf-8")
+        synchronise(temporary)
+        (path / "figures").mkdir(exist_ok=True)
+        for file in drawn:
+            file.replace(path / "figures" / file.name)
+        return temporary.replace(path / "report.html")
 
 
 def render(page: Page) -> str:
@@ -74,10 +79,6 @@ def render(page: Page) -> str:
     charts = Markup(json.dumps(page.charts, ensure_ascii=False).replace("<", "\\u003c"))  # noqa: S704
     text: str = environment.get_template("page.html.j2").render(page=page, charts=charts, **assets)
     return text
-
-
-def _save(figure: Figure, directory: Path, name: str) -> None:
-    plots.save(figure, directory, name)
 
 
 def _data_url(text: str) -> str:
