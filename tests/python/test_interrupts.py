@@ -60,14 +60,21 @@ def _written(directory: Path) -> int:
     return sum(file.stat().st_size for file in directory.rglob("*.parquet"))
 
 
-@pytest.mark.parametrize("moment", ["before the first rows", "while rows are written"])
-def test_ctrl_c_leaves_nothing(start: Start, tmp_path: Path, moment: str) -> None:
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("before the first rows", signal.SIGINT),
+        ("while rows are written", signal.SIGINT),
+        ("while rows are written", signal.SIGTERM),
+    ],
+)
+def test_what_interrupts_leaves_nothing(start: Start, tmp_path: Path, moment: str, number: signal.Signals) -> None:
     (tmp_path / "long.toml").write_text(_STREAMING)
     # The parents of a result that never came are none of the user's, either.
     running = start("run", "long.toml", "--out", "deep/result")
     rows = 100_000 if moment == "while rows are written" else 0
     _when(running, lambda: any((tmp_path / "deep").glob(".result.partial-*")) and _written(tmp_path) >= rows)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
     out, messages = running.communicate(timeout=60)
     assert running.returncode == 130
     assert (out, messages) == ("", "xoff: interrupted\n")

@@ -201,7 +201,7 @@ def execute(
     pool = executor if executor is not None else ThreadPoolExecutor(workers, thread_name_prefix="xoff-run")
     own = executor is None
     window = workers + 1 if own and workers is not None else _WINDOW
-    handler = _defer_interrupts(watch)
+    handlers = _defer_interrupts(watch)
     try:
         while todo or pending:
             if watch.stop.is_set():
@@ -230,21 +230,23 @@ def execute(
             future.cancel()
         if own:
             pool.shutdown(wait=True, cancel_futures=True)
-        if handler is not None:
-            signal.signal(signal.SIGINT, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     return report
 
 
-def _defer_interrupts(watch: Watch) -> Any:
-    """Let Ctrl-C set `watch.stop`: raised at any moment, it could leave a lock of the pool locked for ever.
+def _defer_interrupts(watch: Watch) -> dict[int, Any]:
+    """Let what interrupts (Ctrl-C, and SIGTERM in the command) set `watch.stop` instead.
 
-    Return the handler to restore; None if this is not the main thread, or somebody else handles it.
+    Raised at any moment, an interrupt could leave a lock of the pool locked for ever. Return the handlers to restore;
+    none if this is not the main thread, or somebody else handles the signals.
     """
     if threading.current_thread() is not threading.main_thread():
-        return None
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return None
-    return signal.signal(signal.SIGINT, lambda *_: watch.stop.set())
+        return {}
+    interrupting = [
+        one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) is signal.default_int_handler
+    ]
+    return {one: signal.signal(one, lambda *_: watch.stop.set()) for one in interrupting}
 
 
 def _outcome(future: Future[Outcome], key: str) -> Outcome:
