@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TaskProgressColumn, TextColumn
@@ -62,23 +63,30 @@ class RunBars:
         self._run_started = self._started
         self._shown = False
         self._task: TaskID | None = None
+        # A large network is built for seconds before its run says anything.
+        self._silent = threading.Timer(_PATIENCE_SECONDS, self._show)
+        self._silent.daemon = True
 
     def __enter__(self) -> Self:
+        self._silent.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._silent.cancel()
+        self._silent.join()
         if self._shown:
             self._bars.stop()
 
     def begin(self, description: str) -> None:
         """Start the bar of another run."""
         self._run_started = time.monotonic()
+        fields: dict[str, Any] = {"detail": "building the network", "elapsed_seconds": 0.0}
         if self._task is None or self._keep:
-            self._task = self._bars.add_task(description, total=None, detail="", elapsed_seconds=0.0)
+            self._task = self._bars.add_task(description, total=None, **fields)
         else:
-            self._bars.reset(self._task, total=None, description=description, detail="", elapsed_seconds=0.0)
+            self._bars.reset(self._task, total=None, description=description, **fields)
         self._show()
 
     def report(self, progress: Progress) -> None:
@@ -99,10 +107,45 @@ class RunBars:
             )
 
     def _show(self) -> None:
-        patient = self._keep or time.monotonic() - self._started > _PATIENCE_SECONDS
+        patient = self._keep or time.monotonic() - self._started >= _PATIENCE_SECONDS
         if err.is_terminal and patient and not self._shown:
             self._bars.start()
             self._shown = True
+
+
+class PlanBar:
+    """The progress bar of a study that is planned. Call `report` as its ``progress`` callback."""
+
+    def __init__(self) -> None:
+        self._bars = Bars(
+            TextColumn("Planning"),
+            BarColumn(bar_width=28),
+            TextColumn("{task.completed:.0f}/{task.total:.0f} runs"),
+            _Remaining(table_column=Column(no_wrap=True, min_width=16)),
+            console=err,
+            transient=True,
+        )
+        self._started = time.monotonic()
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._bars.stop()
+
+    def report(self, done: int, total: int) -> None:
+        """Move the bar to the share of the runs that are planned."""
+        elapsed = time.monotonic() - self._started
+        if not err.is_terminal or elapsed < _PATIENCE_SECONDS:
+            return
+        if self._task is None:
+            self._task = self._bars.add_task("", total=total, elapsed_seconds=elapsed)
+            self._bars.start()
+        self._bars.update(self._task, completed=done, elapsed_seconds=elapsed)
 
 
 class StudyBar:
@@ -126,7 +169,8 @@ class StudyBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bars.stop()
+        if self._task is not None:
+            self._bars.stop()
 
     def begin(self, title: str) -> None:
         """Say what the runs that follow are of."""

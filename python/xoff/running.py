@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -194,6 +195,13 @@ def prepare(
         path = Path(scenario)
         text = read_text(path)
         format = "json" if path.suffix == ".json" else "toml"
+        if format == "json":
+            try:
+                parse_json(path, text)
+            except InputError:
+                raise
+            except (ValueError, RecursionError):
+                pass  # The core says what is wrong, and in which line.
         base, name = path.parent, path.stem
     else:
         document = scenario.to_dict() if isinstance(scenario, SupportsToDict) else scenario
@@ -239,6 +247,19 @@ def read_text(path: Path) -> str:
     if len(content) > _MAX_SCENARIO_BYTES:
         raise InputError(f"{path}: is larger than 64 MiB; large lists of nodes, links or flows go into tables")
     return text
+
+
+def parse_json(path: Path, text: str) -> Any:
+    """Return what JSON text holds. Raises `ValueError` if it is not JSON, and `InputError` if a key stands twice."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            raise InputError(f"{path}: the key `{twice}` stands twice in one table")
+        return found
+
+    return json.loads(text, object_pairs_hook=unique)
 
 
 def _pairs(overrides: Overrides) -> list[tuple[str, Any]]:

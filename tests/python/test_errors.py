@@ -256,6 +256,17 @@ def test_bad_document(xoff_here: Command, tmp_path: Path, before: str, after: st
     assert sorted(tmp_path.iterdir()) == [file]
 
 
+def test_a_key_stands_once_in_json_too(xoff_here: Command, tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(TOML)
+    text = json.dumps(xoff.resolve(tmp_path / "small.toml"))
+    (tmp_path / "twice.json").write_text(text.replace('"hosts": 4', '"hosts": 4, "hosts": 5'))
+    refused(xoff_here("check", "twice.json"), "twice.json: the key `hosts` stands twice in one table")
+    (tmp_path / "study.json").write_text('{"base": "small.toml", "seeds": 1, "seeds": 2}')
+    refused(xoff_here("sweep", "study.json"), "study.json: the key `seeds` stands twice in one table")
+    (tmp_path / "not.json").write_text('{"name": "x",\n]')
+    refused(xoff_here("check", "not.json"), "line 2: this is not JSON")
+
+
 @pytest.mark.parametrize(
     ("poisson", "part"),
     [

@@ -90,13 +90,20 @@ class Study:
     source: the file of the study, or the same as a dictionary: ``base`` (a scenario: a path, a dictionary or a
         `Scenario`), ``axes``, ``zip``, ``variants``, ``seeds``, ``keep``, ``metrics``, ``name``, ``description``.
     out: the directory of its runs and tables, which need not exist.
+    progress: called while runs are planned, with how many combinations are looked at, and how many there are.
 
     Raises `InputError`, which names the key, if the study or its base is wrong. A combination of values that is
     impossible is no error: it is in ``plan.impossible``, and the other combinations run.
     """
 
-    def __init__(self, source: str | Path | Mapping[str, Any], out: str | Path) -> None:
-        self.plan: Plan = read(source)
+    def __init__(
+        self,
+        source: str | Path | Mapping[str, Any],
+        out: str | Path,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self.plan: Plan = read(source, progress)
         """What is to be run."""
         self.directory = Path(out)
         """Where the study is kept."""

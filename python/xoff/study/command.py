@@ -38,7 +38,8 @@ def command(
 ) -> int:
     """Do what ``xoff sweep`` does; return its exit code: 0 if every run has a result, 1 if some cannot have one."""
     part = _shard(shard)
-    study = Study(file, out if out is not None else Path("out") / file.stem)
+    with display.PlanBar() as planning:
+        study = Study(file, out if out is not None else Path("out") / file.stem, progress=planning.report)
     if status:
         _show_status(study, as_json)
         return 0

@@ -6,9 +6,8 @@ A *point* is one combination of values; a *run* is a point with a seed.
 from __future__ import annotations
 
 import itertools
-import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -151,9 +150,15 @@ class Plan:
             impossible=[Impossible(points[index], seed, message) for index, seed, message in found["impossible"]],
         )
 
-    def enumerate(self) -> None:
-        """Find the key of each run, and the combinations that are impossible."""
-        for point, seed in itertools.product(self.points, self.seeds):
+    def enumerate(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Find the key of each run, and the combinations that are impossible.
+
+        progress: called with how many combinations are looked at, and how many there are.
+        """
+        total = len(self.points) * len(self.seeds)
+        for number, (point, seed) in enumerate(itertools.product(self.points, self.seeds)):
+            if progress is not None and number % 256 == 0:
+                progress(number, total)
             try:
                 prepared = self.prepare(point, seed)
             except InputError as error:
@@ -184,8 +189,11 @@ class Plan:
         return self._tables[known]
 
 
-def read(source: str | Path | Mapping[str, Any]) -> Plan:
-    """Read a study from its file or as a dictionary. Raises `InputError`, which names the key."""
+def read(source: str | Path | Mapping[str, Any], progress: Callable[[int, int], None] | None = None) -> Plan:
+    """Read a study from its file or as a dictionary; `progress` as for `Plan.enumerate`.
+
+    Raises `InputError`, which names the key.
+    """
     if isinstance(source, str | Path):
         path = Path(source)
         document: Mapping[str, Any] = _parsed(path)
@@ -221,14 +229,16 @@ def read(source: str | Path | Mapping[str, Any]) -> Plan:
         base=base,
         directory=base_directory,
     )
-    plan.enumerate()
+    plan.enumerate(progress)
     return plan
 
 
 def _parsed_text(path: Path) -> dict[str, Any]:
     text = running.read_text(path)
     try:
-        found: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        found: Any = running.parse_json(path, text) if path.suffix == ".json" else tomllib.loads(text)
+    except InputError:
+        raise
     except RecursionError:
         raise InputError(f"{path}: it is nested too deeply") from None
     except ValueError as error:

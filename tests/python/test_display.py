@@ -1,0 +1,96 @@
+"""The bars on a terminal: what they say while something lasts, and that nothing of them is on a pipe."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+
+import pytest
+from rich.console import Console
+
+from xoff import display
+from xoff.running import Progress
+from xoff.study import Advance
+
+
+class Terminal:
+    """What is written to a terminal."""
+
+    def __init__(self) -> None:
+        self._file = io.StringIO()
+        self.console = Console(file=self._file, force_terminal=True, width=120, highlight=False)
+
+    @property
+    def text(self) -> str:
+        """The text without its colours and movements."""
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self._file.getvalue())
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    made = Terminal()
+    monkeypatch.setattr(display, "err", made.console)
+    monkeypatch.setattr(display, "_PATIENCE_SECONDS", 0.05)
+    return made
+
+
+def _progress(share: float) -> Progress:
+    return Progress(2_000_000, 3, 12, 100, 400, share)
+
+
+def test_a_run_that_says_nothing_yet_has_a_bar(terminal: Terminal) -> None:
+    with display.run_bar("fat tree") as bar:
+        end = time.monotonic() + 30
+        while "building the network" not in terminal.text:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        bar.report(_progress(0.5))
+    assert "fat tree" in terminal.text
+
+
+def test_a_run_says_how_far_it_is(terminal: Terminal) -> None:
+    with display.run_bar("incast") as bar:
+        time.sleep(0.1)
+        bar.report(_progress(0.25))
+    assert "25%" in terminal.text
+    assert "3/12 flows, 2.000 µs simulated" in terminal.text
+    assert re.search(r"about 0:0\d left", terminal.text)
+
+
+def test_a_short_run_shows_nothing(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(display, "_PATIENCE_SECONDS", 600)
+    with display.run_bar("incast") as bar:
+        bar.report(_progress(0.5))
+    assert terminal.text == ""
+
+
+def test_planning_says_how_far_it_is(terminal: Terminal) -> None:
+    with display.PlanBar() as bar:
+        bar.report(0, 20_000)
+        assert terminal.text == ""
+        time.sleep(0.1)
+        bar.report(5_000, 20_000)
+    assert "Planning" in terminal.text
+    assert "5000/20000 runs" in terminal.text
+
+
+def test_a_study_says_how_far_it_is(terminal: Terminal) -> None:
+    with display.StudyBar() as bar:
+        bar.begin("pauses")
+        bar.report(Advance(40, 10, (90.0, 200.0)))
+    assert "pauses" in terminal.text
+    assert "10/40 runs" in terminal.text
+    assert "1:30 to 3:20 left" in terminal.text
+
+
+def test_a_pipe_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = io.StringIO()
+    monkeypatch.setattr(display, "err", Console(file=pipe, force_terminal=False))
+    monkeypatch.setattr(display, "_PATIENCE_SECONDS", 0.0)
+    with display.run_bar("incast") as bar, display.StudyBar() as study, display.PlanBar() as planning:
+        bar.report(_progress(0.5))
+        study.report(Advance(40, 10, None))
+        planning.report(5_000, 20_000)
+        time.sleep(0.05)
+    assert pipe.getvalue() == ""
