@@ -671,7 +671,9 @@ class Switch(_Part):
     """Priority classes of data, 1 to 8."""
 
     scheduler: Literal["strict", "round_robin"] | Turns | None = None
-    """How classes take turns; with `voq` each queue of an input and class has turns of its own."""
+    """How classes take turns. The queues of one class, such as those of the inputs with `voq`, share its turns packet
+    by packet.
+    """
 
     priority_classes: int | None = None
     """Where classes take turns: so many of the highest classes are served strictly before all others."""

@@ -208,3 +208,24 @@ def test_with_a_queue_for_each_input_a_pause_lasts_until_the_target() -> None:
         )
         held[queueing] = result.summary["sfc"]["messages"]
     assert held["voq"] == pytest.approx(held["oq"], rel=0.15)
+
+
+@pytest.mark.parametrize("scheduler", ["round_robin", {"drr": "3KB"}])
+@pytest.mark.parametrize("queueing", ["oq", "voq"])
+def test_classes_take_turns_however_many_inputs_they_have(queueing: str, scheduler: Any) -> None:
+    # Three hosts in one class, one in the other, at one output: half of the link for each class.
+    scenario = incast(
+        star(),
+        [1, 2, 3],
+        switch={"queueing": queueing, "classes": 2, "scheduler": scheduler, "buffer": "unlimited"},
+        until="400us",
+    )
+    scenario["workload"].append({"class": 1, "flows": [{"src": 4, "dst": 0, "size": "1GB"}]})
+    scenario["workload"][0]["incast"]["size"] = "1GB"
+    queues = xoff.run(scenario).queues.to_pylist()
+    sent = [
+        sum(row["bytes"] for row in queues if row["node"] == "switch0" and row["port"] == 0 and row["class"] == one)
+        for one in (0, 1)
+    ]
+    assert sum(sent) > 4_500_000
+    assert sent[0] == pytest.approx(sent[1], rel=0.01)

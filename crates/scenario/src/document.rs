@@ -104,7 +104,7 @@ pub struct Switch {
     pub buffer: buffer::Params,
     /// Priority classes of data, 1 to 8.
     pub classes: u8,
-    /// How classes take turns; with `voq` each queue of an input and class has turns of its own.
+    /// How classes take turns. The queues of one class, such as those of the inputs with `voq`, share its turns packet by packet.
     pub scheduler: Turns,
     /// Where classes take turns: so many of the highest classes are served strictly before all others.
     pub priority_classes: u8,

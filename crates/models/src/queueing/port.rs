@@ -49,9 +49,11 @@ pub struct Queue {
     pub bytes: Counter,
     blocked: u8,
     in_ring: bool,
-    level: u8,
     class: u8,
-    deficit: u32,
+    /// Where in the order of its port: which of its `Group`s.
+    group: u16,
+    /// Suppliers that had their turn since the queue has its own.
+    taken: u32,
     /// Data packets sent, dropped and ECN-marked.
     pub sent: u64,
     /// Bytes sent.
@@ -81,7 +83,7 @@ impl Queue {
     }
 }
 
-/// How queues of equal priority take turns.
+/// How classes of equal priority take turns. The queues of one class (for each input, say) take turns packet by packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turns {
     /// A packet each.
@@ -97,7 +99,7 @@ pub enum Turns {
 pub struct QueuePlan {
     /// For each data queue its class and its level; lower levels are served strictly first.
     pub data: Vec<(u8, u8)>,
-    /// How queues of one level take turns.
+    /// How classes of one level take turns.
     pub turns: Turns,
 }
 
@@ -105,7 +107,19 @@ pub struct QueuePlan {
 struct Level {
     /// The only queue, when the level has one.
     single: Option<u16>,
+    /// Its groups in turn.
     ring: VecDeque<u16>,
+}
+
+/// The queues of one class at one level.
+#[derive(Debug, Default)]
+struct Group {
+    level: u8,
+    class: u8,
+    in_ring: bool,
+    /// Its queues in turn.
+    ring: VecDeque<u16>,
+    deficit: u32,
 }
 
 /// An output port.
@@ -128,6 +142,7 @@ pub struct Port {
     /// Queue 0 is control.
     pub queues: Vec<Queue>,
     levels: Vec<Level>,
+    groups: Vec<Group>,
     turns: Turns,
     /// Line rate.
     pub rate: Rate,
@@ -156,11 +171,16 @@ impl Port {
         let mut queues = vec![Queue::default()];
         let count = plan.data.iter().map(|d| d.1 as usize + 1).max().unwrap_or(0);
         let mut levels: Vec<Level> = (0..count).map(|_| Level::default()).collect();
+        let mut groups: Vec<Group> = Vec::new();
         let mut members = vec![0; count];
-        for (class, level) in &plan.data {
-            members[*level as usize] += 1;
-            levels[*level as usize].single = (members[*level as usize] == 1).then_some(queues.len() as u16);
-            queues.push(Queue { level: *level, class: *class, ..Queue::default() });
+        for &(class, level) in &plan.data {
+            members[level as usize] += 1;
+            levels[level as usize].single = (members[level as usize] == 1).then_some(queues.len() as u16);
+            let group = groups.iter().position(|g| (g.class, g.level) == (class, level)).unwrap_or_else(|| {
+                groups.push(Group { level, class, ..Group::default() });
+                groups.len() - 1
+            });
+            queues.push(Queue { class, group: group as u16, ..Queue::default() });
         }
         Self {
             busy_until: Time::ZERO,
@@ -172,6 +192,7 @@ impl Port {
             peer,
             queues,
             levels,
+            groups,
             turns: plan.turns,
             rate,
             data_bytes: 0,
@@ -196,17 +217,23 @@ impl Port {
         self.enlist(queue);
     }
 
-    /// Puts a queue into its level's round when it has something to send.
+    /// Lets a queue take turns, and its group with it, when it has something to send.
     #[inline]
     fn enlist(&mut self, queue: usize) {
         let q = &mut self.queues[queue];
         if queue == 0 || q.in_ring || q.blocked != 0 {
             return;
         }
-        let level = &mut self.levels[q.level as usize];
-        if level.single.is_none() {
-            q.in_ring = true;
-            level.ring.push_back(queue as u16);
+        let group = &mut self.groups[q.group as usize];
+        let level = &mut self.levels[group.level as usize];
+        if level.single.is_some() {
+            return;
+        }
+        q.in_ring = true;
+        group.ring.push_back(queue as u16);
+        if !group.in_ring {
+            group.in_ring = true;
+            level.ring.push_back(q.group);
         }
     }
 
@@ -255,46 +282,70 @@ impl Port {
 
     fn select_in_turn(&mut self, level: usize) -> Option<Choice> {
         loop {
-            let index = *self.levels[level].ring.front()?;
-            let q = &mut self.queues[index as usize];
-            if q.blocked != 0 || q.is_empty() {
-                q.in_ring = false;
-                q.deficit = 0;
+            let g = *self.levels[level].ring.front()?;
+            let Some(index) = self.next_of(g) else {
+                let group = &mut self.groups[g as usize];
+                group.in_ring = false;
+                group.deficit = 0;
                 self.levels[level].ring.pop_front();
                 continue;
-            }
+            };
+            let group = &mut self.groups[g as usize];
+            let q = &mut self.queues[index as usize];
             let Some(head) = q.packets.front() else {
-                q.deficit += 1;
-                if self.turns != Turns::Suppliers || q.deficit as usize >= q.suppliers.len() {
-                    q.deficit = 0;
+                q.taken += 1;
+                if self.turns != Turns::Suppliers || q.taken as usize >= q.suppliers.len() {
+                    q.taken = 0;
+                    group.ring.rotate_left(1);
                     self.levels[level].ring.rotate_left(1);
                 }
                 return Some(Choice::Supplier(index));
             };
-            match self.turns {
-                Turns::Packets | Turns::Suppliers => {
+            let mut goes_on = false;
+            if let Turns::Bytes(quantum) = self.turns {
+                let size = u32::from(head.bytes);
+                // Short of its head means a new visit: a group that cannot go on was sent to the back.
+                if group.deficit < size {
+                    group.deficit += quantum;
+                }
+                if group.deficit < size {
                     self.levels[level].ring.rotate_left(1);
-                    return Some(Choice::Packet(index));
+                    continue;
                 }
-                Turns::Bytes(quantum) => {
-                    let size = u32::from(head.bytes);
-                    // Short of its head means a new visit: a queue that cannot go on was sent to the back.
-                    if q.deficit < size {
-                        q.deficit += quantum;
-                    }
-                    let may_send = q.deficit >= size;
-                    if may_send {
-                        q.deficit -= size;
-                    }
-                    if !may_send || q.packets.get(1).is_none_or(|next| u32::from(next.bytes) > q.deficit) {
-                        self.levels[level].ring.rotate_left(1);
-                    }
-                    if may_send {
-                        return Some(Choice::Packet(index));
-                    }
-                }
+                group.deficit -= size;
+                let left = group.deficit;
+                goes_on = self.after_head(g).is_some_and(|next| next <= left);
             }
+            self.groups[g as usize].ring.rotate_left(1);
+            if !goes_on {
+                self.levels[level].ring.rotate_left(1);
+            }
+            return Some(Choice::Packet(index));
         }
+    }
+
+    /// The queue of a group whose turn it is; those that cannot send leave the round.
+    #[inline]
+    fn next_of(&mut self, group: u16) -> Option<u16> {
+        let ring = &mut self.groups[group as usize].ring;
+        loop {
+            let index = *ring.front()?;
+            let q = &mut self.queues[index as usize];
+            if q.blocked == 0 && !q.is_empty() {
+                return Some(index);
+            }
+            q.in_ring = false;
+            q.taken = 0;
+            ring.pop_front();
+        }
+    }
+
+    /// The size of the packet that a group would send after the head of its first queue.
+    fn after_head(&self, group: u16) -> Option<u32> {
+        let ring = &self.groups[group as usize].ring;
+        let mut others = ring.iter().skip(1).map(|&index| &self.queues[index as usize]).filter(|q| q.blocked == 0);
+        let next = others.find_map(|q| q.packets.front());
+        next.or_else(|| self.queues[*ring.front()? as usize].packets.get(1)).map(|packet| u32::from(packet.bytes))
     }
 
     /// Takes the head packet of a queue.
@@ -350,6 +401,41 @@ mod tests {
         let order = drain(&mut p, 600);
         let (big, small) = (order.iter().filter(|q| **q == 1).count(), order.iter().filter(|q| **q == 2).count());
         assert_eq!((big, small), (100, 500));
+    }
+
+    #[test]
+    fn classes_share_alike_however_many_queues_they_have() {
+        // Three queues of class 0, one for each input, beside one of class 1.
+        for (turns, sizes) in [(Turns::Packets, [500, 500]), (Turns::Bytes(1500), [1500, 300])] {
+            let mut p = port(&[(0, 0), (0, 0), (0, 0), (1, 0)], turns);
+            for queue in 1..=4 {
+                for _ in 0..2000 {
+                    p.push(queue, Packet::new(Kind::Data, 0, 0, 0, sizes[usize::from(queue == 4)], 0));
+                }
+            }
+            let order = drain(&mut p, 600);
+            let sent: Vec<usize> = (1..=4).map(|queue| order.iter().filter(|q| **q == queue).count()).collect();
+            let (first, second) = if turns == Turns::Packets { (100, 300) } else { (33, 500) };
+            assert!(sent[..3].iter().all(|count| count.abs_diff(first) <= 1), "{sent:?}");
+            assert!(sent[3].abs_diff(second) <= 2, "{sent:?}");
+        }
+    }
+
+    #[test]
+    fn a_class_whose_queues_are_blocked_gives_its_turns_away() {
+        let mut p = port(&[(0, 0), (0, 0), (1, 0)], Turns::Packets);
+        for queue in [1, 1, 1, 2, 2, 2, 3, 3, 3] {
+            p.push(queue, Packet::new(Kind::Data, 0, 0, 0, 100, 0));
+        }
+        assert_eq!(drain(&mut p, 2), [1, 3]);
+        p.block(1, Cause::Pfc);
+        assert_eq!(drain(&mut p, 3), [2, 3, 2]);
+        p.block(2, Cause::Pfc);
+        assert_eq!(drain(&mut p, 2), [3]);
+        p.unblock(1, Cause::Pfc);
+        p.unblock(2, Cause::Pfc);
+        assert_eq!(drain(&mut p, 9), [1, 2, 1]);
+        assert_eq!(p.waiting, 0);
     }
 
     #[test]
