@@ -417,7 +417,7 @@ def all_to_all(d: Draw) -> dict[str, Any]:
 def poisson(d: Draw) -> dict[str, Any]:
     settings: dict[str, Any] = {"load": d.rng.choice([0.3, 0.8, 1.2]), "flows": d.rng.randint(1, 20)}
     if "workload.poisson.sizes" in d.forced:
-        # Real distributions have flows of megabytes; few are drawn, and the run is cut where they take long.
+        # Real distributions have flows of megabytes: few are drawn.
         return {**settings, "flows": 3, "sizes": d.choose("workload.poisson.sizes")}
     return {**settings, "points": [[0, 0], [1000, 40], [20_000, 90], [100_000, 100]]}
 

