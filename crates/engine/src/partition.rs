@@ -34,11 +34,17 @@ struct Channel<M> {
     slot: u32,
 }
 
+/// So many nodes share an entry by which all of them are passed over when none has an event: in a large network few do in a
+/// window.
+const BLOCK: usize = 16;
+
 /// Messages under way, and who has to look at them.
 pub(crate) struct Transit<M> {
     channels: Vec<Channel<M>>,
     /// Per node: the time of its earliest event, woken links included.
     next: Vec<Time>,
+    /// Per block of nodes: the earliest of `next`, or before it until `settle` is called.
+    next_of_block: Vec<Time>,
     /// Per node: links whose FIFO was empty when a message came.
     woken: Vec<Vec<u32>>,
     express: Vec<Vec<Express<M>>>,
@@ -51,20 +57,36 @@ impl<M: Message> Transit<M> {
     #[inline(always)]
     pub fn deliver(&mut self, link: u32, arrival: Time, message: M) {
         let channel = &mut self.channels[link as usize];
-        if channel.fifo.is_empty() {
-            let node = channel.node as usize;
-            self.woken[node].push(channel.slot);
-            self.next[node] = self.next[node].min(arrival);
-        }
         debug_assert!(channel.fifo.back().is_none_or(|last| last.0 <= arrival), "messages of a link arrive in the order they were sent");
+        let is_first = channel.fifo.is_empty();
         channel.fifo.push_back((arrival, message));
+        if is_first {
+            let (node, slot) = (channel.node as usize, channel.slot);
+            self.woken[node].push(slot);
+            self.expect(node, arrival);
+        }
     }
 
     pub fn deliver_express(&mut self, link: u32, arrival: Time, message: M) {
         let channel = &self.channels[link as usize];
         let node = channel.node as usize;
         self.express[node].push(Express { at: arrival, link: channel.slot, message });
-        self.next[node] = self.next[node].min(arrival);
+        self.expect(node, arrival);
+    }
+
+    /// Notes that a node has an event at a time.
+    #[inline(always)]
+    fn expect(&mut self, node: usize, at: Time) {
+        self.next[node] = self.next[node].min(at);
+        let block = &mut self.next_of_block[node / BLOCK];
+        *block = (*block).min(at);
+    }
+
+    /// Finds the earliest event of a block anew, after nodes of it ran.
+    #[inline]
+    fn settle(&mut self, block: usize) {
+        let end = ((block + 1) * BLOCK).min(self.next.len());
+        self.next_of_block[block] = self.next[block * BLOCK..end].iter().copied().fold(Time::NEVER, Time::min);
     }
 
     #[inline]
@@ -113,6 +135,7 @@ impl<N: Node> Partition<N> {
             transit: Transit {
                 channels: Vec::new(),
                 next: Vec::new(),
+                next_of_block: Vec::new(),
                 woken: Vec::new(),
                 express: Vec::new(),
                 outbox: (0..partitions).map(|_| Vec::new()).collect(),
@@ -133,6 +156,7 @@ impl<N: Node> Partition<N> {
             fingerprint: fold(0, u64::from(id) + 1),
         });
         self.transit.next.push(Time::NEVER);
+        self.transit.next_of_block.resize(self.seats.len().div_ceil(BLOCK), Time::NEVER);
         self.transit.woken.push(Vec::new());
         self.transit.express.push(Vec::new());
         self.seats.len() as u32 - 1
@@ -170,15 +194,14 @@ impl<N: Node> Partition<N> {
             *fingerprint = cx.fingerprint;
             let top = calendar.top();
             if top != NO_EVENT {
-                let next = &mut self.transit.next[seat];
-                *next = (*next).min(Calendar::<N::Message>::time_of(top));
+                self.transit.expect(seat, Calendar::<N::Message>::time_of(top));
             }
         }
     }
 
     /// The earliest event of this partition and of what it posted.
     pub fn next_event(&self) -> Time {
-        self.transit.next.iter().copied().fold(self.transit.outbox_next, Time::min)
+        self.transit.next_of_block.iter().copied().fold(self.transit.outbox_next, Time::min)
     }
 
     /// Runs every node up to `end`, exclusive.
@@ -187,25 +210,34 @@ impl<N: Node> Partition<N> {
         for cluster in 0..self.clusters.len() {
             let (seats, window) = self.clusters[cluster].clone();
             if window == Time::NEVER {
-                for seat in seats {
-                    if self.transit.next[seat] < end {
-                        self.run_node(seat, end, end);
-                    }
-                }
+                self.run_range(seats, end, end);
             } else {
                 loop {
                     let start = self.transit.next[seats.clone()].iter().copied().fold(Time::NEVER, Time::min);
                     if start >= end {
                         break;
                     }
-                    let inner = (start + window).min(end);
-                    for seat in seats.clone() {
-                        if self.transit.next[seat] < inner {
-                            self.run_node(seat, inner, end);
-                        }
-                    }
+                    self.run_range(seats.clone(), (start + window).min(end), end);
                 }
             }
+        }
+    }
+
+    /// Runs those of a range of nodes that have an event before `end`.
+    fn run_range(&mut self, seats: Range<usize>, end: Time, outer_end: Time) {
+        let mut first = seats.start;
+        while first < seats.end {
+            let block = first / BLOCK;
+            let last = ((block + 1) * BLOCK).min(seats.end);
+            if self.transit.next_of_block[block] < end {
+                for seat in first..last {
+                    if self.transit.next[seat] < end {
+                        self.run_node(seat, end, outer_end);
+                    }
+                }
+                self.transit.settle(block);
+            }
+            first = last;
         }
     }
 
