@@ -86,7 +86,7 @@ class Sweep:
 
     def claims(self, results: Mapping[str, Result]) -> list[Claim]:
         """Judge growth (R² of at least 0.95 from N = 4 on), the order of B and A, and the spread at the end."""
-        runs, statements = Runs(results), self.statements
+        runs, statements = Runs.of(results), self.statements
         times = {
             topology: {degree: runs.stability(f"{topology}/{degree}") for degree in runs.degrees(topology)}
             for topology in TOPOLOGIES
@@ -117,11 +117,10 @@ class Sweep:
             name: {d: round(fmean(run.unevenness for run in runs.each(f"{name}/{d}")), 1) for d in _some(list(of))}
             for name, of in times.items()
         }
-        seeds = ([value for value in found if value is not None] for found in times["A"].values())
-        apart = [max(found) / min(found) for found in seeds if len(found) > 1]
+        apart = {name: _apart([found for d, found in of.items() if d > 2]) for name, of in times.items()}
         why = {
             "measured over expected (see above)": {
-                name: f"{min(of.values())} to {max(of.values())}" for name, of in ratio.items() if of
+                name: {d: of[d] for d in _some(list(of))} for name, of in ratio.items() if of
             },
             "messages, most over least of the contenders": uneven,
         }
@@ -134,7 +133,7 @@ class Sweep:
                         name: f"{line[0]:.2f} · N {line[1]:+.1f}, R² {line[2]:.3f}" for name, line in lines.items()
                     },
                     "A: not stable in some seed at": never or "–",
-                    "longest over shortest of the seeds of a point, at most": round(max(apart), 2) if apart else "–",
+                    "longest over shortest of the seeds of a point, at most, from 4 flows on": apart,
                 }
                 | {key: value for key, value in shown.items() if key.startswith("A")}
                 | {
@@ -164,7 +163,7 @@ class Sweep:
 
     def figure(self, results: Mapping[str, Result], path: Path) -> None:
         """Draw time to stability against degree, with intervals, and where runs ended that were not stable."""
-        runs = Runs(results)
+        runs = Runs.of(results)
         with rc_context(STYLE):
             drawing, axes = canvas(6.4, 3.8)
             for topology in TOPOLOGIES:
@@ -192,6 +191,12 @@ class Sweep:
             axes.set_ylim(bottom=0)
             axes.legend(fontsize=8)
             write(drawing, path)
+
+
+def _apart(points: list[list[float | None]]) -> float | None:
+    """Return how many times the shortest of a point's times the longest is, at most."""
+    known = [[value for value in found if value is not None] for found in points]
+    return max((round(max(found) / min(found), 2) for found in known if len(found) > 1), default=None)
 
 
 def fit(points: Mapping[int, float]) -> tuple[float, float, float]:

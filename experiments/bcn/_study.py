@@ -9,6 +9,7 @@ that in the first and above Qeq; otherwise it is *bounded*. Each point has five 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,7 +47,7 @@ class Run:
         return found
 
     @cached_property
-    def queue(self) -> list[int]:
+    def queue(self) -> array[int]:
         """The hot queue in bytes, every 20 us from the start of the hot spot: the core's, or where two cores meet."""
         cores = {link["node"] for link in self._links if link["peer"] == SINK_EDGE and link["node"] != "sink"}
         node, peer = (CORE, SINK_EDGE) if len(cores) == 1 else (SINK_EDGE, "sink")
@@ -60,7 +61,7 @@ class Run:
         first = START_MS * 1000 // STEP_US
         # Hundreds of runs are looked at, and their samples are most of them.
         self.result.forget()
-        return [depth.get(first + step, 0) for step in range(int(self.end_ms * 1000 / STEP_US))]
+        return array("I", (depth.get(first + step, 0) for step in range(int(self.end_ms * 1000 / STEP_US))))
 
     @cached_property
     def _stable(self) -> int | None:
@@ -86,6 +87,10 @@ class Run:
             return 1.0
         after = self.queue[self._stable : self._stable + int(TAIL_MS * 1000 / STEP_US)]
         return fmean(size >= LEVEL for size in after)
+
+    def late_share(self) -> float:
+        """The share of the run's last 50 ms that the queue is at 2 Qeq or above."""
+        return fmean(size >= LEVEL for size in self.queue[-int(TAIL_MS * 1000 / STEP_US) :])
 
     def verdict(self) -> str:
         """Whether the queue's swing is bounded over the last 50 ms, or grows."""
@@ -142,6 +147,15 @@ class Runs(Readings[Run]):
 
     def __init__(self, results: Mapping[str, Result]) -> None:
         super().__init__(results, Run)
+        self._all = results
+
+    @classmethod
+    def of(cls, results: Mapping[str, Result]) -> Runs:
+        """Return the same runs as for the call before, if it was of the same results: to read them takes a while."""
+        global _latest
+        if _latest is None or _latest._all is not results:
+            _latest = cls(results)
+        return _latest
 
     def stability(self, prefix: str) -> list[float | None]:
         """Return the times to stability of all seeds."""
@@ -151,6 +165,9 @@ class Runs(Readings[Run]):
         """Return the degrees that a topology was run at."""
         found = {int(name.split("/")[1]) for name in self.names if name.startswith(f"{topology}/")}
         return sorted(found)
+
+
+_latest: Runs | None = None
 
 
 def mean_of(values: Sequence[float | None]) -> float | None:

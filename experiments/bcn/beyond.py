@@ -11,7 +11,8 @@ the rest is reported. Runs last until well after the time to stability that `deg
   exactly, or taken for half or twice what it is, as an estimate may be;
 - without PAUSE outputs have 1 MB each;
 - two core switches (a two-tier Clos): the hot queue is where they meet, and all switches have congestion points;
-- QCN with the parameters of 802.1Qau, on the same runs.
+- QCN with the parameters of 802.1Qau, on the same runs: its own Qeq is 26 KB, and it samples every 150 KB at first;
+  time to stability is measured at the 48 KB of BCN.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from statistics import fmean
 from typing import Any
 
 from experiments.bcn._network import DEFAULT, GI, TOPOLOGIES, Setting, scenario
-from experiments.bcn._study import SEEDS, Runs, told
+from experiments.bcn._study import SEEDS, Runs, mean_of, told
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, canvas, grouped_bars, write
 from xoff.reproduce import Claim, Statements
 from xoff.results import Result
+from xoff.statistics import interval
 
 CITATION = "BCN hot spots, IEEE 802.1au, 'Future Work'"
 
@@ -112,7 +114,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the mean time to stability of each variant; none where a seed never is."""
+    """Draw the mean time to stability of each variant, with its interval; none where a seed never is."""
     runs = Runs(results)
     cases = list(_cases(runs))
     names = list(dict.fromkeys(case.partition("/")[2] for case in cases))
@@ -122,15 +124,16 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         degrees = list(dict.fromkeys(case.partition("/")[0] for case in cases))
         for index, degree in enumerate(degrees):
             row: list[float | None] = []
-            for name in names:
-                times = runs.stability(f"{degree}/{name}") if f"{degree}/{name}" in cases else []
-                known = [time for time in times if time is not None]
-                row.append(fmean(known) if known and len(known) == len(times) else None)
-            series.append((f"{degree} flows", row))
             for group, name in enumerate(names):
-                if row[group] is None and f"{degree}/{name}" in cases:
-                    place = group + (index - (len(degrees) - 1) / 2) * 0.8 / len(degrees)
+                times = runs.stability(f"{degree}/{name}") if f"{degree}/{name}" in cases else []
+                row.append(mean_of(times))
+                place = group + (index - (len(degrees) - 1) / 2) * 0.8 / len(degrees)
+                if row[-1] is None and times:
                     axes.text(place, 3, "not within 1 s", rotation=90, fontsize=6, ha="center", va="bottom")
+                elif row[-1] is not None:
+                    margin = interval([time for time in times if time is not None]).margin
+                    axes.errorbar(place, row[-1], yerr=margin or 0, color="#444444", elinewidth=0.8, capsize=1.5)
+            series.append((f"{degree} flows", row))
         grouped_bars(axes, names, series, digits=0)
         axes.tick_params(axis="x", labelrotation=30, labelsize=7)
         axes.set_ylabel("time to stability (ms)")

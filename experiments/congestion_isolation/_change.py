@@ -1,12 +1,23 @@
-"""What both experiments on a threshold share: CI with a higher one against CI with the usual one."""
+"""What experiments on a changed setting share: CI with it against CI as usual, and the figure of both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from experiments.congestion_isolation._fabric import CLASSES, ELEPHANTS, MICE
-from experiments.congestion_isolation._study import Part, Run, Runs, gain
+from experiments.congestion_isolation._fabric import CLASSES, ELEPHANTS, MICE, VARIANTS
+from experiments.congestion_isolation._study import Gain, Part, Run, Runs, gain
+from matplotlib import rc_context
+
+from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, legend_below, write
+from xoff.results import Result
+
+COUNTS: dict[str, Callable[[Run], float]] = {
+    "PFC pauses": lambda run: run.pauses,
+    "notifications": lambda run: run.cnps,
+}
+"""Notifications are the document's CNP frames: with the preset here, marks that acknowledgements carry back."""
 
 
 def judge(runs: Runs, claim: str, usual: str, higher: str) -> dict[str, Part]:
@@ -15,10 +26,7 @@ def judge(runs: Runs, claim: str, usual: str, higher: str) -> dict[str, Part]:
     Large flows are those above 10 MB, small ones those below 100 KB. Large flows are affected more if their mean FCT
     changes by a larger share, and improve if it is lower.
     """
-    gains = {
-        size: gain(runs.of(higher, "ci"), runs.of(usual, "ci"), lambda run, size=size: run.fct_us[size])  # type: ignore[misc]
-        for size in CLASSES
-    }
+    gains = {size: _gain(runs, "ci", usual, higher, size) for size in CLASSES}
     measured: dict[str, Any] = {
         f"{size}: mean FCT (µs), CI": {
             usual: runs.mean_us(usual, "ci", size),
@@ -27,10 +35,9 @@ def judge(runs: Runs, claim: str, usual: str, higher: str) -> dict[str, Part]:
         }
         for size, found in gains.items()
     }
-    counts: dict[str, Callable[[Run], float]] = {"PFC pauses": lambda run: run.pauses, "CNPs": lambda run: run.cnps}
     frames = {
         f"{what}, CI": {label: runs.count(label, "ci", read) for label in (usual, higher)}
-        for what, read in counts.items()
+        for what, read in COUNTS.items()
     }
     return {
         f"{claim}-large": Part(
@@ -38,3 +45,57 @@ def judge(runs: Runs, claim: str, usual: str, higher: str) -> dict[str, Part]:
         ),
         f"{claim}-frames": Part(all(found[higher] < found[usual] for found in frames.values()), dict(frames)),
     }
+
+
+def _gain(runs: Runs, variant: str, usual: str, changed: str, size: str) -> Gain:
+    return gain(runs.of(changed, variant), runs.of(usual, variant), lambda run: run.fct_us[size])
+
+
+def figure(results: Mapping[str, Result], path: Path, usual: str, changed: str) -> None:
+    """Draw by size class the mean FCT and by how much the change lowers it, and pauses and notifications."""
+    runs = Runs(results)
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(11, 7.6), layout="constrained")
+        means, gains, counts = drawing.subfigures(3, 1, height_ratios=(3.0, 2.2, 2.4))
+        upper, lower = means.subplots(1, len(CLASSES)), gains.subplots(1, len(CLASSES))
+        for column, size in enumerate(CLASSES):
+            series = [
+                (text, [runs.mean_us(label, variant, size) for label in (usual, changed)])
+                for variant, text in VARIANTS.items()
+            ]
+            grouped_bars(upper[column], [usual, changed], series, digits=2 if size == MICE else 0)
+            for mark in upper[column].texts:
+                mark.set(rotation=90, fontsize=6)
+            upper[column].margins(y=0.25)
+            upper[column].set_title(f"{size} flows", fontsize=8)
+            for index, variant in enumerate(VARIANTS):
+                found = _gain(runs, variant, usual, changed, size)
+                lower[column].errorbar(
+                    index,
+                    100 * found.share,
+                    yerr=100 * (found.half or 0),
+                    fmt="o",
+                    markersize=3,
+                    elinewidth=1,
+                    color=COLOURS[index],
+                )
+            lower[column].axhline(0, color="grey", linewidth=0.8)
+            lower[column].set_xticks([])
+            lower[column].set_xlim(-0.5, len(VARIANTS) - 0.5)
+        for axes, (what, read) in zip(counts.subplots(1, len(COUNTS)), COUNTS.items(), strict=True):
+            series = [
+                (text, [runs.count(label, variant, read) for label in (usual, changed)])
+                for variant, text in VARIANTS.items()
+            ]
+            grouped_bars(axes, [usual, changed], series, digits=1)
+            axes.set_yscale("symlog", linthresh=1)
+            axes.margins(y=0.2)
+            axes.set_ylim(bottom=0)
+            axes.tick_params(labelsize=7)
+            axes.set_ylabel(f"{what}, mean of the seeds")
+        for axes in (*upper, *lower):
+            axes.tick_params(labelsize=7)
+        upper[0].set_ylabel("mean FCT (µs)")
+        lower[0].set_ylabel(f"gain by {changed} (%),\n95 % interval")
+        legend_below(drawing, 4)
+        write(drawing, path)

@@ -12,7 +12,7 @@ were independent, which flows that meet are not). The direction of the mean is w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +35,7 @@ QUICK_MS = 1.5
 CHOICE_SEEDS = (1, 2)
 CHOICE_MS = 4.0
 ABOUT_THE_SAME = 0.15
+_RATE_BPS = 100e9
 
 CHOICES: dict[str, dict[str, Any]] = {
     "4 ms alone": {},
@@ -82,6 +83,17 @@ class Run:
             for source, destination, size, fct in zip(*columns, strict=True)
             if size < 100e3 and rack(source, tors) != rack(destination, tors)
         ]
+
+    @property
+    def carried(self) -> float:
+        """The share of all servers' rate that flows took while they arrived, each taken to go on evenly."""
+        scenario = self.result.scenario
+        until_ps = picoseconds(scenario["workload"][0]["poisson"]["duration"])
+        columns = (self._column(name) for name in ("size_bytes", "start_ps", "fct_ps"))
+        sent = sum(size * min(1.0, (until_ps - start) / fct) for size, start, fct in zip(*columns, strict=True))
+        leaf_spine = scenario["network"]["leaf_spine"]
+        servers = int(leaf_spine["leaves"]) * int(leaf_spine["hosts_per_leaf"])
+        return float(sent * 8e12 / (until_ps * servers * _RATE_BPS))
 
     @property
     def pauses(self) -> int:
@@ -180,6 +192,8 @@ class Part:
 
     holds: bool
     measured: dict[str, Any]
+    void: str = ""
+    """Why there is nothing to judge, if there is nothing: shown in place of the verdict for an open choice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +201,7 @@ class Study:
     """What is run, what is claimed of it, and how to judge it, in each of the `READINGS`.
 
     statements: by id, such as ``{"C.1": …, "C.1-lower": …}``. An id that `judge` does not judge is of the whole, which
-        holds if all parts hold.
+        holds if all parts hold; `judge` judges the whole where some parts are not the document's.
     judge: the verdict on each part (or on the only statement).
     choices: of `CHOICES`, those that this is judged with, too.
     reasons: why a claim does not hold at full size, by id, or by id with reading, such as ``{"C.1/selecting": …}``.
@@ -236,7 +250,7 @@ class Study:
             measured = dict(part.measured)
             if others:
                 measured["with other choices, at 128 servers"] = {
-                    choice: "a run lost packets" if lost else "holds" if _part(found, short).holds else "does not hold"
+                    choice: "a run lost packets" if lost else _told(_part(found, short))
                     for choice, (found, lost) in others.items()
                 }
             reason = self.reasons.get(f"{short}/{reading}", self.reasons.get(short, "")) if full else ""
@@ -251,10 +265,11 @@ class Study:
         except RunFailed as error:
             return {}, str(error)
 
-    def bars(self, results: Mapping[str, Result], path: Path, labels: Mapping[str, str]) -> None:
+    def bars(self, results: Mapping[str, Result], path: Path, labels: Mapping[str, str], what: str) -> None:
         """Draw by size class the mean FCT, CI's gain, and its gain with each open choice.
 
         labels: what to call which case; the open choices are those of the first.
+        what: what the labels count, such as "servers".
         """
         runs = Runs(results)
         shown = {label: text for label, text in labels.items() if label in runs}
@@ -284,8 +299,11 @@ class Study:
                 axes.tick_params(labelsize=7)
             rows[0][0].set_ylabel("mean FCT (µs)")
             rows[1][0].set_ylabel("gain by CI (%),\n95 % interval")
+            rows[1][len(CLASSES) // 2].set_xlabel(what, fontsize=8)
             if chosen:
-                rows[2][len(CLASSES) // 2].set_xlabel(f"gain by CI (%) with other choices, {first}")
+                rows[2][len(CLASSES) // 2].set_xlabel(
+                    f"gain by CI (%) with other choices, {first}, two seeds; no dot: a run lost packets", fontsize=8
+                )
             legend_below(drawing, 4)
             write(drawing, path)
 
@@ -328,6 +346,13 @@ def _claim_id(short: str, reading: str) -> str:
     return f"congestion-isolation/{short}" + ("" if reading == "isolated" else f"/{reading}")
 
 
+def picoseconds(text: str | float) -> int:
+    """Return a resolved time, such as 10ms, in picoseconds."""
+    units = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+    number = str(text).rstrip("mnpus")
+    return round(float(number) * units[str(text).removeprefix(number) or "ps"])
+
+
 def run_name(label: str, variant: str, seed: str, choice: str = "") -> str:
     """Return the name of a run."""
     if not variant:
@@ -340,8 +365,15 @@ def about_the_same(value: float, reference: float) -> bool:
     return abs(value - reference) <= ABOUT_THE_SAME * abs(reference)
 
 
+def whole(parts: Mapping[str, Part], names: Iterable[str] | None = None) -> Part:
+    """Return the verdict on a claim that holds if its parts do: those named, or all."""
+    verdicts = {name: _told(parts[name]) for name in (parts if names is None else names)}
+    return Part(bool(parts) and all(parts[name].holds for name in verdicts), verdicts)
+
+
 def _part(parts: Mapping[str, Part], short: str) -> Part:
-    if short in parts:
-        return parts[short]
-    verdicts = {name: "holds" if part.holds else "does not hold" for name, part in parts.items()}
-    return Part(bool(parts) and all(part.holds for part in parts.values()), verdicts)
+    return parts[short] if short in parts else whole(parts)
+
+
+def _told(part: Part) -> str:
+    return part.void or ("holds" if part.holds else "does not hold")

@@ -4,7 +4,8 @@ Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018,
 Queues of 1 MB drop what does not fit, and Go-Back-N repeats it from the first loss on (ours). The loss rate is that
 of all data packets, repeated ones included. The 1000 sampled flows are drawn once from the flows of all seeds, and
 are the same with and without CI. "Only packets from congested flows are dropped" is that the non-congested queue
-drops nothing.
+drops nothing; a flow beside a congested one may be in the congested queue, too. "Improves performance" is a lower mean
+FCT over all flows. Ours: 128 servers; without PFC the 1 MB are those of an output's queue, and not of each input in it.
 """
 
 from __future__ import annotations
@@ -41,12 +42,23 @@ def judge(runs: Runs) -> dict[str, Part]:
         }
         for variant, text in COMPARED.items()
     }
+    nothing = "" if any(any(queues.values()) for queues in lost.values()) else "nothing was lost"
     return {
         "C.8-rate": Part(
             fmean(rates["ci"]) < fmean(rates["none"]),
             {
                 "loss rate (%)": {text: fmean(rates[variant]) for variant, text in COMPARED.items()},
                 "loss rate by seed (%)": by_seed,
+            },
+            nothing,
+        ),
+        "C.8-performance": Part(
+            runs.gain(_LABEL, "all").share > 0,
+            {
+                "packets sent again": {
+                    text: runs.count(_LABEL, variant, lambda run: run.result.summary["retransmitted"])
+                    for variant, text in COMPARED.items()
+                },
                 **runs.compared(_LABEL),
             },
         ),
@@ -56,10 +68,12 @@ def judge(runs: Runs) -> dict[str, Part]:
                 "flows with loss of 1000 sampled": {text: flows[variant][0] for variant, text in COMPARED.items()},
                 "flows with loss of all": {text: flows[variant][1] for variant, text in COMPARED.items()},
             },
+            nothing,
         ),
         "C.8-only": Part(
             lost[COMPARED["ci"]]["queue 1"] == 0 and lost[COMPARED["ci"]]["queue 0"] > 0,
             {f"packets lost, {text}": queues for text, queues in lost.items()},
+            nothing,
         ),
     }
 
@@ -86,8 +100,9 @@ def _lost(run: Run, queue: int) -> int:
 
 _STUDY = Study(
     statements={
-        "C.8": "Without PFC: CI reduces packet loss, and loss is limited to congested flows",
+        "C.8": "Without PFC: CI improves performance by reducing packet loss and the flows that experience it",
         "C.8-rate": "CI reduces the packet loss rate",
+        "C.8-performance": "CI reduces retransmissions and improves performance",
         "C.8-flows": "CI reduces the number of flows with packet loss among 1000 sampled flows",
         "C.8-only": "Only packets from congested flows are dropped; the non-congested queue never fills",
     },
@@ -104,7 +119,12 @@ _STUDY = Study(
             "losses tell its source, and Go-Back-N does not slow down for them. More than a fifth of the packets is "
             "lost."
         ),
-        "C.8-flows": ("As for the loss rate: without CI there is none."),
+        "C.8-performance/isolated": (
+            "There is next to nothing to send again in either case, and the marks of all isolated packets slow "
+            "sources down as in C.1."
+        ),
+        "C.8-performance/selecting": "Lost packets are sent again and again, and all after them with them.",
+        "C.8-flows": "As for the loss rate: without CI there is none.",
     },
 )
 CLAIMS = _STUDY.published

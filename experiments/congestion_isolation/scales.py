@@ -4,7 +4,9 @@ Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018,
 Previous Data With 3 Queue Model". The figures of the document are lost; its scales between 128 and 1152 servers are
 ours.
 
-The gain that is compared with the three-queue model is that of the mean over all flows.
+"Performs even better" is a gain over all flows that is larger than in the three-queue model; that of the mice, which
+the document names, stands beside it. That CI's mean is lower in every class at every scale is ours: the document says
+it by figures.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.congestion_isolation._fabric import CLASSES, MICE, SIZES, Case
-from experiments.congestion_isolation._study import CHOICES, Part, Runs, Study
+from experiments.congestion_isolation._study import CHOICES, COMPARED, Part, Runs, Study, whole
 
 from xoff.results import Result
 
@@ -32,6 +34,8 @@ def judge(runs: Runs) -> dict[str, Part]:
     lower, mice, more = True, True, True
     shares: dict[str, Any] = {}
     models: dict[str, Any] = {}
+    of_mice: dict[str, Any] = {}
+    more_for_mice = True
     for tors in scales:
         measured |= runs.compared(TWO[tors])
         gains = {size: runs.gain(TWO[tors], size) for size in CLASSES}
@@ -41,20 +45,34 @@ def judge(runs: Runs) -> dict[str, Part]:
         more &= gains["all"].share > three.share
         shares[TWO[tors]] = {size: str(found) for size, found in gains.items() if size != "all"}
         models[TWO[tors]] = {"two queues": str(gains["all"]), "three queues": str(three)}
-    return {
+        protected = runs.gain(THREE[tors], MICE)
+        more_for_mice &= gains[MICE].share > protected.share
+        of_mice[TWO[tors]] = {"two queues": str(gains[MICE]), "three queues": str(protected)}
+        measured[f"{TWO[tors]}: load carried while flows arrive"] = {
+            text: round(runs.count(TWO[tors], variant, lambda run: run.carried), 3)
+            for variant, text in COMPARED.items()
+        }
+        measured[f"{TWO[tors]}: notifications"] = {
+            text: runs.count(TWO[tors], variant, lambda run: run.cnps) for variant, text in COMPARED.items()
+        }
+    parts = {
         "C.1-lower": Part(lower, measured),
         "C.1-mice": Part(mice, {f"{label}: gain": found for label, found in shares.items()}),
         "C.1-more": Part(more, {f"{label}: gain over all flows": found for label, found in models.items()}),
+        "C.1-more-mice": Part(more_for_mice, {f"{label}: gain of the mice": one for label, one in of_mice.items()}),
     }
+    return parts | {"C.1": whole(parts, ("C.1-mice", "C.1-more"))}
 
 
 _STUDY = Study(
     statements={
         "C.1": "Two queues, no mice prioritisation: CI performs even better than with three queues; the mice benefit "
         "the most",
-        "C.1-lower": "With two queues CI's mean FCT is lower in every size class, at every scale",
+        "C.1-lower": "Ours, for lost figures: with two queues CI's mean FCT is lower in every size class, at every "
+        "scale",
         "C.1-mice": "The mice gain the most",
-        "C.1-more": "The gain is larger than in the three-queue model",
+        "C.1-more": "The gain over all flows is larger than in the three-queue model",
+        "C.1-more-mice": "Ours: the gain of the mice is larger than in the three-queue model",
     },
     cases={
         **{TWO[tors]: Case(tors=tors) for tors in TORS},
@@ -65,18 +83,19 @@ _STUDY = Study(
     reasons={
         "C.1-lower/isolated": (
             "Every packet in the congested queue is marked, however short that queue is, until the flow has none "
-            "there: sources get six to ten times the CNPs, and send slowly for long afterwards. Four flows of 50 MB "
-            "from different racks into one server fill 75 % of its link with CI, 91 % without, and all of it if only "
-            "the selecting packets are marked. Mice alone gain: they no longer queue behind the others."
+            "there: sources get several times the notifications, and send slowly for long afterwards. Four flows of "
+            "50 MB from different racks into one server fill 69 % of its link with CI, 93 % without, and all of it if "
+            "only the selecting packets are marked (a test). Mice alone gain: they no longer queue behind the others."
         ),
         "C.1-mice/selecting": (
-            "There is little for mice to gain: their mean FCT is 1.45 µs, and even if they have a queue of their "
-            "own it is 1.24 µs, 14 % less. At this load most mice meet no queue. The gain of the classes above "
-            "comes from PFC in place of ECN, which keeps the links busy."
+            "In 10 ms of arrivals there is little for mice to gain: their mean FCT is 1.45 µs, and 1.24 µs if they "
+            "have a queue of their own. Of that they gain more the longer flows arrive (C.1 with 40 ms). The classes "
+            "above gain more because PFC in place of ECN keeps their links busy."
         ),
         "C.1-more": (
             "The mean over all flows is that of elephants, to which it is the same whether mice have a queue of "
-            "their own: both models' gains differ by less than their intervals."
+            "their own: both models' gains differ by less than their intervals, and with other choices it is as often "
+            "one as the other. For the mice themselves the gain is larger (C.1-more-mice)."
         ),
     },
 )
@@ -87,4 +106,4 @@ claims = _STUDY.claims
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the mean FCT by size class and scale."""
-    _STUDY.bars(results, path, {TWO[tors]: f"{tors * tors // 2}" for tors in TORS})
+    _STUDY.bars(results, path, {TWO[tors]: f"{tors * tors // 2}" for tors in TORS}, "servers")
