@@ -54,7 +54,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 """Values that the document leaves open: the fields of `Case` to replace, by the name of the choice.
 
-The first changes nothing but the length and the seeds, which are those of all choices but the second.
+The first changes nothing but the length and the seeds, which are those of all choices but the second, of one seed.
 """
 
 COMPARED = {"none": "without CI", "ci": "CI"}
@@ -226,7 +226,9 @@ class Study:
                 small = case.tors == SMALLEST
                 if not small and (quick or choice):
                     continue
-                seeds = QUICK_SEEDS if quick else CHOICE_SEEDS if choice else SEEDS if small else SEEDS[:1]
+                long = "ms" in CHOICES.get(choice, {})
+                chosen_seeds = CHOICE_SEEDS[:1] if long else CHOICE_SEEDS
+                seeds = QUICK_SEEDS if quick else chosen_seeds if choice else SEEDS if small else SEEDS[:1]
                 for seed in seeds:
                     ms = QUICK_MS if quick else CHOICE_MS if choice else case.ms
                     chosen = replace(case, seed=seed, **({"ms": ms} | CHOICES.get(choice, {})))
@@ -302,7 +304,7 @@ class Study:
             rows[1][len(CLASSES) // 2].set_xlabel(what, fontsize=8)
             if chosen:
                 rows[2][len(CLASSES) // 2].set_xlabel(
-                    f"gain by CI (%) with other choices, {first}, two seeds; no dot: a run lost packets", fontsize=8
+                    f"gain by CI (%) with other choices, {first}; no dot: a run lost packets", fontsize=8
                 )
             legend_below(drawing, 4)
             write(drawing, path)

@@ -39,7 +39,7 @@ _STUDY = Study(
     statements={"C.3": "PFC and CI thresholds unchanged, queues of 2 MB in place of 1 MB: nothing changes at all"},
     cases={_LABELS["1 MB"]: Case(), _LABELS["2 MB"]: Case(queue_mb=2)},
     judge=judge,
-    choices=("4 ms alone", "PFC by egress queue"),
+    choices=("PFC by egress queue",),
 )
 CLAIMS = _STUDY.published
 scenarios = _STUDY.scenarios
