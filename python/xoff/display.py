@@ -113,19 +113,13 @@ class RunBars:
             self._shown = True
 
 
-class PlanBar:
-    """The progress bar of a study that is planned. Call `report` as its ``progress`` callback."""
+class _CountBar:
+    """A bar that counts runs, and ends with the block that it is opened for."""
 
-    def __init__(self) -> None:
-        self._bars = Bars(
-            TextColumn("Planning"),
-            BarColumn(bar_width=28),
-            TextColumn("{task.completed:.0f}/{task.total:.0f} runs"),
-            _Remaining(table_column=Column(no_wrap=True, min_width=16)),
-            console=err,
-            transient=True,
-        )
-        self._started = time.monotonic()
+    def __init__(self, description: str, last: ProgressColumn) -> None:
+        counts = TextColumn("{task.completed:.0f}/{task.total:.0f} runs")
+        columns = (TextColumn(description), BarColumn(bar_width=28), counts, last)
+        self._bars = Bars(*columns, console=err, transient=True)
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
@@ -136,6 +130,14 @@ class PlanBar:
     ) -> None:
         if self._task is not None:
             self._bars.stop()
+
+
+class PlanBar(_CountBar):
+    """The progress bar of a study that is planned. Call `report` as its ``progress`` callback."""
+
+    def __init__(self) -> None:
+        super().__init__("Planning", _Remaining(table_column=Column(no_wrap=True, min_width=16)))
+        self._started = time.monotonic()
 
     def report(self, done: int, total: int) -> None:
         """Move the bar to the share of the runs that are planned."""
@@ -148,29 +150,13 @@ class PlanBar:
         self._bars.update(self._task, completed=done, elapsed_seconds=elapsed)
 
 
-class StudyBar:
+class StudyBar(_CountBar):
     """The progress bar of a study. Call `report` as its ``progress`` callback."""
 
     def __init__(self) -> None:
-        self._bars = Bars(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=28),
-            TextColumn("{task.completed:.0f}/{task.total:.0f} runs"),
-            TextColumn("{task.fields[left]}", style="cyan", table_column=Column(no_wrap=True, min_width=20)),
-            console=err,
-            transient=True,
-        )
+        column = Column(no_wrap=True, min_width=20)
+        super().__init__("{task.description}", TextColumn("{task.fields[left]}", style="cyan", table_column=column))
         self._title = ""
-        self._task: TaskID | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._task is not None:
-            self._bars.stop()
 
     def begin(self, title: str) -> None:
         """Say what the runs that follow are of."""
