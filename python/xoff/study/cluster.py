@@ -6,6 +6,7 @@ there, so that nothing is lost and nothing counts twice.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -46,17 +47,7 @@ class _Workers(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         remote = self._client.submit(fn, *args, **kwargs, pure=False)
-        local: Future[Any] = Future()
-
-        def settle(_: Any) -> None:
-            if not local.set_running_or_notify_cancel():
-                return
-            try:
-                local.set_result(remote.result())
-            except BaseException as error:
-                local.set_exception(error)
-
-        # Dask calls it on a thread of its own; a result that was lost meanwhile is computed again and waited for there.
-        remote.add_done_callback(settle)
+        # As Dask's executor, but raising: what is lost meanwhile is computed again and waited for.
+        local: Future[Any] = asyncio.run_coroutine_threadsafe(remote._result(), self._client.loop.asyncio_loop)
         local.add_done_callback(lambda _: remote.cancel() if local.cancelled() else None)
         return local
