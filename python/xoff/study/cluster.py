@@ -47,7 +47,8 @@ class _Workers(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         remote = self._client.submit(fn, *args, **kwargs, pure=False)
-        # As Dask's executor, but raising: what is lost meanwhile is computed again and waited for.
+        # As Dask's executor, but raising: what is lost meanwhile is computed again and waited for. Its public callbacks
+        # (`Future.add_done_callback`) left a study waiting for ever, once in ten times.
         local: Future[Any] = asyncio.run_coroutine_threadsafe(remote._result(), self._client.loop.asyncio_loop)
         local.add_done_callback(lambda _: remote.cancel() if local.cancelled() else None)
         return local
