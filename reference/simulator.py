@@ -1,34 +1,31 @@
-"""A slow, obviously correct packet simulator of star and two-tier networks with PFC.
+"""A slow, obviously correct packet simulator of star and two-tier networks.
 
-What it models: hosts and output-queued switches with unlimited buffers, store and forward, one fixed route per flow,
-PFC by ingress accounting, one acknowledgement per packet, no congestion control and no loss.
+What it models: hosts and output-queued switches, store and forward, one fixed route per flow, PFC by ingress
+accounting, buffers that drop, Go-Back-N, marks at a step and DCQCN.
 It exists to be compared with xoff's fast core, packet by packet. It shares no code with it, prefers the plainest way
 of saying a thing over speed, and refuses every scenario it does not model.
 
 Time is integer picoseconds. All events of all nodes stand in one heap, ordered by time, then node, then rank: frames
-that are delivered or forwarded, then PFC frames, then flow starts, then send decisions, and inside a rank by port
-number (flow starts: by the order in which they were listed).
+that are delivered or forwarded, then PFC frames, then timers, then send decisions, and inside a rank by port number
+(timers: by the order in which they were set).
 """
 
 import heapq
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
+
+from reference.dcqcn import Limiter, read_values
+from reference.flow import Flow
+from reference.scenario import buffer_bytes, mark_above_bytes, quantity, refuse_what_is_not_modelled
 
 # The rank of an event among the events of one node at one instant.
 RANK_FRAME = 0
 RANK_PFC = 1
-RANK_START = 2
+RANK_TIMER = 2
 RANK_SEND = 3
-
-UNITS = {
-    "time": {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12},
-    "size": {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30},
-    "rate": {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12},
-}
 
 
 class Row(NamedTuple):
@@ -43,27 +40,20 @@ class Row(NamedTuple):
     node: str
     port: int
     event: str  # "arrive" or "depart"
-    kind: str  # "data", "ack" or "pfc"
+    kind: str  # "data", "ack", "nack", "cnp" or "pfc"
     flow: int | None
     seq: int | None
     bytes: int
 
 
-@dataclass
-class Flow:
-    """A transfer and what became of it. Times are None until they are known."""
+class Drop(NamedTuple):
+    """A data packet that a switch dropped at its handling, on its way to a port."""
 
-    index: int
-    src: str
-    dst: str
-    size_bytes: int
-    start_ps: int
-    packets: int
-    sent: int = 0
-    received: int = 0
-    acked: int = 0
-    fct_ps: int | None = None
-    fct_acked_ps: int | None = None
+    time_ps: int
+    node: str
+    port: int
+    flow: int
+    seq: int
 
 
 @dataclass(frozen=True)
@@ -76,6 +66,7 @@ class Frame:
     flow: Flow | None = None
     seq: int | None = None
     pause: bool = False
+    is_marked: bool = False
 
 
 @dataclass
@@ -89,9 +80,11 @@ class Port:
     delay_ps: int
     idle_from_ps: int = 0
     paused: bool = False  # by PFC frames received on this port
-    control: deque[Frame] = field(default_factory=deque)  # PFC frames and acknowledgements: never paused
+    control: deque[Frame] = field(default_factory=deque)  # never paused
     data: deque[tuple[Frame, int]] = field(default_factory=deque)  # switches: the frame, and the port it came by
-    ring: deque[Flow] = field(default_factory=deque)  # hosts: the flows with something left to send
+    queued_bytes: int = 0  # switches: what waits in `data`
+    marked: int = 0  # switches: packets marked
+    ring: deque[Flow] = field(default_factory=deque)  # hosts: the flows whose turn comes
     ingress_bytes: int = 0  # switches: what came by this port and still waits in the switch
     pause_sent: bool = False  # switches: the peer was told to pause
     ingress_peak_bytes: int = 0
@@ -113,11 +106,13 @@ class Node:
 
 @dataclass
 class Result:
-    """What a run leaves: the trace in a canonical order, the flows by index, and the peaks of ingress accounting."""
+    """What a run leaves: trace and drops in a canonical order, the flows by index, and counts of switch ports."""
 
     trace: list[Row]
+    drops: list[Drop]
     flows: list[Flow]
     ingress_peak_bytes: dict[tuple[str, int], int]
+    marked: dict[tuple[str, int], int]
 
 
 class Simulator:
@@ -127,7 +122,10 @@ class Simulator:
         refuse_what_is_not_modelled(scenario)
         framing = scenario["framing"]
         switch = scenario["switch"]
+        host = scenario.get("host", {})
         pfc = switch.get("flow_control", {}).get("pfc")
+        go_back_n = host.get("transport", {}).get("go_back_n", {})
+        dcqcn = host.get("congestion_control", {}).get("dcqcn")
         self.payload_bytes = quantity(framing["payload"], "size")
         self.header_bytes = quantity(framing["header"], "size")
         self.minimum_bytes = quantity(framing["minimum"], "size")
@@ -136,11 +134,18 @@ class Simulator:
         self.switch_delay_ps = quantity(switch["delay"], "time")
         self.xoff_bytes = quantity(pfc["xoff"], "size") if pfc else None
         self.xon_bytes = quantity(pfc["xon"], "size") if pfc else None
+        self.buffer_bytes = buffer_bytes(switch)
+        self.mark_above_bytes = mark_above_bytes(switch)
+        self.rto_ps = quantity(go_back_n.get("rto", "4ms"), "time")
+        self.nack_interval_ps = quantity(go_back_n.get("nack_interval", "4us"), "time")
+        self.dcqcn = read_values(dcqcn) if dcqcn else None
+        self.until_ps = quantity(scenario["until"], "time") if "until" in scenario else None
 
         self.heap: list[tuple[int, int, int, int, int, Callable[[], None]]] = []
         self.now_ps = 0
         self.events = 0
         self.trace: list[Row] = []
+        self.drops: list[Drop] = []
         self.nodes = build_network(scenario["network"]["explicit"])
         self.flows: list[Flow] = []
         self.routes: list[tuple[str, ...]] = []
@@ -153,24 +158,37 @@ class Simulator:
             packets = -(-size_bytes // self.payload_bytes)
             start_ps = quantity(entry.get("start", "0s"), "time")
             flow = Flow(len(self.flows), entry["src"], entry["dst"], size_bytes, start_ps, packets)
+            if self.dcqcn is not None:
+                line = 8e12 / self.nodes[flow.src].ports[0].ps_per_byte
+                flow.limiter = Limiter(self.dcqcn, line)
             self.flows.append(flow)
             self.routes.append((flow.src, *entry["via"], flow.dst))
-            self.at(start_ps, self.nodes[flow.src], RANK_START, flow.index, partial(self.start, flow))
+            self.set_timer(start_ps, flow, partial(self.list_flow, flow))
 
     def at(self, time_ps: int, node: Node, rank: int, position: int, action: Callable[[], None]) -> None:
-        """Schedule what `node` does at `time_ps`; `position` orders equal ranks."""
+        """Schedule what `node` does at `time_ps`; `position` orders equal ranks, and then the order of scheduling."""
         self.events += 1
         heapq.heappush(self.heap, (time_ps, node.index, rank, position, self.events, action))
 
+    def set_timer(self, time_ps: int, flow: Flow, action: Callable[[], None]) -> None:
+        """Schedule something for a flow at its source."""
+        self.at(time_ps, self.nodes[flow.src], RANK_TIMER, 0, action)
+
     def run(self) -> Result:
-        """Run until nothing is pending."""
+        """Run until nothing is pending, or to the end that the scenario sets."""
         while self.heap:
             self.now_ps, _, _, _, _, action = heapq.heappop(self.heap)
+            if self.until_ps is not None and self.now_ps > self.until_ps:
+                break
             action()
-        peaks = {
-            (n.name, p.number): p.ingress_peak_bytes for n in self.nodes.values() if not n.is_host for p in n.ports
-        }
-        return Result(sorted(self.trace, key=canonical), self.flows, peaks)
+        ports = [(node.name, port) for node in self.nodes.values() if not node.is_host for port in node.ports]
+        return Result(
+            sorted(self.trace, key=canonical),
+            sorted(self.drops),
+            self.flows,
+            {(name, port.number): port.ingress_peak_bytes for name, port in ports},
+            {(name, port.number): port.marked for name, port in ports},
+        )
 
     def log(self, node: Node, port: Port, event: str, frame: Frame) -> None:
         """Add a line to the trace."""
@@ -180,7 +198,7 @@ class Simulator:
     # What a port does.
 
     def wake(self, node: Node, port: Port) -> None:
-        """Ask for a send decision at this instant, after all arrivals and flow starts of this instant."""
+        """Ask for a send decision at this instant, after all arrivals and timers of this instant."""
         self.at(self.now_ps, node, RANK_SEND, port.number, lambda: self.decide(node, port))
 
     def decide(self, node: Node, port: Port) -> None:
@@ -211,11 +229,14 @@ class Simulator:
             return port.control.popleft()
         if port.paused:
             return None
-        if node.is_host and port.ring:
+        if node.is_host:
             return self.next_of_host(port)
         if port.data:
             frame, came_by = port.data.popleft()
-            self.release(node, node.ports[came_by], frame)
+            self.release(node, node.ports[came_by], port, frame)
+            if self.mark_above_bytes is not None and port.queued_bytes > self.mark_above_bytes:
+                port.marked += 1
+                return replace(frame, is_marked=True)
             return frame
         return None
 
@@ -228,22 +249,32 @@ class Simulator:
     # What a switch does.
 
     def forward(self, node: Node, came_by: Port, frame: Frame) -> None:
-        """Queue a frame towards the next node of its route, and count data at the port it came by."""
+        """Queue a frame towards the next node of its route; count data, or drop it if there is no room."""
         self.log(node, came_by, "arrive", frame)
         out = node.port_to(frame.route[frame.route.index(node.name) + 1])
-        if frame.kind == "ack":
+        if frame.kind != "data":
             out.control.append(frame)
-        else:
-            out.data.append((frame, came_by.number))
-            came_by.ingress_bytes += frame.bytes
-            came_by.ingress_peak_bytes = max(came_by.ingress_peak_bytes, came_by.ingress_bytes)
-            if self.xoff_bytes is not None and came_by.ingress_bytes >= self.xoff_bytes and not came_by.pause_sent:
-                came_by.pause_sent = True
-                self.send_pfc(node, came_by, pause=True)
+            self.wake(node, out)
+            return
+        has_pfc = self.xoff_bytes is not None
+        counted_bytes = came_by.ingress_bytes if has_pfc else out.queued_bytes
+        if self.buffer_bytes is not None and counted_bytes + frame.bytes > self.buffer_bytes:
+            assert frame.flow is not None
+            assert frame.seq is not None
+            self.drops.append(Drop(self.now_ps, node.name, out.number, frame.flow.index, frame.seq))
+            return
+        out.data.append((frame, came_by.number))
+        out.queued_bytes += frame.bytes
+        came_by.ingress_bytes += frame.bytes
+        came_by.ingress_peak_bytes = max(came_by.ingress_peak_bytes, came_by.ingress_bytes)
+        if self.xoff_bytes is not None and came_by.ingress_bytes >= self.xoff_bytes and not came_by.pause_sent:
+            came_by.pause_sent = True
+            self.send_pfc(node, came_by, pause=True)
         self.wake(node, out)
 
-    def release(self, node: Node, came_by: Port, frame: Frame) -> None:
+    def release(self, node: Node, came_by: Port, out: Port, frame: Frame) -> None:
         """Uncount a data frame, which leaves the switch's buffer as its transmission starts."""
+        out.queued_bytes -= frame.bytes
         came_by.ingress_bytes -= frame.bytes
         if came_by.pause_sent and self.xon_bytes is not None and came_by.ingress_bytes <= self.xon_bytes:
             came_by.pause_sent = False
@@ -254,43 +285,118 @@ class Simulator:
         port.control.append(Frame("pfc", self.control_bytes, pause=pause))
         self.wake(node, port)
 
-    # What a host does.
+    # What a host does to send.
 
-    def start(self, flow: Flow) -> None:
-        """Append a flow to the back of its host's ring."""
+    def list_flow(self, flow: Flow) -> None:
+        """Let a flow with something to send join the back of its host's ring, if its pace allows."""
+        if flow.in_ring or not flow.has_more():
+            return
+        if flow.may_send_ps > self.now_ps:
+            self.wait_for_pace(flow)
+            return
         host = self.nodes[flow.src]
+        flow.in_ring = True
         host.ports[0].ring.append(flow)
         self.wake(host, host.ports[0])
 
-    def next_of_host(self, port: Port) -> Frame:
-        """Make the next packet of the flow at the front of the ring; with more to send, the flow goes to the back."""
-        flow = port.ring.popleft()
-        seq = flow.sent
-        flow.sent += 1
-        if flow.sent < flow.packets:
-            port.ring.append(flow)
+    def wait_for_pace(self, flow: Flow) -> None:
+        """Let a flow join the ring when its pace allows; one timer for that is enough."""
+        if flow.pace_timer_ps != flow.may_send_ps:
+            flow.pace_timer_ps = flow.may_send_ps
+            self.set_timer(flow.may_send_ps, flow, partial(self.list_flow, flow))
+
+    def next_of_host(self, port: Port) -> Frame | None:
+        """Make the next packet of the first flow in the ring that has one; flows without leave."""
+        while port.ring:
+            flow = port.ring.popleft()
+            flow.in_ring = False
+            if flow.has_more():
+                return self.next_packet(port, flow)
+        return None
+
+    def next_packet(self, port: Port, flow: Flow) -> Frame:
+        """Make the next packet of a flow; with more to send, the flow goes to the back or waits for its pace."""
+        seq = flow.take_next()
         payload_bytes = min(self.payload_bytes, flow.size_bytes - seq * self.payload_bytes)
         wire_bytes = max(payload_bytes + self.header_bytes, self.minimum_bytes) + self.gap_bytes
+        self.restart_timeout(flow)
+        if flow.limiter is not None:
+            flow.may_send_ps = self.now_ps + flow.limiter.gap_ps(wire_bytes, self.now_ps)
+            flow.limiter.on_sent(wire_bytes, self.now_ps)
+        if flow.has_more() and flow.may_send_ps > self.now_ps + wire_bytes * port.ps_per_byte:
+            self.wait_for_pace(flow)
+        elif flow.has_more():
+            flow.in_ring = True
+            port.ring.append(flow)
         return Frame("data", wire_bytes, self.routes[flow.index], flow, seq)
 
+    def restart_timeout(self, flow: Flow) -> None:
+        """Set the timeout of a flow anew."""
+        flow.timeouts_set += 1
+        self.set_timer(self.now_ps + self.rto_ps, flow, partial(self.time_out, flow, flow.timeouts_set))
+
+    def time_out(self, flow: Flow, number: int) -> None:
+        """Let a flow go back, unless its timeout was set anew since."""
+        if number == flow.timeouts_set and not flow.is_over():
+            flow.on_timeout()
+            self.list_flow(flow)
+
+    # What a host does when a frame arrives.
+
     def deliver(self, host: Node, port: Port, frame: Frame) -> None:
-        """Receive a packet, which is acknowledged, or an acknowledgement."""
+        """Receive a packet, or what a receiver said of one."""
         self.log(host, port, "arrive", frame)
-        flow = frame.flow
-        assert flow is not None
         assert host.name == frame.route[-1]
-        if frame.kind == "ack":
-            flow.acked += 1
-            assert frame.seq == flow.acked
-            if flow.acked == flow.packets:
-                flow.fct_acked_ps = self.now_ps - flow.start_ps
+        if frame.kind == "data":
+            self.on_data(host, port, frame)
+        else:
+            self.on_answer(frame)
+
+    def on_data(self, host: Node, port: Port, frame: Frame) -> None:
+        """Receive a packet and answer it."""
+        flow, seq = frame.flow, frame.seq
+        assert flow is not None
+        assert seq is not None
+        was_complete = flow.received == flow.packets
+        answer = flow.on_data(seq, self.now_ps, self.nack_interval_ps)
+        if answer is not None:
+            kind, number = answer
+            self.answer(host, port, kind, frame, number)
+        if was_complete:
             return
-        assert frame.seq == flow.received, "packets of a flow stay in order"
-        flow.received += 1
+        if frame.is_marked and self.dcqcn is not None:
+            last_ps = flow.notified_ps
+            if last_ps is None or self.now_ps >= last_ps + self.dcqcn.cnp_interval_ps:
+                flow.notified_ps = self.now_ps
+                self.answer(host, port, "cnp", frame, 0)
         if flow.received == flow.packets:
             flow.fct_ps = self.now_ps - flow.start_ps
-        port.control.append(Frame("ack", self.control_bytes, frame.route[::-1], flow, flow.received))
+
+    def answer(self, host: Node, port: Port, kind: str, packet: Frame, number: int) -> None:
+        """Queue a frame that goes back the way that a packet came."""
+        port.control.append(Frame(kind, self.control_bytes, packet.route[::-1], packet.flow, number))
         self.wake(host, port)
+
+    def on_answer(self, frame: Frame) -> None:
+        """Hear of a flow from its receiver."""
+        flow, number = frame.flow, frame.seq
+        assert flow is not None
+        assert number is not None
+        if flow.is_over():
+            return
+        if frame.kind == "cnp":
+            flow.notified += 1
+            if flow.limiter is not None:
+                flow.limiter.on_notification(self.now_ps)
+            return
+        if frame.kind == "nack":
+            flow.on_nack(number)
+            self.restart_timeout(flow)
+        elif flow.on_ack(number):
+            self.restart_timeout(flow)
+        if flow.is_over():
+            flow.fct_acked_ps = self.now_ps - flow.start_ps
+        self.list_flow(flow)
 
 
 def simulate(scenario: dict[str, Any]) -> Result:
@@ -328,40 +434,3 @@ def build_network(explicit: dict[str, Any]) -> dict[str, Node]:
     if any(node.is_host and len(node.ports) != 1 for node in nodes.values()):
         raise ValueError("the reference models hosts with one port")
     return nodes
-
-
-def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
-    """Raise ValueError unless everything that changes behaviour in `scenario` is modelled here."""
-    modelled = {
-        "": {"name", "description", "seed", "network", "framing", "switch", "host", "workload", "probe"},
-        "network": {"explicit"},
-        "framing": {"payload", "header", "gap", "control", "minimum"},
-        "switch": {"delay", "queueing", "buffer", "flow_control"},
-        "switch.flow_control": {"pfc"},
-        "switch.flow_control.pfc": {"xoff", "xon"},
-        "host": {"transport"},  # Nothing is lost here, so the transport's timers have nothing to do.
-    }
-    for path, keys in modelled.items():
-        table = scenario
-        for step in path.split(".") if path else []:
-            table = table.get(step, {})
-        if unknown := set(table) - keys:
-            raise ValueError(f"the reference does not model {path or 'the scenario'}: {sorted(unknown)}")
-    if scenario["switch"].get("queueing", "oq") != "oq" or scenario["switch"].get("buffer") != "unlimited":
-        raise ValueError("the reference models output queues with unlimited buffers")
-    if len(scenario["workload"]) != 1 or set(scenario["workload"][0]) - {"name", "flows"}:
-        raise ValueError("the reference models one workload of explicit flows")
-    if unknown := {key for f in scenario["workload"][0]["flows"] for key in f} - {"src", "dst", "size", "start", "via"}:
-        raise ValueError(f"the reference does not model flows with {sorted(unknown)}")
-
-
-def quantity(text: str, what: str) -> int:
-    """Parse a number with a unit, such as "1.5us", into picoseconds, bytes or bits per second."""
-    digits = len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-    number, unit = text[:digits], text[digits:]
-    if unit not in UNITS[what]:
-        raise ValueError(f"{text!r} has no unit of {what}: {sorted(UNITS[what])}")
-    value = Decimal(number) * UNITS[what][unit]
-    if value < 0 or value != int(value):
-        raise ValueError(f"{text!r} is not a whole number of the smallest unit")
-    return int(value)

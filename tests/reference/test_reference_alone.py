@@ -3,42 +3,20 @@
 from typing import Any
 
 import pytest
-from reference.simulator import Row, simulate
-
-RATE_BPS = 100 * 10**9
-PS_PER_BYTE = 8 * 10**12 // RATE_BPS
-DELAY_PS = 1_000_000
-SWITCH_PS = 300_000
-PAYLOAD_BYTES = 952
-WIRE_BYTES = 1000
-ACK_BYTES = 64
-PACKET_PS = WIRE_BYTES * PS_PER_BYTE
-ACK_PS = ACK_BYTES * PS_PER_BYTE
-HOP_PS = PACKET_PS + DELAY_PS
-
-
-def star(hosts: int, flows: list[dict[str, Any]], **switch: Any) -> dict[str, Any]:
-    return {
-        "network": {
-            "explicit": {
-                "nodes": [{"name": f"host{i}", "kind": "host"} for i in range(hosts)]
-                + [{"name": "s", "kind": "switch"}],
-                "links": [{"a": f"host{i}", "b": "s", "rate": "100Gbps", "delay": "1us"} for i in range(hosts)],
-            }
-        },
-        "framing": {"payload": "952B", "header": "48B", "gap": "0B", "control": "64B", "minimum": "64B"},
-        "switch": {"delay": "300ns", "buffer": "unlimited", **switch},
-        "workload": [{"flows": flows}],
-    }
-
-
-def flow(src: int, dst: int, packets: int, start: str = "0s") -> dict[str, Any]:
-    size = f"{packets * PAYLOAD_BYTES}B"
-    return {"src": f"host{src}", "dst": f"host{dst}", "size": size, "start": start, "via": ["s"]}
-
-
-def arrivals(trace: list[Row], node: str, kind: str, flow_index: int) -> list[int]:
-    return [r.time_ps for r in trace if (r.node, r.event, r.kind, r.flow) == (node, "arrive", kind, flow_index)]
+from reference.simulator import simulate
+from tests.reference.stars import (
+    ACK_PS,
+    DCQCN,
+    DELAY_PS,
+    HOP_PS,
+    PACKET_PS,
+    PS_PER_BYTE,
+    SWITCH_PS,
+    WIRE_BYTES,
+    arrivals,
+    flow,
+    star,
+)
 
 
 @pytest.mark.parametrize("packets", [1, 2, 7, 100])
@@ -175,8 +153,11 @@ def test_simultaneous_pause_arrives_before_the_send_decision() -> None:
     ("path", "value"),
     [
         (("switch", "queueing"), "voq"),
-        (("switch", "ecn"), {"step": {"threshold": "1KB"}}),
-        (("host",), {"congestion_control": {"dcqcn": {}}}),
+        (("switch", "buffer"), {"shared": {"total": "1MB"}}),
+        (("switch", "ecn"), {"red": {"kmin": "1KB", "kmax": "2KB"}}),
+        (("host",), {"congestion_control": {"dcqcn": {"preset": "paper"}}}),
+        (("host",), {"congestion_control": {"dcqcn": {"preset": "hpcc", **DCQCN}}}),
+        (("host",), {"transport": {"irn": {}}}),
         (("switch", "delay"), "300"),
         (("framing", "payload"), "0.5B"),
     ],

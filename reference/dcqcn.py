@@ -1,0 +1,108 @@
+"""The rate of a flow under DCQCN, as its paper has it: every notification cuts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from reference.scenario import quantity
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a scenario says of DCQCN; the README says what each means. Rates are bits per second."""
+
+    g: float
+    alpha_interval_ps: int
+    increase_interval_ps: int
+    byte_counter: int
+    fast_recovery_steps: int
+    additive_increase: float
+    hyper_increase: float
+    minimum_rate: float
+    cnp_interval_ps: int
+
+
+def read_values(dcqcn: dict[str, Any]) -> Values:
+    """Read the table `host.congestion_control.dcqcn`."""
+    return Values(
+        g=dcqcn["g"],
+        alpha_interval_ps=quantity(dcqcn["alpha_interval"], "time"),
+        increase_interval_ps=quantity(dcqcn["increase_interval"], "time"),
+        byte_counter=quantity(dcqcn["byte_counter"], "size"),
+        fast_recovery_steps=dcqcn["fast_recovery_steps"],
+        additive_increase=float(quantity(dcqcn["additive_increase"], "rate")),
+        hyper_increase=float(quantity(dcqcn["hyper_increase"], "rate")),
+        minimum_rate=float(quantity(dcqcn["minimum_rate"], "rate")),
+        cnp_interval_ps=quantity(dcqcn["cnp_interval"], "time"),
+    )
+
+
+class Limiter:
+    """The rate of one flow. Nothing but its own flow sees it, so its timers run when the flow looks at it."""
+
+    def __init__(self, values: Values, line: float) -> None:
+        self.values = values
+        self.line = line
+        self.rate = line
+        self.target = line
+        self.alpha = 1.0
+        self.time_steps = 0
+        self.byte_steps = 0
+        self.bytes = 0
+        # The timers start with the first cut.
+        self.next_alpha_ps: int | None = None
+        self.next_increase_ps: int | None = None
+
+    def gap_ps(self, frame_bytes: int, now_ps: int) -> int:
+        """Return how long after a frame that starts now the next one may start."""
+        self.run_timers(now_ps)
+        return int(frame_bytes * 8e12 / self.rate)
+
+    def on_sent(self, frame_bytes: int, now_ps: int) -> None:
+        """Count the bytes of a frame that starts now."""
+        self.run_timers(now_ps)
+        if self.rate >= self.line:
+            return
+        self.bytes += frame_bytes
+        if self.bytes >= self.values.byte_counter:
+            self.bytes -= self.values.byte_counter
+            self.byte_steps += 1
+            self.step()
+
+    def on_notification(self, now_ps: int) -> None:
+        """Cut the rate."""
+        self.run_timers(now_ps)
+        self.target = self.rate
+        minimum = min(self.values.minimum_rate, self.line)
+        self.rate = max(self.rate * (1 - self.alpha / 2), minimum)
+        self.alpha = (1 - self.values.g) * self.alpha + self.values.g
+        self.time_steps = 0
+        self.byte_steps = 0
+        self.bytes = 0
+        self.next_alpha_ps = now_ps + self.values.alpha_interval_ps
+        self.next_increase_ps = now_ps + self.values.increase_interval_ps
+
+    def run_timers(self, now_ps: int) -> None:
+        """Do what the timers did up to now, in order."""
+        while self.next_alpha_ps is not None and self.next_increase_ps is not None:
+            if min(self.next_alpha_ps, self.next_increase_ps) > now_ps:
+                return
+            if self.next_alpha_ps <= self.next_increase_ps:
+                self.alpha = (1 - self.values.g) * self.alpha
+                self.next_alpha_ps += self.values.alpha_interval_ps
+            else:
+                self.time_steps += 1
+                self.step()
+                self.next_increase_ps += self.values.increase_interval_ps
+
+    def step(self) -> None:
+        """Raise the target by what the steps so far allow, and the rate halfway to it."""
+        low = min(self.time_steps, self.byte_steps)
+        high = max(self.time_steps, self.byte_steps)
+        if low >= self.values.fast_recovery_steps:
+            self.target += self.values.hyper_increase * (low - self.values.fast_recovery_steps + 1)
+        elif high >= self.values.fast_recovery_steps:
+            self.target += self.values.additive_increase
+        self.target = min(self.target, self.line)
+        self.rate = (self.rate + self.target) / 2
+        if self.line - self.rate < 1:
+            self.rate = self.line

@@ -1,0 +1,90 @@
+"""Reading a scenario: quantities with units, and what the reference refuses because it does not model it."""
+
+from decimal import Decimal
+from typing import Any
+
+UNITS = {
+    "time": {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12},
+    "size": {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30},
+    "rate": {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12},
+}
+
+# Every value of DCQCN has to be given, so that nothing depends on what a preset says.
+DCQCN_VALUES = {
+    "g",
+    "alpha_interval",
+    "increase_interval",
+    "byte_counter",
+    "fast_recovery_steps",
+    "additive_increase",
+    "hyper_increase",
+    "minimum_rate",
+    "cnp_interval",
+}
+
+
+def quantity(text: str, what: str) -> int:
+    """Parse a number with a unit, such as "1.5us", into picoseconds, bytes or bits per second."""
+    digits = len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+    number, unit = text[:digits], text[digits:]
+    if unit not in UNITS[what]:
+        raise ValueError(f"{text!r} has no unit of {what}: {sorted(UNITS[what])}")
+    value = Decimal(number) * UNITS[what][unit]
+    if value < 0 or value != int(value):
+        raise ValueError(f"{text!r} is not a whole number of the smallest unit")
+    return int(value)
+
+
+def buffer_bytes(switch: dict[str, Any]) -> int | None:
+    """Return the memory of a port, or None when nothing is ever dropped."""
+    match switch.get("buffer"):
+        case "unlimited":
+            return None
+        case {"per_port": size, **others} if not others:
+            return quantity(size, "size")
+    raise ValueError("the reference models unlimited buffers, and buffers per port")
+
+
+def mark_above_bytes(switch: dict[str, Any]) -> int | None:
+    """Return the bytes left behind above which a packet is marked, or None when none is."""
+    match switch.get("ecn"):
+        case None:
+            return None
+        case {"step": {"threshold": threshold}, **others} if not others:
+            return quantity(threshold, "size")
+        case {"red": {"kmin": kmin, "kmax": kmax}, **others} if not others and kmin == kmax:
+            return quantity(kmin, "size")
+    raise ValueError("the reference models marks at a step: nothing random")
+
+
+def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
+    """Raise ValueError unless everything that changes behaviour in `scenario` is modelled here."""
+    modelled = {
+        "": {"name", "description", "seed", "network", "framing", "switch", "host", "workload", "probe", "until"}
+        | {"audits"},
+        "network": {"explicit"},
+        "framing": {"payload", "header", "gap", "control", "minimum"},
+        "switch": {"delay", "queueing", "buffer", "flow_control", "ecn"},
+        "switch.flow_control": {"pfc"},
+        "switch.flow_control.pfc": {"xoff", "xon"},
+        "host": {"transport", "congestion_control"},
+        "host.transport": {"go_back_n"},
+        "host.transport.go_back_n": {"rto", "nack_interval"},
+        "host.congestion_control": {"dcqcn"},
+        "host.congestion_control.dcqcn": {"preset", *DCQCN_VALUES},
+    }
+    for path, keys in modelled.items():
+        table = scenario
+        for step in path.split(".") if path else []:
+            table = table.get(step, {})
+        if unknown := set(table) - keys:
+            raise ValueError(f"the reference does not model {path or 'the scenario'}: {sorted(unknown)}")
+    if scenario["switch"].get("queueing", "oq") != "oq":
+        raise ValueError("the reference models output queues")
+    dcqcn = scenario.get("host", {}).get("congestion_control", {}).get("dcqcn")
+    if dcqcn is not None and (dcqcn.get("preset") != "paper" or DCQCN_VALUES - set(dcqcn)):
+        raise ValueError("the reference models DCQCN with the preset 'paper' and every value given")
+    if len(scenario["workload"]) != 1 or set(scenario["workload"][0]) - {"name", "flows"}:
+        raise ValueError("the reference models one workload of explicit flows")
+    if unknown := {key for f in scenario["workload"][0]["flows"] for key in f} - {"src", "dst", "size", "start", "via"}:
+        raise ValueError(f"the reference does not model flows with {sorted(unknown)}")
