@@ -12,6 +12,11 @@ DELAYS = ["0ns", "0ns", "8ns", "100ns", "333ns", "1us", "2500ps"]
 SWITCH_DELAYS = ["0ns", "0ns", "80ns", "300ns", "1us", "12345ps"]
 STARTS = ["0ns", "0ns", "0ns", "80ns", "1us", "4us", "777777ps"]
 PAYLOADS = [200, 452, 952, 1000, 4000]
+# Not so round, so that few fall on the very moment of another timer; those of `random_in_step` do.
+TIMEOUTS = ["2007ns", "5013ns", "10011ns", "20021ns", "50023ns"]
+INTERVALS = ["0ns", "100ns", "1us", "4us"]
+# Broken networks are drawn on purpose.
+NO_VERDICTS = dict.fromkeys(["completion", "loss", "deadlock", "pauses"], "record")
 
 
 def random_star(rng: Random) -> dict[str, Any]:
@@ -82,6 +87,84 @@ def random_case(
         "host": {"transport": {"go_back_n": {"rto": "1s"}}},
         "workload": [{"flows": flows}],
     }
+
+
+def with_losses(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Give the switches of a case small buffers, and its flows timeouts short enough to matter."""
+    framing = case["framing"]
+    packet_bytes = max(whole(framing["payload"]) + whole(framing["header"]), whole(framing["minimum"]))
+    packet_bytes += whole(framing["gap"])
+    pfc = case["switch"].get("flow_control", {}).get("pfc")
+    # With PFC the memory is a little above XOFF: often too little for what comes until the pause acts.
+    least_bytes = max(whole(pfc["xoff"]) if pfc else 0, packet_bytes)
+    case["switch"]["buffer"] = {"per_port": f"{least_bytes + rng.randint(0, rng.choice([2, 5, 20]) * packet_bytes)}B"}
+    case["host"]["transport"]["go_back_n"] = {"rto": rng.choice(TIMEOUTS), "nack_interval": rng.choice(INTERVALS)}
+    # What is lost may be lost again each time.
+    return case | {"until": "200us", "audits": NO_VERDICTS}
+
+
+def with_marks(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Let the switches of a case mark at a step of a few packets."""
+    threshold_bytes = rng.randint(0, rng.choice([1, 4, 10]) * whole(case["framing"]["payload"]))
+    if rng.random() < 0.8:
+        case["switch"]["ecn"] = {"step": {"threshold": f"{threshold_bytes}B"}}
+    else:
+        case["switch"]["ecn"] = {"red": {"kmin": f"{threshold_bytes}B", "kmax": f"{threshold_bytes}B"}}
+    return case
+
+
+def with_dcqcn(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Let the flows of a case, which marks, react to notifications; fast, for the flows are short."""
+    case["host"]["congestion_control"] = {
+        "dcqcn": {
+            "preset": "paper",
+            "g": rng.choice([1 / 256, 1 / 16, 0.5]),
+            "alpha_interval": rng.choice(["500ns", "1us", "5us", "55us"]),
+            "increase_interval": rng.choice(["1us", "2us", "5us", "55us"]),
+            "byte_counter": rng.choice(["3KB", "10KB", "50KB", "10MB"]),
+            "fast_recovery_steps": rng.randint(0, 5),
+            "additive_increase": rng.choice(["40Mbps", "400Mbps", "3Gbps"]),
+            "hyper_increase": rng.choice(["40Mbps", "1Gbps", "10Gbps"]),
+            "minimum_rate": rng.choice(["40Mbps", "1Gbps", "5Gbps"]),
+            "cnp_interval": rng.choice(["0ns", "1us", "4us", "50us"]),
+        }
+    }
+    return case
+
+
+def random_in_step(rng: Random) -> dict[str, Any]:
+    """Draw a star in which everything takes a multiple of few times, timeouts and paces too, and much goes wrong."""
+    hosts = rng.randint(2, 5)
+    pairs = [rng.sample(range(hosts), 2) for _ in range(rng.randint(2, 8))]
+    starts = [0, 0, 1, 2, 5, 10, 20, 25]
+    flows = [(a, b, rng.randint(1, 12), f"{80 * rng.choice(starts)}ns") for a, b in pairs]
+    pfc = {"xoff": f"{rng.randint(1, 4)}KB", "xon": "0B"} if rng.random() < 0.3 else None
+    case = plain_star(hosts, flows, pfc)
+    case["framing"]["control"] = rng.choice(["64B", "100B", "250B", "500B"])
+    for link in case["network"]["explicit"]["links"]:
+        link["rate"] = rng.choice(["50Gbps", "100Gbps", "100Gbps"])
+    if pfc or rng.random() < 0.8:
+        case["switch"]["buffer"] = {"per_port": "4KB" if pfc else f"{rng.randint(1, 4)}KB"}
+    case["host"] = {
+        "transport": {
+            "go_back_n": {
+                "rto": f"{80 * rng.choice([5, 10, 20, 25])}ns",
+                "nack_interval": f"{80 * rng.choice([0, 1, 5, 10])}ns",
+            }
+        }
+    }
+    if rng.random() < 0.5:
+        case["switch"]["ecn"] = {"step": {"threshold": f"{rng.randint(0, 3)}KB"}}
+        with_dcqcn(rng, case)
+        # Rates of an eighth of the line and more, by whole halves as long as nothing rises.
+        values = {"minimum_rate": "12500Mbps", "increase_interval": rng.choice(["800ns", "1600ns", "55us"])}
+        case["host"]["congestion_control"]["dcqcn"] |= values | {"alpha_interval": "55us", "byte_counter": "10MB"}
+    return case | {"until": "50us", "audits": NO_VERDICTS}
+
+
+def whole(text: str) -> int:
+    """Read a number of bytes that this file wrote."""
+    return int(text.removesuffix("B"))
 
 
 def plain_star(hosts: int, flows: list[tuple[int, int, int, str]], pfc: dict[str, str] | None = None) -> dict[str, Any]:
