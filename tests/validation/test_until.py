@@ -1,8 +1,12 @@
 """`until` ends a run exactly then, and what stands at the end counts up to it."""
 
+from pathlib import Path
+
 import pytest
 
 import xoff
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.mark.parametrize("until_us", [15, 20, 5000])
@@ -52,3 +56,11 @@ def test_pauses_that_stand_count_as_paused_time() -> None:
     expected = result.summary["simulated_ps"] - pause["start_ps"]
     assert result.summary["pfc"]["paused_ps"] == expected
     assert sum(result.links["paused_ps"].to_pylist()) == expected
+
+
+@pytest.mark.parametrize("until_us", [100, 300])
+def test_frames_that_overtake_are_under_way_when_a_run_is_cut_short(until_us: int) -> None:
+    """Frames that end at a relay pass its delay by; those on their way there count, on any number of threads."""
+    runs = [xoff.run(EXAMPLES / "portfc.toml", overrides={"until": f"{until_us}us"}, threads=n) for n in (1, 2, 3)]
+    assert runs[0].summary["audits"]["conservation"] == "ok"
+    assert all(run.summary["audits"] == runs[0].summary["audits"] for run in runs)

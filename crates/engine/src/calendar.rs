@@ -203,6 +203,11 @@ impl<M> Calendar<M> {
         self.refresh_express();
     }
 
+    /// The messages that overtake and have not arrived yet.
+    pub fn express(&self) -> impl Iterator<Item = &M> {
+        self.express.iter().map(|e| &e.0.message)
+    }
+
     pub fn pop_express(&mut self) -> Option<Express<M>> {
         let first = self.express.pop()?.0;
         self.refresh_express();

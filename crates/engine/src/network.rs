@@ -242,7 +242,7 @@ impl<N: Node> Engine<N> {
     /// Calls `f` for each message still on a link.
     pub fn for_each_under_way(&self, mut f: impl FnMut(&N::Message)) {
         for partition in &self.checkpoint(Time::ZERO).partitions {
-            partition.transit.under_way().for_each(&mut f);
+            partition.under_way().for_each(&mut f);
         }
     }
 

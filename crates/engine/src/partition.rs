@@ -103,8 +103,7 @@ impl<M: Message> Transit<M> {
         }
     }
 
-    /// Messages on links that no node has seen yet.
-    pub fn under_way(&self) -> impl Iterator<Item = &M> {
+    fn under_way(&self) -> impl Iterator<Item = &M> {
         self.channels.iter().flat_map(|c| c.fifo.iter().map(|e| &e.1)).chain(self.express.iter().flatten().map(|e| &e.message))
     }
 }
@@ -197,6 +196,11 @@ impl<N: Node> Partition<N> {
                 self.transit.expect(seat, Calendar::<N::Message>::time_of(top));
             }
         }
+    }
+
+    /// Messages on links that no node has seen yet: those that lie with their links, and express ones that a calendar has taken.
+    pub fn under_way(&self) -> impl Iterator<Item = &N::Message> {
+        self.transit.under_way().chain(self.seats.iter().flat_map(|seat| seat.calendar.express()))
     }
 
     /// The earliest event of this partition and of what it posted.
