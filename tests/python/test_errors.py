@@ -614,3 +614,29 @@ def test_a_damaged_result_is_named(xoff_here: Command, scenario_file: Path, tmp_
 def test_a_name_is_no_markup(xoff_here: Command, scenario_file: Path) -> None:
     done = xoff_here("run", scenario_file, "--set", 'name="bad [/red] name"')
     assert done.returncode == 0, done.stderr
+
+
+def test_a_run_that_would_take_too_much_memory_ends_with_a_message(
+    tmp_path: Path, xoff_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = tmp_path / "large.toml"
+    scenario.write_text(
+        f"""
+        [network.star]
+        hosts = 65
+        link = {{ rate = "400Gbps", delay = "1us" }}
+        [[workload]]
+        incast = {{ senders = {list(range(1, 65))}, receiver = 0, size = "100MB" }}
+        """
+    )
+    monkeypatch.setenv("XOFF_MEMORY", "200MB")
+    done = xoff_command("run", scenario, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "may hold 200 MB" in done.stderr
+    assert len(done.stderr.splitlines()) < 8
+    assert "Traceback" not in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["large.toml"]
+    monkeypatch.setenv("XOFF_MEMORY", "much")
+    done = xoff_command("run", scenario)
+    assert done.returncode == 2
+    assert "XOFF_MEMORY" in done.stderr

@@ -37,16 +37,13 @@ def test_a_nack_within_the_pacing_gap_restarts_the_flow() -> None:
     assert flow["fct_acked_ps"] is not None or last_ps > 25_000_000_000, last_ps
 
 
-def test_a_flow_that_loses_the_same_packets_for_ever_is_reported() -> None:
-    """Without congestion control each NACK restarts this flow in the same phase, and its next packet is lost each time.
-
-    That is what Go-Back-N does (the model has no jitter); the run must end all the same, and say so.
-    """
+def in_step_with_its_losses() -> dict[str, Any]:
+    """Without congestion control each NACK restarts this flow in the same phase, and its next packet is lost each time."""
     links: list[dict[str, Any]] = [
         {"a": "a", "b": "s", "rate": "100Gbps", "delay": "10ns"},
         {"a": "s", "b": "b", "rate": "40Gbps", "delay": "1us"},
     ]
-    scenario = {
+    return {
         "network": {
             "explicit": {
                 "nodes": [{"name": n, "kind": "switch" if n == "s" else "host"} for n in "abs"],
@@ -57,7 +54,21 @@ def test_a_flow_that_loses_the_same_packets_for_ever_is_reported() -> None:
         "switch": {"delay": "0ns", "buffer": {"per_port": "5340B"}},
         "workload": [{"flows": [{"src": "a", "dst": "b", "size": "60KB"}]}],
     }
+
+
+def test_a_flow_that_loses_the_same_packets_for_ever_is_reported() -> None:
+    """That is what Go-Back-N does (the model has no jitter); the run must end all the same, and say so."""
+    scenario = in_step_with_its_losses()
     with pytest.raises(xoff.AuditError, match="none has gained a packet since"):
         xoff.run(scenario)
     result = xoff.run(scenario | {"audits": {"completion": "record"}})
     assert result.summary["flows"]["completed"] == 0
+
+
+def test_work_without_progress_ends_a_run_whatever_its_timeouts() -> None:
+    """With a timeout of 10 s simulated time alone would allow 250 s of it; the events of less than one are enough."""
+    patient = {"transport": {"go_back_n": {"rto": "10s"}}}
+    result = xoff.run(in_step_with_its_losses() | {"host": patient, "audits": {"completion": "record"}})
+    assert "none has gained a packet since" in result.summary["audits"]["completion"]
+    assert result.summary["simulated_ps"] < 10**12
+    assert result.summary["performance"]["events"] > 20_000_000

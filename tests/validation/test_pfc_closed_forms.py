@@ -429,3 +429,24 @@ def test_a_pause_is_refreshed_once_each_half_of_it(quanta: int) -> None:
             allowed[port] = allowed.get(port, 0) + 2 + (time_ps - since.pop(port)) // half_ps
     assert not since
     assert {port: len(times) for port, times in frames.items()} == allowed
+
+
+@pytest.mark.parametrize("quanta", [1, 2])
+def test_refreshes_that_the_link_cannot_carry_are_one(quanta: int) -> None:
+    """A pause of one quantum is due again before its own frame has left: what waits for the link says the same.
+
+    Nothing is lost, and the switch sends no more frames than its links carry in the time.
+    """
+    result = xoff.run(
+        {
+            "network": {"star": {"hosts": 4, "link": {"rate": "100Gbps", "delay": "1us"}}},
+            "switch": {"flow_control": {"pfc": {"xoff": "50KB", "quanta": quanta}}},
+            "workload": [{"incast": {"senders": [1, 2, 3], "receiver": 0, "size": "200KB"}}],
+        }
+    )
+    summary = result.summary
+    assert (summary["flows"]["completed"], summary["drops"]) == (3, 0)
+    frame_ps = 64 * 80
+    assert summary["pfc"]["frames"] * frame_ps <= 3 * summary["simulated_ps"]
+    utilisation = result.links["utilisation"].to_pylist()
+    assert max(utilisation) <= 1

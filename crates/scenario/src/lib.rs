@@ -9,6 +9,7 @@ mod collect;
 mod dependency;
 mod document;
 mod limits;
+mod memory;
 mod read;
 mod rows;
 mod run;

@@ -20,8 +20,9 @@ use crate::audit::find_deadlock;
 use crate::collect::{Collector, Trouble};
 use crate::document::{Judgement, Scenario, Turns};
 use crate::limits;
+use crate::memory::{self, Budget};
 use crate::read::InputError;
-use crate::summary::{self, Performance, Summary};
+use crate::summary::{Performance, Summary};
 use crate::table::{Input, Table, fill};
 
 /// How far a run is.
@@ -78,6 +79,11 @@ const STILL: Time = Time::ms(1);
 /// A run in which no flow gains a packet for this many retransmission timeouts, and this long, makes no progress.
 const STALL_TIMEOUTS: u64 = 25;
 const STALL_AT_LEAST: Time = Time::ms(100);
+/// Nor does one that handles so many events, and so many more for each node, without any flow gaining a packet.
+const STALL_EVENTS: u64 = 20_000_000;
+const STALL_EVENTS_A_NODE: u64 = 20_000;
+/// How many events may pass until progress is looked for again.
+const LOOK_EVERY: u64 = 1_000_000;
 
 /// A scenario that was checked and can run.
 pub struct Runner {
@@ -168,9 +174,13 @@ impl Runner {
         let engine = EnginePlan { until, ..engine };
         let mut engine: Engine<Node> = build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
         let patience = Time(settings.transport.rto_range().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
+        let tedium = STALL_EVENTS + STALL_EVENTS_A_NODE * topology.nodes.len() as u64;
+        let budget = Budget::new()?;
+        let mut is_too_large = None;
         let mut last_look = Instant::now();
         let mut last_search = Time::ZERO;
-        let mut last_gain = (0, Time::ZERO);
+        let mut last_events = 0;
+        let mut last_gain = (0, Time::ZERO, 0);
         let mut trouble = None;
         let mut was_stopped = false;
         let mut ended = None;
@@ -181,7 +191,9 @@ impl Runner {
             if collector.is_astray {
                 return ControlFlow::Break(());
             }
-            if cp.now.since(last_search) >= STILL {
+            let events = cp.statistics.events;
+            let is_time = cp.now.since(last_search) >= STILL;
+            if is_time {
                 last_search = cp.now;
                 if let Some(cycle) = find_deadlock(cp, cp.now.since(STILL)) {
                     trouble.get_or_insert(Trouble::Deadlock(cp.now, cycle));
@@ -190,16 +202,23 @@ impl Runner {
                         return ControlFlow::Break(());
                     }
                 }
+            }
+            if is_time || events >= last_events + LOOK_EVERY {
+                last_events = events;
                 let (gained, is_busy) = Collector::gained(cp);
                 if gained > last_gain.0 || !is_busy {
-                    last_gain = (gained, cp.now);
-                } else if trouble.is_none() && cp.now.since(last_gain.1) >= patience {
+                    last_gain = (gained, cp.now, events);
+                } else if trouble.is_none() && (cp.now.since(last_gain.1) >= patience || events - last_gain.2 >= tedium) {
                     trouble = Some(Trouble::Stall(last_gain.1));
                     return ControlFlow::Break(());
                 }
             }
             if last_look.elapsed() >= Duration::from_millis(100) {
                 last_look = Instant::now();
+                is_too_large = budget.passed().map(|held| budget.refusal(held, cp.now));
+                if is_too_large.is_some() {
+                    return ControlFlow::Break(());
+                }
                 if observer.progress(collector.progress(cp.now, scenario.until)).is_break() {
                     was_stopped = true;
                     return ControlFlow::Break(());
@@ -207,6 +226,9 @@ impl Runner {
             }
             ControlFlow::Continue(())
         });
+        if let Some(refusal) = is_too_large {
+            return Err(refusal);
+        }
         let mut on_links = 0;
         engine.for_each_under_way(|p| on_links += if p.kind == Kind::Data { u64::from(p.bytes) } else { 0 });
         let fingerprint = engine.fingerprint();
@@ -231,7 +253,7 @@ impl Runner {
             windows: statistics.windows,
             cpu_seconds: clock.1.elapsed().as_secs_f64(),
             wall_seconds: clock.0.elapsed().as_secs_f64(),
-            peak_rss_bytes: summary::peak_rss_bytes(),
+            peak_rss_bytes: memory::peak_rss_bytes(),
             threads,
         };
         let summary = collector.summary(&scenario, fingerprint, verdicts, performance, cp.now);

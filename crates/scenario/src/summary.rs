@@ -122,13 +122,6 @@ pub struct Summary {
     pub performance: Performance,
 }
 
-/// The most memory this process ever had, where the system tells.
-pub fn peak_rss_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) * 1024
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -58,7 +58,7 @@ pub struct Params {
     #[serde(default)]
     pub accounting: Accounting,
     /// Pauses end by themselves after this many quanta of 512 bit times unless refreshed, which the pausing node does at half of
-    /// it. Default: pauses last until the resume.
+    /// it, or as often as its link can. Default: pauses last until the resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
     /// What hosts that relay do.
@@ -243,8 +243,13 @@ impl Pfc {
     }
 
     fn send_pause(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
-        self.frames += 1;
-        effects.push(Effect::Send(port, self.frame(class, u32::from(self.quanta.unwrap_or(u16::MAX)))));
+        let frame = self.frame(class, u32::from(self.quanta.unwrap_or(u16::MAX)));
+        // A pause of the class that still waits for the link says the same: the link may be slower than the refresh.
+        let waiting = core.ports[port].queues[0].packets.iter().rev().find(|f| f.kind == Kind::Pfc && f.seq == frame.seq);
+        if waiting.is_none_or(|f| f.info == 0) {
+            self.frames += 1;
+            effects.push(Effect::Send(port, frame));
+        }
         if let Some(quanta) = self.quanta {
             let group = port * self.classes + class as usize;
             let at = effects.now + core.ports[port].rate.time(u64::from(quanta) * BITS_A_QUANTUM / 8) / 2;

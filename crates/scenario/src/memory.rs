@@ -1,0 +1,68 @@
+//! How much memory a run may take: it ends with a message before the system would end it without one.
+
+use xoff_units::{Bytes, Time};
+
+use crate::read::InputError;
+
+/// The variable of the environment that sets another limit.
+const VARIABLE: &str = "XOFF_MEMORY";
+
+/// What this process may hold.
+pub struct Budget(Option<u64>);
+
+impl Budget {
+    /// What `XOFF_MEMORY` says, or what the process holds already and four fifths of what is free; no limit where the system
+    /// does not tell.
+    pub fn new() -> Result<Self, InputError> {
+        if let Ok(text) = std::env::var(VARIABLE) {
+            let bytes: Bytes = text.parse().map_err(|why| InputError::new(VARIABLE, format!("{why}")))?;
+            return Ok(Self(Some(bytes.0)));
+        }
+        Ok(Self(held().zip(free()).map(|(held, free)| held + free / 5 * 4)))
+    }
+
+    /// What the process holds, if that is more than it may.
+    pub fn passed(&self) -> Option<u64> {
+        let limit = self.0?;
+        held().filter(|held| *held > limit)
+    }
+
+    /// Says that a run was ended, and what can be done.
+    pub fn refusal(&self, held: u64, now: Time) -> InputError {
+        let limit = self.0.unwrap_or(held);
+        InputError::new(
+            "",
+            format!(
+                "the run was ended at {now} of simulated time: it holds {} MB of memory and may hold {} MB, four fifths of what \
+                 was free ({VARIABLE} sets another limit, such as {VARIABLE}=16GB); bounded buffers, flow control, fewer hosts or \
+                 fewer probes take less",
+                held / 1_000_000,
+                limit / 1_000_000
+            ),
+        )
+    }
+}
+
+/// A number of kilobytes from a file of the system, in bytes.
+fn kilobytes(file: &str, key: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kb| kb * 1024)
+}
+
+fn held() -> Option<u64> {
+    kilobytes("/proc/self/status", "VmRSS:")
+}
+
+/// What is free, of the machine or of the group of processes that this one is confined to.
+fn free() -> Option<u64> {
+    let number = |file: &str| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
+    let group = number("/sys/fs/cgroup/memory.max").zip(number("/sys/fs/cgroup/memory.current"));
+    let machine = kilobytes("/proc/meminfo", "MemAvailable:")?;
+    Some(group.map_or(machine, |(most, used)| machine.min(most.saturating_sub(used))))
+}
+
+/// The most memory this process ever had, where the system tells.
+pub fn peak_rss_bytes() -> u64 {
+    kilobytes("/proc/self/status", "VmHWM:").unwrap_or(0)
+}
