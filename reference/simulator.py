@@ -85,6 +85,7 @@ class Port:
     queued_bytes: int = 0  # switches: what waits in `data`
     marked: int = 0  # switches: packets marked
     ring: deque[Flow] = field(default_factory=deque)  # hosts: the flows whose turn comes
+    sending: Flow | None = None  # hosts: the flow that goes to the back of the ring when the frame has ended
     ingress_bytes: int = 0  # switches: what came by this port and still waits in the switch
     pause_sent: bool = False  # switches: the peer was told to pause
     ingress_peak_bytes: int = 0
@@ -205,6 +206,9 @@ class Simulator:
         """Start the next frame, if the port is idle and has one that may go."""
         if port.idle_from_ps > self.now_ps:
             return
+        if port.sending is not None:
+            flow, port.sending = port.sending, None
+            self.list_flow(flow)
         frame = self.next_frame(node, port)
         if frame is None:
             return
@@ -289,12 +293,12 @@ class Simulator:
 
     def list_flow(self, flow: Flow) -> None:
         """Let a flow with something to send join the back of its host's ring, if its pace allows."""
-        if flow.in_ring or not flow.has_more():
+        host = self.nodes[flow.src]
+        if flow.in_ring or host.ports[0].sending is flow or not flow.has_more():
             return
         if flow.may_send_ps > self.now_ps:
             self.wait_for_pace(flow)
             return
-        host = self.nodes[flow.src]
         flow.in_ring = True
         host.ports[0].ring.append(flow)
         self.wake(host, host.ports[0])
@@ -315,7 +319,7 @@ class Simulator:
         return None
 
     def next_packet(self, port: Port, flow: Flow) -> Frame:
-        """Make the next packet of a flow; with more to send, the flow goes to the back or waits for its pace."""
+        """Make the next packet of a flow, which returns to the ring after its frame or when its pace allows."""
         seq = flow.take_next()
         payload_bytes = min(self.payload_bytes, flow.size_bytes - seq * self.payload_bytes)
         wire_bytes = max(payload_bytes + self.header_bytes, self.minimum_bytes) + self.gap_bytes
@@ -323,11 +327,10 @@ class Simulator:
         if flow.limiter is not None:
             flow.may_send_ps = self.now_ps + flow.limiter.gap_ps(wire_bytes, self.now_ps)
             flow.limiter.on_sent(wire_bytes, self.now_ps)
-        if flow.has_more() and flow.may_send_ps > self.now_ps + wire_bytes * port.ps_per_byte:
-            self.wait_for_pace(flow)
+        if flow.may_send_ps <= self.now_ps + wire_bytes * port.ps_per_byte:
+            port.sending = flow
         elif flow.has_more():
-            flow.in_ring = True
-            port.ring.append(flow)
+            self.wait_for_pace(flow)
         return Frame("data", wire_bytes, self.routes[flow.index], flow, seq)
 
     def restart_timeout(self, flow: Flow) -> None:

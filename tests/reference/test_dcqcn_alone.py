@@ -4,8 +4,19 @@ from typing import Any
 
 import pytest
 from reference.dcqcn import Limiter, read_values
-from reference.simulator import simulate
-from tests.reference.stars import ACK_PS, DCQCN, DELAY_PS, HOP_PS, PACKET_PS, SWITCH_PS, departures, narrowing
+from reference.simulator import Simulator, simulate
+from tests.reference.stars import (
+    ACK_PS,
+    DCQCN,
+    DELAY_PS,
+    HOP_PS,
+    PACKET_PS,
+    SWITCH_PS,
+    departures,
+    flow,
+    narrowing,
+    star,
+)
 
 LINE = 100e9
 
@@ -98,6 +109,20 @@ def test_bytes_beyond_the_counter_count_for_the_next_step() -> None:
         limited.on_sent(1000, 0)
         steps.append(limited.byte_steps)
     assert steps == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(("allowed_gbps", "every"), [(50, 2), (40, 3), (25, 4), (20, 5), (10, 10)])
+def test_a_paced_flow_beside_one_at_line_rate_gets_what_it_is_allowed(allowed_gbps: int, every: int) -> None:
+    # It goes before the flow whose frame is on the wire when its pace falls due: at 40 Gb/s in the middle of a frame.
+    scenario = star(3, [flow(0, 1, 200), flow(0, 2, 200)])
+    scenario["host"] = {"congestion_control": {"dcqcn": {"preset": "paper", **DCQCN}}}
+    simulator = Simulator(scenario | {"until": f"{100 * PACKET_PS}ps"})
+    paced = simulator.flows[1].limiter
+    assert paced is not None
+    paced.rate = allowed_gbps * 1e9
+    trace = simulator.run().trace
+    assert departures(trace, "host0", "data", 1) == [k * PACKET_PS for k in range(1, 101, every)]
+    assert len(departures(trace, "host0", "data", 0) + departures(trace, "host0", "data", 1)) == 101
 
 
 def test_a_rate_within_a_bit_of_the_line_is_the_line() -> None:

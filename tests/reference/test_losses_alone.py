@@ -114,6 +114,26 @@ def test_what_comes_after_the_end_of_a_flow_is_acknowledged_to_its_end(rto_ps: i
     assert result.flows[0].fct_acked_ps == round_trip_ps
 
 
+def test_a_flow_that_comes_back_during_a_frame_goes_before_the_flow_on_the_wire() -> None:
+    # Flow 0 times out in the middle of a frame of flow 1, and goes back.
+    rto_ps = 10 * PACKET_PS + PACKET_PS // 2
+    scenario = star(3, [flow(0, 1, 1), flow(0, 2, 100)])
+    scenario["host"] = {"transport": {"go_back_n": {"rto": f"{rto_ps}ps"}}}
+    result = simulate(scenario | {"until": "1us"})
+    sent = [r.flow for r in result.trace if r.node == "host0" and r.event == "depart"]
+    assert sent[:13] == [0] + [1] * 10 + [0, 1]
+
+
+def test_a_flow_that_goes_back_during_its_own_frame_comes_back_after_it() -> None:
+    # The timeout of flow 0 is in the middle of its only packet, and flow 1 starts after that.
+    late_ps = PACKET_PS * 3 // 4
+    scenario = star(3, [flow(0, 1, 1), flow(0, 2, 1, start=f"{late_ps}ps")])
+    scenario["host"] = {"transport": {"go_back_n": {"rto": f"{PACKET_PS // 2}ps"}}}
+    result = simulate(scenario | {"until": f"{4 * PACKET_PS}ps"})
+    sent = [(r.time_ps, r.flow) for r in result.trace if r.node == "host0" and r.event == "depart"]
+    assert sent == [(k * PACKET_PS, k % 2) for k in range(5)]
+
+
 def test_the_receiver_takes_packets_in_order() -> None:
     received = Flow(0, "a", "b", 4000, 0, packets=4)
     steps = [

@@ -66,11 +66,19 @@ def test_flows_of_one_host_take_turns() -> None:
     assert sent == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2)]
 
 
-def test_a_flow_that_starts_joins_the_back_of_the_ring() -> None:
-    # It starts at the very instant at which the second packet of the first flow would go: that flow was there before.
-    result = simulate(star(3, [flow(0, 2, 3), flow(0, 1, 2, start=f"{PACKET_PS}ps")]))
+@pytest.mark.parametrize("start_ps", [1, PACKET_PS - 1, PACKET_PS])
+def test_a_flow_that_starts_during_a_frame_goes_before_the_flow_on_the_wire(start_ps: int) -> None:
+    # At the latest at the very instant at which the second packet of the first flow would go.
+    result = simulate(star(3, [flow(0, 2, 3), flow(0, 1, 2, start=f"{start_ps}ps")]))
     sent = [(r.flow, r.seq) for r in result.trace if r.node == "host0" and r.event == "depart" and r.kind == "data"]
-    assert sent == [(0, 0), (0, 1), (1, 0), (0, 2), (1, 1)]
+    assert sent == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2)]
+
+
+def test_flows_that_start_during_a_frame_go_in_their_order_behind_those_that_wait() -> None:
+    starts_ps = [0, 0, 2, 1]
+    result = simulate(star(3, [flow(0, 2, 2, start=f"{start_ps}ps") for start_ps in starts_ps]))
+    sent = [r.flow for r in result.trace if r.node == "host0" and r.event == "depart" and r.kind == "data"]
+    assert sent == [0, 1, 3, 2, 0, 1, 3, 2]
 
 
 def test_pfc_pauses_and_peaks_where_expected() -> None:
