@@ -38,7 +38,7 @@ def test_a_nack_within_the_pacing_gap_restarts_the_flow() -> None:
 
 
 def in_step_with_its_losses() -> dict[str, Any]:
-    """Without congestion control each NACK restarts this flow in the same phase, and its next packet is lost each time."""
+    """Make a case in which each NACK restarts the flow in the same phase, so that its next packet is lost each time."""
     links: list[dict[str, Any]] = [
         {"a": "a", "b": "s", "rate": "100Gbps", "delay": "10ns"},
         {"a": "s", "b": "b", "rate": "40Gbps", "delay": "1us"},

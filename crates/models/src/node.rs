@@ -450,7 +450,7 @@ impl Node {
         }
         let packet = match turn {
             Turn::Send(packet) => {
-                self.core.ports[port].push_supplier(queue as usize, supplier);
+                self.core.ports[port].push_supplier_after(queue, supplier);
                 packet
             }
             Turn::SendThenWait(packet, at) => {
@@ -595,6 +595,7 @@ impl EngineNode for Node {
             self.sample(cx.now());
         }
         self.core.ports[port].is_woken = false;
+        self.core.ports[port].end_frame();
         loop {
             match self.core.ports[port].select() {
                 None => return,
@@ -614,7 +615,7 @@ impl EngineNode for Node {
                 }
             }
         }
-        if self.core.ports[port].waiting > 0 {
+        if self.core.ports[port].has_more() {
             self.kick(port, cx);
         }
     }

@@ -131,6 +131,8 @@ pub struct Port {
     pub is_woken: bool,
     /// Packets and suppliers that wait here.
     pub waiting: u32,
+    /// The supplier whose packet is on the wire and that has more to send, and its queue.
+    sends: Option<(u16, u32)>,
     /// Time that bytes take.
     pub serializer: Serializer,
     /// Propagation, and the peer's forwarding delay for what it forwards.
@@ -186,6 +188,7 @@ impl Port {
             busy_until: Time::ZERO,
             is_woken: false,
             waiting: 0,
+            sends: None,
             serializer: rate.serializer(),
             delay,
             peer_delay,
@@ -215,6 +218,26 @@ impl Port {
         self.queues[queue].suppliers.push_back(supplier);
         self.waiting += 1;
         self.enlist(queue);
+    }
+
+    /// A supplier that has more to send waits for its next turn from the end of its frame on: what falls due until then is before it.
+    #[inline]
+    pub fn push_supplier_after(&mut self, queue: u16, supplier: u32) {
+        self.sends = Some((queue, supplier));
+    }
+
+    /// The frame on the wire has ended, and everything that fell due by then waits.
+    #[inline]
+    pub fn end_frame(&mut self) {
+        if let Some((queue, supplier)) = self.sends.take() {
+            self.push_supplier(queue as usize, supplier);
+        }
+    }
+
+    /// Whether anything waits, or will when the frame on the wire has ended.
+    #[inline]
+    pub const fn has_more(&self) -> bool {
+        self.waiting > 0 || self.sends.is_some()
     }
 
     /// Lets a queue take turns, and its group with it, when it has something to send.
