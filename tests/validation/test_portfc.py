@@ -244,3 +244,25 @@ def test_more_than_one_relay_on_a_path_is_refused() -> None:
     # Flows that pass one are as good as in k = 1.
     scenario["workload"] = [{"flows": [{"src": 0, "dst": 3, "size": "1MB"}, {"src": 1, "dst": 2, "size": "1MB"}]}]
     assert xoff.run(scenario).summary["drops"] == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_ideal_time_is_that_of_the_first_hop_that_a_flow_took(seed: int) -> None:
+    """Alone in the network a flow takes its ideal time, whichever of two unequal domains its host chose."""
+    ends = [(host, switch, rate) for host in "ab" for switch, rate in (("fast", "160Gbps"), ("slow", "20Gbps"))]
+    kinds = {"a": "host", "b": "host", "fast": "switch", "slow": "switch"}
+    result = xoff.run(
+        {
+            "network": {
+                "explicit": {
+                    "nodes": [{"name": name, "kind": kind} for name, kind in kinds.items()],
+                    "links": [{"a": a, "b": b, "rate": rate, "delay": "1us"} for a, b, rate in ends],
+                }
+            },
+            "host": {"first_hop": {"asymmetric": {}}},
+            "workload": [{"flows": [{"src": "a", "dst": "b", "size": "1MB"}]}],
+        },
+        seed=seed,
+    )
+    (flow,) = result.flows.to_pylist()
+    assert flow["fct_ps"] == flow["ideal_fct_ps"]

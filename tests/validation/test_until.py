@@ -64,3 +64,19 @@ def test_frames_that_overtake_are_under_way_when_a_run_is_cut_short(until_us: in
     runs = [xoff.run(EXAMPLES / "portfc.toml", overrides={"until": f"{until_us}us"}, threads=n) for n in (1, 2, 3)]
     assert runs[0].summary["audits"]["conservation"] == "ok"
     assert all(run.summary["audits"] == runs[0].summary["audits"] for run in runs)
+
+
+@pytest.mark.parametrize("until", [None, "400ns", "1us", "5us", "20us"])
+def test_no_link_sends_for_more_than_the_time_there_was(until: str | None) -> None:
+    """A frame that a run's end cuts short counts as far as it was sent; 4 KB take 328 ns."""
+    document = {
+        "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "framing": {"payload": "4000B", "header": "100B"},
+        "workload": [{"incast": {"senders": [1, 2], "receiver": 0, "size": "100KB"}}],
+    }
+    links = xoff.run(document | ({} if until is None else {"until": until})).links.to_pylist()
+    assert all(link["utilisation"] <= 1 for link in links)
+    if until == "400ns":
+        # The first 4100 B of each sender, and 72 ns of the next.
+        busy = {link["node"]: link["busy_ps"] for link in links if link["node"] != "switch0"}
+        assert busy == {"host0": 0, "host1": 400_000, "host2": 400_000}

@@ -109,6 +109,8 @@ pub struct Sent {
     pub class: u8,
     /// Its pinned path.
     pub path: u16,
+    /// The port by which it left.
+    pub port: u16,
 }
 
 /// What the node does next for a flow whose turn it is.
@@ -601,6 +603,7 @@ impl Endpoint {
             paused: s.paused,
             class: s.class,
             path: s.path,
+            port: s.port,
         }
     }
 

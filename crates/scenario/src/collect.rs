@@ -83,6 +83,8 @@ pub struct Collector {
     repeats: bool,
     /// A frame had nowhere to go.
     pub is_astray: bool,
+    /// The run ended although something was left to do.
+    was_cut: bool,
     bytes_completed: u64,
     flows_total: u64,
     bytes_total: u64,
@@ -133,6 +135,7 @@ impl Collector {
             lost: BTreeSet::new(),
             repeats: runner.settings.transport.repeats(),
             is_astray: false,
+            was_cut: false,
             bytes_completed: 0,
             flows_total: plan.flows,
             bytes_total: plan.bytes,
@@ -301,7 +304,9 @@ impl Collector {
         let (mut first, mut slowest, mut lasts, mut longest) = (0, 0, 0, 0_u64);
         let mut links = Vec::new();
         loop {
-            let port = &self.names.ports[at as usize][cp.node(at).routes().port(&probe)];
+            // By which port it left its source is the host's choice; from there on routes decide.
+            let out = if links.is_empty() { usize::from(s.port) } else { cp.node(at).routes().port(&probe) };
+            let port = &self.names.ports[at as usize][out];
             latency += port.link.delay.ps();
             links.push((port.link.rate.time(full).ps(), port.link.rate.time(last).ps()));
             lasts += port.link.rate.time(last).ps();
@@ -334,6 +339,7 @@ impl Collector {
         trouble: Option<Trouble>,
         on_links: u64,
     ) -> Verdicts {
+        self.was_cut = finish != Finish::Idle;
         let (mut injected, mut delivered, mut dropped, mut queued, mut lost, mut reordered) = (0, 0, 0, on_links, 0, 0);
         let mut standing = Vec::new();
         for (of, name) in [("pfc", "pauses"), ("pfc", "paused_ps"), ("sfc", "messages"), ("sfc", "late"), ("ecn", "marked")] {
@@ -433,6 +439,9 @@ impl Collector {
             self.add_flow(cp, plan, &s);
         }
         let mut open = Vec::new();
+        // The last acknowledgements leave after the last flow has arrived, unless the run was cut short before.
+        let all_ports = || (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
+        let end = if self.was_cut { now } else { all_ports().map(|p| p.busy_until).fold(now, Time::max) };
         let (mut q, mut l) = (PortRows::default(), PortRows::default());
         for id in 0..cp.nodes() {
             for s in cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished()) {
@@ -449,7 +458,8 @@ impl Collector {
                 l.node.push(id);
                 l.port.push(i as u16);
                 l.peer.push(p.peer);
-                let busy = p.serializer.time(p.data_bytes + p.control_bytes).ps();
+                // Of a frame that is cut short only what was sent counts as time on the link.
+                let busy = p.serializer.time(p.data_bytes + p.control_bytes).since(p.busy_until.since(end)).min(end).ps();
                 l.numbers.push([p.rate.0, spec.link.delay.ps(), p.data_bytes, p.control_bytes, busy, paused[i].ps(), p.data_packets]);
                 for (k, queue) in p.queues.iter().enumerate().skip(1) {
                     if queue.sent == 0 && queue.dropped == 0 {
@@ -470,7 +480,7 @@ impl Collector {
             self.names.flows(std::mem::take(&mut self.flows)),
             self.names.queues(q),
             self.names.pauses(&self.pauses),
-            self.names.links(l, now),
+            self.names.links(l, end),
             self.names.drops(&self.drops),
             self.names.packets(&self.packets),
             self.names.samples(&self.samples),

@@ -101,7 +101,7 @@ impl Names {
         Table { name: "queues", columns }
     }
 
-    /// `end` is when the run ended.
+    /// `end` is when the last link fell silent, or when the run was cut short.
     pub fn links(&self, l: PortRows, end: Time) -> Table {
         let end = end.ps().max(1) as f64;
         let utilisation = Data::F64(l.numbers.iter().map(|r| r[4] as f64 / end).collect());
