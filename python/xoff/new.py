@@ -134,10 +134,10 @@ _NOT_RUN_YET = """if s.host.transport.{slug}.is_some() {
 KINDS = {
     "mechanism": Kind(
         "mechanism.rs",
-        f"{_MODELS}/flow_control/{{slug}}.rs",
+        f"{_MODELS}/mechanisms/{{slug}}.rs",
         (
             (
-                f"{_MODELS}/flow_control/mod.rs",
+                f"{_MODELS}/mechanisms/mod.rs",
                 _after(r"\nregistry! \{.*?(?=\n\})", "\n    /// {title}.\n    {slug}: {Name},"),
             ),
         ),

@@ -5,8 +5,8 @@
 
 pub mod congestion_control;
 pub mod endpoint;
-pub mod flow_control;
 pub mod mechanism;
+pub mod mechanisms;
 pub mod network;
 pub mod node;
 pub mod packet;
@@ -14,6 +14,7 @@ pub mod queueing;
 pub mod record;
 pub mod relay;
 pub mod routing;
+pub mod sizing;
 pub mod topology;
 pub mod transport;
 pub mod workload;

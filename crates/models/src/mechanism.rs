@@ -2,7 +2,7 @@
 //!
 //! A mechanism never touches the event queue or another node. It declares what it watches, is called for that alone, and answers
 //! with [`Effects`], which the node carries out. One trait serves switches and network interfaces, so that a mechanism stays in
-//! one file. The registry in [`crate::flow_control`] lists all of them: a new one is its
+//! one file. The registry in [`crate::mechanisms`] lists all of them: a new one is its
 //! file and a line there.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use xoff_engine::random::Stream;
 use xoff_units::Time;
 
-use crate::flow_control::{FlowControl, Mechanism};
+use crate::mechanisms::{FlowControl, Mechanism};
 use crate::network::Settings;
 use crate::packet::Packet;
 use crate::queueing::buffer::Buffer;

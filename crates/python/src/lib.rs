@@ -19,7 +19,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3_arrow::PyTable;
 use xoff_engine::Plan;
-use xoff_models::flow_control::sizing::{PfcRequest, SfcRequest, size_pfc as pfc_size, size_sfc as sfc_size};
+use xoff_models::sizing::{PfcRequest, SfcRequest, size_pfc as pfc_size, size_sfc as sfc_size};
 use xoff_scenario::{Cells, Data, Input, Observer, Progress, Runner, Scenario, Table};
 
 create_exception!(_core, InputError, PyValueError, "Bad input: the one complete message names the key, its value, and what is allowed.");

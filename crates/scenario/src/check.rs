@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use xoff_models::flow_control::pfc::Accounting;
+use xoff_models::mechanisms::ecn;
+use xoff_models::mechanisms::pfc::Accounting;
 use xoff_models::network::Thresholds;
-use xoff_models::queueing::ecn;
 use xoff_models::relay::Scheduler;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{Flow, Host, Workload};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use xoff_engine::{Checkpoint, Finish};
 use xoff_models::endpoint::{Framing, Sent};
-use xoff_models::flow_control::Mechanism;
 use xoff_models::mechanism::Hooks;
+use xoff_models::mechanisms::Mechanism;
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
 use xoff_models::record::{Drop, Pause, Sample, Trace};

@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
-use xoff_models::flow_control::pfc::Relays;
-use xoff_models::flow_control::portfc;
+use xoff_models::mechanisms::pfc::Relays;
+use xoff_models::mechanisms::portfc;
 use xoff_models::network::Settings;
 use xoff_models::routing::{FirstHop, Paths, root};
 use xoff_models::topology::{PortSpec, Topology};

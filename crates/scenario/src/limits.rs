@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use xoff_models::flow_control::pfc::Accounting;
-use xoff_models::flow_control::portfc;
-use xoff_models::flow_control::sfc::Mode;
 use xoff_models::mechanism::Queueing;
+use xoff_models::mechanisms::pfc::Accounting;
+use xoff_models::mechanisms::portfc;
+use xoff_models::mechanisms::sfc::Mode;
 use xoff_models::network::Settings;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::{MAX_SWITCHES, root};

@@ -2,9 +2,10 @@
 
 use serde::de::DeserializeOwned;
 use xoff_models::congestion_control::{bcn, qcn};
-use xoff_models::flow_control::pfc::Accounting;
 use xoff_models::mechanism::Queueing;
-use xoff_models::queueing::{buffer, ecn};
+use xoff_models::mechanisms::ecn;
+use xoff_models::mechanisms::pfc::Accounting;
+use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
 use xoff_models::workload::MAX_START;
 use xoff_units::Time;

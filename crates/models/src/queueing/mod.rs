@@ -1,7 +1,6 @@
-//! Queues, their counters and schedulers, buffers, and ECN marking.
+//! Queues, their counters and schedulers, buffers, and flows that change queues.
 
 pub mod buffer;
 pub mod counter;
-pub mod ecn;
 pub mod isolation;
 pub mod port;

@@ -1,13 +1,13 @@
-//! Flow control: who may send when a buffer fills. The registry of mechanisms stands here.
+//! Mechanisms at switches and network interfaces: flow control, marking, congestion points. Their registry stands here.
 
 mod congestion_point;
-pub mod sizing;
+pub mod ecn;
 
 use xoff_units::Time;
 
+use self::ecn::Ecn;
 use crate::mechanism::{Around, Core, Crossing, Dequeued, Effects, Enqueued, Hooks, Install, Queueing, Site, Verdict, Watches};
 use crate::packet::Packet;
-use crate::queueing::ecn::Ecn;
 
 /// Makes the table `switch.flow_control` and the enum of all mechanisms. A line names a module, which is the table's key and
 /// holds `Params`, and the mechanism's type; the line's comment is the documentation of the key.
