@@ -4,21 +4,23 @@
 //! a window that changes applies to the very next packet. Invariants: a flow is in its queue's round, or something (a hold, the
 //! pacing timer, the window, the end of its data) will bring it back; each packet is delivered once, in order.
 
+mod classify;
 mod feedback;
 mod receive;
-mod settings;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_units::{Rate, Time};
 
+pub use self::classify::{Classify, Mice};
 pub use self::receive::Answer;
 use self::receive::Receiver;
-pub use self::settings::{Classify, Framing, Mice};
 
 use crate::congestion_control::{Scheme, State};
+use crate::count::{Count, Group, Tally};
+use crate::framing::Framing;
 use crate::packet::{Kind, Packet};
 use crate::routing::ate::Weight;
 use crate::routing::{Paths, Sources};
@@ -39,8 +41,6 @@ pub struct Config {
     pub window: u64,
     /// Which class a new flow gets.
     pub classify: Classify,
-    /// A class in which no flow starts, and the one that it starts in.
-    pub instead_of: Option<(u8, u8)>,
     /// Whose flow a number is.
     pub sources: Arc<Sources>,
 }
@@ -77,8 +77,8 @@ pub struct Sender {
     deadline: Time,
     sent: u32,
     retransmitted: u32,
-    cnps: u32,
-    sfcms: u32,
+    notifications: u32,
+    holds: u32,
     paused: Time,
 }
 
@@ -99,11 +99,11 @@ pub struct Sent {
     pub packets: u64,
     /// Packets sent again.
     pub retransmitted: u64,
-    /// Congestion notifications.
-    pub cnps: u32,
-    /// SFC messages.
-    pub sfcms: u32,
-    /// Time held by SFC.
+    /// What its congestion control was told by the network.
+    pub notifications: u32,
+    /// Times that a mechanism held it.
+    pub holds: u32,
+    /// For how long.
     pub paused: Time,
     /// Its class.
     pub class: u8,
@@ -171,6 +171,13 @@ pub mod token {
 }
 
 const NO_SLOT: u32 = u32::MAX;
+
+const DUPLICATES: Count = Count::number("duplicates", "packets sent again in vain");
+const HELD_BACK: Count = Count::number("held_back", "packets held back by full sources");
+
+/// What endpoints count, whatever their transport.
+pub const GROUP: Group = Group { name: "transport", label: "transport", counts: &[DUPLICATES, HELD_BACK] };
+
 /// A host's flows.
 #[derive(Debug)]
 pub struct Endpoint {
@@ -209,18 +216,14 @@ pub struct Endpoint {
     pub delivered_bytes: u64,
     /// Packets that arrived and were new: what flows gained.
     pub accepted: u64,
-    /// Packets that arrived although they were here already.
-    pub duplicates: u64,
+    duplicates: u64,
     /// Packets that arrived out of order without having been sent again.
     pub reordered: u64,
-    /// SFC messages for flows that were over.
-    pub late_sfcms: u64,
-    /// SFC messages obeyed.
-    pub sfcms: u64,
-    /// Congestion notifications received.
-    pub cnps: u64,
-    /// Packets that a source held back because its queue was full.
-    pub held_back: u64,
+    /// For each mechanism, by name: holds of flows that were over.
+    pub late_holds: BTreeMap<&'static str, u64>,
+    /// What congestion control was told by the network.
+    pub notifications: u64,
+    held_back: u64,
 }
 
 impl Endpoint {
@@ -262,9 +265,8 @@ impl Endpoint {
             accepted: 0,
             duplicates: 0,
             reordered: 0,
-            late_sfcms: 0,
-            sfcms: 0,
-            cnps: 0,
+            late_holds: BTreeMap::new(),
+            notifications: 0,
             held_back: 0,
         }
     }
@@ -309,8 +311,8 @@ impl Endpoint {
             deadline: Time::NEVER,
             sent: 0,
             retransmitted: 0,
-            cnps: 0,
-            sfcms: 0,
+            notifications: 0,
+            holds: 0,
             paused: held_until.map_or(Time::ZERO, |until| until - now),
         };
         let slot = if let Some(slot) = self.free.pop() {
@@ -394,10 +396,9 @@ impl Endpoint {
         (turn, timer)
     }
 
-    /// The class of a new flow.
+    /// The class of a new flow, by the host's rule.
     pub fn class_for(&self, spec: &FlowSpec) -> u8 {
-        let class = self.config.classify.class(spec);
-        self.config.instead_of.filter(|instead| instead.0 == class).map_or(class, |instead| instead.1)
+        self.config.classify.class(spec)
     }
 
     /// The queue in which a slot's flow waits.
@@ -488,15 +489,14 @@ impl Endpoint {
         (Some(s.deadline.min(shortest)), outstanding)
     }
 
-    /// Holds a flow; returns when to look again.
-    pub fn hold(&mut self, flow: u32, until: Time, now: Time) -> Option<Time> {
+    /// Holds a flow because of a mechanism; returns when to look again.
+    pub fn hold(&mut self, flow: u32, until: Time, cause: &'static str, now: Time) -> Option<Time> {
         let Some(slot) = self.slot(flow) else {
-            self.late_sfcms += 1;
+            *self.late_holds.entry(cause).or_default() += 1;
             return None;
         };
         let s = self.senders[slot].as_mut()?;
-        self.sfcms += 1;
-        s.sfcms += 1;
+        s.holds += 1;
         if until <= s.held_until {
             return None;
         }
@@ -506,7 +506,7 @@ impl Endpoint {
     }
 
     /// Holds all flows to a destination, now and to come; returns those to look at again then. A moment that has come ends it.
-    pub fn hold_destination(&mut self, dst: u32, until: Time, now: Time) -> Vec<u32> {
+    pub fn hold_destination(&mut self, dst: u32, until: Time, cause: &'static str, now: Time) -> Vec<u32> {
         self.held_destinations.retain(|_, held| *held > now);
         if until > now {
             let held = self.held_destinations.entry(dst).or_insert(until);
@@ -516,11 +516,11 @@ impl Endpoint {
         }
         let mut flows: Vec<u32> = self.senders.iter().flatten().filter(|s| s.dst == dst).map(|s| s.flow).collect();
         if flows.is_empty() {
-            self.late_sfcms += 1;
+            *self.late_holds.entry(cause).or_default() += 1;
         }
         flows.retain(|flow| {
             if until > now {
-                return self.hold(*flow, until, now).is_some();
+                return self.hold(*flow, until, cause, now).is_some();
             }
             self.release(*flow, now);
             true
@@ -541,11 +541,11 @@ impl Endpoint {
 
     /// A congestion notification for a flow; the pace of its next packet follows.
     pub fn on_cnp(&mut self, flow: u32, now: Time) {
-        self.cnps += 1;
+        self.notifications += 1;
         if let Some(slot) = self.slot(flow)
             && let Some(s) = &mut self.senders[slot]
         {
-            s.cnps += 1;
+            s.notifications += 1;
             self.config.schemes[s.port as usize].on_cnp(&mut s.rate, now);
         }
     }
@@ -598,13 +598,24 @@ impl Endpoint {
             acknowledged,
             packets: u64::from(s.sent),
             retransmitted: u64::from(s.retransmitted),
-            cnps: s.cnps,
-            sfcms: s.sfcms,
+            notifications: s.notifications,
+            holds: s.holds,
             paused: s.paused,
             class: s.class,
             path: s.path,
             port: s.port,
         }
+    }
+
+    /// Says what it counted.
+    pub fn counts(&self, tally: &mut dyn Tally) {
+        tally.add(DUPLICATES, self.duplicates);
+        tally.add(HELD_BACK, self.held_back);
+    }
+
+    /// The name of the congestion control, if there is one.
+    pub fn control(&self) -> Option<&'static str> {
+        self.config.schemes.first()?.name()
     }
 
     /// Whether a flow is under way.
@@ -617,11 +628,6 @@ impl Endpoint {
         let mut list: Vec<Sent> = self.senders.iter().flatten().map(|s| Self::record(s, None)).collect();
         list.sort_by_key(|s| s.flow);
         list
-    }
-
-    /// Flows that wait for others and never started.
-    pub fn never_started(&self) -> impl Iterator<Item = &FlowSpec> {
-        self.waiting.iter().filter(|w| w.0 > 0).map(|w| &w.1)
     }
 
     /// The node's number.

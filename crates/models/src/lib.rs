@@ -1,10 +1,14 @@
-//! The models: packets, ports, queues and nodes, and one folder for each kind of mechanism.
+//! The models: packets, ports, queues and nodes, and one folder for each kind of part.
 //!
 //! Nothing here knows of files or of Python. A node implements [`xoff_engine::Node`]; [`network::build`] makes an engine of nodes
 //! from a topology, a plan of flows and the settings of switches and hosts.
 
 pub mod congestion_control;
+pub mod core;
+pub mod count;
+pub mod effects;
 pub mod endpoint;
+pub mod framing;
 pub mod mechanism;
 pub mod mechanisms;
 pub mod network;

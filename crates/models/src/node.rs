@@ -1,8 +1,8 @@
 //! A node: an optional forwarder and an optional endpoint around ports.
 //!
 //! A switch forwards, a host has an endpoint, a relaying host both. The stages of a data packet at a forwarder are fixed:
-//! route → assign queue → admit → enqueue → levels → select → dequeue. Mechanisms hook into assigning, enqueueing, levels and
-//! dequeueing, and answer with effects.
+//! route → assign queue → admit → enqueue → levels → select → dequeue → departure. Mechanisms hook into all of them but selecting, and
+//! answer with effects.
 
 mod effects;
 
@@ -12,13 +12,16 @@ use std::sync::Arc;
 use xoff_engine::{Context, Node as EngineNode};
 use xoff_units::Time;
 
+use crate::core::{Core, Queueing};
+use crate::count::{Group, PAUSED};
+use crate::effects::Effects;
 use crate::endpoint::{Answer, Endpoint, Relist, Turn, token};
-use crate::mechanism::{Core, Crossing, Dequeued, Effects, Enqueued, Hooks, Mechanisms, Queueing, Verdict, Watches};
-use crate::network::Settings;
+use crate::mechanism::{Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, Place, Verdict, Watches};
+use crate::mechanisms::Mechanisms;
 use crate::packet::{Kind, Packet};
 use crate::queueing::port::Choice;
 use crate::record::{Drop, Pause, Records, Sample, Trace, Wanted};
-use crate::routing::Routes;
+use crate::routing::{Paths, Routes};
 use crate::workload::FlowSpec;
 
 type Cx<'a> = Context<'a, Packet>;
@@ -47,6 +50,9 @@ pub struct Faults {
     /// Each switch lets this many data packets overtake the one before them in their queue.
     pub overtake: u32,
 }
+
+/// What nodes count beside their mechanisms: queues that waited for packets of the same flow in another queue.
+pub const ORDER: Group = Group { name: "order", label: "order of flows", counts: &[PAUSED] };
 
 /// A node of the network.
 #[derive(Debug)]
@@ -85,9 +91,9 @@ impl Node {
         mechanisms: Mechanisms,
         effects: Effects,
         endpoint: Option<Box<Endpoint>>,
-        settings: &Settings,
+        wanted: Wanted,
+        faults: Faults,
     ) -> Self {
-        let wanted = settings.wanted;
         let paused = vec![Time::ZERO; core.ports.len()];
         Self {
             core,
@@ -96,7 +102,7 @@ impl Node {
             mechanisms,
             effects,
             endpoint,
-            faults: if forwards { settings.faults } else { Faults::default() },
+            faults: if forwards { faults } else { Faults::default() },
             wanted,
             next_sample: if wanted.queues == Time::ZERO { Time::NEVER } else { Time::ZERO },
             records: Records::default(),
@@ -105,6 +111,11 @@ impl Node {
             paused,
             paused_by: BTreeMap::new(),
         }
+    }
+
+    /// Whether it is a host that passes packets on.
+    pub const fn relays(&self) -> bool {
+        self.forwards && self.endpoint.is_some()
     }
 
     /// The routes here.
@@ -147,11 +158,14 @@ impl Node {
         let now = cx.now();
         let ends = now + p.serializer.time(u64::from(frame.bytes));
         p.busy_until = ends;
-        if frame.kind == Kind::Data {
+        if frame.kind.is_data() {
             p.data_bytes += u64::from(frame.bytes);
             p.data_packets += 1;
             p.last_data = now;
             self.counts.data_hops += 1;
+            if self.mechanisms.want(Watches::DEPARTURE) {
+                self.depart(port, &mut frame, now);
+            }
         } else {
             p.control_bytes += u64::from(frame.bytes);
         }
@@ -169,6 +183,14 @@ impl Node {
     }
 
     #[cold]
+    fn depart(&mut self, port: usize, packet: &mut Packet, now: Time) {
+        self.effects.now = now;
+        let core = &self.core;
+        let mut event = Departure { is_own: packet.hops() == 0, packet, port };
+        self.mechanisms.each(Watches::DEPARTURE, &mut self.effects, |m, fx| m.on_departure(&mut event, core, fx));
+    }
+
+    #[cold]
     fn trace(&mut self, port: usize, frame: &Packet, is_departure: bool, at: Time) {
         let Packet { kind, flow, seq, bytes, .. } = *frame;
         self.records.packets.push(Trace { at, node: self.core.id, port: port as u16, is_departure, kind, flow, seq, bytes });
@@ -181,12 +203,12 @@ impl Node {
             self.counts.lost += 1;
             return;
         }
-        let out = self.routes.port(&packet);
         packet.in_port = in_port as u16;
-        if packet.kind != Kind::Data {
-            self.send_control(out, packet, cx);
+        if !packet.kind.is_data() {
+            self.send_control(self.routes.port(&packet), packet, cx);
             return;
         }
+        let out = if self.mechanisms.want(Watches::ROUTE) { self.route(&packet, cx) } else { self.routes.port(&packet) };
         if self.faults.vanish > 0 {
             self.faults.vanish -= 1;
             return;
@@ -195,7 +217,13 @@ impl Node {
         let assigned = if self.mechanisms.want(Watches::ASSIGN) { self.assign_queue(out, &mut packet, cx) } else { None };
         let class = packet.class();
         let group = self.core.group(in_port, class);
-        let queue = assigned.unwrap_or_else(|| self.core.queue_for(class, in_port));
+        let mut queue = assigned.unwrap_or_else(|| self.core.queue_for(class, in_port));
+        if self.mechanisms.want(Watches::ADMIT) {
+            match self.admit(out, queue, &mut packet, cx) {
+                Some(other) => queue = other,
+                None => return self.drop_packet(out, queue, &packet, cx),
+            }
+        }
         let (in_group, in_queue) = (self.core.ingress[group].bytes(), self.core.ports[out].queues[queue].bytes.bytes());
         if !self.core.buffer.admit(in_port, group, out, in_group, in_queue, packet.bytes) {
             self.drop_packet(out, queue, &packet, cx);
@@ -256,6 +284,42 @@ impl Node {
         queue
     }
 
+    /// The port that a mechanism chooses among several, or that of ECMP.
+    #[cold]
+    fn route(&mut self, packet: &Packet, cx: &mut Cx<'_>) -> usize {
+        let choices = self.routes.choices(packet.dst());
+        let mut port = None;
+        if choices.len() > 1 && packet.path < Paths::FIRST {
+            self.effects.now = cx.now();
+            let core = &self.core;
+            self.mechanisms.each(Watches::ROUTE, &mut self.effects, |m, fx| port = m.route(packet, choices, core, fx).or(port));
+        }
+        let port = port.map_or_else(|| self.routes.port(packet), usize::from);
+        self.apply(cx);
+        port
+    }
+
+    /// The queue in which mechanisms let a packet wait, which they may cut, or none.
+    #[cold]
+    fn admit(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<usize> {
+        self.effects.now = cx.now();
+        let core = &self.core;
+        let mut queue = Some(queue);
+        self.mechanisms.each(Watches::ADMIT, &mut self.effects, |m, fx| {
+            let Some(at) = queue else { return };
+            queue = match m.admit(packet, Place { port, queue: at }, core, fx) {
+                Admit::Accept(other) => Some(other),
+                Admit::Drop => None,
+                Admit::Trim { bytes, queue: other } => {
+                    packet.bytes = bytes.min(packet.bytes);
+                    Some(other)
+                }
+            };
+        });
+        self.apply(cx);
+        queue
+    }
+
     /// A forwarded data packet leaves its queue for the wire.
     #[inline(always)]
     fn leave(&mut self, port: usize, queue: usize, mut packet: Packet, cx: &mut Cx<'_>) {
@@ -278,11 +342,6 @@ impl Node {
                 self.counts.marked += 1;
                 self.core.ports[port].queues[queue].marked += 1;
             }
-        }
-        if self.core.merges_classes && class > 0 {
-            // Past the first switch the interface's queue is a tag.
-            packet.info = u32::from(class);
-            packet.set_class(0);
         }
         self.put_on_wire(port, packet, cx);
         // Frames that follow from the departure find the port busy.
@@ -347,13 +406,14 @@ impl Node {
         let ports = &self.core.ports;
         let chosen = endpoint.first_hop(spec, self.routes.choices(spec.dst), |p| ports[p as usize].rate, cx.now());
         let port = chosen.map_or_else(|| self.routes.port(&probe), usize::from);
-        let class = self.class_for(port, spec);
-        probe.set_class(class);
-        let mut queue = 1 + class as usize;
-        if self.mechanisms.want(Watches::ASSIGN) {
+        probe.set_class(endpoint.class_for(spec));
+        let mut queue = None;
+        if self.mechanisms.want(Watches::PLACE) {
             let core = &self.core;
-            self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, _| queue = m.queue_of_flow(&probe, port, core).unwrap_or(queue));
+            self.mechanisms.each(Watches::PLACE, &mut self.effects, |m, _| queue = m.place_flow(&mut probe, port, core).or(queue));
         }
+        let class = probe.class();
+        let queue = queue.unwrap_or(1 + class as usize);
         let Some(endpoint) = &mut self.endpoint else { return };
         let (slot, held_until) = endpoint.start(&FlowSpec { class, ..*spec }, port as u16, queue as u16, cx.now());
         if let Some(until) = held_until {
@@ -361,15 +421,6 @@ impl Node {
         }
         self.core.ports[port].push_supplier(queue, slot);
         self.kick(port, cx);
-    }
-
-    /// The class of a new flow: with several queues of the interface, the first that is not paused; otherwise by the host's rule.
-    fn class_for(&self, port: usize, spec: &FlowSpec) -> u8 {
-        if self.core.interface_queues == 1 {
-            return self.endpoint.as_ref().map_or(spec.class, |e| e.class_for(spec));
-        }
-        let queues = &self.core.ports[port].queues;
-        (0..self.core.interface_queues).find(|c| !queues[1 + *c as usize].is_blocked()).unwrap_or(0)
     }
 
     fn start_due(&mut self, source: usize, cx: &mut Cx<'_>) {
@@ -389,13 +440,17 @@ impl Node {
 
     /// A frame for this host.
     #[inline]
-    fn receive(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+    fn receive(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else {
             self.counts.lost += 1;
             return;
         };
         match packet.kind {
             Kind::Data => {
+                if self.mechanisms.want(Watches::DELIVERED) {
+                    self.delivered(port, &packet, cx);
+                }
+                let Some(endpoint) = &mut self.endpoint else { return };
                 let Answer { frames, released, .. } = endpoint.on_data(&packet, cx.now());
                 for frame in frames.into_iter().flatten() {
                     let port = self.routes.port(&frame);
@@ -424,8 +479,16 @@ impl Node {
                 endpoint.on_feedback(&packet, cx.now());
                 self.relist(packet.flow, cx);
             }
-            Kind::Sfcm | Kind::Pfc | Kind::Cim | Kind::PortFc => {}
+            _ => {}
         }
+    }
+
+    #[cold]
+    fn delivered(&mut self, port: usize, packet: &Packet, cx: &mut Cx<'_>) {
+        self.effects.now = cx.now();
+        let core = &self.core;
+        self.mechanisms.each(Watches::DELIVERED, &mut self.effects, |m, fx| m.on_delivered(packet, port, core, fx));
+        self.apply(cx);
     }
 
     /// A flow's turn; true when a packet was sent.
@@ -506,7 +569,7 @@ impl Node {
     pub fn queued_bytes(&self) -> u64 {
         let ports = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).flat_map(|q| q.packets.iter());
         let all = ports.chain(self.core.inputs.iter().flatten());
-        all.filter(|p| p.kind == Kind::Data).map(|p| u64::from(p.bytes)).sum()
+        all.filter(|p| p.kind.is_data()).map(|p| u64::from(p.bytes)).sum()
     }
 }
 
@@ -531,7 +594,7 @@ impl EngineNode for Node {
         if self.wanted.packets {
             self.trace(port, &packet, false, cx.now());
         }
-        if packet.kind >= Kind::Sfcm && self.mechanisms.want(Watches::CONTROL) {
+        if packet.kind.is_seen() && self.mechanisms.want(Watches::CONTROL) {
             self.effects.now = cx.now();
             let mut verdict = Verdict::Pass;
             let core = &self.core;
@@ -549,7 +612,7 @@ impl EngineNode for Node {
             return;
         }
         if packet.dst() == self.core.id {
-            self.receive(packet, cx);
+            self.receive(port, packet, cx);
         } else if self.forwards {
             self.forward(port, packet, cx);
         } else {

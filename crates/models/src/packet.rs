@@ -2,56 +2,106 @@
 
 use xoff_engine::Message;
 
-/// What a frame is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-#[repr(u8)]
-pub enum Kind {
+/// How far a frame goes, and who sees it on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// From one end of a flow to the other; no mechanism looks at it as control.
+    Flow,
+    /// From a switch to a host; mechanisms at nodes on its way see it, and may end it.
+    Path,
+    /// MAC control: to the neighbour and no further, past its forwarding delay.
+    Link,
+}
+
+/// Who takes a frame in at the node where it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The transport of its flow.
+    Transport,
+    /// The congestion control of its flow.
+    Control,
+    /// A mechanism, in its hook for control frames.
+    Mechanism,
+}
+
+/// Makes [`Kind`]: a line for each kind of frame, with its number (which is part of fingerprints: it never changes), its name in
+/// tables, its scope and its owner.
+macro_rules! frames {
+    ($($(#[$attribute:meta])* $kind:ident = $number:literal $name:literal $scope:ident $owner:ident;)*) => {
+        /// What a frame is; 16 kinds are possible.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        #[repr(u8)]
+        pub enum Kind {
+            $($(#[$attribute])* $kind = $number,)*
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
+
+            /// The name in tables.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// How far it goes.
+            #[inline]
+            pub const fn scope(self) -> Scope {
+                match self { $(Self::$kind => Scope::$scope,)* }
+            }
+
+            /// Who takes it in.
+            #[inline]
+            pub const fn owner(self) -> Owner {
+                match self { $(Self::$kind => Owner::$owner,)* }
+            }
+        }
+    };
+}
+
+frames! {
     /// A piece of a flow; `seq` is the packet's index.
     #[default]
-    Data,
+    Data = 0 "data" Flow Transport;
     /// `seq` is the next packet that the receiver expects.
-    Ack,
-    /// A gap: `seq` is the packet that the receiver expects.
-    Nack,
+    Ack = 1 "ack" Flow Transport;
+    /// A gap: `seq` is the packet that the receiver expects, `info` the one that it got.
+    Nack = 2 "nack" Flow Transport;
     /// DCQCN's congestion notification to the sender of `flow`.
-    Cnp,
+    Cnp = 3 "cnp" Flow Control;
     /// Source Flow Control message to the sender of `flow`; `info` is the pause in nanoseconds, zero to resume.
-    Sfcm,
-    /// Priority-based flow control, between neighbours only; `seq` is a bit per class, `info` the quanta (zero: resume).
-    Pfc,
-    /// Congestion Isolation message (Ethernet type 0x89A2), between neighbours only; `seq` is 1 to isolate `flow`, 0 to take that
-    /// back, and `info` the offending packet's index in its flow.
-    Cim,
-    /// `PortFC`, between neighbours only; `flow` is the congested switch, `seq` its output, `info` what of it pauses or resumes.
-    PortFc,
+    Sfcm = 4 "sfcm" Path Mechanism;
+    /// Priority-based flow control; `seq` is a bit per class, `info` the quanta (zero: resume).
+    Pfc = 5 "pfc" Link Mechanism;
+    /// Congestion Isolation message (Ethernet type 0x89A2); `seq` is 1 to isolate `flow`, 0 to take that back, and `info` the
+    /// offending packet's index in its flow.
+    Cim = 6 "cim" Link Mechanism;
+    /// `PortFC`; `flow` is the congested switch, `seq` its output, `info` what of it pauses or resumes.
+    PortFc = 7 "portfc" Link Mechanism;
     /// Backward Congestion Notification to the source of `flow`; `seq` is the feedback as a signed number (zero: stop), `info` the
     /// congestion point.
-    Bcn,
+    Bcn = 8 "bcn" Path Control;
     /// Congestion Notification Message (QCN) to the source of `flow`; `seq` is the quantised feedback, `info` the congestion point.
-    Cnm,
+    Cnm = 9 "cnm" Path Control;
 }
 
 impl Kind {
-    /// MAC control: goes to the neighbour and bypasses its forwarding delay.
+    /// Whether it is a piece of a flow; all other frames are control.
     #[inline]
-    pub const fn is_link_local(self) -> bool {
-        matches!(self, Self::Pfc | Self::Cim | Self::PortFc)
+    pub const fn is_data(self) -> bool {
+        self as u8 == Self::Data as u8
     }
 
-    /// The name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Ack => "ack",
-            Self::Nack => "nack",
-            Self::Cnp => "cnp",
-            Self::Sfcm => "sfcm",
-            Self::Pfc => "pfc",
-            Self::Cim => "cim",
-            Self::PortFc => "portfc",
-            Self::Bcn => "bcn",
-            Self::Cnm => "cnm",
-        }
+    /// Whether it goes to the neighbour and no further.
+    #[inline]
+    pub const fn is_link_local(self) -> bool {
+        matches!(self.scope(), Scope::Link)
+    }
+
+    /// Whether mechanisms see it as control.
+    #[inline]
+    pub const fn is_seen(self) -> bool {
+        !matches!(self.scope(), Scope::Flow)
     }
 }
 
@@ -151,6 +201,16 @@ impl Message for Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kinds_have_numbers_and_names_of_their_own() {
+        for (i, kind) in Kind::ALL.iter().enumerate() {
+            assert_eq!(*kind as usize, i, "numbers are given in order, and fit into the four bits of a digest");
+            assert!(Kind::ALL[..i].iter().all(|other| other.name() != kind.name()));
+            assert!(kind.owner() != Owner::Mechanism || kind.is_seen(), "mechanisms take in what they see");
+        }
+        assert!(Kind::ALL.len() <= 16);
+    }
 
     #[test]
     fn a_packet_is_24_bytes_and_keeps_its_fields_apart() {

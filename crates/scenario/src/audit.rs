@@ -45,7 +45,7 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Time) -> Option<Vec
             let next = peer.open_pauses.iter().filter(|o| {
                 let out = o.port as usize;
                 // Classes may rise where packets are relayed.
-                let is_same = o.class == class || peer.core.has_relay_queues;
+                let is_same = o.class == class || peer.relays();
                 let back = peer.core.ports.iter().position(|b| b.peer == id);
                 let is_passed_on = back.is_some_and(|back| peer.mechanisms.iter().any(|m| m.pauses_because(out, o.class, back, class)));
                 peer.core.ports[out].last_data <= still_since && (is_passed_on || is_same && holds_from(peer, out, o.class, id))
@@ -80,6 +80,6 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Time) -> Option<Vec
 /// Whether packets that came from `from` wait at this output.
 fn holds_from(node: &Node, port: usize, class: u8, from: u32) -> bool {
     let came_from = |in_port: u16| node.core.ports[in_port as usize].peer == from;
-    let queued = node.core.queues_of(class).any(|q| node.core.ports[port].queues[q].packets.iter().any(|p| came_from(p.in_port)));
+    let queued = node.core.queues_of(port, class).any(|q| node.core.ports[port].queues[q].packets.iter().any(|p| came_from(p.in_port)));
     queued || node.core.inputs.iter().flatten().any(|p| p.class() == class && came_from(p.in_port) && node.routes().port(p) == port)
 }

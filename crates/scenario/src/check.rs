@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use xoff_models::mechanisms::ecn;
-use xoff_models::mechanisms::pfc::Accounting;
-use xoff_models::network::Thresholds;
+use xoff_models::mechanism::Levels;
+use xoff_models::mechanisms::at;
+use xoff_models::queueing::buffer::Accounting;
 use xoff_models::relay::Scheduler;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{Flow, Host, Workload};
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Rate, Time};
 
 use crate::audit::Waiter;
 use crate::dependency::{Search, Traffic, Witness};
@@ -26,58 +26,12 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     let mut warnings: Vec<Value> = Vec::new();
     let mut warn = |path: &str, message: String| warnings.push(json!({ "path": path, "message": message }));
     let switches = t.nodes.iter().filter(|n| !n.is_host).count();
-    let mut headroom = BTreeMap::new();
-    if let Some(pfc) = &s.switch.flow_control.pfc {
-        for (n, node) in t.nodes.iter().enumerate().filter(|n| n.1.forwards) {
-            let delay = runner.settings.delay(node);
-            for p in &runner.ports[n] {
-                let h = runner.settings.thresholds(p, delay, node.is_host);
-                let is_dynamic = runner.settings.has_dynamic_xoff(node.is_host);
-                let levels = |h: &Thresholds| (!is_dynamic).then_some((h.xoff, h.xon));
-                headroom.entry((p.link.rate, p.link.delay, h.headroom, levels(&h), h.available)).and_modify(|n| *n += 1).or_insert(1_u64);
-            }
-        }
-        for (rate, delay, needed, levels, available) in headroom.keys() {
-            let Some((xoff, _)) = levels else { continue };
-            if let Some(available) = available
-                && available < needed
-                && pfc.accounting == Accounting::Ingress
-            {
-                warn(
-                    "switch.flow_control.pfc.xoff",
-                    format!(
-                        "{}{} above XOFF {} is less than the {} that a {rate} link of {delay} may need: packets may be lost",
-                        if s.switch.classes > 1 {
-                            format!("with the buffer shared by {} classes, ", s.switch.classes)
-                        } else {
-                            String::new()
-                        },
-                        Bytes(*available),
-                        Bytes(*xoff),
-                        Bytes(*needed)
-                    ),
-                );
-            }
-            let kmin = match &s.switch.ecn {
-                Some(ecn::Params::Red(red)) => Some(red.kmin.0),
-                Some(ecn::Params::Step(step)) => Some(step.threshold.0),
-                None => None,
-            };
-            if kmin.is_some_and(|k| k > *xoff) {
-                warn("switch.ecn", format!("marking starts above XOFF, {}: PFC acts first", Bytes(*xoff)));
-            }
-            if s.switch.flow_control.sfc.as_ref().and_then(|sfc| sfc.threshold).is_some_and(|t| t.0 > *xoff) {
-                warn("switch.flow_control.sfc.threshold", format!("it is above XOFF, {}: PFC acts first", Bytes(*xoff)));
-            }
-            if s.switch.flow_control.congestion_isolation.as_ref().is_some_and(|ci| ci.tell.0 >= *xoff) {
-                let why = "PFC pauses a neighbour in the congested class before it is told what to move there, and packets may be lost";
-                warn("switch.flow_control.congestion_isolation.tell", format!("it is not below XOFF, {}: {why}", Bytes(*xoff)));
-            }
-        }
+    let ports = ingress_ports(&runner);
+    for (path, message) in level_warnings(&runner, &ports) {
+        warn(&path, message);
     }
     let mut deadlock = Value::Null;
-    if s.switch.flow_control.is_lossless() {
-        let name = if s.switch.flow_control.pfc.is_some() { "pfc" } else { "portfc" };
+    if let Some(lossless) = runner.settings.mechanisms.parts().iter().find(|p| p.properties().is_lossless) {
         let traffic = Traffic::new(t, &runner.ports, &runner.plan, &runner.settings);
         deadlock = match traffic.find_cycle() {
             Search::None => json!({ "possible": false }),
@@ -92,9 +46,10 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                 let flows = closing_flows(&traffic, &cycle, &witnesses);
                 let listed: Vec<String> = flows.iter().map(|f| format!("{} to {} by {}", f.src, f.dst, f.via.join(", "))).collect();
                 warn(
-                    &format!("switch.flow_control.{name}"),
+                    lossless.path(),
                     format!(
-                        "PFC can deadlock: on the routes of these flows each of these can wait for the next, and the last for the first: {}; flows that close the circle: {}",
+                        "{} can deadlock: on the routes of these flows each of these can wait for the next, and the last for the first: {}; flows that close the circle: {}",
+                        lossless.label(),
                         names.join(" → "),
                         listed.join("; ")
                     ),
@@ -143,11 +98,12 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         v.dedup();
         v
     };
-    let rows: Vec<Value> = headroom
+    let rows: Vec<Value> = ports
         .iter()
-        .map(|((rate, delay, needed, levels, available), ports)| {
-            json!({ "rate": rate.to_string(), "delay": delay.to_string(), "ports": ports, "needed_bytes": needed,
-                    "xoff_bytes": levels.map(|l| l.0), "xon_bytes": levels.map(|l| l.1), "available_bytes": available })
+        .map(|((rate, delay), levels, ports)| {
+            let known = known(levels);
+            json!({ "rate": rate.to_string(), "delay": delay.to_string(), "ports": ports, "needed_bytes": levels.headroom,
+                    "xoff_bytes": known.map(|l| l.0), "xon_bytes": known.map(|l| l.1), "available_bytes": levels.available })
         })
         .collect();
     Ok(json!({
@@ -159,6 +115,52 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         "deadlock": deadlock,
         "warnings": warnings,
     }))
+}
+
+/// Ingress ports of equal links and levels, and how many there are.
+type IngressPorts = Vec<((Rate, Time), Levels, u64)>;
+
+fn ingress_ports(runner: &Runner) -> IngressPorts {
+    let mut found: BTreeMap<_, (Levels, u64)> = BTreeMap::new();
+    for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
+        let delay = runner.settings.delay(node);
+        for p in &runner.ports[n] {
+            let Some(levels) = runner.settings.mechanisms.levels(&runner.settings.ingress(p, delay, node.is_host)) else { continue };
+            let key = (p.link.rate, p.link.delay, levels.headroom, known(&levels), levels.available);
+            found.entry(key).or_insert((levels, 0)).1 += 1;
+        }
+    }
+    found.into_iter().map(|(key, (levels, count))| ((key.0, key.1), levels, count)).collect()
+}
+
+/// XOFF and XON, unless they move.
+fn known(levels: &Levels) -> Option<(u64, u64)> {
+    (!levels.is_dynamic).then_some((levels.xoff, levels.xon))
+}
+
+/// What looks wrong with levels, and beside them.
+fn level_warnings(runner: &Runner, ports: &IngressPorts) -> Vec<(String, String)> {
+    let mut list = Vec::new();
+    let classes = runner.scenario().switch.classes;
+    for ((rate, delay), levels, _) in ports.iter().filter(|p| !p.1.is_dynamic) {
+        for part in runner.settings.mechanisms.parts() {
+            let properties = part.properties();
+            if let Some(available) = levels.available
+                && properties.has_levels
+                && available < levels.headroom
+                && properties.accounting == Some(Accounting::Ingress)
+            {
+                let shared = if classes > 1 { format!("with the buffer shared by {classes} classes, ") } else { String::new() };
+                let (available, xoff, needed) = (Bytes(available), Bytes(levels.xoff), Bytes(levels.headroom));
+                let why = format!(
+                    "{shared}{available} above XOFF {xoff} is less than the {needed} that a {rate} link of {delay} may need: packets may be lost"
+                );
+                list.push((at(part.path(), "xoff"), why));
+            }
+            list.extend(part.warn(levels).map(|(key, why)| (at(part.path(), key), why)));
+        }
+    }
+    list
 }
 
 /// A flow with the nodes between its ends.

@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use xoff_engine::{Checkpoint, Finish};
-use xoff_models::endpoint::{Framing, Sent};
+use xoff_models::congestion_control::NOTIFICATIONS;
+use xoff_models::count::{LATE, PAUSED, Tally};
+use xoff_models::endpoint::{self, Sent};
+use xoff_models::framing::Framing;
 use xoff_models::mechanism::Hooks;
-use xoff_models::mechanisms::Mechanism;
+use xoff_models::mechanisms::ecn::MARKED;
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
 use xoff_models::record::{Drop, Pause, Sample, Trace};
@@ -14,6 +17,7 @@ use xoff_models::workload::Plan;
 use xoff_units::Time;
 
 use crate::audit::{Verdicts, Waiter};
+use crate::counts::Counts;
 use crate::document::{Judgement, Scenario};
 use crate::rows::{FlowRows, Names, PortRows};
 use crate::run::{Observer, Progress, Runner};
@@ -71,8 +75,8 @@ pub struct Collector {
     by_workload: BTreeMap<String, Gathered>,
     size_classes: Vec<u64>,
     keeps_flows: bool,
-    /// Counts of mechanisms, by mechanism and name.
-    counts: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+    /// What all parts counted.
+    counts: Counts,
     /// When the last byte of a flow arrived.
     pub end: Time,
     completed: u64,
@@ -128,7 +132,7 @@ impl Collector {
             by_workload,
             size_classes: runner.scenario().probe.size_classes.iter().map(|b| b.0).collect(),
             keeps_flows: runner.scenario().probe.flows,
-            counts: BTreeMap::new(),
+            counts: Counts::new(&runner.settings),
             end: Time::ZERO,
             completed: 0,
             left: Vec::new(),
@@ -286,8 +290,8 @@ impl Collector {
         r.slowdown.push(fct.map(|f| f as f64 / ideal as f64));
         r.sent.push(s.packets);
         r.retransmitted.push(s.retransmitted);
-        r.cnps.push(s.cnps);
-        r.sfcms.push(s.sfcms);
+        r.notifications.push(s.notifications);
+        r.holds.push(s.holds);
         r.paused.push(s.paused.ps());
     }
 
@@ -342,35 +346,21 @@ impl Collector {
         self.was_cut = finish != Finish::Idle;
         let (mut injected, mut delivered, mut dropped, mut queued, mut lost, mut reordered) = (0, 0, 0, on_links, 0, 0);
         let mut standing = Vec::new();
-        for (of, name) in [("pfc", "pauses"), ("pfc", "paused_ps"), ("sfc", "messages"), ("sfc", "late"), ("ecn", "marked")] {
-            self.count(of, name, 0);
-        }
         for id in 0..cp.nodes() {
             let node = cp.node(id);
             if let Some(e) = &node.endpoint {
                 injected += e.injected_bytes;
                 delivered += e.delivered_bytes;
                 reordered += e.reordered;
-                self.count("sfc", "late", e.late_sfcms);
-                self.count("transport", "duplicates", e.duplicates);
-                self.count("transport", "held_back", e.held_back);
-                self.count("ecn", "notifications", e.cnps);
             }
             dropped += node.counts.dropped_bytes;
             queued += node.queued_bytes();
             lost += node.counts.lost;
             self.hops += node.counts.data_hops;
             self.dropped += node.counts.dropped;
-            self.count("ecn", "marked", node.counts.marked);
-            let open = node.open_pauses.iter().map(|p| (p.cause, cp.now.since(p.start)));
-            for (cause, time) in node.paused_by.iter().map(|p| (*p.0, *p.1)).chain(open) {
-                self.count(cause, "paused_ps", time.ps());
-            }
+            self.count(node, cp.now);
             for mechanism in node.mechanisms.iter() {
-                mechanism.counts(cp.now, &mut |name, n| *self.counts.entry(mechanism.name()).or_default().entry(name).or_default() += n);
-                if let Mechanism::Pfc(pfc) = mechanism {
-                    standing.extend(pfc.outstanding().map(|(port, class)| (id, port, class)));
-                }
+                mechanism.standing_pauses(&mut |port, class| standing.push((id, port, class)));
             }
             standing.extend(node.open_pauses.iter().map(|p| (id, p.port as usize, p.class)));
         }
@@ -384,7 +374,7 @@ impl Collector {
             )
         });
         verdicts.enter("conservation", Judgement::Fail, balance);
-        let is_lossless = scenario.switch.flow_control.is_lossless();
+        let is_lossless = scenario.switch.mechanisms().any(|p| p.is_lossless);
         let loss = self.first_drop.filter(|_| is_lossless).map(|(d, bytes)| {
             format!(
                 "{} packets of a lossless class were dropped, the first at {} at {}, class {}, out of port {}; give more headroom above XOFF, at least {bytes} B more",
@@ -429,8 +419,24 @@ impl Collector {
         verdicts
     }
 
-    fn count(&mut self, of: &'static str, name: &'static str, n: u64) {
-        *self.counts.entry(of).or_default().entry(name).or_default() += n;
+    /// Adds what a node, its mechanisms and its endpoint counted.
+    fn count(&mut self, node: &Node, now: Time) {
+        self.counts.of("ecn").add(MARKED, node.counts.marked);
+        let open = node.open_pauses.iter().map(|p| (p.cause, now.since(p.start)));
+        for (cause, time) in node.paused_by.iter().map(|p| (*p.0, *p.1)).chain(open) {
+            self.counts.of(cause).add(PAUSED, time.ps());
+        }
+        for mechanism in node.mechanisms.iter() {
+            mechanism.counts(now, &mut self.counts.of(mechanism.name()));
+        }
+        let Some(e) = &node.endpoint else { return };
+        for (cause, holds) in &e.late_holds {
+            self.counts.of(cause).add(LATE, *holds);
+        }
+        e.counts(&mut self.counts.of(endpoint::GROUP.name));
+        if let Some(control) = e.control() {
+            self.counts.of(control).add(NOTIFICATIONS, e.notifications);
+        }
     }
 
     /// Rows of what is not over, and of ports and queues; the tables that were not handed on.
@@ -498,7 +504,8 @@ impl Collector {
             fct_ps: Fct::of(&mut self.fct),
             fct_acked_ps: Fct::of(&mut self.fct_acked),
             workloads: self.by_workload.into_iter().map(|(name, gathered)| (name, gathered.summary(&bounds))).collect(),
-            counts: self.counts,
+            parts: self.counts.parts,
+            counts: self.counts.groups,
             drops: self.dropped,
             retransmitted: self.retransmitted,
             audits: verdicts.0,

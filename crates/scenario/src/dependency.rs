@@ -3,13 +3,13 @@
 //! Under PFC what waits at the end of a link can stop the link, so that a link depends on every link that its packets take next
 //! (Dally, Seitz 1987: routes whose dependencies have no cycle cannot deadlock). A pinned flow has its one path; any other may take
 //! every shortest path. A relay that only passes pauses on makes a link wait for all its other links; where classes rise with each
-//! relay, a link waits in each class for itself. Under `PortFC` queues wait for queues, by the mechanism's own account. A cycle is
-//! possible trouble, not certain: whether it closes depends on the traffic.
+//! relay, a link waits in each class for itself. Where a mechanism plans the queues of ports, queues wait for queues, by its own
+//! account. A cycle is possible trouble, not certain: whether it closes depends on the traffic.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
-use xoff_models::mechanisms::pfc::Relays;
-use xoff_models::mechanisms::portfc;
+use xoff_models::mechanism::{Properties, QueueAt};
+use xoff_models::mechanisms::Part;
 use xoff_models::network::Settings;
 use xoff_models::routing::{FirstHop, Paths, root};
 use xoff_models::topology::{PortSpec, Topology};
@@ -75,6 +75,9 @@ pub struct Traffic<'a> {
     /// Links between nodes that forward; hosts with one link are stood for by their switch.
     fabric: Vec<Vec<(u16, u32)>>,
     roots: Vec<u32>,
+    /// Something that pauses raises classes at relays, or passes pauses on there.
+    raises_classes: bool,
+    passes_pauses_on: bool,
 }
 
 impl<'a> Traffic<'a> {
@@ -97,7 +100,9 @@ impl<'a> Traffic<'a> {
                 list.iter().enumerate().filter(|p| kept(p.1)).map(|(i, p)| (i as u16, p.peer)).collect()
             })
             .collect();
-        Self { topology, ports, plan, settings, first, fabric, roots }
+        let any = |holds: fn(&Properties) -> bool| settings.mechanisms.any(holds);
+        let (raises_classes, passes_pauses_on) = (any(|p| p.raises_classes), any(|p| p.passes_pauses_on));
+        Self { topology, ports, plan, settings, first, fabric, roots, raises_classes, passes_pauses_on }
     }
 
     fn link(&self, node: u32, port: u16) -> u32 {
@@ -117,12 +122,12 @@ impl<'a> Traffic<'a> {
 
     /// Whether the node passes pauses on without looking at what waits.
     fn passes_on(&self, node: u32) -> bool {
-        self.is_relay(node) && self.settings.flow_control.pfc.as_ref().is_some_and(|p| p.relays == Relays::Forward)
+        self.is_relay(node) && self.passes_pauses_on
     }
 
     /// The class in which a node sends on what came in a class.
     fn class_after(&self, node: u32, class: u8) -> u8 {
-        let rises = self.is_relay(node) && self.settings.flow_control.pfc.as_ref().is_some_and(|p| p.hop_classes);
+        let rises = self.is_relay(node) && self.raises_classes;
         (class + u8::from(rises)).min(self.settings.counted_classes() - 1)
     }
 
@@ -158,8 +163,8 @@ impl<'a> Traffic<'a> {
     /// Looks for a circle of links that can wait for one another.
     pub fn find_cycle(&self) -> Search {
         let Some(edges) = self.edges() else { return Search::TooLarge };
-        if self.settings.flow_control.portfc.is_some() {
-            return self.portfc_cycle(&edges);
+        if let Some(planner) = self.settings.mechanisms.parts().iter().find(|p| p.properties().plans_queues) {
+            return self.queue_cycle(planner.as_ref(), &edges);
         }
         match edges.cycle() {
             None => Search::None,
@@ -176,10 +181,10 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// The circle of queues that can wait for one another under `PortFC`, of those that some flow joins.
-    fn portfc_cycle(&self, pairs: &Edges) -> Search {
+    /// The circle of queues that can wait for one another, of those that a mechanism planned and some flow joins.
+    fn queue_cycle(&self, planner: &dyn Part, pairs: &Edges) -> Search {
         let wiring = self.topology.wiring();
-        let mut queues: BTreeMap<(u32, usize, usize), Witness> = BTreeMap::new();
+        let mut queues: BTreeMap<QueueAt, Witness> = BTreeMap::new();
         for (((from, _), (to, _)), witness) in &pairs.seen {
             let ((node, port), (next, out)) = (self.end(*from), self.end(*to));
             let further: Vec<Option<u16>> = if self.is_relay(next) {
@@ -188,15 +193,15 @@ impl<'a> Traffic<'a> {
                 vec![None]
             };
             for third in further {
-                if let Some(queue) = portfc::queue_toward(&wiring, node, usize::from(port), usize::from(out), third.map(usize::from)) {
+                if let Some(queue) = planner.queue_toward(&wiring, node, usize::from(port), usize::from(out), third.map(usize::from)) {
                     queues.entry((node, usize::from(port), queue)).or_insert(*witness);
                 }
             }
         }
-        let number: BTreeMap<(u32, usize, usize), u32> = queues.keys().enumerate().map(|(i, q)| (*q, i as u32)).collect();
+        let number: BTreeMap<QueueAt, u32> = queues.keys().enumerate().map(|(i, q)| (*q, i as u32)).collect();
         let mut edges = Edges::default();
         for (queue, witness) in &queues {
-            for next in portfc::waits_for(&wiring, queue.0, queue.1, queue.2) {
+            for next in planner.waits_for(&wiring, *queue) {
                 if let Some(next) = number.get(&next) {
                     edges.add((number[queue], 0), (*next, 0), *witness);
                 }
@@ -272,8 +277,7 @@ impl<'a> Traffic<'a> {
     /// Packets take a link to a node that passes pauses on, even if they end there: the link can wait for all others of the node,
     /// in the class above if classes rise.
     fn add_passed_on(&self, link: Buffer, at: u32, witness: Witness, edges: &mut Edges) {
-        let rises = self.settings.flow_control.pfc.as_ref().is_some_and(|p| p.hop_classes);
-        let class = link.1 + u8::from(rises);
+        let class = link.1 + u8::from(self.raises_classes);
         if !self.passes_on(at) || class >= self.settings.counted_classes() {
             return;
         }

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_models::congestion_control::CongestionControl;
+use xoff_models::core::Queueing;
 use xoff_models::endpoint::Classify;
-use xoff_models::mechanism::Queueing;
-use xoff_models::mechanisms::FlowControl;
 use xoff_models::mechanisms::ecn;
+use xoff_models::mechanisms::{FlowControl, Marking, Routing, Tables};
 use xoff_models::node::Faults;
 use xoff_models::queueing::buffer;
 use xoff_models::relay;
@@ -114,14 +114,24 @@ pub struct Switch {
     pub ecn: Option<ecn::Params>,
     /// Flow control.
     pub flow_control: FlowControl,
+    /// Who chooses among several ports on shortest paths, packet by packet; a hash of the flow when nobody does.
+    #[serde(skip_serializing_if = "is_default")]
+    pub routing: Routing,
     /// Broken on purpose, to see the audits notice.
     #[serde(skip_serializing_if = "is_default")]
     pub faults: Faults,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_default(faults: &Faults) -> bool {
-    *faults == Faults::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Switch {
+    /// All mechanisms that are given.
+    pub fn mechanisms(&self) -> Tables {
+        let marking = Marking { ecn: self.ecn.clone() };
+        Tables { marking, flow_control: self.flow_control.clone(), routing: self.routing.clone() }
+    }
 }
 
 impl Default for Switch {
@@ -135,6 +145,7 @@ impl Default for Switch {
             priority_classes: 0,
             ecn: None,
             flow_control: FlowControl::default(),
+            routing: Routing::default(),
             faults: Faults::default(),
         }
     }

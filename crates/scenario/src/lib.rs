@@ -6,6 +6,7 @@
 mod audit;
 mod check;
 mod collect;
+mod counts;
 mod dependency;
 mod document;
 mod limits;

@@ -2,16 +2,14 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use xoff_models::mechanism::Queueing;
-use xoff_models::mechanisms::pfc::Accounting;
-use xoff_models::mechanisms::portfc;
-use xoff_models::mechanisms::sfc::Mode;
+use xoff_models::core::Queueing;
+use xoff_models::mechanism::Ground;
+use xoff_models::mechanisms::at;
 use xoff_models::network::Settings;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::{MAX_SWITCHES, root};
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{Plan, Start};
-use xoff_units::Bytes;
 
 use crate::document::Scenario;
 use crate::read::InputError;
@@ -24,23 +22,21 @@ const MAX_ROUTES: u64 = 1 << 29;
 /// Refuses networks that would not fit into memory, or whose paths are longer than a packet can go.
 pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
     let ports = t.ports();
-    let control = &s.switch.flow_control;
-    let classes = u64::from(s.switch.classes.max(control.interface_queues())) + control.congestion_queues() as u64;
+    let mechanisms = s.switch.mechanisms();
+    let parts = mechanisms.parts();
+    let congestion = u64::from(mechanisms.any(|p| p.wants_congestion_queues));
+    let classes = u64::from(s.switch.classes.max(mechanisms.interface_queues())) + congestion;
     let wiring = t.wiring();
-    let queues: u64 = t
-        .nodes
-        .iter()
-        .zip(&ports)
-        .enumerate()
-        .map(|(n, (node, ports))| {
-            if control.portfc.is_some() {
-                return (0..ports.len()).map(|port| 1 + portfc::Outputs::new(&wiring, n as u32, port).queues() as u64).sum();
-            }
-            let count = ports.len() as u64;
-            let inputs = if s.switch.queueing == Queueing::Voq && !node.is_host { count } else { 1 };
-            count * (1 + classes * inputs)
-        })
-        .sum();
+    let ground = Ground { wiring: &wiring, relay: &s.host.relay };
+    let mut queues = 0;
+    for (n, (node, ports)) in t.nodes.iter().zip(&ports).enumerate() {
+        let count = ports.len() as u64;
+        let inputs = if s.switch.queueing == Queueing::Voq && !node.is_host { count } else { 1 };
+        queues += match parts.iter().find(|p| p.properties().plans_queues) {
+            Some(part) => (0..ports.len()).map(|i| 1 + part.queues(&ground, n as u32, i).map_or(0, |q| q.len() as u64)).sum(),
+            None => count * (1 + classes * inputs),
+        };
+    }
     if queues > MAX_QUEUES {
         let key = if s.switch.queueing == Queueing::Voq { "switch.queueing" } else { "network" };
         let why = "a queue for each output, class and, with voq, input";
@@ -128,32 +124,24 @@ fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
 
 /// Refuses mechanisms where hosts relay, or where flows pass more relays than they can stand.
 pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Result<(), InputError> {
-    let control = &s.switch.flow_control;
+    let mechanisms = s.switch.mechanisms();
+    let parts = mechanisms.parts();
     let drawn = plan.starts.iter().enumerate().filter(|s| s.1.iter().any(|s| matches!(s, Start::Poisson(_)))).map(|s| s.0 as u32);
     let is_relay = |n: &u32| t.nodes[*n as usize].is_host && t.nodes[*n as usize].forwards;
     if let Some(source) = plan.listed().map(|(src, _)| src).chain(drawn).find(is_relay) {
         let name = &t.nodes[source as usize].name;
-        let wrong =
-            |key: &str, why: &str| Err(InputError::new(format!("switch.flow_control.{key}"), format!("{name} relays and sends; {why}")));
-        if control.congestion_isolation.is_some() {
-            return wrong("congestion_isolation", "a host that relays does not isolate flows of its own, which PFC could then not hold");
-        }
-        if control.sfc.as_ref().is_some_and(|sfc| sfc.mode != Mode::Host) {
-            return wrong("sfc.mode", "it has no switch of its own that could act for it; use host");
+        for part in &parts {
+            if let Some((key, why)) = part.properties().refuses_relayed_sources {
+                return Err(InputError::new(at(part.path(), key), format!("{name} relays and sends; {why}")));
+            }
         }
     }
-    let (key, most, why) = match (&control.portfc, &control.pfc) {
-        (Some(_), _) => ("portfc", 1, "the second relay would hear of no pause, so that PortFC would lose packets; it is for k = 1"),
-        (_, Some(pfc)) if pfc.hop_classes => {
-            let why = "a class is needed for each, above that in which flows start; raise switch.classes";
-            ("pfc.hop_classes", u32::from(s.switch.classes - 1 - highest_class(s)), why)
-        }
-        _ => return Ok(()),
-    };
+    let above = u32::from(s.switch.classes - 1 - highest_class(s));
+    let Some((path, (key, most, why))) = parts.iter().find_map(|p| Some((p.path(), p.most_relays(above)?))) else { return Ok(()) };
     if let Some((a, b, relays)) = most_relays(t, ports, plan).filter(|found| found.2 > most) {
         let (a, b) = (&t.nodes[a as usize].name, &t.nodes[b as usize].name);
         return Err(InputError::new(
-            format!("switch.flow_control.{key}"),
+            at(path, key),
             format!("a path from {a} to {b} passes {relays} relays, and {most} are possible: {why}"),
         ));
     }
@@ -167,26 +155,18 @@ fn highest_class(s: &Scenario) -> u8 {
     classify.mice.map_or(others, |mice| mice.class.max(others))
 }
 
-/// Refuses levels that make no sense beside others that are computed, or that a shared buffer does not have.
-pub fn check_levels(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
-    let control = &s.switch.flow_control;
-    let wrong = |key: &str, why: String| Err(InputError::new(format!("switch.flow_control.{key}"), why));
-    if let Some(portfc) = &control.portfc {
-        for port in t.nodes.iter().zip(ports).filter(|n| !n.0.is_host).flat_map(|n| n.1) {
-            if let Err((key, why)) = portfc::check_levels(portfc, port, settings.framing.largest()) {
-                return wrong(&format!("portfc.{key}"), why);
+/// Refuses levels that make no sense at some port, beside others that are computed, or that a shared buffer does not have.
+pub fn check_levels(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
+    let parts = settings.mechanisms.parts();
+    for (node, ports) in t.nodes.iter().zip(ports).filter(|n| n.0.forwards) {
+        let delay = settings.delay(node);
+        for port in ports {
+            let ingress = settings.ingress(port, delay, node.is_host);
+            let levels = parts.iter().find_map(|p| p.levels(&ingress));
+            for part in &parts {
+                let found = part.check_port(&ingress, levels.as_ref());
+                found.map_err(|(key, why)| InputError::new(at(part.path(), key), format!("{why} (at {})", node.name)))?;
             }
-        }
-    }
-    if settings.has_dynamic_xoff(false) {
-        if control.pfc.as_ref().is_some_and(|p| p.accounting == Accounting::Egress) {
-            return wrong(
-                "pfc.xoff",
-                "it is needed here: the dynamic threshold of a shared buffer is for inputs, and not for egress queues".into(),
-            );
-        }
-        if control.sfc.as_ref().and_then(|sfc| sfc.dynamic).is_some_and(|d| d.threshold) {
-            return wrong("pfc.xoff", "it is needed here: sfc.dynamic.threshold keeps below XOFF, which moves in a shared buffer".into());
         }
     }
     Ok(())
@@ -247,7 +227,6 @@ fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Option<(u3
 
 /// Refuses thresholds and reserves that do not fit into the switches' memory.
 pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
-    let pfc = settings.flow_control.pfc.as_ref();
     for (node, ports) in t.nodes.iter().zip(ports).filter(|n| n.0.forwards) {
         let delay = settings.delay(node);
         let (memory, table) = if node.is_host { (&settings.relay.buffer, "host.relay") } else { (&settings.buffer, "switch") };
@@ -263,23 +242,16 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
             if reserve > total {
                 return wrong("reserve", "the reserve", reserve);
             }
-            let headroom: u128 = match (pfc, shared.headroom) {
-                (None, _) => 0,
-                (_, Some(given)) => u128::from(given.0) * ports.len() as u128 * classes,
-                _ => ports.iter().map(|p| u128::from(settings.thresholds(p, delay, node.is_host).headroom)).sum::<u128>() * classes,
+            let of = |port| settings.mechanisms.levels(&settings.ingress(port, delay, node.is_host)).map_or(0, |l| l.headroom);
+            let has_levels = settings.mechanisms.any(|p| p.has_levels);
+            let headroom: u128 = match shared.headroom {
+                _ if !has_levels => 0,
+                Some(given) => u128::from(given.0) * ports.len() as u128 * classes,
+                None => ports.iter().map(|p| u128::from(of(p))).sum::<u128>() * classes,
             };
             if reserve + headroom > total {
                 let key = if shared.headroom.is_some() { "headroom" } else { "total" };
                 return wrong(key, "the headroom and the reserve", reserve + headroom);
-            }
-        } else if let Some(xon) = pfc.filter(|p| p.xoff.is_none()).and_then(|p| p.xon) {
-            let short = ports.iter().find(|p| xon.0 >= settings.thresholds(p, delay, node.is_host).xoff);
-            if let Some(port) = short {
-                let (xoff, link) = (Bytes(settings.thresholds(port, delay, node.is_host).xoff), port.link);
-                return Err(InputError::new(
-                    "switch.flow_control.pfc.xon",
-                    format!("{xon} is not below XOFF, which is {xoff} for a {} link of {} at {}", link.rate, link.delay, node.name),
-                ));
             }
         }
     }

@@ -2,9 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use xoff_models::congestion_control::{bcn, qcn};
-use xoff_models::mechanism::Queueing;
-use xoff_models::mechanisms::ecn;
-use xoff_models::mechanisms::pfc::Accounting;
+use xoff_models::core::Queueing;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
 use xoff_models::workload::MAX_START;
@@ -201,46 +199,6 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     let largest = f.payload.0 + f.header.0 + f.gap.0;
     check_buffer("switch", &s.switch.buffer, largest)?;
     check_buffer("host.relay", &s.host.relay.buffer, largest)?;
-    match &s.switch.ecn {
-        Some(ecn::Params::Red(red)) => {
-            if red.kmin > red.kmax || red.kmax.0 >= 1 << 32 {
-                return wrong("switch.ecn.red.kmin", format!("{} is above kmax, {}; it must not be", red.kmin, red.kmax));
-            }
-            if !(0.0..=1.0).contains(&red.pmax) {
-                return wrong("switch.ecn.red.pmax", format!("{} is out of range; allowed are 0 to 1", red.pmax));
-            }
-        }
-        Some(ecn::Params::Step(step)) if step.threshold.0 >= 1 << 32 => {
-            return wrong("switch.ecn.step.threshold", format!("{} is too large; it must be below 4GiB", step.threshold));
-        }
-        _ => {}
-    }
-    if let Some(pfc) = &s.switch.flow_control.pfc {
-        if let Some(xoff) = pfc.xoff
-            && (xoff.0 == 0 || xoff.0 >= 1 << 32)
-        {
-            return wrong("switch.flow_control.pfc.xoff", format!("{xoff} is out of range; it must be above zero and below 4GiB"));
-        }
-        if let (Some(xoff), Some(xon)) = (pfc.xoff, pfc.xon)
-            && xon >= xoff
-        {
-            return wrong("switch.flow_control.pfc.xon", format!("{xon} is not below xoff, {xoff}; pauses would never end or never stand"));
-        }
-        if let (Some(xoff), buffer::Params::PerPort(limit) | buffer::Params::PerQueue(limit)) = (pfc.xoff, &s.switch.buffer)
-            && xoff > *limit
-        {
-            return wrong("switch.flow_control.pfc.xoff", format!("{xoff} is above switch.buffer, {limit}; it would never be reached"));
-        }
-        if pfc.accounting == Accounting::Egress && s.switch.queueing == Queueing::Iq {
-            return wrong(
-                "switch.flow_control.pfc.accounting",
-                "egress needs queues at the outputs, and `iq` has none: nothing would ever pause; use oq, or ingress".into(),
-            );
-        }
-        if pfc.quanta == Some(0) {
-            return wrong("switch.flow_control.pfc.quanta", "0 is a resume; allowed are 1 to 65535".into());
-        }
-    }
     if let Some(classify) = &s.host.classify {
         if let Some(mice) = classify.mice.filter(|m| m.class >= s.switch.classes) {
             let allowed = s.switch.classes;
@@ -275,13 +233,12 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     if s.probe.size_classes.windows(2).any(|pair| pair[0] >= pair[1]) {
         return wrong("probe.size_classes", "sizes must rise from class to class".into());
     }
-    if let Err((key, why)) = s.switch.flow_control.validate(s.switch.classes, s.switch.queueing) {
-        return wrong(&format!("switch.flow_control.{key}"), why);
-    }
-    if s.switch.queueing == Queueing::Iq && s.switch.flow_control.congestion_queues() > 0 {
+    let mechanisms = s.switch.mechanisms();
+    mechanisms.validate(s.switch.classes, s.switch.queueing, &s.switch.buffer)?;
+    if s.switch.queueing == Queueing::Iq && mechanisms.any(|p| p.wants_congestion_queues) {
         return wrong("switch.queueing", "with one FIFO an input no flow can have a congestion queue; allowed are oq and voq".into());
     }
-    if s.switch.flow_control.interface_queues() > 1 && s.switch.classes > 1 {
+    if mechanisms.interface_queues() > 1 && s.switch.classes > 1 {
         return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
     }
     let control = &s.host.congestion_control;
@@ -357,9 +314,6 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     }
     if s.workload.len() > MAX_WORKLOADS {
         return wrong("workload", format!("{} are listed; {MAX_WORKLOADS} are possible", s.workload.len()));
-    }
-    if s.switch.queueing == Queueing::Iq && s.switch.ecn.is_some() {
-        return wrong("switch.ecn", "marking looks at egress queues, and `iq` has none; use oq or voq".into());
     }
     Ok(())
 }

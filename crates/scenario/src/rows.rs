@@ -34,8 +34,8 @@ pub struct FlowRows {
     pub slowdown: Vec<Option<f64>>,
     pub sent: Vec<u64>,
     pub retransmitted: Vec<u64>,
-    pub cnps: Vec<u32>,
-    pub sfcms: Vec<u32>,
+    pub notifications: Vec<u32>,
+    pub holds: Vec<u32>,
     pub paused: Vec<u64>,
 }
 
@@ -80,8 +80,8 @@ impl Names {
             Column { name: "slowdown", data: Data::MaybeF64(r.slowdown) },
             Column { name: "packets_sent", data: Data::U64(r.sent) },
             Column { name: "retransmitted", data: Data::U64(r.retransmitted) },
-            Column { name: "cnps", data: Data::U32(r.cnps) },
-            Column { name: "sfcms", data: Data::U32(r.sfcms) },
+            Column { name: "notifications", data: Data::U32(r.notifications) },
+            Column { name: "holds", data: Data::U32(r.holds) },
             Column { name: "paused_ps", data: Data::U64(r.paused) },
         ];
         Table { name: "flows", columns }

@@ -5,10 +5,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use xoff_engine::{Engine, Finish, Plan as EnginePlan};
-use xoff_models::endpoint::Framing;
+use xoff_models::framing::Framing;
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
-use xoff_models::packet::Kind;
 use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::record::Wanted;
 use xoff_models::topology::{PortSpec, Topology};
@@ -128,8 +127,7 @@ impl Runner {
             },
             priority_classes: scenario.switch.priority_classes,
             classify: scenario.host.classify.clone().unwrap_or_default(),
-            ecn: scenario.switch.ecn.clone(),
-            flow_control: scenario.switch.flow_control.clone(),
+            mechanisms: scenario.switch.mechanisms(),
             transport: Protocol::new(&scenario.host.transport),
             congestion_control: scenario.host.congestion_control.clone(),
             relay: scenario.host.relay.clone(),
@@ -141,7 +139,7 @@ impl Runner {
         reachable(&topology, &ports, &plan)?;
         limits::check_memory(&topology, &ports, &settings)?;
         limits::check_relays(&scenario, &topology, &ports, &plan)?;
-        limits::check_levels(&scenario, &topology, &ports, &settings)?;
+        limits::check_levels(&topology, &ports, &settings)?;
         Ok(Self { topology, ports, plan, settings, scenario })
     }
 
@@ -230,7 +228,7 @@ impl Runner {
             return Err(refusal);
         }
         let mut on_links = 0;
-        engine.for_each_under_way(|p| on_links += if p.kind == Kind::Data { u64::from(p.bytes) } else { 0 });
+        engine.for_each_under_way(|p| on_links += if p.kind.is_data() { u64::from(p.bytes) } else { 0 });
         let fingerprint = engine.fingerprint();
         let statistics = engine.statistics();
         let mut cp = engine.checkpoint(ended.unwrap_or_default());

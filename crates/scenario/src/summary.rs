@@ -109,7 +109,9 @@ pub struct Summary {
     pub fct_acked_ps: Fct,
     /// By workload.
     pub workloads: BTreeMap<String, WorkloadSummary>,
-    /// What mechanisms counted, by their names: `pfc`, `sfc`, `ecn` and so on.
+    /// The parts that the scenario gives: mechanisms, transport, congestion control.
+    pub parts: Vec<&'static str>,
+    /// What parts counted, by their names, whether the scenario gives them or not.
     #[serde(flatten)]
     pub counts: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
     /// Data packets dropped.

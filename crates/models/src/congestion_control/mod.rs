@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Rate, Time};
 
+use crate::count::{Count, Group};
+
 /// `host.congestion_control`: at most one; none means line rate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +24,16 @@ pub struct CongestionControl {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qcn: Option<qcn::Params>,
 }
+
+/// What the network told the sources of flows.
+pub const NOTIFICATIONS: Count = Count::number("notifications", "congestion notifications");
+
+/// What each congestion control counts.
+pub const GROUPS: &[Group] = &[
+    Group { name: "dcqcn", label: "DCQCN", counts: &[NOTIFICATIONS] },
+    Group { name: "bcn", label: "BCN", counts: &[NOTIFICATIONS] },
+    Group { name: "qcn", label: "QCN", counts: &[NOTIFICATIONS] },
+];
 
 /// What a congestion point tells the source of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +80,16 @@ impl Scheme {
             (_, Some(p), _) => Self::Bcn(bcn::Bcn::new(p, line, seed)),
             (_, _, Some(p)) => Self::Qcn(qcn::Qcn::new(p, line)),
             _ => Self::None,
+        }
+    }
+
+    /// Its name, if there is one.
+    pub const fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Dcqcn(_) => Some("dcqcn"),
+            Self::Bcn(_) => Some("bcn"),
+            Self::Qcn(_) => Some("qcn"),
         }
     }
 

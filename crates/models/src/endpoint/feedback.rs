@@ -26,10 +26,10 @@ impl Sender {
 impl Endpoint {
     /// A message of a congestion point for a flow. What is left of the wait for its next packet shrinks or grows with the rate.
     pub fn on_feedback(&mut self, packet: &Packet, now: Time) {
-        self.cnps += 1;
+        self.notifications += 1;
         let Some(slot) = self.slot(packet.flow) else { return };
         let Some(s) = &mut self.senders[slot] else { return };
-        s.cnps += 1;
+        s.notifications += 1;
         let scheme = &self.config.schemes[s.port as usize];
         let (before, waits) = (scheme.pace(&s.rate), s.next_send.since(now));
         scheme.on_feedback(&mut s.rate, Feedback { value: packet.seq.cast_signed(), point: packet.info, flow: packet.flow }, now);

@@ -14,8 +14,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use super::congestion_point::{Points, check, waiting};
-use crate::mechanism::{Around, Core, Effects, Enqueued, Hooks, Install, Site, Watches};
+use super::congestion_point::{Points, check};
+use crate::core::Core;
+use crate::count::{Count, Tally};
+use crate::effects::Effects;
+use crate::mechanism::{Around, Enqueued, Hooks, Install, Properties, Site, Watches, Wrong};
 use crate::packet::Kind;
 
 const PAGE: u32 = 64;
@@ -80,14 +83,26 @@ pub struct Bcn {
     stops: u64,
 }
 
+const SAMPLES: Count = Count::number("samples", "frames sampled");
+const NEGATIVE: Count = Count::number("negative", "messages that slow down");
+const POSITIVE: Count = Count::number("positive", "messages that speed up");
+const STOPS: Count = Count::number("stops", "messages that stop");
+
 impl Install for Bcn {
     type Params = Params;
+    const LABEL: &'static str = "BCN";
+    const COUNTS: &'static [Count] = &[SAMPLES, NEGATIVE, POSITIVE, STOPS];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
         Points::at(site, params.edges).map(|points| Self::new(params, points, core.ports.len()))
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
+    /// Frames carry the congestion point that limits their source.
+    fn properties(_: &Params) -> Properties {
+        Properties { tags_data: true, ..Properties::default() }
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
         check(around, params.equilibrium, params.sample, params.w)?;
         let most = (1 + 2 * u64::from(params.w)).saturating_mul(params.equilibrium.0 / u64::from(PAGE));
         if most > i32::MAX as u64 {
@@ -95,9 +110,6 @@ impl Install for Bcn {
         }
         if params.jitter.0 >= 1 << 40 {
             return Err(("jitter", format!("{} is out of range; it must be below 1TB", params.jitter)));
-        }
-        if around.flow_control.interface_queues() > 1 {
-            return Err(("equilibrium", "a frame carries either its queue of the interface (sfc.mode) or its congestion point".into()));
         }
         Ok(())
     }
@@ -143,7 +155,7 @@ impl Hooks for Bcn {
         let mut output = self.outputs[event.port];
         output.left -= i64::from(event.packet.bytes);
         if output.left <= 0 {
-            let queue = waiting(core, event.port);
+            let queue = core.waiting_bytes(event.port);
             let fb = self.feedback(&mut output, queue);
             output.left = self.sample + (effects.stream.uniform() * self.jitter) as i64;
             self.samples += 1;
@@ -166,43 +178,22 @@ impl Hooks for Bcn {
         self.outputs[event.port] = output;
     }
 
-    fn counts(&self, _now: Time, add: &mut dyn FnMut(&'static str, u64)) {
-        add("samples", self.samples);
-        add("negative", self.negative);
-        add("positive", self.positive);
-        add("stops", self.stops);
+    fn counts(&self, _now: Time, tally: &mut dyn Tally) {
+        tally.add(SAMPLES, self.samples);
+        tally.add(NEGATIVE, self.negative);
+        tally.add(POSITIVE, self.positive);
+        tally.add(STOPS, self.stops);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use xoff_engine::random::Stream;
-    use xoff_units::Rate;
 
     use super::*;
-    use crate::mechanism::{Effect, Queueing};
+    use crate::effects::Effect;
     use crate::packet::Packet;
-    use crate::queueing::buffer::Buffer;
-    use crate::queueing::counter::Counter;
-    use crate::queueing::port::{Port, QueuePlan, Turns};
     use crate::routing::Sources;
-
-    fn core() -> Core {
-        let plan = QueuePlan { data: vec![(0, 0)], turns: Turns::Packets };
-        Core {
-            id: 0,
-            ports: vec![Port::new(&plan, Rate::gbps(10), Time::ZERO, 1, Time::ZERO)],
-            classes: 1,
-            queueing: Queueing::Oq,
-            ingress: vec![Counter::default()],
-            buffer: Buffer::Unlimited,
-            inputs: Vec::new(),
-            has_congestion_queues: false,
-            has_relay_queues: false,
-            interface_queues: 1,
-            merges_classes: false,
-        }
-    }
 
     fn point(params: &Params) -> (Bcn, Effects) {
         (Bcn::new(params, Points::new(5, Sources { first: vec![0, 0, 0, 10] }), 1), Effects::new(Stream::new(1, 1, "test")))
@@ -233,7 +224,7 @@ mod tests {
     #[test]
     fn feedback_is_offset_less_twice_the_change_within_its_clamps() {
         let (mut bcn, mut effects) = point(&Params::default());
-        let mut core = core();
+        let mut core = Core::for_tests(1, 1);
         let mut at = |pages: u32, tag: u32| sample(&mut bcn, &mut effects, &mut core, pages * 64, tag);
         // From an empty queue to 1172 pages: both clamps act.
         assert_eq!(at(1172, 0), Some(-1875));
@@ -257,7 +248,7 @@ mod tests {
     fn the_variants_act_above_their_levels() {
         let levels = Params { stop_above: Some(Bytes(200_000)), max_above: Some(Bytes(100_000)), ..Params::default() };
         let (mut bcn, mut effects) = point(&levels);
-        let mut core = core();
+        let mut core = Core::for_tests(1, 1);
         let mut at = |queue: u32| sample(&mut bcn, &mut effects, &mut core, queue, 0);
         assert_eq!((at(96_000), at(96_000)), (Some(-1875), Some(-375)));
         assert_eq!((at(100_064), at(100_064), at(210_000)), (Some(-1875), Some(-1875), Some(0)));
@@ -266,7 +257,7 @@ mod tests {
     #[test]
     fn samples_are_an_interval_and_a_random_part_of_the_jitter_apart() {
         let (mut bcn, mut effects) = point(&Params::default());
-        let core = core();
+        let core = Core::for_tests(1, 1);
         let packet = Packet::new(Kind::Data, 4, 0, 1, 1500, 0);
         let mut at = Vec::new();
         for k in 0..100_000_u32 {

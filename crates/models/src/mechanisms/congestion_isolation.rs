@@ -18,7 +18,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::mechanism::{Around, Core, Dequeued, Effect, Effects, Enqueued, Hooks, Install, Queueing, Site, Verdict, Watches};
+use crate::core::{Core, Queueing};
+use crate::count::{Count, Tally};
+use crate::effects::{Effect, Effects};
+use crate::mechanism::{Around, Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, Verdict, Watches, Wrong};
 use crate::packet::{Kind, Packet};
 use crate::queueing::isolation::Isolation;
 
@@ -108,6 +111,8 @@ pub struct CongestionIsolation {
     table: u32,
     age: Option<Time>,
     is_switch: bool,
+    /// A host that does what it is told.
+    obeys: bool,
     frame_bytes: u16,
     flows: Isolation<Flow>,
     /// For each output: flows in its table.
@@ -123,18 +128,32 @@ pub struct CongestionIsolation {
 const ADD: u32 = 1;
 const REMOVE: u32 = 0;
 
+const ISOLATED: Count = Count::number("isolated_flows", "flows isolated");
+const REFUSED: Count = Count::number("refused_for_a_full_table", "flows refused for a full table");
+const AGED: Count = Count::number("aged_flows", "flows aged");
+const MESSAGES: Count = Count::number("messages", "CI messages");
+
 impl Install for CongestionIsolation {
     type Params = Params;
+    const LABEL: &'static str = "Congestion Isolation";
+    const COUNTS: &'static [Count] = &[ISOLATED, REFUSED, AGED, MESSAGES];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
-        (site.forwards || params.hosts).then(|| Self::new(params, site.forwards, site.settings.framing.control, core.ports.len()))
+        Some(Self::new(params, site.forwards, site.framing.control, core.ports.len()))
     }
 
-    fn assigns_queues(_: &Params) -> bool {
-        true
+    fn properties(_: &Params) -> Properties {
+        let why = "a host that relays does not isolate flows of its own, which PFC could then not hold";
+        Properties { assigns_queues: true, refuses_relayed_sources: Some(("", why)), ..Properties::default() }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
+    fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {
+        let why = "PFC pauses a neighbour in the congested class before it is told what to move there, and packets may be lost";
+        let why = || format!("it is not below XOFF, {}: {why}", Bytes(levels.xoff));
+        (params.tell.0 >= levels.xoff).then(|| ("tell", why()))
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
         if params.class == params.congested_class {
             return Err(("congested_class", "it must be another class than that of the non-congested queue".into()));
         }
@@ -178,6 +197,7 @@ impl CongestionIsolation {
             table: params.table,
             age: params.age,
             is_switch,
+            obeys: params.hosts,
             frame_bytes,
             flows: Isolation::default(),
             held: vec![0; ports],
@@ -196,7 +216,7 @@ impl CongestionIsolation {
     }
 
     fn congested_bytes(&self, port: usize, core: &Core) -> u32 {
-        core.queues_of(self.congested).map(|q| core.ports[port].queues[q].bytes.bytes()).sum()
+        core.queues_of(port, self.congested).map(|q| core.ports[port].queues[q].bytes.bytes()).sum()
     }
 
     /// Takes a flow into the table of an output, unless that is full; tells whether it is there.
@@ -263,11 +283,19 @@ impl CongestionIsolation {
 
 impl Hooks for CongestionIsolation {
     fn watches(&self) -> Watches {
-        if self.is_switch {
-            Watches::ASSIGN.and(Watches::ENQUEUE).and(Watches::DEQUEUE).and(Watches::CONTROL)
-        } else {
-            Watches::CONTROL
+        match (self.is_switch, self.obeys) {
+            (true, _) => Watches::ASSIGN.and(Watches::ENQUEUE).and(Watches::DEQUEUE).and(Watches::CONTROL).and(Watches::PLACE),
+            (false, true) => Watches::CONTROL.and(Watches::PLACE),
+            (false, false) => Watches::PLACE,
         }
+    }
+
+    /// No flow starts in the congested class.
+    fn place_flow(&mut self, packet: &mut Packet, _: usize, _: &Core) -> Option<usize> {
+        if packet.class() == self.congested {
+            packet.set_class(self.class);
+        }
+        None
     }
 
     fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
@@ -279,7 +307,7 @@ impl Hooks for CongestionIsolation {
         let own = core.queue_for(self.class, input);
         let mut is_selecting = false;
         if !self.flows.contains(flow) {
-            let bytes: u32 = core.queues_of(self.class).map(|q| core.ports[port].queues[q].bytes.bytes()).sum();
+            let bytes: u32 = core.queues_of(port, self.class).map(|q| core.ports[port].queues[q].bytes.bytes()).sum();
             is_selecting = self.is_selected(bytes, effects);
             if !is_selecting {
                 packet.set_class(self.class);
@@ -372,41 +400,23 @@ impl Hooks for CongestionIsolation {
         }
     }
 
-    fn counts(&self, _now: Time, add: &mut dyn FnMut(&'static str, u64)) {
-        add("isolated_flows", self.isolated);
-        add("refused_for_a_full_table", self.refused);
-        add("aged_flows", self.aged);
-        add("messages", self.messages);
+    fn counts(&self, _now: Time, tally: &mut dyn Tally) {
+        tally.add(ISOLATED, self.isolated);
+        tally.add(REFUSED, self.refused);
+        tally.add(AGED, self.aged);
+        tally.add(MESSAGES, self.messages);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use xoff_engine::random::Stream;
-    use xoff_units::Rate;
 
     use super::*;
-    use crate::mechanism::Queueing;
-    use crate::queueing::buffer::Buffer;
-    use crate::queueing::counter::Counter;
-    use crate::queueing::port::{Port, QueuePlan, Turns};
 
     /// A switch of two ports; output 0 holds `bytes` in its non-congested queue.
     fn holding(bytes: u32) -> Core {
-        let plan = QueuePlan { data: vec![(0, 0), (1, 0)], turns: Turns::Packets };
-        let mut core = Core {
-            id: 0,
-            ports: (0..2).map(|_| Port::new(&plan, Rate::gbps(100), Time::ZERO, 1, Time::ZERO)).collect(),
-            classes: 2,
-            queueing: Queueing::Oq,
-            ingress: vec![Counter::default(); 4],
-            buffer: Buffer::Unlimited,
-            inputs: Vec::new(),
-            has_congestion_queues: false,
-            has_relay_queues: false,
-            interface_queues: 1,
-            merges_classes: false,
-        };
+        let mut core = Core::for_tests(2, 2);
         let queue = core.queue_for(1, 0);
         for part in 0..bytes.div_ceil(1000) {
             core.ports[0].queues[queue].bytes.add((bytes - part * 1000).min(1000) as u16);
@@ -462,7 +472,7 @@ mod tests {
             isolation.on_control(&ask(flow), port, &core, &mut effects);
         }
         let mut counts = Vec::new();
-        isolation.counts(Time::ZERO, &mut |name, count| counts.push((name, count)));
+        isolation.counts(Time::ZERO, &mut |count: Count, n| counts.push((count.name, n)));
         assert_eq!(counts, [("isolated_flows", 4), ("refused_for_a_full_table", 3), ("aged_flows", 0), ("messages", 0)]);
     }
 

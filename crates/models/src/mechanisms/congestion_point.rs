@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use xoff_units::Bytes;
 
-use crate::mechanism::{Around, Core, Effect, Effects, Enqueued, Queueing, Site};
+use crate::core::Queueing;
+use crate::effects::{Effect, Effects};
+use crate::mechanism::{Around, Enqueued, Site, Wrong};
 use crate::packet::{Kind, Packet};
 use crate::routing::Sources;
 
@@ -23,7 +25,7 @@ impl Points {
         let has_points = site.forwards && !site.is_host && (edges || site.hosts.is_empty());
         has_points.then(|| Self {
             first: 1 + site.map.wiring.ports[..site.id as usize].iter().map(|ports| ports.len() as u32).sum::<u32>(),
-            frame_bytes: site.settings.framing.control,
+            frame_bytes: site.framing.control,
             sources: site.sources.clone(),
         })
     }
@@ -49,7 +51,7 @@ impl Points {
 }
 
 /// What congestion points need of the other settings.
-pub fn check(around: &Around<'_>, equilibrium: Bytes, sample: Bytes, w: u32) -> Result<(), (&'static str, String)> {
+pub fn check(around: &Around<'_>, equilibrium: Bytes, sample: Bytes, w: u32) -> Result<(), Wrong> {
     if equilibrium.0 < 1_000 || equilibrium.0 >= 1 << 30 {
         return Err(("equilibrium", format!("{equilibrium} is out of range; it must be 1KB or more and below 1GiB")));
     }
@@ -63,9 +65,4 @@ pub fn check(around: &Around<'_>, equilibrium: Bytes, sample: Bytes, w: u32) -> 
         return Err(("equilibrium", "with one FIFO an input no output has a queue; switch.queueing must be oq or voq".into()));
     }
     Ok(())
-}
-
-/// Bytes of data that wait for an output.
-pub fn waiting(core: &Core, port: usize) -> u32 {
-    core.ports[port].queues[1..].iter().fold(0, |sum: u32, q| sum.saturating_add(q.bytes.bytes()))
 }

@@ -8,7 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::Bytes;
 
-use crate::mechanism::{Core, Dequeued, Effects, Hooks, Watches};
+use crate::core::{Core, Queueing};
+use crate::count::Count;
+use crate::effects::Effects;
+use crate::mechanism::{Around, Dequeued, Hooks, Install, Levels, Site, Watches, Wrong};
 
 /// `switch.ecn`: at most one of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +54,49 @@ pub struct Ecn {
     kmin: u32,
     kmax: u32,
     pmax: f64,
+}
+
+/// Packets marked, by whichever mechanism, which the node counts.
+pub const MARKED: Count = Count::number("marked", "packets marked");
+
+impl Install for Ecn {
+    type Params = Params;
+    const LABEL: &'static str = "ECN";
+    const COUNTS: &'static [Count] = &[MARKED];
+
+    /// Hosts that relay mark nothing.
+    fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
+        (site.forwards && !site.is_host).then(|| Self::new(params))
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        match params {
+            Params::Red(red) => {
+                if red.kmin > red.kmax || red.kmax.0 >= 1 << 32 {
+                    return Err(("red.kmin", format!("{} is above kmax, {}; it must not be", red.kmin, red.kmax)));
+                }
+                if !(0.0..=1.0).contains(&red.pmax) {
+                    return Err(("red.pmax", format!("{} is out of range; allowed are 0 to 1", red.pmax)));
+                }
+            }
+            Params::Step(step) if step.threshold.0 >= 1 << 32 => {
+                return Err(("step.threshold", format!("{} is too large; it must be below 4GiB", step.threshold)));
+            }
+            Params::Step(_) => {}
+        }
+        if around.queueing == Queueing::Iq {
+            return Err(("", "marking looks at egress queues, and `iq` has none; use oq or voq".into()));
+        }
+        Ok(())
+    }
+
+    fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {
+        let least = match params {
+            Params::Red(red) => red.kmin.0,
+            Params::Step(step) => step.threshold.0,
+        };
+        (least > levels.xoff).then(|| ("", format!("marking starts above XOFF, {}: PFC acts first", Bytes(levels.xoff))))
+    }
 }
 
 impl Ecn {

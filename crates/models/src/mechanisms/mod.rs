@@ -1,164 +1,351 @@
-//! Mechanisms at switches and network interfaces: flow control, marking, congestion points. Their registry stands here.
+//! Mechanisms at switches and network interfaces: marking, flow control, congestion points. Their registry stands here.
 
 mod congestion_point;
-pub mod ecn;
 
 use xoff_units::Time;
 
-use self::ecn::Ecn;
-use crate::mechanism::{Around, Core, Crossing, Dequeued, Effects, Enqueued, Hooks, Install, Queueing, Site, Verdict, Watches};
+use crate::core::{Core, Queueing};
+use crate::count::{Group, Tally};
+use crate::effects::Effects;
+use crate::mechanism::{
+    Admit, Around, Crossing, Departure, Dequeued, Enqueued, Ground, Hooks, Ingress, Install, Levels, Other, Place, Properties, QueueAt,
+    Site, Verdict, Watches, Wrong,
+};
 use crate::packet::Packet;
+use crate::queueing::buffer;
+use crate::queueing::port::QueueSpec;
+use crate::topology::Wiring;
 
-/// Makes the table `switch.flow_control` and the enum of all mechanisms. A line names a module, which is the table's key and
-/// holds `Params`, and the mechanism's type; the line's comment is the documentation of the key.
+/// Makes the tables of mechanisms, the enum of all of them, and the list of those that are given. A line names a module, which is
+/// the key in its table and holds `Params`, and the mechanism's type; the line's comment is the documentation of the key.
 macro_rules! registry {
-    ($($(#[doc = $doc:literal])* $module:ident: $name:ident),* $(,)?) => {
-        $(pub mod $module;)*
+    (($d:tt) $($(#[doc = $about:literal])* $table:ident at $path:literal in $field:ident {
+        $($(#[doc = $doc:literal])* $module:ident: $name:ident,)*
+    })*) => {
+        $($(pub mod $module;)*)*
 
-        /// `switch.flow_control`: each mechanism at most once.
+        $($(#[doc = $about])*
         #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields)]
-        pub struct FlowControl {
+        pub struct $table {
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $module: Option<$module::Params>,)*
+        })*
+
+        /// The mechanisms of a scenario.
+        #[derive(Debug, Clone, Default)]
+        pub struct Tables {
+            $($(#[doc = $about])*
+            pub $field: $table,)*
         }
 
-        impl FlowControl {
-            /// Puts what is configured onto a node, in the order of the registry.
-            pub fn install(&self, site: &Site<'_>, core: &mut Core, list: &mut Vec<Mechanism>) {
-                $(list.extend(self.$module.as_ref().and_then(|p| $module::$name::install(p, site, core)).map(Mechanism::$name));)*
-            }
-
-            /// Says which key makes no sense, what is wrong, and what would be right.
-            pub fn validate(&self, classes: u8, queueing: Queueing) -> Result<(), (String, String)> {
-                let around = Around { flow_control: self, classes, queueing };
-                $(if let Some(Err((key, why))) = self.$module.as_ref().map(|p| $module::$name::validate(p, &around)) {
-                    return Err((format!("{}.{key}", stringify!($module)), why));
-                })*
-                let mut owner = None;
-                $(if self.$module.as_ref().is_some_and($module::$name::assigns_queues) {
-                    if let Some(other) = owner {
-                        return Err((stringify!($module).into(), format!("it chooses queues for packets, and so does {other}; only one may")));
-                    }
-                    owner = Some(stringify!($module));
-                })*
-                let _ = owner;
-                Ok(())
-            }
-
-            /// Whether nothing should be dropped.
-            pub fn is_lossless(&self) -> bool {
-                self.pfc.is_some() || self.portfc.is_some()
-            }
-
-            /// Congestion queues for each class.
-            pub fn congestion_queues(&self) -> usize {
-                0 $(+ self.$module.as_ref().map_or(0, $module::$name::congestion_queues))*
-            }
-
-            /// The data queues of a port, when a mechanism plans them.
-            pub fn queues(&self, site: &Site<'_>, port: usize) -> Option<Vec<(u8, u8)>> {
-                None$(.or_else(|| self.$module.as_ref().and_then(|p| $module::$name::queues(p, site, port))))*
-            }
-
-            /// Queues of a host's interface.
-            pub fn interface_queues(&self) -> u8 {
-                1 $(.max(self.$module.as_ref().map_or(1, $module::$name::interface_queues)))*
+        impl Tables {
+            /// Those that are given, in the order of the registry, in which their hooks are called.
+            pub fn parts(&self) -> Vec<Box<dyn Part + '_>> {
+                let mut list: Vec<Box<dyn Part + '_>> = Vec::new();
+                $($(if let Some(params) = &self.$field.$module {
+                    let (name, path) = (stringify!($module), concat!($path, stringify!($module)));
+                    list.push(Box::new(Given::<$module::$name> { name, path, params, wrap: Mechanism::$name }));
+                })*)*
+                list
             }
         }
+
+        /// What each mechanism counts, given or not.
+        pub const GROUPS: &[Group] = &[
+            $($(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS },)*)*
+        ];
 
         /// Every mechanism there is.
         #[derive(Debug)]
         #[allow(clippy::large_enum_variant, reason = "a node holds a handful, and those on every packet's way want no pointer")]
         pub enum Mechanism {
-            /// Marking, which `switch.ecn` configures.
-            Ecn(Ecn),
-            $($(#[doc = $doc])* $name($module::$name),)*
+            $($($(#[doc = $doc])* $name($module::$name),)*)*
         }
 
         impl Mechanism {
             /// Its name in scenarios and summaries.
             pub const fn name(&self) -> &'static str {
-                match self {
-                    Self::Ecn(_) => "ecn",
-                    $(Self::$name(_) => stringify!($module),)*
-                }
+                match self { $($(Self::$name(_) => stringify!($module),)*)* }
             }
         }
 
-        impl Hooks for Mechanism {
-            fn watches(&self) -> Watches {
-                match self { Self::Ecn(m) => m.watches(), $(Self::$name(m) => m.watches(),)* }
-            }
-            fn queue_of_flow(&mut self, packet: &Packet, port: usize, core: &Core) -> Option<usize> {
-                match self {
-                    Self::Ecn(m) => m.queue_of_flow(packet, port, core),
-                    $(Self::$name(m) => m.queue_of_flow(packet, port, core),)*
-                }
-            }
-            fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
-                match self {
-                    Self::Ecn(m) => m.assign_queue(packet, port, core, effects),
-                    $(Self::$name(m) => m.assign_queue(packet, port, core, effects),)*
-                }
-            }
-            fn on_drop(&mut self, event: &Enqueued<'_>, effects: &mut Effects) {
-                match self {
-                    Self::Ecn(m) => m.on_drop(event, effects),
-                    $(Self::$name(m) => m.on_drop(event, effects),)*
-                }
-            }
-            #[inline]
-            fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
-                match self { Self::Ecn(m) => m.on_enqueue(event, core, effects), $(Self::$name(m) => m.on_enqueue(event, core, effects),)* }
-            }
-            #[inline]
-            fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
-                match self { Self::Ecn(m) => m.on_dequeue(event, core, effects), $(Self::$name(m) => m.on_dequeue(event, core, effects),)* }
-            }
-            fn on_level(&mut self, crossing: Crossing, core: &Core, effects: &mut Effects) {
-                match self { Self::Ecn(m) => m.on_level(crossing, core, effects), $(Self::$name(m) => m.on_level(crossing, core, effects),)* }
-            }
-            fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
-                match self {
-                    Self::Ecn(m) => m.on_control(packet, port, core, effects),
-                    $(Self::$name(m) => m.on_control(packet, port, core, effects),)*
-                }
-            }
-            fn on_pause_request(&mut self, port: usize, class: u8, is_on: bool, core: &Core, effects: &mut Effects) {
-                match self {
-                    Self::Ecn(m) => m.on_pause_request(port, class, is_on, core, effects),
-                    $(Self::$name(m) => m.on_pause_request(port, class, is_on, core, effects),)*
-                }
-            }
-            fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
-                match self { Self::Ecn(m) => m.on_timer(token, core, effects), $(Self::$name(m) => m.on_timer(token, core, effects),)* }
-            }
-            fn pauses_because(&self, from: usize, class: u8, port: usize, told: u8) -> bool {
-                match self {
-                    Self::Ecn(m) => m.pauses_because(from, class, port, told),
-                    $(Self::$name(m) => m.pauses_because(from, class, port, told),)*
-                }
-            }
-            fn counts(&self, now: Time, add: &mut dyn FnMut(&'static str, u64)) {
-                match self { Self::Ecn(m) => m.counts(now, add), $(Self::$name(m) => m.counts(now, add),)* }
-            }
+        macro_rules! each {
+            ($d self:expr, $d m:ident => $d call:expr) => {
+                match $d self { $($(Mechanism::$name($d m) => $d call,)*)* }
+            };
         }
     };
 }
 
 registry! {
-    /// Priority-based Flow Control.
-    pfc: Pfc,
-    /// Source Flow Control.
-    sfc: Sfc,
-    /// Congestion Isolation.
-    congestion_isolation: CongestionIsolation,
-    /// Flow control by egress port where nodes relay (`PortFC`).
-    portfc: PortFc,
-    /// Backward Congestion Notification, the congestion points.
-    bcn: Bcn,
-    /// Quantized Congestion Notification (IEEE 802.1Qau), the congestion points.
-    qcn: Qcn,
+    ($)
+    /// `switch`: marking.
+    Marking at "switch." in marking {
+        /// Explicit Congestion Notification, the marks.
+        ecn: Ecn,
+    }
+    /// `switch.flow_control`: each mechanism at most once.
+    FlowControl at "switch.flow_control." in flow_control {
+        /// Priority-based Flow Control.
+        pfc: Pfc,
+        /// Source Flow Control.
+        sfc: Sfc,
+        /// Congestion Isolation.
+        congestion_isolation: CongestionIsolation,
+        /// Flow control by egress port where nodes relay (`PortFC`).
+        portfc: PortFc,
+        /// Backward Congestion Notification, the congestion points.
+        bcn: Bcn,
+        /// Quantized Congestion Notification (IEEE 802.1Qau), the congestion points.
+        qcn: Qcn,
+    }
+    /// `switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody does.
+    Routing at "switch.routing." in routing {
+        /// Each packet by itself, whatever its flow.
+        spray: Spray,
+    }
+}
+
+impl Hooks for Mechanism {
+    fn watches(&self) -> Watches {
+        each!(self, m => m.watches())
+    }
+    fn route(&mut self, packet: &Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
+        each!(self, m => m.route(packet, choices, core, effects))
+    }
+    fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
+        each!(self, m => m.place_flow(packet, port, core))
+    }
+    fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+        each!(self, m => m.assign_queue(packet, port, core, effects))
+    }
+    fn admit(&mut self, packet: &mut Packet, place: Place, core: &Core, effects: &mut Effects) -> Admit {
+        each!(self, m => m.admit(packet, place, core, effects))
+    }
+    fn on_drop(&mut self, event: &Enqueued<'_>, effects: &mut Effects) {
+        each!(self, m => m.on_drop(event, effects));
+    }
+    #[inline]
+    fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_enqueue(event, core, effects));
+    }
+    #[inline]
+    fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_dequeue(event, core, effects));
+    }
+    fn on_departure(&mut self, event: &mut Departure<'_>, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_departure(event, core, effects));
+    }
+    fn on_delivered(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_delivered(packet, port, core, effects));
+    }
+    fn on_level(&mut self, crossing: Crossing, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_level(crossing, core, effects));
+    }
+    fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+        each!(self, m => m.on_control(packet, port, core, effects))
+    }
+    fn on_pause_request(&mut self, port: usize, class: u8, is_on: bool, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_pause_request(port, class, is_on, core, effects));
+    }
+    fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_timer(token, core, effects));
+    }
+    fn pauses_because(&self, from: usize, class: u8, port: usize, told: u8) -> bool {
+        each!(self, m => m.pauses_because(from, class, port, told))
+    }
+    fn standing_pauses(&self, add: &mut dyn FnMut(usize, u8)) {
+        each!(self, m => m.standing_pauses(add));
+    }
+    fn counts(&self, now: Time, tally: &mut dyn Tally) {
+        each!(self, m => m.counts(now, tally));
+    }
+}
+
+/// A mechanism that a scenario gives: [`Install`] with its table.
+pub trait Part {
+    /// Its key in its table.
+    fn name(&self) -> &'static str;
+    /// The path of its table in the scenario.
+    fn path(&self) -> &'static str;
+    /// What people call it.
+    fn label(&self) -> &'static str;
+    /// See [`Install::properties`].
+    fn properties(&self) -> Properties;
+    /// See [`Install::validate`].
+    fn validate(&self, around: &Around<'_>) -> Result<(), Wrong>;
+    /// See [`Install::check_port`].
+    fn check_port(&self, ingress: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), Wrong>;
+    /// See [`Install::levels`].
+    fn levels(&self, ingress: &Ingress<'_>) -> Option<Levels>;
+    /// See [`Install::warn`].
+    fn warn(&self, levels: &Levels) -> Option<Wrong>;
+    /// See [`Install::queues`].
+    fn queues(&self, ground: &Ground<'_>, node: u32, port: usize) -> Option<Vec<QueueSpec>>;
+    /// See [`Install::most_relays`].
+    fn most_relays(&self, above: u32) -> Option<(&'static str, u32, &'static str)>;
+    /// See [`Install::queue_toward`].
+    fn queue_toward(&self, wiring: &Wiring, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize>;
+    /// See [`Install::waits_for`].
+    fn waits_for(&self, wiring: &Wiring, queue: QueueAt) -> Vec<QueueAt>;
+    /// See [`Install::install`].
+    fn install(&self, site: &Site<'_>, core: &mut Core) -> Option<Mechanism>;
+}
+
+struct Given<'a, M: Install> {
+    name: &'static str,
+    path: &'static str,
+    params: &'a M::Params,
+    wrap: fn(M) -> Mechanism,
+}
+
+impl<M: Install> Part for Given<'_, M> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn path(&self) -> &'static str {
+        self.path
+    }
+    fn label(&self) -> &'static str {
+        M::LABEL
+    }
+    fn properties(&self) -> Properties {
+        M::properties(self.params)
+    }
+    fn validate(&self, around: &Around<'_>) -> Result<(), Wrong> {
+        M::validate(self.params, around)
+    }
+    fn check_port(&self, ingress: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), Wrong> {
+        M::check_port(self.params, ingress, levels)
+    }
+    fn levels(&self, ingress: &Ingress<'_>) -> Option<Levels> {
+        M::levels(self.params, ingress)
+    }
+    fn warn(&self, levels: &Levels) -> Option<Wrong> {
+        M::warn(self.params, levels)
+    }
+    fn queues(&self, ground: &Ground<'_>, node: u32, port: usize) -> Option<Vec<QueueSpec>> {
+        M::queues(self.params, ground, node, port)
+    }
+    fn most_relays(&self, above: u32) -> Option<(&'static str, u32, &'static str)> {
+        M::most_relays(self.params, above)
+    }
+    fn queue_toward(&self, wiring: &Wiring, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize> {
+        M::queue_toward(wiring, node, port, next, third)
+    }
+    fn waits_for(&self, wiring: &Wiring, queue: QueueAt) -> Vec<QueueAt> {
+        M::waits_for(wiring, queue)
+    }
+    fn install(&self, site: &Site<'_>, core: &mut Core) -> Option<Mechanism> {
+        M::install(self.params, site, core).map(self.wrap)
+    }
+}
+
+/// The path of a key of a table, or of the table.
+pub fn at(path: &str, key: &str) -> String {
+    if key.is_empty() { path.to_string() } else { format!("{path}.{key}") }
+}
+
+/// What one mechanism at most may do, and how its error says it.
+const EXCLUSIVE: [(fn(&Properties) -> bool, &str); 3] = [
+    (|p| p.assigns_queues, "chooses queues for packets"),
+    (|p| p.routes, "chooses ports for packets"),
+    (|p| p.tags_data, "uses the free word of packets"),
+];
+
+impl Tables {
+    /// The mechanisms that are given, and what follows from their tables.
+    pub fn others(&self) -> Vec<Other> {
+        self.parts().iter().map(|p| Other { name: p.name(), properties: p.properties() }).collect()
+    }
+
+    /// Whether something holds of any mechanism that is given.
+    pub fn any(&self, holds: impl Fn(&Properties) -> bool) -> bool {
+        self.parts().iter().any(|p| holds(&p.properties()))
+    }
+
+    /// Says which key makes no sense, what is wrong, and what would be right.
+    pub fn validate(&self, classes: u8, queueing: Queueing, memory: &buffer::Params) -> Result<(), (String, String)> {
+        let all = self.others();
+        let parts = self.parts();
+        for part in &parts {
+            let others: Vec<Other> = all.iter().copied().filter(|o| o.name != part.name()).collect();
+            let around = Around { others: &others, classes, queueing, memory };
+            part.validate(&around).map_err(|(key, why)| (at(part.path(), key), why))?;
+        }
+        for (does, what) in EXCLUSIVE {
+            let mut owners = parts.iter().filter(|p| does(&p.properties()));
+            if let (Some(first), Some(second)) = (owners.next(), owners.next()) {
+                return Err((second.path().into(), format!("it {what}, and so does {}; only one may", first.name())));
+            }
+        }
+        if let (Some(routes), Some(foretells)) =
+            (parts.iter().find(|p| p.properties().routes), all.iter().find(|o| o.properties.foretells_routes))
+        {
+            let why = format!("{} foretells the ports that ECMP chooses, so that nothing else may choose them", foretells.name);
+            return Err((routes.path().into(), why));
+        }
+        Ok(())
+    }
+
+    /// The levels of an ingress port of a node that forwards.
+    pub fn levels(&self, ingress: &Ingress<'_>) -> Option<Levels> {
+        self.parts().iter().find_map(|p| p.levels(ingress))
+    }
+
+    /// Queues of a host's interface that flows choose from.
+    pub fn interface_queues(&self) -> u8 {
+        self.parts().iter().map(|p| p.properties().interface_queues).fold(1, u8::max)
+    }
+}
+
+/// The mechanisms of one node, and which hooks any of them wants.
+#[derive(Debug)]
+pub struct Mechanisms {
+    list: Vec<(Watches, Mechanism)>,
+    all: Watches,
+}
+
+impl Mechanisms {
+    /// In the order in which their hooks are called.
+    pub fn new(list: Vec<Mechanism>) -> Self {
+        let list: Vec<_> = list.into_iter().map(|m| (m.watches(), m)).collect();
+        let all = list.iter().fold(Watches::NONE, |all, m| all.and(m.0));
+        Self { list, all }
+    }
+
+    /// Whether any wants a hook.
+    #[inline]
+    pub const fn want(&self, hook: Watches) -> bool {
+        self.all.has(hook)
+    }
+
+    /// Calls `f` for each that wants `hook`.
+    #[inline]
+    pub fn each(&mut self, hook: Watches, effects: &mut Effects, mut f: impl FnMut(&mut Mechanism, &mut Effects)) {
+        for (i, (watches, mechanism)) in self.list.iter_mut().enumerate() {
+            if watches.has(hook) {
+                effects.owner = i as u8;
+                f(mechanism, effects);
+            }
+        }
+    }
+
+    /// Calls `f` for the one with this number.
+    pub fn one(&mut self, owner: u8, effects: &mut Effects, f: impl FnOnce(&mut Mechanism, &mut Effects)) {
+        effects.owner = owner;
+        f(&mut self.list[owner as usize].1, effects);
+    }
+
+    /// The name of the one with this number.
+    pub fn name(&self, owner: u8) -> &'static str {
+        self.list[owner as usize].1.name()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Mechanism> {
+        self.list.iter().map(|m| &m.1)
+    }
 }

@@ -15,21 +15,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::mechanism::{Around, Core, Crossing, Dequeued, Effect, Effects, Enqueued, Hooks, Install, Queues, Site, Verdict, Watches};
+use crate::core::{Core, Queueing, Queues};
+use crate::count::{Count, PAUSED, Tally};
+use crate::effects::{Effect, Effects};
+use crate::mechanism::{
+    Around, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches, Wrong,
+};
 use crate::packet::{Kind, Packet};
-use crate::queueing::buffer::Buffer;
-use crate::queueing::port::Cause;
-
-/// What XOFF is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Accounting {
-    /// The bytes that came by an ingress port and wait anywhere in the node.
-    #[default]
-    Ingress,
-    /// The bytes in an egress queue, whichever port they came by.
-    Egress,
-}
+use crate::queueing::buffer::{self, Accounting, Buffer};
+use crate::sizing;
 
 /// What hosts that relay do under PFC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -149,9 +143,9 @@ impl Pfc {
     }
 
     fn forwarding(params: &Params, site: &Site<'_>, core: &mut Core) -> Self {
-        let levels = site.ports.iter().map(|p| site.settings.thresholds(p, site.delay, site.is_host));
-        let levels: Vec<(u32, u32)> =
-            levels.map(|t| (t.xoff.min(u64::from(u32::MAX)) as u32, t.xon.min(u64::from(u32::MAX - 1)) as u32)).collect();
+        let most = u64::from(u32::MAX);
+        let levels = site.levels.iter().flatten().map(|l| (l.xoff.min(most) as u32, l.xon.min(most - 1) as u32));
+        let levels: Vec<(u32, u32)> = levels.collect();
         let trigger = match (&core.buffer, params.accounting) {
             (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => {
                 Trigger::Dynamic(params.xon.map_or(3 * 1024, |x| x.0 as i64))
@@ -166,15 +160,10 @@ impl Pfc {
                 Trigger::Level
             }
         };
-        let mut pfc = Self::new(trigger, site.settings.framing.control, core, params.quanta);
+        let mut pfc = Self::new(trigger, site.framing.control, core, params.quanta);
         pfc.swallow_resumes = params.swallow_resumes;
         pfc.paused_by_output = core.ports.iter().map(|_| Vec::new()).collect();
         pfc
-    }
-
-    /// Pauses that stand, by ingress port and class.
-    pub fn outstanding(&self) -> impl Iterator<Item = (usize, u8)> {
-        self.pausing.iter().enumerate().filter(|p| *p.1 > 0).map(|(g, _)| (g / self.classes, (g % self.classes) as u8))
     }
 
     /// A frame about a class of ours, which may be another for the neighbour.
@@ -259,8 +248,14 @@ impl Pfc {
     }
 }
 
+const PAUSES: Count = Count::number("pauses", "PFC pauses");
+const FRAMES: Count = Count::number("frames", "PFC frames");
+const ABOVE: Count = Count::time("above_xoff_ps", "above XOFF");
+
 impl Install for Pfc {
     type Params = Params;
+    const LABEL: &'static str = "PFC";
+    const COUNTS: &'static [Count] = &[PAUSES, FRAMES, ABOVE, PAUSED];
 
     /// Hosts obey pauses and ask for none.
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
@@ -269,22 +264,88 @@ impl Install for Pfc {
         let mut pfc = if site.forwards && !site.ports.is_empty() && !passes_on {
             Self::forwarding(params, site, core)
         } else {
-            Self::new(Trigger::Never, site.settings.framing.control, core, params.quanta)
+            Self::new(Trigger::Never, site.framing.control, core, params.quanta)
         };
         pfc.passes_on = passes_on;
         pfc.raises_classes = is_relay && params.hop_classes;
         Some(pfc)
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
+    fn properties(params: &Params) -> Properties {
+        Properties {
+            is_lossless: true,
+            pauses_neighbours: true,
+            has_levels: true,
+            accounting: Some(params.accounting),
+            assigns_queues: params.hop_classes,
+            raises_classes: params.hop_classes,
+            passes_pauses_on: params.relays == Relays::Forward,
+            ..Properties::default()
+        }
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        if let Some(xoff) = params.xoff.filter(|xoff| xoff.0 == 0 || xoff.0 >= 1 << 32) {
+            return Err(("xoff", format!("{xoff} is out of range; it must be above zero and below 4GiB")));
+        }
+        if let (Some(xoff), Some(xon)) = (params.xoff, params.xon)
+            && xon >= xoff
+        {
+            return Err(("xon", format!("{xon} is not below xoff, {xoff}; pauses would never end or never stand")));
+        }
+        if let (Some(xoff), buffer::Params::PerPort(limit) | buffer::Params::PerQueue(limit)) = (params.xoff, around.memory)
+            && xoff > *limit
+        {
+            return Err(("xoff", format!("{xoff} is above switch.buffer, {limit}; it would never be reached")));
+        }
+        if params.accounting == Accounting::Egress && around.queueing == Queueing::Iq {
+            let why = "egress needs queues at the outputs, and `iq` has none: nothing would ever pause; use oq, or ingress";
+            return Err(("accounting", why.into()));
+        }
+        if params.quanta == Some(0) {
+            return Err(("quanta", "0 is a resume; allowed are 1 to 65535".into()));
+        }
         if params.hop_classes && around.classes < 2 {
             return Err(("hop_classes", "packets rise a class with every relay; set switch.classes to one more than there are relays".into()));
         }
         Ok(())
     }
 
-    fn assigns_queues(params: &Params) -> bool {
-        params.hop_classes
+    fn check_port(params: &Params, ingress: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), Wrong> {
+        if params.accounting == Accounting::Egress && levels.is_some_and(|l| l.is_dynamic) {
+            let why = "it is needed here: the dynamic threshold of a shared buffer is for inputs, and not for egress queues";
+            return Err(("xoff", why.into()));
+        }
+        let (Some(xon), Some(levels)) = (params.xon.filter(|_| params.xoff.is_none()), levels.filter(|l| !l.is_dynamic)) else {
+            return Ok(());
+        };
+        if xon.0 >= levels.xoff {
+            let (xoff, link) = (Bytes(levels.xoff), ingress.port.link);
+            return Err(("xon", format!("{xon} is not below XOFF, which is {xoff} for a {} link of {}", link.rate, link.delay)));
+        }
+        Ok(())
+    }
+
+    fn levels(params: &Params, ingress: &Ingress<'_>) -> Option<Levels> {
+        let (link, largest) = (ingress.port.link, ingress.framing.largest());
+        let control = u64::from(ingress.framing.control);
+        let (round_trip, packets) = sizing::pfc_headroom(link.rate, link.delay, ingress.delay, largest, control);
+        let headroom = round_trip + packets;
+        // Classes share the port's memory, and each may fill up to its threshold and headroom.
+        let limit = match ingress.memory {
+            buffer::Params::PerPort(bytes) => Some(bytes.0 / u64::from(ingress.classes)),
+            buffer::Params::PerQueue(bytes) => Some(bytes.0),
+            buffer::Params::Unlimited | buffer::Params::Shared(_) => None,
+        };
+        let xoff = params.xoff.map_or_else(|| limit.map_or(100_000, |l| l.saturating_sub(headroom).max(largest)), |x| x.0);
+        let xon = params.xon.map_or_else(|| xoff.saturating_sub(2 * largest), |x| x.0);
+        let is_dynamic = params.xoff.is_none() && matches!(ingress.memory, buffer::Params::Shared(_));
+        Some(Levels { xoff, xon, headroom, available: limit.map(|l| l.saturating_sub(xoff)), is_dynamic })
+    }
+
+    fn most_relays(params: &Params, above: u32) -> Option<(&'static str, u32, &'static str)> {
+        let why = "a class is needed for each, above that in which flows start; raise switch.classes";
+        params.hop_classes.then_some(("hop_classes", above, why))
     }
 }
 
@@ -381,9 +442,9 @@ impl Hooks for Pfc {
         let class = packet.seq.trailing_zeros() as u8;
         let group = port * self.classes + class as usize;
         if packet.info == 0 {
-            effects.push(Effect::Unblock(port, Queues::Class(class), Cause::Pfc));
+            effects.push(Effect::Unblock(port, Queues::Class(class)));
         } else {
-            effects.push(Effect::Block(port, Queues::Class(class), Cause::Pfc));
+            effects.push(Effect::Block(port, Queues::Class(class)));
         }
         if self.passes_on && std::mem::replace(&mut self.is_paused[group], packet.info > 0) != (packet.info > 0) {
             self.pass_on(port, class, packet.info > 0, core, effects);
@@ -409,7 +470,7 @@ impl Hooks for Pfc {
         let (port, class) = (group / self.classes, (group % self.classes) as u8);
         if token & EXPIRE != 0 {
             if self.expires[group] <= effects.now {
-                effects.push(Effect::Unblock(port, Queues::Class(class), Cause::Pfc));
+                effects.push(Effect::Unblock(port, Queues::Class(class)));
                 if std::mem::take(&mut self.is_paused[group]) {
                     self.pass_on(port, class, false, core, effects);
                 }
@@ -419,10 +480,16 @@ impl Hooks for Pfc {
         }
     }
 
-    fn counts(&self, now: Time, add: &mut dyn FnMut(&'static str, u64)) {
+    fn standing_pauses(&self, add: &mut dyn FnMut(usize, u8)) {
+        for group in (0..self.pausing.len()).filter(|g| self.pausing[*g] > 0) {
+            add(group / self.classes, (group % self.classes) as u8);
+        }
+    }
+
+    fn counts(&self, now: Time, tally: &mut dyn Tally) {
         let standing = self.over.iter().zip(&self.since).filter(|p| *p.0 > 0).map(|p| now.since(*p.1));
-        add("pauses", self.pauses);
-        add("frames", self.frames);
-        add("above_xoff_ps", standing.fold(self.above_xoff, |a, b| a + b).ps());
+        tally.add(PAUSES, self.pauses);
+        tally.add(FRAMES, self.frames);
+        tally.add(ABOVE, standing.fold(self.above_xoff, |a, b| a + b).ps());
     }
 }

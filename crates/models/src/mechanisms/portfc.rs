@@ -21,9 +21,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::mechanism::{Core, Dequeued, Effect, Effects, Enqueued, Hooks, Install, Queueing, Queues, Site, Verdict, Watches};
+use crate::core::{Core, Queueing, Queues};
+use crate::count::{Count, PAUSED, Tally};
+use crate::effects::{Effect, Effects};
+use crate::mechanism::{
+    Around, Dequeued, Enqueued, Ground, Hooks, Ingress, Install, Levels, Properties, QueueAt, Site, Verdict, Watches, Wrong,
+};
 use crate::packet::{Kind, Packet};
-use crate::queueing::port::Cause;
+use crate::queueing::port::{Purpose, QueueSpec};
 use crate::relay::Scheduler;
 use crate::routing::Map;
 use crate::topology::{PortSpec, Wiring};
@@ -58,7 +63,7 @@ fn index(output: usize, own: usize) -> usize {
 
 /// The queues of a node's or switch's output: which outputs of which switch they stand for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outputs {
+enum Outputs {
     /// A node's output to a switch: `kinds` × (outputs of the switch − 1) queues for own flows, then one for what is relayed.
     Node {
         /// The switch.
@@ -142,7 +147,7 @@ impl Outputs {
 }
 
 /// The queue of a switch's output, or of a node's own flow at its first output, for a packet there.
-pub fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> usize {
+fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> usize {
     match outputs {
         Outputs::Node { switch, own, others, kinds } => {
             let mut at = *switch;
@@ -171,7 +176,7 @@ pub fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> usize 
 
 /// The queue at a switch's output for packets that take output `next` at the node behind it, and `third` at the one after, if any;
 /// none for outputs of nodes, whose queues nobody waits for.
-pub fn queue_toward(wiring: &Wiring, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize> {
+fn queue_toward(wiring: &Wiring, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize> {
     match Outputs::new(wiring, node, port) {
         Outputs::ToNode { behind, .. } => {
             let (_, first, own) = behind.get(next).copied().flatten()?;
@@ -183,7 +188,7 @@ pub fn queue_toward(wiring: &Wiring, node: u32, port: usize, next: usize, third:
 }
 
 /// What a queue of an output waits for when it is paused, each as switch, output and queue there: the pause-dependency graph.
-pub fn waits_for(wiring: &Wiring, node: u32, port: usize, queue: usize) -> Vec<(u32, usize, usize)> {
+fn waits_for(wiring: &Wiring, node: u32, port: usize, queue: usize) -> Vec<(u32, usize, usize)> {
     let outputs = Outputs::new(wiring, node, port);
     let switches: Vec<u32> = match &outputs {
         Outputs::Node { switch, .. } | Outputs::ToSwitch { switch, .. } => vec![*switch],
@@ -263,19 +268,14 @@ fn levels(params: &Params, port: &PortSpec, largest: u64) -> [(u32, u32); 2] {
     [(xoff as u32, xon as u32), (direct_xoff as u32, direct_xon as u32)]
 }
 
-/// Says which level makes no sense at a port of a switch, where XOFF is computed.
-pub fn check_levels(params: &Params, port: &PortSpec, largest: u64) -> Result<(), (&'static str, String)> {
-    for (key, (xoff, xon)) in ["xon", "direct_xon"].into_iter().zip(levels(params, port, largest)) {
-        if xon > xoff {
-            let (xon, xoff) = (Bytes(xon.into()), Bytes(xoff.into()));
-            return Err((key, format!("{xon} is above X_OFF, {xoff} on links of {} and {}", port.link.rate, port.link.delay)));
-        }
-    }
-    Ok(())
-}
+const PAUSES: Count = Count::number("pauses", "PortFC pauses");
+const FRAMES: Count = Count::number("frames", "PortFC frames");
+const RELAYED: Count = Count::number("relayed", "PortFC frames passed on");
 
 impl Install for PortFc {
     type Params = Params;
+    const LABEL: &'static str = "PortFC";
+    const COUNTS: &'static [Count] = &[PAUSES, FRAMES, RELAYED, PAUSED];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
         let outputs: Vec<Outputs> = (0..site.ports.len()).map(|p| Outputs::new(&site.map.wiring, site.id, p)).collect();
@@ -283,7 +283,7 @@ impl Install for PortFc {
             .iter()
             .zip(&outputs)
             .map(|(port, outputs)| Output {
-                levels: levels(params, port, site.settings.framing.largest()),
+                levels: levels(params, port, site.framing.largest()),
                 is_paused: [false; 2],
                 direct: outputs.queues() + usize::from(matches!(outputs, Outputs::ToSwitch { .. })),
             })
@@ -291,7 +291,7 @@ impl Install for PortFc {
         Some(Self {
             id: site.id,
             map: site.map.clone(),
-            frame_bytes: site.settings.framing.control,
+            frame_bytes: site.framing.control,
             is_node: site.is_host,
             held: core.ports.iter().map(|p| vec![0; p.queues.len()]).collect(),
             outputs,
@@ -302,8 +302,12 @@ impl Install for PortFc {
         })
     }
 
-    fn validate(params: &Params, around: &crate::mechanism::Around<'_>) -> Result<(), (&'static str, String)> {
-        if around.flow_control.pfc.is_some() {
+    fn properties(_: &Params) -> Properties {
+        Properties { is_lossless: true, assigns_queues: true, plans_queues: true, foretells_routes: true, ..Properties::default() }
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        if around.other(|o| o.is_lossless).is_some() {
             return Err(("xoff", "PortFC takes the place of PFC; give one of them".into()));
         }
         if around.classes > 1 {
@@ -327,31 +331,52 @@ impl Install for PortFc {
         Ok(())
     }
 
-    fn assigns_queues(_: &Params) -> bool {
-        true
+    /// At a switch, where XOFF is computed.
+    fn check_port(params: &Params, ingress: &Ingress<'_>, _: Option<&Levels>) -> Result<(), Wrong> {
+        if ingress.is_host {
+            return Ok(());
+        }
+        let (port, largest) = (ingress.port, ingress.framing.largest());
+        for (key, (xoff, xon)) in ["xon", "direct_xon"].into_iter().zip(levels(params, port, largest)) {
+            if xon > xoff {
+                let (xon, xoff) = (Bytes(xon.into()), Bytes(xoff.into()));
+                return Err((key, format!("{xon} is above X_OFF, {xoff} on links of {} and {}", port.link.rate, port.link.delay)));
+            }
+        }
+        Ok(())
     }
 
-    fn queues(_: &Params, site: &Site<'_>, port: usize) -> Option<Vec<(u8, u8)>> {
-        let outputs = Outputs::new(&site.map.wiring, site.id, port);
-        let mut list = vec![(0, 1); outputs.queues()];
-        if let (Outputs::Node { .. }, Some(relayed)) = (&outputs, list.last_mut())
-            && site.settings.relay.scheduler == Scheduler::RelayFirst
+    fn queues(_: &Params, ground: &Ground<'_>, node: u32, port: usize) -> Option<Vec<QueueSpec>> {
+        let outputs = Outputs::new(ground.wiring, node, port);
+        let mut list = vec![QueueSpec { class: 0, level: 0, purpose: Purpose::Planned }; outputs.queues()];
+        if let (Outputs::Node { .. }, Some((_, own))) = (&outputs, list.split_last_mut())
+            && ground.relay.scheduler == Scheduler::RelayFirst
         {
-            relayed.1 = 0;
-        } else {
-            list.fill((0, 0));
+            own.iter_mut().for_each(|queue| queue.level = 1);
         }
         Some(list)
+    }
+
+    fn most_relays(_: &Params, _: u32) -> Option<(&'static str, u32, &'static str)> {
+        Some(("", 1, "the second relay would hear of no pause, so that PortFC would lose packets; it is for k = 1"))
+    }
+
+    fn queue_toward(wiring: &Wiring, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize> {
+        queue_toward(wiring, node, port, next, third)
+    }
+
+    fn waits_for(wiring: &Wiring, (node, port, queue): QueueAt) -> Vec<QueueAt> {
+        waits_for(wiring, node, port, queue)
     }
 }
 
 impl Hooks for PortFc {
     fn watches(&self) -> Watches {
-        let both = Watches::ASSIGN.and(Watches::CONTROL);
+        let both = Watches::PLACE.and(Watches::ASSIGN).and(Watches::CONTROL);
         if self.is_node { both } else { both.and(Watches::ENQUEUE).and(Watches::DEQUEUE) }
     }
 
-    fn queue_of_flow(&mut self, packet: &Packet, port: usize, core: &Core) -> Option<usize> {
+    fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
         Some(queue(&self.map, &self.outputs[port], packet, core.ports[port].peer))
     }
 
@@ -394,11 +419,11 @@ impl Hooks for PortFc {
             let queues = Queues::One(queue as u16);
             if is_pause {
                 *held += 1;
-                effects.push(Effect::Block(port, queues, Cause::PortFc));
+                effects.push(Effect::Block(port, queues));
             } else {
                 *held -= 1;
                 if *held == 0 {
-                    effects.push(Effect::Unblock(port, queues, Cause::PortFc));
+                    effects.push(Effect::Unblock(port, queues));
                 }
             }
         }
@@ -411,10 +436,10 @@ impl Hooks for PortFc {
         Verdict::Consume
     }
 
-    fn counts(&self, _: Time, add: &mut dyn FnMut(&'static str, u64)) {
-        add("pauses", self.pauses);
-        add("frames", self.frames);
-        add("relayed", self.relayed);
+    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+        tally.add(PAUSES, self.pauses);
+        tally.add(FRAMES, self.frames);
+        tally.add(RELAYED, self.relayed);
     }
 }
 

@@ -12,8 +12,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use super::congestion_point::{Points, check, waiting};
-use crate::mechanism::{Around, Core, Effects, Enqueued, Hooks, Install, Site, Watches};
+use super::congestion_point::{Points, check};
+use crate::core::Core;
+use crate::count::{Count, Tally};
+use crate::effects::Effects;
+use crate::mechanism::{Around, Enqueued, Hooks, Install, Site, Watches, Wrong};
 use crate::packet::Kind;
 
 /// Intervals by the highest three bits of the feedback, as shares of `sample`.
@@ -58,14 +61,19 @@ pub struct Qcn {
     messages: u64,
 }
 
+const SAMPLES: Count = Count::number("samples", "frames sampled");
+const MESSAGES: Count = Count::number("messages", "QCN messages");
+
 impl Install for Qcn {
     type Params = Params;
+    const LABEL: &'static str = "QCN";
+    const COUNTS: &'static [Count] = &[SAMPLES, MESSAGES];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
         Points::at(site, params.edges).map(|points| Self::new(params, points, core.ports.len()))
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
         check(around, params.equilibrium, params.sample, params.w)?;
         if !(0.0..1.0).contains(&params.jitter) {
             return Err(("jitter", format!("{} is out of range; allowed are numbers from 0 to below 1", params.jitter)));
@@ -98,7 +106,7 @@ impl Hooks for Qcn {
         let mut output = self.outputs[event.port];
         output.left -= f64::from(event.packet.bytes);
         if output.left <= 0.0 {
-            let queue = waiting(core, event.port);
+            let queue = core.waiting_bytes(event.port);
             let value = self.quantised(output.queue, queue);
             let around = 1.0 + self.params.jitter * (2.0 * effects.stream.uniform() - 1.0);
             output = Output { left: self.params.sample.0 as f64 * INTERVALS[value as usize / 8] * around, queue };
@@ -111,9 +119,9 @@ impl Hooks for Qcn {
         self.outputs[event.port] = output;
     }
 
-    fn counts(&self, _now: Time, add: &mut dyn FnMut(&'static str, u64)) {
-        add("samples", self.samples);
-        add("messages", self.messages);
+    fn counts(&self, _now: Time, tally: &mut dyn Tally) {
+        tally.add(SAMPLES, self.samples);
+        tally.add(MESSAGES, self.messages);
     }
 }
 

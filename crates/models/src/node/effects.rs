@@ -2,9 +2,11 @@
 
 use xoff_units::Time;
 
-use super::{Cx, Node};
+use super::{Cx, Node, ORDER};
+use crate::core::Queues;
+use crate::effects::Effect;
 use crate::endpoint::token;
-use crate::mechanism::{Effect, Hooks, Queues, Watches};
+use crate::mechanism::{Hooks, Watches};
 use crate::queueing::port::Cause;
 use crate::record::Pause;
 
@@ -39,8 +41,10 @@ impl Node {
                 self.core.ports[port].push(0, frame);
                 self.kick(port, cx);
             }
-            Effect::Block(port, queues, cause) => self.block(port, queues, cause, cx.now()),
-            Effect::Unblock(port, queues, cause) => self.unblock(port, queues, cause, cx),
+            Effect::Block(port, queues) => self.block(port, queues, Cause::mechanism(owner), cx.now()),
+            Effect::Unblock(port, queues) => self.unblock(port, queues, Cause::mechanism(owner), cx),
+            Effect::CloseGate(port, queue) => self.block(port, Queues::One(queue), Cause::ORDER, cx.now()),
+            Effect::OpenGate(port, queue) => self.unblock(port, Queues::One(queue), Cause::ORDER, cx),
             Effect::PauseNeighbour(port, class, is_on) => {
                 self.effects.now = cx.now();
                 let core = &self.core;
@@ -48,7 +52,7 @@ impl Node {
             }
             Effect::HoldFlow(flow, until) => {
                 if let Some(endpoint) = &mut self.endpoint
-                    && let Some(until) = endpoint.hold(flow, until, cx.now())
+                    && let Some(until) = endpoint.hold(flow, until, self.mechanisms.name(owner), cx.now())
                 {
                     cx.set_timer(until, token::pack(token::HOLD, 0, flow));
                 }
@@ -61,7 +65,7 @@ impl Node {
             }
             Effect::HoldDestination(dst, until) => {
                 let Some(endpoint) = &mut self.endpoint else { return };
-                for flow in endpoint.hold_destination(dst, until, cx.now()) {
+                for flow in endpoint.hold_destination(dst, until, self.mechanisms.name(owner), cx.now()) {
                     cx.set_timer(until, token::pack(token::HOLD, 0, flow));
                 }
             }
@@ -74,29 +78,51 @@ impl Node {
         }
     }
 
+    /// The name of a cause in tables: that of its mechanism.
+    fn cause_name(&self, cause: Cause) -> &'static str {
+        cause.owner().map_or(ORDER.name, |owner| self.mechanisms.name(owner))
+    }
+
     fn block(&mut self, port: usize, queues: Queues, cause: Cause, now: Time) {
+        let mut first = None;
         let mut is_new = false;
-        for queue in self.core.queues(queues) {
-            is_new |= self.core.ports[port].block(queue, cause);
+        let p = &mut self.core.ports[port];
+        for queue in 1..p.queues.len() {
+            if queues.has(queue, &p.queues[queue]) {
+                first = first.or(Some(queue));
+                is_new |= p.block(queue, cause);
+            }
         }
-        if is_new {
-            let (node, queue) = (self.core.id, self.core.queues(queues).next().unwrap_or_default());
-            let class = self.core.ports[port].queues[queue].class();
-            let (port, queue) = (port as u16, queue as u16);
-            self.open_pauses.push(Pause { node, port, queue, class, cause: cause.name(), start: now, end: None });
+        if let (true, Some(queue)) = (is_new, first) {
+            let class = p.queues[queue].class();
+            let pause = Pause {
+                node: self.core.id,
+                port: port as u16,
+                queue: queue as u16,
+                class,
+                cause: self.cause_name(cause),
+                start: now,
+                end: None,
+            };
+            self.open_pauses.push(pause);
         }
     }
 
     fn unblock(&mut self, port: usize, queues: Queues, cause: Cause, cx: &mut Cx<'_>) {
-        let mut held = false;
-        for queue in self.core.queues(queues) {
-            held |= self.core.ports[port].unblock(queue, cause);
+        let mut first = None;
+        let mut was_held = false;
+        let p = &mut self.core.ports[port];
+        for queue in 1..p.queues.len() {
+            if queues.has(queue, &p.queues[queue]) {
+                first = first.or(Some(queue));
+                was_held |= p.unblock(queue, cause);
+            }
         }
-        if !held {
+        if !was_held {
             return;
         }
-        let first = self.core.queues(queues).next().unwrap_or_default();
-        let is_this = |p: &Pause| (p.port as usize, p.queue as usize, p.cause) == (port, first, cause.name());
+        let name = self.cause_name(cause);
+        let is_this = |p: &Pause| p.port as usize == port && Some(p.queue as usize) == first && p.cause == name;
         if let Some(i) = self.open_pauses.iter().position(is_this) {
             let pause = self.open_pauses.swap_remove(i);
             self.paused[port] += cx.now() - pause.start;

@@ -25,6 +25,17 @@ pub enum Params {
     Shared(Shared),
 }
 
+/// Whose bytes are compared with thresholds, and to whom memory belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Accounting {
+    /// The bytes that came by an ingress port and wait anywhere in the node.
+    #[default]
+    Ingress,
+    /// The bytes in an egress queue, whichever port they came by.
+    Egress,
+}
+
 /// `switch.buffer.shared`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

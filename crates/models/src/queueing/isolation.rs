@@ -5,8 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::mechanism::{Core, Effect, Effects, Queues};
-use crate::queueing::port::Cause;
+use crate::core::Core;
+use crate::effects::{Effect, Effects};
 
 /// A flow that was moved, with what the mechanism keeps of it.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl<T: Default> Isolation<T> {
             let gates = self.gates.entry((port, queue)).or_default();
             *gates += 1;
             if *gates == 1 {
-                effects.push(Effect::Block(port, Queues::One(queue as u16), Cause::Order));
+                effects.push(Effect::CloseGate(port, queue as u16));
             }
         }
     }
@@ -116,7 +116,7 @@ impl<T: Default> Isolation<T> {
             *gates -= 1;
             if *gates == 0 {
                 self.gates.remove(&place);
-                effects.push(Effect::Unblock(place.0, Queues::One(place.1 as u16), Cause::Order));
+                effects.push(Effect::OpenGate(place.0, place.1 as u16));
             }
         }
     }

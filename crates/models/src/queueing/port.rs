@@ -9,32 +9,51 @@ use crate::packet::Packet;
 
 /// Why a queue may not send; each cause has a bit of its own, so that overlapping pauses cannot clear one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Cause {
-    /// A PFC pause from the neighbour.
-    Pfc,
-    /// Source Flow Control.
-    Sfc,
-    /// Packets of the same flow in another queue go first.
-    Order,
-    /// `PortFC`.
-    PortFc,
-}
+pub struct Cause(u8);
 
 impl Cause {
-    const fn bit(self) -> u8 {
-        1 << self as u8
+    /// Packets of the same flow in another queue go first.
+    pub const ORDER: Self = Self(15);
+
+    /// The n-th mechanism of the node holds the queue.
+    pub fn mechanism(n: u8) -> Self {
+        debug_assert!(n < Self::ORDER.0, "a node has 15 mechanisms at most");
+        Self(n)
     }
 
-    /// The name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pfc => "pfc",
-            Self::Sfc => "sfc",
-            Self::Order => "order",
-            Self::PortFc => "portfc",
-        }
+    /// Which mechanism of the node it is, if it is one.
+    pub fn owner(self) -> Option<u8> {
+        (self != Self::ORDER).then_some(self.0)
     }
+
+    const fn bit(self) -> u16 {
+        1 << self.0
+    }
+}
+
+/// Whose packets a queue is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Purpose {
+    /// Those of a class: what a switch forwards, what a host sends.
+    #[default]
+    Class,
+    /// Those of a class that a host relays.
+    Relayed,
+    /// Those of a class that a mechanism moved out of its queue.
+    Congestion,
+    /// What the mechanism that planned it says.
+    Planned,
+}
+
+/// A data queue before it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// The class it serves.
+    pub class: u8,
+    /// Lower levels are served strictly first.
+    pub level: u8,
+    /// Whose packets it is for.
+    pub purpose: Purpose,
 }
 
 /// One queue of a port. What waits is either packets, or *suppliers* that produce a packet when it is their turn: a host's own
@@ -47,9 +66,10 @@ pub struct Queue {
     pub suppliers: VecDeque<u32>,
     /// Bytes of the packets.
     pub bytes: Counter,
-    blocked: u8,
+    blocked: u16,
     in_ring: bool,
     class: u8,
+    purpose: Purpose,
     /// Where in the order of its port: which of its `Group`s.
     group: u16,
     /// Suppliers that had their turn since the queue has its own.
@@ -78,8 +98,15 @@ impl Queue {
     }
 
     /// The class it serves.
+    #[inline]
     pub const fn class(&self) -> u8 {
         self.class
+    }
+
+    /// Whose packets it is for.
+    #[inline]
+    pub const fn purpose(&self) -> Purpose {
+        self.purpose
     }
 }
 
@@ -97,8 +124,8 @@ pub enum Turns {
 /// The queues that a port gets: queue 0 is control, strictly first and never blocked.
 #[derive(Debug, Clone)]
 pub struct QueuePlan {
-    /// For each data queue its class and its level; lower levels are served strictly first.
-    pub data: Vec<(u8, u8)>,
+    /// The data queues.
+    pub data: Vec<QueueSpec>,
     /// How classes of one level take turns.
     pub turns: Turns,
 }
@@ -171,18 +198,18 @@ impl Port {
     /// An idle port.
     pub fn new(plan: &QueuePlan, rate: Rate, delay: Time, peer: u32, peer_delay: Time) -> Self {
         let mut queues = vec![Queue::default()];
-        let count = plan.data.iter().map(|d| d.1 as usize + 1).max().unwrap_or(0);
+        let count = plan.data.iter().map(|d| d.level as usize + 1).max().unwrap_or(0);
         let mut levels: Vec<Level> = (0..count).map(|_| Level::default()).collect();
         let mut groups: Vec<Group> = Vec::new();
         let mut members = vec![0; count];
-        for &(class, level) in &plan.data {
+        for &QueueSpec { class, level, purpose } in &plan.data {
             members[level as usize] += 1;
             levels[level as usize].single = (members[level as usize] == 1).then_some(queues.len() as u16);
             let group = groups.iter().position(|g| (g.class, g.level) == (class, level)).unwrap_or_else(|| {
                 groups.push(Group { level, class, ..Group::default() });
                 groups.len() - 1
             });
-            queues.push(Queue { class, group: group as u16, ..Queue::default() });
+            queues.push(Queue { class, purpose, group: group as u16, ..Queue::default() });
         }
         Self {
             busy_until: Time::ZERO,
@@ -390,8 +417,11 @@ mod tests {
     use super::*;
     use crate::packet::Kind;
 
+    const PFC: Cause = Cause(0);
+
     fn port(data: &[(u8, u8)], turns: Turns) -> Port {
-        Port::new(&QueuePlan { data: data.to_vec(), turns }, Rate::gbps(100), Time::ns(1), 0, Time::ZERO)
+        let data = data.iter().map(|&(class, level)| QueueSpec { class, level, purpose: Purpose::Class }).collect();
+        Port::new(&QueuePlan { data, turns }, Rate::gbps(100), Time::ns(1), 0, Time::ZERO)
     }
 
     fn drain(port: &mut Port, n: usize) -> Vec<u16> {
@@ -451,12 +481,12 @@ mod tests {
             p.push(queue, Packet::new(Kind::Data, 0, 0, 0, 100, 0));
         }
         assert_eq!(drain(&mut p, 2), [1, 3]);
-        p.block(1, Cause::Pfc);
+        p.block(1, PFC);
         assert_eq!(drain(&mut p, 3), [2, 3, 2]);
-        p.block(2, Cause::Pfc);
+        p.block(2, PFC);
         assert_eq!(drain(&mut p, 2), [3]);
-        p.unblock(1, Cause::Pfc);
-        p.unblock(2, Cause::Pfc);
+        p.unblock(1, PFC);
+        p.unblock(2, PFC);
         assert_eq!(drain(&mut p, 9), [1, 2, 1]);
         assert_eq!(p.waiting, 0);
     }
@@ -464,14 +494,14 @@ mod tests {
     #[test]
     fn causes_do_not_clear_one_another_and_blocked_queues_wait() {
         let mut p = port(&[(0, 0), (1, 0)], Turns::Packets);
-        assert!(p.block(1, Cause::Pfc));
-        assert!(!p.block(1, Cause::Pfc));
+        assert!(p.block(1, PFC));
+        assert!(!p.block(1, PFC));
         p.push(1, Packet::default());
         assert_eq!(p.select(), None);
         p.push(2, Packet::default());
         assert_eq!(drain(&mut p, 2), [2]);
-        assert!(p.unblock(1, Cause::Pfc));
-        assert!(!p.unblock(1, Cause::Pfc));
+        assert!(p.unblock(1, PFC));
+        assert!(!p.unblock(1, PFC));
         assert_eq!(drain(&mut p, 2), [1]);
     }
 }

@@ -13,7 +13,7 @@ use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::{Host, Problem};
-use crate::endpoint::Framing;
+use crate::framing::Framing;
 
 /// `workload[…].bernoulli`: one flow from each source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

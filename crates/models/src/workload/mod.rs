@@ -19,7 +19,7 @@ use xoff_units::{Bytes, Rate, Time};
 
 use self::numbering::{Listed, number, row};
 pub use self::numbering::{MAX_START, Plan};
-use crate::endpoint::Framing;
+use crate::framing::Framing;
 use crate::topology::Topology;
 
 /// A host by number or by name.

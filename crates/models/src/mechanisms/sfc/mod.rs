@@ -18,7 +18,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::mechanism::{Around, Core, Dequeued, Effects, Enqueued, Hooks, Install, Site, Verdict, Watches};
+use crate::core::Core;
+use crate::count::{Count, LATE, PAUSED, Tally};
+use crate::effects::{Effect, Effects};
+use crate::mechanism::{
+    Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches, Wrong,
+};
 use crate::packet::{Kind, Packet};
 
 use point::Point;
@@ -120,10 +125,25 @@ pub struct Sfc {
     point: Option<Point>,
     proxy: Option<Proxy>,
     source: Option<Source>,
+    /// At a host: queues of its interface that flows choose from.
+    interface_queues: Option<u8>,
+    /// At a switch: queues of interfaces are classes that end here.
+    ends_classes: bool,
 }
+
+const MESSAGES: Count = Count::number("messages", "SFC messages");
+const RESUMES: Count = Count::number("resumes", "SFC resumes");
+const ABOVE: Count = Count::time("above_threshold_ps", "above the SFC threshold");
+const ABOVE_AFTER_PAUSE: Count = Count::time("above_threshold_after_pause_ps", "above the SFC threshold after a pause");
+const IDLE: Count = Count::time("egress_idle_paused_ps", "egress idle behind SFC pauses");
+const PROXY_PAUSES: Count = Count::number("proxy_pauses", "pauses by SFC proxies");
+const ISOLATED: Count = Count::number("isolated_flows", "flows isolated by SFC proxies");
 
 impl Install for Sfc {
     type Params = Params;
+    const LABEL: &'static str = "SFC";
+    const COUNTS: &'static [Count] =
+        &[MESSAGES, RESUMES, LATE, ABOVE, ABOVE_AFTER_PAUSE, IDLE, PROXY_PAUSES, ISOLATED, PAUSED];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
         let has_proxy = params.mode != Mode::Host && site.forwards && !site.hosts.is_empty();
@@ -131,11 +151,37 @@ impl Install for Sfc {
             point: site.forwards.then(|| Point::new(params, site, core)),
             proxy: has_proxy.then(|| Proxy::new(params, site, core)),
             source: (site.is_host && params.mode == Mode::Host).then(|| Source::new(params.hold)),
+            interface_queues: (site.is_host && params.mode == Mode::NicIsolation).then_some(params.queues),
+            ends_classes: !site.is_host && params.mode == Mode::NicIsolation,
         })
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
-        let has_pfc = around.flow_control.pfc.is_some();
+    fn properties(params: &Params) -> Properties {
+        let why = "it has no switch of its own that could act for it; use host";
+        Properties {
+            assigns_queues: params.mode == Mode::ProxyIsolation,
+            wants_congestion_queues: params.mode == Mode::ProxyIsolation,
+            interface_queues: if params.mode == Mode::NicIsolation { params.queues } else { 1 },
+            tags_data: params.mode == Mode::NicIsolation,
+            refuses_relayed_sources: (params.mode != Mode::Host).then_some(("mode", why)),
+            ..Properties::default()
+        }
+    }
+
+    fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {
+        let is_above = params.threshold.is_some_and(|t| t.0 > levels.xoff);
+        is_above.then(|| ("threshold", format!("it is above XOFF, {}: PFC acts first", Bytes(levels.xoff))))
+    }
+
+    fn check_port(params: &Params, _: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), Wrong> {
+        if params.dynamic.is_some_and(|d| d.threshold) && levels.is_some_and(|l| l.is_dynamic) {
+            return Err(("dynamic.threshold", "it keeps below XOFF, which moves in a shared buffer; give pfc.xoff".into()));
+        }
+        Ok(())
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        let has_pfc = around.other(|o| o.pauses_neighbours).is_some();
         for (key, level) in [("threshold", params.threshold), ("target", params.target), ("resume", params.resume)] {
             if let Some(bytes) = level.filter(|b| b.0 == 0 && key == "threshold" || b.0 >= 1 << 32) {
                 return Err((key, format!("{bytes} is out of range; it must be above zero and below 4GiB")));
@@ -157,7 +203,7 @@ impl Install for Sfc {
         if params.dynamic.is_some() && params.round_trip.is_none() {
             return Err(("round_trip", "it is needed to compute pauses or thresholds from the number of sources".into()));
         }
-        if dynamic.threshold && !has_pfc {
+        if dynamic.threshold && around.other(|o| o.has_levels).is_none() {
             return Err(("dynamic", "a dynamic threshold lies below XOFF, so switch.flow_control.pfc is needed".into()));
         }
         for (key, level) in [("target", params.target), ("resume", params.resume)] {
@@ -181,18 +227,6 @@ impl Install for Sfc {
         }
         Ok(())
     }
-
-    fn assigns_queues(params: &Params) -> bool {
-        params.mode == Mode::ProxyIsolation
-    }
-
-    fn congestion_queues(params: &Params) -> usize {
-        usize::from(params.mode == Mode::ProxyIsolation)
-    }
-
-    fn interface_queues(params: &Params) -> u8 {
-        if params.mode == Mode::NicIsolation { params.queues } else { 1 }
-    }
 }
 
 impl Sfc {
@@ -200,7 +234,7 @@ impl Sfc {
     fn send(&mut self, messages: &[Packet], core: &Core, effects: &mut Effects) {
         for message in messages {
             if !self.proxy.as_mut().is_some_and(|p| p.on_message(message, core, effects)) {
-                effects.push(crate::mechanism::Effect::Emit(*message));
+                effects.push(Effect::Emit(*message));
             }
         }
     }
@@ -209,6 +243,12 @@ impl Sfc {
 impl Hooks for Sfc {
     fn watches(&self) -> Watches {
         let mut watches = Watches::NONE;
+        if self.interface_queues.is_some() {
+            watches = watches.and(Watches::PLACE);
+        }
+        if self.ends_classes {
+            watches = watches.and(Watches::DEPARTURE);
+        }
         if self.point.is_some() {
             watches = watches.and(Watches::ENQUEUE).and(Watches::DEQUEUE);
         }
@@ -219,6 +259,22 @@ impl Hooks for Sfc {
             Some(proxy) if proxy.isolates() => watches.and(Watches::CONTROL).and(Watches::ASSIGN),
             Some(_) => watches.and(Watches::CONTROL),
             None => watches,
+        }
+    }
+
+    /// A flow takes the first queue of the interface that is not paused.
+    fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
+        let queues = &core.ports[port].queues;
+        let free = (0..self.interface_queues?).find(|c| !queues[1 + *c as usize].is_blocked());
+        packet.set_class(free.unwrap_or(0));
+        None
+    }
+
+    /// Past the first switch the interface's queue is a tag.
+    fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, _: &mut Effects) {
+        if event.packet.class() > 0 {
+            event.packet.info = u32::from(event.packet.class());
+            event.packet.set_class(0);
         }
     }
 
@@ -278,12 +334,12 @@ impl Hooks for Sfc {
         }
     }
 
-    fn counts(&self, now: Time, add: &mut dyn FnMut(&'static str, u64)) {
+    fn counts(&self, now: Time, tally: &mut dyn Tally) {
         if let Some(point) = &self.point {
-            point.counts(now, add);
+            point.counts(now, tally);
         }
         if let Some(proxy) = &self.proxy {
-            proxy.counts(add);
+            proxy.counts(tally);
         }
     }
 }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_units::{Rate, Time};
 
-use super::{Dynamic, Hold, Params};
-use crate::mechanism::{Core, Dequeued, Enqueued, Queueing, Site};
+use super::{ABOVE, ABOVE_AFTER_PAUSE, Dynamic, Hold, IDLE, MESSAGES, Mode, Params, RESUMES};
+use crate::core::{Core, Queueing};
+use crate::count::Tally;
+use crate::mechanism::{Dequeued, Enqueued, Site};
 use crate::packet::{Kind, Packet};
+use crate::queueing::port::Purpose;
 use crate::routing::Sources;
 
 /// A source (or what `hold` names of it) that got a message.
@@ -60,6 +63,8 @@ pub struct Point {
     frame_bytes: u16,
     /// Lowest XOFF of the ports.
     xoff: u32,
+    /// Packets of class 0 carry the queue of the interface that they left as a tag.
+    tags: bool,
     sources: Arc<Sources>,
     watched: Vec<Watched>,
     held: FxHashMap<u64, Held>,
@@ -101,8 +106,9 @@ impl Point {
             is_by_input,
             counts_sources: params.dynamic.is_some_and(|d| d != Dynamic::default()) || is_by_input && params.target.is_some(),
             first,
-            frame_bytes: site.settings.framing.control,
-            xoff: site.ports.iter().map(|p| site.settings.thresholds(p, site.delay, site.is_host).xoff as u32).min().unwrap_or(0),
+            frame_bytes: site.framing.control,
+            xoff: site.levels.iter().flatten().map(|l| l.xoff as u32).min().unwrap_or(0),
+            tags: !site.is_host && params.mode == Mode::NicIsolation,
             sources: site.sources.clone(),
             watched: (0..watched).map(|_| Watched::default()).collect(),
             held: FxHashMap::default(),
@@ -121,7 +127,13 @@ impl Point {
             let group = core.group(packet.in_port as usize, packet.class());
             return Some((group, core.ingress[group].bytes()));
         }
-        (!core.is_congestion_queue(queue)).then(|| (self.first[port] + queue, core.ports[port].queues[queue].bytes.bytes()))
+        let q = &core.ports[port].queues[queue];
+        (q.purpose() != Purpose::Congestion).then(|| (self.first[port] + queue, q.bytes.bytes()))
+    }
+
+    /// The class in which a packet left its source.
+    fn class_of(&self, packet: &Packet) -> u8 {
+        if self.tags && packet.class() == 0 { packet.info as u8 } else { packet.class() }
     }
 
     fn key(&self, flow: u32, dst: u32, class: u8) -> u64 {
@@ -192,7 +204,7 @@ impl Point {
         }
         let watched = &mut self.watched[index];
         let since = *watched.above.get_or_insert(now);
-        let key = self.key(packet.flow, packet.dst(), core.tag_of(packet));
+        let key = self.key(packet.flow, packet.dst(), self.class_of(packet));
         if let Some(held) = self.held.get(&key) {
             if held.sent >= since && now >= held.until {
                 self.watched[index].under_reacted.get_or_insert(now);
@@ -208,7 +220,7 @@ impl Point {
         let held = Held {
             flow: packet.flow,
             dst: packet.dst(),
-            class: core.tag_of(packet),
+            class: self.class_of(packet),
             sent: now,
             until: now + pause,
             next: now + self.interval.unwrap_or(pause),
@@ -227,7 +239,7 @@ impl Point {
 
     /// Something came from a source after its pause: what the output was idle until then was lost.
     fn note_return(&mut self, index: usize, event: &Enqueued<'_>, core: &Core, now: Time) {
-        let key = self.key(event.packet.flow, event.packet.dst(), core.tag_of(event.packet));
+        let key = self.key(event.packet.flow, event.packet.dst(), self.class_of(event.packet));
         let Some(held) = self.held.get_mut(&key).filter(|h| h.is_out && now >= h.until) else { return };
         held.is_out = false;
         self.watched[index].out = self.watched[index].out.saturating_sub(1);
@@ -287,12 +299,12 @@ impl Point {
         }
     }
 
-    pub fn counts(&self, now: Time, add: &mut dyn FnMut(&'static str, u64)) {
+    pub fn counts(&self, now: Time, tally: &mut dyn Tally) {
         let open = |since: fn(&Watched) -> Option<Time>| self.watched.iter().filter_map(since).map(|t| now.since(t).ps()).sum::<u64>();
-        add("messages", self.messages);
-        add("resumes", self.resumes);
-        add("above_threshold_ps", self.above.ps() + open(|w| w.above));
-        add("above_threshold_after_pause_ps", self.above_after_pause.ps() + open(|w| w.under_reacted));
-        add("egress_idle_paused_ps", self.idle.ps());
+        tally.add(MESSAGES, self.messages);
+        tally.add(RESUMES, self.resumes);
+        tally.add(ABOVE, self.above.ps() + open(|w| w.above));
+        tally.add(ABOVE_AFTER_PAUSE, self.above_after_pause.ps() + open(|w| w.under_reacted));
+        tally.add(IDLE, self.idle.ps());
     }
 }

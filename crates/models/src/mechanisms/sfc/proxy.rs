@@ -8,11 +8,13 @@
 use rustc_hash::FxHashMap;
 use xoff_units::Time;
 
-use super::{Mode, Params};
-use crate::mechanism::{Core, Effect, Effects, Enqueued, Queues, Site};
+use super::{ISOLATED, Mode, PROXY_PAUSES, Params};
+use crate::core::{Core, Queues};
+use crate::count::Tally;
+use crate::effects::{Effect, Effects};
+use crate::mechanism::{Enqueued, Site};
 use crate::packet::Packet;
 use crate::queueing::isolation::Isolation;
-use crate::queueing::port::Cause;
 
 /// The congestion queue of an output and class.
 #[derive(Debug, Default, Clone)]
@@ -147,7 +149,9 @@ impl Proxy {
         queue.until = until;
         if !queue.is_blocked {
             queue.is_blocked = true;
-            effects.push(Effect::Block(port, Queues::One(core.congestion_queue(class) as u16), Cause::Sfc));
+            if let Some(congested) = core.congestion_queue(port, class) {
+                effects.push(Effect::Block(port, Queues::One(congested as u16)));
+            }
         }
         effects.push(Effect::Timer(until, CONGESTION | group as u32));
     }
@@ -161,7 +165,7 @@ impl Proxy {
         congestion.until = until;
         if until <= effects.now && congestion.is_blocked {
             congestion.is_blocked = false;
-            effects.push(Effect::Unblock(port, Queues::One(queue as u16), Cause::Sfc));
+            effects.push(Effect::Unblock(port, Queues::One(queue as u16)));
         }
     }
 
@@ -185,7 +189,7 @@ impl Proxy {
             self.flows.remove(flow, effects);
             return None;
         }
-        let queue = core.congestion_queue(class);
+        let queue = core.congestion_queue(port, class)?;
         self.flows.enter(flow, port, core.queue_for(class, packet.in_port as usize), queue, core, effects);
         self.hold(port, class, until, core, effects);
         Some(queue)
@@ -224,7 +228,9 @@ impl Proxy {
             let queue = &mut self.queues[group];
             if queue.is_blocked && queue.until <= effects.now {
                 queue.is_blocked = false;
-                effects.push(Effect::Unblock(port, Queues::One(core.congestion_queue(class) as u16), Cause::Sfc));
+                if let Some(congested) = core.congestion_queue(port, class) {
+                    effects.push(Effect::Unblock(port, Queues::One(congested as u16)));
+                }
             }
             return;
         }
@@ -236,9 +242,8 @@ impl Proxy {
         self.tell(group, was_paused, is_paused, effects);
     }
 
-    pub fn counts(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        add("proxy_pauses", self.pauses);
-        add("isolated_flows", self.isolated);
+    pub fn counts(&self, tally: &mut dyn Tally) {
+        tally.add(PROXY_PAUSES, self.pauses);
+        tally.add(ISOLATED, self.isolated);
     }
 }
-

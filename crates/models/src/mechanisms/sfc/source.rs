@@ -3,9 +3,9 @@
 use xoff_units::Time;
 
 use super::Hold;
-use crate::mechanism::{Effect, Effects, Queues};
+use crate::core::Queues;
+use crate::effects::{Effect, Effects};
 use crate::packet::Packet;
-use crate::queueing::port::Cause;
 
 /// SFC at a host that understands it.
 #[derive(Debug)]
@@ -41,10 +41,10 @@ impl Source {
         let held = &mut self.held[index];
         if is_resume {
             *held = effects.now;
-            effects.push(Effect::Unblock(port, Queues::Class(class), Cause::Sfc));
+            effects.push(Effect::Unblock(port, Queues::Class(class)));
         } else if until > *held {
             *held = until;
-            effects.push(Effect::Block(port, Queues::Class(class), Cause::Sfc));
+            effects.push(Effect::Block(port, Queues::Class(class)));
             effects.push(Effect::Timer(until, index as u32));
         }
     }
@@ -52,7 +52,7 @@ impl Source {
     pub fn on_timer(&mut self, token: u32, effects: &mut Effects) {
         let index = token as usize;
         if self.held[index] <= effects.now {
-            effects.push(Effect::Unblock(index / CLASSES, Queues::Class((index % CLASSES) as u8), Cause::Sfc));
+            effects.push(Effect::Unblock(index / CLASSES, Queues::Class((index % CLASSES) as u8)));
         }
     }
 }

@@ -1,0 +1,85 @@
+//! What a mechanism asks of its node, and where it writes that down.
+
+use xoff_engine::random::Stream;
+use xoff_units::Time;
+
+use crate::core::Queues;
+use crate::packet::Packet;
+
+/// What a node is to do for a mechanism.
+#[derive(Debug, Clone, Copy)]
+pub enum Effect {
+    /// Send a control frame to the neighbour at this port.
+    Send(usize, Packet),
+    /// Send a control frame to its destination.
+    Emit(Packet),
+    /// Block queues of a port, with the mechanism as the cause.
+    Block(usize, Queues),
+    /// Take that back.
+    Unblock(usize, Queues),
+    /// Let a queue of a port wait until packets of the same flow in another queue have left.
+    CloseGate(usize, u16),
+    /// They have.
+    OpenGate(usize, u16),
+    /// Keep a flow of this node from sending until this moment; the latest moment holds.
+    HoldFlow(u32, Time),
+    /// Let it go on.
+    ReleaseFlow(u32),
+    /// Keep every flow of this node to a destination from sending until this moment, which replaces the one before.
+    HoldDestination(u32, Time),
+    /// Send the rest of a flow of this node in another class.
+    ClassOfFlow(u32, u8),
+    /// Have the neighbour at a port stop, or go on, sending a class: a request to the mechanism that pauses neighbours.
+    PauseNeighbour(usize, u8, bool),
+    /// Call [`crate::mechanism::Hooks::on_timer`] with this token.
+    Timer(Time, u32),
+}
+
+/// Where mechanisms write; owned by the node and used again for each event.
+#[derive(Debug)]
+pub struct Effects {
+    /// The moment of the event.
+    pub now: Time,
+    /// Random numbers of this node for mechanisms.
+    pub stream: Stream,
+    list: Vec<(u8, Effect)>,
+    marked: bool,
+    pub(crate) owner: u8,
+}
+
+impl Effects {
+    /// An empty sink.
+    pub fn new(stream: Stream) -> Self {
+        Self { now: Time::ZERO, stream, list: Vec::new(), marked: false, owner: 0 }
+    }
+
+    /// Asks for an effect; effects are carried out in order.
+    pub fn push(&mut self, effect: Effect) {
+        self.list.push((self.owner, effect));
+    }
+
+    /// Marks the packet at hand as having experienced congestion.
+    #[inline]
+    pub fn mark(&mut self) {
+        self.marked = true;
+    }
+
+    pub(crate) fn take_mark(&mut self) -> bool {
+        std::mem::take(&mut self.marked)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<(u8, Effect)> {
+        std::mem::take(&mut self.list)
+    }
+
+    pub(crate) fn put_back(&mut self, mut list: Vec<(u8, Effect)>) {
+        list.clear();
+        if self.list.is_empty() {
+            self.list = list;
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! How payload becomes frames.
+
+/// How payload becomes frames, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Framing {
+    /// Payload of a full packet.
+    pub payload: u64,
+    /// Headers and gaps added to each.
+    pub header: u64,
+    /// A control frame.
+    pub control: u16,
+    /// No frame is smaller.
+    pub minimum: u64,
+}
+
+impl Framing {
+    /// Packets of a flow.
+    pub fn packets(&self, size: u64) -> u64 {
+        size.div_ceil(self.payload).max(1)
+    }
+
+    /// Wire size of a packet of a flow.
+    #[inline]
+    pub fn wire(&self, size: u64, seq: u32) -> u16 {
+        let rest = size - u64::from(seq) * self.payload;
+        (rest.min(self.payload) + self.header).max(self.minimum) as u16
+    }
+
+    /// The largest packet.
+    pub fn largest(&self) -> u64 {
+        (self.payload + self.header).max(self.minimum)
+    }
+}
