@@ -4,9 +4,10 @@
 //! a window that changes applies to the very next packet. Invariants: a flow is in its queue's round, or something (a hold, the
 //! pacing timer, the window, the end of its data) will bring it back; each packet is delivered once, in order.
 
+mod answers;
 mod classify;
-mod feedback;
 mod receive;
+mod stamps;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,14 +18,17 @@ use xoff_units::{Rate, Time};
 pub use self::classify::{Classify, Mice};
 pub use self::receive::Answer;
 use self::receive::Receiver;
+use self::stamps::Stamps;
 
+use crate::congestion_control::contract::Sent as OnWire;
 use crate::congestion_control::{Scheme, State};
 use crate::count::{Count, Group, Tally};
 use crate::framing::Framing;
 use crate::packet::{Kind, Packet};
 use crate::routing::ate::Weight;
 use crate::routing::{Paths, Sources};
-use crate::transport::{Protocol, SendState};
+use crate::transport::contract::Progress;
+use crate::transport::{self, Protocol};
 use crate::workload::bernoulli::Arrivals;
 use crate::workload::{FlowSpec, Start};
 
@@ -37,20 +41,10 @@ pub struct Config {
     pub transport: Protocol,
     /// Rates, worked out for each port.
     pub schemes: Vec<Scheme>,
-    /// Bytes that a flow may have under way.
-    pub window: u64,
     /// Which class a new flow gets.
     pub classify: Classify,
     /// Whose flow a number is.
     pub sources: Arc<Sources>,
-}
-
-impl Config {
-    /// Whether the window lets a packet go. One that is sent again was let go before: it would wait for itself.
-    #[inline]
-    fn has_window(&self, state: &SendState, seq: u32) -> bool {
-        seq < state.highest || u64::from(state.next.saturating_sub(state.unacknowledged)) * self.framing.payload < self.window
-    }
 }
 
 /// A flow that sends.
@@ -70,7 +64,10 @@ pub struct Sender {
     pace_at: Time,
     /// What of it there is to send yet, when it comes bit by bit.
     arrivals: Option<Box<Arrivals>>,
-    state: SendState,
+    /// When its packets started, if its congestion control wants to know.
+    stamps: Option<Box<Stamps>>,
+    progress: Progress,
+    transport: transport::Sender,
     rate: State,
     next_send: Time,
     held_until: Time,
@@ -80,6 +77,35 @@ pub struct Sender {
     notifications: u32,
     holds: u32,
     paused: Time,
+}
+
+impl Sender {
+    /// Whether a packet is there to be sent; all of a flow is, unless it comes bit by bit.
+    #[inline]
+    fn has_arrived(&self, seq: u32) -> bool {
+        self.arrivals.as_ref().is_none_or(|a| seq < a.arrived())
+    }
+
+    /// When a packet is there: now or before as zero.
+    #[inline]
+    fn arrives(&self, seq: u32) -> Time {
+        match &self.arrivals {
+            Some(arrivals) if seq >= arrivals.arrived() => arrivals.next(),
+            _ => Time::ZERO,
+        }
+    }
+
+    /// Whether the window lets a packet go. One that is sent again was let go before: it would wait for itself.
+    #[inline]
+    fn has_window(&self, seq: u32, config: &Config) -> bool {
+        seq < self.progress.highest || self.in_flight() * config.framing.payload < config.schemes[self.port as usize].window(&self.rate)
+    }
+
+    /// Packets from the oldest without ACK to the newest sent.
+    #[inline]
+    fn in_flight(&self) -> u64 {
+        u64::from(self.progress.next.saturating_sub(self.progress.unacknowledged))
+    }
 }
 
 /// A flow that is acknowledged to its last byte.
@@ -156,8 +182,10 @@ pub mod token {
     pub const HOLD: u64 = 3;
     /// The next of the flows' first timeouts.
     pub const FIRST_RTO: u64 = 4;
+    /// The transport's timer of the whole host.
+    pub const HOST: u64 = 5;
     /// A mechanism's timer.
-    pub const MECHANISM: u64 = 5;
+    pub const MECHANISM: u64 = 6;
 
     /// Packs a kind, an owner and a payload.
     pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {
@@ -191,6 +219,8 @@ pub struct Endpoint {
     senders: Vec<Option<Sender>>,
     free: Vec<u32>,
     receivers: Vec<Receiver>,
+    /// What the transport keeps of all flows that end here.
+    host: transport::Host,
     free_receivers: Vec<u32>,
     receiver_of: FxHashMap<u32, u32>,
     last_receiver: (u32, u32),
@@ -243,6 +273,7 @@ impl Endpoint {
         Self {
             node,
             first_flow: config.sources.first[node as usize],
+            host: config.transport.host(),
             config,
             slots: Vec::new(),
             first_timeouts: VecDeque::new(),
@@ -291,6 +322,8 @@ impl Endpoint {
             self.slots.resize(index + 1, NO_SLOT);
         }
         let held_until = self.held_destinations.get(&spec.dst).copied().filter(|until| *until > now);
+        let scheme = &self.config.schemes[port as usize];
+        let packets = self.config.framing.packets(spec.size) as u32;
         let sender = Sender {
             flow: spec.flow,
             dst: spec.dst,
@@ -304,8 +337,10 @@ impl Endpoint {
             is_rto_set: false,
             pace_at: Time::NEVER,
             arrivals: self.arrivals.remove(&spec.flow),
-            state: self.config.transport.start(self.config.framing.packets(spec.size) as u32),
-            rate: self.config.schemes[port as usize].start(),
+            stamps: scheme.hears_acks().then(Box::default),
+            progress: Progress { packets, ..Progress::default() },
+            transport: self.config.transport.sender(),
+            rate: scheme.start(),
             next_send: now,
             held_until: held_until.unwrap_or_default(),
             deadline: Time::NEVER,
@@ -331,54 +366,54 @@ impl Endpoint {
     pub fn turn(&mut self, slot: u32, now: Time, wire_time: impl Fn(u16) -> Time) -> (Turn, Option<Time>) {
         let config = &*self.config;
         let Some(s) = &mut self.senders[slot as usize] else { return (Turn::Leave, None) };
-        let next = config.transport.next(&s.state, config.framing.payload);
-        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.state.highest, now));
-        let Some(seq) = next.filter(|seq| s.held_until <= now && config.has_window(&s.state, *seq) && s.has_arrived(*seq)) else {
+        let next = config.transport.next(&s.progress, &s.transport);
+        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
+        let Some(seq) = next.filter(|seq| s.held_until <= now && s.has_window(*seq, config) && s.has_arrived(*seq)) else {
             s.is_listed = false;
             return (Turn::Leave, None);
         };
         let bytes = config.framing.wire(s.size, seq);
         let mut packet = Packet::new(Kind::Data, s.flow, seq, s.dst, bytes, s.class);
         packet.path = s.path;
-        if seq + 1 == s.state.packets {
+        if seq + 1 == s.progress.packets {
             packet.set(Packet::LAST);
         }
-        if seq < s.state.highest {
+        if seq < s.progress.highest {
             packet.set(Packet::RETRANSMITTED);
             s.retransmitted += 1;
         }
-        config.transport.on_sent(&mut s.state, seq);
-        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.state.highest, now));
+        config.transport.on_sent(&mut s.progress, &mut s.transport, seq);
+        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
         s.sent += 1;
         self.injected_bytes += u64::from(bytes);
         let scheme = &config.schemes[s.port as usize];
         let ends = now + wire_time(bytes);
         let mut resumes = ends;
         if !scheme.is_none() {
-            packet.info = scheme.tag(&s.rate);
-            let gap = scheme.gap(&mut s.rate, u64::from(bytes), now);
-            let is_queue_empty = s.arrivals.as_ref().is_none_or(|a| a.arrived() <= s.state.highest);
-            scheme.on_sent(&mut s.rate, u64::from(bytes), is_queue_empty, now);
-            s.next_send = now + gap;
+            if let Some(stamps) = &mut s.stamps {
+                stamps.on_sent(seq, now);
+            }
+            let is_queue_empty = s.arrivals.as_ref().is_none_or(|a| a.arrived() <= s.progress.highest);
+            s.next_send = now + scheme.on_sent(&mut s.rate, &mut packet, OnWire { bytes: u64::from(bytes), is_queue_empty, now });
             resumes = s.next_send;
         }
         let mut timer = None;
-        if config.transport.repeats() {
-            s.deadline = now + config.transport.rto(&s.state);
-        }
-        if config.transport.repeats() && !s.is_rto_set {
-            s.is_rto_set = true;
-            let first = now + config.transport.rto_range().0;
-            if self.first_timeouts.is_empty() {
-                timer = Some(first);
+        if config.transport.acknowledges() {
+            s.deadline = now + config.transport.timeout(&s.progress, &s.transport);
+            if !s.is_rto_set {
+                s.is_rto_set = true;
+                let first = now + config.transport.timeouts().0;
+                if self.first_timeouts.is_empty() {
+                    timer = Some(first);
+                }
+                self.first_timeouts.push_back((first, s.flow));
             }
-            self.first_timeouts.push_back((first, s.flow));
         }
-        let next = config.transport.next(&s.state, config.framing.payload);
+        let next = config.transport.next(&s.progress, &s.transport);
         resumes = resumes.max(next.map_or(now, |seq| s.arrives(seq)));
         let turn = if next.is_none() {
             s.is_listed = false;
-            if !config.transport.repeats() {
+            if !config.transport.acknowledges() {
                 // Nothing will be heard of it any more.
                 self.sent.push(Self::record(s, None));
                 self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
@@ -427,11 +462,11 @@ impl Endpoint {
         let Some(slot) = self.slot(flow) else { return Relist::No };
         let config = &self.config;
         let Some(s) = &mut self.senders[slot] else { return Relist::No };
-        let Some(next) = config.transport.next(&s.state, config.framing.payload) else { return Relist::No };
-        if s.is_listed || s.held_until > now || !config.has_window(&s.state, next) {
+        let Some(next) = config.transport.next(&s.progress, &s.transport) else { return Relist::No };
+        if s.is_listed || s.held_until > now || !s.has_window(next, config) {
             return Relist::No;
         }
-        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.state.highest, now));
+        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
         let resumes = s.next_send.max(s.arrives(next));
         if resumes <= now {
             s.is_listed = true;
@@ -469,24 +504,6 @@ impl Endpoint {
             }
         }
         (None, None)
-    }
-
-    /// A retransmission timer expired; returns when to look again, and whether the flow went back.
-    pub fn on_rto(&mut self, flow: u32, now: Time) -> (Option<Time>, bool) {
-        let Some(slot) = self.slot(flow) else { return (None, false) };
-        let Some(s) = &mut self.senders[slot] else { return (None, false) };
-        let transport = &self.config.transport;
-        // The deadline moves to and fro, but never before the shortest timeout from now.
-        let shortest = now + transport.rto_range().0;
-        if now < s.deadline {
-            return (Some(s.deadline.min(shortest)), false);
-        }
-        let outstanding = s.state.next > s.state.unacknowledged;
-        if outstanding {
-            transport.on_timeout(&mut s.state);
-        }
-        s.deadline = now + transport.rto(&s.state);
-        (Some(s.deadline.min(shortest)), outstanding)
     }
 
     /// Holds a flow because of a mechanism; returns when to look again.
@@ -537,49 +554,6 @@ impl Endpoint {
             s.paused -= s.held_until - now;
             s.held_until = now;
         }
-    }
-
-    /// A congestion notification for a flow; the pace of its next packet follows.
-    pub fn on_cnp(&mut self, flow: u32, now: Time) {
-        self.notifications += 1;
-        if let Some(slot) = self.slot(flow)
-            && let Some(s) = &mut self.senders[slot]
-        {
-            s.notifications += 1;
-            self.config.schemes[s.port as usize].on_cnp(&mut s.rate, now);
-        }
-    }
-
-    /// An ACK or NACK arrived; true when the flow may have something to send that it had not before.
-    #[inline]
-    pub fn on_ack(&mut self, packet: &Packet, now: Time) -> bool {
-        let Some(slot) = self.slot(packet.flow) else { return false };
-        if packet.has(Packet::CNP) {
-            self.on_cnp(packet.flow, now);
-        }
-        let config = &*self.config;
-        let Some(s) = &mut self.senders[slot] else { return false };
-        let news = match packet.kind {
-            Kind::Nack => config.transport.on_nack(&mut s.state, packet.seq, packet.info),
-            _ => config.transport.on_ack(&mut s.state, packet.seq),
-        };
-        if news {
-            s.deadline = now + config.transport.rto(&s.state);
-        }
-        if s.state.unacknowledged >= s.state.packets {
-            let record = Self::record(s, Some(now));
-            self.sent.push(record);
-            let index = (packet.flow - self.first_flow) as usize;
-            self.slots[index] = NO_SLOT;
-            // A slot still listed in its queue is given up at its next turn; only then may it be used again.
-            let listed = s.is_listed;
-            self.senders[slot] = None;
-            if !listed {
-                self.free.push(slot as u32);
-            }
-            return false;
-        }
-        !s.is_listed
     }
 
     /// A slot left its queue's round after its flow was over.

@@ -279,8 +279,10 @@ pub struct Properties {
     pub routes: bool,
     /// It foretells the ports that ECMP chooses.
     pub foretells_routes: bool,
-    /// It uses the free word of data packets; at most one mechanism or congestion control may, or two of one name together.
+    /// It uses the free word of data packets, or the congestion control that listens to it does; at most one mechanism may.
     pub tags_data: bool,
+    /// It tells the congestion control of sources something; what to say if none of them listens.
+    pub tells_sources: Option<&'static str>,
     /// It wants a congestion queue for each class at each port of a node that forwards.
     pub wants_congestion_queues: bool,
     /// Queues that it wants at the interface of a host, if more than one; they are classes as far as the first switch.

@@ -22,7 +22,7 @@ use crate::relay::{self, Scheduler};
 use crate::routing::ate::Weight;
 use crate::routing::{FirstHop, Map, shortest};
 use crate::topology::{NodeSpec, PortSpec, Topology};
-use crate::transport::Protocol;
+use crate::transport::{self, Protocol};
 use crate::workload::Plan;
 
 /// Everything a network is made of.
@@ -67,7 +67,8 @@ impl Settings {
     pub fn parts(&self) -> Vec<&'static str> {
         let mechanisms = self.mechanisms.parts();
         let mut names: Vec<&'static str> = mechanisms.iter().map(|p| p.name()).chain([endpoint::GROUP.name]).collect();
-        names.extend(Scheme::new(&self.congestion_control, Rate::gbps(1), 0).name().filter(|name| !names.contains(name)));
+        let hosts = self.congestion_control.given().into_iter().chain([self.transport.name()]);
+        names.extend(hosts.filter(|name| !mechanisms.iter().any(|p| p.name() == *name)));
         names
     }
 
@@ -129,7 +130,7 @@ impl Settings {
 
 /// What all parts count, given or not.
 pub fn groups() -> impl Iterator<Item = Group> {
-    let hosts = [endpoint::GROUP].into_iter().chain(congestion_control::GROUPS.iter().copied());
+    let hosts = [endpoint::GROUP].into_iter().chain(transport::GROUPS.iter().chain(congestion_control::GROUPS).copied());
     mechanisms::GROUPS.iter().copied().chain([node::ORDER]).chain(hosts)
 }
 
@@ -185,7 +186,6 @@ impl Configs {
             framing: settings.framing,
             transport: settings.transport.clone(),
             schemes: rates.iter().map(|r| Scheme::new(&settings.congestion_control, *r, settings.seed)).collect(),
-            window: settings.congestion_control.dcqcn.as_ref().and_then(|d| d.window).map_or(u64::MAX, |w| w.0),
             classify: settings.classify.clone(),
             sources: plan.sources.clone(),
         });

@@ -18,7 +18,7 @@ use crate::effects::Effects;
 use crate::endpoint::{Answer, Endpoint, Relist, Turn, token};
 use crate::mechanism::{Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, Place, Verdict, Watches};
 use crate::mechanisms::Mechanisms;
-use crate::packet::{Kind, Packet};
+use crate::packet::{Kind, Owner, Packet};
 use crate::queueing::port::Choice;
 use crate::record::{Drop, Pause, Records, Sample, Trace, Wanted};
 use crate::routing::{Paths, Routes};
@@ -445,42 +445,50 @@ impl Node {
             self.counts.lost += 1;
             return;
         };
-        match packet.kind {
-            Kind::Data => {
-                if self.mechanisms.want(Watches::DELIVERED) {
-                    self.delivered(port, &packet, cx);
-                }
-                let Some(endpoint) = &mut self.endpoint else { return };
-                let Answer { frames, released, .. } = endpoint.on_data(&packet, cx.now());
-                for frame in frames.into_iter().flatten() {
-                    let port = self.routes.port(&frame);
-                    self.send_control(port, frame, cx);
-                }
-                for spec in released {
-                    if spec.start > cx.now() {
-                        // Its own start is later than its last dependency: it joins the list of what is to come.
-                        let list = vec![spec].into_iter();
-                        let Some(endpoint) = &mut self.endpoint else { return };
-                        endpoint.starts.push(crate::workload::Start::List(list));
-                        let source = endpoint.starts.len() - 1;
-                        self.start_due(source, cx);
-                    } else {
-                        self.start_flow(&spec, cx);
-                    }
-                }
-            }
-            Kind::Ack | Kind::Nack => {
-                if endpoint.on_ack(&packet, cx.now()) {
+        match packet.kind.owner() {
+            Owner::Transport if packet.kind.is_data() => self.receive_data(port, &packet, cx),
+            Owner::Transport => {
+                if endpoint.on_answer(&packet, cx.now()) {
                     self.relist(packet.flow, cx);
                 }
             }
-            Kind::Cnp => endpoint.on_cnp(packet.flow, cx.now()),
-            Kind::Bcn | Kind::Cnm => {
-                endpoint.on_feedback(&packet, cx.now());
+            Owner::Control => {
+                endpoint.on_notice(&packet, cx.now());
                 self.relist(packet.flow, cx);
             }
-            _ => {}
+            // What no mechanism consumed ends here.
+            Owner::Mechanism => {}
         }
+    }
+
+    #[inline]
+    fn receive_data(&mut self, port: usize, packet: &Packet, cx: &mut Cx<'_>) {
+        if self.mechanisms.want(Watches::DELIVERED) {
+            self.delivered(port, packet, cx);
+        }
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let Answer { frames, released, host_timer } = endpoint.on_data(packet, cx.now());
+        for frame in frames.into_iter().flatten() {
+            self.send_control(self.routes.port(&frame), frame, cx);
+        }
+        if let Some(at) = host_timer {
+            cx.set_timer(at, token::pack(token::HOST, 0, 0));
+        }
+        for spec in released {
+            self.release_flow(spec, cx);
+        }
+    }
+
+    /// The last flow that a flow of this node waited for has arrived.
+    fn release_flow(&mut self, spec: FlowSpec, cx: &mut Cx<'_>) {
+        if spec.start <= cx.now() {
+            return self.start_flow(&spec, cx);
+        }
+        // Its own start is later than its last dependency: it joins the list of what is to come.
+        let Some(endpoint) = &mut self.endpoint else { return };
+        endpoint.starts.push(crate::workload::Start::List(vec![spec].into_iter()));
+        let source = endpoint.starts.len() - 1;
+        self.start_due(source, cx);
     }
 
     #[cold]
@@ -643,6 +651,16 @@ impl EngineNode for Node {
                     (None, None) => return,
                 }
             },
+            token::HOST => {
+                let Some(endpoint) = &mut self.endpoint else { return };
+                let (frames, again) = endpoint.on_host_timer(cx.now());
+                for frame in frames {
+                    self.send_control(self.routes.port(&frame), frame, cx);
+                }
+                if let Some(at) = again {
+                    cx.set_timer(at, raw);
+                }
+            }
             _ => {
                 self.effects.now = cx.now();
                 let core = &self.core;

@@ -62,32 +62,12 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
             }
         };
     }
-    if s.host.congestion_control.dcqcn.is_some() && s.switch.ecn.is_none() {
-        warn("host.congestion_control.dcqcn", "no switch marks packets (switch.ecn), so DCQCN never reacts".into());
-    }
     if s.host.relay.scheduler == Scheduler::PerFlow && s.switch.scheduler != Turns::Strict {
         let why = "switch.scheduler shares ports among classes, and within one flows of relays and what they relay take turns by packets";
         warn("host.relay.scheduler", why.into());
     }
-    let (points, limiters) = (&s.switch.flow_control, &s.host.congestion_control);
-    for (name, has_points, has_limiters) in
-        [("bcn", points.bcn.is_some(), limiters.bcn.is_some()), ("qcn", points.qcn.is_some(), limiters.qcn.is_some())]
-    {
-        if has_limiters && !has_points {
-            warn(
-                &format!("host.congestion_control.{name}"),
-                format!("no switch has congestion points (switch.flow_control.{name}), so that nothing is ever limited"),
-            );
-        }
-        if has_points && !has_limiters {
-            warn(
-                &format!("switch.flow_control.{name}"),
-                format!("no host has rate limiters (host.congestion_control.{name}), so that nobody obeys"),
-            );
-        }
-    }
-    if s.switch.ecn.is_some() && s.host.congestion_control.dcqcn.is_none() {
-        warn("switch.ecn", "no host reacts to marks (host.congestion_control)".into());
+    for (path, message) in unheard(&runner) {
+        warn(&path, message);
     }
     if runner.plan.flows == 0 {
         warn("workload", "nothing is sent".into());
@@ -158,6 +138,27 @@ fn level_warnings(runner: &Runner, ports: &IngressPorts) -> Vec<(String, String)
                 list.push((at(part.path(), "xoff"), why));
             }
             list.extend(part.warn(levels).map(|(key, why)| (at(part.path(), key), why)));
+        }
+    }
+    list
+}
+
+/// Mechanisms that nobody hears, and congestion controls that nobody tells.
+fn unheard(runner: &Runner) -> Vec<(String, String)> {
+    let control = &runner.settings.congestion_control;
+    let parts = runner.settings.mechanisms.parts();
+    let listens_to = control.listens_to();
+    let mut list = Vec::new();
+    if let (Some((mechanism, why)), Some(name)) = (listens_to, control.given().first())
+        && !parts.iter().any(|p| p.name() == mechanism)
+    {
+        list.push((format!("host.congestion_control.{name}"), why.to_string()));
+    }
+    for part in &parts {
+        if let Some(why) = part.properties().tells_sources
+            && listens_to.is_none_or(|l| l.0 != part.name())
+        {
+            list.push((part.path().to_string(), why.to_string()));
         }
     }
     list

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use xoff_engine::{Checkpoint, Finish};
-use xoff_models::congestion_control::NOTIFICATIONS;
+use xoff_models::congestion_control::contract::NOTIFICATIONS;
 use xoff_models::count::{LATE, PAUSED, Tally};
 use xoff_models::endpoint::{self, Sent};
 use xoff_models::framing::Framing;
@@ -137,7 +137,7 @@ impl Collector {
             completed: 0,
             left: Vec::new(),
             lost: BTreeSet::new(),
-            repeats: runner.settings.transport.repeats(),
+            repeats: runner.settings.transport.acknowledges(),
             is_astray: false,
             was_cut: false,
             bytes_completed: 0,

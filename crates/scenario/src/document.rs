@@ -12,7 +12,7 @@ use xoff_models::queueing::buffer;
 use xoff_models::relay;
 use xoff_models::routing::FirstHop;
 use xoff_models::topology::Network;
-use xoff_models::transport::Transport;
+use xoff_models::transport::Table as Transport;
 use xoff_models::workload::Workload;
 use xoff_units::{Bytes, Time};
 
@@ -77,6 +77,18 @@ pub struct Framing {
 impl Default for Framing {
     fn default() -> Self {
         Self { payload: Bytes(1000), header: Bytes(48), gap: Bytes(0), control: Bytes(64), minimum: Bytes(64) }
+    }
+}
+
+impl Framing {
+    /// Sizes on the wire: the gap belongs to every frame.
+    pub fn on_wire(&self) -> xoff_models::framing::Framing {
+        xoff_models::framing::Framing {
+            payload: self.payload.0,
+            header: self.header.0 + self.gap.0,
+            control: (self.control.0.max(self.minimum.0) + self.gap.0) as u16,
+            minimum: self.minimum.0 + self.gap.0,
+        }
     }
 }
 

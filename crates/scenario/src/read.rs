@@ -1,10 +1,11 @@
 //! Reading scenarios: text to document, with errors that say where, what, and what would be right.
 
 use serde::de::DeserializeOwned;
-use xoff_models::congestion_control::{bcn, qcn};
+use xoff_models::congestion_control::contract::Hosts;
 use xoff_models::core::Queueing;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
+use xoff_models::transport::Protocol;
 use xoff_models::workload::MAX_START;
 use xoff_units::Time;
 
@@ -241,68 +242,10 @@ fn validate(s: &Scenario) -> Result<(), InputError> {
     if mechanisms.interface_queues() > 1 && s.switch.classes > 1 {
         return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
     }
-    let control = &s.host.congestion_control;
-    if [control.dcqcn.is_some(), control.bcn.is_some(), control.qcn.is_some()].iter().filter(|given| **given).count() > 1 {
-        return wrong("host.congestion_control", "give at most one of dcqcn, bcn and qcn".into());
-    }
-    let limiters = [("bcn", control.bcn.as_ref().map(bcn::Params::validate)), ("qcn", control.qcn.as_ref().map(qcn::Params::validate))];
-    for (name, found) in limiters {
-        if let Some(Err((key, why))) = found {
-            return wrong(&format!("host.congestion_control.{name}.{key}"), why);
-        }
-    }
-    if let Some(dcqcn) = &control.dcqcn {
-        if let Some(g) = dcqcn.g
-            && !(g > 0.0 && g < 1.0)
-        {
-            return wrong("host.congestion_control.dcqcn.g", format!("{g} is out of range; allowed are numbers between 0 and 1"));
-        }
-        for (key, value) in [
-            ("alpha_interval", dcqcn.alpha_interval),
-            ("decrease_interval", dcqcn.decrease_interval),
-            ("increase_interval", dcqcn.increase_interval),
-        ] {
-            if value.is_some_and(|v| v < Time::ns(10)) {
-                return wrong(&format!("host.congestion_control.dcqcn.{key}"), "it must be 10ns or longer".into());
-            }
-        }
-        if dcqcn.decrease_interval.is_some() && dcqcn.preset.cuts_at_once() {
-            let why = "this preset cuts with every notification; leave it out, or set cnp_interval";
-            return wrong("host.congestion_control.dcqcn.decrease_interval", why.into());
-        }
-        if dcqcn.window.is_some_and(|w| w.0 == 0) {
-            return wrong("host.congestion_control.dcqcn.window", "it must be above zero".into());
-        }
-    }
-    let transport = &s.host.transport;
-    if transport.raw.is_some() && (transport.go_back_n.is_some() || transport.irn.is_some()) {
-        return wrong("host.transport", "give at most one of go_back_n, irn and raw".into());
-    }
-    if transport.raw.is_some() && control.dcqcn.as_ref().is_some_and(|d| d.window.is_some()) {
-        let why = "raw frames are not acknowledged (host.transport.raw), so that a window would never open again; leave it out";
-        return wrong("host.congestion_control.dcqcn.window", why.into());
-    }
-    if s.host.transport.go_back_n.as_ref().is_some_and(|g| g.rto < Time::ns(100)) {
-        return wrong("host.transport.go_back_n.rto", "it must be 100ns or longer".into());
-    }
-    if let Some(irn) = &s.host.transport.irn {
-        if s.host.transport.go_back_n.is_some() {
-            return wrong("host.transport", "go_back_n and irn are given; give at most one".into());
-        }
-        if irn.rto_low < Time::ns(100) {
-            return wrong("host.transport.irn.rto_low", "it must be 100ns or longer".into());
-        }
-        if irn.rto_high < irn.rto_low {
-            return wrong("host.transport.irn.rto_high", format!("{} is below rto_low, {}", irn.rto_high, irn.rto_low));
-        }
-        if irn.bdp.0 < f.payload.0 || irn.bdp.0 >= 1 << 30 {
-            let payload = f.payload.0;
-            return wrong(
-                "host.transport.irn.bdp",
-                format!("{} is out of range; it must be a packet of {payload} B or more and below 1GiB", irn.bdp),
-            );
-        }
-    }
+    let framing = s.framing.on_wire();
+    s.host.transport.validate(&framing)?;
+    let acknowledges = Protocol::new(&s.host.transport, &framing).acknowledges();
+    s.host.congestion_control.validate(&Hosts { framing: &framing, acknowledges })?;
     if s.probe.queues.is_some_and(|q| q < Time::ns(1)) {
         return wrong("probe.queues", "the interval must be 1ns or longer".into());
     }

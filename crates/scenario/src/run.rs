@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use xoff_engine::{Engine, Finish, Plan as EnginePlan};
-use xoff_models::framing::Framing;
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
 use xoff_models::queueing::port::Turns as PortTurns;
@@ -106,12 +105,7 @@ impl Runner {
             .build()
             .map_err(|(key, why)| InputError::new(if key.is_empty() { "network".into() } else { format!("network.{key}") }, why))?;
         limits::check_network(&scenario, &topology)?;
-        let framing = Framing {
-            payload: scenario.framing.payload.0,
-            header: scenario.framing.header.0 + scenario.framing.gap.0,
-            control: (scenario.framing.control.0.max(scenario.framing.minimum.0) + scenario.framing.gap.0) as u16,
-            minimum: scenario.framing.minimum.0 + scenario.framing.gap.0,
-        };
+        let framing = scenario.framing.on_wire();
         let plan = workload::plan(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
         let settings = Settings {
             seed: scenario.seed,
@@ -128,7 +122,7 @@ impl Runner {
             priority_classes: scenario.switch.priority_classes,
             classify: scenario.host.classify.clone().unwrap_or_default(),
             mechanisms: scenario.switch.mechanisms(),
-            transport: Protocol::new(&scenario.host.transport),
+            transport: Protocol::new(&scenario.host.transport, &framing),
             congestion_control: scenario.host.congestion_control.clone(),
             relay: scenario.host.relay.clone(),
             first_hop: scenario.host.first_hop.clone(),
@@ -171,7 +165,7 @@ impl Runner {
         let until = scenario.until.unwrap_or(MAX_START);
         let engine = EnginePlan { until, ..engine };
         let mut engine: Engine<Node> = build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
-        let patience = Time(settings.transport.rto_range().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
+        let patience = Time(settings.transport.timeouts().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
         let tedium = STALL_EVENTS + STALL_EVENTS_A_NODE * topology.nodes.len() as u64;
         let budget = Budget::new()?;
         let mut is_too_large = None;

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_units::{Rate, Time};
 
-use super::Feedback;
+use super::contract::{Control, Hosts, Sent};
+use crate::mechanism::Wrong;
+use crate::packet::{Kind, Packet};
 
 /// `host.congestion_control.bcn`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,30 +56,6 @@ impl Default for Params {
     }
 }
 
-impl Params {
-    /// Says which key makes no sense, and why.
-    pub fn validate(&self) -> Result<(), (&'static str, String)> {
-        for (key, gain) in [("gi", self.gi), ("gd", self.gd)] {
-            if !(gain >= 0.0 && gain.is_finite()) {
-                return Err((key, format!("{gain} is out of range; allowed are zero and above")));
-            }
-        }
-        if self.minimum_rate.0 < 1_000 {
-            return Err(("minimum_rate", format!("{} is too low; it must be 1kbps or more", self.minimum_rate)));
-        }
-        if let Some(rate) = self.initial_rate.filter(|rate| *rate < self.minimum_rate) {
-            return Err(("initial_rate", format!("{rate} is below minimum_rate, {}; no limiter goes slower", self.minimum_rate)));
-        }
-        if self.drift_interval < Time::ns(10) {
-            return Err(("drift_interval", "it must be 10ns or longer".into()));
-        }
-        if self.tmax > Time::ms(10_000) {
-            return Err(("tmax", format!("{} is longer than the 10s that are supported", self.tmax)));
-        }
-        Ok(())
-    }
-}
-
 /// All parameters for one line rate.
 #[derive(Debug, Clone)]
 pub struct Bcn {
@@ -105,21 +83,72 @@ pub struct State {
     stops: u64,
 }
 
-impl State {
-    /// What packets carry.
-    pub const fn point(&self) -> u32 {
-        self.point
+/// What a congestion point says: signed feedback, or zero to stop; which point (none is zero); and the flow.
+#[derive(Debug, Clone, Copy)]
+struct Feedback {
+    value: i32,
+    point: u32,
+    flow: u32,
+}
+
+impl Control for Bcn {
+    type Params = Params;
+    type State = State;
+    const LABEL: &'static str = "BCN";
+    const LISTENS_TO: Option<(&'static str, &'static str)> =
+        Some(("bcn", "no switch has congestion points (switch.flow_control.bcn), so that nothing is ever limited"));
+
+    fn new(params: &Params, line: Rate, seed: u64) -> Self {
+        Self::new(params, line, seed)
     }
 
-    /// When a source that was stopped goes on.
-    pub const fn resumes(&self) -> Time {
-        self.resumes
+    fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), Wrong> {
+        for (key, gain) in [("gi", params.gi), ("gd", params.gd)] {
+            if !(gain >= 0.0 && gain.is_finite()) {
+                return Err((key, format!("{gain} is out of range; allowed are zero and above")));
+            }
+        }
+        if params.minimum_rate.0 < 1_000 {
+            return Err(("minimum_rate", format!("{} is too low; it must be 1kbps or more", params.minimum_rate)));
+        }
+        if let Some(rate) = params.initial_rate.filter(|rate| *rate < params.minimum_rate) {
+            return Err(("initial_rate", format!("{rate} is below minimum_rate, {}; no limiter goes slower", params.minimum_rate)));
+        }
+        if params.drift_interval < Time::ns(10) {
+            return Err(("drift_interval", "it must be 10ns or longer".into()));
+        }
+        if params.tmax > Time::ms(10_000) {
+            return Err(("tmax", format!("{} is longer than the 10s that are supported", params.tmax)));
+        }
+        Ok(())
+    }
+
+    fn start(&self) -> State {
+        self.start()
+    }
+
+    #[inline]
+    fn on_sent(&self, s: &mut State, packet: &mut Packet, sent: Sent) -> Time {
+        packet.info = s.point;
+        let gap = self.gap(s, sent.bytes, sent.now);
+        self.vanish(s, sent.is_queue_empty);
+        gap
+    }
+
+    fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
+        if notice.kind == Kind::Bcn {
+            self.on_feedback(s, Feedback { value: notice.seq.cast_signed(), point: notice.info, flow: notice.flow }, now);
+        }
+    }
+
+    fn pace(&self, s: &State) -> Option<(f64, Time)> {
+        Some((s.rate, s.resumes))
     }
 }
 
 impl Bcn {
     /// For a line rate.
-    pub fn new(p: &Params, line: Rate, seed: u64) -> Self {
+    fn new(p: &Params, line: Rate, seed: u64) -> Self {
         let line = line.0 as f64;
         Self {
             line,
@@ -135,12 +164,12 @@ impl Bcn {
     }
 
     /// A flow starts without a limiter.
-    pub const fn start(&self) -> State {
+    const fn start(&self) -> State {
         State { rate: self.line, point: 0, resumes: Time::ZERO, next_drift: Time::NEVER, stops: 0 }
     }
 
     /// A message.
-    pub fn on_feedback(&self, s: &mut State, feedback: Feedback, now: Time) {
+    fn on_feedback(&self, s: &mut State, feedback: Feedback, now: Time) {
         self.advance(s, now);
         let Feedback { value, point, flow } = feedback;
         if value > 0 {
@@ -179,14 +208,14 @@ impl Bcn {
 
     /// The time that `bytes` take at the rate now.
     #[inline]
-    pub fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
+    fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
         self.advance(s, now);
         Time((bytes as f64 * 8e12 / s.rate) as u64).max(s.resumes.since(now))
     }
 
     /// A packet was sent: a limiter that limits nothing is gone.
     #[inline]
-    pub fn on_sent(&self, s: &mut State, is_queue_empty: bool) {
+    fn vanish(&self, s: &mut State, is_queue_empty: bool) {
         if is_queue_empty && s.point != 0 && s.rate >= self.line {
             s.point = 0;
             s.next_drift = Time::NEVER;
@@ -211,7 +240,7 @@ mod tests {
         let b = Bcn::new(&Params::default(), Rate::gbps(10), 1);
         let mut s = b.start();
         b.on_feedback(&mut s, told(-1875, 7), Time::us(60));
-        assert!(close(s.rate, 1e10 * (1.0 - 0.4875)) && s.point() == 7);
+        assert!(close(s.rate, 1e10 * (1.0 - 0.4875)) && s.point == 7);
         let before = s.rate;
         b.on_feedback(&mut s, told(1875, 7), Time::us(120));
         assert!(close(s.rate - before, 993.75e6));
@@ -240,7 +269,7 @@ mod tests {
         let b = Bcn::new(&Params::default(), Rate::gbps(10), 1);
         let mut s = b.start();
         b.on_feedback(&mut s, told(500, 7), Time::us(1));
-        assert!(close(s.rate, 1e10) && s.point() == 0);
+        assert!(close(s.rate, 1e10) && s.point == 0);
         b.on_feedback(&mut s, told(-100, 7), Time::us(2));
         b.on_feedback(&mut s, told(-100, 8), Time::us(3));
         let before = s.rate;
@@ -261,11 +290,11 @@ mod tests {
         b.gap(&mut s, 1500, Time::us(1) + Time::ms(5_000));
         assert!(close(s.rate, 10e6 + 5_000e6));
         b.gap(&mut s, 1500, Time::ms(20_000));
-        assert!(close(s.rate, 1e10) && s.point() == 7);
-        b.on_sent(&mut s, false);
-        assert_eq!(s.point(), 7);
-        b.on_sent(&mut s, true);
-        assert_eq!((s.point(), s.next_drift), (0, Time::NEVER));
+        assert!(close(s.rate, 1e10) && s.point == 7);
+        b.vanish(&mut s, false);
+        assert_eq!(s.point, 7);
+        b.vanish(&mut s, true);
+        assert_eq!((s.point, s.next_drift), (0, Time::NEVER));
     }
 
     #[test]
@@ -275,9 +304,9 @@ mod tests {
             .map(|flow| {
                 let mut s = b.start();
                 b.on_feedback(&mut s, Feedback { value: 0, point: 7, flow }, Time::us(10));
-                let first = s.resumes();
+                let first = s.resumes;
                 b.on_feedback(&mut s, Feedback { value: 0, point: 7, flow }, Time::us(10));
-                assert!(s.resumes() == first && close(s.rate, 10e6));
+                assert!(s.resumes == first && close(s.rate, 10e6));
                 (first - Time::us(10)).ps()
             })
             .collect();

@@ -11,16 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Rate, Time};
 
-/// How a notification reaches the sender.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Cnp {
-    /// A packet of its own.
-    #[default]
-    Packet,
-    /// A bit on the ACK of the marked packet.
-    Ack,
-}
+use super::contract::{Control, Echo, Form as Cnp, Hosts, Sent};
+use crate::mechanism::Wrong;
+use crate::packet::{Kind, Packet};
 
 /// Named parameter sets; the columns of mechanisms.md 2.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -87,7 +80,7 @@ pub struct Params {
     /// Packets, or a bit on ACKs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cnp: Option<Cnp>,
-    /// Bytes that a flow may have under way; `"bdp"` is not given as a number. Default: no limit.
+    /// Payload that a flow may have under way. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Bytes>,
 }
@@ -109,12 +102,9 @@ pub struct Dcqcn {
     /// Cut at each notification (paper) instead of at decrease intervals (HPCC).
     is_classic: bool,
     first_alpha: f64,
-    /// Least time between two notifications.
-    pub cnp_interval: Time,
-    /// Packets, or a bit on ACKs.
-    pub cnp: Cnp,
-    /// Bytes under way.
-    pub window: Option<u64>,
+    echo: Echo,
+    /// Payload under way.
+    window: u64,
 }
 
 /// A flow's rate and what it recovers to.
@@ -157,7 +147,7 @@ struct Column {
 
 impl Preset {
     /// Whether a rate is cut with every notification, and not at decrease intervals.
-    pub fn cuts_at_once(self) -> bool {
+    fn cuts_at_once(self) -> bool {
         self.column().is_classic
     }
 
@@ -245,7 +235,7 @@ impl Preset {
 
 impl Params {
     /// Works all parameters out for a line rate.
-    pub fn resolve(&self, line: Rate) -> Dcqcn {
+    fn resolve(&self, line: Rate) -> Dcqcn {
         let c = self.preset.column();
         let line_rate = line.0 as f64;
         let scale = if c.is_scaled { line_rate / 25e9 } else { 1.0 } * 1e6;
@@ -264,16 +254,80 @@ impl Params {
             clamp_target: self.clamp_target.unwrap_or(c.clamp),
             is_classic: c.is_classic,
             first_alpha: c.first_alpha,
-            cnp_interval: self.cnp_interval.unwrap_or(Time::us(c.cnp_us)),
-            cnp: self.cnp.unwrap_or(c.cnp),
-            window: self.window.map(|w| w.0),
+            echo: Echo { interval: self.cnp_interval.unwrap_or(Time::us(c.cnp_us)), form: self.cnp.unwrap_or(c.cnp) },
+            window: self.window.map_or(u64::MAX, |w| w.0),
         }
+    }
+}
+
+impl Control for Dcqcn {
+    type Params = Params;
+    type State = State;
+    const LABEL: &'static str = "DCQCN";
+    const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("ecn", "no switch marks packets (switch.ecn), so DCQCN never reacts"));
+
+    fn new(params: &Params, line: Rate, _: u64) -> Self {
+        params.resolve(line)
+    }
+
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+        if let Some(g) = params.g.filter(|g| !(*g > 0.0 && *g < 1.0)) {
+            return Err(("g", format!("{g} is out of range; allowed are numbers between 0 and 1")));
+        }
+        for (key, value) in [
+            ("alpha_interval", params.alpha_interval),
+            ("decrease_interval", params.decrease_interval),
+            ("increase_interval", params.increase_interval),
+        ] {
+            if value.is_some_and(|v| v < Time::ns(10)) {
+                return Err((key, "it must be 10ns or longer".into()));
+            }
+        }
+        if params.decrease_interval.is_some() && params.preset.cuts_at_once() {
+            return Err(("decrease_interval", "this preset cuts with every notification; leave it out, or set cnp_interval".into()));
+        }
+        if params.window.is_some_and(|w| w.0 == 0) {
+            return Err(("window", "it must be above zero".into()));
+        }
+        if params.window.is_some() && !hosts.acknowledges {
+            let why = "raw frames are not acknowledged (host.transport.raw), so that a window would never open again; leave it out";
+            return Err(("window", why.into()));
+        }
+        Ok(())
+    }
+
+    fn start(&self) -> State {
+        self.start()
+    }
+
+    #[inline]
+    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
+        let gap = self.gap(s, sent.bytes, sent.now);
+        self.count_bytes(s, sent.bytes, sent.now);
+        gap
+    }
+
+    /// A CNP, or the mark that an ACK echoes.
+    fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
+        if notice.kind == Kind::Cnp || notice.has(Packet::CNP) {
+            self.on_cnp(s, now);
+        }
+    }
+
+    #[inline]
+    fn window(&self, _: &State) -> u64 {
+        self.window
+    }
+
+    #[inline]
+    fn echo(&self) -> Option<Echo> {
+        Some(self.echo)
     }
 }
 
 impl Dcqcn {
     /// A flow starts at line rate.
-    pub fn start(&self) -> State {
+    fn start(&self) -> State {
         State {
             rate: self.line,
             target: self.line,
@@ -291,7 +345,7 @@ impl Dcqcn {
     }
 
     /// Does what the timers would have done up to `now`, in their order; alpha's come first at one moment, then the cut.
-    pub fn advance(&self, s: &mut State, now: Time) {
+    fn advance(&self, s: &mut State, now: Time) {
         if !s.is_active {
             return;
         }
@@ -369,7 +423,7 @@ impl Dcqcn {
     }
 
     /// A notification arrived.
-    pub fn on_cnp(&self, s: &mut State, now: Time) {
+    fn on_cnp(&self, s: &mut State, now: Time) {
         self.advance(s, now);
         if !s.is_active {
             s.is_active = true;
@@ -403,7 +457,7 @@ impl Dcqcn {
 
     /// A packet was sent: the byte counter, where there is one.
     #[inline]
-    pub fn on_sent(&self, s: &mut State, bytes: u64, now: Time) {
+    fn count_bytes(&self, s: &mut State, bytes: u64, now: Time) {
         let Some(limit) = self.byte_counter else { return };
         if s.is_active && s.rate < self.line {
             s.bytes += bytes;
@@ -419,7 +473,7 @@ impl Dcqcn {
 
     /// The time that `bytes` take at the rate now.
     #[inline]
-    pub fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
+    fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
         self.advance(s, now);
         Time((bytes as f64 * 8e12 / s.rate) as u64)
     }

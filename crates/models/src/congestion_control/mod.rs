@@ -1,175 +1,181 @@
-//! Congestion control: how fast, and how far ahead, a flow may send.
+//! Congestion control: how fast, and how far ahead, a flow may send. Their registry stands here.
 
-pub mod bcn;
-pub mod dcqcn;
-pub mod qcn;
+pub mod contract;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use xoff_units::{Rate, Time};
 
-use crate::count::{Count, Group};
+use self::contract::{Ack, Control, Echo, Hosts, Loss, Sent};
+use crate::count::Group;
+use crate::packet::Packet;
 
-/// `host.congestion_control`: at most one; none means line rate.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CongestionControl {
+/// Makes the table `host.congestion_control` and the enums of all congestion controls. A line names a module, which is the key in
+/// the table and holds `Params`, and its type; the line's comment is the documentation of the key.
+macro_rules! registry {
+    (($d:tt) $(#[doc = $about:literal])* table; $($(#[doc = $doc:literal])* $module:ident: $name:ident,)*) => {
+        $(pub mod $module;)*
+
+        $(#[doc = $about])*
+        #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct CongestionControl {
+            $($(#[doc = $doc])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $module: Option<$module::Params>,)*
+        }
+
+        /// A congestion control with its parameters worked out for one line rate, shared by all flows of a port.
+        #[derive(Debug, Clone)]
+        pub enum Scheme {
+            /// Line rate.
+            None,
+            $($(#[doc = $doc])* $name($module::$name),)*
+        }
+
+        /// A flow's state; apart from the flow, so that one without it is small.
+        #[derive(Debug)]
+        pub enum State {
+            /// Line rate.
+            None,
+            $($(#[doc = $doc])* $name(Box<<$module::$name as Control>::State>),)*
+        }
+
+        /// What each congestion control counts, given or not.
+        pub const GROUPS: &[Group] =
+            &[$(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS },)*];
+
+        const NAMES: &[&str] = &[$(stringify!($module)),*];
+
+        impl CongestionControl {
+            /// The names of those that are given.
+            pub fn given(&self) -> Vec<&'static str> {
+                let mut list = Vec::new();
+                $(list.extend(self.$module.as_ref().map(|_| stringify!($module)));)*
+                list
+            }
+
+            /// Says which key makes no sense, what is wrong, and what would be right.
+            pub fn validate(&self, hosts: &Hosts<'_>) -> Result<(), (String, String)> {
+                let given = self.given();
+                if given.len() > 1 {
+                    let all = NAMES.join(", ");
+                    return Err(("host.congestion_control".into(), format!("{} are given; give at most one of {all}", given.join(" and "))));
+                }
+                $(if let Some(params) = &self.$module {
+                    let path = concat!("host.congestion_control.", stringify!($module));
+                    $module::$name::validate(params, hosts).map_err(|(key, why)| (format!("{path}.{key}"), why))?;
+                })*
+                Ok(())
+            }
+
+            /// The mechanism at switches that tells the one that is given, and what follows if there is none.
+            pub fn listens_to(&self) -> Option<(&'static str, &'static str)> {
+                None$(.or_else(|| self.$module.as_ref().and($module::$name::LISTENS_TO)))*
+            }
+        }
+
+        impl Scheme {
+            /// The one that is given, on a line; `seed` is that of the scenario.
+            pub fn new(table: &CongestionControl, line: Rate, seed: u64) -> Self {
+                $(if let Some(params) = &table.$module {
+                    return Self::$name(Control::new(params, line, seed));
+                })*
+                Self::None
+            }
+
+            /// Whether flows go at line rate, whatever happens.
+            #[inline]
+            pub const fn is_none(&self) -> bool {
+                matches!(self, Self::None)
+            }
+
+            /// Its name in scenarios and summaries, if there is one.
+            pub const fn name(&self) -> Option<&'static str> {
+                match self {
+                    Self::None => None,
+                    $(Self::$name(_) => Some(stringify!($module)),)*
+                }
+            }
+
+            /// State of a flow that starts.
+            pub fn start(&self) -> State {
+                match self {
+                    Self::None => State::None,
+                    $(Self::$name(c) => State::$name(Box::new(c.start())),)*
+                }
+            }
+
+            /// Whether it wants [`Control::on_ack`].
+            #[inline]
+            pub const fn hears_acks(&self) -> bool {
+                match self {
+                    Self::None => false,
+                    $(Self::$name(_) => $module::$name::HEARS_ACKS,)*
+                }
+            }
+
+            /// See [`Control::echo`].
+            #[inline]
+            pub fn echo(&self) -> Option<Echo> {
+                match self {
+                    Self::None => None,
+                    $(Self::$name(c) => c.echo(),)*
+                }
+            }
+        }
+
+        macro_rules! each {
+            ($d self:expr, $d state:expr, ($d c:ident, $d s:ident) => $d call:expr, $d otherwise:expr) => {
+                match ($d self, $d state) {
+                    $((Scheme::$name($d c), State::$name($d s)) => $d call,)*
+                    _ => $d otherwise,
+                }
+            };
+        }
+    };
+}
+
+registry! {
+    ($)
+    /// `host.congestion_control`: at most one; none means line rate.
+    table;
     /// DCQCN.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dcqcn: Option<dcqcn::Params>,
+    dcqcn: Dcqcn,
     /// Rate limiters that obey Backward Congestion Notification.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bcn: Option<bcn::Params>,
+    bcn: Bcn,
     /// Rate limiters that obey Quantized Congestion Notification (IEEE 802.1Qau).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub qcn: Option<qcn::Params>,
-}
-
-/// What the network told the sources of flows.
-pub const NOTIFICATIONS: Count = Count::number("notifications", "congestion notifications");
-
-/// What each congestion control counts.
-pub const GROUPS: &[Group] = &[
-    Group { name: "dcqcn", label: "DCQCN", counts: &[NOTIFICATIONS] },
-    Group { name: "bcn", label: "BCN", counts: &[NOTIFICATIONS] },
-    Group { name: "qcn", label: "QCN", counts: &[NOTIFICATIONS] },
-];
-
-/// What a congestion point tells the source of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Feedback {
-    /// The feedback: under BCN signed, and zero to stop; under QCN quantised.
-    pub value: i32,
-    /// The congestion point; none is zero.
-    pub point: u32,
-    /// The flow.
-    pub flow: u32,
-}
-
-/// A scheme with its parameters worked out for one line rate, shared by all flows of a port.
-#[derive(Debug, Clone)]
-pub enum Scheme {
-    /// Line rate.
-    None,
-    /// DCQCN.
-    Dcqcn(dcqcn::Dcqcn),
-    /// BCN.
-    Bcn(bcn::Bcn),
-    /// QCN.
-    Qcn(qcn::Qcn),
-}
-
-/// A flow's state under its scheme.
-#[derive(Debug, Clone)]
-pub enum State {
-    /// Line rate.
-    None,
-    /// DCQCN; apart from the flow, so that one without it is small.
-    Dcqcn(Box<dcqcn::State>),
-    /// BCN.
-    Bcn(Box<bcn::State>),
-    /// QCN.
-    Qcn(Box<qcn::State>),
+    qcn: Qcn,
 }
 
 impl Scheme {
-    /// The scheme that `params` ask for on a line; `seed` is that of the scenario.
-    pub fn new(params: &CongestionControl, line: Rate, seed: u64) -> Self {
-        match (&params.dcqcn, &params.bcn, &params.qcn) {
-            (Some(p), _, _) => Self::Dcqcn(p.resolve(line)),
-            (_, Some(p), _) => Self::Bcn(bcn::Bcn::new(p, line, seed)),
-            (_, _, Some(p)) => Self::Qcn(qcn::Qcn::new(p, line)),
-            _ => Self::None,
-        }
-    }
-
-    /// Its name, if there is one.
-    pub const fn name(&self) -> Option<&'static str> {
-        match self {
-            Self::None => None,
-            Self::Dcqcn(_) => Some("dcqcn"),
-            Self::Bcn(_) => Some("bcn"),
-            Self::Qcn(_) => Some("qcn"),
-        }
-    }
-
-    /// State of a flow that starts.
-    pub fn start(&self) -> State {
-        match self {
-            Self::None => State::None,
-            Self::Dcqcn(d) => State::Dcqcn(Box::new(d.start())),
-            Self::Bcn(b) => State::Bcn(Box::new(b.start())),
-            Self::Qcn(q) => State::Qcn(Box::new(q.start())),
-        }
-    }
-
-    /// Whether flows are paced and notifications matter.
+    /// See [`Control::on_sent`].
     #[inline]
-    pub const fn is_none(&self) -> bool {
-        matches!(self, Self::None)
+    pub fn on_sent(&self, state: &mut State, packet: &mut Packet, sent: Sent) -> Time {
+        each!(self, state, (c, s) => c.on_sent(s, packet, sent), Time::ZERO)
     }
 
-    /// Receivers: the least time between two notifications for a flow, and whether they are packets or ride on ACKs.
-    pub fn notification(&self) -> Option<(Time, dcqcn::Cnp)> {
-        match self {
-            Self::None | Self::Bcn(_) | Self::Qcn(_) => None,
-            Self::Dcqcn(d) => Some((d.cnp_interval, d.cnp)),
-        }
+    /// See [`Control::on_ack`].
+    pub fn on_ack(&self, state: &mut State, ack: &Ack) {
+        each!(self, state, (c, s) => c.on_ack(s, ack), ());
     }
 
-    /// The time that `bytes` take at a flow's rate now.
+    /// See [`Control::on_loss`].
+    pub fn on_loss(&self, state: &mut State, loss: Loss, now: Time) {
+        each!(self, state, (c, s) => c.on_loss(s, loss, now), ());
+    }
+
+    /// See [`Control::on_notice`].
+    pub fn on_notice(&self, state: &mut State, notice: &Packet, now: Time) {
+        each!(self, state, (c, s) => c.on_notice(s, notice, now), ());
+    }
+
+    /// See [`Control::window`].
     #[inline]
-    pub fn gap(&self, state: &mut State, bytes: u64, now: Time) -> Time {
-        match (self, state) {
-            (Self::Dcqcn(d), State::Dcqcn(s)) => d.gap(s, bytes, now),
-            (Self::Bcn(b), State::Bcn(s)) => b.gap(s, bytes, now),
-            (Self::Qcn(q), State::Qcn(s)) => q.gap(s, bytes, now),
-            _ => Time::ZERO,
-        }
+    pub fn window(&self, state: &State) -> u64 {
+        each!(self, state, (c, s) => c.window(s), u64::MAX)
     }
 
-    /// A congestion notification arrived.
-    pub fn on_cnp(&self, state: &mut State, now: Time) {
-        if let (Self::Dcqcn(d), State::Dcqcn(s)) = (self, state) {
-            d.on_cnp(s, now);
-        }
-    }
-
-    /// A congestion point sent feedback.
-    pub fn on_feedback(&self, state: &mut State, feedback: Feedback, now: Time) {
-        match (self, state) {
-            (Self::Bcn(b), State::Bcn(s)) => b.on_feedback(s, feedback, now),
-            (Self::Qcn(q), State::Qcn(s)) => q.on_feedback(s, feedback, now),
-            _ => {}
-        }
-    }
-
-    /// What data of a flow carries: the congestion point that limits it, or zero.
-    #[inline]
-    pub fn tag(&self, state: &State) -> u32 {
-        match state {
-            State::Bcn(s) => s.point(),
-            _ => 0,
-        }
-    }
-
-    /// For limiters that congestion points drive: bits per second, and when a source that was stopped goes on.
+    /// See [`Control::pace`].
     pub fn pace(&self, state: &State) -> Option<(f64, Time)> {
-        match state {
-            State::Bcn(s) => Some((s.rate, s.resumes())),
-            State::Qcn(s) => Some((s.rate, Time::ZERO)),
-            _ => None,
-        }
-    }
-
-    /// A packet was sent; `is_queue_empty` tells that none is left behind it.
-    #[inline]
-    pub fn on_sent(&self, state: &mut State, bytes: u64, is_queue_empty: bool, now: Time) {
-        match (self, state) {
-            (Self::Dcqcn(d), State::Dcqcn(s)) => d.on_sent(s, bytes, now),
-            (Self::Bcn(b), State::Bcn(s)) => b.on_sent(s, is_queue_empty),
-            (Self::Qcn(q), State::Qcn(s)) => q.on_sent(s, bytes, is_queue_empty, now),
-            _ => {}
-        }
+        each!(self, state, (c, s) => c.pace(s), None)
     }
 }

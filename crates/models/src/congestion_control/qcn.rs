@@ -13,7 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Rate, Time};
 
-use super::Feedback;
+use super::contract::{Control, Hosts, Sent};
+use crate::mechanism::Wrong;
+use crate::packet::{Kind, Packet};
 
 /// `host.congestion_control.qcn`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,27 +54,6 @@ impl Default for Params {
     }
 }
 
-impl Params {
-    /// Says which key makes no sense, and why.
-    pub fn validate(&self) -> Result<(), (&'static str, String)> {
-        if self.timer < Time::us(1) {
-            return Err(("timer", "it must be 1us or longer".into()));
-        }
-        if self.byte_counter.0 < 64 {
-            return Err(("byte_counter", format!("{} is too small; it must be 64B or more", self.byte_counter)));
-        }
-        for (key, share) in [("gd", self.gd), ("least_factor", self.least_factor)] {
-            if !(share > 0.0 && share <= 1.0) {
-                return Err((key, format!("{share} is out of range; allowed are numbers above 0 and up to 1")));
-            }
-        }
-        if self.minimum_rate.0 < 1_000 {
-            return Err(("minimum_rate", format!("{} is too low; it must be 1kbps or more", self.minimum_rate)));
-        }
-        Ok(())
-    }
-}
-
 /// All parameters for one line rate.
 #[derive(Debug, Clone)]
 pub struct Qcn {
@@ -101,9 +82,60 @@ pub struct State {
     next_timer: Time,
 }
 
+impl Control for Qcn {
+    type Params = Params;
+    type State = State;
+    const LABEL: &'static str = "QCN";
+    const LISTENS_TO: Option<(&'static str, &'static str)> =
+        Some(("qcn", "no switch has congestion points (switch.flow_control.qcn), so that nothing is ever limited"));
+
+    fn new(params: &Params, line: Rate, _: u64) -> Self {
+        Self::new(params, line)
+    }
+
+    fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), Wrong> {
+        if params.timer < Time::us(1) {
+            return Err(("timer", "it must be 1us or longer".into()));
+        }
+        if params.byte_counter.0 < 64 {
+            return Err(("byte_counter", format!("{} is too small; it must be 64B or more", params.byte_counter)));
+        }
+        for (key, share) in [("gd", params.gd), ("least_factor", params.least_factor)] {
+            if !(share > 0.0 && share <= 1.0) {
+                return Err((key, format!("{share} is out of range; allowed are numbers above 0 and up to 1")));
+            }
+        }
+        if params.minimum_rate.0 < 1_000 {
+            return Err(("minimum_rate", format!("{} is too low; it must be 1kbps or more", params.minimum_rate)));
+        }
+        Ok(())
+    }
+
+    fn start(&self) -> State {
+        self.start()
+    }
+
+    #[inline]
+    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
+        let gap = self.gap(s, sent.bytes, sent.now);
+        self.count_bytes(s, sent.bytes, sent.is_queue_empty, sent.now);
+        gap
+    }
+
+    fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
+        if notice.kind == Kind::Cnm {
+            self.on_feedback(s, notice.seq, now);
+        }
+    }
+
+    fn pace(&self, s: &State) -> Option<(f64, Time)> {
+        Some((s.rate, Time::ZERO))
+    }
+}
+
 impl Qcn {
     /// For a line rate.
-    pub fn new(p: &Params, line: Rate) -> Self {
+    fn new(p: &Params, line: Rate) -> Self {
         let line = line.0 as f64;
         Self {
             line,
@@ -119,19 +151,19 @@ impl Qcn {
     }
 
     /// A flow starts without a limiter.
-    pub const fn start(&self) -> State {
+    const fn start(&self) -> State {
         State { rate: self.line, target: self.line, is_limited: false, byte_stage: 0, timer_stage: 0, left: 0, next_timer: Time::NEVER }
     }
 
     /// A message.
-    pub fn on_feedback(&self, s: &mut State, feedback: Feedback, now: Time) {
+    fn on_feedback(&self, s: &mut State, feedback: u32, now: Time) {
         self.advance(s, now);
         // Messages in a row do not lower the target: it stays what the rate was before the first.
         if !s.is_limited || s.byte_stage != 0 {
             s.target = s.rate;
         }
         s.is_limited = true;
-        s.rate = (s.rate * (1.0 - self.gd * f64::from(feedback.value)).max(self.least_factor)).max(self.minimum);
+        s.rate = (s.rate * (1.0 - self.gd * f64::from(feedback)).max(self.least_factor)).max(self.minimum);
         (s.byte_stage, s.timer_stage) = (0, 0);
         s.left = self.bytes;
         s.next_timer = now + self.timer;
@@ -168,14 +200,14 @@ impl Qcn {
 
     /// The time that `bytes` take at the rate now.
     #[inline]
-    pub fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
+    fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
         self.advance(s, now);
         Time((bytes as f64 * 8e12 / s.rate) as u64)
     }
 
     /// A packet was sent: the byte counter, and the end of a limiter that limits nothing.
     #[inline]
-    pub fn on_sent(&self, s: &mut State, bytes: u64, is_queue_empty: bool, now: Time) {
+    fn count_bytes(&self, s: &mut State, bytes: u64, is_queue_empty: bool, now: Time) {
         if !s.is_limited {
             return;
         }
@@ -196,10 +228,10 @@ impl Qcn {
 mod tests {
     use super::*;
 
-    fn limited(value: i32) -> (Qcn, State) {
+    fn limited(value: u32) -> (Qcn, State) {
         let q = Qcn::new(&Params::default(), Rate::gbps(10));
         let mut s = q.start();
-        q.on_feedback(&mut s, Feedback { value, point: 1, flow: 0 }, Time::us(1));
+        q.on_feedback(&mut s, value, Time::us(1));
         (q, s)
     }
 
@@ -213,18 +245,18 @@ mod tests {
     fn four_events_close_fifteen_sixteenths_of_the_gap_and_the_fifth_is_additive() {
         let (q, mut s) = limited(63);
         // From a second cut on the target is below the line.
-        q.on_sent(&mut s, 150_000, false, Time::us(2));
-        q.on_feedback(&mut s, Feedback { value: 63, point: 1, flow: 0 }, Time::us(3));
+        q.count_bytes(&mut s, 150_000, false, Time::us(2));
+        q.on_feedback(&mut s, 63, Time::us(3));
         let (low, target) = (s.rate, s.target);
         assert!(target < 1e10);
         for k in 0..4 {
-            q.on_sent(&mut s, 150_000, false, Time::us(4 + k));
+            q.count_bytes(&mut s, 150_000, false, Time::us(4 + k));
         }
         assert!(((target - s.rate) / (target - low) - 1.0 / 16.0).abs() < 1e-9 && (s.target - target).abs() < 1.0);
-        q.on_sent(&mut s, 150_000, false, Time::us(9));
+        q.count_bytes(&mut s, 150_000, false, Time::us(9));
         assert!((s.target - target - 5e6).abs() < 1.0);
         // Cycles are half as long now; the timer's five stages bring the larger steps.
-        q.on_sent(&mut s, 75_000, false, Time::us(10));
+        q.count_bytes(&mut s, 75_000, false, Time::us(10));
         assert!((s.target - target - 10e6).abs() < 1.0);
         q.gap(&mut s, 1500, Time::ms(76));
         assert!((s.target - target - (10.0 + 4.0 * 5.0 + 50.0) * 1e6).abs() < 1.0, "{}", s.target - target);
@@ -233,14 +265,14 @@ mod tests {
     #[test]
     fn messages_in_a_row_do_not_lower_the_target() {
         let (q, mut s) = limited(63);
-        q.on_feedback(&mut s, Feedback { value: 63, point: 1, flow: 0 }, Time::us(2));
+        q.on_feedback(&mut s, 63, Time::us(2));
         assert!((s.target - 1e10).abs() < 1.0 && s.rate < 2.6e9);
         for _ in 0..20 {
-            q.on_feedback(&mut s, Feedback { value: 63, point: 1, flow: 0 }, Time::us(2));
+            q.on_feedback(&mut s, 63, Time::us(2));
         }
         assert!((s.rate - 5e6).abs() < 1.0);
         // A target far above the rate is lowered with the first event.
-        q.on_sent(&mut s, 150_000, false, Time::us(3));
+        q.count_bytes(&mut s, 150_000, false, Time::us(3));
         assert!((s.target - 1.25e9).abs() < 1.0);
     }
 
@@ -249,7 +281,7 @@ mod tests {
         let (q, mut s) = limited(63);
         q.gap(&mut s, 1500, Time::ms(10_000));
         assert!((s.rate - 1e10).abs() < 1.0 && s.is_limited);
-        q.on_sent(&mut s, 1500, true, Time::ms(10_000));
+        q.count_bytes(&mut s, 1500, true, Time::ms(10_000));
         assert!(!s.is_limited);
     }
 }

@@ -3,18 +3,21 @@
 use xoff_units::Time;
 
 use super::Endpoint;
-use crate::congestion_control::dcqcn::Cnp;
+use crate::congestion_control::contract::{Echo, Form};
 use crate::packet::{Kind, Packet};
 use crate::routing::Paths;
-use crate::transport::{Protocol, ReceiveState, Reply};
+use crate::transport;
+use crate::transport::contract::{Arrival, Received, Replies, Reply};
 use crate::workload::FlowSpec;
 
 /// A flow that arrives.
 #[derive(Debug)]
 pub(super) struct Receiver {
     src: u32,
-    state: ReceiveState,
-    last_cnp: Option<Time>,
+    received: Received,
+    transport: transport::Receiver,
+    /// When its source was last told of a mark.
+    last_echo: Option<Time>,
 }
 
 /// What a data packet at its destination leads to.
@@ -24,8 +27,8 @@ pub struct Answer {
     pub frames: [Option<Packet>; 2],
     /// Flows that may start now because this one has arrived.
     pub released: Vec<FlowSpec>,
-    /// The flow's last byte is here.
-    pub is_complete: bool,
+    /// When to call [`Endpoint::on_host_timer`].
+    pub host_timer: Option<Time>,
 }
 
 /// In the place of a receiver: all of the flow has arrived.
@@ -47,7 +50,12 @@ impl Endpoint {
         } else {
             let (receivers, free) = (&mut self.receivers, &mut self.free_receivers);
             let index = *self.receiver_of.entry(packet.flow).or_insert_with(|| {
-                let receiver = Receiver { src: config.sources.of(packet.flow), state: ReceiveState::default(), last_cnp: None };
+                let receiver = Receiver {
+                    src: config.sources.of(packet.flow),
+                    received: Received::default(),
+                    transport: config.transport.receiver(),
+                    last_echo: None,
+                };
                 match free.pop() {
                     Some(slot) => {
                         receivers[slot as usize] = receiver;
@@ -72,47 +80,39 @@ impl Endpoint {
         }
         let r = &mut self.receivers[index as usize];
         if !packet.has(Packet::RETRANSMITTED) {
-            if packet.seq < r.state.highest {
+            if packet.seq < r.received.highest {
                 self.reordered += 1;
             }
-            r.state.highest = r.state.highest.max(packet.seq + 1);
+            r.received.highest = r.received.highest.max(packet.seq + 1);
         }
-        let was_here = packet.seq < r.state.expected || matches!(config.transport, Protocol::Irn(_));
-        let (is_new, reply) = config.transport.on_data(&mut r.state, packet.seq, now);
-        self.accepted += u64::from(is_new);
-        self.duplicates += u64::from(!is_new && was_here);
-        let mut answer = Answer::default();
-        let back = |kind: Kind, seq: u32| {
-            let mut frame = Packet::new(kind, packet.flow, seq, r.src, config.framing.control, packet.class());
+        let mut replies = Replies::new(now, r.src);
+        let arrival = config.transport.on_data(&mut r.received, &mut r.transport, &mut self.host, packet, &mut replies);
+        self.accepted += u64::from(arrival == Arrival::New);
+        self.duplicates += u64::from(arrival == Arrival::Again);
+        let mut answer = Answer { host_timer: replies.host_timer, ..Answer::default() };
+        let back = |reply: Reply| {
+            let mut frame = Packet::new(reply.kind, packet.flow, reply.seq, r.src, config.framing.control, packet.class());
             frame.path = back_of(packet.path);
+            frame.info = reply.info;
             frame
         };
-        let mut response = match reply {
-            Reply::Ack(seq) => Some(back(Kind::Ack, seq)),
-            Reply::Nack(seq, selective) => {
-                let mut frame = back(Kind::Nack, seq);
-                frame.info = selective;
-                Some(frame)
-            }
-            Reply::Silence => None,
-        };
+        let mut response = replies.reply.map(back);
         if packet.has(Packet::CE)
-            && let Some((interval, form)) = config.schemes[0].notification()
-            && r.last_cnp.is_none_or(|last| now >= last + interval)
+            && let Some(Echo { interval, form }) = config.schemes[0].echo()
+            && r.last_echo.is_none_or(|last| now >= last + interval)
         {
-            r.last_cnp = Some(now);
+            r.last_echo = Some(now);
             match (form, &mut response) {
-                (Cnp::Ack, Some(frame)) => frame.set(Packet::CNP),
-                (Cnp::Ack, None) => {}
-                (Cnp::Packet, _) => answer.frames[1] = Some(back(Kind::Cnp, 0)),
+                (Form::Ack, Some(frame)) => frame.set(Packet::CNP),
+                (Form::Ack, None) => {}
+                (Form::Packet, _) => answer.frames[1] = Some(back(Reply { kind: Kind::Cnp, seq: 0, info: 0 })),
             }
         }
         answer.frames[0] = response;
         if packet.has(Packet::LAST) {
-            r.state.packets = Some(packet.seq + 1);
+            r.received.packets = Some(packet.seq + 1);
         }
-        if is_new && r.state.packets == Some(r.state.expected) {
-            answer.is_complete = true;
+        if arrival == Arrival::New && r.received.packets == Some(r.received.expected) {
             // Nothing of it needs to be remembered but that it is over.
             self.receiver_of.insert(packet.flow, ALL_HERE);
             self.last_receiver = (packet.flow, ALL_HERE);
@@ -129,5 +129,12 @@ impl Endpoint {
             }
         }
         answer
+    }
+
+    /// The transport's timer of this host expired: frames to send, and when to call again.
+    pub fn on_host_timer(&mut self, now: Time) -> (Vec<Packet>, Option<Time>) {
+        let mut send = Vec::new();
+        let again = self.config.transport.on_host_timer(&mut self.host, now, &mut send);
+        (send, again)
     }
 }

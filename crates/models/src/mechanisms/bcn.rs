@@ -99,7 +99,8 @@ impl Install for Bcn {
 
     /// Frames carry the congestion point that limits their source.
     fn properties(_: &Params) -> Properties {
-        Properties { tags_data: true, ..Properties::default() }
+        let why = "no host has rate limiters (host.congestion_control.bcn), so that nobody obeys";
+        Properties { tags_data: true, tells_sources: Some(why), ..Properties::default() }
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {

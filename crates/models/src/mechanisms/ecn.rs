@@ -11,7 +11,7 @@ use xoff_units::Bytes;
 use crate::core::{Core, Queueing};
 use crate::count::Count;
 use crate::effects::Effects;
-use crate::mechanism::{Around, Dequeued, Hooks, Install, Levels, Site, Watches, Wrong};
+use crate::mechanism::{Around, Dequeued, Hooks, Install, Levels, Properties, Site, Watches, Wrong};
 
 /// `switch.ecn`: at most one of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +67,10 @@ impl Install for Ecn {
     /// Hosts that relay mark nothing.
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         (site.forwards && !site.is_host).then(|| Self::new(params))
+    }
+
+    fn properties(_: &Params) -> Properties {
+        Properties { tells_sources: Some("no host reacts to marks (host.congestion_control)"), ..Properties::default() }
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {

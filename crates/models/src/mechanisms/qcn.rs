@@ -16,7 +16,7 @@ use super::congestion_point::{Points, check};
 use crate::core::Core;
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
-use crate::mechanism::{Around, Enqueued, Hooks, Install, Site, Watches, Wrong};
+use crate::mechanism::{Around, Enqueued, Hooks, Install, Properties, Site, Watches, Wrong};
 use crate::packet::Kind;
 
 /// Intervals by the highest three bits of the feedback, as shares of `sample`.
@@ -71,6 +71,11 @@ impl Install for Qcn {
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
         Points::at(site, params.edges).map(|points| Self::new(params, points, core.ports.len()))
+    }
+
+    fn properties(_: &Params) -> Properties {
+        let why = "no host has rate limiters (host.congestion_control.qcn), so that nobody obeys";
+        Properties { tells_sources: Some(why), ..Properties::default() }
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {

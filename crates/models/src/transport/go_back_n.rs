@@ -10,7 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::Time;
 
-use super::{ReceiveState, Reply, SendState};
+use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
+use crate::framing::Framing;
+use crate::mechanism::Wrong;
+use crate::packet::{Kind, Packet};
 
 /// `host.transport.go_back_n`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,78 +31,143 @@ impl Default for Params {
     }
 }
 
-impl Params {
-    /// A data packet arrived; tells whether it is new and in order, and what to answer.
+/// Go-Back-N with its parameters.
+#[derive(Debug, Clone)]
+pub struct GoBackN {
+    rto: Time,
+    nack_interval: Time,
+}
+
+/// When a gap was last reported, and which packet was expected.
+#[derive(Debug, Default)]
+pub struct Reported(Option<(u32, Time)>);
+
+impl Transport for GoBackN {
+    type Params = Params;
+    type Sender = ();
+    type Receiver = Reported;
+    type Host = ();
+    const LABEL: &'static str = "Go-Back-N";
+
+    fn new(params: &Params, _: &Framing) -> Self {
+        Self { rto: params.rto, nack_interval: params.nack_interval }
+    }
+
+    fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
+        if params.rto < Time::ns(100) {
+            return Err(("rto", "it must be 100ns or longer".into()));
+        }
+        Ok(())
+    }
+
+    fn sender(&self) {}
+
     #[inline]
-    pub fn on_data(&self, state: &mut ReceiveState, seq: u32, now: Time) -> (bool, Reply) {
-        if seq == state.expected {
-            state.expected += 1;
-            return (true, Reply::Ack(state.expected));
-        }
-        if seq < state.expected {
-            return (false, Reply::Ack(state.expected));
-        }
-        let again = state.nacked.is_some_and(|(packet, at)| packet == state.expected && now < at + self.nack_interval);
-        if again {
-            return (false, Reply::Silence);
-        }
-        state.nacked = Some((state.expected, now));
-        (false, Reply::Nack(state.expected, seq))
+    fn next(&self, progress: &Progress, (): &()) -> Option<u32> {
+        (progress.next < progress.packets).then_some(progress.next)
     }
 
-    /// An ACK arrived: everything before `seq` is there. True when that is news.
     #[inline]
-    pub fn on_ack(&self, state: &mut SendState, seq: u32) -> bool {
-        let news = seq > state.unacknowledged;
-        if news {
-            state.unacknowledged = seq;
-            state.next = state.next.max(seq);
-        }
-        news
+    fn on_sent(&self, progress: &mut Progress, (): &mut (), seq: u32) {
+        progress.next = seq + 1;
     }
 
-    /// A NACK arrived: everything before `seq` is there, and it comes next.
-    pub fn on_nack(&self, state: &mut SendState, seq: u32) {
-        if seq >= state.unacknowledged {
-            state.unacknowledged = seq;
-            state.next = seq;
+    /// Everything before the packet that an answer names is there; with a NACK that packet comes next.
+    #[inline]
+    fn on_answer(&self, progress: &mut Progress, (): &mut (), frame: &Packet) -> News {
+        if frame.kind == Kind::Nack {
+            if frame.seq >= progress.unacknowledged {
+                progress.unacknowledged = frame.seq;
+                progress.next = frame.seq;
+            }
+            return News { is_news: true, loss: Some(Loss::Reported) };
         }
+        let is_news = frame.seq > progress.unacknowledged;
+        if is_news {
+            progress.unacknowledged = frame.seq;
+            progress.next = progress.next.max(frame.seq);
+        }
+        News { is_news, loss: None }
     }
 
-    /// Nothing was heard for the timeout.
-    pub fn on_timeout(&self, state: &mut SendState) {
-        state.next = state.unacknowledged;
+    fn on_timeout(&self, progress: &mut Progress, (): &mut ()) {
+        progress.next = progress.unacknowledged;
+    }
+
+    #[inline]
+    fn timeout(&self, _: &Progress, (): &()) -> Time {
+        self.rto
+    }
+
+    fn timeouts(&self) -> (Time, Time) {
+        (self.rto, self.rto)
+    }
+
+    /// What comes in order is taken; a gap is reported once an interval, and what comes beyond it is thrown away.
+    #[inline]
+    fn on_data(&self, received: &mut Received, reported: &mut Reported, (): &mut (), packet: &Packet, replies: &mut Replies) -> Arrival {
+        if packet.seq == received.expected {
+            received.expected += 1;
+            replies.acknowledge(received.expected);
+            return Arrival::New;
+        }
+        if packet.seq < received.expected {
+            replies.acknowledge(received.expected);
+            return Arrival::Again;
+        }
+        let again = reported.0.is_some_and(|(missing, at)| missing == received.expected && replies.now < at + self.nack_interval);
+        if !again {
+            reported.0 = Some((received.expected, replies.now));
+            replies.report(received.expected, packet.seq);
+        }
+        Arrival::Discarded
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::contract::Reply;
+
+    fn transport() -> GoBackN {
+        GoBackN { rto: Time::ms(4), nack_interval: Time::us(4) }
+    }
+
+    fn answer(kind: Kind, seq: u32) -> Packet {
+        Packet::new(kind, 0, seq, 0, 64, 0)
+    }
 
     #[test]
     fn a_gap_is_reported_once_an_interval() {
-        let p = Params::default();
-        let mut r = ReceiveState::default();
-        assert_eq!(p.on_data(&mut r, 0, Time::us(1)), (true, Reply::Ack(1)));
-        assert_eq!(p.on_data(&mut r, 2, Time::us(2)), (false, Reply::Nack(1, 2)));
-        assert_eq!(p.on_data(&mut r, 3, Time::us(3)), (false, Reply::Silence));
-        assert_eq!(p.on_data(&mut r, 4, Time::us(6)), (false, Reply::Nack(1, 4)));
-        assert_eq!(p.on_data(&mut r, 1, Time::us(7)), (true, Reply::Ack(2)));
-        assert_eq!(p.on_data(&mut r, 0, Time::us(8)), (false, Reply::Ack(2)));
+        let t = transport();
+        let (mut received, mut reported) = (Received::default(), Reported::default());
+        let mut arrive = |seq: u32, at: Time| {
+            let mut replies = Replies::new(at, 0);
+            let arrival = t.on_data(&mut received, &mut reported, &mut (), &answer(Kind::Data, seq), &mut replies);
+            (arrival, replies.reply)
+        };
+        let ack = |seq| Some(Reply { kind: Kind::Ack, seq, info: 0 });
+        let nack = |seq, info| Some(Reply { kind: Kind::Nack, seq, info });
+        assert_eq!(arrive(0, Time::us(1)), (Arrival::New, ack(1)));
+        assert_eq!(arrive(2, Time::us(2)), (Arrival::Discarded, nack(1, 2)));
+        assert_eq!(arrive(3, Time::us(3)), (Arrival::Discarded, None));
+        assert_eq!(arrive(4, Time::us(6)), (Arrival::Discarded, nack(1, 4)));
+        assert_eq!(arrive(1, Time::us(7)), (Arrival::New, ack(2)));
+        assert_eq!(arrive(0, Time::us(8)), (Arrival::Again, ack(2)));
     }
 
     #[test]
     fn the_sender_goes_back_and_never_before_what_is_acknowledged() {
-        let p = Params::default();
-        let mut s = SendState { packets: 10, next: 8, ..SendState::default() };
-        assert!(p.on_ack(&mut s, 3));
-        assert!(!p.on_ack(&mut s, 2));
-        p.on_nack(&mut s, 4);
-        assert_eq!((s.next, s.unacknowledged), (4, 4));
-        p.on_nack(&mut s, 2);
-        assert_eq!(s.next, 4);
-        s.next = 9;
-        p.on_timeout(&mut s);
-        assert_eq!(s.next, 4);
+        let t = transport();
+        let mut p = Progress { packets: 10, next: 8, ..Progress::default() };
+        assert!(t.on_answer(&mut p, &mut (), &answer(Kind::Ack, 3)).is_news);
+        assert!(!t.on_answer(&mut p, &mut (), &answer(Kind::Ack, 2)).is_news);
+        assert_eq!(t.on_answer(&mut p, &mut (), &answer(Kind::Nack, 4)).loss, Some(Loss::Reported));
+        assert_eq!((p.next, p.unacknowledged), (4, 4));
+        t.on_answer(&mut p, &mut (), &answer(Kind::Nack, 2));
+        assert_eq!(p.next, 4);
+        p.next = 9;
+        t.on_timeout(&mut p, &mut ());
+        assert_eq!(p.next, 4);
     }
 }

@@ -17,7 +17,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use super::{ReceiveState, Reply, SendState};
+use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
+use crate::framing::Framing;
+use crate::mechanism::Wrong;
+use crate::packet::{Kind, Packet};
 
 /// `host.transport.irn`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,7 +93,7 @@ pub struct Sender {
 
 impl Sender {
     /// The lowest packet from `looked` on that counts as lost.
-    fn lost(&self, state: &SendState) -> Option<u32> {
+    fn lost(&self, state: &Progress) -> Option<u32> {
         self.recovers_until?;
         if self.is_oldest_due {
             return Some(state.unacknowledged);
@@ -98,37 +101,26 @@ impl Sender {
         (self.looked.max(state.unacknowledged)..self.beyond.end().max(self.timed_out)).find(|seq| !self.beyond.has(*seq))
     }
 
-    fn begin(&mut self, state: &SendState) {
+    fn begin(&mut self, state: &Progress) {
         self.recovers_until = Some(state.highest);
         self.looked = state.unacknowledged;
         self.is_oldest_due = true;
     }
 }
 
-impl Params {
-    /// The packet to send now, if there is one.
-    pub fn next(&self, state: &SendState, sender: &Sender, payload: u64) -> Option<u32> {
-        let is_open = u64::from(state.next - state.unacknowledged) < (self.bdp.0 / payload).max(1);
-        sender.lost(state).or_else(|| (state.next < state.packets && is_open).then_some(state.next))
-    }
+/// IRN with its parameters worked out.
+#[derive(Debug, Clone)]
+pub struct Irn {
+    /// Packets that may be in flight.
+    window: u64,
+    rto_low: Time,
+    rto_high: Time,
+    few: u32,
+}
 
-    /// A packet was sent.
-    pub fn on_sent(&self, state: &mut SendState, sender: &mut Sender, seq: u32) {
-        if seq == state.next {
-            state.next += 1;
-        } else {
-            sender.looked = seq + 1;
-            sender.is_oldest_due = false;
-        }
-    }
-
-    /// The timeout as things stand.
-    pub fn rto(&self, state: &SendState) -> Time {
-        if state.next - state.unacknowledged <= self.few { self.rto_low } else { self.rto_high }
-    }
-
+impl Irn {
     /// An ACK or NACK arrived: everything before `seq` is there, and with a NACK also `selective`.
-    pub fn on_answer(&self, state: &mut SendState, sender: &mut Sender, seq: u32, selective: Option<u32>) -> bool {
+    fn on_selective(state: &mut Progress, sender: &mut Sender, seq: u32, selective: Option<u32>) -> bool {
         let news = seq > state.unacknowledged;
         if news {
             state.unacknowledged = seq;
@@ -145,96 +137,175 @@ impl Params {
         }
         news || is_new
     }
+}
 
-    /// Nothing was heard for the timeout.
-    pub fn on_timeout(&self, state: &SendState, sender: &mut Sender) {
+impl Transport for Irn {
+    type Params = Params;
+    type Sender = Box<Sender>;
+    type Receiver = Option<Box<Beyond>>;
+    type Host = ();
+    const LABEL: &'static str = "IRN";
+
+    fn new(params: &Params, framing: &Framing) -> Self {
+        let window = (params.bdp.0 / framing.payload).max(1);
+        Self { window, rto_low: params.rto_low, rto_high: params.rto_high, few: params.few }
+    }
+
+    fn validate(params: &Params, framing: &Framing) -> Result<(), Wrong> {
+        if params.rto_low < Time::ns(100) {
+            return Err(("rto_low", "it must be 100ns or longer".into()));
+        }
+        if params.rto_high < params.rto_low {
+            return Err(("rto_high", format!("{} is below rto_low, {}", params.rto_high, params.rto_low)));
+        }
+        if params.bdp.0 < framing.payload || params.bdp.0 >= 1 << 30 {
+            let payload = framing.payload;
+            return Err(("bdp", format!("{} is out of range; it must be a packet of {payload} B or more and below 1GiB", params.bdp)));
+        }
+        Ok(())
+    }
+
+    fn sender(&self) -> Box<Sender> {
+        Box::default()
+    }
+
+    fn next(&self, state: &Progress, sender: &Box<Sender>) -> Option<u32> {
+        let is_open = u64::from(state.next - state.unacknowledged) < self.window;
+        sender.lost(state).or_else(|| (state.next < state.packets && is_open).then_some(state.next))
+    }
+
+    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32) {
+        if seq == state.next {
+            state.next += 1;
+        } else {
+            sender.looked = seq + 1;
+            sender.is_oldest_due = false;
+        }
+    }
+
+    fn on_answer(&self, state: &mut Progress, sender: &mut Box<Sender>, frame: &Packet) -> News {
+        let is_nack = frame.kind == Kind::Nack;
+        let is_news = Self::on_selective(state, sender, frame.seq, is_nack.then_some(frame.info));
+        News { is_news, loss: is_nack.then_some(Loss::Reported) }
+    }
+
+    fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>) {
         sender.begin(state);
         sender.timed_out = state.highest;
     }
 
-    /// A data packet arrived; tells whether it is new, and what to answer.
-    pub fn on_data(&self, state: &mut ReceiveState, seq: u32) -> (bool, Reply) {
-        if seq < state.expected {
-            return (false, Reply::Ack(state.expected));
+    fn timeout(&self, state: &Progress, _: &Box<Sender>) -> Time {
+        if state.next - state.unacknowledged <= self.few { self.rto_low } else { self.rto_high }
+    }
+
+    fn timeouts(&self) -> (Time, Time) {
+        (self.rto_low, self.rto_high)
+    }
+
+    /// What comes beyond a gap is kept.
+    fn on_data(&self, received: &mut Received, kept: &mut Option<Box<Beyond>>, (): &mut (), packet: &Packet, replies: &mut Replies) -> Arrival {
+        let (seq, expected) = (packet.seq, received.expected);
+        if seq < expected {
+            replies.acknowledge(expected);
+            return Arrival::Again;
         }
-        if seq > state.expected {
-            let expected = state.expected;
-            let beyond = state.beyond.get_or_insert_with(|| Box::new(Beyond { base: expected, ..Beyond::default() }));
-            let is_new = beyond.enter(seq);
-            return (is_new, Reply::Nack(expected, seq));
+        if seq > expected {
+            let beyond = kept.get_or_insert_with(|| Box::new(Beyond { base: expected, ..Beyond::default() }));
+            replies.report(expected, seq);
+            return if beyond.enter(seq) { Arrival::New } else { Arrival::Again };
         }
-        state.expected += 1;
-        if let Some(beyond) = &mut state.beyond {
-            while beyond.has(state.expected) {
-                state.expected += 1;
+        received.expected += 1;
+        if let Some(beyond) = kept {
+            while beyond.has(received.expected) {
+                received.expected += 1;
             }
-            beyond.advance(state.expected);
+            beyond.advance(received.expected);
         }
-        (true, Reply::Ack(state.expected))
+        replies.acknowledge(received.expected);
+        Arrival::New
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::contract::Reply;
 
-    fn sent(p: &Params, n: u32) -> (SendState, Sender) {
-        let (mut s, mut m) = (SendState { packets: 100, ..SendState::default() }, Sender::default());
+    fn irn(window: u64) -> Irn {
+        Irn { window, rto_low: Time::us(100), rto_high: Time::us(320), few: 3 }
+    }
+
+    fn sent(t: &Irn, n: u32) -> (Progress, Box<Sender>) {
+        let (mut p, mut s) = (Progress { packets: 100, ..Progress::default() }, t.sender());
         for seq in 0..n {
-            assert_eq!(p.next(&s, &m, 1000), Some(seq));
-            p.on_sent(&mut s, &mut m, seq);
-            s.highest = seq + 1;
+            assert_eq!(t.next(&p, &s), Some(seq));
+            t.on_sent(&mut p, &mut s, seq);
+            p.highest = seq + 1;
         }
-        (s, m)
+        (p, s)
+    }
+
+    fn frame(kind: Kind, seq: u32, info: u32) -> Packet {
+        let mut frame = Packet::new(kind, 0, seq, 0, 64, 0);
+        frame.info = info;
+        frame
     }
 
     #[test]
     fn only_what_is_lost_is_sent_again() {
-        let p = Params::default();
-        let (mut s, mut m) = sent(&p, 10);
-        assert!(p.on_answer(&mut s, &mut m, 2, None));
+        let t = irn(104);
+        let (mut p, mut s) = sent(&t, 10);
+        assert!(t.on_answer(&mut p, &mut s, &frame(Kind::Ack, 2, 0)).is_news);
         // 2 is missing; 3 to 5 arrive, 6 is missing, 7 arrives.
         for selective in [3, 4, 5, 7] {
-            assert!(p.on_answer(&mut s, &mut m, 2, Some(selective)));
+            let news = t.on_answer(&mut p, &mut s, &frame(Kind::Nack, 2, selective));
+            assert_eq!(news, News { is_news: true, loss: Some(Loss::Reported) });
         }
         let mut again = Vec::new();
-        while let Some(seq) = p.next(&s, &m, 1000).filter(|seq| *seq < 10) {
-            p.on_sent(&mut s, &mut m, seq);
+        while let Some(seq) = t.next(&p, &s).filter(|seq| *seq < 10) {
+            t.on_sent(&mut p, &mut s, seq);
             again.push(seq);
         }
         assert_eq!(again, [2, 6]);
         // Then new data, and recovery ends with the ACK of all that was sent before.
-        assert_eq!(p.next(&s, &m, 1000), Some(10));
-        assert!(m.recovers_until.is_some());
-        assert!(p.on_answer(&mut s, &mut m, 10, None));
-        assert!(m.recovers_until.is_none());
+        assert_eq!(t.next(&p, &s), Some(10));
+        assert!(s.recovers_until.is_some());
+        assert!(t.on_answer(&mut p, &mut s, &frame(Kind::Ack, 10, 0)).is_news);
+        assert!(s.recovers_until.is_none());
     }
 
     #[test]
     fn the_window_is_one_product_and_a_timeout_sends_the_oldest() {
-        let p = Params { bdp: Bytes(5_000), ..Params::default() };
-        let (mut s, mut m) = sent(&p, 5);
-        assert_eq!(p.next(&s, &m, 1000), None);
-        assert_eq!(p.rto(&s), Time::us(320));
-        assert!(p.on_answer(&mut s, &mut m, 3, None));
-        assert_eq!((p.rto(&s), p.next(&s, &m, 1000)), (Time::us(100), Some(5)));
-        p.on_timeout(&s, &mut m);
+        let t = irn(5);
+        let (mut p, mut s) = sent(&t, 5);
+        assert_eq!(t.next(&p, &s), None);
+        assert_eq!(t.timeout(&p, &s), Time::us(320));
+        assert!(t.on_answer(&mut p, &mut s, &frame(Kind::Ack, 3, 0)).is_news);
+        assert_eq!((t.timeout(&p, &s), t.next(&p, &s)), (Time::us(100), Some(5)));
+        t.on_timeout(&mut p, &mut s);
         for seq in [3, 4, 5] {
-            assert_eq!(p.next(&s, &m, 1000), Some(seq));
-            p.on_sent(&mut s, &mut m, seq);
+            assert_eq!(t.next(&p, &s), Some(seq));
+            t.on_sent(&mut p, &mut s, seq);
         }
     }
 
     #[test]
     fn the_receiver_keeps_what_comes_after_a_gap() {
-        let p = Params::default();
-        let mut r = ReceiveState::default();
-        assert_eq!(p.on_data(&mut r, 0), (true, Reply::Ack(1)));
-        assert_eq!(p.on_data(&mut r, 2), (true, Reply::Nack(1, 2)));
-        assert_eq!(p.on_data(&mut r, 2), (false, Reply::Nack(1, 2)));
-        assert_eq!(p.on_data(&mut r, 4), (true, Reply::Nack(1, 4)));
-        assert_eq!(p.on_data(&mut r, 1), (true, Reply::Ack(3)));
-        assert_eq!(p.on_data(&mut r, 3), (true, Reply::Ack(5)));
-        assert_eq!(p.on_data(&mut r, 3), (false, Reply::Ack(5)));
+        let t = irn(104);
+        let (mut received, mut kept) = (Received::default(), None);
+        let mut arrive = |seq: u32| {
+            let mut replies = Replies::new(Time::ZERO, 0);
+            let arrival = t.on_data(&mut received, &mut kept, &mut (), &frame(Kind::Data, seq, 0), &mut replies);
+            (arrival, replies.reply.unwrap())
+        };
+        let ack = |seq| Reply { kind: Kind::Ack, seq, info: 0 };
+        let nack = |seq, info| Reply { kind: Kind::Nack, seq, info };
+        assert_eq!(arrive(0), (Arrival::New, ack(1)));
+        assert_eq!(arrive(2), (Arrival::New, nack(1, 2)));
+        assert_eq!(arrive(2), (Arrival::Again, nack(1, 2)));
+        assert_eq!(arrive(4), (Arrival::New, nack(1, 4)));
+        assert_eq!(arrive(1), (Arrival::New, ack(3)));
+        assert_eq!(arrive(3), (Arrival::New, ack(5)));
+        assert_eq!(arrive(3), (Arrival::Again, ack(5)));
     }
 }

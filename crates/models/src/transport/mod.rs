@@ -1,190 +1,208 @@
-//! Transports: what is sent again, and what the receiver answers.
+//! Transports: what is sent again, and what the receiver answers. Their registry stands here.
 
-pub mod go_back_n;
-pub mod irn;
-pub mod raw;
+pub mod contract;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use xoff_units::Time;
 
-/// `host.transport`: at most one; Go-Back-N with its defaults when none is given.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Transport {
+use self::contract::{Arrival, News, Progress, Received, Replies, Transport};
+use crate::count::Group;
+use crate::framing::Framing;
+use crate::packet::Packet;
+
+/// Makes the table `host.transport` and the enums of all transports. A line names a module, which is the key in the table and holds
+/// `Params`, and the transport's type; the line's comment is the documentation of the key. The first is the default.
+macro_rules! registry {
+    (($d:tt) $(#[doc = $about:literal])* table; $($(#[doc = $doc:literal])* $module:ident: $name:ident,)*) => {
+        $(pub mod $module;)*
+
+        $(#[doc = $about])*
+        #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct Table {
+            $($(#[doc = $doc])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $module: Option<$module::Params>,)*
+        }
+
+        /// The transport of all flows.
+        #[derive(Debug, Clone)]
+        pub enum Protocol {
+            $($(#[doc = $doc])* $name($module::$name),)*
+        }
+
+        /// What a sender keeps of a flow beside its progress.
+        #[derive(Debug)]
+        pub enum Sender {
+            $($(#[doc = $doc])* $name(<$module::$name as Transport>::Sender),)*
+        }
+
+        /// What a receiver keeps of a flow beside what it received.
+        #[derive(Debug)]
+        pub enum Receiver {
+            $($(#[doc = $doc])* $name(<$module::$name as Transport>::Receiver),)*
+        }
+
+        /// What all flows that end at a host share.
+        #[derive(Debug)]
+        pub enum Host {
+            $($(#[doc = $doc])* $name(<$module::$name as Transport>::Host),)*
+        }
+
+        /// What each transport counts, given or not.
+        pub const GROUPS: &[Group] =
+            &[$(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS },)*];
+
+        const NAMES: &[&str] = &[$(stringify!($module)),*];
+
+        impl Table {
+            fn given(&self) -> Vec<&'static str> {
+                let mut list = Vec::new();
+                $(list.extend(self.$module.as_ref().map(|_| stringify!($module)));)*
+                list
+            }
+
+            fn first(&self, framing: &Framing) -> Option<Protocol> {
+                None$(.or_else(|| self.$module.as_ref().map(|p| Protocol::$name(Transport::new(p, framing)))))*
+            }
+
+            fn default(framing: &Framing) -> Protocol {
+                let all = [$(|framing: &Framing| Protocol::$name(Transport::new(&$module::Params::default(), framing))),*];
+                all[0](framing)
+            }
+
+            /// Says which key makes no sense, what is wrong, and what would be right.
+            pub fn validate(&self, framing: &Framing) -> Result<(), (String, String)> {
+                let given = self.given();
+                if given.len() > 1 {
+                    let all = NAMES.join(", ");
+                    return Err(("host.transport".into(), format!("{} are given; give at most one of {all}", given.join(" and "))));
+                }
+                $(if let Some(Err((key, why))) = self.$module.as_ref().map(|p| $module::$name::validate(p, framing)) {
+                    return Err((format!("host.transport.{}.{key}", stringify!($module)), why));
+                })*
+                Ok(())
+            }
+        }
+
+        impl Protocol {
+            /// Its name in scenarios and summaries.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$name(_) => stringify!($module),)* }
+            }
+
+            /// Whether receivers answer, and senders send again what is lost; otherwise a flow is over at its source when its last
+            /// packet has left.
+            #[inline]
+            pub const fn acknowledges(&self) -> bool {
+                match self { $(Self::$name(_) => $module::$name::ACKNOWLEDGES,)* }
+            }
+
+            /// A flow of so many packets.
+            pub fn sender(&self) -> Sender {
+                match self { $(Self::$name(t) => Sender::$name(t.sender()),)* }
+            }
+
+            /// A flow that begins to arrive.
+            pub fn receiver(&self) -> Receiver {
+                match self { $(Self::$name(_) => Receiver::$name(Default::default()),)* }
+            }
+
+            /// A host at which no flow has ended.
+            pub fn host(&self) -> Host {
+                match self { $(Self::$name(_) => Host::$name(Default::default()),)* }
+            }
+        }
+
+        impl Protocol {
+            /// See [`Transport::on_data`].
+            #[inline]
+            pub fn on_data(
+                &self,
+                received: &mut Received,
+                receiver: &mut Receiver,
+                host: &mut Host,
+                packet: &Packet,
+                replies: &mut Replies,
+            ) -> Arrival {
+                match (self, receiver, host) {
+                    $((Self::$name(t), Receiver::$name(r), Host::$name(h)) => t.on_data(received, r, h, packet, replies),)*
+                    _ => unreachable!("a flow keeps the state of its transport"),
+                }
+            }
+
+            /// See [`Transport::on_host_timer`].
+            pub fn on_host_timer(&self, host: &mut Host, now: Time, send: &mut Vec<Packet>) -> Option<Time> {
+                match (self, host) {
+                    $((Self::$name(t), Host::$name(h)) => t.on_host_timer(h, now, send),)*
+                    _ => unreachable!("a host keeps the state of its transport"),
+                }
+            }
+        }
+
+        macro_rules! each {
+            ($d self:expr, $d t:ident => $d call:expr) => {
+                match $d self { $(Protocol::$name($d t) => $d call,)* }
+            };
+            ($d self:expr, $d state:expr, $d kind:ident, ($d t:ident, $d s:ident) => $d call:expr) => {
+                match ($d self, $d state) {
+                    $((Protocol::$name($d t), $d kind::$name($d s)) => $d call,)*
+                    _ => unreachable!("a flow keeps the state of its transport"),
+                }
+            };
+        }
+    };
+}
+
+registry! {
+    ($)
+    /// `host.transport`: at most one; Go-Back-N with its defaults when none is given.
+    table;
     /// Go-Back-N.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub go_back_n: Option<go_back_n::Params>,
+    go_back_n: GoBackN,
     /// IRN.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub irn: Option<irn::Params>,
+    irn: Irn,
     /// Raw frames: nothing is acknowledged and nothing sent again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw: Option<raw::Params>,
-}
-
-/// The transport of all flows.
-#[derive(Debug, Clone)]
-pub enum Protocol {
-    /// Go-Back-N.
-    GoBackN(go_back_n::Params),
-    /// IRN.
-    Irn(irn::Params),
-    /// Raw frames.
-    Raw,
-}
-
-/// What the sender remembers of a flow's packets.
-#[derive(Debug, Clone, Default)]
-pub struct SendState {
-    /// Packets in all.
-    pub packets: u32,
-    /// The next packet to send; with selective repeat, the next that is new.
-    pub next: u32,
-    /// The oldest packet that is not acknowledged.
-    pub unacknowledged: u32,
-    /// Packets ever sent, one past the highest.
-    pub highest: u32,
-    /// What IRN remembers.
-    irn: Option<Box<irn::Sender>>,
-}
-
-/// What the receiver remembers of a flow's packets.
-#[derive(Debug, Clone, Default)]
-pub struct ReceiveState {
-    /// The packet that comes next in order.
-    pub expected: u32,
-    /// One past the highest first-time packet seen, to notice reordering.
-    pub highest: u32,
-    /// Packets of the flow, once the last was seen.
-    pub packets: Option<u32>,
-    /// When a gap was last reported, and which packet was expected.
-    nacked: Option<(u32, Time)>,
-    /// Packets that IRN has beyond a gap.
-    beyond: Option<Box<irn::Beyond>>,
-}
-
-/// What a receiver sends back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reply {
-    /// Everything before this packet arrived.
-    Ack(u32),
-    /// This packet is missing, and that one brought it to light.
-    Nack(u32, u32),
-    /// Nothing.
-    Silence,
+    raw: Raw,
 }
 
 impl Protocol {
     /// The transport that is configured.
-    pub fn new(params: &Transport) -> Self {
-        match (&params.irn, &params.raw) {
-            (Some(irn), _) => Self::Irn(irn.clone()),
-            (None, Some(raw::Params {})) => Self::Raw,
-            (None, None) => Self::GoBackN(params.go_back_n.clone().unwrap_or_default()),
-        }
+    pub fn new(table: &Table, framing: &Framing) -> Self {
+        table.first(framing).unwrap_or_else(|| Table::default(framing))
     }
 
-    /// Whether it sends again what is lost; otherwise a flow is over at its source when its last packet has left.
+    /// See [`Transport::next`].
     #[inline]
-    pub const fn repeats(&self) -> bool {
-        !matches!(self, Self::Raw)
-    }
-
-    /// A flow of so many packets.
-    pub fn start(&self, packets: u32) -> SendState {
-        SendState { packets, irn: matches!(self, Self::Irn(_)).then(Box::default), ..SendState::default() }
-    }
-
-    /// The packet to send now, if there is one; `payload` is that of a packet.
-    #[inline]
-    pub fn next(&self, state: &SendState, payload: u64) -> Option<u32> {
-        match (self, &state.irn) {
-            (Self::Irn(p), Some(sender)) => p.next(state, sender, payload),
-            _ => (state.next < state.packets).then_some(state.next),
-        }
+    pub fn next(&self, progress: &Progress, sender: &Sender) -> Option<u32> {
+        each!(self, sender, Sender, (t, s) => t.next(progress, s))
     }
 
     /// That packet was sent.
     #[inline]
-    pub fn on_sent(&self, state: &mut SendState, seq: u32) {
-        match (self, state.irn.take()) {
-            (Self::Irn(p), Some(mut sender)) => {
-                p.on_sent(state, &mut sender, seq);
-                state.irn = Some(sender);
-            }
-            _ => state.next = seq + 1,
-        }
-        state.highest = state.highest.max(seq + 1);
+    pub fn on_sent(&self, progress: &mut Progress, sender: &mut Sender, seq: u32) {
+        each!(self, sender, Sender, (t, s) => t.on_sent(progress, s, seq));
+        progress.highest = progress.highest.max(seq + 1);
     }
 
-    /// The timeout as things stand; it restarts with each packet and each answer that is news.
+    /// See [`Transport::timeout`].
     #[inline]
-    pub fn rto(&self, state: &SendState) -> Time {
-        match self {
-            Self::GoBackN(p) => p.rto,
-            Self::Irn(p) => p.rto(state),
-            Self::Raw => Time::NEVER,
-        }
+    pub fn timeout(&self, progress: &Progress, sender: &Sender) -> Time {
+        each!(self, sender, Sender, (t, s) => t.timeout(progress, s))
     }
 
-    /// The shortest and the longest that it can be.
-    pub const fn rto_range(&self) -> (Time, Time) {
-        match self {
-            Self::GoBackN(p) => (p.rto, p.rto),
-            Self::Irn(p) => (p.rto_low, p.rto_high),
-            Self::Raw => (Time::NEVER, Time::NEVER),
-        }
+    /// See [`Transport::timeouts`].
+    pub fn timeouts(&self) -> (Time, Time) {
+        each!(self, t => t.timeouts())
     }
 
-    /// An ACK arrived: everything before `seq` is there. True when that is news.
+    /// See [`Transport::on_answer`].
     #[inline]
-    pub fn on_ack(&self, state: &mut SendState, seq: u32) -> bool {
-        match self {
-            Self::GoBackN(p) => p.on_ack(state, seq),
-            Self::Irn(_) => self.on_selective(state, seq, None),
-            Self::Raw => false,
-        }
+    pub fn on_answer(&self, progress: &mut Progress, sender: &mut Sender, frame: &Packet) -> News {
+        each!(self, sender, Sender, (t, s) => t.on_answer(progress, s, frame))
     }
 
-    /// A NACK arrived: everything before `seq` is there, and so is `selective`. True when that is news.
-    pub fn on_nack(&self, state: &mut SendState, seq: u32, selective: u32) -> bool {
-        match self {
-            Self::GoBackN(p) => {
-                p.on_nack(state, seq);
-                true
-            }
-            Self::Irn(_) => self.on_selective(state, seq, Some(selective)),
-            Self::Raw => false,
-        }
-    }
-
-    fn on_selective(&self, state: &mut SendState, seq: u32, selective: Option<u32>) -> bool {
-        let (Self::Irn(p), Some(mut sender)) = (self, state.irn.take()) else { return false };
-        let news = p.on_answer(state, &mut sender, seq, selective);
-        state.irn = Some(sender);
-        news
-    }
-
-    /// Nothing was heard for the timeout.
-    pub fn on_timeout(&self, state: &mut SendState) {
-        match (self, state.irn.take()) {
-            (Self::Irn(p), Some(mut sender)) => {
-                p.on_timeout(state, &mut sender);
-                state.irn = Some(sender);
-            }
-            (Self::GoBackN(p), _) => p.on_timeout(state),
-            (Self::Irn(_) | Self::Raw, _) => {}
-        }
-    }
-
-    /// A data packet arrived; tells whether it is new, and what to answer.
-    #[inline]
-    pub fn on_data(&self, state: &mut ReceiveState, seq: u32, now: Time) -> (bool, Reply) {
-        match self {
-            Self::GoBackN(p) => p.on_data(state, seq, now),
-            Self::Irn(p) => p.on_data(state, seq),
-            Self::Raw => raw::on_data(state),
-        }
+    /// See [`Transport::on_timeout`].
+    pub fn on_timeout(&self, progress: &mut Progress, sender: &mut Sender) {
+        each!(self, sender, Sender, (t, s) => t.on_timeout(progress, s));
     }
 }

@@ -7,17 +7,63 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_units::Time;
 
-use super::{ReceiveState, Reply};
+use super::contract::{Arrival, News, Progress, Received, Replies, Transport};
+use crate::framing::Framing;
+use crate::packet::Packet;
 
 /// `host.transport.raw`: it has no settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {}
 
-/// A data packet arrived: it counts.
-#[inline]
-pub fn on_data(state: &mut ReceiveState) -> (bool, Reply) {
-    state.expected += 1;
-    (true, Reply::Silence)
+/// Raw frames.
+#[derive(Debug, Clone)]
+pub struct Raw;
+
+impl Transport for Raw {
+    type Params = Params;
+    type Sender = ();
+    type Receiver = ();
+    type Host = ();
+    const LABEL: &'static str = "raw frames";
+    const ACKNOWLEDGES: bool = false;
+
+    fn new(_: &Params, _: &Framing) -> Self {
+        Self
+    }
+
+    fn sender(&self) {}
+
+    #[inline]
+    fn next(&self, progress: &Progress, (): &()) -> Option<u32> {
+        (progress.next < progress.packets).then_some(progress.next)
+    }
+
+    #[inline]
+    fn on_sent(&self, progress: &mut Progress, (): &mut (), seq: u32) {
+        progress.next = seq + 1;
+    }
+
+    fn on_answer(&self, _: &mut Progress, (): &mut (), _: &Packet) -> News {
+        News::default()
+    }
+
+    fn on_timeout(&self, _: &mut Progress, (): &mut ()) {}
+
+    fn timeout(&self, _: &Progress, (): &()) -> Time {
+        Time::NEVER
+    }
+
+    fn timeouts(&self) -> (Time, Time) {
+        (Time::NEVER, Time::NEVER)
+    }
+
+    /// Each packet counts, in whatever order it comes.
+    #[inline]
+    fn on_data(&self, received: &mut Received, (): &mut (), (): &mut (), _: &Packet, _: &mut Replies) -> Arrival {
+        received.expected += 1;
+        Arrival::New
+    }
 }

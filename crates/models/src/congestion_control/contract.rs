@@ -1,0 +1,117 @@
+//! What a congestion control is: how fast, and how far ahead, a flow may send.
+//!
+//! It lives at the source of a flow, and hears of what it sent, of what the receiver answered, of losses, and of what the network
+//! told it. This file knows none of them; the registry in [`crate::congestion_control`] lists them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Rate, Time};
+
+use crate::count::Count;
+use crate::framing::Framing;
+use crate::mechanism::Wrong;
+use crate::packet::Packet;
+pub use crate::transport::contract::Loss;
+
+/// What the network told the sources of flows; endpoints count it for every congestion control.
+pub const NOTIFICATIONS: Count = Count::number("notifications", "congestion notifications");
+
+/// How a receiver tells the sender of marked packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// A packet of its own.
+    #[default]
+    Packet,
+    /// A bit on the ACK of the marked packet.
+    Ack,
+}
+
+/// How receivers tell senders of marks: at most once an interval and flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Echo {
+    /// The least time between two notifications for a flow.
+    pub interval: Time,
+    /// How.
+    pub form: Form,
+}
+
+/// A packet of a flow that starts on the wire.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    /// Bytes on the wire.
+    pub bytes: u64,
+    /// No packet of the flow is left behind it.
+    pub is_queue_empty: bool,
+    /// When.
+    pub now: Time,
+}
+
+/// An answer of the receiver.
+#[derive(Debug, Clone, Copy)]
+pub struct Ack {
+    /// Payload that it acknowledges and that was not acknowledged before.
+    pub bytes: u64,
+    /// Payload that is under way after it.
+    pub in_flight: u64,
+    /// It echoes a mark.
+    pub is_marked: bool,
+    /// From the start of the newest packet that it acknowledges to now, unless that packet was sent more than once.
+    pub rtt: Option<Time>,
+    /// When it arrived.
+    pub now: Time,
+}
+
+/// What a congestion control's table is judged with.
+#[derive(Debug, Clone, Copy)]
+pub struct Hosts<'a> {
+    /// Packet sizes.
+    pub framing: &'a Framing,
+    /// The transport's receivers answer.
+    pub acknowledges: bool,
+}
+
+/// The contract of a congestion control; its parameters are worked out for one line rate and shared by all flows of a port.
+pub trait Control: Sized {
+    /// Its table in the scenario.
+    type Params;
+    /// What it keeps of a flow.
+    type State: std::fmt::Debug;
+    /// What people call it.
+    const LABEL: &'static str;
+    /// What it counts.
+    const COUNTS: &'static [Count] = &[NOTIFICATIONS];
+    /// It wants [`Self::on_ack`].
+    const HEARS_ACKS: bool = false;
+    /// The mechanism at switches that tells it, and what follows if there is none.
+    const LISTENS_TO: Option<(&'static str, &'static str)> = None;
+    /// For a line rate; `seed` is that of the scenario.
+    fn new(params: &Self::Params, line: Rate, seed: u64) -> Self;
+    /// Says what of its table makes no sense.
+    fn validate(_params: &Self::Params, _hosts: &Hosts<'_>) -> Result<(), Wrong> {
+        Ok(())
+    }
+    /// A flow that starts.
+    fn start(&self) -> Self::State;
+    /// A packet starts on the wire, and may be tagged; returns how long after it the next may start.
+    fn on_sent(&self, state: &mut Self::State, packet: &mut Packet, sent: Sent) -> Time;
+    /// An answer of the receiver arrived.
+    fn on_ack(&self, _state: &mut Self::State, _ack: &Ack) {}
+    /// A packet is missing.
+    fn on_loss(&self, _state: &mut Self::State, _loss: Loss, _now: Time) {}
+    /// The network, or the receiver by a mark that it echoes, told the source something: a frame of whatever kind, so that its own
+    /// has to be told from those of others.
+    fn on_notice(&self, _state: &mut Self::State, _notice: &Packet, _now: Time) {}
+    /// Bytes of payload that may be under way.
+    fn window(&self, _state: &Self::State) -> u64 {
+        u64::MAX
+    }
+    /// If a wait that has begun follows the rate: bits per second, and when a source that was stopped goes on.
+    fn pace(&self, _state: &Self::State) -> Option<(f64, Time)> {
+        None
+    }
+    /// How receivers tell senders of marks.
+    fn echo(&self) -> Option<Echo> {
+        None
+    }
+}

@@ -1,0 +1,159 @@
+//! What a transport is: what a sender sends next, what a receiver answers, and what either keeps of a flow.
+//!
+//! A sender's state stays at the source and a receiver's at the destination: they are different nodes, may run on different
+//! threads, and meet only through packets. The endpoint around them keeps flows in turn, paces them and sets timers. This file
+//! knows no transport; the registry in [`crate::transport`] lists them.
+
+use xoff_units::Time;
+
+use crate::count::Count;
+use crate::framing::Framing;
+use crate::mechanism::Wrong;
+use crate::packet::{Kind, Packet};
+
+/// How far a flow is at its source.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    /// Packets in all.
+    pub packets: u32,
+    /// The next packet to send; with selective repeat, the next that is new.
+    pub next: u32,
+    /// The oldest packet that is not acknowledged.
+    pub unacknowledged: u32,
+    /// Packets ever sent, one past the highest.
+    pub highest: u32,
+}
+
+/// How much of a flow is at its destination.
+#[derive(Debug, Clone, Default)]
+pub struct Received {
+    /// The packet that comes next in order.
+    pub expected: u32,
+    /// One past the highest first-time packet seen, to notice reordering.
+    pub highest: u32,
+    /// Packets of the flow, once the last was seen.
+    pub packets: Option<u32>,
+}
+
+/// What a data packet was to its receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// It was not here.
+    New,
+    /// It was here already.
+    Again,
+    /// It was not here, and is thrown away.
+    Discarded,
+}
+
+/// What was lost, as far as a sender knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// The receiver said so.
+    Reported,
+    /// Nothing was heard for the timeout.
+    Timeout,
+}
+
+/// What an answer told a sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct News {
+    /// Something that it did not know: the timeout starts anew, and there may be something to send.
+    pub is_news: bool,
+    /// A packet is missing.
+    pub loss: Option<Loss>,
+}
+
+/// A frame that goes back to the source of a flow, with the flow's class and way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply {
+    /// What it is.
+    pub kind: Kind,
+    /// See [`Kind`].
+    pub seq: u32,
+    /// See [`Kind`].
+    pub info: u32,
+}
+
+/// Where receivers write; made anew for each packet.
+#[derive(Debug)]
+pub struct Replies {
+    /// The moment of the event.
+    pub now: Time,
+    /// The node that sends the flow.
+    pub source: u32,
+    /// What answers the packet at hand.
+    pub reply: Option<Reply>,
+    /// When to call [`Transport::on_host_timer`].
+    pub host_timer: Option<Time>,
+}
+
+impl Replies {
+    /// Nothing yet.
+    pub const fn new(now: Time, source: u32) -> Self {
+        Self { now, source, reply: None, host_timer: None }
+    }
+
+    /// Everything before this packet arrived.
+    #[inline]
+    pub fn acknowledge(&mut self, seq: u32) {
+        self.reply = Some(Reply { kind: Kind::Ack, seq, info: 0 });
+    }
+
+    /// This packet is missing, and that one brought it to light.
+    #[inline]
+    pub fn report(&mut self, missing: u32, found: u32) {
+        self.reply = Some(Reply { kind: Kind::Nack, seq: missing, info: found });
+    }
+}
+
+/// The contract of a transport.
+pub trait Transport: Sized {
+    /// Its table in the scenario.
+    type Params: Default;
+    /// What a sender keeps of a flow beside [`Progress`].
+    type Sender: std::fmt::Debug;
+    /// What a receiver keeps of a flow beside [`Received`].
+    type Receiver: std::fmt::Debug + Default;
+    /// What the flows that end at a host share.
+    type Host: std::fmt::Debug + Default;
+    /// What people call it.
+    const LABEL: &'static str;
+    /// What it counts.
+    const COUNTS: &'static [Count] = &[];
+    /// Receivers answer, and senders send again what is lost.
+    const ACKNOWLEDGES: bool = true;
+    /// The transport with its parameters worked out.
+    fn new(params: &Self::Params, framing: &Framing) -> Self;
+    /// Says what of its table makes no sense.
+    fn validate(_params: &Self::Params, _framing: &Framing) -> Result<(), Wrong> {
+        Ok(())
+    }
+    /// A flow that starts.
+    fn sender(&self) -> Self::Sender;
+    /// The packet to send now, if there is one.
+    fn next(&self, progress: &Progress, sender: &Self::Sender) -> Option<u32>;
+    /// That packet was sent.
+    fn on_sent(&self, progress: &mut Progress, sender: &mut Self::Sender, seq: u32);
+    /// An answer of the receiver arrived.
+    fn on_answer(&self, progress: &mut Progress, sender: &mut Self::Sender, frame: &Packet) -> News;
+    /// Nothing was heard for the timeout.
+    fn on_timeout(&self, progress: &mut Progress, sender: &mut Self::Sender);
+    /// The timeout as things stand; it restarts with each packet and each answer that is news.
+    fn timeout(&self, progress: &Progress, sender: &Self::Sender) -> Time;
+    /// The shortest and the longest that it can be.
+    fn timeouts(&self) -> (Time, Time);
+    /// A data packet arrived.
+    fn on_data(
+        &self,
+        received: &mut Received,
+        receiver: &mut Self::Receiver,
+        host: &mut Self::Host,
+        packet: &Packet,
+        replies: &mut Replies,
+    ) -> Arrival;
+    /// The timer that a packet at this host asked for: frames to send, and when to call again.
+    fn on_host_timer(&self, _host: &mut Self::Host, _now: Time, _send: &mut Vec<Packet>) -> Option<Time> {
+        None
+    }
+}
