@@ -11,8 +11,8 @@ import pytest
 import xoff
 from small import Command
 from xoff import reproduce
-from xoff.reproduce_page import text_of
-from xoff.reproduce_runs import RunFailed, Runner
+from xoff.reproduce.page import text_of
+from xoff.reproduce.runs import RunFailed, Runner
 from xoff.study.store import Store
 
 _RECORDED = reproduce.directory() / "verdicts.json"

@@ -11,12 +11,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from xoff.reproduce.readings import Claim
 from xoff.results import Result
-
-if TYPE_CHECKING:
-    from xoff.reproduce import Claim
 
 CONDITIONS = {
     "above_xoff_ps": "above XOFF (µs)",
