@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xoff.reproduce.finding import Experiment, directory, experiments
+from xoff.reproduce.judged import Claim
 from xoff.reproduce.page import Outcome, row, write
-from xoff.reproduce.readings import Claim
 from xoff.reproduce.runs import Runner
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                 bar.begin(one.id)
             results = runner.results(one.id, bar.report if bar is not None else None)
             try:
-                claims = one.module.claims(results)
+                claims = one.module.claims(results, request.quick)
             except LookupError:
                 if not results.failures:
                     raise

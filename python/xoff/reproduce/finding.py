@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from xoff._core import InputError
-from xoff.reproduce.readings import Claim
+from xoff.reproduce.judged import Claim
 from xoff.results import Result
 
 
@@ -25,8 +25,8 @@ class Module(Protocol):
         """Return the scenarios to run, by name."""
         ...
 
-    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
-        """Return the verdict on each claim."""
+    def claims(self, results: Mapping[str, Result], quick: bool) -> list[Claim]:
+        """Return the verdict on each claim; the results are those of the quick variants, or at full size."""
         ...
 
     def figure(self, results: Mapping[str, Result], path: Path) -> None:

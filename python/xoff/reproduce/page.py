@@ -13,15 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from xoff.reproduce.readings import Claim
+from xoff.reproduce.judged import Claim
 from xoff.results import Result
 
-CONDITIONS = {
-    "above_xoff_ps": "above XOFF (µs)",
-    "above_threshold_after_pause_ps": "above threshold after a pause (µs)",
-    "egress_idle_paused_ps": "egress idle, data held (µs)",
-}
-"""What SFC should avoid, as its runs measure it: the first in ``summary["pfc"]``, the others in ``summary["sfc"]``."""
+_NOT_COUNTED = {"flows", "fct_ps", "fct_acked_ps", "workloads", "audits", "performance"}
+"""Groups of a summary that every run has; all others are of mechanisms, and hold what those counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +38,6 @@ class Outcome:
 
 def row(result: Result) -> dict[str, Any]:
     """What a page says of a run: mean FCT by workload and size class and of all flows, in µs, and counts."""
-    sfc = result.summary.get("sfc") or {}
-    # The core counts messages even where SFC is off.
-    on = "sfc" in (result.scenario["switch"].get("flow_control") or {})
     made: dict[str, Any] = {}
     # What Bernoulli sources offer is as long as the run.
     endless = {one.get("name") for one in result.scenario["workload"] if "bernoulli" in one}
@@ -61,16 +54,20 @@ def row(result: Result) -> dict[str, Any]:
     made["mean FCT (µs)"] = mean / 1e6 if mean is not None and not endless else None
     if result.summary["drops"]:
         made["lost packets"] = result.summary["drops"]
-    made["PFC pauses"] = result.summary["pfc"]["pauses"]
-    made["SFCMs"] = sfc.get("messages") if on else None
-    if isolation := result.summary.get("congestion_isolation"):
-        made["flows isolated"] = isolation["isolated_flows"]
-        made["CIMs"] = isolation["messages"]
-        made["refused, table full"] = isolation["refused_for_a_full_table"]
-    for key, label in CONDITIONS.items():
-        value = {**result.summary["pfc"], **sfc}.get(key)
-        made[label] = value / 1e6 if on and value is not None else None
-    return made
+    return made | counted(result.summary)
+
+
+def counted(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return what mechanisms counted in a run, by what a page calls it; nothing of what was never the case."""
+    return {
+        f"{group} {name.removesuffix('_ps')}{' (µs)' if name.endswith('_ps') else ''}".replace("_", " "): (
+            count / 1e6 if name.endswith("_ps") else count
+        )
+        for group, counts in summary.items()
+        if isinstance(counts, dict) and group not in _NOT_COUNTED
+        for name, count in counts.items()
+        if count
+    }
 
 
 def write(

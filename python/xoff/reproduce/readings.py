@@ -1,75 +1,65 @@
-"""What experiments share: their runs, each read once, and verdicts on statements of one document."""
+"""What is read of an experiment's runs: each once, found by case and seed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Generic, TypeVar
 
+from xoff.reproduce.cases import choice_of
 from xoff.results import Result
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a document claims, what was measured, and whether it holds."""
-
-    id: str
-    published: str
-    measured: dict[str, Any]
-    holds: bool
-    note: str = ""
-    """Why, if it does not hold; and what else a reader should know."""
-    subject: str = ""
-    """What it is judged for, where one statement is judged for several."""
-
-
 class Readings(Generic[T]):
-    """The runs of an experiment by name, each read once. Runs of several seeds have names that end in ``/seed N``.
+    """The runs of an experiment with one open choice, by the names that `Cases` gives them without it.
 
-    read: makes of a result what claims look at.
+    read: makes of a result what claims look at; what it made is kept with the results, for whoever asks next.
+    reading: which of several readings of the document is judged, for those who judge by it.
     """
 
-    def __init__(self, results: Mapping[str, Result], read: Callable[[Result], T]) -> None:
-        self._results = results
+    def __init__(
+        self, results: Mapping[str, Result], read: Callable[[Result], T], choice: str = "", reading: str = ""
+    ) -> None:
+        self.results = results
+        self.choice = choice
+        self.reading = reading
         self._read = read
-        self._known: dict[str, T] = {}
-        self.names = [*results, *getattr(results, "failures", {})]
+        self._known: dict[Any, Any] = getattr(results, "known", {})
+        self._prefix = f"{choice}: " if choice else ""
+        everything = [*results, *getattr(results, "failures", {})]
+        self.names = [name.removeprefix(self._prefix) for name in everything if choice_of(name) == choice]
         """All of them, those that violated an audit included."""
+
+    def __contains__(self, case: str) -> bool:
+        return any(name.startswith(f"{case}/") for name in self.names)
 
     def one(self, name: str) -> T:
         """Return a run. Raises `RunFailed` if it violated an audit, `LookupError` if there is none."""
-        if name not in self._known:
-            self._known[name] = self._read(self._results[name])
-        return self._known[name]
+        key = (self._read, self._prefix + name)
+        if key not in self._known:
+            self._known[key] = self._read(self.results[self._prefix + name])
+        found: T = self._known[key]
+        return found
 
     def starting(self, prefix: str) -> list[T]:
         """Return the runs whose names start so, in the order of their names."""
         return [self.one(name) for name in sorted(self.names) if name.startswith(prefix)]
 
-    def each(self, prefix: str) -> list[T]:
-        """Return the runs of all seeds."""
-        return self.starting(f"{prefix}/seed ")
+    def each(self, case: str) -> list[T]:
+        """Return the runs of a case, such as ``case/variant``, with all seeds: pairs with those of another variant."""
+        return self.starting(f"{case}/seed ")
+
+    def mean(self, case: str, value: Callable[[T], float]) -> float:
+        """Return the mean of a value over the seeds, each with the same weight."""
+        return fmean(value(run) for run in self.each(case))
 
 
-@dataclass(frozen=True, slots=True)
-class Statements:
-    """What experiments of one document say of its claims, by id without the document, such as ``{"B.1": …}``."""
+def as_results(results: Mapping[str, Result], choice: str = "", reading: str = "") -> Readings[Result]:
+    """Return the runs of an experiment that looks at results as they are."""
+    return Readings(results, _as_it_is, choice, reading)
 
-    document: str
-    texts: Mapping[str, str]
 
-    @property
-    def ids(self) -> dict[str, str]:
-        """Every claim's full id and statement."""
-        return {f"{self.document}/{short}": text for short, text in self.texts.items()}
-
-    def claim(self, short: str, holds: bool, measured: dict[str, Any], reason: str = "") -> Claim:
-        """Return a verdict; the reason is shown if the claim does not hold."""
-        return Claim(f"{self.document}/{short}", self.texts[short], measured, holds, "" if holds else reason)
-
-    def whole(self, short: str, parts: Mapping[str, Claim]) -> Claim:
-        """Return the verdict on a claim that holds if all of its parts do."""
-        verdicts = {part.id.partition("/")[2]: "holds" if part.holds else "does not hold" for part in parts.values()}
-        return self.claim(short, all(part.holds for part in parts.values()), verdicts)
+def _as_it_is(result: Result) -> Result:
+    return result
