@@ -148,7 +148,7 @@ def judge(runs: Runs) -> dict[str, Part]:
             ),
             maxima,
         ),
-        "C.7-alike": Part(alike, both, "" if apart.margin is not None else "one seed"),
+        "C.7-alike": Part(alike, both, void="" if apart.margin is not None else "one seed"),
         "C.7-fewer": Part(
             all(
                 _congested(variants["ci"], CONGESTED) < _congested(variants["none"], CONGESTED)

@@ -51,7 +51,7 @@ def judge(runs: Runs) -> dict[str, Part]:
                 "loss rate (%)": {text: fmean(rates[variant]) for variant, text in COMPARED.items()},
                 "loss rate by seed (%)": by_seed,
             },
-            nothing,
+            void=nothing,
         ),
         "C.8-performance": Part(
             runs.gain(_LABEL, "all").share > 0,
@@ -69,12 +69,12 @@ def judge(runs: Runs) -> dict[str, Part]:
                 "flows with loss of 1000 sampled": {text: flows[variant][0] for variant, text in COMPARED.items()},
                 "flows with loss of all": {text: flows[variant][1] for variant, text in COMPARED.items()},
             },
-            nothing,
+            void=nothing,
         ),
         "C.8-only": Part(
             lost[COMPARED["ci"]]["queue 1"] == 0 and lost[COMPARED["ci"]]["queue 0"] > 0,
             {f"packets lost, {text}": queues for text, queues in lost.items()},
-            nothing,
+            void=nothing,
         ),
     }
 

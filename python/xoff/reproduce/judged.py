@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Generic, TypeVar
 
 from xoff.reproduce.cases import Cases, choice_of
@@ -33,6 +33,7 @@ class Part:
 
     holds: bool
     measured: dict[str, Any]
+    _: KW_ONLY
     note: str = ""
     """Why it does not hold, where that depends on the runs; otherwise it is one of the reasons in `Judged`."""
     void: str = ""
