@@ -11,7 +11,7 @@ import pytest
 import xoff
 from small import Command
 from xoff import reproduce
-from xoff.reproduce.page import text_of
+from xoff.reproduce.page import counted, row, text_of
 from xoff.reproduce.runs import RunFailed, Runner
 from xoff.study.store import Store
 
@@ -156,3 +156,19 @@ def test_a_scenario_that_is_not_valid_names_its_experiment(scenario: dict[str, A
 
 def test_measured_values_read_well() -> None:
     assert text_of({"a": 1.23456, "b": {"c": 123456.7, "d": True}, "e": None}) == "a: 1.235, b: c: 123457, d: yes, e: –"
+
+
+def test_a_row_of_a_run_has_what_its_mechanisms_counted(scenario: dict[str, Any]) -> None:
+    result = xoff.run(scenario)
+    counts = counted(result.summary)
+    assert counts["pfc pauses"] == result.summary["pfc"]["pauses"]
+    assert counts["pfc paused (µs)"] == result.summary["pfc"]["paused_ps"] / 1e6
+    assert counted({"flows": {"total": 3}, "new_one": {"told": 2, "held_ps": 5_000_000}, "drops": 0}) == {
+        "new one told": 2,
+        "new one held (µs)": 5.0,
+    }
+    assert row(result) == {"incast FCT (µs)": pytest.approx(row(result)["mean FCT (µs)"])} | {
+        "mean FCT (µs)": result.summary["fct_ps"]["mean"] / 1e6,
+        "lost packets": 0,
+        **counts,
+    }

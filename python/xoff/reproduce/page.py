@@ -1,8 +1,8 @@
 """The page of a document: every claim with its verdict and numbers, the figures, and a row for each run.
 
 ``xoff reproduce DOCUMENT --out DIR`` writes it as ``DIR/DOCUMENT.md``, and the same as JSON beside it; a part of the
-document or the quick variants have names that say so. Its
-introduction is ``experiments/DOCUMENT/page.md``, and each section begins with the head of an experiment's file.
+document or the quick variants have names that say so. Its introduction is ``experiments/DOCUMENT/page.md``, and each
+section begins with the head of an experiment's file.
 """
 
 from __future__ import annotations
@@ -52,13 +52,12 @@ def row(result: Result) -> dict[str, Any]:
                 made[f"{name} from {text_of(part['from_bytes'] / 1e3)} KB (µs)"] = mean / 1e6
     mean = result.summary["fct_ps"]["mean"]
     made["mean FCT (µs)"] = mean / 1e6 if mean is not None and not endless else None
-    if result.summary["drops"]:
-        made["lost packets"] = result.summary["drops"]
+    made["lost packets"] = result.summary["drops"]
     return made | counted(result.summary)
 
 
 def counted(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return what mechanisms counted in a run, by what a page calls it; nothing of what was never the case."""
+    """Return what mechanisms counted in a run, by what a page calls it: the columns of its table of runs."""
     return {
         f"{group} {name.removesuffix('_ps')}{' (µs)' if name.endswith('_ps') else ''}".replace("_", " "): (
             count / 1e6 if name.endswith("_ps") else count
@@ -66,7 +65,6 @@ def counted(summary: Mapping[str, Any]) -> dict[str, float]:
         for group, counts in summary.items()
         if isinstance(counts, dict) and group not in _NOT_COUNTED
         for name, count in counts.items()
-        if count
     }
 
 
@@ -94,11 +92,16 @@ def _lines(document: str, outcomes: Sequence[Outcome], quick: bool) -> Iterable[
     yield '], "runs": {'
     yield ",\n".join(
         f"{_json(outcome.experiment)}: {{\n"
-        + ",\n".join(f"{_json(name)}: {_json(row)}" for name, row in outcome.rows.items())
+        + ",\n".join(f"{_json(name)}: {_json(_some(row))}" for name, row in outcome.rows.items())
         + "}"
         for outcome in outcomes
     )
     yield "}}"
+
+
+def _some(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run has of a row: most mechanisms are not in most runs."""
+    return {column: value for column, value in row.items() if value}
 
 
 def _json(value: Any) -> str:
@@ -165,7 +168,7 @@ def _section(outcome: Outcome) -> Iterable[str]:
     columns = [
         column
         for column in dict.fromkeys(column for values in shown.values() for column in values)
-        if any(values.get(column) is not None for values in shown.values())
+        if any(values.get(column) for values in shown.values())
     ]
     yield from ("", "Runs:", "", f"| run | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|")
     for name, values in shown.items():
