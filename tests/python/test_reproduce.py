@@ -18,7 +18,7 @@ from xoff.study.store import Store
 _RECORDED: dict[str, bool] = json.loads((reproduce.directory() / "verdicts.json").read_text("utf-8"))
 _DOCUMENTS = list(dict.fromkeys(id.partition("/")[0] for id in _RECORDED))
 _SLOW = {"congestion-isolation", "portfc", "sfc-proxy"}
-"""Those whose quick variants take long; they have a test each, so that one alone can be asked for."""
+"""Documents whose quick variants take long; each is a test, so that one alone can be asked for."""
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,9 @@ def test_quick_verdicts_are_the_recorded_ones(document: str, tmp_path: Path) -> 
     assert found["quick"]
     for claim in found["claims"]:
         assert claim["published"] in page
-    for file in page.split("![")[1:]:
-        assert (tmp_path / file.partition("](")[2].partition(")")[0]).is_file()
+    for outcome in outcomes:
+        assert f"]({outcome.figure})" in page
+        assert (tmp_path / outcome.figure).is_file()
 
 
 def test_every_claim_has_a_recorded_verdict() -> None:
