@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xoff.reproduce.finding import Experiment, directory, experiments
-from xoff.reproduce.judged import Claim
 from xoff.reproduce.page import Outcome, row, write
 from xoff.reproduce.runs import Runner
 
@@ -33,10 +32,7 @@ class Request:
 
 
 def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None = None) -> list[Outcome]:
-    """Run experiments and judge their claims; with `out` draw their figures, and write the pages of their documents.
-
-    A claim that needs a run which violated an audit does not hold.
-    """
+    """Run experiments and judge their claims; with `out` draw their figures, and write the pages of their documents."""
     scenarios = {one.id: one.module.scenarios(request.quick) for one in request.experiments}
     outcomes = []
     if out is not None:
@@ -50,13 +46,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
             if bar is not None:
                 bar.begin(one.id)
             results = runner.results(one.id, bar.report if bar is not None else None)
-            try:
-                claims = one.module.claims(results, request.quick)
-            except LookupError:
-                if not results.failures:
-                    raise
-                note = "; ".join(f"{name}: {text}" for name, text in results.failures.items())
-                claims = [Claim(id, text, {}, False, note) for id, text in one.module.CLAIMS.items()]
+            claims = one.module.claims(results, request.quick)
             figure = f"{one.id.replace('/', '-')}{'-quick' if request.quick else ''}.svg"
             if out is not None:
                 # A figure that lacks a run says less than none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from xoff.reproduce.cases import Cases, choice_of
 from xoff.reproduce.runs import RunFailed
@@ -54,6 +54,10 @@ def whole(parts: Mapping[str, Part], names: Iterable[str] | None = None) -> Part
     return Part(holds, {name: part.verdict for name, part in chosen.items()})
 
 
+_Found: TypeAlias = tuple[Mapping[str, Part], str]
+"""The verdicts on all parts; or none, and which run violated an audit."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Judged(Generic[R]):
     """What is claimed, of which runs, and how it is judged.
@@ -62,7 +66,7 @@ class Judged(Generic[R]):
     statements: by id without the document, such as ``{"5.3": …, "5.3-buffer": …}``, in the order of the page. One that
         `judge` leaves out is a whole: it holds if all those do whose ids go on with a hyphen.
     runs: from all results, an open choice and a reading, what `judge` looks at; mostly a kind of `Readings`.
-    judge: the verdict on each part. A run that violated an audit is no part of it: then nothing holds.
+    judge: the verdict on each part. If it looks at a run that violated an audit, nothing holds.
     cases: what is run, with its open choices: each statement is judged with each of those, too. Experiments whose runs
         are of many kinds list them themselves.
     readings: where the document can be read in several ways, each with what it means; every statement is judged in
@@ -110,9 +114,7 @@ class Judged(Generic[R]):
             )
         ]
 
-    def _claims(
-        self, found: tuple[Mapping[str, Part], str], others: Mapping[str, Any], reading: str, quick: bool
-    ) -> Iterable[Claim]:
+    def _claims(self, found: _Found, others: Mapping[str, _Found], reading: str, quick: bool) -> Iterable[Claim]:
         """Make claims of the parts in one reading, and of those with each open choice."""
         parts, failure = found
         subject = f"{reading} ({self.readings[reading]})" if reading else ""
@@ -129,7 +131,7 @@ class Judged(Generic[R]):
             note = failure or ("" if part.holds else why)
             yield Claim(self._id(short, reading), published, measured, part.holds, note, part.subject or subject)
 
-    def _parts(self, results: Mapping[str, Result], choice: str, reading: str) -> tuple[Mapping[str, Part], str]:
+    def _parts(self, results: Mapping[str, Result], choice: str, reading: str) -> _Found:
         """Judge the runs of a choice; or say which of them violated an audit."""
         try:
             return self.judge(self.runs(results, choice, reading)), ""
