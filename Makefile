@@ -20,7 +20,7 @@ environment:
 build: environment ## builds everything; the command is then at .venv/bin/xoff
 	@tools/build.sh
 
-demo: build ## runs the 3-to-1 incast of the SFC document under four mechanisms
+demo: build ## runs a 3-to-1 incast and its victim under four mechanisms
 	@$(BIN)/python -m xoff.demo
 
 lint: environment

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, linear_regression
-from typing import Any
+from typing import Any, TypeAlias
 
 from experiments.bcn._network import (
     DEGREES,
@@ -24,11 +24,11 @@ from experiments.bcn._network import (
     Setting,
     scenario,
 )
-from experiments.bcn._study import COLOURS, SEEDS, Runs, mean_of, told
+from experiments.bcn._runs import COLOURS, SEEDS, Runs, degrees, mean_of, runs_of, stability_ms, told
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, canvas, write
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part
 from xoff.results import Result
 from xoff.statistics import interval
 
@@ -40,6 +40,13 @@ TEXTS = {
 }
 QUICK = {"A": (10, 20, 30), "B": (20, 30), "C": (30,)}
 LINEAR, ALIKE = 0.95, 0.15
+
+Times: TypeAlias = Mapping[str, Mapping[int, list[float | None]]]
+"""Times to stability by topology and degree, of all seeds."""
+Means: TypeAlias = Mapping[str, Mapping[int, float | None]]
+"""Their means; none where some seed never is."""
+Known: TypeAlias = Mapping[str, Mapping[int, float]]
+"""The means that there are, without those of links that are saturated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +70,14 @@ class Sweep:
         """Return a claim's id in this reading, without the document."""
         return f"{short}/{self.reading}" if self.reading else short
 
-    @property
-    def statements(self) -> Statements:
-        """What is claimed."""
-        return Statements("bcn", {self.id(short): text for short, text in TEXTS.items()})
-
     def scenarios(self, quick: bool) -> dict[str, dict[str, Any]]:
         """Return the scenarios by topology, degree and seed."""
         return {
             f"{topology}/{degree}/seed {seed}": scenario(
                 degree, TOPOLOGIES[topology], self.until_ms(degree), seed, self.setting(degree)
             )
-            for topology, degrees in (QUICK if quick else DEGREES).items()
-            for degree in degrees
+            for topology, known in (QUICK if quick else DEGREES).items()
+            for degree in known
             for seed in SEEDS[: 2 if quick else 5]
         }
 
@@ -84,90 +86,62 @@ class Sweep:
         sample_ms = (SAMPLE_KB + JITTER_KB / 2) * 8e-3 / LINE_GBPS
         return degree * sample_ms * self.cuts(degree) / -math.log(1 - GD * QEQ_BYTES / 64)
 
-    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
-        """Judge growth (R² of at least 0.95 from N = 4 on), the order of B and A, and the spread at the end."""
-        runs, statements = Runs.of(results), self.statements
+    @property
+    def judged(self) -> Judged[Runs]:
+        """What is claimed, and how it is judged."""
+        return Judged(
+            document="bcn",
+            statements={self.id(short): text for short, text in TEXTS.items()},
+            runs=runs_of,
+            judge=self.judge,
+            reasons={self.id(short): text for short, text in self.reasons.items()},
+            quick_reasons=True,
+        )
+
+    def judge(self, runs: Runs) -> dict[str, Part]:
+        """Judge growth, the order of B and A, and the spread at the end."""
         times = {
-            topology: {degree: runs.stability(f"{topology}/{degree}") for degree in runs.degrees(topology)}
+            topology: {degree: stability_ms(runs, f"{topology}/{degree}") for degree in degrees(runs, topology)}
             for topology in TOPOLOGIES
         }
         means = {name: {d: mean_of(found) for d, found in of.items()} for name, of in times.items()}
         known = {name: {d: mean for d, mean in of.items() if mean is not None and d > 2} for name, of in means.items()}
-        lines = {name: fit(points) for name, points in known.items() if len(points) > 2}
-        never = [degree for degree, mean in means["A"].items() if mean is None and degree > 2]
-        slope, _, explained = lines.get("A", (0.0, 0.0, 0.0))
-        both = [degree for degree in means["B"] if degree in means["A"]]
-        pairs = {degree: (means["A"][degree], means["B"][degree]) for degree in both}
-        shorter = [degree for degree, (a, b) in pairs.items() if b is not None and (a is None or b < a)]
-        # Where neither is stable within the run there is nothing to compare.
-        longer = [degree for degree, (a, b) in pairs.items() if a is not None and (b is None or b >= a)]
-        held = {degree: fmean(run.innocents_held() for run in runs.each(f"B/{degree}")) for degree in both}
-        three = [degree for degree in means["C"] if degree in means["A"] and degree in means["B"]]
-        spread = {degree: _spread([means[name][degree] for name in TOPOLOGIES]) for degree in three}
-        first, last = spread[three[0]], spread[three[-1]]
-        converges = last is not None and last <= ALIKE and (len(three) < 2 or first is None or last < first)
         shown = {
             f"{name}: time to stability (ms)": {d: told(of[d]) for d in (_some(list(of)) if name == "A" else of)}
             for name, of in times.items()
         }
+        why = self._why(runs, known)
+        return {
+            self.id("B.2"): _grows(runs, times, known, shown, why),
+            self.id("B.3"): _shortens(runs, means, shown, why),
+            self.id("B.4"): _converges(means, shown, why),
+        }
+
+    def _why(self, runs: Runs, known: Known) -> dict[str, Any]:
+        """Return what explains the times: what is expected, and how unevenly limiters are told."""
         ratio = {
             name: {d: round(mean / self.expected_ms(d), 2) for d, mean in of.items()} for name, of in known.items()
         }
-        uneven = {
-            name: {d: round(fmean(run.unevenness for run in runs.each(f"{name}/{d}")), 1) for d in _some(list(of))}
-            for name, of in times.items()
-        }
-        apart = {name: _apart([found for d, found in of.items() if d > 2]) for name, of in times.items()}
-        why = {
+        return {
             "measured over expected (see above)": {
                 name: {d: of[d] for d in _some(list(of))} for name, of in ratio.items() if of
             },
-            "messages, most over least of the contenders": uneven,
+            "messages, most over least of the contenders": {
+                name: {
+                    d: round(fmean(run.unevenness for run in runs.each(f"{name}/{d}")), 1)
+                    for d in _some(degrees(runs, name))
+                }
+                for name in TOPOLOGIES
+            },
         }
-        return [
-            statements.claim(
-                self.id("B.2"),
-                not never and slope > 0 and explained >= LINEAR,
-                {
-                    "lines (ms)": {
-                        name: f"{line[0]:.2f} · N {line[1]:+.1f}, R² {line[2]:.3f}" for name, line in lines.items()
-                    },
-                    "A: not stable in some seed at": never or "–",
-                    "longest over shortest of the seeds of a point, at most, from 4 flows on": apart,
-                }
-                | {key: value for key, value in shown.items() if key.startswith("A")}
-                | {
-                    "A: settle time (ms)": {
-                        d: told([run.settle_ms for run in runs.each(f"A/{d}")]) for d in _some(list(times["A"]))
-                    }
-                }
-                | why,
-                self.reasons["B.2"],
-            ),
-            statements.claim(
-                self.id("B.3"),
-                bool(shorter) and not longer and min(held.values()) > 0,
-                {"B is shorter at": shorter or "–", "A is shorter at": longer or "–"}
-                | {"hosts of innocents held (ms)": {d: round(held[d], 1) for d in _some(both)}}
-                | {key: value for key, value in shown.items() if not key.startswith("C")}
-                | why,
-                self.reasons["B.3"],
-            ),
-            statements.claim(
-                self.id("B.4"),
-                converges,
-                {"spread over A, B, C (largest less smallest, over the mean)": spread} | shown | why,
-                self.reasons["B.4"],
-            ),
-        ]
 
     def figure(self, results: Mapping[str, Result], path: Path) -> None:
         """Draw time to stability against degree, with intervals, and where runs ended that were not stable."""
-        runs = Runs.of(results)
+        runs = runs_of(results)
         with rc_context(STYLE):
             drawing, axes = canvas(6.4, 3.8)
             for topology in TOPOLOGIES:
-                times = {d: runs.stability(f"{topology}/{d}") for d in runs.degrees(topology)}
+                times = {d: stability_ms(runs, f"{topology}/{d}") for d in degrees(runs, topology)}
                 known = {d: [value for value in values if value is not None] for d, values in times.items()}
                 known = {degree: values for degree, values in known.items() if values}
                 never = [degree for degree, values in times.items() if None in values]
@@ -184,13 +158,58 @@ class Sweep:
                     capsize=2,
                     label=f"{topology}: {TOPOLOGIES[topology]} + {TOPOLOGIES[topology]} an edge switch",
                 )
-            degrees = range(2, max(runs.degrees("A")) + 1)
-            axes.plot(degrees, [self.expected_ms(d) for d in degrees], color="#888888", linestyle=":", label=self.curve)
+            span = range(2, max(degrees(runs, "A")) + 1)
+            axes.plot(span, [self.expected_ms(d) for d in span], color="#888888", linestyle=":", label=self.curve)
             axes.set_xlabel("contending flows; ×: not stable within the run in some seed")
             axes.set_ylabel("time to stability (ms)")
             axes.set_ylim(bottom=0)
             axes.legend(fontsize=8)
             write(drawing, path)
+
+
+def _grows(runs: Runs, times: Times, known: Known, shown: dict[str, Any], why: dict[str, Any]) -> Part:
+    """Judge B.2: in A a line (R² of at least 0.95 from N = 4 on), stable in every seed."""
+    lines = {name: fit(of) for name, of in known.items() if len(of) > 2}
+    never = [degree for degree in times["A"] if degree not in known["A"] and degree > 2]
+    slope, _, explained = lines.get("A", (0.0, 0.0, 0.0))
+    measured = {
+        "lines (ms)": {name: f"{line[0]:.2f} · N {line[1]:+.1f}, R² {line[2]:.3f}" for name, line in lines.items()},
+        "A: not stable in some seed at": never or "–",
+        "longest over shortest of the seeds of a point, at most, from 4 flows on": {
+            name: _apart([found for d, found in of.items() if d > 2]) for name, of in times.items()
+        },
+        **{key: value for key, value in shown.items() if key.startswith("A")},
+        "A: settle time (ms)": {
+            d: told([run.settle_ms for run in runs.each(f"A/{d}")]) for d in _some(list(times["A"]))
+        },
+    }
+    return Part(not never and slope > 0 and explained >= LINEAR, measured | why)
+
+
+def _shortens(runs: Runs, means: Means, shown: dict[str, Any], why: dict[str, Any]) -> Part:
+    """Judge B.3: B is shorter than A at every degree of both, and innocents are held."""
+    both = [degree for degree in means["B"] if degree in means["A"]]
+    pairs = {degree: (means["A"][degree], means["B"][degree]) for degree in both}
+    shorter = [degree for degree, (a, b) in pairs.items() if b is not None and (a is None or b < a)]
+    # Where neither is stable within the run there is nothing to compare.
+    longer = [degree for degree, (a, b) in pairs.items() if a is not None and (b is None or b >= a)]
+    held = {degree: runs.mean(f"B/{degree}", lambda run: run.innocents_held()) for degree in both}
+    measured = {
+        "B is shorter at": shorter or "–",
+        "A is shorter at": longer or "–",
+        "hosts of innocents held (ms)": {d: round(held[d], 1) for d in _some(both)},
+        **{key: value for key, value in shown.items() if not key.startswith("C")},
+    }
+    return Part(bool(shorter) and not longer and min(held.values()) > 0, measured | why)
+
+
+def _converges(means: Means, shown: dict[str, Any], why: dict[str, Any]) -> Part:
+    """Judge B.4: at the highest degree all are within 15 %, and closer than at the lowest."""
+    three = [degree for degree in means["C"] if degree in means["A"] and degree in means["B"]]
+    spread = {degree: _spread([means[name][degree] for name in TOPOLOGIES]) for degree in three}
+    first, last = spread[three[0]], spread[three[-1]]
+    holds = last is not None and last <= ALIKE and (len(three) < 2 or first is None or last < first)
+    return Part(holds, {"spread over A, B, C (largest less smallest, over the mean)": spread} | shown | why)
 
 
 def _apart(points: list[list[float | None]]) -> float | None:

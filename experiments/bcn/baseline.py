@@ -13,21 +13,15 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from experiments.bcn._network import QEQ_BYTES, START_MS, Setting, scenario
-from experiments.bcn._study import SEEDS, STEP_US, Run, Runs, told
+from experiments.bcn._runs import SEEDS, STEP_US, Run, Runs, runs_of, told
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, canvas, write
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part
 from xoff.results import Result
 
 CITATION = "BCN hot spots, IEEE 802.1au, baseline"
 
-TEXTS = {
-    "baseline": "Four sources of 5 Gb/s into 10 Gb/s: in equilibrium the queue is Qeq on average (within 25 %), and "
-    "the link is full (within 2 %)",
-}
-STATEMENTS = Statements("bcn", TEXTS)
-CLAIMS = STATEMENTS.ids
 SETTING = Setting(pause=False, sample_kb=150, innocents_gbps=0)
 UNTIL_MS, SKIP_MS = 105.0, 30.0
 
@@ -44,9 +38,9 @@ def _steady(run: Run) -> Sequence[int]:
     return run.queue[int(SKIP_MS * 1000 / STEP_US) :]
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Runs) -> dict[str, Part]:
     """Judge mean queue and throughput, means over the seeds."""
-    found = [Runs(results).one(name) for name in results]
+    found = runs.starting("seed ")
     queue = [fmean(_steady(run)) for run in found]
     # Over the whole run, of which the first 60 us are empty at the sink.
     rate = [run.hot_gbps for run in found]
@@ -58,13 +52,27 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
         "time to stability (ms)": told([run.stability_ms for run in found]),
         "swing": ", ".join(sorted({run.verdict() for run in found})),
     }
-    reason = "The queue rests elsewhere, or runs empty so often that the link is not full."
-    return [STATEMENTS.claim("baseline", holds, measured, reason)]
+    return {"baseline": Part(holds, measured)}
+
+
+_JUDGED = Judged(
+    document="bcn",
+    statements={
+        "baseline": "Four sources of 5 Gb/s into 10 Gb/s: in equilibrium the queue is Qeq on average (within 25 %), "
+        "and the link is full (within 2 %)",
+    },
+    runs=runs_of,
+    judge=judge,
+    reasons={"baseline": "The queue rests elsewhere, or runs empty so often that the link is not full."},
+    quick_reasons=True,
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the queue of the first seed over time."""
-    run = Runs(results).one(next(iter(results)))
+    run = runs_of(results).starting("seed ")[0]
     with rc_context(STYLE):
         drawing, axes = canvas(6.4, 3.2)
         times = [START_MS + i * STEP_US / 1000 for i in range(len(run.queue))]

@@ -24,22 +24,16 @@ from statistics import fmean
 from typing import Any
 
 from experiments.bcn._network import DEFAULT, GI, TOPOLOGIES, Setting, scenario
-from experiments.bcn._study import SEEDS, Runs, mean_of, told
+from experiments.bcn._runs import SEEDS, Runs, cases, mean_of, runs_of, stability_ms, told
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, canvas, grouped_bars, write
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part
 from xoff.results import Result
 from xoff.statistics import interval
 
 CITATION = "BCN hot spots, IEEE 802.1au, 'Future Work'"
 
-TEXTS = {
-    "beyond": "Future work of the document, whose answer it leaves open; ours: each variant of BCN, more flows, gains "
-    "from the number of flows, another topology and QCN become stable within the run in every seed",
-}
-STATEMENTS = Statements("bcn", TEXTS)
-CLAIMS = STATEMENTS.ids
 PER_EDGE = TOPOLOGIES["B"]
 REASON = (
     "Never stable in some seed: {}. With 160 limiters drift adds 160 Mb/s each millisecond. That is more than 12.2 "
@@ -86,16 +80,11 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     return made
 
 
-def _cases(runs: Runs) -> dict[str, str]:
-    return {name.rpartition("/seed ")[0]: name for name in runs.names}
-
-
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Runs) -> dict[str, Part]:
     """Report every variant, and judge whether all of them become stable."""
-    runs = Runs(results)
     measured: dict[str, Any] = {}
     unstable = []
-    for case in _cases(runs):
+    for case in cases(runs):
         found = runs.each(case)
         times = [run.stability_ms for run in found]
         if None in times:
@@ -110,22 +99,35 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             f"in {fmean(run.dropping_ms for run in found):.1f} ms; "
             f"swing grows in {swing} of {len(found)}"
         )
-    return [STATEMENTS.claim("beyond", not unstable, measured, REASON.format(", ".join(unstable)))]
+    return {"beyond": Part(not unstable, measured, note=REASON.format(", ".join(unstable)))}
+
+
+_JUDGED = Judged(
+    document="bcn",
+    statements={
+        "beyond": "Future work of the document, whose answer it leaves open; ours: each variant of BCN, more flows, "
+        "gains from the number of flows, another topology and QCN become stable within the run in every seed",
+    },
+    runs=runs_of,
+    judge=judge,
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the mean time to stability of each variant, with its interval; none where a seed never is."""
-    runs = Runs(results)
-    cases = list(_cases(runs))
-    names = list(dict.fromkeys(case.partition("/")[2] for case in cases))
+    runs = runs_of(results)
+    known = cases(runs)
+    names = list(dict.fromkeys(case.partition("/")[2] for case in known))
     with rc_context(STYLE):
         drawing, axes = canvas(8.4, 3.8)
         series = []
-        degrees = list(dict.fromkeys(case.partition("/")[0] for case in cases))
+        degrees = list(dict.fromkeys(case.partition("/")[0] for case in known))
         for index, degree in enumerate(degrees):
             row: list[float | None] = []
             for group, name in enumerate(names):
-                times = runs.stability(f"{degree}/{name}") if f"{degree}/{name}" in cases else []
+                times = stability_ms(runs, f"{degree}/{name}") if f"{degree}/{name}" in known else []
                 row.append(mean_of(times))
                 place = group + (index - (len(degrees) - 1) / 2) * 0.8 / len(degrees)
                 if row[-1] is None and times:

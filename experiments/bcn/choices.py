@@ -13,20 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from experiments.bcn._network import DEFAULT, HOT_GBPS, TOPOLOGIES, Setting, scenario, until_ms
-from experiments.bcn._study import COLOURS, SEEDS, Runs, mean_of, told
+from experiments.bcn._runs import COLOURS, SEEDS, Runs, cases, mean_of, runs_of, stability_ms, told
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, write
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part
 from xoff.results import Result
 
 CITATION = "BCN hot spots, IEEE 802.1au: what the deck leaves open"
 
-TEXTS = {
-    "choices": "Ours: no value that the document leaves open changes the time to stability by more than a quarter",
-}
-STATEMENTS = Statements("bcn", TEXTS)
-CLAIMS = STATEMENTS.ids
 JUDGED, DEGREES, QUICK, CHOICE_SEEDS = ("A", "B"), (20, 40), (10,), SEEDS[:3]
 LITTLE = 0.25
 REASON = "Changed by more than a quarter, or not stable within the run: {}."
@@ -61,29 +56,36 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     }
 
 
-def _cases(runs: Runs) -> list[str]:
-    return list(dict.fromkeys(name.rpartition("/seed ")[0] for name in runs.names))
-
-
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Runs) -> dict[str, Part]:
     """Judge the mean of each choice against that of the first."""
-    runs = Runs(results)
     measured: dict[str, Any] = {}
     much = []
-    for case in _cases(runs):
+    for case in cases(runs):
         topology, degree, name = case.split("/", 2)
-        usual = mean_of(runs.stability(f"{topology}/{degree}/{next(iter(choices(int(degree))))}"))
-        found = mean_of(runs.stability(case))
+        usual = mean_of(stability_ms(runs, f"{topology}/{degree}/{next(iter(choices(int(degree))))}"))
+        found = mean_of(stability_ms(runs, case))
         if usual is None or found is None or abs(found / usual - 1) > LITTLE:
             much.append(f"{topology}, {degree} flows, {name}")
         key = f"{topology}, {degree} flows: time to stability (ms)"
-        measured.setdefault(key, {})[name] = told(runs.stability(case))
-    return [STATEMENTS.claim("choices", not much, measured, REASON.format("; ".join(much)))]
+        measured.setdefault(key, {})[name] = told(stability_ms(runs, case))
+    return {"choices": Part(not much, measured, note=REASON.format("; ".join(much)))}
+
+
+_JUDGED = Judged(
+    document="bcn",
+    statements={
+        "choices": "Ours: no value that the document leaves open changes the time to stability by more than a quarter",
+    },
+    runs=runs_of,
+    judge=judge,
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the mean time to stability with each choice, a panel for each degree."""
-    runs = Runs(results)
+    runs = runs_of(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(8.4, 3.6), layout="constrained")
         degrees = sorted({int(name.split("/")[1]) for name in runs.names})
@@ -91,7 +93,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         for axes, degree in zip(panels, degrees, strict=True):
             names = list(choices(degree))
             for index, topology in enumerate(JUDGED):
-                means = [mean_of(runs.stability(f"{topology}/{degree}/{name}")) for name in names]
+                means = [mean_of(stability_ms(runs, f"{topology}/{degree}/{name}")) for name in names]
                 places = [row + (index - 0.5) * 0.3 for row, mean in enumerate(means) if mean is not None]
                 axes.plot([mean for mean in means if mean is not None], places, "o", color=COLOURS[topology])
                 for row in (row for row, mean in enumerate(means) if mean is None):

@@ -37,5 +37,5 @@ def _cuts(_: int) -> float:
 
 
 SWEEP = Sweep("sent", _setting, _until_ms, _cuts, "expected, N ln 2", REASONS)
-CLAIMS = SWEEP.statements.ids
-scenarios, claims, figure = SWEEP.scenarios, SWEEP.claims, SWEEP.figure
+CLAIMS, claims = SWEEP.judged.published, SWEEP.judged.claims
+scenarios, figure = SWEEP.scenarios, SWEEP.figure

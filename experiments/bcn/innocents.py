@@ -12,26 +12,16 @@ from statistics import fmean
 from typing import Any
 
 from experiments.bcn._network import QEQ_BYTES, START_MS, scenario
-from experiments.bcn._study import SEEDS, STEP_US, Run, Runs, told
+from experiments.bcn._runs import SEEDS, STEP_US, Run, Runs, runs_of, told
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, write
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part
 from xoff.results import Result
 
 CITATION = "BCN hot spots, IEEE 802.1au, 'Hot Spot Degree: 22 Senders'"
 
-TEXTS = {
-    "B.1": "22 senders: once the limiters slow the contenders, head-of-line blocking at the edge ends and the "
-    "innocents' throughput recovers; then PAUSE is no longer asserted",
-    "B.1-throughput": "The innocents' throughput falls when the hot spot begins, is higher in the last quarter of the "
-    "time to stability than in the first, and is what it was before (within 5 %) once the queue is stable",
-    "B.1-pause": "From 5 ms after stability on, PAUSE holds edge switches for less than 1 % of the time",
-}
-STATEMENTS = Statements("bcn", TEXTS)
-CLAIMS = STATEMENTS.ids
 DEGREE, UNTIL_MS, BIN_MS = 22, 110.0, 0.5
-REASON = "See the figure: what innocents get follows how far the contenders are slowed."
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
@@ -68,9 +58,8 @@ def _read(run: Run) -> dict[str, float | None]:
     }
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Runs) -> dict[str, Part]:
     """Judge throughput by phase, and PAUSE after stability, by means over the seeds."""
-    runs = Runs(results)
     each = [_read(runs.one(name)) for name in runs.names]
     shown: dict[str, Any] = {
         f"innocents, {phase} (Gb/s)": told([one[phase] for one in each], 2)
@@ -88,16 +77,35 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     )
     quiet = is_stable and mean["held after"] < 0.01
     pause = {"share of the time that PAUSE holds an edge switch after": round(mean["held after"], 4)}
-    return [
-        STATEMENTS.claim("B.1", recovers and quiet, shown | pause, REASON),
-        STATEMENTS.claim("B.1-throughput", recovers, shown, REASON),
-        STATEMENTS.claim("B.1-pause", quiet, pause, "The queue comes back to XOFF."),
-    ]
+    return {
+        "B.1": Part(recovers and quiet, shown | pause),
+        "B.1-throughput": Part(recovers, shown),
+        "B.1-pause": Part(quiet, pause),
+    }
+
+
+_SLOWED = "See the figure: what innocents get follows how far the contenders are slowed."
+_JUDGED = Judged(
+    document="bcn",
+    statements={
+        "B.1": "22 senders: once the limiters slow the contenders, head-of-line blocking at the edge ends and the "
+        "innocents' throughput recovers; then PAUSE is no longer asserted",
+        "B.1-throughput": "The innocents' throughput falls when the hot spot begins, is higher in the last quarter of "
+        "the time to stability than in the first, and is what it was before (within 5 %) once the queue is stable",
+        "B.1-pause": "From 5 ms after stability on, PAUSE holds edge switches for less than 1 % of the time",
+    },
+    runs=runs_of,
+    judge=judge,
+    reasons={"B.1": _SLOWED, "B.1-throughput": _SLOWED, "B.1-pause": "The queue comes back to XOFF."},
+    quick_reasons=True,
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the innocents' throughput and the congested queue of the first seed over time."""
-    run = Runs(results).one(next(iter(results)))
+    run = runs_of(results).one(next(iter(results)))
     with rc_context(STYLE):
         drawing = Canvas(figsize=(6.4, 4.6), layout="constrained")
         above, below = drawing.subplots(2, 1, sharex=True)

@@ -15,24 +15,18 @@ from statistics import fmean
 from typing import Any
 
 from experiments.bcn._network import QEQ_BYTES, START_MS, TOPOLOGIES, scenario
-from experiments.bcn._study import SEEDS, STEP_US, Runs, told
+from experiments.bcn._runs import SEEDS, STEP_US, Runs, degrees, runs_of, told
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, write
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part
 from xoff.results import Result
 
 CITATION = "BCN hot spots, IEEE 802.1au, 'Large Number of Flows: CP Occupancy'"
 
-TEXTS = {
-    "B.5": "80 flows: the queue is on the verge of instability",
-}
-STATEMENTS = Statements("bcn", TEXTS)
-CLAIMS = STATEMENTS.ids
 OFTEN = 0.05
 JUDGED = ("A", "B")
 UNTIL_MS, QUICK = {22: 180.0, 80: 700.0}, {10: 85.0, 25: 140.0}
-REASON = "After its time to stability the queue stays below 2 Qeq, or it never comes there."
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
@@ -45,13 +39,12 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     }
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Runs) -> dict[str, Part]:
     """Judge how much of the time after stability the queue is above 2 Qeq again, a mean over the seeds."""
-    runs = Runs(results)
     measured: dict[str, Any] = {}
     verdicts = []
     for topology in JUDGED:
-        few, many = runs.degrees(topology)
+        few, many = degrees(runs, topology)
         found = {degree: runs.each(f"{topology}/{degree}") for degree in (few, many)}
         above = {degree: fmean(run.above_share() for run in each) for degree, each in found.items()}
         grows = [run.verdict() for run in found[many]].count("grows")
@@ -67,17 +60,29 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             f"{topology}: {many} flows: seeds in which the swing grows": grows,
             f"{topology}: hot link (Gb/s)": {d: round(fmean(r.hot_gbps for r in e), 2) for d, e in found.items()},
         }
-    return [STATEMENTS.claim("B.5", all(verdicts), measured, REASON)]
+    return {"B.5": Part(all(verdicts), measured)}
+
+
+_JUDGED = Judged(
+    document="bcn",
+    statements={"B.5": "80 flows: the queue is on the verge of instability"},
+    runs=runs_of,
+    judge=judge,
+    reasons={"B.5": "After its time to stability the queue stays below 2 Qeq, or it never comes there."},
+    quick_reasons=True,
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the congested queue of the first seed over time, for both degrees and topologies."""
-    runs = Runs(results)
+    runs = runs_of(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(6.4, 5.0), layout="constrained")
         for axes, topology in zip(drawing.subplots(len(JUDGED), 1, sharex=True), JUDGED, strict=True):
-            degrees = sorted(runs.degrees(topology), reverse=True)
-            for degree, colour in zip(degrees, ("#D55E00", "#0072B2"), strict=True):
+            shown = sorted(degrees(runs, topology), reverse=True)
+            for degree, colour in zip(shown, ("#D55E00", "#0072B2"), strict=True):
                 queue = runs.each(f"{topology}/{degree}")[0].queue[::5]
                 times = [START_MS + i * STEP_US / 200 for i in range(len(queue))]
                 axes.plot(times, [size / 1000 for size in queue], color=colour, linewidth=0.4, label=f"{degree} flows")

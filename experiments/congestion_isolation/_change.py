@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.congestion_isolation._fabric import CLASSES, ELEPHANTS, MICE, VARIANTS
-from experiments.congestion_isolation._study import Gain, Part, Run, Runs, gain
+from experiments.congestion_isolation._runs import Gain, Run, Runs, gain
 from matplotlib import rc_context
 
 from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, legend_below, write
+from xoff.reproduce import Part
 from xoff.results import Result
 
 COUNTS: dict[str, Callable[[Run], float]] = {

@@ -25,10 +25,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
-from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, about_the_same, picoseconds
+from experiments.congestion_isolation._runs import COMPARED, Run, Runs, judged, picoseconds
 from matplotlib import rc_context
 
 from xoff.plots import COLOURS, STYLE, Canvas, legend_below, write
+from xoff.reproduce import Part, about_the_same
 from xoff.results import Result
 from xoff.statistics import interval
 
@@ -147,7 +148,7 @@ def judge(runs: Runs) -> dict[str, Part]:
             ),
             maxima,
         ),
-        "C.7-alike": Part(alike, both, "" if apart.margin is not None else "one seed"),
+        "C.7-alike": Part(alike, both, void="" if apart.margin is not None else "one seed"),
         "C.7-fewer": Part(
             all(
                 _congested(variants["ci"], CONGESTED) < _congested(variants["none"], CONGESTED)
@@ -193,7 +194,7 @@ def _of_switches(table: pa.Table) -> pa.Table:
     return table.filter(pc.and_(pc.invert(pc.starts_with(table["node"], "host")), pc.greater(table["queue"], 0)))
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "C.7": "CI can keep most queues at low depth",
         "C.7-average": "With CI the average depth of the non-congested queue is low: below that of both queues without "
@@ -220,9 +221,9 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

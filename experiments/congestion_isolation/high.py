@@ -13,8 +13,9 @@ from pathlib import Path
 
 from experiments.congestion_isolation import _change
 from experiments.congestion_isolation._fabric import Case
-from experiments.congestion_isolation._study import Part, Runs, Study
+from experiments.congestion_isolation._runs import Runs, judged
 
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Memory Sensitivity (CI high)"
@@ -27,7 +28,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return _change.judge(runs, "C.5", _USUAL, _HIGHER)
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "C.5": "CI high 300 → 600 KB: performance improves because fewer pause and CNP frames are triggered; still "
         "large flows are affected more than small flows",
@@ -49,9 +50,9 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

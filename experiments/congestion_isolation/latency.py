@@ -15,8 +15,9 @@ from pathlib import Path
 
 from experiments.congestion_isolation import _change
 from experiments.congestion_isolation._fabric import CLASSES, ELEPHANTS, Case
-from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study, about_the_same, gain
+from experiments.congestion_isolation._runs import COMPARED, Run, Runs, gain, judged
 
+from xoff.reproduce import Part, about_the_same
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Including Static Switch Latency"
@@ -74,7 +75,7 @@ def _shown(found: tuple[float, float]) -> str:
     return f"{found[0]:.3f} ± {found[1]:.3f}"
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "C.6": "400 ns of static latency a switch influence the result very little, so that the analysis does not "
         "alter",
@@ -97,9 +98,9 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

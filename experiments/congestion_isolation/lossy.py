@@ -18,10 +18,11 @@ from typing import Any
 
 import pyarrow.compute as pc
 from experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
-from experiments.congestion_isolation._study import COMPARED, Part, Run, Runs, Study
+from experiments.congestion_isolation._runs import COMPARED, Run, Runs, judged
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, grouped_bars, legend_below, write
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Lossy Scenario (No PFC)"
@@ -50,7 +51,7 @@ def judge(runs: Runs) -> dict[str, Part]:
                 "loss rate (%)": {text: fmean(rates[variant]) for variant, text in COMPARED.items()},
                 "loss rate by seed (%)": by_seed,
             },
-            nothing,
+            void=nothing,
         ),
         "C.8-performance": Part(
             runs.gain(_LABEL, "all").share > 0,
@@ -68,12 +69,12 @@ def judge(runs: Runs) -> dict[str, Part]:
                 "flows with loss of 1000 sampled": {text: flows[variant][0] for variant, text in COMPARED.items()},
                 "flows with loss of all": {text: flows[variant][1] for variant, text in COMPARED.items()},
             },
-            nothing,
+            void=nothing,
         ),
         "C.8-only": Part(
             lost[COMPARED["ci"]]["queue 1"] == 0 and lost[COMPARED["ci"]]["queue 0"] > 0,
             {f"packets lost, {text}": queues for text, queues in lost.items()},
-            nothing,
+            void=nothing,
         ),
     }
 
@@ -98,7 +99,7 @@ def _lost(run: Run, queue: int) -> int:
     return int(pc.sum(pc.equal(run.result.drops["class"], queue)).as_py() or 0)
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "C.8": "Without PFC: CI improves performance by reducing packet loss and the flows that experience it",
         "C.8-rate": "CI reduces the packet loss rate",
@@ -127,9 +128,9 @@ _STUDY = Study(
         "C.8-flows": "As for the loss rate: without CI there is none.",
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

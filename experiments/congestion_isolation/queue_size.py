@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.congestion_isolation._fabric import Case
-from experiments.congestion_isolation._study import COMPARED, Part, Runs, Study
+from experiments.congestion_isolation._figures import bars
+from experiments.congestion_isolation._runs import COMPARED, Runs, judged
 
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Memory Sensitivity (queue size)"
@@ -35,17 +37,17 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"C.3": Part(all(one == two for one, two in prints.values()), measured)}
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={"C.3": "PFC and CI thresholds unchanged, queues of 2 MB in place of 1 MB: nothing changes at all"},
     cases={_LABELS["1 MB"]: Case(), _LABELS["2 MB"]: Case(queue_mb=2)},
     judge=judge,
     choices=("PFC by egress queue",),
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the mean FCT by size class."""
-    _STUDY.bars(results, path, {label: text for text, label in _LABELS.items()}, "size of a queue")
+    bars(results, path, {label: text for text, label in _LABELS.items()}, "size of a queue")

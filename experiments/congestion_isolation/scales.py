@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.congestion_isolation._fabric import CLASSES, MICE, SIZES, Case
-from experiments.congestion_isolation._study import CHOICES, COMPARED, Part, Runs, Study, whole
+from experiments.congestion_isolation._figures import bars
+from experiments.congestion_isolation._runs import CHOICES, COMPARED, Runs, judged
 
+from xoff.reproduce import Part, whole
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, 2 Queue Model"
@@ -64,7 +66,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return parts | {"C.1": whole(parts, ("C.1-mice", "C.1-more"))}
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "C.1": "Two queues, no mice prioritisation: CI performs even better than with three queues; the mice benefit "
         "the most",
@@ -99,11 +101,11 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the mean FCT by size class and scale."""
-    _STUDY.bars(results, path, {TWO[tors]: f"{tors * tors // 2}" for tors in TORS}, "servers")
+    bars(results, path, {TWO[tors]: f"{tors * tors // 2}" for tors in TORS}, "servers")

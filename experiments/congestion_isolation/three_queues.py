@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.congestion_isolation._fabric import CLASSES, MICE, SIZES, Case
-from experiments.congestion_isolation._study import CHOICES, Part, Runs, Study, about_the_same
+from experiments.congestion_isolation._figures import bars
+from experiments.congestion_isolation._runs import CHOICES, Runs, judged
 from experiments.congestion_isolation.scales import THREE, TORS
 
+from xoff.reproduce import Part, about_the_same
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Review: Previous Data With 3 Queue Model"
@@ -35,7 +37,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"C.2": Part(same, mice), "C.2-others": Part(lower, others)}
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "C.2": "Three queues: with mice prioritisation on both sides, CI does not obviously improve the mice",
         "C.2-others": "Ours, for lost figures: in the three other size classes CI's mean FCT is lower",
@@ -50,11 +52,11 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the mean FCT by size class and scale."""
-    _STUDY.bars(results, path, {THREE[tors]: f"{tors * tors // 2}" for tors in TORS}, "servers")
+    bars(results, path, {THREE[tors]: f"{tors * tors // 2}" for tors in TORS}, "servers")

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from experiments.congestion_isolation import _change
 from experiments.congestion_isolation._fabric import Case
-from experiments.congestion_isolation._study import Part, Runs, Study
+from experiments.congestion_isolation._runs import Runs, judged
 
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Memory Sensitivity (XOFF)"
@@ -30,7 +31,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return _change.judge(runs, "C.4", _USUAL, _HIGHER)
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "C.4": "XOFF 750 → 1500 KB: performance improves because fewer pause and CNP frames are triggered; large flows "
         "are affected more than small flows",
@@ -42,9 +43,9 @@ _STUDY = Study(
     judge=judge,
     choices=("4 ms alone", "load 80 %", "PFC by egress queue", "DCQCN preset mellanox"),
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

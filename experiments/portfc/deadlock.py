@@ -15,25 +15,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments.portfc._figures import COLOUR
 from experiments.portfc._ndc import MECHANISMS, Setting, ndc, scenario
-from experiments.portfc._study import COLOUR, Run, Runs, names
+from experiments.portfc._runs import Run, Runs, names, runs_of
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, legend_below, write
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figure 19"
 
-TEXTS = {
-    "N.8": "NDC(2,1): PFC deadlocks, its throughput falls to zero; PFC* survives with head-of-line blocking; PortFC "
-    "has about 1.9 times the throughput of PFC*",
-    "N.8-pfc": "Under PFC the loop-making flows cause a deadlock: the background's throughput falls to zero",
-    "N.8-star": "PFC* and PortFC do not deadlock, and PFC* loses throughput to head-of-line blocking",
-    "N.8-factor": "The background's throughput with PortFC is about 1.9 times that with PFC*",
-}
-STATEMENTS = Statements("portfc", TEXTS)
-CLAIMS = STATEMENTS.ids
 SHOWN = ("portfc", "pfc_star", "pfc")
 OTHER = "portfc, relays take turns"
 RING = (("host0", "level0_0"), ("host1", "level1_1"), ("host3", "level0_1"), ("host2", "level1_0"))
@@ -41,11 +33,6 @@ LOOPS_MS, END_MS = 1.0, 4.0
 BIN_US = 50
 LOOPS = 4
 """Loop-making flows of a node."""
-REASONS = {
-    "N.8-factor": "Own flows of two and of four hops share a port in turns, one for each kind. Under PFC* they share "
-    "one queue, flow by flow: of four loop-making flows and one background flow the latter gets a fifth. The factor is "
-    "set by how many loop-making flows there are, which the paper does not say.",
-}
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
@@ -97,41 +84,57 @@ def _after(run: Run) -> float:
     return sum(found) / len(found)
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Runs) -> dict[str, Part]:
     """Judge throughput after the loops began, and deadlocks."""
-    runs = Runs(results)
     one = {name: runs.each(name)[0] for name in (*SHOWN, OTHER)}
     after = {name: _after(run) for name, run in one.items()}
     deadlock = {name: run.result.audits["deadlock"] for name, run in one.items()}
     shown = {"background after the loops began (Gb/s)": names(after, 3)}
-    parts = {
-        "N.8-pfc": STATEMENTS.claim(
-            "N.8-pfc",
+    return {
+        "N.8-pfc": Part(
             deadlock["pfc"] != "ok" and after["pfc"] < 0.01,
             shown | {"PFC": deadlock["pfc"]},
         ),
-        "N.8-star": STATEMENTS.claim(
-            "N.8-star",
+        "N.8-star": Part(
             deadlock["pfc_star"] == deadlock["portfc"] == "ok" and 0 < after["pfc_star"] < after["portfc"],
             shown,
         ),
-        "N.8-factor": STATEMENTS.claim(
-            "N.8-factor",
+        "N.8-factor": Part(
             abs(after["portfc"] / after["pfc_star"] / 1.9 - 1) <= 0.1,
             {
                 "PortFC against PFC*": f"×{after['portfc'] / after['pfc_star']:.2f}",
                 "PortFC if relays take turns, against PFC*": f"×{after[OTHER] / after['pfc_star']:.2f}",
                 "packets lost at relays then": one[OTHER].result.summary["drops"],
             },
-            REASONS["N.8-factor"],
         ),
     }
-    return [STATEMENTS.whole("N.8", parts), *parts.values()]
+
+
+_JUDGED = Judged(
+    document="portfc",
+    statements={
+        "N.8": "NDC(2,1): PFC deadlocks, its throughput falls to zero; PFC* survives with head-of-line blocking; "
+        "PortFC has about 1.9 times the throughput of PFC*",
+        "N.8-pfc": "Under PFC the loop-making flows cause a deadlock: the background's throughput falls to zero",
+        "N.8-star": "PFC* and PortFC do not deadlock, and PFC* loses throughput to head-of-line blocking",
+        "N.8-factor": "The background's throughput with PortFC is about 1.9 times that with PFC*",
+    },
+    runs=runs_of,
+    judge=judge,
+    reasons={
+        "N.8-factor": "Own flows of two and of four hops share a port in turns, one for each kind. Under PFC* they "
+        "share one queue, flow by flow: of four loop-making flows and one background flow the latter gets a fifth. "
+        "The factor is set by how many loop-making flows there are, which the paper does not say.",
+    },
+    quick_reasons=True,
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the background's throughput over time."""
-    runs = Runs(results)
+    runs = runs_of(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(6.4, 3.2), layout="constrained")
         axes = drawing.subplots()

@@ -8,35 +8,21 @@ arrivals, the four others 10 ms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from experiments.portfc._figures import COLOUR, bars
 from experiments.portfc._ndc import COMPARED, MECHANISMS, WORKLOADS, Setting, mixed, ndc, scenario
-from experiments.portfc._study import COLOUR, Runs, against, bars, compared, lower_by, names, times
+from experiments.portfc._runs import Run, Runs, against, compared, lower_by, names, runs_of, times
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, legend_below, write
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Cases, Judged, Part, lowest
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figures 8, 10 and 11"
-
-TEXTS = {
-    "N.1": "NDC(4,1): PortFC has the lowest mean and tail FCT in all three workloads; against IRN the mean is lower by "
-    "11.7 % (Hadoop), 40.9 % (Storage) and 69.2 % (WebSearch) and the tail by 16.9 to 41.3 %; against PFC* the mean by "
-    "49.9 to 87.3 % and the tail by 53.3 to 87.7 %",
-    "N.1-mean": "The mean FCT of PortFC is the lowest in all three workloads",
-    "N.1-tail": "The tail FCT of PortFC is the lowest in all three workloads",
-    "N.3": "IRN's completion time of small flows is not ideal: PortFC's is lower in all three workloads (figure 10)",
-    "N.4": "The mean throughput of PortFC is about 8 times that of PFC* on Storage and about 2 times elsewhere; 1.7 to "
-    "2.3 times that of IRN; 2.4 to 3.9 times that of Go-Back-N",
-    "N.4-higher": "The mean throughput of PortFC is the highest in all three workloads",
-    "N.4-storage": "Its lead over PFC* is largest on Storage",
-}
-STATEMENTS = Statements("portfc", TEXTS)
-CLAIMS = STATEMENTS.ids
 
 SEEDS = (1, 2, 3, 4, 5)
 CHOICES: dict[str, dict[str, Any]] = {
@@ -54,104 +40,109 @@ CHOICES: dict[str, dict[str, Any]] = {
     "one NACK a gap": {"nack_us": 500},
 }
 """Values that the paper leaves open: the fields of `Setting` to replace. The first changes only length and seeds."""
-REASONS = {
-    "N.3": "75 KB of X_OFF are below K_min, so that PortFC's queues are hardly ever marked (in 4 ms of WebSearch 195 "
-    "packets are, and 23 668 under IRN): DCQCN stays away, sources keep their rate and are stopped by pauses, ten "
-    "queues a and seven queues b of the 96 of each kind at a time. Small flows wait in them, behind others of their "
-    "output; under IRN they wait in shorter, marked queues. IRN's timeouts cost little, as 5 MB lose nothing.",
-    "N.4-higher": "The mean over flows of payload over FCT is that of many small flows, which are faster under IRN and "
-    "Go-Back-N (see N.3). The mean FCT, which long flows decide, says the opposite.",
-}
 
 
-def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by name."""
-    made: dict[str, dict[str, Any]] = {}
+@dataclass(frozen=True, slots=True)
+class Case(Setting):
+    """A workload, and what is open."""
 
-    def add(label: str, setting: Setting, seeds: tuple[int, ...]) -> None:
-        for sizes in WORKLOADS:
-            for mechanism in COMPARED:
-                for seed in seeds:
-                    work = mixed(4, sizes, setting)
-                    made[f"{label}{sizes}/{mechanism}/seed {seed}"] = scenario(
-                        mechanism, ndc(4), work, setting, seed=seed
-                    )
-
-    if quick:
-        add("", Setting(arrivals_ms=1.5, period_ms=0.5), SEEDS[:2])
-        return made
-    add("", Setting(), SEEDS[:1])
-    add("", Setting(arrivals_ms=10), SEEDS[1:])
-    for name, fields in CHOICES.items():
-        add(f"{name}: ", replace(Setting(arrivals_ms=2.5, period_ms=1.25), **fields), SEEDS[:2])
-    return made
+    sizes: str = "websearch"
+    seed: int = 1
 
 
-def _lowest(values: Mapping[str, float]) -> bool:
-    return all(values["portfc"] < value for name, value in values.items() if name != "portfc")
+def _scenario(case: Case, mechanism: str) -> dict[str, Any]:
+    return scenario(mechanism, ndc(4), mixed(4, case.sizes, case), case, seed=case.seed)
 
 
-def _part(runs: Runs, label: str, tail: bool) -> tuple[bool, dict[str, Any]]:
-    """Judge the mean or the tail, for one set of choices."""
-    holds, measured = True, dict[str, Any]()
-    for sizes, name in WORKLOADS.items():
-        values = compared(runs, f"{label}{sizes}", COMPARED, lambda run: run.tail_us(0.99) if tail else run.mean_us())
-        holds &= _lowest(values)
-        measured[f"{name}: {'p99' if tail else 'mean'} FCT (µs)"] = names(values)
-        measured[f"{name}: PortFC lower than"] = against(values, COMPARED[1:], lower_by)
-    return holds, measured
+def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
+    """Return a case by seed: the first is the longest, open choices are short, and quick variants leave them out."""
+    if quick or choice:
+        arrivals_ms, period_ms = (1.5, 0.5) if quick else (2.5, 1.25)
+        short = replace(case, arrivals_ms=arrivals_ms, period_ms=period_ms)
+        return {} if quick and choice else {seed: replace(short, seed=seed) for seed in SEEDS[:2]}
+    return {seed: replace(case, seed=seed, arrivals_ms=case.arrivals_ms if seed == 1 else 10) for seed in SEEDS}
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
-    """Judge each claim, and N.1 with each open choice, too."""
-    runs = Runs(results)
-    parts: dict[str, Claim] = {}
-    chosen = [name for name in CHOICES if any(key.startswith(f"{name}: ") for key in results)]
-    for short, tail in (("N.1-mean", False), ("N.1-tail", True)):
-        holds, measured = _part(runs, "", tail)
-        if chosen:
-            verdicts = {name: "holds" if _part(runs, f"{name}: ", tail)[0] else "does not hold" for name in chosen}
-            measured["with other choices"] = verdicts
-        parts[short] = STATEMENTS.claim(short, holds, measured, REASONS.get(short, "") if chosen else "")
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge mean and tail, small flows, and throughput."""
     small = {sizes: compared(runs, sizes, COMPARED, lambda run: run.small_us()) for sizes in WORKLOADS}
     gains = {sizes: compared(runs, sizes, COMPARED, lambda run: run.throughput_gbps()) for sizes in WORKLOADS}
-    full = REASONS if chosen else {}
     lead = {sizes: values["portfc"] / values["pfc_star"] for sizes, values in gains.items()}
     shown = {f"{WORKLOADS[sizes]}: mean throughput (Gb/s)": names(values) for sizes, values in gains.items()}
     ratios = {
         f"{WORKLOADS[sizes]}: PortFC against": against(values, COMPARED[1:], times) for sizes, values in gains.items()
     }
-    throughput = {
-        "N.4-higher": STATEMENTS.claim(
-            "N.4-higher",
-            all(values["portfc"] > values[other] for values in gains.values() for other in COMPARED[1:]),
-            shown | ratios,
-            full.get("N.4-higher", ""),
-        ),
-        "N.4-storage": STATEMENTS.claim(
-            "N.4-storage",
-            max(lead, key=lambda sizes: lead[sizes]) == "storage" and lead["storage"] > 1,
-            {"PortFC against PFC*": {WORKLOADS[sizes]: f"×{value:.2f}" for sizes, value in lead.items()}},
-            full.get("N.4-storage", ""),
-        ),
-    }
-    return [
-        STATEMENTS.whole("N.1", parts),
-        *parts.values(),
-        STATEMENTS.claim(
-            "N.3",
+    return {
+        "N.1-mean": _is_lowest(runs, "mean", lambda run: run.mean_us()),
+        "N.1-tail": _is_lowest(runs, "p99", lambda run: run.tail_us(0.99)),
+        "N.3": Part(
             all(values["portfc"] < values["irn"] for values in small.values()),
             {f"{WORKLOADS[sizes]}: mean FCT below 100 KB (µs)": names(values) for sizes, values in small.items()},
-            full.get("N.3", ""),
         ),
-        STATEMENTS.whole("N.4", throughput),
-        *throughput.values(),
-    ]
+        "N.4-higher": Part(
+            all(values["portfc"] > values[other] for values in gains.values() for other in COMPARED[1:]),
+            shown | ratios,
+        ),
+        "N.4-storage": Part(
+            max(lead, key=lambda sizes: lead[sizes]) == "storage" and lead["storage"] > 1,
+            {"PortFC against PFC*": {WORKLOADS[sizes]: f"×{value:.2f}" for sizes, value in lead.items()}},
+        ),
+    }
+
+
+def _is_lowest(runs: Runs, what: str, value: Callable[[Run], float]) -> Part:
+    """Judge whether the mean or the tail of PortFC is the lowest in all workloads."""
+    found = {sizes: compared(runs, sizes, COMPARED, value) for sizes in WORKLOADS}
+    measured: dict[str, Any] = {}
+    for sizes, values in found.items():
+        measured[f"{WORKLOADS[sizes]}: {what} FCT (µs)"] = names(values)
+        measured[f"{WORKLOADS[sizes]}: PortFC lower than"] = against(values, COMPARED[1:], lower_by)
+    return Part(all(lowest(values, "portfc") for values in found.values()), measured)
+
+
+_JUDGED = Judged(
+    document="portfc",
+    statements={
+        "N.1": "NDC(4,1): PortFC has the lowest mean and tail FCT in all three workloads; against IRN the mean is "
+        "lower by 11.7 % (Hadoop), 40.9 % (Storage) and 69.2 % (WebSearch) and the tail by 16.9 to 41.3 %; against "
+        "PFC* the mean by 49.9 to 87.3 % and the tail by 53.3 to 87.7 %",
+        "N.1-mean": "The mean FCT of PortFC is the lowest in all three workloads",
+        "N.1-tail": "The tail FCT of PortFC is the lowest in all three workloads",
+        "N.3": "IRN's completion time of small flows is not ideal: PortFC's is lower in all three workloads (figure "
+        "10)",
+        "N.4": "The mean throughput of PortFC is about 8 times that of PFC* on Storage and about 2 times elsewhere; "
+        "1.7 to 2.3 times that of IRN; 2.4 to 3.9 times that of Go-Back-N",
+        "N.4-higher": "The mean throughput of PortFC is the highest in all three workloads",
+        "N.4-storage": "Its lead over PFC* is largest on Storage",
+    },
+    runs=runs_of,
+    judge=judge,
+    cases=Cases(
+        cases={sizes: Case(sizes=sizes) for sizes in WORKLOADS},
+        variants=COMPARED,
+        scenario=_scenario,
+        sized=_sized,
+        choices=CHOICES,
+    ),
+    varied=("N.1-mean", "N.1-tail"),
+    reasons={
+        "N.3": "75 KB of X_OFF are below K_min, so that PortFC's queues are hardly ever marked (in 4 ms of WebSearch "
+        "195 packets are, and 23 668 under IRN): DCQCN stays away, sources keep their rate and are stopped by pauses, "
+        "ten queues a and seven queues b of the 96 of each kind at a time. Small flows wait in them, behind others of "
+        "their output; under IRN they wait in shorter, marked queues. IRN's timeouts cost little, as 5 MB lose "
+        "nothing.",
+        "N.4-higher": "The mean over flows of payload over FCT is that of many small flows, which are faster under "
+        "IRN and Go-Back-N (see N.3). The mean FCT, which long flows decide, says the opposite.",
+    },
+)
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw mean and tail FCT and throughput (figures 8 and 11); beside it the distributions of figure 10."""
-    runs = Runs(results)
+    runs = runs_of(results)
     kinds = {
         "mean FCT": (lambda run: run.mean_us(), "FCT (µs)"),
         "95th percentile": (lambda run: run.tail_us(0.95), "FCT (µs)"),

@@ -13,35 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import Setting, mixed, ndc, rail_only, scenario
-from experiments.portfc._study import Runs
+from experiments.portfc._runs import Runs, runs_of
 from matplotlib import rc_context
 
 from xoff.plots import COLOURS, STYLE, Canvas, write
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, sections V-B and V-E"
 
-TEXTS = {
-    "N.12": "IRN: no setting of the timeouts serves both low latency and high throughput; BDP-FC underuses "
-    "the high-bandwidth domain",
-    "N.12-timeouts": "Short timeouts repeat packets in vain: spurious retransmissions fall as the timeouts grow",
-    "N.12-tradeoff": "No setting of the timeouts has both the lowest FCT of small flows and the highest throughput",
-    "N.12-window": "IRN's window leaves much of the high-bandwidth domain unused: a flow alone there is slower than "
-    "with PortFC",
-}
-STATEMENTS = Statements("portfc", TEXTS)
-CLAIMS = STATEMENTS.ids
 TIMEOUTS_US = ((25, 80), (50, 160), (100, 320), (200, 640), (400, 1280))
 """RTO_low and RTO_high."""
 PATHS = {"within a server": 1, "along a rail": 8, "over both": 9}
 """Destination of a flow from GPU 0 of a server of 8."""
-REASONS = {
-    "N.12-window": "The window is that of a path of four links at 100 Gb/s, 104 KB. A path within the high-bandwidth "
-    "domain has two links and half the round trip, so that 104 KB are more than its product at 160 Gb/s (84 KB): the "
-    "window never closes. Over both domains the rail limits the flow, not the window. It would close on paths of four "
-    "links faster than 100 Gb/s, of which Rail-only has none.",
-}
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
@@ -67,9 +51,8 @@ def _timeouts(runs: Runs, what: Any) -> dict[str, float]:
     return {f"{low} / {high}": runs.mean(f"{low}/{high}", what) for low, high in TIMEOUTS_US}
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Runs) -> dict[str, Part]:
     """Judge the sweep, and flows alone."""
-    runs = Runs(results)
     spurious = _timeouts(runs, lambda run: run.result.summary["transport"]["duplicates"])
     again = _timeouts(runs, lambda run: run.result.summary["retransmitted"])
     small = _timeouts(runs, lambda run: run.small_us())
@@ -84,36 +67,55 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     values = list(spurious.values())
     best = (min(small, key=lambda name: small[name]), max(speed, key=lambda name: speed[name]))
     inside = alone["within a server"]
-    parts = {
-        "N.12-timeouts": STATEMENTS.claim(
-            "N.12-timeouts",
+    return {
+        "N.12-timeouts": Part(
             all(one >= other for one, other in pairwise(values)) and values[0] > values[-1],
             {
                 "spurious, by RTO_low / RTO_high (µs)": {name: round(value) for name, value in spurious.items()},
                 "sent again in all": {name: round(value) for name, value in again.items()},
             },
         ),
-        "N.12-tradeoff": STATEMENTS.claim(
-            "N.12-tradeoff",
+        "N.12-tradeoff": Part(
             best[0] != best[1],
             {
                 "mean FCT below 100 KB (µs)": {name: round(value, 2) for name, value in small.items()},
                 "mean throughput (Gb/s)": {name: round(value, 2) for name, value in speed.items()},
             },
         ),
-        "N.12-window": STATEMENTS.claim(
-            "N.12-window",
+        "N.12-window": Part(
             inside["IRN"] < 0.85 * inside["PortFC"],
             {f"a flow {label} (Gb/s)": found for label, found in alone.items()},
-            REASONS["N.12-window"],
         ),
     }
-    return [STATEMENTS.whole("N.12", parts), *parts.values()]
+
+
+_JUDGED = Judged(
+    document="portfc",
+    statements={
+        "N.12": "IRN: no setting of the timeouts serves both low latency and high throughput; BDP-FC underuses "
+        "the high-bandwidth domain",
+        "N.12-timeouts": "Short timeouts repeat packets in vain: spurious retransmissions fall as the timeouts grow",
+        "N.12-tradeoff": "No setting of the timeouts has both the lowest FCT of small flows and the highest throughput",
+        "N.12-window": "IRN's window leaves much of the high-bandwidth domain unused: a flow alone there is slower "
+        "than with PortFC",
+    },
+    runs=runs_of,
+    judge=judge,
+    reasons={
+        "N.12-window": "The window is that of a path of four links at 100 Gb/s, 104 KB. A path within the "
+        "high-bandwidth domain has two links and half the round trip, so that 104 KB are more than its product at 160 "
+        "Gb/s (84 KB): the window never closes. Over both domains the rail limits the flow, not the window. It would "
+        "close on paths of four links faster than 100 Gb/s, of which Rail-only has none.",
+    },
+    quick_reasons=True,
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw spurious retransmissions and the FCT of small flows against the timeouts."""
-    runs = Runs(results)
+    runs = runs_of(results)
     found = (
         ("packets sent again in vain", _timeouts(runs, lambda run: run.result.summary["transport"]["duplicates"])),
         ("mean FCT below 100 KB (µs)", _timeouts(runs, lambda run: run.small_us())),

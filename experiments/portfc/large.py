@@ -11,30 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from experiments.portfc._figures import bars
 from experiments.portfc._ndc import COMPARED, WORKLOADS, Setting, mixed, ndc, scenario
-from experiments.portfc._study import Run, Runs, against, bars, compared, lower_by, names, times
+from experiments.portfc._runs import Run, Runs, against, compared, lower_by, names, runs_of, times
 
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figures 12 and 14"
 
-TEXTS = {
-    "N.5": "NDC(8,1): the mean FCT of PortFC is lower than that of Go-Back-N, IRN and PFC* by up to 96.5, 41.7 and "
-    "19.8 %, p99.9 by up to 97.9, 16.6 and 85.5 %; the WebSearch throughput is 4.7, 2.3 and 2.0 times theirs for "
-    "Poisson traffic and 21.6, 1.9 and 2.2 times for incasts",
-    "N.5-mean": "The mean FCT of PortFC is the lowest in all three workloads",
-    "N.5-tail": "The 99.9th percentile of PortFC is the lowest in all three workloads",
-    "N.5-poisson": "WebSearch: the mean throughput of Poisson flows is highest with PortFC",
-    "N.5-incast": "WebSearch: the mean throughput of incast flows is highest with PortFC",
-}
-STATEMENTS = Statements("portfc", TEXTS)
-CLAIMS = STATEMENTS.ids
 SEEDS = (1, 2, 3, 4, 5)
-REASONS = {
-    "N.5-poisson": "The mean over flows of payload over FCT is that of many small flows, and those are faster under "
-    "IRN and Go-Back-N, as in NDC(4, 1) (N.3).",
-}
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
@@ -51,11 +37,9 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     return made
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Runs) -> dict[str, Part]:
     """Judge means, tails and throughput."""
-    runs = Runs(results)
-    full = {} if not any(name.endswith(f"seed {SEEDS[-1]}") for name in results) else REASONS
-    parts: dict[str, Claim] = {}
+    parts: dict[str, Part] = {}
     kinds: dict[str, tuple[str, Callable[[Run], float]]] = {
         "N.5-mean": ("mean", lambda run: run.mean_us()),
         "N.5-tail": ("p99.9", lambda run: run.tail_us(0.999)),
@@ -67,7 +51,7 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             holds &= all(values["portfc"] < values[other] for other in COMPARED[1:])
             measured[f"{title}: {what} FCT (µs)"] = names(values)
             measured[f"{title}: PortFC lower than"] = against(values, COMPARED[1:], lower_by)
-        parts[short] = STATEMENTS.claim(short, holds, measured, full.get(short, ""))
+        parts[short] = Part(holds, measured)
     for short, workload in (("N.5-poisson", "poisson"), ("N.5-incast", "incast")):
         holds, measured = True, dict[str, Any]()
         for sizes, title in WORKLOADS.items():
@@ -76,13 +60,35 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
             measured[f"{title}: PortFC against"] = against(values, COMPARED[1:], times)
             if sizes == "websearch":
                 holds = all(values["portfc"] > values[other] for other in COMPARED[1:])
-        parts[short] = STATEMENTS.claim(short, holds, measured, full.get(short, ""))
-    return [STATEMENTS.whole("N.5", parts), *parts.values()]
+        parts[short] = Part(holds, measured)
+    return parts
+
+
+_JUDGED = Judged(
+    document="portfc",
+    statements={
+        "N.5": "NDC(8,1): the mean FCT of PortFC is lower than that of Go-Back-N, IRN and PFC* by up to 96.5, 41.7 and "
+        "19.8 %, p99.9 by up to 97.9, 16.6 and 85.5 %; the WebSearch throughput is 4.7, 2.3 and 2.0 times theirs for "
+        "Poisson traffic and 21.6, 1.9 and 2.2 times for incasts",
+        "N.5-mean": "The mean FCT of PortFC is the lowest in all three workloads",
+        "N.5-tail": "The 99.9th percentile of PortFC is the lowest in all three workloads",
+        "N.5-poisson": "WebSearch: the mean throughput of Poisson flows is highest with PortFC",
+        "N.5-incast": "WebSearch: the mean throughput of incast flows is highest with PortFC",
+    },
+    runs=runs_of,
+    judge=judge,
+    reasons={
+        "N.5-poisson": "The mean over flows of payload over FCT is that of many small flows, and those are faster "
+        "under IRN and Go-Back-N, as in NDC(4, 1) (N.3).",
+    },
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw mean, percentiles and throughput."""
-    runs = Runs(results)
+    runs = runs_of(results)
     kinds = {
         "mean FCT": (lambda run: run.mean_us(), "FCT (µs)"),
         "99th percentile": (lambda run: run.tail_us(0.99), "FCT (µs)"),

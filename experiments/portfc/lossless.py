@@ -11,45 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from experiments.portfc._ndc import Setting, mixed, ndc, rail_only, scenario
-from experiments.portfc._study import Runs
+from experiments.portfc._runs import Runs, runs_of
 from matplotlib import rc_context
 
 import xoff
 from xoff.plots import STYLE, Canvas, grouped_bars, write
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part, whole
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, sections III-B and III-F, figures 4 and 5"
 
-TEXTS = {
-    "N.9": "PortFC loses nothing, blocks no victim and cannot deadlock (section III-F)",
-    "N.9-loss": "k = 1 and equal link rates: no packet is ever lost or sent again",
-    "N.9-rail": "Rail-only, too: no packet is lost where 160 Gb/s flow into a rail of 100 Gb/s (the paper is silent)",
-    "N.9-switch": "No victim is blocked at a switch queue by a flow of another output",
-    "N.9b": "No victim flow is delayed by a congested flow destined for a different path: at a source, too",
-    "N.9-deadlock": "No circle of pauses can close",
-    "N.10": "A switch port has n + 1 queues, a node port (k + 1)(n - 1) + 2",
-    "N.10-1": "k = 1: n + 1 and 2n queues",
-    "N.10-k": "k > 1: n + 1 and (k + 1)(n - 1) + 2 queues",
-    "N.11": "Figure 4: PFC pauses a victim flow, PortFC does not; figure 5: two flows deadlock under PFC",
-    "N.11-victim": "Figure 4: the victim's FCT is lower with PortFC than with PFC",
-    "N.11-deadlock": "Figure 5: two four-hop flows deadlock under PFC whose nodes pass pauses on, and not with PortFC",
-}
-STATEMENTS = Statements("portfc", TEXTS)
-CLAIMS = STATEMENTS.ids
 COUNTED = ((2, 1), (4, 1), (8, 1), (2, 2), (3, 2), (2, 3))
 """n and k of networks whose queues are counted."""
-REASONS = {
-    "N.9b": "A queue a of a node stands for an output of the first switch, whatever output of the second its packets "
-    "take; the trigger of its pause is the sum over all of those. When the packets of one fill it, the others of the "
-    "queue wait, though their path is free: the claim is too strong.",
-    "N.9-rail": "A relay pauses nobody and is paused by nobody who feeds it: packets come in by the high-bandwidth "
-    "domain at 160 Gb/s and leave by the rail at 100, and 60 Gb/s pile up for as long as flows last. DCQCN does not "
-    "help, as relays mark nothing. It takes 13.3 MB in one go to fill 5 MB: two flows of 4 MB lose nothing, two of "
-    "8 MB do, and the small flows of N.7 never.",
-    "N.10-k": "The paper's n + 1 counts the outputs of one next switch. With k > 1 there are k switches behind a node, "
-    "and a queue for each of their outputs makes k(n - 1) + 2; the formulas agree for k = 1.",
-}
 
 # In NDC(4, 1) switch level0_i joins hosts 4i to 4i + 3, and level1_j hosts j, 4 + j, 8 + j and 12 + j.
 TO_HOST_0 = (
@@ -63,6 +36,8 @@ VICTIMS = {
     "at its source": (5, 8, ("level0_1", "host4", "level1_0")),
     "figure 4": (12, 8, ("level1_0",)),
 }
+ALONE = ", alone"
+"""What the names of runs without the congested flows end in."""
 
 
 def _flow(src: int, dst: int, via: tuple[str, ...], size: str = "1MB", start: str = "0us") -> dict[str, Any]:
@@ -122,102 +97,139 @@ def _queues(result: Result) -> dict[str, int]:
     return counts
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Runs) -> dict[str, Part]:
     """Judge loss, victims, circles, counts, and the two figures."""
-    runs = Runs(results)
+    nine = _loss(runs) | _blocked(runs) | {"N.9-deadlock": _circles()}
+    return {"N.9": whole(nine)} | nine | _queues_counted(runs) | _figures(runs)
+
+
+def _loss(runs: Runs) -> dict[str, Part]:
+    """Judge whether packets are lost, with heavy traffic and where a fast domain feeds a slow one."""
     heavy = {name: runs.one(name).result.summary for name in runs.names if name.startswith("loss")}
     rail = {name: runs.one(name).result.summary for name in runs.names if name.startswith("rail")}
-    victim = {
-        (label, name, crowd): runs.mean(f"{label}{crowd}/{name}", lambda run: run.mean_us("victim"))
-        for label in VICTIMS
-        for name in ("portfc", "pfc")
-        for crowd in ("", ", alone")
-    }
-
-    def fct(label: str) -> dict[str, float]:
-        shown = {"PortFC": "portfc", "PFC": "pfc"}
-        return {
-            f"{text}{crowd}": round(victim[label, name, crowd], 1)
-            for text, name in shown.items()
-            for crowd in ("", ", alone")
-        }
-
-    possible = {}
-    for n in (2, 4, 8, 16):
-        found = xoff.check(scenario("portfc", ndc(n), [{"all_to_all": {"size": "1KB"}}]))["deadlock"]
-        possible[f"NDC({n},1)"] = "possible" if found["possible"] else "none possible"
-    figure_5 = {name: runs.each(f"figure 5/{name}")[0].result.audits["deadlock"] for name in ("portfc", "pfc")}
-    counted = {(n, k): _queues(runs.each(f"NDC({n},{k})/portfc")[0].result) for n, k in COUNTED}
-    free = victim["at a switch", "portfc", ""] <= 1.15 * victim["at a switch", "portfc", ", alone"]
-    nine = {
-        "N.9-loss": STATEMENTS.claim(
-            "N.9-loss",
+    return {
+        "N.9-loss": Part(
             all(one["drops"] == 0 and one["retransmitted"] == 0 for one in heavy.values()),
             {
                 name: {"lost": one["drops"], "sent again": one["retransmitted"], "pauses": one["portfc"]["pauses"]}
                 for name, one in heavy.items()
             },
         ),
-        "N.9-rail": STATEMENTS.claim(
-            "N.9-rail",
+        "N.9-rail": Part(
             all(not one["drops"] for one in rail.values()),
             {
                 name: {"lost at the relay": one["drops"], "sent again": one["retransmitted"]}
                 for name, one in rail.items()
             },
-            REASONS["N.9-rail"],
-        ),
-        "N.9-switch": STATEMENTS.claim("N.9-switch", free, {"victim's FCT (µs)": fct("at a switch")}),
-        "N.9b": STATEMENTS.claim(
-            "N.9b",
-            victim["at its source", "portfc", ""] <= 1.15 * victim["at its source", "portfc", ", alone"],
-            {"victim's FCT (µs)": fct("at its source")},
-            REASONS["N.9b"],
-        ),
-        "N.9-deadlock": STATEMENTS.claim(
-            "N.9-deadlock",
-            all(text == "none possible" for text in possible.values()),
-            {"all to all": possible},
         ),
     }
-    ten = {}
+
+
+def _victim_us(runs: Runs, label: str, mechanism: str = "portfc", crowd: str = "") -> float:
+    """Return the victim's FCT, beside the congested flows or alone."""
+    return runs.mean(f"{label}{crowd}/{mechanism}", lambda run: run.mean_us("victim"))
+
+
+def _victims_us(runs: Runs, label: str) -> dict[str, dict[str, float]]:
+    """Return what a page says of a victim."""
+    shown = {"PortFC": "portfc", "PFC": "pfc"}
+    times = {
+        f"{text}{crowd}": round(_victim_us(runs, label, name, crowd), 1)
+        for text, name in shown.items()
+        for crowd in ("", ALONE)
+    }
+    return {"victim's FCT (µs)": times}
+
+
+def _blocked(runs: Runs) -> dict[str, Part]:
+    """Judge whether a victim takes as long beside the congested flows as alone, at a switch and at its source."""
+    places = {"N.9-switch": "at a switch", "N.9b": "at its source"}
+    return {
+        short: Part(_victim_us(runs, label) <= 1.15 * _victim_us(runs, label, crowd=ALONE), _victims_us(runs, label))
+        for short, label in places.items()
+    }
+
+
+def _circles() -> Part:
+    """Judge what the check for deadlocks says of all flows together."""
+    possible = {}
+    for n in (2, 4, 8, 16):
+        found = xoff.check(scenario("portfc", ndc(n), [{"all_to_all": {"size": "1KB"}}]))["deadlock"]
+        possible[f"NDC({n},1)"] = "possible" if found["possible"] else "none possible"
+    return Part(all(text == "none possible" for text in possible.values()), {"all to all": possible})
+
+
+def _queues_counted(runs: Runs) -> dict[str, Part]:
+    """Judge the numbers of queues against the formulas."""
+    counted = {(n, k): _queues(runs.each(f"NDC({n},{k})/portfc")[0].result) for n, k in COUNTED}
+    parts = {}
     for short, levels in (("N.10-1", (1,)), ("N.10-k", (2, 3))):
         of_it = {(n, k): found for (n, k), found in counted.items() if k in levels}
         wanted = {(n, k): {"switch": n + 1, "node": (k + 1) * (n - 1) + 2} for n, k in of_it}
-        ten[short] = STATEMENTS.claim(
-            short,
+        parts[short] = Part(
             of_it == wanted,
             {
                 f"NDC({n},{k})": {f"{kind}, formula": wanted[n, k][kind] for kind in found} | found
                 for (n, k), found in of_it.items()
             },
-            REASONS.get(short, ""),
         )
-    eleven = {
-        "N.11-victim": STATEMENTS.claim(
-            "N.11-victim",
-            victim["figure 4", "portfc", ""] < victim["figure 4", "pfc", ""],
-            {"victim's FCT (µs)": fct("figure 4")},
+    return parts
+
+
+def _figures(runs: Runs) -> dict[str, Part]:
+    """Judge figures 4 and 5."""
+    deadlock = {name: runs.each(f"figure 5/{name}")[0].result.audits["deadlock"] for name in ("portfc", "pfc")}
+    return {
+        "N.11-victim": Part(
+            _victim_us(runs, "figure 4") < _victim_us(runs, "figure 4", "pfc"), _victims_us(runs, "figure 4")
         ),
-        "N.11-deadlock": STATEMENTS.claim(
-            "N.11-deadlock",
-            figure_5["pfc"] != "ok" and figure_5["portfc"] == "ok",
-            {"PFC": figure_5["pfc"], "PortFC": figure_5["portfc"]},
+        "N.11-deadlock": Part(
+            deadlock["pfc"] != "ok" and deadlock["portfc"] == "ok",
+            {"PFC": deadlock["pfc"], "PortFC": deadlock["portfc"]},
         ),
     }
-    return [
-        STATEMENTS.whole("N.9", nine),
-        *nine.values(),
-        STATEMENTS.whole("N.10", ten),
-        *ten.values(),
-        STATEMENTS.whole("N.11", eleven),
-        *eleven.values(),
-    ]
+
+
+_JUDGED = Judged(
+    document="portfc",
+    statements={
+        "N.9": "PortFC loses nothing, blocks no victim and cannot deadlock (section III-F)",
+        "N.9-loss": "k = 1 and equal link rates: no packet is ever lost or sent again",
+        "N.9-rail": "Rail-only, too: no packet is lost where 160 Gb/s flow into a rail of 100 Gb/s (the paper is "
+        "silent)",
+        "N.9-switch": "No victim is blocked at a switch queue by a flow of another output",
+        "N.9b": "No victim flow is delayed by a congested flow destined for a different path: at a source, too",
+        "N.9-deadlock": "No circle of pauses can close",
+        "N.10": "A switch port has n + 1 queues, a node port (k + 1)(n - 1) + 2",
+        "N.10-1": "k = 1: n + 1 and 2n queues",
+        "N.10-k": "k > 1: n + 1 and (k + 1)(n - 1) + 2 queues",
+        "N.11": "Figure 4: PFC pauses a victim flow, PortFC does not; figure 5: two flows deadlock under PFC",
+        "N.11-victim": "Figure 4: the victim's FCT is lower with PortFC than with PFC",
+        "N.11-deadlock": "Figure 5: two four-hop flows deadlock under PFC whose nodes pass pauses on, and not with "
+        "PortFC",
+    },
+    runs=runs_of,
+    judge=judge,
+    reasons={
+        "N.9b": "A queue a of a node stands for an output of the first switch, whatever output of the second its "
+        "packets take; the trigger of its pause is the sum over all of those. When the packets of one fill it, the "
+        "others of the queue wait, though their path is free: the claim is too strong.",
+        "N.9-rail": "A relay pauses nobody and is paused by nobody who feeds it: packets come in by the "
+        "high-bandwidth domain at 160 Gb/s and leave by the rail at 100, and 60 Gb/s pile up for as long as flows "
+        "last. DCQCN does not help, as relays mark nothing. It takes 13.3 MB in one go to fill 5 MB: two flows of 4 "
+        "MB lose nothing, two of 8 MB do, and the small flows of N.7 never.",
+        "N.10-k": "The paper's n + 1 counts the outputs of one next switch. With k > 1 there are k switches behind a "
+        "node, and a queue for each of their outputs makes k(n - 1) + 2; the formulas agree for k = 1.",
+    },
+    quick_reasons=True,
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the victims' FCT, alone and beside the congested flows."""
-    runs = Runs(results)
+    runs = runs_of(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(6.4, 3.2), layout="constrained")
         axes = drawing.subplots()

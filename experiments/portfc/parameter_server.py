@@ -11,27 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from experiments.portfc._figures import bars
 from experiments.portfc._ndc import ndc, scenario
-from experiments.portfc._study import Run, Runs, against, bars, compared, lower_by, names
+from experiments.portfc._runs import Run, Runs, against, compared, lower_by, names, runs_of
 
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figures 15 and 16"
 
-TEXTS = {
-    "N.6": "Parameter server: PortFC's first stage is up to 12.6 % shorter than IRN's and up to 79.2 % shorter than "
-    "PFC*'s; the broadcast takes the same time with all",
-    "N.6-first": "The first stage is shortest with PortFC, for every size and both networks",
-    "N.6-broadcast": "The broadcast stage takes the same time (within 15 %) with PortFC, IRN and PFC*",
-    "N.6-fct": "With 8 MB mean and 99th percentile of the FCT are lowest with PortFC (figure 16)",
-}
-STATEMENTS = Statements("portfc", TEXTS)
-CLAIMS = STATEMENTS.ids
 COMPARED = ("portfc", "irn", "pfc_star")
 SIZES_MB = (1, 2, 4, 8)
 SEEDS = (1, 2, 3, 4, 5)
-REASONS: dict[str, str] = {}
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
@@ -60,11 +51,9 @@ def _stage_us(stage: int, run: Run) -> float:
     return stages_us(run)[stage]
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Runs) -> dict[str, Part]:
     """Judge both stages of every size."""
-    runs = Runs(results)
     cases = list(dict.fromkeys(name.split("/")[0] for name in runs.names))
-    full = REASONS if any("8 MB" in case for case in cases) else {}
     first = {case: compared(runs, case, COMPARED, lambda run: stages_us(run)[0]) for case in cases}
     second = {case: compared(runs, case, COMPARED, lambda run: stages_us(run)[1]) for case in cases}
     largest = [case for case in cases if case.endswith(cases[-1].rpartition(",")[2])]
@@ -80,36 +69,45 @@ def claims(results: Mapping[str, Result]) -> list[Claim]:
     def shortest(found: Mapping[str, Mapping[str, float]]) -> bool:
         return all(values["portfc"] < values[other] for values in found.values() for other in COMPARED[1:])
 
-    parts = {
-        "N.6-first": STATEMENTS.claim(
-            "N.6-first",
+    return {
+        "N.6-first": Part(
             shortest(first),
             {f"{case}: first stage (µs)": names(values) for case, values in first.items()}
             | {
                 f"{case}: PortFC shorter than": against(values, COMPARED[1:], lower_by)
                 for case, values in first.items()
             },
-            full.get("N.6-first", ""),
         ),
-        "N.6-broadcast": STATEMENTS.claim(
-            "N.6-broadcast",
+        "N.6-broadcast": Part(
             all(max(values.values()) <= 1.15 * min(values.values()) for values in second.values()),
             {f"{case}: broadcast (µs)": names(values) for case, values in second.items()},
-            full.get("N.6-broadcast", ""),
         ),
-        "N.6-fct": STATEMENTS.claim(
-            "N.6-fct",
+        "N.6-fct": Part(
             shortest(fct),
             {what: names(values) for what, values in fct.items()},
-            full.get("N.6-fct", ""),
         ),
     }
-    return [STATEMENTS.whole("N.6", parts), *parts.values()]
+
+
+_JUDGED = Judged(
+    document="portfc",
+    statements={
+        "N.6": "Parameter server: PortFC's first stage is up to 12.6 % shorter than IRN's and up to 79.2 % shorter "
+        "than PFC*'s; the broadcast takes the same time with all",
+        "N.6-first": "The first stage is shortest with PortFC, for every size and both networks",
+        "N.6-broadcast": "The broadcast stage takes the same time (within 15 %) with PortFC, IRN and PFC*",
+        "N.6-fct": "With 8 MB mean and 99th percentile of the FCT are lowest with PortFC (figure 16)",
+    },
+    runs=runs_of,
+    judge=judge,
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw both stages by size."""
-    runs = Runs(results)
+    runs = runs_of(results)
     cases = list(dict.fromkeys(name.split("/")[0] for name in runs.names))
     panels = {}
     for network in dict.fromkeys(case.partition(", ")[0] for case in cases):

@@ -11,30 +11,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments.portfc._figures import COLOUR
 from experiments.portfc._ndc import COMPARED, MECHANISMS, Setting, mixed, ndc, scenario
-from experiments.portfc._study import COLOUR, Runs, names
+from experiments.portfc._runs import Runs, names, runs_of
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, legend_below, write
-from xoff.reproduce import Claim, Statements
+from xoff.reproduce import Judged, Part
 from xoff.results import Result
 
 CITATION = "PortFC: Designing High-Performance Deadlock-Free BCube Networks, figure 9"
-
-TEXTS = {
-    "N.2": "PortFC keeps the switch port queue shortest; without it queues reach MBs, and packets are lost",
-    "N.2-shortest": "The longest queue of a switch port, and the mean over time of the longest, are lowest with PortFC",
-    "N.2-mb": "Without it (IRN, Go-Back-N) queues reach 1 MB or more",
-    "N.2-loss": "Without it (IRN, Go-Back-N) packets are lost",
-}
-STATEMENTS = Statements("portfc", TEXTS)
-CLAIMS = STATEMENTS.ids
-REASONS = {
-    "N.2-mb": "Go-Back-N's queues reach 2.2 MB. IRN's stay just below 1 MB: an incast of eight windows of 104 KB makes "
-    "0.83 MB, to which Poisson flows add.",
-    "N.2-loss": "A switch has 5 MB for all ports, and the longest queue is 2.2 MB. The paper does not say how the "
-    "memory is shared; only a part of it for each port would lose packets.",
-}
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
@@ -60,43 +46,55 @@ def _longest(result: Result) -> dict[int, float]:
     return dict(sorted(longest.items()))
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Runs) -> dict[str, Part]:
     """Judge the longest queue, its mean over time, and what is lost."""
-    runs = Runs(results)
-    full = any(run.result.summary["simulated_ps"] > 10**10 for run in runs.each("portfc"))
     longest = {name: _longest(runs.each(name)[0].result) for name in COMPARED}
     end = min(max(found) for found in longest.values())
     peak = {name: max(found.values()) for name, found in longest.items()}
     mean = {name: sum(v for t, v in found.items() if t <= end) / (end / 10) for name, found in longest.items()}
     lost = {name: float(runs.each(name)[0].result.summary["drops"]) for name in COMPARED}
     others = COMPARED[1:]
-    reasons = REASONS if full else {}
-    parts = {
-        "N.2-shortest": STATEMENTS.claim(
-            "N.2-shortest",
+    return {
+        "N.2-shortest": Part(
             all(peak["portfc"] < peak[other] and mean["portfc"] < mean[other] for other in others),
             {"longest queue (KB)": names(peak), "mean over time of the longest (KB)": names(mean)},
-            reasons.get("N.2-shortest", ""),
         ),
-        "N.2-mb": STATEMENTS.claim(
-            "N.2-mb",
+        "N.2-mb": Part(
             all(peak[other] >= 1000 for other in ("irn", "go_back_n")),
             {"longest queue (KB)": names(peak)},
-            reasons.get("N.2-mb", ""),
         ),
-        "N.2-loss": STATEMENTS.claim(
-            "N.2-loss",
+        "N.2-loss": Part(
             all(lost[other] > 0 for other in ("irn", "go_back_n")) and lost["portfc"] == 0,
             {"packets lost": names(lost)},
-            reasons.get("N.2-loss", ""),
         ),
     }
-    return [STATEMENTS.whole("N.2", parts), *parts.values()]
+
+
+_JUDGED = Judged(
+    document="portfc",
+    statements={
+        "N.2": "PortFC keeps the switch port queue shortest; without it queues reach MBs, and packets are lost",
+        "N.2-shortest": "The longest queue of a switch port, and the mean over time of the longest, are lowest with "
+        "PortFC",
+        "N.2-mb": "Without it (IRN, Go-Back-N) queues reach 1 MB or more",
+        "N.2-loss": "Without it (IRN, Go-Back-N) packets are lost",
+    },
+    runs=runs_of,
+    judge=judge,
+    reasons={
+        "N.2-mb": "Go-Back-N's queues reach 2.2 MB. IRN's stay just below 1 MB: an incast of eight windows of 104 KB "
+        "makes 0.83 MB, to which Poisson flows add.",
+        "N.2-loss": "A switch has 5 MB for all ports, and the longest queue is 2.2 MB. The paper does not say how the "
+        "memory is shared; only a part of it for each port would lose packets.",
+    },
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the longest queue over time."""
-    runs = Runs(results)
+    runs = runs_of(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(7, 3.2), layout="constrained")
         axes = drawing.subplots()

@@ -43,6 +43,8 @@ VARIANTS = {
 class Case:
     """A case of the tables of the document. Sizes are in KB (1000 bytes) or MB, times in µs or ns, as there."""
 
+    architecture: str = "oq"
+    """One of `ARCHITECTURES`."""
     layers: int = 2
     incast: int = 3
     data_mb: float = 5.0
@@ -74,8 +76,8 @@ TWO_LAYER = Case()
 """Case 1 of Part 5."""
 
 
-def scenario(case: Case, architecture: str, variant: str) -> dict[str, Any]:
-    """Return the scenario of a case under one of `ARCHITECTURES` and one of `VARIANTS`.
+def scenario(case: Case, variant: str) -> dict[str, Any]:
+    """Return the scenario of a case under one of `VARIANTS`.
 
     An egress queue at XOFF pauses all its feeders at once and takes what each of them has on the way: N times the
     document's PFC headroom for one, which the buffer above XOFF cannot hold. So that nothing is lost, the buffer of
@@ -85,7 +87,7 @@ def scenario(case: Case, architecture: str, variant: str) -> dict[str, Any]:
         "delay": f"{case.switch_ns}ns",
         "buffer": "unlimited" if case.buffer_kb is None else {"per_port": f"{case.buffer_kb:g}KB"},
         "flow_control": {"pfc": {"xoff": f"{case.pfc_kb:g}KB", "xon": f"{case.pfc_kb - case.xon_gap_kb:g}KB"}},
-        "queueing": "voq" if architecture == "voq" else "oq",
+        "queueing": "voq" if case.architecture == "voq" else "oq",
     }
     made: dict[str, Any] = {
         "network": _network(case),
@@ -95,9 +97,9 @@ def scenario(case: Case, architecture: str, variant: str) -> dict[str, Any]:
             {"name": "incast", "flows": _incast(case)},
             {"name": "victims" if case.layers == 3 else "victim", "flows": _victims(case)},
         ],
-        "name": f"{case.incast}-to-1 incast, {architecture}, {VARIANTS[variant]}",
+        "name": f"{case.incast}-to-1 incast, {case.architecture}, {VARIANTS[variant]}",
     }
-    if architecture == "oq-egress":
+    if case.architecture == "oq-egress":
         switch["flow_control"]["pfc"]["accounting"] = "egress"
         switch["buffer"] = "unlimited"
     if variant.endswith("sfc"):

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.sfc._networks import ARCHITECTURES
-from experiments.sfc._study import ABOUT_THE_SAME, AVOID, Part, Runs, Study
+from experiments.sfc._runs import AVOID, Runs, judged
 from experiments.sfc.pause import CASES, PAUSES_US
 from matplotlib import rc_context
 
 from xoff.plots import COLOURS, STYLE, Canvas, write
+from xoff.reproduce import ABOUT_THE_SAME, Part
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 4, what to try to avoid"
@@ -49,7 +50,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"R": Part(degraded <= over and not (too_little - over) & degraded, measured)}
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "R": "Of the three things to avoid (above the PFC threshold; above the SFC threshold after a pause; bandwidth "
         "unused while sources are paused) only the last is critical",
@@ -58,9 +59,9 @@ _STUDY = Study(
     variants=("pfc-sfc",),
     judge=judge,
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
@@ -69,7 +70,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         drawing = Canvas(figsize=(9, 3.2), layout="constrained")
         row = drawing.subplots(1, len(ARCHITECTURES), sharey=True)
         for axes, architecture in zip(row, ARCHITECTURES, strict=True):
-            found = {case: Runs(results, architecture)(case, "pfc-sfc") for case in CASES}
+            found = {case: Runs(results, reading=architecture)(case, "pfc-sfc") for case in CASES}
             lines = {
                 label: [run.avoid_us.get(key, float("nan")) for run in found.values()] for key, label in AVOID.items()
             }

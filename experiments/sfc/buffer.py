@@ -14,20 +14,25 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from experiments.sfc._figures import sweep
 from experiments.sfc._networks import TWO_LAYER
-from experiments.sfc._study import Part, Runs, Study, about_the_same
+from experiments.sfc._runs import Runs, judged
 
+from xoff.reproduce import Part, about_the_same
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, cases 2 to 2.5"
 
 _BUFFERS_KB = {"2": 400, "2.1": 800, "2.2": 1600, "2.3": 2400, "2.4": 3200, "2.5": 4000}
 _SIMILAR = 0.10
+_CASES = {
+    name: replace(TWO_LAYER, buffer_kb=size, pfc_kb=size - 20, sfc_kb=size - 200) for name, size in _BUFFERS_KB.items()
+}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge PFC only: the victim falls while PFC fires; 8 × the buffer is within 10 % of SFC; the mean falls."""
-    pfc = {case: runs(case, "pfc") for case in _STUDY.cases}
+    pfc = {case: runs(case, "pfc") for case in _CASES}
     pauses = {case: run.pfc_pauses for case, run in pfc.items()}
     mean = {case: run.mean_us for case, run in pfc.items()}
     with_sfc = runs("2", "pfc-sfc").mean_us
@@ -52,7 +57,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "5.2": "3-to-1 in the 2-layer CLOS: larger buffers help PFC alone until it is no longer triggered; 8 times the "
         "buffer does what SFC does",
@@ -62,10 +67,7 @@ _STUDY = Study(
         "with 400 KB",
         "5.2-overall": "Larger buffers, and so higher PFC thresholds, improve the overall performance",
     },
-    cases={
-        name: replace(TWO_LAYER, buffer_kb=size, pfc_kb=size - 20, sfc_kb=size - 200)
-        for name, size in _BUFFERS_KB.items()
-    },
+    cases=_CASES,
     judge=judge,
     choices={
         "pause 6 µs": {"pause_us": 6},
@@ -84,11 +86,11 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw FCT against the buffer."""
-    _STUDY.sweep(results, path, x=_BUFFERS_KB, label="buffer (KB)")
+    sweep(results, path, x=_BUFFERS_KB, label="buffer (KB)")

@@ -14,21 +14,31 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from experiments.sfc._figures import bars
 from experiments.sfc._networks import TWO_LAYER
-from experiments.sfc._study import Part, Runs, Study
+from experiments.sfc._runs import Runs, judged
 
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, cases 3 to 3.2"
 
 _FIVE = replace(TWO_LAYER, incast=5)
 _HEADROOMS = ("3.1", "3.1a", "3.1b")
+_CASES = {
+    "1": TWO_LAYER,
+    "3": _FIVE,
+    "3.1": replace(_FIVE, buffer_kb=800, pfc_kb=780, sfc_kb=600, pause_us=20),
+    "3.1a": replace(_FIVE, buffer_kb=800, pfc_kb=780, sfc_kb=400, pause_us=15),
+    "3.1b": replace(_FIVE, buffer_kb=800, pfc_kb=780, sfc_kb=200, pause_us=10),
+    "3.2": replace(_FIVE, buffer_kb=1200, pfc_kb=1180, sfc_kb=800, pause_us=20),
+}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge: PFC only falls from 3 to 3.1 to 3.2; SFC gains more than in case 1; fewer pauses and less FCT from 3.1."""
     alone = {case: runs(case, "pfc").fct_us["victim"] for case in ("3", "3.1", "3.2")}
-    improvement = {case: runs.improvement(case) for case in _STUDY.cases}
+    improvement = {case: runs.improvement(case) for case in _CASES}
     pauses = {case: runs(case, "pfc-sfc").pfc_pauses for case in _HEADROOMS}
     victim = {case: runs(case, "pfc-sfc").fct_us["victim"] for case in _HEADROOMS}
     counts = list(pauses.values())
@@ -50,7 +60,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "5.3": "5-to-1 in the 2-layer CLOS: larger buffers help PFC alone a little, SFC helps more than at 3-to-1, and "
         "more SFC headroom means fewer PFC pauses and a better FCT",
@@ -59,14 +69,7 @@ _STUDY = Study(
         "5.3-headroom": "From 3.1 to 3.1a to 3.1b, as the SFC headroom becomes larger, PFC pauses become fewer and the "
         "victim's FCT improves",
     },
-    cases={
-        "1": TWO_LAYER,
-        "3": _FIVE,
-        "3.1": replace(_FIVE, buffer_kb=800, pfc_kb=780, sfc_kb=600, pause_us=20),
-        "3.1a": replace(_FIVE, buffer_kb=800, pfc_kb=780, sfc_kb=400, pause_us=15),
-        "3.1b": replace(_FIVE, buffer_kb=800, pfc_kb=780, sfc_kb=200, pause_us=10),
-        "3.2": replace(_FIVE, buffer_kb=1200, pfc_kb=1180, sfc_kb=800, pause_us=20),
-    },
+    cases=_CASES,
     judge=judge,
     choices={
         "packets of 512 B": {"payload_bytes": 512},
@@ -91,11 +94,11 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the FCT of each flow and variant, case by case."""
-    _STUDY.bars(results, path)
+    bars(results, path, _CASES)

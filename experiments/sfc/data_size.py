@@ -13,19 +13,26 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from experiments.sfc._networks import THREE_LAYER
-from experiments.sfc._study import Part, Runs, Study, about_the_same
+from experiments.sfc._figures import bars
+from experiments.sfc._networks import THREE_LAYER, VARIANTS
+from experiments.sfc._runs import Runs, judged
 
+from xoff.reproduce import Part, about_the_same
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 4, cases 1, 3a and 3b"
+_CASES = {
+    "case 1 (5 MB)": THREE_LAYER,
+    "case 3a (20 MB)": replace(THREE_LAYER, data_mb=20),
+    "case 3b (80 MB)": replace(THREE_LAYER, data_mb=80),
+}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge the improvements against PFC only: SFC's stays within 15 %, DCQCN's rises with size, and stays behind."""
-    by_sfc = {case: runs.improvement(case) for case in _STUDY.cases}
-    by_dcqcn = {case: runs.improvement(case, "pfc-dcqcn") for case in _STUDY.cases}
-    victims = {case: {variant: runs(case, variant).victims_us for variant in _STUDY.variants} for case in _STUDY.cases}
+    by_sfc = {case: runs.improvement(case) for case in _CASES}
+    by_dcqcn = {case: runs.improvement(case, "pfc-dcqcn") for case in _CASES}
+    victims = {case: {variant: runs(case, variant).victims_us for variant in VARIANTS} for case in _CASES}
     first, *larger = by_sfc.values()
     return {
         "4.3-stable": Part(all(about_the_same(value, first) for value in larger), {"improvement by SFC": by_sfc}),
@@ -39,7 +46,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "4.3": "3-layer CLOS, data ×4 and ×16: the improvement by SFC remains relatively stable; DCQCN performs "
         "relatively better as flows last longer, but is still not as good as SFC",
@@ -47,11 +54,7 @@ _STUDY = Study(
         "4.3-dcqcn": "The improvement of the victims' mean FCT by DCQCN rises with the data per flow",
         "4.3-behind": "With SFC the victims' mean FCT is lower than with DCQCN at every size",
     },
-    cases={
-        "case 1 (5 MB)": THREE_LAYER,
-        "case 3a (20 MB)": replace(THREE_LAYER, data_mb=20),
-        "case 3b (80 MB)": replace(THREE_LAYER, data_mb=80),
-    },
+    cases=_CASES,
     judge=judge,
     choices={"DCQCN preset paper": {"dcqcn": "paper"}, "DCQCN preset hpcc": {"dcqcn": "hpcc"}},
     reasons={
@@ -68,11 +71,11 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the FCT of each flow and variant, case by case."""
-    _STUDY.bars(results, path)
+    bars(results, path, _CASES)

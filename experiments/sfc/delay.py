@@ -22,21 +22,32 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from experiments.sfc._figures import sweep
 from experiments.sfc._networks import TWO_LAYER, VARIANTS
-from experiments.sfc._study import Part, Runs, Study, about_the_same
+from experiments.sfc._runs import Runs, judged
 
+from xoff.reproduce import Part, about_the_same
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, cases 4 to 4.6"
 
 _ENOUGH = ("4.1", "4.2", "4", "4.3")
 _SHORT = ("4.4", "4.5", "4.6")
+_CASES = {
+    "4.1": replace(TWO_LAYER, link_ns=50, switch_ns=100),
+    "4.2": replace(TWO_LAYER, link_ns=100, switch_ns=200),
+    "4": TWO_LAYER,
+    "4.3": replace(TWO_LAYER, link_ns=300, switch_ns=600, pfc_kb=365, sfc_kb=100, lossy=True),
+    "4.4": replace(TWO_LAYER, link_ns=600, switch_ns=1200, pfc_kb=340, sfc_kb=50, pause_us=20, lossy=True),
+    "4.5": replace(TWO_LAYER, link_ns=1200, switch_ns=2400, pfc_kb=280, sfc_kb=50, pause_us=40, lossy=True),
+    "4.6": replace(TWO_LAYER, link_ns=2400, switch_ns=4800, pfc_kb=160, sfc_kb=50, pause_us=78, lossy=True),
+}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge SFC's FCT and improvement: within 15 % of case 4's where headroom suffices, worse than there beyond it."""
-    victim = {case: runs(case, "pfc-sfc").fct_us["victim"] for case in _STUDY.cases}
-    improvement = {case: runs.improvement(case) for case in _STUDY.cases}
+    victim = {case: runs(case, "pfc-sfc").fct_us["victim"] for case in _CASES}
+    improvement = {case: runs.improvement(case) for case in _CASES}
     measured = {"victim FCT under SFC (µs)": victim, "improvement by SFC": improvement}
     return {
         "5.4-enough": Part(
@@ -47,9 +58,9 @@ def judge(runs: Runs) -> dict[str, Part]:
             min(victim[case] for case in _SHORT) > max(victim[case] for case in _ENOUGH),
             measured
             | {
-                "PFC pauses under SFC": {case: runs(case, "pfc-sfc").pfc_pauses for case in _STUDY.cases},
+                "PFC pauses under SFC": {case: runs(case, "pfc-sfc").pfc_pauses for case in _CASES},
                 "packets lost": {
-                    VARIANTS[variant]: {case: runs(case, variant).drops for case in _STUDY.cases}
+                    VARIANTS[variant]: {case: runs(case, variant).drops for case in _CASES}
                     for variant in ("pfc", "pfc-sfc")
                 },
             },
@@ -57,7 +68,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "5.4": "3-to-1 in the 2-layer CLOS: delay has no significant impact as long as the buffer holds the headroom; "
         "beyond that performance degrades",
@@ -66,15 +77,7 @@ _STUDY = Study(
         "5.4-short": "When the delay is too high for the buffer to hold the SFC headroom (4.4 to 4.6), the victim's "
         "FCT under SFC is worse than with lower delays",
     },
-    cases={
-        "4.1": replace(TWO_LAYER, link_ns=50, switch_ns=100),
-        "4.2": replace(TWO_LAYER, link_ns=100, switch_ns=200),
-        "4": TWO_LAYER,
-        "4.3": replace(TWO_LAYER, link_ns=300, switch_ns=600, pfc_kb=365, sfc_kb=100, lossy=True),
-        "4.4": replace(TWO_LAYER, link_ns=600, switch_ns=1200, pfc_kb=340, sfc_kb=50, pause_us=20, lossy=True),
-        "4.5": replace(TWO_LAYER, link_ns=1200, switch_ns=2400, pfc_kb=280, sfc_kb=50, pause_us=40, lossy=True),
-        "4.6": replace(TWO_LAYER, link_ns=2400, switch_ns=4800, pfc_kb=160, sfc_kb=50, pause_us=78, lossy=True),
-    },
+    cases=_CASES,
     judge=judge,
     choices={
         "no loss": {"buffer_kb": None},
@@ -99,12 +102,12 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw FCT against the delay of a link; that of a switch is twice as long."""
-    x = {name: float(case.link_ns) for name, case in _STUDY.cases.items()}
-    _STUDY.sweep(results, path, x=x, label="link delay (ns)", log=True)
+    x = {name: float(case.link_ns) for name, case in _CASES.items()}
+    sweep(results, path, x=x, label="link delay (ns)", log=True)

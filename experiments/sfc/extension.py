@@ -18,10 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from experiments.sfc._figures import groups
 from experiments.sfc._networks import THREE_LAYER, TWO_LAYER, Case
-from experiments.sfc._study import Part, Runs, Study
+from experiments.sfc._runs import Runs, judged
 
 from xoff import _core
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Thoughts (future extension)"
@@ -52,6 +54,9 @@ def _case(case: Case, dynamic: dict[str, bool]) -> Case:
     return replace(case, sfc=(*computed, ("dynamic", dynamic), ("round_trip", round_trip)))
 
 
+_CASES = {f"{name}, {kind}": _case(case, dynamic) for name, case in _FIXED.items() for kind, dynamic in _KINDS.items()}
+
+
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge: dynamic pause and threshold together lower the mean FCT over all flows in every case."""
     measured: dict[str, Any] = {}
@@ -66,14 +71,12 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"X": Part(lower, measured)}
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "X": "Extension: a pause and a threshold set from occupancy and sources control more accurately than fixed "
         "ones: the mean FCT over all flows is lower in every case",
     },
-    cases={
-        f"{name}, {kind}": _case(case, dynamic) for name, case in _FIXED.items() for kind, dynamic in _KINDS.items()
-    },
+    cases=_CASES,
     variants=("pfc-sfc",),
     judge=judge,
     reasons={
@@ -83,11 +86,11 @@ _STUDY = Study(
     },
 )
 # A core without these keys has nothing to compare.
-CLAIMS = _STUDY.published if '"dynamic"' in _core.schema() else {}
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published if '"dynamic"' in _core.schema() else {}
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw, for each architecture, the mean FCT of each kind by case."""
-    _STUDY.groups(results, path, {kind: [f"{name}, {kind}" for name in _FIXED] for kind in _KINDS}, list(_FIXED))
+    groups(results, path, {kind: [f"{name}, {kind}" for name in _FIXED] for kind in _KINDS}, list(_FIXED))

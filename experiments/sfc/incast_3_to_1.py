@@ -18,20 +18,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from experiments.sfc._networks import TWO_LAYER, VARIANTS, flow_names
-from experiments.sfc._study import Part, Runs, Study
-from matplotlib import rc_context
+from experiments.sfc._figures import bars
+from experiments.sfc._networks import TWO_LAYER, VARIANTS
+from experiments.sfc._runs import Runs, judged
 
-from xoff.plots import STYLE, canvas, grouped_bars, write
-from xoff.reproduce import Claim
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, case 1"
 
-LABELS = VARIANTS
-FLOWS = flow_names(TWO_LAYER)
+_CASES = {"": TWO_LAYER}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
@@ -44,13 +41,13 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "5.1": "3-to-1 in the 2-layer CLOS: the victim's FCT with SFC is lower than with PFC only and with PFC + DCQCN",
         "5.1-headroom": "The 180 KB between the thresholds exceed the 120 KB that 3-to-1 needs, so that PFC pauses no "
         "sender under SFC",
     },
-    cases={"": TWO_LAYER},
+    cases=_CASES,
     judge=judge,
     choices={
         "pause 6 µs": {"pause_us": 6},
@@ -59,34 +56,11 @@ _STUDY = Study(
         "packets of 512 B": {"payload_bytes": 512},
     },
 )
-CLAIMS = _STUDY.published
-
-
-def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return one scenario for each architecture and variant, such as ``oq/pfc-sfc``, and for each open choice."""
-    return _STUDY.scenarios(quick)
-
-
-def claims(results: Mapping[str, Result]) -> list[Claim]:
-    """Judge each claim for each architecture."""
-    return _STUDY.claims(results)
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the flow completion times of each architecture."""
-    _STUDY.bars(results, path)
-
-
-def draw(results: Mapping[str, Result], path: Path) -> None:
-    """Draw one bar for each flow and variant; `results` has the keys of `LABELS`."""
-    with rc_context(STYLE):
-        drawing, axes = canvas(7.0, 3.4)
-        series = []
-        for variant, result in results.items():
-            times = dict(zip(result.flows["label"].to_pylist(), result.flows["fct_ps"].to_pylist(), strict=True))
-            series.append((LABELS[variant], [times[name] / 1e6 if times[name] is not None else None for name in FLOWS]))
-        grouped_bars(axes, FLOWS, series, digits=0)
-        axes.set_ylabel("flow completion time (µs)")
-        axes.set_title("3-to-1 incast and a victim, 2-layer Clos, 200 Gb/s, 5 MB a flow", fontsize=9)
-        drawing.legend(loc="outside lower center", ncols=len(series), fontsize=8)
-        write(drawing, path)
+    """Draw the FCT of each flow and variant for each architecture."""
+    bars(results, path, _CASES)

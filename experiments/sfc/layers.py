@@ -13,38 +13,41 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.sfc._networks import THREE_LAYER
-from experiments.sfc._study import Part, Runs, Study
+from experiments.sfc._figures import bars
+from experiments.sfc._networks import THREE_LAYER, VARIANTS
+from experiments.sfc._runs import Runs, judged
 
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 4, case 4a"
+_CASES = {
+    "case 2a (3-layer)": replace(THREE_LAYER, incast=5),
+    "case 4a (2-layer)": replace(THREE_LAYER, incast=5, layers=2),
+}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge: in both networks the victims' mean FCT with SFC is below that with PFC only and with PFC + DCQCN."""
-    victims = {case: {variant: runs(case, variant).victims_us for variant in _STUDY.variants} for case in _STUDY.cases}
+    victims = {case: {variant: runs(case, variant).victims_us for variant in VARIANTS} for case in _CASES}
     lower = all(mean["pfc-sfc"] < min(mean["pfc"], mean["pfc-dcqcn"]) for mean in victims.values())
     measured = {f"{case}: victims' mean FCT (µs)": mean for case, mean in victims.items()}
     return {"4.4": Part(lower, measured)}
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "4.4": "5-to-1 with unchanged settings: SFC improves the victims' FCT in the 3-layer and in the 2-layer CLOS"
     },
-    cases={
-        "case 2a (3-layer)": replace(THREE_LAYER, incast=5),
-        "case 4a (2-layer)": replace(THREE_LAYER, incast=5, layers=2),
-    },
+    cases=_CASES,
     judge=judge,
     choices={"DCQCN preset paper": {"dcqcn": "paper"}, "XON 80 KB below XOFF": {"xon_gap_kb": 80}},
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the FCT of each flow and variant in both networks."""
-    _STUDY.bars(results, path)
+    bars(results, path, _CASES)

@@ -16,9 +16,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from experiments.sfc._figures import sweep
 from experiments.sfc._networks import TWO_LAYER
-from experiments.sfc._study import AVOID, Part, Runs, Study, about_the_same
+from experiments.sfc._runs import AVOID, Runs, judged
 
+from xoff.reproduce import Part, about_the_same
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, cases 5 to 5.8"
@@ -67,7 +69,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "5.5": "5-to-1 in the 2-layer CLOS: too-long pauses leave bandwidth unused and degrade performance, too-short "
         "ones just consume more resources, and SFC remains effective across a wide range",
@@ -106,11 +108,11 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw FCT against the pause."""
-    _STUDY.sweep(results, path, x=PAUSES_US, label="pause (µs)", log=True)
+    sweep(results, path, x=PAUSES_US, label="pause (µs)", log=True)

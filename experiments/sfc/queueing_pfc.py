@@ -17,30 +17,18 @@ for the rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from experiments.sfc._queueing import QUEUEINGS, fct_us, flow, paused_ports, scaled, scenario, trickle
-from experiments.sfc._study import about_the_same, claim_id
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, grouped_bars, write
-from xoff.reproduce import Claim
+from xoff.reproduce import Judged, Part, Readings, about_the_same, as_results
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, the queuing architecture's effect on PFC (back-up slides)"
-_STATEMENTS = {
-    "Q.2-many-spread": "Many-to-one: with OQ, PFC triggers upstream on many ingress ports, more than with IQ and VOQ",
-    "Q.2-many-fewer": "Many-to-one: with IQ, fewer PFCs are triggered under the same threshold than with OQ, as "
-    "packets are distributed over ingress buffers",
-    "Q.2-downstream-spread": "PFC from downstream: with OQ, PFC triggers upstream on many ingress ports, on more than "
-    "with VOQ",
-    "Q.2-downstream-blocking": "PFC from downstream: IQ makes the head-of-line blocking even worse than OQ",
-    "Q.2-mismatch": "One large ingress to one small egress: OQ and IQ have the same effect",
-}
-_OUTPUTS = ("oq", "oq-egress")
-CLAIMS = {claim_id(short, output): text for short, text in _STATEMENTS.items() for output in _OUTPUTS}
 
 _PACKETS = 40
 _CAUSES: dict[str, tuple[list[tuple[str, str, str]], list[dict[str, Any]]]] = {
@@ -75,51 +63,74 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     }
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
-    """Judge each statement for both output-queued switches against the others."""
-    pauses = {name: result.summary["pfc"]["pauses"] for name, result in results.items()}
-    paused = {
-        name: [port for port in paused_ports(result) if not port.startswith("S")] for name, result in results.items()
+def judge(runs: Readings[Result]) -> dict[str, Part]:
+    """Judge an output-queued switch against the others."""
+    output = runs.reading
+
+    def by_queueing(cause: str, value: Callable[[Result], Any]) -> dict[str, Any]:
+        return {queueing: value(runs.one(f"{cause}/{queueing}")) for queueing in QUEUEINGS}
+
+    ports = {cause: by_queueing(cause, _hosts_paused) for cause in _CAUSES}
+    many, below, small = (by_queueing(cause, _pauses) for cause in _CAUSES)
+    blocked = by_queueing("downstream", _victims_us)
+    times = by_queueing("large-to-small", lambda result: fct_us(result)["heavy 1"])
+    return {
+        "Q.2-many-spread": Part(
+            ports["many-to-one"][output] > max(ports["many-to-one"]["iq"], ports["many-to-one"]["voq"]),
+            {"sending hosts paused": ports["many-to-one"]},
+        ),
+        "Q.2-many-fewer": Part(many["iq"] < many[output], {"PFC pauses": many}),
+        "Q.2-downstream-spread": Part(
+            ports["downstream"][output] > ports["downstream"]["voq"],
+            {"sending hosts paused": ports["downstream"], "PFC pauses": below},
+        ),
+        "Q.2-downstream-blocking": Part(blocked["iq"] > blocked[output], {"victims' mean FCT (µs)": blocked}),
+        "Q.2-mismatch": Part(
+            about_the_same(small[output], small["iq"]) and about_the_same(times[output], times["iq"]),
+            {"PFC pauses": small, "FCT (µs)": times},
+        ),
     }
-    victims = {name: _victims_us(result) for name, result in results.items()}
-    heavy = {name: fct_us(result)["heavy 1"] for name, result in results.items() if name.startswith("large")}
 
-    def by_queueing(cause: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {queueing: values[f"{cause}/{queueing}"] for queueing in QUEUEINGS}
 
-    ports = {cause: {key: len(found) for key, found in by_queueing(cause, paused).items()} for cause in _CAUSES}
-    many, below, small = (by_queueing(cause, pauses) for cause in _CAUSES)
-    blocked, times = by_queueing("downstream", victims), by_queueing("large-to-small", heavy)
-    verdicts = []
-    for output in _OUTPUTS:
-        verdicts += [
-            _claim(
-                "Q.2-many-spread",
-                output,
-                ports["many-to-one"][output] > max(ports["many-to-one"]["iq"], ports["many-to-one"]["voq"]),
-                {"sending hosts paused": ports["many-to-one"]},
-            ),
-            _claim("Q.2-many-fewer", output, many["iq"] < many[output], {"PFC pauses": many}),
-            _claim(
-                "Q.2-downstream-spread",
-                output,
-                ports["downstream"][output] > ports["downstream"]["voq"],
-                {"sending hosts paused": ports["downstream"], "PFC pauses": below},
-            ),
-            _claim(
-                "Q.2-downstream-blocking",
-                output,
-                blocked["iq"] > blocked[output],
-                {"victims' mean FCT (µs)": blocked},
-            ),
-            _claim(
-                "Q.2-mismatch",
-                output,
-                about_the_same(small[output], small["iq"]) and about_the_same(times[output], times["iq"]),
-                {"PFC pauses": small, "FCT (µs)": times},
-            ),
-        ]
-    return verdicts
+def _pauses(result: Result) -> int:
+    return int(result.summary["pfc"]["pauses"])
+
+
+def _hosts_paused(result: Result) -> int:
+    return sum(not port.startswith("S") for port in paused_ports(result))
+
+
+def _victims_us(result: Result) -> float | None:
+    times = [fct for name, fct in fct_us(result).items() if name.startswith("victim")]
+    return sum(times) / len(times) if times else None
+
+
+_JUDGED = Judged(
+    document="sfc",
+    statements={
+        "Q.2-many-spread": "Many-to-one: with OQ, PFC triggers upstream on many ingress ports, more than with IQ and "
+        "VOQ",
+        "Q.2-many-fewer": "Many-to-one: with IQ, fewer PFCs are triggered under the same threshold than with OQ, as "
+        "packets are distributed over ingress buffers",
+        "Q.2-downstream-spread": "PFC from downstream: with OQ, PFC triggers upstream on many ingress ports, on more "
+        "than with VOQ",
+        "Q.2-downstream-blocking": "PFC from downstream: IQ makes the head-of-line blocking even worse than OQ",
+        "Q.2-mismatch": "One large ingress to one small egress: OQ and IQ have the same effect",
+    },
+    readings={output: QUEUEINGS[output] for output in ("oq", "oq-egress")},
+    runs=as_results,
+    judge=judge,
+    reasons={
+        f"{short}/oq": (
+            "A shared-memory switch counts for PFC by ingress port, as an input buffer does: it pauses those who fill "
+            "it."
+        )
+        for short in ("Q.2-many-spread", "Q.2-many-fewer", "Q.2-downstream-spread")
+    },
+    quick_reasons=True,
+)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
@@ -128,8 +139,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         drawing = Canvas(figsize=(9, 3.2), layout="constrained")
         left, right = drawing.subplots(1, 2)
         series = [
-            (queueing, [float(results[f"{cause}/{queueing}"].summary["pfc"]["pauses"]) for cause in _CAUSES])
-            for queueing in QUEUEINGS
+            (queueing, [float(_pauses(results[f"{cause}/{queueing}"])) for cause in _CAUSES]) for queueing in QUEUEINGS
         ]
         grouped_bars(left, list(_CAUSES), series, digits=0)
         left.set_ylabel("PFC pauses")
@@ -141,22 +151,3 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         right.set_ylabel("victims' mean FCT (µs)")
         drawing.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
         write(drawing, path)
-
-
-def _victims_us(result: Result) -> float | None:
-    times = [fct for name, fct in fct_us(result).items() if name.startswith("victim")]
-    return sum(times) / len(times) if times else None
-
-
-def _claim(short: str, output: str, holds: bool, measured: dict[str, Any]) -> Claim:
-    subject = f"{output} ({QUEUEINGS[output]})"
-    note = "" if holds else _REASONS.get(f"{short}/{output}", "")
-    return Claim(claim_id(short, output), _STATEMENTS[short], measured, holds, note, subject)
-
-
-_REASONS = {
-    f"{short}/oq": (
-        "A shared-memory switch counts for PFC by ingress port, as an input buffer does: it pauses those who fill it."
-    )
-    for short in ("Q.2-many-spread", "Q.2-many-fewer", "Q.2-downstream-spread")
-}

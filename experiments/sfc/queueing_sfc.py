@@ -19,17 +19,10 @@ from experiments.sfc._queueing import QUEUEINGS, fct_us, flow, scaled, scenario
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, canvas, grouped_bars, write
-from xoff.reproduce import Claim
+from xoff.reproduce import Judged, Part, Readings, as_results
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, the queuing architecture's effect on SFC"
-CLAIMS = {
-    "sfc/Q.1-iq": "SFC on the IQ architecture hits the head-of-line blocked victim: flow 4's source gets SFCMs",
-    "sfc/Q.1-oq": "SFC on the OQ architecture is fine: flow 4's source gets none",
-    "sfc/Q.1-oq/oq-egress": "SFC on the OQ architecture is fine: flow 4's source gets none",
-    "sfc/Q.1-voq": "SFC on the VOQ architecture is recommended: flow 4's source gets none",
-}
-
 _LINKS = [
     ("h1", "S0", "200Gbps"),
     ("h2", "S0", "200Gbps"),
@@ -57,22 +50,31 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     }
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def judge(runs: Readings[Result]) -> dict[str, Part]:
     """Judge by the SFCMs that the source of flow 4 got."""
-    verdicts = []
-    for (id, published), queueing in zip(CLAIMS.items(), QUEUEINGS, strict=True):
-        result = results[f"{queueing}/pfc-sfc"]
-        sfcms = dict(zip(result.flows["label"].to_pylist(), result.flows["sfcms"].to_pylist(), strict=True))
+    parts = {}
+    for short, queueing in zip(_STATEMENTS, QUEUEINGS, strict=True):
+        flows = runs.one(f"{queueing}/pfc-sfc").flows
+        sfcms = dict(zip(flows["label"].to_pylist(), flows["sfcms"].to_pylist(), strict=True))
         hit = sfcms["flow 4"] > 0
-        measured = {
-            "SFCMs": sfcms,
-            "FCT of flow 4 (µs)": {
-                label: fct_us(results[f"{queueing}/{key}"])["flow 4"] for key, label in _LABELS.items()
-            },
-        }
-        subject = f"{queueing} ({QUEUEINGS[queueing]})"
-        verdicts.append(Claim(id, published, measured, hit if queueing == "iq" else not hit, subject=subject))
-    return verdicts
+        times = {label: fct_us(runs.one(f"{queueing}/{key}"))["flow 4"] for key, label in _LABELS.items()}
+        parts[short] = Part(
+            hit if queueing == "iq" else not hit,
+            {"SFCMs": sfcms, "FCT of flow 4 (µs)": times},
+            subject=f"{queueing} ({QUEUEINGS[queueing]})",
+        )
+    return parts
+
+
+_STATEMENTS = {
+    "Q.1-iq": "SFC on the IQ architecture hits the head-of-line blocked victim: flow 4's source gets SFCMs",
+    "Q.1-oq": "SFC on the OQ architecture is fine: flow 4's source gets none",
+    "Q.1-oq/oq-egress": "SFC on the OQ architecture is fine: flow 4's source gets none",
+    "Q.1-voq": "SFC on the VOQ architecture is recommended: flow 4's source gets none",
+}
+_JUDGED = Judged(document="sfc", statements=_STATEMENTS, runs=as_results, judge=judge)
+CLAIMS = _JUDGED.published
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -12,20 +12,27 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.sfc._networks import THREE_LAYER
-from experiments.sfc._study import Part, Runs, Study
+from experiments.sfc._figures import bars
+from experiments.sfc._networks import THREE_LAYER, VARIANTS
+from experiments.sfc._runs import Runs, judged
 
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 4, cases 1, 2a and 2b"
+_CASES = {
+    "case 1 (3-to-1)": THREE_LAYER,
+    "case 2a (5-to-1)": replace(THREE_LAYER, incast=5),
+    "case 2b (7-to-1)": replace(THREE_LAYER, incast=7),
+}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge the victims' mean in each case, that the middle improvement is highest, and where PFC fires under SFC."""
-    victims = {case: {variant: runs(case, variant).victims_us for variant in _STUDY.variants} for case in _STUDY.cases}
-    improvement = [runs.improvement(case) for case in _STUDY.cases]
-    pauses = [runs(case, "pfc-sfc").pfc_pauses for case in _STUDY.cases]
-    by_case = dict(zip(_STUDY.cases, improvement, strict=True))
+    victims = {case: {variant: runs(case, variant).victims_us for variant in VARIANTS} for case in _CASES}
+    improvement = [runs.improvement(case) for case in _CASES]
+    pauses = [runs(case, "pfc-sfc").pfc_pauses for case in _CASES]
+    by_case = dict(zip(_CASES, improvement, strict=True))
     return {
         "4.2-victims": Part(
             all(mean["pfc-sfc"] < min(mean["pfc"], mean["pfc-dcqcn"]) for mean in victims.values()),
@@ -34,12 +41,12 @@ def judge(runs: Runs) -> dict[str, Part]:
         "4.2-peak": Part(improvement[0] < improvement[1] > improvement[2], {"improvement by SFC": by_case}),
         "4.2-pfc": Part(
             pauses[2] > 0 and pauses[2] > max(pauses[:2]),
-            {"PFC pauses under SFC": dict(zip(_STUDY.cases, pauses, strict=True))},
+            {"PFC pauses under SFC": dict(zip(_CASES, pauses, strict=True))},
         ),
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "4.2": "3-layer CLOS: as the incast grows from 3 to 5 to 7, the improvement by SFC first increases and then "
         "decreases; when it is too severe the space between the thresholds does not suffice and PFC still triggers",
@@ -48,11 +55,7 @@ _STUDY = Study(
         "4.2-pfc": "At 7-to-1 the 580 KB between the thresholds are short of the 630 KB needed: PFC fires under SFC, "
         "and more than at 3-to-1 and 5-to-1",
     },
-    cases={
-        "case 1 (3-to-1)": THREE_LAYER,
-        "case 2a (5-to-1)": replace(THREE_LAYER, incast=5),
-        "case 2b (7-to-1)": replace(THREE_LAYER, incast=7),
-    },
+    cases=_CASES,
     judge=judge,
     choices={"DCQCN preset paper": {"dcqcn": "paper"}, "XON 80 KB below XOFF": {"xon_gap_kb": 80}},
     reasons={
@@ -64,11 +67,11 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the FCT of each flow and variant, case by case."""
-    _STUDY.bars(results, path)
+    bars(results, path, _CASES)

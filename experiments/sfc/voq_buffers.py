@@ -13,84 +13,116 @@ open choice. The SFC threshold of 200 KB applies to each input and output, as be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.sfc._networks import TWO_LAYER, VARIANTS, flow_names
-from experiments.sfc._networks import scenario as scenario_of
-from experiments.sfc._study import QUICK, Run, about_the_same
+from experiments.sfc._networks import ARCHITECTURES, TWO_LAYER, VARIANTS, Case, flow_names, scenario
+from experiments.sfc._runs import Run, Runs, sized
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, grouped_bars, write
-from xoff.reproduce import Claim
+from xoff.reproduce import Cases, Judged, Part, Readings, about_the_same, run_name
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, the queuing architecture's effect on SFC (buffer allocation)"
-CLAIMS = {"sfc/Q.3": "The allocation of VOQ buffers, shared or dedicated, has an impact"}
 
-_ALPHAS = {"dedicated": None, "shared": 0.125, "shared, α 1": 1.0}
 _CASES = {"1 (3-to-1)": TWO_LAYER, "3 (5-to-1)": replace(TWO_LAYER, incast=5)}
+_JUDGED_VARIANTS = ("pfc", "pfc-sfc")
+_OTHER = "α 1"
+_ALLOCATIONS = {"dedicated": ("", "dedicated"), "shared": ("", "shared"), f"shared, {_OTHER}": (_OTHER, "shared")}
+"""The open choice and the name of the runs of an allocation."""
+_FIGURES: dict[str, Callable[[Run], float]] = {
+    "victim FCT (µs)": lambda run: run.victims_us,
+    "mean FCT over all flows (µs)": lambda run: run.mean_us,
+}
 
 
-def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by allocation, case and variant."""
-    made = {}
-    for allocation, alpha in _ALPHAS.items():
-        for name, case in _CASES.items():
-            for variant in VARIANTS:
-                chosen = replace(case, data_mb=case.data_mb / (QUICK if quick else 1))
-                scenario = scenario_of(chosen, "voq", variant)
-                if alpha is not None:
-                    scenario["switch"]["buffer"] = {"shared": {"total": "6400KB", "alpha": alpha}}
-                    scenario["switch"]["flow_control"]["pfc"] = {}
-                made[f"{allocation}/{name}/{variant}"] = scenario
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """A case of Part 5 with virtual output queues, and how they share the buffer of their switch."""
+
+    case: Case
+    alpha: float | None
+    """Of PFC's dynamic threshold in a shared pool; none: each port has its own buffer."""
+
+
+def _scenario(allocated: Allocated, variant: str) -> dict[str, Any]:
+    made = scenario(allocated.case, variant)
+    if allocated.alpha is not None:
+        made["switch"]["buffer"] = {"shared": {"total": "6400KB", "alpha": allocated.alpha}}
+        made["switch"]["flow_control"]["pfc"] = {}
     return made
 
 
-def claims(results: Mapping[str, Result]) -> list[Claim]:
+def _sized(allocated: Allocated, choice: str, quick: bool) -> dict[int | None, Allocated]:
+    """Return what is run: dedicated buffers have no α to choose."""
+    if choice and allocated.alpha is None:
+        return {}
+    return {seed: replace(allocated, case=case) for seed, case in sized(allocated.case, "", quick).items()}
+
+
+def _run(results: Mapping[str, Result], allocation: str, case: str, variant: str) -> Run:
+    choice, name = _ALLOCATIONS[allocation]
+    return Readings(results, Run.of, choice).one(run_name(f"{name}/{case}", variant))
+
+
+def judge(runs: Runs) -> dict[str, Part]:
     """Judge shared against dedicated."""
-    runs = {name: Run.of(result) for name, result in results.items()}
-    differs = {
-        allocation: any(
-            not about_the_same(figure(runs[f"{allocation}/{tail}"]), figure(runs[f"dedicated/{tail}"]))
-            for tail in (f"{case}/{variant}" for case in _CASES for variant in ("pfc", "pfc-sfc"))
-            for figure in (_victim, _mean)
-        )
-        for allocation in list(_ALPHAS)[1:]
-    }
-    measured: dict[str, Any] = {
-        f"{what}, case {case}, {variant}": {
-            allocation: figure(runs[f"{allocation}/{case}/{variant}"]) for allocation in _ALPHAS
+    found = {
+        allocation: {
+            f"{what}, case {case}, {variant}": value(_run(runs.results, allocation, case, variant))
+            for what, value in _FIGURES.items()
+            for case in _CASES
+            for variant in _JUDGED_VARIANTS
         }
-        for what, figure in (("victim FCT (µs)", _victim), ("mean FCT over all flows (µs)", _mean))
-        for case in _CASES
-        for variant in ("pfc", "pfc-sfc")
+        for allocation in _ALLOCATIONS
     }
-    measured["with other choices"] = {"α 1": "holds" if differs["shared, α 1"] else "does not hold"}
-    note = (
-        ""
-        if differs["shared"]
-        else "With α of 1/8 three or five busy inputs get 580 or 490 KB each, near the 400 KB of dedicated buffers; "
+    dedicated, shared = found["dedicated"], found[f"shared, {_OTHER}" if runs.choice else "shared"]
+    measured = {key: {allocation: figures[key] for allocation, figures in found.items()} for key in dedicated}
+    return {"Q.3": Part(any(not about_the_same(shared[key], dedicated[key]) for key in dedicated), measured)}
+
+
+_JUDGED = Judged(
+    document="sfc",
+    statements={"Q.3": "The allocation of VOQ buffers, shared or dedicated, has an impact"},
+    readings={"voq": ARCHITECTURES["voq"]},
+    runs=Runs,
+    judge=judge,
+    cases=Cases(
+        cases={
+            f"{allocation}/{name}": Allocated(replace(case, architecture="voq"), alpha)
+            for allocation, alpha in (("dedicated", None), ("shared", 0.125))
+            for name, case in _CASES.items()
+        },
+        variants=tuple(VARIANTS),
+        scenario=_scenario,
+        sized=_sized,
+        choices={_OTHER: {"alpha": 1.0}},
+    ),
+    reasons={
+        "Q.3": "With α of 1/8 three or five busy inputs get 580 or 490 KB each, near the 400 KB of dedicated buffers; "
         "with α of 1 they get 1600 or 1070 KB, and PFC only improves. SFC keeps all of them below their thresholds, so "
         "that the allocation matters little to it."
-    )
-    return [
-        Claim("sfc/Q.3", CLAIMS["sfc/Q.3"], measured, differs["shared"], note, subject="voq (virtual output queues)")
-    ]
+    },
+    quick_reasons=True,
+)
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the FCT of each flow and variant for each allocation: a row for each case."""
     with rc_context(STYLE):
         drawing = Canvas(figsize=(10, 5), layout="constrained")
-        grid = drawing.subplots(len(_CASES), len(_ALPHAS), sharey="row", squeeze=False)
+        grid = drawing.subplots(len(_CASES), len(_ALLOCATIONS), sharey="row", squeeze=False)
         for row, (name, case) in zip(grid, _CASES.items(), strict=True):
             flows = flow_names(case)
-            for axes, allocation in zip(row, _ALPHAS, strict=True):
+            for axes, allocation in zip(row, _ALLOCATIONS, strict=True):
                 series = [
-                    (label, [Run.of(results[f"{allocation}/{name}/{variant}"]).fct_us[flow] for flow in flows])
+                    (label, [_run(results, allocation, name, variant).fct_us[flow] for flow in flows])
                     for variant, label in VARIANTS.items()
                 ]
                 grouped_bars(axes, [flow.replace("incast ", "") for flow in flows], series, digits=0)
@@ -101,11 +133,3 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             row[0].set_ylabel("FCT (µs)")
         drawing.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
         write(drawing, path)
-
-
-def _victim(run: Run) -> float:
-    return run.victims_us
-
-
-def _mean(run: Run) -> float:
-    return run.mean_us

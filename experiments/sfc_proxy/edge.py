@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from experiments.sfc_proxy._study import Part, Run, Runs, Study
+from experiments.sfc_proxy._runs import Run, Runs, judged
 from experiments.sfc_proxy._traffic import MECHANISMS, MODELS
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, grouped_bars, write
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Analysis of Proxy Mode Performance"
@@ -69,13 +70,14 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "P.6": "SFC proxy mode pushes PFC to the edge: no PFC between switches, hence no congestion spreading and no "
         "PFC deadlock",
         "P.7": "Distributed over the source ToRs, the congested flows will not need large buffer to be queued",
     },
-    runs=dict.fromkeys(MODELS, _MECHANISMS),
+    traffic=MODELS,
+    mechanisms=_MECHANISMS,
     judge=judge,
     reasons={
         "P.7": (
@@ -86,9 +88,9 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

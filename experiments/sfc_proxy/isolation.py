@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.sfc_proxy._study import Part, Runs, Study
+from experiments.sfc_proxy._figures import trend
+from experiments.sfc_proxy._runs import Runs, judged
 from experiments.sfc_proxy._traffic import MODELS
 
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Re-run Simulations 1 to 3"
@@ -37,7 +39,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "P.4": "Isolation at the source ToR: like SFC proxy on different hosts, better on the same ones, and stable",
         "P.4-like": "Model 0: SFC proxy with isolation has similar performance as SFC proxy",
@@ -45,7 +47,8 @@ _STUDY = Study(
         "P.4-stable": "SFC proxy with isolation performs stable in different traffic models compared with SFC proxy",
         "P.4-models": "SFC proxy with isolation has better performance (than DCQCN) in different traffic models",
     },
-    runs=dict.fromkeys(MODELS, _MECHANISMS),
+    traffic=MODELS,
+    mechanisms=_MECHANISMS,
     judge=judge,
     reasons={
         "P.4-like": (
@@ -58,11 +61,11 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw FCT over the models."""
-    _STUDY.trend(results, path)
+    trend(results, path, _MECHANISMS)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.sfc_proxy._study import SIMILAR, Part, Runs, Study
+from experiments.sfc_proxy._figures import bars
+from experiments.sfc_proxy._runs import Runs, judged
 from experiments.sfc_proxy._traffic import CLASSES
 
+from xoff.reproduce import ABOUT_THE_SAME, Part
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation of isolation at the NIC"
@@ -27,17 +29,20 @@ def judge(runs: Runs) -> dict[str, Part]:
     gains = {name: 1 - queues[name] / plain[name] for name in CLASSES}
     return {
         "P.5-better": Part(runs.lower(_TRAFFIC, "nic", "proxy"), runs.compared(_TRAFFIC, _MECHANISMS)),
-        "P.5-clearly": Part(all(gain > SIMILAR for gain in gains.values()), {"mean FCT lower by the share": gains}),
+        "P.5-clearly": Part(
+            all(gain > ABOUT_THE_SAME for gain in gains.values()), {"mean FCT lower by the share": gains}
+        ),
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "P.5": "Using isolation at the NIC with 4 queues improves FCT significantly over SFC proxy (model 3)",
         "P.5-better": "With 4 queues at the NIC the mean FCT is lower than with SFC proxy in every size class",
         "P.5-clearly": "… and by more than 15 %",
     },
-    runs={_TRAFFIC: _MECHANISMS},
+    traffic=(_TRAFFIC,),
+    mechanisms=_MECHANISMS,
     judge=judge,
     reasons={
         "P.5-better": (
@@ -50,11 +55,11 @@ _STUDY = Study(
     },
     choices={"2 queues": {"nic_queues": 2}, "8 queues": {"nic_queues": 8}},
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw FCT by size class and mechanism."""
-    _STUDY.bars(results, path, _TRAFFIC)
+    bars(results, path, _TRAFFIC, _MECHANISMS)

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.sfc_proxy._study import Part, Runs, Study
+from experiments.sfc_proxy._figures import bars
+from experiments.sfc_proxy._runs import Runs, judged
 
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation 1"
 
+_MECHANISMS = ("dcqcn", "proxy", "host")
 _MODEL = "model 0"
 
 
@@ -26,12 +29,13 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "P.1": "Incast and background on different hosts (model 0): SFC proxy has better performance than DCQCN",
         "P.8": "SFC with ToR proxy shows similar performance compared with SFC (model 0)",
     },
-    runs={_MODEL: ("dcqcn", "proxy", "host")},
+    traffic=(_MODEL,),
+    mechanisms=_MECHANISMS,
     judge=judge,
     reasons={
         "P.8": (
@@ -43,11 +47,11 @@ _STUDY = Study(
         ),
     },
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw FCT by size class and mechanism."""
-    _STUDY.bars(results, path, _MODEL)
+    bars(results, path, _MODEL, _MECHANISMS)

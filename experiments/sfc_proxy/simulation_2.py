@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.sfc_proxy._study import Part, Runs, Study
+from experiments.sfc_proxy._figures import bars
+from experiments.sfc_proxy._runs import Runs, judged
 
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation 2"
 
+_MECHANISMS = ("dcqcn", "proxy")
 _MODEL = "model 3"
 
 
@@ -23,19 +26,20 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"P.2": Part(runs.lower(_MODEL, "dcqcn", "proxy"), runs.compared(_MODEL, ("dcqcn", "proxy")))}
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "P.2": "Incast and background on the same hosts (model 3): SFC proxy has worse average than DCQCN latency in "
         "all cases, as it pauses queues that hold innocent flows",
     },
-    runs={_MODEL: ("dcqcn", "proxy")},
+    traffic=(_MODEL,),
+    mechanisms=_MECHANISMS,
     judge=judge,
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw FCT by size class and mechanism."""
-    _STUDY.bars(results, path, _MODEL)
+    bars(results, path, _MODEL, _MECHANISMS)

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.sfc_proxy._study import Part, Runs, Study
+from experiments.sfc_proxy._figures import trend
+from experiments.sfc_proxy._runs import Runs, judged
 from experiments.sfc_proxy._traffic import CLASSES, MODELS
 
+from xoff.reproduce import Part
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation 3"
@@ -34,20 +36,21 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_STUDY = Study(
+_JUDGED = judged(
     statements={
         "P.3": "The degree of mixing of background and congested traffic has more impact on SFC proxy than on DCQCN",
         "P.3-degrades": "From model 0 to model 3 the performance of SFC proxy is degraded in every size class",
         "P.3-stable": "DCQCN performance is more stable in different models than that of SFC proxy",
     },
-    runs=dict.fromkeys(MODELS, _MECHANISMS),
+    traffic=MODELS,
+    mechanisms=_MECHANISMS,
     judge=judge,
 )
-CLAIMS = _STUDY.published
-scenarios = _STUDY.scenarios
-claims = _STUDY.claims
+CLAIMS = _JUDGED.published
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw FCT over the models."""
-    _STUDY.trend(results, path)
+    trend(results, path, _MECHANISMS)

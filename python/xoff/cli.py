@@ -387,7 +387,7 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Runs published experiments and prints each claim: published, measured, holds or not."""
-    from xoff.reproduce import command
+    from xoff.reproduce.command import command
 
     raise typer.Exit(
         command(ids or [], list_only=list_only, quick=quick, out=out, threads=threads, runs=runs, as_json=as_json)

@@ -1,33 +1,43 @@
-"""What ``make demo`` runs: the 3-to-1 incast of the document on Source Flow Control, under four mechanisms.
-
-The scenarios are those of ``experiments/sfc/incast_3_to_1.py``, with the shared-memory switch (the default).
-"""
+"""What ``make demo`` runs: the 3-to-1 incast of ``examples/incast.toml``, under four mechanisms."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from matplotlib import rc_context
 from rich.markup import escape
 
-from xoff import cli, display, reproduce, running
+from xoff import cli, display, running
+from xoff._core import InputError
+from xoff.plots import STYLE, canvas, grouped_bars, write
 from xoff.results import Result, audit_line
+
+_DCQCN = {
+    "switch.ecn.step.threshold": "200KB",
+    "host.congestion_control.dcqcn.preset": "conweave",
+}
+_SFC = {
+    "switch.flow_control.sfc.threshold": "200KB",
+    "switch.flow_control.sfc.pause": "10us",
+    "switch.flow_control.sfc.interval": "10us",
+}
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "pfc": ("PFC", {}),
+    "pfc-dcqcn": ("PFC + DCQCN", _DCQCN),
+    "pfc-sfc": ("PFC + SFC", _SFC),
+    "pfc-dcqcn-sfc": ("PFC + DCQCN + SFC", _DCQCN | _SFC),
+}
+"""What is compared: how it is called, and what it adds to the example."""
 
 
 def demonstrate(out: Path) -> None:
     """Run the four variants, print the table, and leave results and figure in a directory."""
-    reproduce.experiments()
-    experiment: Any = importlib.import_module("experiments.sfc.incast_3_to_1")
-    scenarios = {
-        name.partition("/")[2]: scenario
-        for name, scenario in experiment.scenarios(quick=False).items()
-        if name.startswith("oq/")
-    }
+    example = _example()
     display.out.print(
         "[b]3-to-1 incast in a two-layer Clos[/b]: 8 leaves × 8 hosts, 8 spines, 200 Gb/s, 4000 B of data a packet"
     )
@@ -36,35 +46,62 @@ def demonstrate(out: Path) -> None:
     )
     results: dict[str, Result] = {}
     with display.RunBars(keep=True) as bars:
-        for variant, scenario in scenarios.items():
-            bars.begin(f"{experiment.LABELS[variant]:<18}")
+        for variant, (label, settings) in VARIANTS.items():
+            bars.begin(f"{label:<18}")
             started = time.monotonic()
-            results[variant] = running.run(scenario, out=out / variant, progress=bars.report)
+            results[label] = running.run(example, overrides=settings, out=out / variant, progress=bars.report)
             bars.end(f"{time.monotonic() - started:.2f} s")
-    show(results, experiment.LABELS, experiment.FLOWS)
+    show(results)
     figure = out / "fct.svg"
-    experiment.draw(results, figure)
+    draw(results, figure)
     display.out.print(f"\nThe figure is [b]{escape(str(figure))}[/b], the results are in [b]{escape(str(out))}[/b]")
 
 
-def show(results: dict[str, Result], labels: dict[str, str], names: Sequence[str]) -> None:
-    """Print flow completion times, pauses and messages of each variant, and its audits."""
+def show(results: Mapping[str, Result]) -> None:
+    """Print flow completion times, pauses and messages by what a variant is called, and its audits."""
+    names = list(_times_us(next(iter(results.values()))))
     columns = ["", *names, "mean", "PFC pauses", "SFCMs"]
     title = "\nFlow completion time in µs, to the receiver's last byte"
     table = display.table(*columns, title=title, right=tuple(range(1, len(columns))))
-    for variant, result in results.items():
-        times = dict(zip(result.flows["label"].to_pylist(), result.flows["fct_ps"].to_pylist(), strict=True))
-        messages = sum(result.flows["sfcms"].to_pylist())
-        row = [f"{times[name] / 1e6:.1f}" for name in names]
+    for label, result in results.items():
+        times = [f"{time:.1f}" for time in _times_us(result).values()]
         mean = f"{result.summary['fct_ps']['mean'] / 1e6:.1f}"
-        table.add_row(labels[variant], *row, mean, str(result.summary["pfc"]["pauses"]), str(messages))
+        messages = sum(result.flows["sfcms"].to_pylist())
+        table.add_row(label, *times, mean, str(result.summary["pfc"]["pauses"]), str(messages))
     display.out.print(table)
-    lines = {variant: audit_line(result.audits) for variant, result in results.items()}
+    lines = {label: audit_line(result.audits) for label, result in results.items()}
     if len(set(lines.values())) == 1:
         display.out.print(f"audits of all runs: {escape(next(iter(lines.values())))}")
     else:
-        for variant, line in lines.items():
-            display.out.print(f"audits of {labels[variant]}: {escape(line)}")
+        for label, line in lines.items():
+            display.out.print(f"audits of {label}: {escape(line)}")
+
+
+def draw(results: Mapping[str, Result], path: Path) -> None:
+    """Draw one bar for each flow and variant."""
+    with rc_context(STYLE):
+        drawing, axes = canvas(7.0, 3.4)
+        times = {label: _times_us(result) for label, result in results.items()}
+        names = list(next(iter(times.values())))
+        grouped_bars(axes, names, [(label, list(found.values())) for label, found in times.items()], digits=0)
+        axes.set_ylabel("flow completion time (µs)")
+        axes.set_title("3-to-1 incast and a victim, 2-layer Clos, 200 Gb/s, 5 MB a flow", fontsize=9)
+        drawing.legend(loc="outside lower center", ncols=len(results), fontsize=8)
+        write(drawing, path)
+
+
+def _times_us(result: Result) -> dict[str, float]:
+    """Flow completion times by flow, in the order of their names."""
+    times = zip(result.flows["label"].to_pylist(), result.flows["fct_ps"].to_pylist(), strict=True)
+    return {name: fct / 1e6 for name, fct in sorted(times)}
+
+
+def _example() -> Path:
+    """Where the example is: in the source checkout of this package, or else below the current directory."""
+    for root in (Path(__file__).resolve().parents[2], Path.cwd()):
+        if (file := root / "examples" / "incast.toml").is_file():
+            return file
+    raise InputError("examples/incast.toml is not here; run this command in a source checkout of xoff")
 
 
 def main() -> None:

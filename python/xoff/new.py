@@ -191,7 +191,8 @@ def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
     if file.exists() or (file.suffix == ".rs" and file.with_suffix("").exists()):
         raise InputError(f"new: {file} is there already")
     template = (_TEMPLATES / f"{part.template}.txt").read_text("utf-8")
-    texts = {file: _filled(template, slug).replace("{document}", document)}
+    # The folder of a document has underscores for the hyphens of its name.
+    texts = {file: _filled(template, slug).replace("{document}", document.replace("_", "-"))}
     for place, edit in part.edits:
         target = root / place
         is_taken = re.compile(rf"^ *(pub )?{slug}:", re.M)

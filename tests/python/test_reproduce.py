@@ -11,26 +11,36 @@ import pytest
 import xoff
 from small import Command
 from xoff import reproduce
-from xoff.reproduce_page import text_of
-from xoff.reproduce_runs import RunFailed, Runner
+from xoff.reproduce.page import counted, row, text_of
+from xoff.reproduce.runs import RunFailed, Runner
 from xoff.study.store import Store
 
-_RECORDED = reproduce.directory() / "verdicts.json"
+_RECORDED: dict[str, bool] = json.loads((reproduce.directory() / "verdicts.json").read_text("utf-8"))
+_DOCUMENTS = list(dict.fromkeys(id.partition("/")[0] for id in _RECORDED))
+_SLOW = {"congestion-isolation", "portfc", "sfc-proxy"}
+"""Documents whose quick variants take long; each is a test, so that one alone can be asked for."""
 
 
-def test_quick_verdicts_are_the_recorded_ones(xoff_command: Command, tmp_path: Path) -> None:
-    done = xoff_command("reproduce", "--quick", "--json", "--out", tmp_path / "out")
-    verdicts = {claim["id"]: claim["holds"] for claim in json.loads(done.stdout)["claims"]}
-    assert verdicts == json.loads(_RECORDED.read_text("utf-8"))
-    assert done.returncode == (0 if all(verdicts.values()) else 1)
-    assert list((tmp_path / "out").glob("*.svg"))
-    page = (tmp_path / "out" / "sfc-quick.md").read_text("utf-8")
-    found = json.loads((tmp_path / "out" / "sfc-quick.json").read_text("utf-8"))
+@pytest.mark.parametrize(
+    "document", [pytest.param(one, marks=pytest.mark.slow if one in _SLOW else ()) for one in _DOCUMENTS]
+)
+def test_quick_verdicts_are_the_recorded_ones(document: str, tmp_path: Path) -> None:
+    request = reproduce.Request(reproduce.select([document]), quick=True, ids=[document])
+    outcomes = reproduce.evaluate(request, out=tmp_path)
+    verdicts = {claim.id: claim.holds for outcome in outcomes for claim in outcome.claims}
+    assert verdicts == {id: holds for id, holds in _RECORDED.items() if id.startswith(f"{document}/")}
+    page = (tmp_path / f"{document}-quick.md").read_text("utf-8")
+    found = json.loads((tmp_path / f"{document}-quick.json").read_text("utf-8"))
     assert found["quick"]
     for claim in found["claims"]:
         assert claim["published"] in page
-    for file in page.split("![")[1:]:
-        assert (tmp_path / "out" / file.partition("](")[2].partition(")")[0]).is_file()
+    for outcome in outcomes:
+        assert f"]({outcome.figure})" in page
+        assert (tmp_path / outcome.figure).is_file()
+
+
+def test_every_claim_has_a_recorded_verdict() -> None:
+    assert set(_RECORDED) == {id for one in reproduce.experiments() for id in one.module.CLAIMS}
 
 
 def test_a_part_does_not_replace_the_whole(tmp_path: Path) -> None:
@@ -93,13 +103,15 @@ def test_the_written_pages_have_every_claim_at_full_size() -> None:
         assert {claim["id"] for claim in found["claims"]} == ids
 
 
-def test_choice_and_list(xoff_command: Command) -> None:
-    assert "sfc/incast_3_to_1" in xoff_command("reproduce", "--list").stdout
-    listed = json.loads(xoff_command("reproduce", "--list", "--json", "sfc/5.1").stdout)
+def test_choice_and_list(xoff_here: Command) -> None:
+    assert "sfc/incast_3_to_1" in xoff_here("reproduce", "--list").stdout
+    listed = json.loads(xoff_here("reproduce", "--list", "--json", "sfc/5.1").stdout)
     assert {"id", "experiment", "published"} <= listed["claims"][0].keys()
-    one = json.loads(xoff_command("reproduce", "--json", "sfc/5.1").stdout)
+    done = xoff_here("reproduce", "--json", "sfc/5.1")
+    one = json.loads(done.stdout)
     assert [claim["id"] for claim in one["claims"]] == ["sfc/5.1"]
     assert {"id", "published", "measured", "holds"} <= one["claims"][0].keys()
+    assert done.returncode == (0 if one["claims"][0]["holds"] else 1)
 
 
 def test_equal_scenarios_run_once_and_failed_ones_fail_when_looked_up(scenario: dict[str, Any]) -> None:
@@ -145,3 +157,19 @@ def test_a_scenario_that_is_not_valid_names_its_experiment(scenario: dict[str, A
 
 def test_measured_values_read_well() -> None:
     assert text_of({"a": 1.23456, "b": {"c": 123456.7, "d": True}, "e": None}) == "a: 1.235, b: c: 123457, d: yes, e: –"
+
+
+def test_a_row_of_a_run_has_what_its_mechanisms_counted(scenario: dict[str, Any]) -> None:
+    result = xoff.run(scenario)
+    counts = counted(result.summary)
+    assert counts["pfc pauses"] == result.summary["pfc"]["pauses"]
+    assert counts["pfc paused (µs)"] == result.summary["pfc"]["paused_ps"] / 1e6
+    assert counted({"flows": {"total": 3}, "new_one": {"told": 2, "held_ps": 5_000_000}, "drops": 0}) == {
+        "new one told": 2,
+        "new one held (µs)": 5.0,
+    }
+    assert row(result) == {"incast FCT (µs)": pytest.approx(row(result)["mean FCT (µs)"])} | {
+        "mean FCT (µs)": result.summary["fct_ps"]["mean"] / 1e6,
+        "lost packets": 0,
+        **counts,
+    }

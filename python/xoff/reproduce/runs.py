@@ -34,6 +34,8 @@ class Results(dict[str, Result]):
     def __init__(self, results: Mapping[str, Result], failures: Mapping[str, str]) -> None:
         super().__init__(results)
         self.failures = dict(failures)
+        self.known: dict[Any, Any] = {}
+        """What `Readings` made of them."""
 
     def __missing__(self, name: str) -> Result:
         if name in self.failures:

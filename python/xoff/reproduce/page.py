@@ -1,8 +1,8 @@
 """The page of a document: every claim with its verdict and numbers, the figures, and a row for each run.
 
 ``xoff reproduce DOCUMENT --out DIR`` writes it as ``DIR/DOCUMENT.md``, and the same as JSON beside it; a part of the
-document or the quick variants have names that say so. Its
-introduction is ``experiments/DOCUMENT/page.md``, and each section begins with the head of an experiment's file.
+document or the quick variants have names that say so. Its introduction is ``experiments/DOCUMENT/page.md``, and each
+section begins with the head of an experiment's file.
 """
 
 from __future__ import annotations
@@ -11,19 +11,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from xoff.reproduce.judged import Claim
 from xoff.results import Result
 
-if TYPE_CHECKING:
-    from xoff.reproduce import Claim
-
-CONDITIONS = {
-    "above_xoff_ps": "above XOFF (µs)",
-    "above_threshold_after_pause_ps": "above threshold after a pause (µs)",
-    "egress_idle_paused_ps": "egress idle, data held (µs)",
-}
-"""What SFC should avoid, as its runs measure it: the first in ``summary["pfc"]``, the others in ``summary["sfc"]``."""
+_NOT_COUNTED = {"flows", "fct_ps", "fct_acked_ps", "workloads", "audits", "performance"}
+"""Groups of a summary that every run has; all others are of mechanisms, and hold what those counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +38,6 @@ class Outcome:
 
 def row(result: Result) -> dict[str, Any]:
     """What a page says of a run: mean FCT by workload and size class and of all flows, in µs, and counts."""
-    sfc = result.summary.get("sfc") or {}
-    # The core counts messages even where SFC is off.
-    on = "sfc" in (result.scenario["switch"].get("flow_control") or {})
     made: dict[str, Any] = {}
     # What Bernoulli sources offer is as long as the run.
     endless = {one.get("name") for one in result.scenario["workload"] if "bernoulli" in one}
@@ -61,18 +52,20 @@ def row(result: Result) -> dict[str, Any]:
                 made[f"{name} from {text_of(part['from_bytes'] / 1e3)} KB (µs)"] = mean / 1e6
     mean = result.summary["fct_ps"]["mean"]
     made["mean FCT (µs)"] = mean / 1e6 if mean is not None and not endless else None
-    if result.summary["drops"]:
-        made["lost packets"] = result.summary["drops"]
-    made["PFC pauses"] = result.summary["pfc"]["pauses"]
-    made["SFCMs"] = sfc.get("messages") if on else None
-    if isolation := result.summary.get("congestion_isolation"):
-        made["flows isolated"] = isolation["isolated_flows"]
-        made["CIMs"] = isolation["messages"]
-        made["refused, table full"] = isolation["refused_for_a_full_table"]
-    for key, label in CONDITIONS.items():
-        value = {**result.summary["pfc"], **sfc}.get(key)
-        made[label] = value / 1e6 if on and value is not None else None
-    return made
+    made["lost packets"] = result.summary["drops"]
+    return made | counted(result.summary)
+
+
+def counted(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return what mechanisms counted in a run, by what a page calls it: the columns of its table of runs."""
+    return {
+        f"{group} {name.removesuffix('_ps')}{' (µs)' if name.endswith('_ps') else ''}".replace("_", " "): (
+            count / 1e6 if name.endswith("_ps") else count
+        )
+        for group, counts in summary.items()
+        if isinstance(counts, dict) and group not in _NOT_COUNTED
+        for name, count in counts.items()
+    }
 
 
 def write(
@@ -99,11 +92,16 @@ def _lines(document: str, outcomes: Sequence[Outcome], quick: bool) -> Iterable[
     yield '], "runs": {'
     yield ",\n".join(
         f"{_json(outcome.experiment)}: {{\n"
-        + ",\n".join(f"{_json(name)}: {_json(row)}" for name, row in outcome.rows.items())
+        + ",\n".join(f"{_json(name)}: {_json(_some(row))}" for name, row in outcome.rows.items())
         + "}"
         for outcome in outcomes
     )
     yield "}}"
+
+
+def _some(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run has of a row: most mechanisms are not in most runs."""
+    return {column: value for column, value in row.items() if value}
 
 
 def _json(value: Any) -> str:
@@ -170,7 +168,7 @@ def _section(outcome: Outcome) -> Iterable[str]:
     columns = [
         column
         for column in dict.fromkeys(column for values in shown.values() for column in values)
-        if any(values.get(column) is not None for values in shown.values())
+        if any(values.get(column) for values in shown.values())
     ]
     yield from ("", "Runs:", "", f"| run | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|")
     for name, values in shown.items():

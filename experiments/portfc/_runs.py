@@ -1,4 +1,4 @@
-"""What the experiments of the PortFC paper share: what is read of a run, verdicts, and figures.
+"""What the experiments of the PortFC paper share: what is read of a run, and how it is told.
 
 Defaults of every predicate, set before the first run: "lowest" or "lower" is a lower mean over the seeds in every case
 that the claim lists; "about" a factor is within 10 %, "the same" within 15 %. The tail is the 99th percentile in
@@ -11,17 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from statistics import fmean
+from typing import TypeAlias
 
 from experiments.portfc._ndc import MECHANISMS
-from matplotlib import rc_context
 
-from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, legend_below, write
 from xoff.reproduce import Readings
 from xoff.results import Result
-
-COLOUR = dict(zip(MECHANISMS, COLOURS, strict=False))
 
 
 @dataclass(frozen=True)
@@ -76,15 +72,12 @@ class Run:
         return {name: sorted(values) if in_order else values for name, values in found.items()}
 
 
-class Runs(Readings[Run]):
-    """The runs of an experiment, and means of them."""
+Runs: TypeAlias = Readings[Run]
 
-    def __init__(self, results: Mapping[str, Result]) -> None:
-        super().__init__(results, Run)
 
-    def mean(self, prefix: str, value: Callable[[Run], float]) -> float:
-        """Return the mean of a value over the seeds."""
-        return fmean(value(run) for run in self.each(prefix))
+def runs_of(results: Mapping[str, Result], choice: str = "", reading: str = "") -> Runs:
+    """Return the runs of an experiment with one open choice."""
+    return Readings(results, Run, choice, reading)
 
 
 def compared(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Callable[[Run], float]) -> dict[str, float]:
@@ -113,26 +106,3 @@ def times(values: Mapping[str, float], other: str) -> str:
 def names(values: Mapping[str, float], digits: int = 4) -> dict[str, float]:
     """Return values by the names that readers know."""
     return {MECHANISMS.get(key, key): float(f"{value:.{digits}g}") for key, value in values.items()}
-
-
-def bars(path: Path, panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[float | None]], str]]) -> None:
-    """Draw grouped bars in panels: title to groups, series by mechanism, and label (log scale but for rates)."""
-    with rc_context(STYLE):
-        drawing = Canvas(figsize=(max(4.2, 3.3 * len(panels)), 3.2), layout="constrained")
-        for axes, (title, (groups, series, label)) in zip(
-            [drawing.subplots(1, len(panels))] if len(panels) == 1 else drawing.subplots(1, len(panels)),
-            panels.items(),
-            strict=True,
-        ):
-            is_rate = "Gb/s" in label
-            shown = [(MECHANISMS.get(name, name), values) for name, values in series.items()]
-            grouped_bars(axes, groups, shown, digits=1 if is_rate else 0)
-            for mark in axes.texts:
-                mark.set(rotation=90, fontsize=5)
-            axes.set_yscale("linear" if is_rate else "log")
-            axes.margins(y=0.25)
-            axes.set_title(title, fontsize=8)
-            axes.set_ylabel(label)
-            axes.tick_params(axis="x", labelsize=7)
-        legend_below(drawing, 5)
-        write(drawing, path)

@@ -1,4 +1,4 @@
-"""What the experiments of the BCN document share: what is read of a run, verdicts, and figures.
+"""What the experiments of the BCN document share: what is read of a run, and how it is told.
 
 Set before the first full run. The queue is sampled every 20 us. *Time to stability* is from the start of the hot spot
 to the first sample below 2 Qeq after one at or above it (none: never); *settle time* to the first sample after which
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, pstdev
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow.compute as pc
 from experiments.bcn._network import CORE, LINE_GBPS, QEQ_BYTES, SINK_EDGE, START_MS
@@ -142,32 +142,27 @@ class Run:
         return min(float(LINE_GBPS), float(sent) * 8 / (self.end_ms * 1e6))
 
 
-class Runs(Readings[Run]):
-    """The runs of an experiment, and times to stability of them."""
-
-    def __init__(self, results: Mapping[str, Result]) -> None:
-        super().__init__(results, Run)
-        self._all = results
-
-    @classmethod
-    def of(cls, results: Mapping[str, Result]) -> Runs:
-        """Return the same runs as for the call before, if it was of the same results: to read them takes a while."""
-        global _latest
-        if _latest is None or _latest._all is not results:
-            _latest = cls(results)
-        return _latest
-
-    def stability(self, prefix: str) -> list[float | None]:
-        """Return the times to stability of all seeds."""
-        return [run.stability_ms for run in self.each(prefix)]
-
-    def degrees(self, topology: str) -> list[int]:
-        """Return the degrees that a topology was run at."""
-        found = {int(name.split("/")[1]) for name in self.names if name.startswith(f"{topology}/")}
-        return sorted(found)
+Runs: TypeAlias = Readings[Run]
 
 
-_latest: Runs | None = None
+def runs_of(results: Mapping[str, Result], choice: str = "", reading: str = "") -> Runs:
+    """Return the runs of an experiment."""
+    return Readings(results, Run, choice, reading)
+
+
+def stability_ms(runs: Runs, case: str) -> list[float | None]:
+    """Return the times to stability of all seeds of a case."""
+    return [run.stability_ms for run in runs.each(case)]
+
+
+def degrees(runs: Runs, topology: str) -> list[int]:
+    """Return the degrees that a topology was run at."""
+    return sorted({int(name.split("/")[1]) for name in runs.names if name.startswith(f"{topology}/")})
+
+
+def cases(runs: Runs) -> list[str]:
+    """Return what was run, without the seeds."""
+    return list(dict.fromkeys(name.rpartition("/seed ")[0] for name in runs.names))
 
 
 def mean_of(values: Sequence[float | None]) -> float | None:

@@ -1,0 +1,88 @@
+"""Runs experiments, judges their claims, and writes the pages of their documents."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xoff.reproduce.finding import Experiment, directory, experiments
+from xoff.reproduce.page import Outcome, row, write
+from xoff.reproduce.runs import Runner
+
+if TYPE_CHECKING:
+    from xoff.display import StudyBar
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to run: the chosen experiments, at full size or the quick variants, and how many threads simulate a run."""
+
+    experiments: Sequence[Experiment]
+    quick: bool = False
+    threads: int = 1
+    runs: Path | None = None
+    """Where runs are kept, and looked for before they are done; if none, in `out` until all is done."""
+    ids: Sequence[str] = ()
+    """What was asked for; the page says so."""
+
+
+def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None = None) -> list[Outcome]:
+    """Run experiments and judge their claims; with `out` draw their figures, and write the pages of their documents."""
+    scenarios = {one.id: one.module.scenarios(request.quick) for one in request.experiments}
+    outcomes = []
+    if out is not None:
+        # A place that cannot be written is to be noticed before the runs.
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    scratch = None if out is None else out / ".unfinished"
+    with Runner(scenarios, threads=request.threads, runs=request.runs, scratch=scratch) as runner:
+        for one in request.experiments:
+            if bar is not None:
+                bar.begin(one.id)
+            results = runner.results(one.id, bar.report if bar is not None else None)
+            claims = one.module.claims(results, request.quick)
+            figure = f"{one.id.replace('/', '-')}{'-quick' if request.quick else ''}.svg"
+            if out is not None:
+                # A figure that lacks a run says less than none.
+                with contextlib.suppress(*((LookupError,) if results.failures else ())):
+                    one.module.figure(results, out / figure)
+            rows = {name: row(result) for name, result in results.items()}
+            shown = frozenset(rows if request.quick else one.module.scenarios(quick=True))
+            runner.release(one.id)
+            outcomes.append(Outcome(one.id, one.module.__doc__ or "", claims, rows, shown, figure))
+    if out is not None:
+        for document in dict.fromkeys(one.id.partition("/")[0] for one in request.experiments):
+            of_it = [outcome for outcome in outcomes if outcome.experiment.partition("/")[0] == document]
+            of_all = [one.id for one in experiments() if one.id.partition("/")[0] == document]
+            name = _name(document, [one.experiment for one in of_it], of_all, quick=request.quick)
+            asked = " ".join([*(request.ids or [document]), *(["--quick"] if request.quick else [])])
+            write(document, _introduction(document), of_it, out / name, quick=request.quick, command=asked)
+    return outcomes
+
+
+def _name(document: str, done: Sequence[str], of_all: Sequence[str], *, quick: bool) -> str:
+    """Return the name of a page; that of the document alone is for all of it at full size."""
+    part = "+".join(one.partition("/")[2] for one in done)
+    name = document if len(done) == len(of_all) else f"{document}-{part if len(part) < 100 else 'part'}"
+    return f"{name}-quick" if quick else name
+
+
+def _introduction(document: str) -> str:
+    file = directory() / document.replace("-", "_") / "page.md"
+    return file.read_text("utf-8") if file.is_file() else ""
+
+
+def record() -> Path:
+    """Write the verdicts of all quick variants into ``experiments/verdicts.json``; return its path."""
+    verdicts = {
+        claim.id: claim.holds for outcome in evaluate(Request(experiments(), quick=True)) for claim in outcome.claims
+    }
+    file = directory() / "verdicts.json"
+    file.write_text(json.dumps(verdicts, indent=2) + "\n", "utf-8")
+    return file
