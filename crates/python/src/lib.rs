@@ -48,6 +48,12 @@ fn schema() -> String {
     format!("{:#}", xoff_scenario::schema())
 }
 
+/// What each part counts, as JSON: the groups of a summary with the labels and units of their counts.
+#[pyfunction]
+fn groups() -> PyResult<String> {
+    serde_json::to_string(&xoff_scenario::groups()).map_err(broken)
+}
+
 /// Reads a scenario, sets `overrides` on it, checks it, and returns it as JSON with every default filled in.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "what the interpreter hands over")]
@@ -269,6 +275,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Output>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(groups, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
     module.add_function(wrap_pyfunction!(table_files, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;

@@ -2,8 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use xoff_models::count::{Count, Group, Tally};
-use xoff_models::network::{Settings, groups};
+use serde::Serialize;
+use xoff_models::count::{Count, Tally};
+use xoff_models::network::{self, Settings};
+
+/// What a part counts, whether it lives at switches, at hosts, or at both.
+#[derive(Debug, Clone, Serialize)]
+pub struct Declared {
+    /// The part's name: the key of its group in summaries.
+    pub name: &'static str,
+    /// What people call it.
+    pub label: &'static str,
+    /// Its counts, in the order in which people read them.
+    pub counts: Vec<Count>,
+}
+
+/// All groups of a summary, in the order in which people read them.
+pub fn groups() -> Vec<Declared> {
+    let mut list: Vec<Declared> = Vec::new();
+    for group in network::groups().filter(|g| !g.counts.is_empty()) {
+        match list.iter_mut().find(|d| d.name == group.name) {
+            Some(known) => known.counts.extend(group.counts),
+            None => list.push(Declared { name: group.name, label: group.label, counts: group.counts.to_vec() }),
+        }
+    }
+    list
+}
 
 /// Sums over all nodes, by part and name.
 pub struct Counts {
@@ -22,11 +46,8 @@ pub struct Of<'a> {
 impl Counts {
     /// Nothing yet.
     pub fn new(settings: &Settings) -> Self {
-        let mut all: BTreeMap<&'static str, BTreeMap<&'static str, u64>> = BTreeMap::new();
-        for Group { name, counts, .. } in groups() {
-            all.entry(name).or_default().extend(counts.iter().map(|c| (c.name, 0)));
-        }
-        all.retain(|_, counts| !counts.is_empty());
+        let zeros = |d: Declared| (d.name, d.counts.iter().map(|c| (c.name, 0)).collect());
+        let all = groups().into_iter().map(zeros).collect();
         Self { groups: all, parts: settings.parts() }
     }
 

@@ -19,6 +19,7 @@ mod table;
 mod value;
 
 pub use check::check;
+pub use counts::{Declared, groups};
 pub use document::{Audits, HostSettings, Judgement, Probe, Scenario, Switch, Turns};
 pub use read::{InputError, from_json, from_toml, request, schema};
 pub use run::{Observer, Outcome, Progress, Runner, run};
