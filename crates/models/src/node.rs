@@ -182,6 +182,23 @@ impl Node {
         }
     }
 
+    /// Shows a control frame to mechanisms; true when one of them ends it.
+    #[inline(never)]
+    fn is_consumed(&mut self, port: usize, packet: &Packet, cx: &mut Cx<'_>) -> bool {
+        let mut verdict = Verdict::Pass;
+        if self.mechanisms.want(Watches::CONTROL) {
+            self.effects.now = cx.now();
+            let core = &self.core;
+            self.mechanisms.each(Watches::CONTROL, &mut self.effects, |m, fx| {
+                if verdict == Verdict::Pass {
+                    verdict = m.on_control(packet, port, core, fx);
+                }
+            });
+            self.apply(cx);
+        }
+        verdict == Verdict::Consume
+    }
+
     #[cold]
     fn depart(&mut self, port: usize, packet: &mut Packet, now: Time) {
         self.effects.now = now;
@@ -214,16 +231,15 @@ impl Node {
             return;
         }
         let was_marked = packet.has(Packet::CE);
-        let assigned = if self.mechanisms.want(Watches::ASSIGN) { self.assign_queue(out, &mut packet, cx) } else { None };
+        let placed = if self.mechanisms.want(Watches::ASSIGN.and(Watches::ADMIT)) {
+            let Some(queue) = self.place(out, &mut packet, cx) else { return };
+            Some(queue)
+        } else {
+            None
+        };
         let class = packet.class();
         let group = self.core.group(in_port, class);
-        let mut queue = assigned.unwrap_or_else(|| self.core.queue_for(class, in_port));
-        if self.mechanisms.want(Watches::ADMIT) {
-            match self.admit(out, queue, &mut packet, cx) {
-                Some(other) => queue = other,
-                None => return self.drop_packet(out, queue, &packet, cx),
-            }
-        }
+        let queue = placed.unwrap_or_else(|| self.core.queue_for(class, in_port));
         let (in_group, in_queue) = (self.core.ingress[group].bytes(), self.core.ports[out].queues[queue].bytes.bytes());
         if !self.core.buffer.admit(in_port, group, out, in_group, in_queue, packet.bytes) {
             self.drop_packet(out, queue, &packet, cx);
@@ -274,14 +290,20 @@ impl Node {
         }
     }
 
+    /// The queue that mechanisms choose for a packet and let it into; none if they drop it.
     #[cold]
-    fn assign_queue(&mut self, port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<usize> {
+    fn place(&mut self, port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<usize> {
         self.effects.now = cx.now();
         let core = &self.core;
         let mut queue = None;
         self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, fx| queue = m.assign_queue(packet, port, core, fx).or(queue));
         self.apply(cx);
-        queue
+        let queue = queue.unwrap_or_else(|| self.core.queue_for(packet.class(), packet.in_port as usize));
+        let admitted = self.admit(port, queue, packet, cx);
+        if admitted.is_none() {
+            self.drop_packet(port, queue, packet, cx);
+        }
+        admitted
     }
 
     /// The port that a mechanism chooses among several, or that of ECMP.
@@ -300,7 +322,6 @@ impl Node {
     }
 
     /// The queue in which mechanisms let a packet wait, which they may cut, or none.
-    #[cold]
     fn admit(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<usize> {
         self.effects.now = cx.now();
         let core = &self.core;
@@ -445,8 +466,10 @@ impl Node {
             self.counts.lost += 1;
             return;
         };
+        if packet.kind.is_data() {
+            return self.receive_data(port, &packet, cx);
+        }
         match packet.kind.owner() {
-            Owner::Transport if packet.kind.is_data() => self.receive_data(port, &packet, cx),
             Owner::Transport => {
                 if endpoint.on_answer(&packet, cx.now()) {
                     self.relist(packet.flow, cx);
@@ -602,21 +625,7 @@ impl EngineNode for Node {
         if self.wanted.packets {
             self.trace(port, &packet, false, cx.now());
         }
-        if packet.kind.is_seen() && self.mechanisms.want(Watches::CONTROL) {
-            self.effects.now = cx.now();
-            let mut verdict = Verdict::Pass;
-            let core = &self.core;
-            self.mechanisms.each(Watches::CONTROL, &mut self.effects, |m, fx| {
-                if verdict == Verdict::Pass {
-                    verdict = m.on_control(&packet, port, core, fx);
-                }
-            });
-            self.apply(cx);
-            if verdict == Verdict::Consume {
-                return;
-            }
-        }
-        if packet.kind.is_link_local() {
+        if packet.kind.is_seen() && (self.is_consumed(port, &packet, cx) || packet.kind.is_link_local()) {
             return;
         }
         if packet.dst() == self.core.id {

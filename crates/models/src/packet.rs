@@ -95,14 +95,29 @@ impl Kind {
     /// Whether it goes to the neighbour and no further.
     #[inline]
     pub const fn is_link_local(self) -> bool {
-        matches!(self.scope(), Scope::Link)
+        LINK_LOCAL >> self as u8 & 1 != 0
     }
 
     /// Whether mechanisms see it as control.
     #[inline]
     pub const fn is_seen(self) -> bool {
-        !matches!(self.scope(), Scope::Flow)
+        SEEN >> self as u8 & 1 != 0
     }
+}
+
+/// A bit for each kind that does not stay in its flow, and for each that stays on its link: looked at with every packet.
+const SEEN: u16 = LINK_LOCAL | with_scope(Scope::Path);
+const LINK_LOCAL: u16 = with_scope(Scope::Link);
+
+const fn with_scope(scope: Scope) -> u16 {
+    let (mut bits, mut i) = (0, 0);
+    while i < Kind::ALL.len() {
+        if Kind::ALL[i].scope() as u8 == scope as u8 {
+            bits |= 1 << Kind::ALL[i] as u8;
+        }
+        i += 1;
+    }
+    bits
 }
 
 /// A frame. Its size is what it takes on the wire.
