@@ -3,7 +3,7 @@
 use xoff_units::Time;
 
 use crate::calendar::Calendar;
-use crate::partition::{Post, Route, Transit};
+use crate::transit::{Post, Route, Transit};
 use crate::{END_OF_TIME, Message};
 
 /// Handed to a node with each event.

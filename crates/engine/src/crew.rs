@@ -11,8 +11,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use xoff_units::Time;
 
-use crate::network::{Checkpoint, Engine, Finish};
-use crate::partition::{Partition, Post};
+use crate::engine::{Checkpoint, Engine, Finish};
+use crate::partition::Partition;
+use crate::transit::Post;
 use crate::{END_OF_TIME, Node};
 
 /// A number on cache lines of its own.
@@ -83,7 +84,16 @@ impl<N: Node> Crew<'_, N> {
     }
 }
 
-pub(crate) fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>) -> Finish {
+impl<N: Node> Engine<N> {
+    /// Runs until nothing is pending or `on_checkpoint` breaks. Checkpoints lie on the grid of [`crate::Plan::checkpoint`]; those
+    /// before which nothing happened are skipped.
+    pub fn run(&mut self, mut on_checkpoint: impl FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>) -> Finish {
+        self.start();
+        run(self, &mut on_checkpoint)
+    }
+}
+
+fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>) -> Finish {
     let count = engine.partitions.len();
     let workers = engine.plan.threads;
     let mailbox = || (0..count).map(|_| (0..count).map(|_| Mutex::new(Vec::new())).collect()).collect();

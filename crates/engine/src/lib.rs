@@ -12,13 +12,16 @@
 mod calendar;
 mod context;
 mod crew;
+mod engine;
 mod network;
 mod partition;
 pub mod random;
+mod transit;
 
 pub use calendar::MAX_PORTS;
 pub use context::Context;
-pub use network::{Checkpoint, Engine, Finish, LinkSpec, Plan, PlanError, Statistics};
+pub use engine::{Checkpoint, Engine, Finish, Plan, Statistics};
+pub use network::{LinkSpec, PlanError};
 
 use xoff_units::Time;
 

@@ -1,14 +1,11 @@
-//! Building an engine from nodes and links, and what a run reports.
-
-use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! Building an engine from nodes and links: clusters, partitions, and the length of windows.
 
 use xoff_units::Time;
 
 use crate::calendar::MAX_PORTS;
-use crate::context::fold;
-use crate::crew;
-use crate::partition::{Partition, Route};
+use crate::engine::{Engine, Plan};
+use crate::partition::Partition;
+use crate::transit::Route;
 use crate::{END_OF_TIME, Node};
 
 /// A one-way link from an output of one node to an in-link of another.
@@ -22,31 +19,6 @@ pub struct LinkSpec {
     pub lookahead: Time,
 }
 
-/// How to run; but for [`Plan::until`] nothing here may change a result.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// Threads to use; never more than there are cores.
-    pub threads: usize,
-    /// Partitions of the nodes; one per thread when not given.
-    pub partitions: Option<usize>,
-    /// Window length; the smallest lookahead when not given, which is also the largest allowed.
-    pub window: Option<Time>,
-    /// Whether nodes joined by short links run windows of their own.
-    pub clusters: bool,
-    /// Simulated time between checkpoints.
-    pub checkpoint: Time,
-    /// The run ends here: events at this moment are the last. It is the one entry that says what to simulate, and not how.
-    pub until: Time,
-    /// Below this many events a window one thread runs and the others sleep.
-    pub solo_below: u64,
-}
-
-impl Default for Plan {
-    fn default() -> Self {
-        Self { threads: 1, partitions: None, window: None, clusters: true, checkpoint: Time::us(10), until: Time::NEVER, solo_below: 100 }
-    }
-}
-
 /// Why a network cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanError(pub String);
@@ -58,65 +30,6 @@ impl std::fmt::Display for PlanError {
 }
 
 impl std::error::Error for PlanError {}
-
-/// What the engine did.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Statistics {
-    /// Events handled.
-    pub events: u64,
-    /// Windows run.
-    pub windows: u64,
-}
-
-/// Why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finish {
-    /// Nothing is pending.
-    Idle,
-    /// [`Plan::until`] has come.
-    Ended,
-    /// A checkpoint stopped it.
-    Stopped,
-}
-
-/// All nodes at one moment between windows.
-pub struct Checkpoint<'a, N: Node> {
-    /// A multiple of the checkpoint interval, or the end of the run: every event before it is done.
-    pub now: Time,
-    /// Totals so far.
-    pub statistics: Statistics,
-    partitions: Vec<MutexGuard<'a, Partition<N>>>,
-    places: &'a [(u16, u32)],
-}
-
-impl<N: Node> Checkpoint<'_, N> {
-    /// The node with this number.
-    pub fn node(&self, id: u32) -> &N {
-        let (partition, seat) = self.places[id as usize];
-        &self.partitions[partition as usize].seats[seat as usize].node
-    }
-
-    /// The node with this number, to drain what it recorded.
-    pub fn node_mut(&mut self, id: u32) -> &mut N {
-        let (partition, seat) = self.places[id as usize];
-        &mut self.partitions[partition as usize].seats[seat as usize].node
-    }
-
-    /// How many nodes there are.
-    pub fn nodes(&self) -> u32 {
-        self.places.len() as u32
-    }
-}
-
-/// Nodes, links and a plan, ready to run.
-pub struct Engine<N: Node> {
-    pub(crate) partitions: Vec<Mutex<Partition<N>>>,
-    places: Vec<(u16, u32)>,
-    pub(crate) window: Time,
-    pub(crate) plan: Plan,
-    pub(crate) statistics: Statistics,
-    started: bool,
-}
 
 impl<N: Node> Engine<N> {
     /// Places `nodes` into partitions. `groups` names for each node the node it should lie beside in memory (its leaf, or itself).
@@ -201,67 +114,7 @@ impl<N: Node> Engine<N> {
             partitions[p as usize].add_output(seat, route);
         }
         let plan = Plan { threads: threads.min(parts), ..plan };
-        Ok(Self {
-            partitions: partitions.into_iter().map(Mutex::new).collect(),
-            places,
-            window,
-            plan,
-            statistics: Statistics::default(),
-            started: false,
-        })
-    }
-
-    /// Runs until nothing is pending or `on_checkpoint` breaks. Checkpoints lie on the grid of [`Plan::checkpoint`]; those before
-    /// which nothing happened are skipped.
-    pub fn run(&mut self, mut on_checkpoint: impl FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>) -> Finish {
-        if !self.started {
-            self.started = true;
-            for partition in &mut self.partitions {
-                partition.get_mut().unwrap_or_else(PoisonError::into_inner).start();
-            }
-        }
-        crew::run(self, &mut on_checkpoint)
-    }
-
-    /// Everything between windows, at `now`.
-    pub fn checkpoint(&self, now: Time) -> Checkpoint<'_, N> {
-        self.checkpoint_of(&self.partitions, now)
-    }
-
-    pub(crate) fn checkpoint_of<'a>(&'a self, partitions: &'a [Mutex<Partition<N>>], now: Time) -> Checkpoint<'a, N> {
-        let partitions = partitions.iter().map(|p| p.lock().unwrap_or_else(PoisonError::into_inner)).collect();
-        Checkpoint { now, statistics: self.statistics, partitions, places: &self.places }
-    }
-
-    /// A hash over every node's events, combined in node order.
-    pub fn fingerprint(&self) -> u64 {
-        let all = self.checkpoint(Time::ZERO);
-        self.places.iter().fold(0, |hash, (p, s)| fold(hash, all.partitions[*p as usize].seats[*s as usize].fingerprint))
-    }
-
-    /// Calls `f` for each message still on a link.
-    pub fn for_each_under_way(&self, mut f: impl FnMut(&N::Message)) {
-        for partition in &self.checkpoint(Time::ZERO).partitions {
-            partition.under_way().for_each(&mut f);
-        }
-    }
-
-    /// Totals so far.
-    pub fn statistics(&self) -> Statistics {
-        self.statistics
-    }
-
-    /// The window length in use.
-    pub fn window(&self) -> Time {
-        self.window
-    }
-
-    /// The nodes in their order, when the run is over.
-    pub fn into_nodes(self) -> Vec<N> {
-        let mut seats: Vec<_> =
-            self.partitions.into_iter().flat_map(|p| p.into_inner().unwrap_or_else(PoisonError::into_inner).seats).collect();
-        seats.sort_by_key(|s| s.id);
-        seats.into_iter().map(|s| s.node).collect()
+        Ok(Self::of(partitions, places, window, plan))
     }
 }
 

@@ -1,112 +1,13 @@
 //! The nodes of one thread: their calendars, their in-links, and the run through a window.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use xoff_units::Time;
 
-use crate::calendar::{Calendar, Express, NO_EVENT, Slot};
+use crate::calendar::{Calendar, NO_EVENT, Slot};
 use crate::context::{Context, fold};
+use crate::transit::{BLOCK, Route, Transit};
 use crate::{Message, Node};
-
-/// Where an output leads.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Route {
-    /// The link's index in the receiving partition.
-    pub link: u32,
-    pub partition: u16,
-    pub local: bool,
-    pub same_cluster: bool,
-}
-
-/// A message for another partition.
-pub(crate) struct Post<M> {
-    pub link: u32,
-    pub express: bool,
-    pub arrival: Time,
-    pub message: M,
-}
-
-/// A link as its receiver holds it: a FIFO and whom it wakes.
-struct Channel<M> {
-    fifo: VecDeque<(Time, M)>,
-    node: u32,
-    slot: u32,
-}
-
-/// So many nodes share an entry by which all of them are passed over when none has an event: in a large network few do in a
-/// window.
-const BLOCK: usize = 16;
-
-/// Messages under way, and who has to look at them.
-pub(crate) struct Transit<M> {
-    channels: Vec<Channel<M>>,
-    /// Per node: the time of its earliest event, woken links included.
-    next: Vec<Time>,
-    /// Per block of nodes: the earliest of `next`, or before it until `settle` is called.
-    next_of_block: Vec<Time>,
-    /// Per node: links whose FIFO was empty when a message came.
-    woken: Vec<Vec<u32>>,
-    express: Vec<Vec<Express<M>>>,
-    /// Per partition: what to hand over at the end of the window.
-    pub outbox: Vec<Vec<Post<M>>>,
-    pub outbox_next: Time,
-}
-
-impl<M: Message> Transit<M> {
-    #[inline(always)]
-    pub fn deliver(&mut self, link: u32, arrival: Time, message: M) {
-        let channel = &mut self.channels[link as usize];
-        debug_assert!(channel.fifo.back().is_none_or(|last| last.0 <= arrival), "messages of a link arrive in the order they were sent");
-        let is_first = channel.fifo.is_empty();
-        channel.fifo.push_back((arrival, message));
-        if is_first {
-            let (node, slot) = (channel.node as usize, channel.slot);
-            self.woken[node].push(slot);
-            self.expect(node, arrival);
-        }
-    }
-
-    pub fn deliver_express(&mut self, link: u32, arrival: Time, message: M) {
-        let channel = &self.channels[link as usize];
-        let node = channel.node as usize;
-        self.express[node].push(Express { at: arrival, link: channel.slot, message });
-        self.expect(node, arrival);
-    }
-
-    /// Notes that a node has an event at a time.
-    #[inline(always)]
-    fn expect(&mut self, node: usize, at: Time) {
-        self.next[node] = self.next[node].min(at);
-        let block = &mut self.next_of_block[node / BLOCK];
-        *block = (*block).min(at);
-    }
-
-    /// Finds the earliest event of a block anew, after nodes of it ran.
-    #[inline]
-    fn settle(&mut self, block: usize) {
-        let end = ((block + 1) * BLOCK).min(self.next.len());
-        self.next_of_block[block] = self.next[block * BLOCK..end].iter().copied().fold(Time::NEVER, Time::min);
-    }
-
-    #[inline]
-    pub fn post(&mut self, route: Route, post: Post<M>) {
-        self.outbox_next = self.outbox_next.min(post.arrival);
-        self.outbox[route.partition as usize].push(post);
-    }
-
-    pub fn receive(&mut self, post: Post<M>) {
-        if post.express {
-            self.deliver_express(post.link, post.arrival, post.message);
-        } else {
-            self.deliver(post.link, post.arrival, post.message);
-        }
-    }
-
-    fn under_way(&self) -> impl Iterator<Item = &M> {
-        self.channels.iter().flat_map(|c| c.fifo.iter().map(|e| &e.1)).chain(self.express.iter().flatten().map(|e| &e.message))
-    }
-}
 
 /// One node with what the engine keeps for it.
 pub(crate) struct Seat<N: Node> {
@@ -129,20 +30,7 @@ pub(crate) struct Partition<N: Node> {
 
 impl<N: Node> Partition<N> {
     pub fn new(partitions: usize) -> Self {
-        Self {
-            seats: Vec::new(),
-            transit: Transit {
-                channels: Vec::new(),
-                next: Vec::new(),
-                next_of_block: Vec::new(),
-                woken: Vec::new(),
-                express: Vec::new(),
-                outbox: (0..partitions).map(|_| Vec::new()).collect(),
-                outbox_next: Time::NEVER,
-            },
-            clusters: Vec::new(),
-            events: 0,
-        }
+        Self { seats: Vec::new(), transit: Transit::new(partitions), clusters: Vec::new(), events: 0 }
     }
 
     pub fn add_node(&mut self, id: u32, node: N, in_links: usize, outputs: usize) -> u32 {
@@ -154,17 +42,13 @@ impl<N: Node> Partition<N> {
             in_links: Vec::with_capacity(in_links),
             fingerprint: fold(0, u64::from(id) + 1),
         });
-        self.transit.next.push(Time::NEVER);
-        self.transit.next_of_block.resize(self.seats.len().div_ceil(BLOCK), Time::NEVER);
-        self.transit.woken.push(Vec::new());
-        self.transit.express.push(Vec::new());
+        self.transit.add_node();
         self.seats.len() as u32 - 1
     }
 
     pub fn add_in_link(&mut self, seat: u32) -> u32 {
-        let link = self.transit.channels.len() as u32;
         let in_links = &mut self.seats[seat as usize].in_links;
-        self.transit.channels.push(Channel { fifo: VecDeque::new(), node: seat, slot: in_links.len() as u32 });
+        let link = self.transit.add_link(seat, in_links.len() as u32);
         in_links.push(link);
         link
     }

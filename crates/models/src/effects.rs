@@ -31,7 +31,7 @@ pub enum Effect {
     ClassOfFlow(u32, u8),
     /// Have the neighbour at a port stop, or go on, sending a class: a request to the mechanism that pauses neighbours.
     PauseNeighbour(usize, u8, bool),
-    /// Call [`crate::mechanism::Hooks::on_timer`] with this token.
+    /// Call its `on_timer` with this token.
     Timer(Time, u32),
 }
 

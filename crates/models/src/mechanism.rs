@@ -2,7 +2,7 @@
 //!
 //! A mechanism never touches the event queue or another node. It declares what it watches, is called for that alone, and answers
 //! with [`Effects`], which the node carries out. One trait serves switches and network interfaces, so that a mechanism stays in
-//! one file. This file knows none of them: the registry in [`crate::mechanisms`] lists them, and a new one is its file and a line
+//! one file. This file knows none of them: the registry in `mechanisms/mod.rs` lists them, and a new one is its file and a line
 //! there.
 
 use std::sync::Arc;

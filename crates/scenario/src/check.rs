@@ -16,7 +16,7 @@ use crate::audit::Waiter;
 use crate::dependency::{Search, Traffic, Witness};
 use crate::document::{Audits, Judgement, Scenario, Turns};
 use crate::read::InputError;
-use crate::run::Runner;
+use crate::runner::Runner;
 use crate::table::Input;
 
 /// Checks a scenario and explains it.

@@ -16,25 +16,18 @@ use xoff_models::record::{Drop, Pause, Sample, Trace};
 use xoff_models::workload::Plan;
 use xoff_units::Time;
 
-use crate::audit::{Verdicts, Waiter};
+use crate::audit::Verdicts;
 use crate::counts::Counts;
-use crate::document::{Judgement, Scenario};
+use crate::document::Scenario;
+use crate::judge::{End, Ledger, judge};
+use crate::observer::{Observer, Progress};
 use crate::rows::{FlowRows, Names, PortRows};
-use crate::run::{Observer, Progress, Runner};
+use crate::runner::Runner;
 use crate::summary::{Fct, Flows, Performance, SizeClass, Summary, WorkloadSummary};
 use crate::table::Table;
 
 /// Rows are handed on in batches of this size.
 const BATCH: usize = 1 << 16;
-
-/// How a run ended that did not end by itself.
-#[derive(Debug, Clone)]
-pub enum Trouble {
-    /// These wait for one another.
-    Deadlock(Time, Vec<Waiter>),
-    /// Nothing new has arrived anywhere since then, though flows keep sending.
-    Stall(Time),
-}
 
 /// The flows of a workload.
 #[derive(Default)]
@@ -334,89 +327,21 @@ impl Collector {
     }
 
     /// Counts, and the verdicts of all audits. `on_links` is the wire bytes of data on links.
-    pub fn judge(
-        &mut self,
-        cp: &Checkpoint<'_, Node>,
-        plan: &Plan,
-        scenario: &Scenario,
-        finish: Finish,
-        trouble: Option<Trouble>,
-        on_links: u64,
-    ) -> Verdicts {
-        self.was_cut = finish != Finish::Idle;
-        let (mut injected, mut delivered, mut dropped, mut queued, mut lost, mut reordered) = (0, 0, 0, on_links, 0, 0);
-        let mut standing = Vec::new();
+    pub fn judge(&mut self, cp: &Checkpoint<'_, Node>, scenario: &Scenario, end: &End, on_links: u64) -> Verdicts {
+        self.was_cut = end.finish != Finish::Idle;
+        let mut ledger = Ledger::new(on_links);
         for id in 0..cp.nodes() {
             let node = cp.node(id);
-            if let Some(e) = &node.endpoint {
-                injected += e.injected_bytes;
-                delivered += e.delivered_bytes;
-                reordered += e.reordered;
-            }
-            dropped += node.counts.dropped_bytes;
-            queued += node.queued_bytes();
-            lost += node.counts.lost;
             self.hops += node.counts.data_hops;
             self.dropped += node.counts.dropped;
             self.count(node, cp.now);
-            for mechanism in node.mechanisms.iter() {
-                mechanism.standing_pauses(&mut |port, class| standing.push((id, port, class)));
-            }
-            standing.extend(node.open_pauses.iter().map(|p| (id, p.port as usize, p.class)));
+            ledger.enter(id, node);
         }
-        let Names { nodes, ports, .. } = &self.names;
-        let port =
-            |id: u32, port: usize| format!("{} port {port} (to {})", nodes[id as usize], nodes[ports[id as usize][port].peer as usize]);
-        let mut verdicts = Verdicts::default();
-        let balance = (injected != delivered + dropped + queued || lost > 0).then(|| {
-            format!(
-                "{injected} B entered, {delivered} B arrived, {dropped} B were dropped and {queued} B are queued; {lost} frames were lost"
-            )
-        });
-        verdicts.enter("conservation", Judgement::Fail, balance);
-        let is_lossless = scenario.switch.mechanisms().any(|p| p.is_lossless);
-        let loss = self.first_drop.filter(|_| is_lossless).map(|(d, bytes)| {
-            format!(
-                "{} packets of a lossless class were dropped, the first at {} at {}, class {}, out of port {}; give more headroom above XOFF, at least {bytes} B more",
-                self.dropped,
-                d.at,
-                port(d.node, d.in_port as usize),
-                d.class,
-                d.port,
-            )
-        });
-        verdicts.enter("loss", scenario.audits.loss, loss);
-        let is_over = match &trouble {
-            None => finish == Finish::Idle,
-            Some(Trouble::Stall(_)) => true,
-            Some(Trouble::Deadlock(..)) => false,
-        };
-        let unpaired = is_over.then(|| standing.first()).flatten().map(|(id, p, class)| {
-            format!("{} pauses were never taken back, the first at {}, class {class}", standing.len(), port(*id, *p))
-        });
-        verdicts.enter("pauses", scenario.audits.pauses, unpaired);
-        let disorder = (reordered > 0).then(|| format!("{reordered} packets arrived out of order in their flow"));
-        verdicts.enter("order", Judgement::Fail, disorder);
-        let cycle = match &trouble {
-            Some(Trouble::Deadlock(at, cycle)) => {
-                let list: Vec<_> = cycle.iter().map(|(id, p, class)| format!("{}, class {class}", port(*id, *p as usize))).collect();
-                Some(format!("at {at} these wait for one another: {}", list.join(" → ")))
-            }
-            _ => None,
-        };
-        verdicts.enter("deadlock", scenario.audits.deadlock, cycle);
+        ledger.first_drop = self.first_drop.map(|(drop, bytes)| (drop, bytes, self.dropped));
         // Raw frames that were dropped are nobody's to bring.
-        let missing = plan.flows - self.completed - self.lost.len() as u64;
-        let incomplete = match &trouble {
-            Some(Trouble::Stall(since)) => Some(format!(
-                "{missing} of {} flows were not delivered, and none has gained a packet since {since}: they lose what they send again and again",
-                plan.flows
-            )),
-            _ => (finish == Finish::Idle && missing > 0)
-                .then(|| format!("{missing} of {} flows were not delivered, and nothing is left to do", plan.flows)),
-        };
-        verdicts.enter("completion", scenario.audits.completion, incomplete);
-        verdicts
+        ledger.missing = self.flows_total - self.completed - self.lost.len() as u64;
+        ledger.flows = self.flows_total;
+        judge(&ledger, &self.names, scenario, end)
     }
 
     /// Adds what a node, its mechanisms and its endpoint counted.

@@ -440,7 +440,7 @@ impl Edges {
 mod tests {
     use super::*;
     use crate::read::from_toml;
-    use crate::run::Runner;
+    use crate::runner::Runner;
 
     fn search(text: &str) -> Search {
         let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();

@@ -1,15 +1,9 @@
 //! Reading scenarios: text to document, with errors that say where, what, and what would be right.
 
 use serde::de::DeserializeOwned;
-use xoff_models::congestion_control::contract::Hosts;
-use xoff_models::core::Queueing;
-use xoff_models::queueing::buffer;
-use xoff_models::routing::FirstHop;
-use xoff_models::transport::Protocol;
-use xoff_models::workload::MAX_START;
-use xoff_units::Time;
 
-use crate::document::{Scenario, Turns};
+use crate::document::Scenario;
+use crate::validate::validate;
 use crate::value::{Wrong, parse};
 
 /// Bad input; prints as one message that begins with the path of the key.
@@ -131,133 +125,6 @@ fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), Input
         }
     }
     *at = value;
-    Ok(())
-}
-
-/// Workloads are numbered with 16 bits.
-const MAX_WORKLOADS: usize = 65_535;
-
-/// Memory of switches or relaying hosts that cannot be.
-fn check_buffer(table: &str, memory: &buffer::Params, largest: u64) -> Result<(), InputError> {
-    let wrong = |key: &str, message: String| Err(InputError::new(format!("{table}.buffer.{key}"), message));
-    match memory {
-        buffer::Params::Unlimited => {}
-        buffer::Params::PerPort(bytes) | buffer::Params::PerQueue(bytes) => {
-            let key = if matches!(memory, buffer::Params::PerPort(_)) { "per_port" } else { "per_queue" };
-            if bytes.0 < largest || bytes.0 >= 1 << 32 {
-                return wrong(key, format!("{bytes} is out of range; it must hold a packet of {largest} B and be below 4GiB"));
-            }
-        }
-        buffer::Params::Shared(shared) => {
-            if !(shared.alpha > 0.0 && shared.alpha <= 1024.0) {
-                return wrong("shared.alpha", format!("{} is out of range; allowed are numbers above 0 and up to 1024", shared.alpha));
-            }
-            if shared.total.0 < largest || shared.total.0 >= 1 << 40 {
-                return wrong("shared.total", format!("{} is out of range; it must hold a packet and be below 1TB", shared.total));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// What types cannot say.
-fn validate(s: &Scenario) -> Result<(), InputError> {
-    let wrong = |path: &str, message: String| Err(InputError::new(path, message));
-    let f = &s.framing;
-    if f.payload.0 == 0 {
-        return wrong("framing.payload", "a packet must carry at least one byte".into());
-    }
-    let sizes = [("payload", f.payload.0), ("header", f.header.0), ("gap", f.gap.0), ("control", f.control.0), ("minimum", f.minimum.0)];
-    for parts in [&["payload", "header", "gap"][..], &["control", "gap"], &["minimum", "gap"]] {
-        let of = || sizes.iter().filter(|s| parts.contains(&s.0));
-        let bytes: u64 = of().map(|s| s.1).sum();
-        if bytes > 65_535 {
-            // The largest part is the one to blame.
-            let largest = of().max_by_key(|s| s.1).map_or("", |s| s.0);
-            return wrong(&format!("framing.{largest}"), format!("a frame of {bytes} B is larger than the 65535 B possible"));
-        }
-    }
-    for (key, bytes) in [("control", f.control.0), ("minimum", f.minimum.0)] {
-        if bytes == 0 {
-            return wrong(&format!("framing.{key}"), "it must be above zero".into());
-        }
-    }
-    if s.switch.delay > Time::ms(1_000) {
-        return wrong("switch.delay", format!("{} is longer than the 1s that is supported", s.switch.delay));
-    }
-    if !(1..=8).contains(&s.switch.classes) {
-        return wrong("switch.classes", format!("{} is out of range; allowed are 1 to 8", s.switch.classes));
-    }
-    if let Turns::Drr(quantum) = s.switch.scheduler
-        && (quantum.0 < 64 || quantum.0 > 1 << 30)
-    {
-        return wrong("switch.scheduler.drr", format!("{quantum} is out of range; allowed are 64B to 1GiB"));
-    }
-    if matches!(s.switch.scheduler, Turns::Drr(_)) && s.switch.queueing == Queueing::Iq {
-        let why = "with one FIFO an input (switch.queueing) inputs take turns by packets; use round_robin, or oq or voq";
-        return wrong("switch.scheduler.drr", why.into());
-    }
-    let largest = f.payload.0 + f.header.0 + f.gap.0;
-    check_buffer("switch", &s.switch.buffer, largest)?;
-    check_buffer("host.relay", &s.host.relay.buffer, largest)?;
-    if let Some(classify) = &s.host.classify {
-        if let Some(mice) = classify.mice.filter(|m| m.class >= s.switch.classes) {
-            let allowed = s.switch.classes;
-            return wrong(
-                "host.classify.mice.class",
-                format!("{} is out of range; the switches have {allowed} (switch.classes)", mice.class),
-            );
-        }
-        if let Some(n) = classify.by_destination.filter(|n| *n == 0 || *n > s.switch.classes) {
-            let allowed = s.switch.classes;
-            return wrong("host.classify.by_destination", format!("{n} is out of range; allowed are 1 to {allowed} (switch.classes)"));
-        }
-    }
-    if s.host.relay.delay > Time::ms(1_000) {
-        return wrong("host.relay.delay", format!("{} is longer than the 1s that is supported", s.host.relay.delay));
-    }
-    if let FirstHop::Asymmetric(ate) = &s.host.first_hop {
-        if !(ate.threshold > 0.0 && ate.threshold <= 1.0) {
-            let given = ate.threshold;
-            return wrong(
-                "host.first_hop.asymmetric.threshold",
-                format!("{given} is out of range; allowed are numbers above 0 and up to 1"),
-            );
-        }
-        if ate.window < Time::ns(100) {
-            return wrong("host.first_hop.asymmetric.window", "it must be 100ns or longer".into());
-        }
-    }
-    if s.switch.priority_classes >= s.switch.classes {
-        return wrong("switch.priority_classes", "some class must be left that is not served strictly first".into());
-    }
-    if s.probe.size_classes.windows(2).any(|pair| pair[0] >= pair[1]) {
-        return wrong("probe.size_classes", "sizes must rise from class to class".into());
-    }
-    let mechanisms = s.switch.mechanisms();
-    mechanisms.validate(s.switch.classes, s.switch.queueing, &s.switch.buffer)?;
-    if s.switch.queueing == Queueing::Iq && mechanisms.any(|p| p.wants_congestion_queues) {
-        return wrong("switch.queueing", "with one FIFO an input no flow can have a congestion queue; allowed are oq and voq".into());
-    }
-    if mechanisms.interface_queues() > 1 && s.switch.classes > 1 {
-        return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
-    }
-    let framing = s.framing.on_wire();
-    s.host.transport.validate(&framing)?;
-    let acknowledges = Protocol::new(&s.host.transport, &framing).acknowledges();
-    s.host.congestion_control.validate(&Hosts { framing: &framing, acknowledges })?;
-    if s.probe.queues.is_some_and(|q| q < Time::ns(1)) {
-        return wrong("probe.queues", "the interval must be 1ns or longer".into());
-    }
-    if s.until == Some(Time::ZERO) {
-        return wrong("until", "a run of no time has no result; leave it out to run until nothing is left to do".into());
-    }
-    if let Some(until) = s.until.filter(|until| *until > MAX_START) {
-        return wrong("until", format!("{until} is too late; a simulation ends before {MAX_START}"));
-    }
-    if s.workload.len() > MAX_WORKLOADS {
-        return wrong("workload", format!("{} are listed; {MAX_WORKLOADS} are possible", s.workload.len()));
-    }
     Ok(())
 }
 

@@ -61,6 +61,12 @@ fn times(t: impl Iterator<Item = Time>) -> Data {
 }
 
 impl Names {
+    /// A port in words.
+    pub fn port(&self, node: u32, port: usize) -> String {
+        let peer = self.ports[node as usize][port].peer;
+        format!("{} port {port} (to {})", self.nodes[node as usize], self.nodes[peer as usize])
+    }
+
     fn node(&self, ids: impl IntoIterator<Item = u32>) -> Data {
         Data::Name(ids.into_iter().collect(), self.nodes.clone())
     }

@@ -1,65 +1,24 @@
 //! From a scenario to results.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use xoff_engine::{Engine, Finish, Plan as EnginePlan};
+use xoff_engine::{Checkpoint, Engine, Finish, Plan as EnginePlan};
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
-use xoff_models::queueing::port::Turns as PortTurns;
-use xoff_models::record::Wanted;
-use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::transport::Protocol;
-use xoff_models::workload::{self, MAX_START, Plan};
+use xoff_models::workload::MAX_START;
 use xoff_units::Time;
 
 use crate::audit::find_deadlock;
-use crate::collect::{Collector, Trouble};
-use crate::document::{Judgement, Scenario, Turns};
-use crate::limits;
+use crate::collect::Collector;
+use crate::document::{Judgement, Scenario};
+use crate::judge::{End, Trouble};
 use crate::memory::{self, Budget};
+use crate::observer::Observer;
 use crate::read::InputError;
+use crate::runner::Runner;
 use crate::summary::{Performance, Summary};
-use crate::table::{Input, Table, fill};
-
-/// How far a run is.
-#[derive(Debug, Clone, Copy, Default, serde::Serialize)]
-pub struct Progress {
-    /// Simulated time.
-    pub simulated_ps: u64,
-    /// Flows delivered.
-    pub flows_completed: u64,
-    /// Flows in all.
-    pub flows_total: u64,
-    /// Payload of delivered flows.
-    pub bytes_completed: u64,
-    /// Payload in all.
-    pub bytes_total: u64,
-    /// How much of the run is done, from 0 to 1: of its payload, or of its time if `until` ends it.
-    pub share: f64,
-}
-
-/// Who watches a run.
-pub trait Observer {
-    /// Called at most ten times a second; breaking stops the run.
-    fn progress(&mut self, progress: Progress) -> ControlFlow<()>;
-    /// Whether rows are handed on in batches as they come; otherwise all are kept for the outcome.
-    fn takes_rows(&self) -> bool;
-    /// Rows that are complete.
-    fn rows(&mut self, table: Table);
-}
-
-/// Nobody.
-impl Observer for () {
-    fn progress(&mut self, _: Progress) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-    fn takes_rows(&self) -> bool {
-        false
-    }
-    fn rows(&mut self, _: Table) {}
-}
+use crate::table::{Input, Table};
 
 /// Results.
 #[derive(Debug)]
@@ -70,6 +29,86 @@ pub struct Outcome {
     pub tables: Vec<Table>,
     /// The observer stopped it.
     pub was_stopped: bool,
+}
+
+/// What is looked for while a run goes on: deadlocks, runs without progress or beyond their memory, and the wish to stop.
+struct Watch<'a> {
+    scenario: &'a Scenario,
+    /// How long, and for how many events, flows may gain nothing.
+    patience: (Time, u64),
+    budget: Budget,
+    trouble: Option<Trouble>,
+    was_stopped: bool,
+    is_too_large: Option<InputError>,
+    last_search: Time,
+    last_events: u64,
+    /// New packets that had arrived when they last were more, and when that was.
+    last_gain: (u64, Time, u64),
+    last_report: Instant,
+}
+
+impl<'a> Watch<'a> {
+    fn new(scenario: &'a Scenario, settings: &Settings, nodes: usize) -> Result<Self, InputError> {
+        let time = Time(settings.transport.timeouts().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
+        Ok(Self {
+            scenario,
+            patience: (time, STALL_EVENTS + STALL_EVENTS_A_NODE * nodes as u64),
+            budget: Budget::new()?,
+            trouble: None,
+            was_stopped: false,
+            is_too_large: None,
+            last_search: Time::ZERO,
+            last_events: 0,
+            last_gain: (0, Time::ZERO, 0),
+            last_report: Instant::now(),
+        })
+    }
+
+    fn look(&mut self, cp: &Checkpoint<'_, Node>, collector: &Collector, observer: &mut dyn Observer) -> ControlFlow<()> {
+        let is_time = cp.now.since(self.last_search) >= STILL;
+        if is_time {
+            self.last_search = cp.now;
+            self.search(cp)?;
+        }
+        if is_time || cp.statistics.events >= self.last_events + LOOK_EVERY {
+            self.last_events = cp.statistics.events;
+            self.measure(cp)?;
+        }
+        if self.last_report.elapsed() >= Duration::from_millis(100) {
+            self.last_report = Instant::now();
+            self.is_too_large = self.budget.passed().map(|held| self.budget.refusal(held, cp.now));
+            self.was_stopped = observer.progress(collector.progress(cp.now, self.scenario.until)).is_break();
+            if self.was_stopped || self.is_too_large.is_some() {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Looks for a deadlock.
+    fn search(&mut self, cp: &Checkpoint<'_, Node>) -> ControlFlow<()> {
+        let Some(cycle) = find_deadlock(cp, cp.now.since(STILL)) else { return ControlFlow::Continue(()) };
+        self.trouble.get_or_insert(Trouble::Deadlock(cp.now, cycle));
+        // Without an end of its own the run would go on with timers alone.
+        if self.scenario.audits.deadlock == Judgement::Fail || self.scenario.until.is_none() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Looks whether flows gain packets.
+    fn measure(&mut self, cp: &Checkpoint<'_, Node>) -> ControlFlow<()> {
+        let events = cp.statistics.events;
+        let (gained, is_busy) = Collector::gained(cp);
+        let (most, at, by) = self.last_gain;
+        if gained > most || !is_busy {
+            self.last_gain = (gained, cp.now, events);
+        } else if self.trouble.is_none() && (cp.now.since(at) >= self.patience.0 || events - by >= self.patience.1) {
+            self.trouble = Some(Trouble::Stall(at));
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// A port that sent nothing for this long while paused may be part of a deadlock.
@@ -83,98 +122,19 @@ const STALL_EVENTS_A_NODE: u64 = 20_000;
 /// How many events may pass until progress is looked for again.
 const LOOK_EVERY: u64 = 1_000_000;
 
-/// A scenario that was checked and can run.
-pub struct Runner {
-    /// The network.
-    pub topology: Topology,
-    /// Its ports.
-    pub ports: Vec<Vec<PortSpec>>,
-    /// All flows.
-    pub plan: Plan,
-    /// Models' settings.
-    pub settings: Settings,
-    scenario: Scenario,
-}
-
 impl Runner {
-    /// Builds network and flows; refuses what cannot be.
-    pub fn new(mut scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Self, InputError> {
-        fill(&mut scenario, tables)?;
-        let topology = scenario
-            .network
-            .build()
-            .map_err(|(key, why)| InputError::new(if key.is_empty() { "network".into() } else { format!("network.{key}") }, why))?;
-        limits::check_network(&scenario, &topology)?;
-        let framing = scenario.framing.on_wire();
-        let plan = workload::plan(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
-        let settings = Settings {
-            seed: scenario.seed,
-            framing,
-            switch_delay: scenario.switch.delay,
-            queueing: scenario.switch.queueing,
-            buffer: scenario.switch.buffer.clone(),
-            classes: scenario.switch.classes,
-            turns: match scenario.switch.scheduler {
-                Turns::Strict => None,
-                Turns::RoundRobin => Some(PortTurns::Packets),
-                Turns::Drr(quantum) => Some(PortTurns::Bytes(quantum.0 as u32)),
-            },
-            priority_classes: scenario.switch.priority_classes,
-            classify: scenario.host.classify.clone().unwrap_or_default(),
-            mechanisms: scenario.switch.mechanisms(),
-            transport: Protocol::new(&scenario.host.transport, &framing),
-            congestion_control: scenario.host.congestion_control.clone(),
-            relay: scenario.host.relay.clone(),
-            first_hop: scenario.host.first_hop.clone(),
-            faults: scenario.switch.faults,
-            wanted: Wanted { packets: scenario.probe.packets, queues: scenario.probe.queues.unwrap_or_default() },
-        };
-        let ports = topology.ports();
-        reachable(&topology, &ports, &plan)?;
-        limits::check_memory(&topology, &ports, &settings)?;
-        limits::check_relays(&scenario, &topology, &ports, &plan)?;
-        limits::check_levels(&topology, &ports, &settings)?;
-        Ok(Self { topology, ports, plan, settings, scenario })
-    }
-
-    /// The scenario.
-    pub fn scenario(&self) -> &Scenario {
-        &self.scenario
-    }
-
     /// Runs to the end.
     pub fn run(self, engine: EnginePlan, observer: &mut dyn Observer) -> Result<Outcome, InputError> {
         let threads = engine.threads;
         let clock = (Instant::now(), cpu_time::ProcessTime::now());
         let mut collector = Collector::new(&self);
-        let plan = Plan {
-            sources: self.plan.sources.clone(),
-            paths: self.plan.paths.clone(),
-            starts: Vec::new(),
-            waiting: Vec::new(),
-            arrivals: Vec::new(),
-            ranges: self.plan.ranges.clone(),
-            names: self.plan.names.clone(),
-            labels: self.plan.labels.clone(),
-            flows: self.plan.flows,
-            bytes: self.plan.bytes,
-            pairs: Vec::new(),
-        };
+        let plan = self.plan.without_flows();
         let Self { topology, plan: whole, settings, scenario, .. } = self;
         // What comes later than that is beyond the engine's clock.
         let until = scenario.until.unwrap_or(MAX_START);
         let engine = EnginePlan { until, ..engine };
         let mut engine: Engine<Node> = build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
-        let patience = Time(settings.transport.timeouts().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
-        let tedium = STALL_EVENTS + STALL_EVENTS_A_NODE * topology.nodes.len() as u64;
-        let budget = Budget::new()?;
-        let mut is_too_large = None;
-        let mut last_look = Instant::now();
-        let mut last_search = Time::ZERO;
-        let mut last_events = 0;
-        let mut last_gain = (0, Time::ZERO, 0);
-        let mut trouble = None;
-        let mut was_stopped = false;
+        let mut watch = Watch::new(&scenario, &settings, topology.nodes.len())?;
         let mut ended = None;
         let finish = engine.run(|cp| {
             ended = Some(cp.now);
@@ -183,41 +143,9 @@ impl Runner {
             if collector.is_astray {
                 return ControlFlow::Break(());
             }
-            let events = cp.statistics.events;
-            let is_time = cp.now.since(last_search) >= STILL;
-            if is_time {
-                last_search = cp.now;
-                if let Some(cycle) = find_deadlock(cp, cp.now.since(STILL)) {
-                    trouble.get_or_insert(Trouble::Deadlock(cp.now, cycle));
-                    // Without an end of its own the run would go on with timers alone.
-                    if scenario.audits.deadlock == Judgement::Fail || scenario.until.is_none() {
-                        return ControlFlow::Break(());
-                    }
-                }
-            }
-            if is_time || events >= last_events + LOOK_EVERY {
-                last_events = events;
-                let (gained, is_busy) = Collector::gained(cp);
-                if gained > last_gain.0 || !is_busy {
-                    last_gain = (gained, cp.now, events);
-                } else if trouble.is_none() && (cp.now.since(last_gain.1) >= patience || events - last_gain.2 >= tedium) {
-                    trouble = Some(Trouble::Stall(last_gain.1));
-                    return ControlFlow::Break(());
-                }
-            }
-            if last_look.elapsed() >= Duration::from_millis(100) {
-                last_look = Instant::now();
-                is_too_large = budget.passed().map(|held| budget.refusal(held, cp.now));
-                if is_too_large.is_some() {
-                    return ControlFlow::Break(());
-                }
-                if observer.progress(collector.progress(cp.now, scenario.until)).is_break() {
-                    was_stopped = true;
-                    return ControlFlow::Break(());
-                }
-            }
-            ControlFlow::Continue(())
+            watch.look(cp, &collector, observer)
         });
+        let Watch { mut trouble, was_stopped, is_too_large, .. } = watch;
         if let Some(refusal) = is_too_large {
             return Err(refusal);
         }
@@ -237,7 +165,7 @@ impl Runner {
                 });
             }
         }
-        let verdicts = collector.judge(&cp, &plan, &scenario, finish, trouble, on_links);
+        let verdicts = collector.judge(&cp, &scenario, &End { finish, trouble }, on_links);
         let tables = collector.finish(&cp, &plan, cp.now);
         let performance = Performance {
             data_packet_hops: collector.hops,
@@ -261,51 +189,4 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, InputError> {
     Runner::new(scenario, tables)?.run(engine, observer)
-}
-
-/// Refuses flows between hosts that no path joins.
-fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Result<(), InputError> {
-    let n = topology.nodes.len();
-    // Packets pass nodes that forward: nodes that are joined by these alone are an island.
-    let mut island = vec![u32::MAX; n];
-    for start in (0..n).filter(|n| topology.nodes[*n].forwards) {
-        if island[start] != u32::MAX {
-            continue;
-        }
-        let mut stack = vec![start];
-        island[start] = start as u32;
-        while let Some(at) = stack.pop() {
-            for p in ports[at].iter().filter(|p| topology.nodes[p.peer as usize].forwards) {
-                if island[p.peer as usize] == u32::MAX {
-                    island[p.peer as usize] = start as u32;
-                    stack.push(p.peer as usize);
-                }
-            }
-        }
-    }
-    // A host may be on several.
-    let on = |host: u32| -> BTreeSet<u32> {
-        let peers = ports[host as usize].iter().map(|p| p.peer);
-        peers.chain([host]).map(|node| island[node as usize]).filter(|island| *island != u32::MAX).collect()
-    };
-    let islands: BTreeMap<u32, BTreeSet<u32>> = topology.hosts().into_iter().map(|host| (host, on(host))).collect();
-    let mut all = islands.values();
-    if all.next().is_some_and(|first| !first.is_empty() && all.all(|other| other == first)) {
-        return Ok(());
-    }
-    let is_joined = |a: u32, b: u32| !islands[&a].is_disjoint(&islands[&b]) || ports[a as usize].iter().any(|p| p.peer == b);
-    let drawn = plan.starts.iter().enumerate().flat_map(|(src, starts)| {
-        starts.iter().filter_map(move |start| match start {
-            workload::Start::Poisson(source) => Some((src as u32, source.destinations().1)),
-            workload::Start::List(_) => None,
-        })
-    });
-    let drawn = drawn.flat_map(|(src, destinations)| destinations.iter().filter(move |dst| **dst != src).map(move |dst| (src, *dst)));
-    match plan.pairs.iter().copied().chain(drawn).find(|(a, b)| !is_joined(*a, *b)) {
-        Some((a, b)) => Err(InputError::new(
-            "workload",
-            format!("no path leads from {} to {}", topology.nodes[a as usize].name, topology.nodes[b as usize].name),
-        )),
-        None => Ok(()),
-    }
 }

@@ -1,7 +1,7 @@
 //! What a congestion control is: how fast, and how far ahead, a flow may send.
 //!
 //! It lives at the source of a flow, and hears of what it sent, of what the receiver answered, of losses, and of what the network
-//! told it. This file knows none of them; the registry in [`crate::congestion_control`] lists them.
+//! told it. This file knows none of them; the registry in `congestion_control/mod.rs` lists them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 //!
 //! A sender's state stays at the source and a receiver's at the destination: they are different nodes, may run on different
 //! threads, and meet only through packets. The endpoint around them keeps flows in turn, paces them and sets timers. This file
-//! knows no transport; the registry in [`crate::transport`] lists them.
+//! knows no transport; the registry in `transport/mod.rs` lists them.
 
 use xoff_units::Time;
 

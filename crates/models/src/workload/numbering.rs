@@ -44,6 +44,20 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What is known of the flows when they have been handed to their sources.
+    pub fn without_flows(&self) -> Self {
+        Self {
+            sources: self.sources.clone(),
+            paths: self.paths.clone(),
+            ranges: self.ranges.clone(),
+            names: self.names.clone(),
+            labels: self.labels.clone(),
+            flows: self.flows,
+            bytes: self.bytes,
+            ..Self::default()
+        }
+    }
+
     /// Sources and flows that are listed, whether they wait for others or not.
     pub fn listed(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
         let waiting = self.waiting.iter().enumerate().flat_map(|(src, list)| list.iter().map(move |w| (src as u32, &w.1)));

@@ -1,0 +1,137 @@
+//! The verdicts of all audits on a run that has ended.
+
+use xoff_engine::Finish;
+use xoff_models::mechanism::Hooks;
+use xoff_models::node::Node;
+use xoff_models::record::Drop;
+use xoff_units::Time;
+
+use crate::audit::{Verdicts, Waiter};
+use crate::document::{Judgement, Scenario};
+use crate::rows::Names;
+
+/// How a run ended that did not end by itself.
+#[derive(Debug, Clone)]
+pub enum Trouble {
+    /// These wait for one another.
+    Deadlock(Time, Vec<Waiter>),
+    /// Nothing new has arrived anywhere since then, though flows keep sending.
+    Stall(Time),
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// What the engine says.
+    pub finish: Finish,
+    /// What was wrong.
+    pub trouble: Option<Trouble>,
+}
+
+/// What of a run audits look at: wire bytes of data, and what was counted beside them.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    injected: u64,
+    delivered: u64,
+    dropped: u64,
+    /// In queues and on links.
+    queued: u64,
+    lost: u64,
+    reordered: u64,
+    /// Pauses that stand: node, port and class.
+    standing: Vec<(u32, usize, u8)>,
+    /// The first drop, wire bytes dropped there within a burst, and packets dropped in all.
+    pub first_drop: Option<(Drop, u64, u64)>,
+    /// Flows that were not delivered, and all.
+    pub missing: u64,
+    /// All flows.
+    pub flows: u64,
+}
+
+impl Ledger {
+    /// Nothing yet but what is on links.
+    pub fn new(on_links: u64) -> Self {
+        Self { queued: on_links, ..Self::default() }
+    }
+
+    /// Enters what a node knows.
+    pub fn enter(&mut self, id: u32, node: &Node) {
+        if let Some(e) = &node.endpoint {
+            self.injected += e.injected_bytes;
+            self.delivered += e.delivered_bytes;
+            self.reordered += e.reordered;
+        }
+        self.dropped += node.counts.dropped_bytes;
+        self.queued += node.queued_bytes();
+        self.lost += node.counts.lost;
+        for mechanism in node.mechanisms.iter() {
+            mechanism.standing_pauses(&mut |port, class| self.standing.push((id, port, class)));
+        }
+        self.standing.extend(node.open_pauses.iter().map(|p| (id, p.port as usize, p.class)));
+    }
+
+    fn imbalance(&self) -> Option<String> {
+        let Self { injected, delivered, dropped, queued, lost, .. } = self;
+        (*injected != delivered + dropped + queued || *lost > 0).then(|| {
+            format!(
+                "{injected} B entered, {delivered} B arrived, {dropped} B were dropped and {queued} B are queued; {lost} frames were lost"
+            )
+        })
+    }
+
+    fn loss(&self, names: &Names) -> Option<String> {
+        self.first_drop.map(|(d, bytes, packets)| {
+            let at = names.port(d.node, d.in_port as usize);
+            format!(
+                "{packets} packets of a lossless class were dropped, the first at {} at {at}, class {}, out of port {}; give more headroom above XOFF, at least {bytes} B more",
+                d.at, d.class, d.port,
+            )
+        })
+    }
+
+    /// Pauses that were never taken back, if the run is over.
+    fn unpaired(&self, names: &Names, end: &End) -> Option<String> {
+        let is_over = match end.trouble {
+            None => end.finish == Finish::Idle,
+            Some(Trouble::Stall(_)) => true,
+            Some(Trouble::Deadlock(..)) => false,
+        };
+        let (id, port, class) = self.standing.first().filter(|_| is_over)?;
+        let at = names.port(*id, *port);
+        Some(format!("{} pauses were never taken back, the first at {at}, class {class}", self.standing.len()))
+    }
+
+    fn incomplete(&self, end: &End) -> Option<String> {
+        let Self { missing, flows, .. } = self;
+        match &end.trouble {
+            Some(Trouble::Stall(since)) => Some(format!(
+                "{missing} of {flows} flows were not delivered, and none has gained a packet since {since}: they lose what they send again and again"
+            )),
+            _ => (end.finish == Finish::Idle && *missing > 0)
+                .then(|| format!("{missing} of {flows} flows were not delivered, and nothing is left to do")),
+        }
+    }
+}
+
+fn cycle(names: &Names, end: &End) -> Option<String> {
+    let Some(Trouble::Deadlock(at, cycle)) = &end.trouble else { return None };
+    let list: Vec<_> = cycle.iter().map(|(id, port, class)| format!("{}, class {class}", names.port(*id, *port as usize))).collect();
+    Some(format!("at {at} these wait for one another: {}", list.join(" → ")))
+}
+
+/// The verdicts of all audits.
+pub fn judge(ledger: &Ledger, names: &Names, scenario: &Scenario, end: &End) -> Verdicts {
+    let (audits, mechanisms) = (&scenario.audits, scenario.switch.mechanisms());
+    let mut verdicts = Verdicts::default();
+    verdicts.enter("conservation", Judgement::Fail, ledger.imbalance());
+    verdicts.enter("loss", audits.loss, ledger.loss(names).filter(|_| mechanisms.any(|p| p.is_lossless)));
+    verdicts.enter("pauses", audits.pauses, ledger.unpaired(names, end));
+    // Where a mechanism chooses ports packet by packet, packets overtake one another.
+    let keeps_order = !mechanisms.any(|p| p.routes);
+    let disorder =
+        (keeps_order && ledger.reordered > 0).then(|| format!("{} packets arrived out of order in their flow", ledger.reordered));
+    verdicts.enter("order", Judgement::Fail, disorder);
+    verdicts.enter("deadlock", audits.deadlock, cycle(names, end));
+    verdicts.enter("completion", audits.completion, ledger.incomplete(end));
+    verdicts
+}

@@ -1,0 +1,122 @@
+//! From a scenario to what can run: network, flows and settings, or what cannot be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use xoff_models::network::Settings;
+use xoff_models::queueing::port::Turns as PortTurns;
+use xoff_models::record::Wanted;
+use xoff_models::topology::{PortSpec, Topology};
+use xoff_models::transport::Protocol;
+use xoff_models::workload::{self, Plan};
+
+use crate::document::{Scenario, Turns};
+use crate::limits;
+use crate::read::InputError;
+use crate::table::{Input, fill};
+
+/// A scenario that was checked and can run.
+pub struct Runner {
+    /// The network.
+    pub topology: Topology,
+    /// Its ports.
+    pub ports: Vec<Vec<PortSpec>>,
+    /// All flows.
+    pub plan: Plan,
+    /// Models' settings.
+    pub settings: Settings,
+    pub(crate) scenario: Scenario,
+}
+
+impl Runner {
+    /// Builds network and flows; refuses what cannot be.
+    pub fn new(mut scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Self, InputError> {
+        fill(&mut scenario, tables)?;
+        let topology = scenario
+            .network
+            .build()
+            .map_err(|(key, why)| InputError::new(if key.is_empty() { "network".into() } else { format!("network.{key}") }, why))?;
+        limits::check_network(&scenario, &topology)?;
+        let framing = scenario.framing.on_wire();
+        let plan = workload::plan(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
+        let settings = Settings {
+            seed: scenario.seed,
+            framing,
+            switch_delay: scenario.switch.delay,
+            queueing: scenario.switch.queueing,
+            buffer: scenario.switch.buffer.clone(),
+            classes: scenario.switch.classes,
+            turns: match scenario.switch.scheduler {
+                Turns::Strict => None,
+                Turns::RoundRobin => Some(PortTurns::Packets),
+                Turns::Drr(quantum) => Some(PortTurns::Bytes(quantum.0 as u32)),
+            },
+            priority_classes: scenario.switch.priority_classes,
+            classify: scenario.host.classify.clone().unwrap_or_default(),
+            mechanisms: scenario.switch.mechanisms(),
+            transport: Protocol::new(&scenario.host.transport, &framing),
+            congestion_control: scenario.host.congestion_control.clone(),
+            relay: scenario.host.relay.clone(),
+            first_hop: scenario.host.first_hop.clone(),
+            faults: scenario.switch.faults,
+            wanted: Wanted { packets: scenario.probe.packets, queues: scenario.probe.queues.unwrap_or_default() },
+        };
+        let ports = topology.ports();
+        reachable(&topology, &ports, &plan)?;
+        limits::check_memory(&topology, &ports, &settings)?;
+        limits::check_relays(&scenario, &topology, &ports, &plan)?;
+        limits::check_levels(&topology, &ports, &settings)?;
+        Ok(Self { topology, ports, plan, settings, scenario })
+    }
+
+    /// The scenario.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+}
+
+/// Refuses flows between hosts that no path joins.
+fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Result<(), InputError> {
+    let n = topology.nodes.len();
+    // Packets pass nodes that forward: nodes that are joined by these alone are an island.
+    let mut island = vec![u32::MAX; n];
+    for start in (0..n).filter(|n| topology.nodes[*n].forwards) {
+        if island[start] != u32::MAX {
+            continue;
+        }
+        let mut stack = vec![start];
+        island[start] = start as u32;
+        while let Some(at) = stack.pop() {
+            for p in ports[at].iter().filter(|p| topology.nodes[p.peer as usize].forwards) {
+                if island[p.peer as usize] == u32::MAX {
+                    island[p.peer as usize] = start as u32;
+                    stack.push(p.peer as usize);
+                }
+            }
+        }
+    }
+    // A host may be on several.
+    let on = |host: u32| -> BTreeSet<u32> {
+        let peers = ports[host as usize].iter().map(|p| p.peer);
+        peers.chain([host]).map(|node| island[node as usize]).filter(|island| *island != u32::MAX).collect()
+    };
+    let islands: BTreeMap<u32, BTreeSet<u32>> = topology.hosts().into_iter().map(|host| (host, on(host))).collect();
+    let mut all = islands.values();
+    if all.next().is_some_and(|first| !first.is_empty() && all.all(|other| other == first)) {
+        return Ok(());
+    }
+    let is_joined = |a: u32, b: u32| !islands[&a].is_disjoint(&islands[&b]) || ports[a as usize].iter().any(|p| p.peer == b);
+    let drawn = plan.starts.iter().enumerate().flat_map(|(src, starts)| {
+        starts.iter().filter_map(move |start| match start {
+            workload::Start::Poisson(source) => Some((src as u32, source.destinations().1)),
+            workload::Start::List(_) => None,
+        })
+    });
+    let drawn = drawn.flat_map(|(src, destinations)| destinations.iter().filter(move |dst| **dst != src).map(move |dst| (src, *dst)));
+    match plan.pairs.iter().copied().chain(drawn).find(|(a, b)| !is_joined(*a, *b)) {
+        Some((a, b)) => Err(InputError::new(
+            "workload",
+            format!("no path leads from {} to {}", topology.nodes[a as usize].name, topology.nodes[b as usize].name),
+        )),
+        None => Ok(()),
+    }
+}
