@@ -3,11 +3,12 @@
 use xoff_units::Time;
 
 use crate::calendar::Calendar;
+use crate::slab::Slab;
 use crate::transit::{Post, Route, Transit};
 use crate::{END_OF_TIME, Message};
 
 /// Handed to a node with each event.
-pub struct Context<'a, M> {
+pub struct Context<'a, M: Message> {
     pub(crate) now: Time,
     /// No message that this node sends may arrive earlier, by cluster membership of the receiver.
     pub(crate) horizon: Time,
@@ -80,6 +81,12 @@ impl<M: Message> Context<'_, M> {
     #[inline]
     pub fn settled(&self, output: usize) -> bool {
         self.calendar.settled(self.now, output)
+    }
+
+    /// What travels beside messages that are at nodes of this partition.
+    #[inline]
+    pub fn sides(&mut self) -> &mut Slab<M::Side> {
+        &mut self.transit.sides
     }
 
     /// Mixes a number into this node's fingerprint.

@@ -13,14 +13,14 @@ use xoff_units::Time;
 
 use crate::engine::{Checkpoint, Engine, Finish};
 use crate::partition::Partition;
-use crate::transit::Post;
+use crate::transit::Letters;
 use crate::{END_OF_TIME, Node};
 
 /// A number on cache lines of its own.
 #[repr(align(128))]
 struct Padded(AtomicU64);
 
-type Mail<M> = Vec<Vec<Mutex<Vec<Post<M>>>>>;
+type Mail<M> = Vec<Vec<Mutex<Letters<M>>>>;
 
 struct Crew<'a, N: Node> {
     partitions: &'a [Mutex<Partition<N>>],
@@ -68,8 +68,8 @@ impl<N: Node> Crew<'_, N> {
             for (p, partition) in &mut mine {
                 for from in &self.mail[parity] {
                     let mut letters = lock(&from[*p]);
-                    for post in letters.drain(..) {
-                        partition.transit.receive(post);
+                    if !letters.is_empty() {
+                        partition.transit.receive(&mut letters);
                     }
                 }
             }
@@ -96,7 +96,7 @@ impl<N: Node> Engine<N> {
 fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>) -> Finish {
     let count = engine.partitions.len();
     let workers = engine.plan.threads;
-    let mailbox = || (0..count).map(|_| (0..count).map(|_| Mutex::new(Vec::new())).collect()).collect();
+    let mailbox = || (0..count).map(|_| (0..count).map(|_| Mutex::new(Letters::new())).collect()).collect();
     let minima = || (0..count).map(|_| Padded(AtomicU64::new(u64::MAX))).collect();
     // The crew borrows the partitions alone, so that checkpoints can read the rest of the engine.
     let partitions = std::mem::take(&mut engine.partitions);

@@ -131,6 +131,11 @@ impl<N: Node> Engine<N> {
         }
     }
 
+    /// Side records in use.
+    pub fn sides(&self) -> usize {
+        self.checkpoint(Time::ZERO).partitions.iter().map(|p| p.transit.sides.len()).sum()
+    }
+
     /// Totals so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics

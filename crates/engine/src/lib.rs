@@ -16,12 +16,14 @@ mod engine;
 mod network;
 mod partition;
 pub mod random;
+mod slab;
 mod transit;
 
 pub use calendar::MAX_PORTS;
 pub use context::Context;
 pub use engine::{Checkpoint, Engine, Finish, Plan, Statistics};
 pub use network::{LinkSpec, PlanError};
+pub use slab::Slab;
 
 use xoff_units::Time;
 
@@ -45,8 +47,23 @@ pub trait Node: Send {
 
 /// What travels on links: small and plain.
 pub trait Message: Copy + Send {
-    /// A number that tells this message from others, for the fingerprint.
+    /// What travels beside a message that has no room for it; `()` if nothing does.
+    type Side: Send + Default;
+
+    /// A number that tells this message from others, for the fingerprint. It must not depend on [`Self::side`].
     fn digest(&self) -> u64;
+
+    /// The slot of what travels beside it, if anything does.
+    #[inline]
+    fn side(&self) -> Option<u32> {
+        None
+    }
+
+    /// The same message when what travels beside it lies in another slot.
+    #[must_use]
+    fn at_side(self, _slot: u32) -> Self {
+        self
+    }
 }
 
 /// The last moment that an event can have: keys hold 48 bits of picoseconds.

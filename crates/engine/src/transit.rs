@@ -6,6 +6,7 @@ use xoff_units::Time;
 
 use crate::Message;
 use crate::calendar::Express;
+use crate::slab::Slab;
 
 /// Where an output leads.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,23 @@ pub(crate) struct Post<M> {
     pub message: M,
 }
 
+/// Messages for another partition, in the order they were sent.
+pub(crate) struct Letters<M: Message> {
+    posts: Vec<Post<M>>,
+    /// What travels beside some of them, with their places.
+    sides: Vec<(u32, M::Side)>,
+}
+
+impl<M: Message> Letters<M> {
+    pub const fn new() -> Self {
+        Self { posts: Vec::new(), sides: Vec::new() }
+    }
+
+    pub const fn is_empty(&self) -> bool {
+        self.posts.is_empty()
+    }
+}
+
 /// A link as its receiver holds it: a FIFO and whom it wakes.
 pub(crate) struct Channel<M> {
     pub fifo: VecDeque<(Time, M)>,
@@ -37,7 +55,7 @@ pub(crate) struct Channel<M> {
 pub(crate) const BLOCK: usize = 16;
 
 /// Messages under way, and who has to look at them.
-pub(crate) struct Transit<M> {
+pub(crate) struct Transit<M: Message> {
     pub channels: Vec<Channel<M>>,
     /// Per node: the time of its earliest event, woken links included.
     pub next: Vec<Time>,
@@ -47,7 +65,9 @@ pub(crate) struct Transit<M> {
     pub woken: Vec<Vec<u32>>,
     pub express: Vec<Vec<Express<M>>>,
     /// Per partition: what to hand over at the end of the window.
-    pub outbox: Vec<Vec<Post<M>>>,
+    pub outbox: Vec<Letters<M>>,
+    /// What travels beside messages that are here.
+    pub sides: Slab<M::Side>,
     pub outbox_next: Time,
 }
 
@@ -60,7 +80,8 @@ impl<M: Message> Transit<M> {
             next_of_block: Vec::new(),
             woken: Vec::new(),
             express: Vec::new(),
-            outbox: (0..partitions).map(|_| Vec::new()).collect(),
+            outbox: (0..partitions).map(|_| Letters::new()).collect(),
+            sides: Slab::default(),
             outbox_next: Time::NEVER,
         }
     }
@@ -117,14 +138,25 @@ impl<M: Message> Transit<M> {
     #[inline]
     pub fn post(&mut self, route: Route, post: Post<M>) {
         self.outbox_next = self.outbox_next.min(post.arrival);
-        self.outbox[route.partition as usize].push(post);
+        let letters = &mut self.outbox[route.partition as usize];
+        if let Some(slot) = post.message.side() {
+            letters.sides.push((letters.posts.len() as u32, self.sides.remove(slot)));
+        }
+        letters.posts.push(post);
     }
 
-    pub fn receive(&mut self, post: Post<M>) {
-        if post.express {
-            self.deliver_express(post.link, post.arrival, post.message);
-        } else {
-            self.deliver(post.link, post.arrival, post.message);
+    /// Takes in what another partition sent.
+    pub fn receive(&mut self, letters: &mut Letters<M>) {
+        let mut sides = letters.sides.drain(..).peekable();
+        for (place, mut post) in letters.posts.drain(..).enumerate() {
+            if let Some((_, side)) = sides.next_if(|s| s.0 as usize == place) {
+                post.message = post.message.at_side(self.sides.insert(side));
+            }
+            if post.express {
+                self.deliver_express(post.link, post.arrival, post.message);
+            } else {
+                self.deliver(post.link, post.arrival, post.message);
+            }
         }
     }
 

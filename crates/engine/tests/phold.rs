@@ -7,12 +7,23 @@ use xoff_engine::random::Stream;
 use xoff_engine::{Context, Engine, Finish, LinkSpec, Message, Node, Plan};
 use xoff_units::Time;
 
+/// A ball; every third one has a ribbon, which tells how often it was thrown.
 #[derive(Clone, Copy)]
-struct Ball(u64);
+struct Ball(u64, Option<u32>);
 
 impl Message for Ball {
+    type Side = u64;
+
     fn digest(&self) -> u64 {
         self.0
+    }
+
+    fn side(&self) -> Option<u32> {
+        self.1
+    }
+
+    fn at_side(self, slot: u32) -> Self {
+        Self(self.0, Some(slot))
     }
 }
 
@@ -27,18 +38,29 @@ struct Player {
 }
 
 impl Player {
-    fn throw(&mut self, ball: u64, cx: &mut Context<'_, Ball>) {
+    /// Throws a ball, with the ribbon that it came with; every third of those without gets one.
+    fn throw(&mut self, ball: u64, ribbon: Option<u32>, cx: &mut Context<'_, Ball>) {
         if self.throws == 0 {
+            if let Some(slot) = ribbon {
+                cx.sides().give_back(slot);
+            }
             return;
         }
+        let ribbon = ribbon.or_else(|| {
+            (ball % 3 == 0).then(|| {
+                let slot = cx.sides().take();
+                *cx.sides().get(slot) = ball;
+                slot
+            })
+        });
         self.throws -= 1;
         let out = self.stream.below(self.delays.len() as u64) as usize;
         let at = (cx.now() + self.delays[out] + Time(self.stream.below(3) * 500)).max(self.last_arrival[out]);
         self.last_arrival[out] = at;
         if self.stream.below(10) == 0 {
-            cx.send_express(out, cx.now() + self.delays[out], Ball(ball | 1 << 63));
+            cx.send_express(out, cx.now() + self.delays[out], Ball(ball | 1 << 63, ribbon));
         } else {
-            cx.send(out, at, Ball(ball));
+            cx.send(out, at, Ball(ball, ribbon));
         }
     }
 }
@@ -55,24 +77,34 @@ impl Node for Player {
     fn on_arrival(&mut self, link: usize, ball: Ball, cx: &mut Context<'_, Ball>) {
         self.caught += 1;
         self.seen = self.seen.wrapping_mul(31).wrapping_add(ball.0 ^ link as u64 ^ cx.now().ps());
-        match self.stream.below(3) {
+        if let Some(slot) = ball.1 {
+            let tells = cx.sides().get(slot);
+            *tells += 1;
+            self.seen = self.seen.wrapping_mul(31).wrapping_add(*tells);
+        }
+        let choice = self.stream.below(3);
+        let is_thrown = choice == 2 || choice == 1 && self.is_woken[link];
+        if let Some(slot) = ball.1.filter(|_| !is_thrown) {
+            cx.sides().give_back(slot);
+        }
+        match choice {
             0 => cx.set_timer(cx.now() + Time(self.stream.below(4) * 500), ball.0),
             1 if !self.is_woken[link] => {
                 self.is_woken[link] = true;
                 cx.wake_output(link, cx.now() + Time(self.stream.below(2) * 500));
             }
-            _ => self.throw(ball.0 + 1, cx),
+            _ => self.throw(ball.0 + 1, ball.1, cx),
         }
     }
 
     fn on_timer(&mut self, token: u64, cx: &mut Context<'_, Ball>) {
-        self.throw(token + 1, cx);
+        self.throw(token + 1, None, cx);
     }
 
     fn on_output(&mut self, output: usize, cx: &mut Context<'_, Ball>) {
         assert!(cx.settled(output), "outputs come after all arrivals and timers of a moment");
         self.is_woken[output] = false;
-        self.throw(output as u64, cx);
+        self.throw(output as u64, None, cx);
     }
 }
 
@@ -121,7 +153,7 @@ fn play(lengths: (u64, u64), plan: Plan) -> (u64, Vec<u64>, u64) {
         checkpoints += 1;
         ControlFlow::Continue(())
     });
-    assert_eq!(finish, Finish::Idle);
+    assert_eq!((finish, engine.sides()), (Finish::Idle, 0));
     let fingerprint = engine.fingerprint();
     (fingerprint, engine.into_nodes().iter().map(|p| p.seen).collect(), checkpoints)
 }
@@ -174,8 +206,12 @@ fn what_is_under_way_is_counted_wherever_it_lies() {
             let plan = Plan { threads, partitions: Some(partitions), window, until, solo_below: 0, ..Plan::default() };
             let mut engine = ring(6, lengths, plan);
             engine.run(|_| ControlFlow::Continue(()));
-            let mut under_way = 0;
-            engine.for_each_under_way(|_| under_way += 1);
+            let (mut under_way, mut ribbons) = (0, 0);
+            engine.for_each_under_way(|ball| {
+                under_way += 1;
+                ribbons += usize::from(ball.1.is_some());
+            });
+            assert!(ribbons > 0 && engine.sides() == ribbons);
             let players = engine.into_nodes();
             let thrown: u64 = players.iter().map(|p| THROWS - p.throws).sum();
             let caught: u64 = players.iter().map(|p| p.caught).sum();
@@ -223,7 +259,7 @@ fn too_early_a_message_is_caught() {
         }
         fn on_arrival(&mut self, _: usize, _: Ball, _: &mut Context<'_, Ball>) {}
         fn on_timer(&mut self, _: u64, cx: &mut Context<'_, Ball>) {
-            cx.send(0, cx.now() + Time(1), Ball(0));
+            cx.send(0, cx.now() + Time(1), Ball(0, None));
         }
         fn on_output(&mut self, _: usize, _: &mut Context<'_, Ball>) {}
     }

@@ -19,6 +19,7 @@ pub mod record;
 pub mod relay;
 pub mod routing;
 pub mod sizing;
+pub mod telemetry;
 pub mod topology;
 pub mod transport;
 pub mod workload;

@@ -18,6 +18,7 @@ use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::QueueSpec;
 use crate::relay;
 use crate::routing::{Map, Sources};
+use crate::telemetry::Records;
 use crate::topology::{PortSpec, Wiring};
 
 /// Which hooks a mechanism wants; a node calls no others.
@@ -94,6 +95,8 @@ pub struct Departure<'a> {
     pub port: usize,
     /// It was made here.
     pub is_own: bool,
+    /// What travels beside packets that are here; see [`crate::telemetry::beside`].
+    pub records: &'a mut Records,
 }
 
 /// Where a data packet is about to wait.

@@ -6,6 +6,7 @@ use xoff_engine::random::Stream;
 use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
 use xoff_units::{Rate, Time};
 
+use crate::congestion_control::contract::Line;
 use crate::congestion_control::{self, CongestionControl, Scheme};
 use crate::core::{Core, Queueing};
 use crate::count::Group;
@@ -20,7 +21,7 @@ use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 use crate::record::Wanted;
 use crate::relay::{self, Scheduler};
 use crate::routing::ate::Weight;
-use crate::routing::{FirstHop, Map, shortest};
+use crate::routing::{FirstHop, Map, longest_round_trip, shortest};
 use crate::topology::{NodeSpec, PortSpec, Topology};
 use crate::transport::{self, Protocol};
 use crate::workload::Plan;
@@ -174,22 +175,30 @@ impl DataQueues {
 
 /// What endpoints of equal interfaces share, made once for each set of rates.
 #[derive(Default)]
-struct Configs(Vec<(Vec<Rate>, Arc<Config>)>);
+struct Configs {
+    known: Vec<(Vec<Rate>, Arc<Config>)>,
+    round_trip: Time,
+}
 
 impl Configs {
+    fn scheme(&self, rate: Rate, settings: &Settings) -> Scheme {
+        let line = Line { rate, seed: settings.seed, round_trip: self.round_trip };
+        Scheme::new(&settings.congestion_control, line)
+    }
+
     fn of(&mut self, ports: &[PortSpec], plan: &Plan, settings: &Settings) -> Arc<Config> {
         let rates: Vec<Rate> = ports.iter().map(|p| p.link.rate).collect();
-        if let Some(known) = self.0.iter().find(|c| c.0 == rates) {
+        if let Some(known) = self.known.iter().find(|c| c.0 == rates) {
             return known.1.clone();
         }
         let config = Arc::new(Config {
             framing: settings.framing,
             transport: settings.transport.clone(),
-            schemes: rates.iter().map(|r| Scheme::new(&settings.congestion_control, *r, settings.seed)).collect(),
+            schemes: rates.iter().map(|rate| self.scheme(*rate, settings)).collect(),
             classify: settings.classify.clone(),
             sources: plan.sources.clone(),
         });
-        self.0.push((rates, config.clone()));
+        self.known.push((rates, config.clone()));
         config
     }
 }
@@ -287,7 +296,10 @@ pub fn build(topology: &Topology, mut plan: Plan, settings: &Settings, engine: E
     let builder = Builder { topology, ports: topology.ports(), settings, map, parts: settings.mechanisms.parts() };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
-    let mut configs = Configs::default();
+    // Only what hears of answers asks for it.
+    let hears_acks = Configs::default().scheme(Rate::gbps(1), settings).hears_acks();
+    let round_trip = || longest_round_trip(topology, &builder.ports, |n| builder.delay(n), settings.framing.largest());
+    let mut configs = Configs { round_trip: if hears_acks { round_trip() } else { Time::ZERO }, ..Configs::default() };
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     for (n, spec) in topology.nodes.iter().enumerate() {
         let id = n as u32;

@@ -9,7 +9,7 @@ mod effects;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use xoff_engine::{Context, Node as EngineNode};
+use xoff_engine::{Context, Message as _, Node as EngineNode};
 use xoff_units::Time;
 
 use crate::core::{Core, Queueing};
@@ -164,7 +164,7 @@ impl Node {
             p.last_data = now;
             self.counts.data_hops += 1;
             if self.mechanisms.want(Watches::DEPARTURE) {
-                self.depart(port, &mut frame, now);
+                self.depart(port, &mut frame, cx);
             }
         } else {
             p.control_bytes += u64::from(frame.bytes);
@@ -200,10 +200,10 @@ impl Node {
     }
 
     #[cold]
-    fn depart(&mut self, port: usize, packet: &mut Packet, now: Time) {
-        self.effects.now = now;
+    fn depart(&mut self, port: usize, packet: &mut Packet, cx: &mut Cx<'_>) {
+        self.effects.now = cx.now();
         let core = &self.core;
-        let mut event = Departure { is_own: packet.hops() == 0, packet, port };
+        let mut event = Departure { is_own: packet.hops() == 0, packet, port, records: cx.sides() };
         self.mechanisms.each(Watches::DEPARTURE, &mut self.effects, |m, fx| m.on_departure(&mut event, core, fx));
     }
 
@@ -217,8 +217,7 @@ impl Node {
     #[inline]
     fn forward(&mut self, in_port: usize, mut packet: Packet, cx: &mut Cx<'_>) {
         if packet.hops() > 64 {
-            self.counts.lost += 1;
-            return;
+            return self.lose(&packet, cx);
         }
         packet.in_port = in_port as u16;
         if !packet.kind.is_data() {
@@ -381,6 +380,15 @@ impl Node {
         self.apply(cx);
     }
 
+    /// A frame goes astray.
+    #[cold]
+    fn lose(&mut self, packet: &Packet, cx: &mut Cx<'_>) {
+        self.counts.lost += 1;
+        if let Some(slot) = packet.side() {
+            cx.sides().give_back(slot);
+        }
+    }
+
     #[cold]
     fn drop_packet(&mut self, port: usize, queue: usize, packet: &Packet, cx: &mut Cx<'_>) {
         self.counts.dropped += 1;
@@ -392,6 +400,9 @@ impl Node {
             let event = Enqueued { packet, port, queue };
             self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, fx| m.on_drop(&event, fx));
             self.apply(cx);
+        }
+        if let Some(slot) = packet.side() {
+            cx.sides().give_back(slot);
         }
         self.records.drops.push(Drop { at, node: self.core.id, port: port as u16, in_port, class: packet.class(), flow, seq, bytes });
     }
@@ -462,16 +473,18 @@ impl Node {
     /// A frame for this host.
     #[inline]
     fn receive(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
-        let Some(endpoint) = &mut self.endpoint else {
-            self.counts.lost += 1;
-            return;
-        };
+        let Some(endpoint) = &mut self.endpoint else { return self.lose(&packet, cx) };
         if packet.kind.is_data() {
             return self.receive_data(port, &packet, cx);
         }
         match packet.kind.owner() {
             Owner::Transport => {
-                if endpoint.on_answer(&packet, cx.now()) {
+                let (now, slot) = (cx.now(), packet.side());
+                let may_send = endpoint.on_answer(&packet, slot.map(|slot| &*cx.sides().get(slot)), now);
+                if let Some(slot) = slot {
+                    cx.sides().give_back(slot);
+                }
+                if may_send {
                     self.relist(packet.flow, cx);
                 }
             }
@@ -490,7 +503,14 @@ impl Node {
             self.delivered(port, packet, cx);
         }
         let Some(endpoint) = &mut self.endpoint else { return };
-        let Answer { frames, released, host_timer } = endpoint.on_data(packet, cx.now());
+        let Answer { mut frames, released, host_timer } = endpoint.on_data(packet, cx.now());
+        if let Some(slot) = packet.side() {
+            // The ACK takes over what travels beside the packet.
+            match &mut frames[0] {
+                Some(ack) if ack.kind == Kind::Ack => *ack = ack.at_side(slot),
+                _ => cx.sides().give_back(slot),
+            }
+        }
         for frame in frames.into_iter().flatten() {
             self.send_control(self.routes.port(&frame), frame, cx);
         }
@@ -596,6 +616,12 @@ impl Node {
         }
     }
 
+    /// Records beside frames that wait here.
+    pub fn queued_records(&self) -> usize {
+        let ports = self.core.ports.iter().flat_map(|p| &p.queues).flat_map(|q| q.packets.iter());
+        ports.chain(self.core.inputs.iter().flatten()).filter(|p| p.side().is_some()).count()
+    }
+
     /// Wire bytes of data that wait here.
     pub fn queued_bytes(&self) -> u64 {
         let ports = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).flat_map(|q| q.packets.iter());
@@ -633,7 +659,7 @@ impl EngineNode for Node {
         } else if self.forwards {
             self.forward(port, packet, cx);
         } else {
-            self.counts.lost += 1;
+            self.lose(&packet, cx);
         }
     }
 

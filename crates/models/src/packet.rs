@@ -2,6 +2,8 @@
 
 use xoff_engine::Message;
 
+use crate::telemetry::Telemetry;
+
 /// How far a frame goes, and who sees it on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -130,8 +132,7 @@ pub struct Packet {
     pub seq: u32,
     /// Destination in the low 24 bits, hops done in the high 8.
     route: u32,
-    /// Payload of control frames, as [`Kind`] says; for data, what a mechanism tags: the congestion point that limits its source (BCN), or a
-    /// queue of the interface.
+    /// Payload of control frames, as [`Kind`] says; for data, what the one mechanism that may writes, or the slot of a side record.
     pub info: u32,
     /// Bytes on the wire.
     pub bytes: u16,
@@ -157,6 +158,8 @@ impl Packet {
     pub const RETRANSMITTED: u8 = 1 << 5;
     /// The last packet of its flow.
     pub const LAST: u8 = 1 << 6;
+    /// A record travels beside it, and `info` is its slot.
+    const SIDE: u8 = 1 << 7;
 
     /// A frame to node `dst`.
     pub fn new(kind: Kind, flow: u32, seq: u32, dst: u32, bytes: u16, class: u8) -> Self {
@@ -207,6 +210,19 @@ impl Packet {
 }
 
 impl Message for Packet {
+    type Side = Telemetry;
+
+    #[inline]
+    fn side(&self) -> Option<u32> {
+        self.has(Self::SIDE).then_some(self.info)
+    }
+
+    fn at_side(mut self, slot: u32) -> Self {
+        self.set(Self::SIDE);
+        self.info = slot;
+        self
+    }
+
     #[inline]
     fn digest(&self) -> u64 {
         (u64::from(self.flow) << 32 | u64::from(self.seq)) ^ (u64::from(self.kind as u8) << 60) ^ (u64::from(self.flags) << 52)

@@ -326,10 +326,10 @@ impl Collector {
         latency + longest
     }
 
-    /// Counts, and the verdicts of all audits. `on_links` is the wire bytes of data on links.
-    pub fn judge(&mut self, cp: &Checkpoint<'_, Node>, scenario: &Scenario, end: &End, on_links: u64) -> Verdicts {
+    /// Counts, and the verdicts of all audits; the ledger knows what is on links.
+    pub fn judge(&mut self, cp: &Checkpoint<'_, Node>, scenario: &Scenario, end: &End, ledger: Ledger) -> Verdicts {
         self.was_cut = end.finish != Finish::Idle;
-        let mut ledger = Ledger::new(on_links);
+        let mut ledger = ledger;
         for id in 0..cp.nodes() {
             let node = cp.node(id);
             self.hops += node.counts.data_hops;

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use xoff_models::congestion_control::CongestionControl;
 use xoff_models::core::Queueing;
 use xoff_models::endpoint::Classify;
-use xoff_models::mechanisms::ecn;
-use xoff_models::mechanisms::{FlowControl, Marking, Routing, Tables};
+use xoff_models::mechanisms::{FlowControl, Routing, Stamping, Tables, ecn, telemetry};
 use xoff_models::node::Faults;
 use xoff_models::queueing::buffer;
 use xoff_models::relay;
@@ -124,6 +123,9 @@ pub struct Switch {
     /// ECN marking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<ecn::Params>,
+    /// In-band network telemetry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<telemetry::Params>,
     /// Flow control.
     pub flow_control: FlowControl,
     /// Who chooses among several ports on shortest paths, packet by packet; a hash of the flow when nobody does.
@@ -141,8 +143,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 impl Switch {
     /// All mechanisms that are given.
     pub fn mechanisms(&self) -> Tables {
-        let marking = Marking { ecn: self.ecn.clone() };
-        Tables { marking, flow_control: self.flow_control.clone(), routing: self.routing.clone() }
+        let stamping = Stamping { ecn: self.ecn.clone(), telemetry: self.telemetry.clone() };
+        Tables { stamping, flow_control: self.flow_control.clone(), routing: self.routing.clone() }
     }
 }
 
@@ -156,6 +158,7 @@ impl Default for Switch {
             scheduler: Turns::Strict,
             priority_classes: 0,
             ecn: None,
+            telemetry: None,
             flow_control: FlowControl::default(),
             routing: Routing::default(),
             faults: Faults::default(),

@@ -38,6 +38,8 @@ pub struct Ledger {
     queued: u64,
     lost: u64,
     reordered: u64,
+    /// Records beside packets that are somewhere, and records that there are.
+    records: (usize, usize),
     /// Pauses that stand: node, port and class.
     standing: Vec<(u32, usize, u8)>,
     /// The first drop, wire bytes dropped there within a burst, and packets dropped in all.
@@ -49,9 +51,9 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Nothing yet but what is on links.
-    pub fn new(on_links: u64) -> Self {
-        Self { queued: on_links, ..Self::default() }
+    /// Nothing yet but what is on links: wire bytes of data, records beside frames, and all records that there are.
+    pub fn new(on_links: (u64, usize), records: usize) -> Self {
+        Self { queued: on_links.0, records: (on_links.1, records), ..Self::default() }
     }
 
     /// Enters what a node knows.
@@ -63,6 +65,7 @@ impl Ledger {
         }
         self.dropped += node.counts.dropped_bytes;
         self.queued += node.queued_bytes();
+        self.records.0 += node.queued_records();
         self.lost += node.counts.lost;
         for mechanism in node.mechanisms.iter() {
             mechanism.standing_pauses(&mut |port, class| self.standing.push((id, port, class)));
@@ -72,6 +75,10 @@ impl Ledger {
 
     fn imbalance(&self) -> Option<String> {
         let Self { injected, delivered, dropped, queued, lost, .. } = self;
+        let (beside, kept) = self.records;
+        if beside != kept {
+            return Some(format!("{beside} packets have a record beside them, and {kept} records are kept"));
+        }
         (*injected != delivered + dropped + queued || *lost > 0).then(|| {
             format!(
                 "{injected} B entered, {delivered} B arrived, {dropped} B were dropped and {queued} B are queued; {lost} frames were lost"

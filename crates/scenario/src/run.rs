@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use xoff_engine::{Checkpoint, Engine, Finish, Plan as EnginePlan};
+use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan};
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
 use xoff_models::workload::MAX_START;
@@ -12,7 +12,7 @@ use xoff_units::Time;
 use crate::audit::find_deadlock;
 use crate::collect::Collector;
 use crate::document::{Judgement, Scenario};
-use crate::judge::{End, Trouble};
+use crate::judge::{End, Ledger, Trouble};
 use crate::memory::{self, Budget};
 use crate::observer::Observer;
 use crate::read::InputError;
@@ -149,8 +149,12 @@ impl Runner {
         if let Some(refusal) = is_too_large {
             return Err(refusal);
         }
-        let mut on_links = 0;
-        engine.for_each_under_way(|p| on_links += if p.kind.is_data() { u64::from(p.bytes) } else { 0 });
+        let mut on_links = (0, 0);
+        engine.for_each_under_way(|p| {
+            on_links.0 += if p.kind.is_data() { u64::from(p.bytes) } else { 0 };
+            on_links.1 += usize::from(p.side().is_some());
+        });
+        let ledger = Ledger::new(on_links, engine.sides());
         let fingerprint = engine.fingerprint();
         let statistics = engine.statistics();
         let mut cp = engine.checkpoint(ended.unwrap_or_default());
@@ -165,7 +169,7 @@ impl Runner {
                 });
             }
         }
-        let verdicts = collector.judge(&cp, &scenario, &End { finish, trouble }, on_links);
+        let verdicts = collector.judge(&cp, &scenario, &End { finish, trouble }, ledger);
         let tables = collector.finish(&cp, &plan, cp.now);
         let performance = Performance {
             data_packet_hops: collector.hops,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_units::{Rate, Time};
 
-use super::contract::{Control, Hosts, Sent};
+use super::contract::{Control, Hosts, Line, Sent};
 use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
 
@@ -98,8 +98,8 @@ impl Control for Bcn {
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("bcn", "no switch has congestion points (switch.flow_control.bcn), so that nothing is ever limited"));
 
-    fn new(params: &Params, line: Rate, seed: u64) -> Self {
-        Self::new(params, line, seed)
+    fn new(params: &Params, line: Line) -> Self {
+        Self::new(params, line.rate, line.seed)
     }
 
     fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), Wrong> {

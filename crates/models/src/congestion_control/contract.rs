@@ -11,6 +11,7 @@ use crate::count::Count;
 use crate::framing::Framing;
 use crate::mechanism::Wrong;
 use crate::packet::Packet;
+use crate::telemetry::Telemetry;
 pub use crate::transport::contract::Loss;
 
 /// What the network told the sources of flows; endpoints count it for every congestion control.
@@ -49,17 +50,34 @@ pub struct Sent {
 
 /// An answer of the receiver.
 #[derive(Debug, Clone, Copy)]
-pub struct Ack {
+pub struct Ack<'a> {
     /// Payload that it acknowledges and that was not acknowledged before.
     pub bytes: u64,
     /// Payload that is under way after it.
     pub in_flight: u64,
+    /// The oldest packet that is not acknowledged after it.
+    pub acknowledged: u32,
+    /// The next to be sent.
+    pub next: u32,
     /// It echoes a mark.
     pub is_marked: bool,
     /// From the start of the newest packet that it acknowledges to now, unless that packet was sent more than once.
     pub rtt: Option<Time>,
+    /// What switches wrote beside the packet that it answers.
+    pub telemetry: Option<&'a Telemetry>,
     /// When it arrived.
     pub now: Time,
+}
+
+/// A line that flows go out by.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    /// Its rate.
+    pub rate: Rate,
+    /// Of the scenario's random numbers.
+    pub seed: u64,
+    /// The longest round trip in the network without queues: propagation both ways, and a packet of full size one way.
+    pub round_trip: Time,
 }
 
 /// What a congestion control's table is judged with.
@@ -85,8 +103,8 @@ pub trait Control: Sized {
     const HEARS_ACKS: bool = false;
     /// The mechanism at switches that tells it, and what follows if there is none.
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
-    /// For a line rate; `seed` is that of the scenario.
-    fn new(params: &Self::Params, line: Rate, seed: u64) -> Self;
+    /// For a line.
+    fn new(params: &Self::Params, line: Line) -> Self;
     /// Says what of its table makes no sense.
     fn validate(_params: &Self::Params, _hosts: &Hosts<'_>) -> Result<(), Wrong> {
         Ok(())
@@ -96,7 +114,7 @@ pub trait Control: Sized {
     /// A packet starts on the wire, and may be tagged; returns how long after it the next may start.
     fn on_sent(&self, state: &mut Self::State, packet: &mut Packet, sent: Sent) -> Time;
     /// An answer of the receiver arrived.
-    fn on_ack(&self, _state: &mut Self::State, _ack: &Ack) {}
+    fn on_ack(&self, _state: &mut Self::State, _ack: &Ack<'_>) {}
     /// A packet is missing.
     fn on_loss(&self, _state: &mut Self::State, _loss: Loss, _now: Time) {}
     /// The network, or the receiver by a mark that it echoes, told the source something: a frame of whatever kind, so that its own

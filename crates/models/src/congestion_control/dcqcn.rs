@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Rate, Time};
 
-use super::contract::{Control, Echo, Form as Cnp, Hosts, Sent};
+use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, Sent};
 use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
 
@@ -266,8 +266,8 @@ impl Control for Dcqcn {
     const LABEL: &'static str = "DCQCN";
     const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("ecn", "no switch marks packets (switch.ecn), so DCQCN never reacts"));
 
-    fn new(params: &Params, line: Rate, _: u64) -> Self {
-        params.resolve(line)
+    fn new(params: &Params, line: Line) -> Self {
+        params.resolve(line.rate)
     }
 
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {

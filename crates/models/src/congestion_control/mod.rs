@@ -2,9 +2,9 @@
 
 pub mod contract;
 
-use xoff_units::{Rate, Time};
+use xoff_units::Time;
 
-use self::contract::{Ack, Control, Echo, Hosts, Loss, Sent};
+use self::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
 use crate::count::Group;
 use crate::packet::Packet;
 
@@ -74,10 +74,10 @@ macro_rules! registry {
         }
 
         impl Scheme {
-            /// The one that is given, on a line; `seed` is that of the scenario.
-            pub fn new(table: &CongestionControl, line: Rate, seed: u64) -> Self {
+            /// The one that is given, on a line.
+            pub fn new(table: &CongestionControl, line: Line) -> Self {
                 $(if let Some(params) = &table.$module {
-                    return Self::$name(Control::new(params, line, seed));
+                    return Self::$name(Control::new(params, line));
                 })*
                 Self::None
             }
@@ -144,6 +144,8 @@ registry! {
     bcn: Bcn,
     /// Rate limiters that obey Quantized Congestion Notification (IEEE 802.1Qau).
     qcn: Qcn,
+    /// HPCC, from in-band telemetry.
+    hpcc: Hpcc,
 }
 
 impl Scheme {
@@ -154,7 +156,7 @@ impl Scheme {
     }
 
     /// See [`Control::on_ack`].
-    pub fn on_ack(&self, state: &mut State, ack: &Ack) {
+    pub fn on_ack(&self, state: &mut State, ack: &Ack<'_>) {
         each!(self, state, (c, s) => c.on_ack(s, ack), ());
     }
 

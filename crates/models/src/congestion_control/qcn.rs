@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Rate, Time};
 
-use super::contract::{Control, Hosts, Sent};
+use super::contract::{Control, Hosts, Line, Sent};
 use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
 
@@ -89,8 +89,8 @@ impl Control for Qcn {
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("qcn", "no switch has congestion points (switch.flow_control.qcn), so that nothing is ever limited"));
 
-    fn new(params: &Params, line: Rate, _: u64) -> Self {
-        Self::new(params, line)
+    fn new(params: &Params, line: Line) -> Self {
+        Self::new(params, line.rate)
     }
 
     fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), Wrong> {

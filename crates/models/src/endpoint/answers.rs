@@ -2,29 +2,38 @@
 
 use xoff_units::Time;
 
-use super::{Endpoint, NO_SLOT};
+use super::{Endpoint, NO_SLOT, Sender};
+use crate::congestion_control::Scheme;
 use crate::congestion_control::contract::{Ack, Loss};
 use crate::packet::Packet;
+use crate::telemetry::Telemetry;
+
+impl Sender {
+    /// What is left of the wait for the next packet shrinks or grows with the rate, if the congestion control says so.
+    fn rescale(&mut self, before: Option<(f64, Time)>, scheme: &Scheme, now: Time) {
+        if let (Some(before), Some((after, resumes))) = (before, scheme.pace(&self.rate)) {
+            let waits = self.next_send.since(now);
+            self.next_send = (now + Time((waits.ps() as f64 * (before.0 / after)) as u64)).max(resumes);
+        }
+    }
+}
 
 impl Endpoint {
-    /// A frame for the congestion control of a flow. What is left of the wait for its next packet shrinks or grows with the rate, if
-    /// the control says so.
+    /// A frame for the congestion control of a flow.
     pub fn on_notice(&mut self, notice: &Packet, now: Time) {
         self.notifications += 1;
         let Some(slot) = self.slot(notice.flow) else { return };
         let Some(s) = &mut self.senders[slot] else { return };
         s.notifications += 1;
         let scheme = &self.config.schemes[s.port as usize];
-        let (before, waits) = (scheme.pace(&s.rate), s.next_send.since(now));
+        let before = scheme.pace(&s.rate);
         scheme.on_notice(&mut s.rate, notice, now);
-        if let (Some(before), Some((after, resumes))) = (before, scheme.pace(&s.rate)) {
-            s.next_send = (now + Time((waits.ps() as f64 * (before.0 / after)) as u64)).max(resumes);
-        }
+        s.rescale(before, scheme, now);
     }
 
     /// An answer of the receiver; true when the flow may have something to send that it had not before.
     #[inline]
-    pub fn on_answer(&mut self, packet: &Packet, now: Time) -> bool {
+    pub fn on_answer(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, now: Time) -> bool {
         let Some(slot) = self.slot(packet.flow) else { return false };
         if packet.has(Packet::CNP) {
             self.on_notice(packet, now);
@@ -45,12 +54,17 @@ impl Endpoint {
             let packets = s.progress.unacknowledged.saturating_sub(before);
             let ack = Ack {
                 bytes: u64::from(packets) * payload,
+                acknowledged: s.progress.unacknowledged,
+                next: s.progress.next,
+                telemetry,
                 in_flight: u64::from(s.progress.next.saturating_sub(s.progress.unacknowledged)) * payload,
                 is_marked: packet.has(Packet::CNP),
                 rtt: stamps.on_acknowledged(s.progress.unacknowledged, now),
                 now,
             };
+            let before = scheme.pace(&s.rate);
             scheme.on_ack(&mut s.rate, &ack);
+            s.rescale(before, scheme, now);
         }
         if s.progress.unacknowledged >= s.progress.packets {
             let record = Self::record(s, Some(now));

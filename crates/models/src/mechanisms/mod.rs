@@ -81,10 +81,12 @@ macro_rules! registry {
 
 registry! {
     ($)
-    /// `switch`: marking.
-    Marking at "switch." in marking {
+    /// What switches write onto packets.
+    Stamping at "switch." in stamping {
         /// Explicit Congestion Notification, the marks.
         ecn: Ecn,
+        /// In-band network telemetry.
+        telemetry: Telemetry,
     }
     /// `switch.flow_control`: each mechanism at most once.
     FlowControl at "switch.flow_control." in flow_control {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
+use xoff_units::Time;
 
 use crate::packet::Packet;
 use crate::topology::{PortSpec, Topology, Wiring};
@@ -155,6 +156,40 @@ pub struct Map {
     pub routes: Vec<Arc<Routes>>,
     /// Ports of all nodes.
     pub wiring: Wiring,
+}
+
+/// Sources that are looked at for the longest round trip; in a larger network the rest is taken to be like them.
+const MAX_SOURCES: usize = 256;
+
+/// The longest round trip without queues: propagation and forwarding delays both ways, and a frame of `bytes` stored and forwarded
+/// one way, over shortest paths by links.
+pub fn longest_round_trip(topology: &Topology, ports: &[Vec<PortSpec>], delay_of: impl Fn(u32) -> Time, bytes: u64) -> Time {
+    let hosts = topology.hosts();
+    let mut roots: Vec<(u32, u32)> = hosts.iter().map(|h| (root(topology, ports, *h), *h)).collect();
+    roots.sort_unstable();
+    roots.dedup_by_key(|r| r.0);
+    let mut longest = Time::ZERO;
+    let mut time = vec![Time::NEVER; topology.nodes.len()];
+    for (_, source) in roots.into_iter().take(MAX_SOURCES) {
+        time.fill(Time::NEVER);
+        time[source as usize] = Time::ZERO;
+        let mut queue = VecDeque::from([source]);
+        while let Some(at) = queue.pop_front() {
+            let forwards = topology.nodes[at as usize].forwards;
+            if at != source && !forwards {
+                continue;
+            }
+            let passed = if at == source { Time::ZERO } else { delay_of(at) };
+            for link in &ports[at as usize] {
+                if time[link.peer as usize] == Time::NEVER {
+                    time[link.peer as usize] = time[at as usize] + (passed + link.link.delay) * 2 + link.link.rate.time(bytes);
+                    queue.push_back(link.peer);
+                }
+            }
+        }
+        longest = hosts.iter().map(|h| time[*h as usize]).filter(|t| *t != Time::NEVER).fold(longest, Time::max);
+    }
+    longest
 }
 
 /// Shortest paths, all of equal length used; hosts that do not forward are never on the way.

@@ -18,6 +18,7 @@ macro_rules! registry {
         $(#[doc = $about])*
         #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields)]
+        #[schemars(rename = "Transport")]
         pub struct Table {
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,0 +1,220 @@
+//! HPCC, High Precision Congestion Control (Li et al., SIGCOMM 2019): a window and a rate from in-band telemetry.
+//!
+//! Models: single rate with fast reaction, as HPCC's ns-3 code has it (peers.md 1.4). Each ACK brings how every output on the way
+//! was; the most utilised one (bytes sent over time, and the queue over a round trip) moves an average U by the time that passed. With
+//! c = U/η the rate is Rc/c + AI if c ≥ 1 or after `max_stage` additive steps, and Rc + AI otherwise; Rc follows once a round trip.
+//! The window is the bandwidth-delay product times the rate's share of the line.
+//! Source: the paper and the code of its authors (peers.md 1.5 for the values of its run script; `max_stage` is 0 there, and 5 in
+//! the paper's text is a slip, say the authors' pages).
+//! Simplifications: fields are exact; when a hop is another output than before, the path has changed: it is stored, and its first
+//! comparison is the next. Invariants: minimum rate ≤ rate ≤ line rate; a rate follows from Rc, never from a rate of the same round trip.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Rate, Time};
+
+use super::contract::{Ack, Control, Hosts, Line, Sent};
+use crate::mechanism::Wrong;
+use crate::packet::Packet;
+use crate::telemetry::{Hop, Telemetry};
+
+/// `host.congestion_control.hpcc`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// The utilisation that is aimed at (η), 0 to 1.
+    pub eta: f64,
+    /// Additive steps in a row before the rate follows the utilisation again.
+    pub max_stage: u32,
+    /// Additive increase (AI). Default: 10 Mb/s for each 25 Gb/s of the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additive_increase: Option<Rate>,
+    /// No flow goes slower.
+    pub minimum_rate: Rate,
+    /// The longest round trip without queues (T). Default: that of the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<Time>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { eta: 0.95, max_stage: 0, additive_increase: None, minimum_rate: Rate::gbps(1), round_trip: None }
+    }
+}
+
+/// All parameters for one line.
+#[derive(Debug, Clone)]
+pub struct Hpcc {
+    line: f64,
+    eta: f64,
+    max_stage: u32,
+    additive: f64,
+    minimum: f64,
+    /// Picoseconds.
+    round_trip: f64,
+    /// Payload of a bandwidth-delay product.
+    product: f64,
+}
+
+/// A flow's rate, and what it follows from.
+#[derive(Debug)]
+pub struct State {
+    /// Bits per second now.
+    rate: f64,
+    /// The rate that this round trip's rates follow from.
+    reference: f64,
+    utilisation: f64,
+    stage: u32,
+    /// An ACK beyond this packet ends a round trip.
+    until: u32,
+    last: Vec<Hop>,
+}
+
+impl Hpcc {
+    /// The most utilised output on the way, by what each was at the ACK before, and over which time that is; none while there is
+    /// nothing to compare with.
+    fn measure(&self, last: &[Hop], now: &[Hop]) -> Option<(f64, f64)> {
+        let mut most: Option<(f64, f64)> = None;
+        for (before, hop) in last.iter().zip(now) {
+            if (before.node, before.port) != (hop.node, hop.port) || hop.at <= before.at {
+                return None;
+            }
+            let time = (hop.at - before.at).ps() as f64;
+            let rate = hop.rate.0 as f64;
+            let sent = (hop.sent - before.sent) as f64 * 8e12 / time / rate;
+            let queue = f64::from(hop.queued.min(before.queued)) * self.line / (rate * self.product);
+            if most.is_none_or(|m| sent + queue > m.0) {
+                most = Some((sent + queue, time));
+            }
+        }
+        most.filter(|_| last.len() == now.len())
+    }
+
+    fn update(&self, s: &mut State, telemetry: &Telemetry, ack: &Ack<'_>) {
+        let is_full = ack.acknowledged > s.until;
+        let found = self.measure(&s.last, &telemetry.hops);
+        s.last.clone_from(&telemetry.hops);
+        let Some((utilisation, time)) = found else {
+            // The first answer, or another path: there is nothing to compare with.
+            if s.until == 0 {
+                s.until = ack.next;
+            }
+            return;
+        };
+        let time = time.min(self.round_trip);
+        s.utilisation = (s.utilisation * (self.round_trip - time) + utilisation * time) / self.round_trip;
+        let share = s.utilisation / self.eta;
+        let (rate, stage) = if share >= 1.0 || s.stage >= self.max_stage {
+            (s.reference / share + self.additive, 0)
+        } else {
+            (s.reference + self.additive, s.stage + 1)
+        };
+        s.rate = rate.clamp(self.minimum, self.line);
+        if is_full {
+            (s.reference, s.stage, s.until) = (s.rate, stage, ack.next);
+        }
+    }
+}
+
+impl Control for Hpcc {
+    type Params = Params;
+    type State = State;
+    const LABEL: &'static str = "HPCC";
+    const HEARS_ACKS: bool = true;
+    const LISTENS_TO: Option<(&'static str, &'static str)> =
+        Some(("telemetry", "no switch writes telemetry (switch.telemetry), so HPCC never reacts"));
+
+    fn new(params: &Params, line: Line) -> Self {
+        let rate = line.rate.0 as f64;
+        let round_trip = params.round_trip.unwrap_or(line.round_trip).ps().max(1) as f64;
+        Self {
+            line: rate,
+            eta: params.eta,
+            max_stage: params.max_stage,
+            additive: params.additive_increase.map_or(rate / 2500.0, |a| a.0 as f64),
+            minimum: (params.minimum_rate.0 as f64).min(rate),
+            round_trip,
+            product: (rate * round_trip / 8e12).max(1.0),
+        }
+    }
+
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+        if !(params.eta > 0.0 && params.eta <= 1.0) {
+            return Err(("eta", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.eta)));
+        }
+        if params.minimum_rate.0 < 1_000 {
+            return Err(("minimum_rate", format!("{} is too low; it must be 1kbps or more", params.minimum_rate)));
+        }
+        if params.round_trip.is_some_and(|t| t < Time::ns(10) || t > Time::ms(1_000)) {
+            return Err(("round_trip", "allowed are 10ns to 1s".into()));
+        }
+        if !hosts.acknowledges {
+            return Err(("", "raw frames are not acknowledged (host.transport.raw), so that no telemetry comes back".into()));
+        }
+        Ok(())
+    }
+
+    fn start(&self) -> State {
+        State { rate: self.line, reference: self.line, utilisation: 1.0, stage: 0, until: 0, last: Vec::new() }
+    }
+
+    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
+        Time((sent.bytes as f64 * 8e12 / s.rate) as u64)
+    }
+
+    fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
+        if let Some(telemetry) = ack.telemetry {
+            self.update(s, telemetry, ack);
+        }
+    }
+
+    fn window(&self, s: &State) -> u64 {
+        (self.product * s.rate / self.line).max(1.0) as u64
+    }
+
+    fn pace(&self, s: &State) -> Option<(f64, Time)> {
+        Some((s.rate, Time::ZERO))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: Time = Time::us(12);
+
+    fn hop(at: Time, sent: u64, queued: u32) -> Hop {
+        Hop { node: 7, port: 1, at, sent, queued, rate: Rate::gbps(100) }
+    }
+
+    /// The rate after two ACKs, `apart` from one another, at an output that sent at line rate and held 150 KB.
+    fn rate_after(apart: Time, eta: f64) -> f64 {
+        let params = Params { eta, round_trip: Some(T), ..Params::default() };
+        let hpcc = Hpcc::new(&params, Line { rate: Rate::gbps(100), seed: 1, round_trip: T });
+        let mut s = hpcc.start();
+        let mut ack = |at: Time, sent: u64, acknowledged: u32| {
+            let telemetry = Telemetry { hops: vec![hop(at, sent, 150_000)] };
+            let ack = Ack { bytes: 1000, in_flight: 0, acknowledged, next: 150, is_marked: false, rtt: None, telemetry: Some(&telemetry), now: at };
+            hpcc.on_ack(&mut s, &ack);
+            s.rate
+        };
+        assert!((ack(Time::us(20), 0, 1) - 1e11).abs() < 1.0, "the first ACK only stores");
+        ack(Time::us(20) + apart, apart.ps() * 100 / 8000, 2)
+    }
+
+    #[test]
+    fn one_update_is_that_of_the_equations() {
+        // u = 1 + 1: U = 2 after a round trip, and 1.5 after half of one.
+        assert!((rate_after(T, 0.95) - (1e11 / (2.0 / 0.95) + 40e6)).abs() < 1e3);
+        assert!((rate_after(T / 2, 0.95) - (1e11 / (1.5 / 0.95) + 40e6)).abs() < 1e3);
+    }
+
+    #[test]
+    fn a_hop_that_is_another_output_is_stored_and_not_compared() {
+        let hpcc = Hpcc::new(&Params::default(), Line { rate: Rate::gbps(100), seed: 1, round_trip: T });
+        let (a, b) = (hop(Time::us(1), 0, 0), Hop { port: 2, ..hop(Time::us(2), 9_000_000, 0) });
+        assert_eq!(hpcc.measure(&[a], &[b]), None);
+        assert_eq!(hpcc.measure(&[a], &[a, b]), None);
+        assert!(hpcc.measure(&[a], &[hop(Time::us(2), 12_500, 0)]).is_some_and(|m| (m.0 - 1.0).abs() < 1e-9));
+    }
+}

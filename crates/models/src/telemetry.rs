@@ -1,0 +1,45 @@
+//! What switches write beside a packet: in-band network telemetry. It has no room in the 24 bytes of a packet, and travels in a side
+//! record of the engine, which the ACK of the packet takes over.
+
+use xoff_engine::{Message, Slab};
+use xoff_units::{Rate, Time};
+
+use crate::packet::Packet;
+
+/// An output as a packet left it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hop {
+    /// The node.
+    pub node: u32,
+    /// Its port.
+    pub port: u16,
+    /// When the packet started on the wire.
+    pub at: Time,
+    /// Wire bytes sent by the port before it.
+    pub sent: u64,
+    /// Bytes of data that it left behind.
+    pub queued: u32,
+    /// Line rate.
+    pub rate: Rate,
+}
+
+/// The outputs that a packet has passed, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Telemetry {
+    /// One for each.
+    pub hops: Vec<Hop>,
+}
+
+/// The records beside packets that are here.
+pub type Records = Slab<Telemetry>;
+
+/// The record beside a packet; it gets an empty one if it has none.
+pub fn beside<'a>(packet: &mut Packet, records: &'a mut Records) -> &'a mut Telemetry {
+    let slot = packet.side().unwrap_or_else(|| {
+        let slot = records.take();
+        records.get(slot).hops.clear();
+        *packet = packet.at_side(slot);
+        slot
+    });
+    records.get(slot)
+}
