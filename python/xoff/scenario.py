@@ -657,7 +657,7 @@ class Spray(_Part):
 class Routing(_Part):
     """`switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody
     does.
-    """
+    """  # noqa: D205
 
     spray: Spray | None = None
     """Each packet by itself, whatever its flow."""

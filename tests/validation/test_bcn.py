@@ -126,7 +126,7 @@ def test_without_congestion_points_nothing_slows_a_source() -> None:
     scenario = hot_spot(2, 0.4, 5)
     del scenario["switch"]["flow_control"]["bcn"]
     result = xoff.run(scenario)
-    assert result.summary["ecn"]["notifications"] == 0
+    assert result.summary["bcn"]["notifications"] == 0
     offered = sum(row["packets_sent"] for row in result.flows.to_pylist()) / (2 * 5e-3 / 1.2e-6)
     assert offered == pytest.approx(0.4, rel=0.05)
 
