@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib import rc_context
 from rich.markup import escape
 
-from xoff import cli, display, running
+from xoff import cli, counts, display, running
 from xoff._core import InputError
 from xoff.plots import STYLE, canvas, grouped_bars, write
 from xoff.results import Result, audit_line
@@ -58,16 +58,18 @@ def demonstrate(out: Path) -> None:
 
 
 def show(results: Mapping[str, Result]) -> None:
-    """Print flow completion times, pauses and messages by what a variant is called, and its audits."""
+    """Print flow completion times and what parts counted by what a variant is called, and its audits."""
     names = list(_times_us(next(iter(results.values()))))
-    columns = ["", *names, "mean", "PFC pauses", "SFCMs"]
+    counted = {label: dict(counts.counted(result.summary)) for label, result in results.items()}
+    told = [count for count in counts.headlines() if any(found.get(count) for found in counted.values())]
+    columns = ["", *names, "mean", *(count.title for count in told)]
     title = "\nFlow completion time in µs, to the receiver's last byte"
     table = display.table(*columns, title=title, right=tuple(range(1, len(columns))))
     for label, result in results.items():
-        times = [f"{time:.1f}" for time in _times_us(result).values()]
-        mean = f"{result.summary['fct_ps']['mean'] / 1e6:.1f}"
-        messages = sum(result.flows["sfcms"].to_pylist())
-        table.add_row(label, *times, mean, str(result.summary["pfc"]["pauses"]), str(messages))
+        times = _times_us(result)
+        mean = sum(times.values()) / len(times)
+        texts = [count.text(counted[label][count]) if count in counted[label] else "–" for count in told]
+        table.add_row(label, *(f"{time:.1f}" for time in times.values()), f"{mean:.1f}", *texts)
     display.out.print(table)
     lines = {label: audit_line(result.audits) for label, result in results.items()}
     if len(set(lines.values())) == 1:

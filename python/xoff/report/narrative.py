@@ -55,9 +55,12 @@ def _switch(switch: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"{classes} classes of data; {_lower(_choice(('switch', 'scheduler'), switch.get('scheduler', 'strict')))}"
         )
-    for name, text in (("ecn", "ECN marking"), ("faults", "Broken on purpose")):
-        if switch.get(name):
-            lines.append(f"{text}: {value(switch[name])}.")
+    told = {"queueing", "buffer", "delay", "classes", "scheduler", "flow_control"}
+    lines += [
+        f"{_description(('switch', key)).rstrip('.')}: {value(part)}."
+        for key, part in switch.items()
+        if key not in told and part
+    ]
     return lines
 
 
