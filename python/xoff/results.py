@@ -78,7 +78,10 @@ class Result:
 
     @property
     def flows(self) -> pa.Table:
-        """One row a flow: ends, ``size_bytes``, ``start_ps``, ``fct_ps`` to the receiver's last byte, slowdown."""
+        """One row a flow: ends, ``size_bytes``, ``start_ps``, ``fct_ps`` to the receiver's last byte, slowdown.
+
+        ``notifications`` is what its congestion control was told, ``holds`` how often a mechanism held it.
+        """
         return self.table("flows")
 
     @property
