@@ -19,8 +19,8 @@ from xoff.report import run_page
 from xoff.study import dataset
 
 _PACKAGE = Path(xoff.__file__).parent
-# These are about certain mechanisms: calculators, benchmarks, what the demonstration compares; two are generated.
-_NAMING = {"cli.py", "bench.py", "demo.py", "scenario.py", "summary.py"}
+# These are about certain mechanisms, with calculators and benchmarks; two are generated.
+_NAMING = {"cli.py", "bench.py", "scenario.py", "summary.py"}
 _BCN = {"switch.flow_control.bcn": {"sample": "30KB"}, "host.congestion_control.bcn": {}}
 
 
