@@ -1,8 +1,10 @@
-"""Writes what follows from the scenario's schema, which the Rust types define: never edit these files by hand.
+"""Writes what follows from the scenario's schema and the counts of its parts, which Rust defines: never edit by hand.
 
 - ``schema/scenario.schema.json``: the JSON Schema, from which editors complete and check scenario files
 - ``python/xoff/scenario.py``: the typed classes
 - ``docs/reference/scenario.md``: the reference of all parameters
+- ``python/xoff/summary.py``: the types of a summary
+- ``docs/reference/summary.md``: the reference of its keys
 
 ``--check`` writes nothing and fails if one of them is stale.
 """
@@ -17,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from xoff import _core
+from xoff import _core, counts
 
 ROOT = Path(__file__).resolve().parent.parent
 Schema: TypeAlias = dict[str, Any]
@@ -55,6 +57,89 @@ class _Part:
         values = {field.name.rstrip("_"): getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return {name: _plain(value) for name, value in values.items() if value is not None}
 '''
+
+
+_SUMMARY_HEADER = '''"""The summary of a run as types: `Summary` and its parts, with the keys of ``xoff run --json``.
+
+Written by `make generate` from what the parts of a network declare to count; do not edit.
+"""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+'''
+
+_COUNTS = "<counts>"
+# What is in every summary, by class: its documentation, and each key with its type and meaning. A test compares it with
+# a run.
+_SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
+    "Flows": (
+        "How many flows.",
+        {"total": ("int", "All flows."), "completed": ("int", "Those whose last byte arrived.")},
+    ),
+    "Times": (
+        "Completion times in picoseconds; null if no flow has one. A percentile is the time of a flow.",
+        {
+            "mean": ("int | None", "Mean."),
+            "p50": ("int | None", "Median."),
+            "p95": ("int | None", "95th percentile."),
+            "p99": ("int | None", "99th percentile."),
+            "p999": ("int | None", "99.9th percentile."),
+            "max": ("int | None", "Longest."),
+        },
+    ),
+    "SizeClass": (
+        "The flows of a workload that are smaller than the next class.",
+        {
+            "from_bytes": ("int", "No flow is smaller."),
+            "below_bytes": ("int | None", "All are smaller; null in the last class."),
+            "completed": ("int", "Flows whose last byte arrived."),
+            "fct_ps": ("Times", "Their times."),
+            "mean_slowdown": ("float | None", "Mean of completion time over ideal completion time."),
+        },
+    ),
+    "WorkloadSummary": (
+        "What became of one workload.",
+        {
+            "flows": ("Flows", "Its flows."),
+            "fct_ps": ("Times", "Their times, from start to the receiver's last byte."),
+            "by_size": ("NotRequired[list[SizeClass]]", "Their times by size; with `probe.size_classes`."),
+        },
+    ),
+    "Performance": (
+        "What the run cost; no part of the result.",
+        {
+            "data_packet_hops": ("int", "Data packets started on links."),
+            "events": ("int", "Events handled."),
+            "windows": ("int", "Windows run."),
+            "cpu_seconds": ("float", "CPU time of the simulation, all threads."),
+            "wall_seconds": ("float", "Time on the clock."),
+            "peak_rss_bytes": ("int", "Most memory that the process ever had."),
+            "threads": ("int", "Threads used."),
+        },
+    ),
+    "Summary": (
+        "What a run measured, in numbers.",
+        {
+            "version": ("NotRequired[str]", "The version of xoff; in a result that was kept."),
+            "name": ("str | None", "The scenario's name."),
+            "seed": ("int", "Its seed."),
+            "fingerprint": ("str", "A hash of every event: equal for equal runs."),
+            "simulated_ps": ("int", "When the last flow's last byte arrived, or where the run was stopped."),
+            "flows": ("Flows", "All flows."),
+            "fct_ps": ("Times", "Their times, from start to the receiver's last byte."),
+            "fct_acked_ps": ("Times", "The same, to the sender's last ACK."),
+            "workloads": ("dict[str, WorkloadSummary]", "By workload."),
+            "parts": ("list[str]", "The parts that the scenario gives: mechanisms, transport, congestion control."),
+            _COUNTS: ("", ""),
+            "drops": ("int", "Data packets dropped."),
+            "retransmitted": ("int", "Data packets sent again."),
+            "audits": ("dict[str, str]", "Each audit and its state: `ok`, or what it found."),
+            "performance": ("Performance", "What the run cost."),
+        },
+    ),
+}
+_UNITS = {"number": "number", "bytes": "bytes", "ps": "picoseconds"}
 
 
 class Types:
@@ -155,7 +240,7 @@ class Types:
         lines = [
             "@dataclass(kw_only=True)",
             f"class {name}(_Part):",
-            *_docstring(schema.get("description", name), "    "),
+            *_class_docstring(schema.get("description", name)),
         ]
         for field, (kind, optional, text) in fields.items():
             lines += ["", f"    {field}: {kind}{' = None' if optional else ''}", *_docstring(text, "    ")]
@@ -202,6 +287,12 @@ def _docstring(text: str, indent: str) -> list[str]:
     return [*lines, indent + '"""']
 
 
+def _class_docstring(text: str) -> list[str]:
+    """A docstring whose first sentence may be longer than a line, as descriptions of the schema may be."""
+    *lines, last = _docstring(text, "    ")
+    return [*lines, f"{last}  # noqa: D205"] if lines else [last]
+
+
 def python_classes(root: Schema) -> str:
     """Return the text of ``scenario.py``."""
     types = Types(root)
@@ -210,13 +301,91 @@ def python_classes(root: Schema) -> str:
     exported = "__all__ = [" + ", ".join(json.dumps(name) for name in names) + "]\n"
     text = _HEADER.replace("\n\ndef _plain", f"\n{exported}\n\ndef _plain", 1)
     text += "".join(f"\n\n{body}\n" for body in types.classes.values())
-    return _formatted(text)
+    return _formatted(text, "scenario")
 
 
-def _formatted(text: str) -> str:
+def summary_classes() -> dict[str, tuple[str, dict[str, tuple[str, str]]]]:
+    """Return the classes of a summary: those of every summary, and one for each part that counts."""
+    classes, fields = {}, {}
+    for group in counts.groups():
+        name = group.name.title().replace("_", "") + "Counts"
+        keys = {count.name: ("int", _meaning(count)) for count in group.counts}
+        classes[name] = (f"What {group.label} counted.", keys)
+        fields[group.name] = (name, f"What {group.label} counted; zeros where the scenario does not give it.")
+    fixed = dict(_SUMMARY)
+    text, keys = fixed.pop("Summary")
+    whole: dict[str, tuple[str, str]] = {}
+    for key, field in keys.items():
+        whole |= fields if key == _COUNTS else {key: field}
+    return fixed | classes | {"Summary": (text, whole)}
+
+
+def python_summary() -> str:
+    """Return the text of ``summary.py``."""
+    classes = summary_classes()
+    lines = [_SUMMARY_HEADER, f"__all__ = {json.dumps(sorted(classes))}"]
+    for name, (text, keys) in classes.items():
+        lines += ["", "", f"class {name}(TypedDict):", *_class_docstring(text)]
+        for key, (kind, meaning) in keys.items():
+            lines += ["", f"    {key}: {kind}", *_docstring(meaning, "    ")]
+    return _formatted("\n".join(lines) + "\n", "summary")
+
+
+def summary_reference() -> str:
+    """Return the text of the reference of a summary: one section for each table of keys."""
+    lines = [
+        "# Summary reference",
+        "",
+        "Every key of the summary of a run: what `xoff run --json` prints, what `summary.json` of a result holds, and",
+        "`Result.summary` in Python, whose type is `xoff.Summary`. Written by `make generate`; do not edit.",
+        "",
+        "Units stand last in keys: `_ps` are picoseconds. In a study each number is a column of the runs:",
+        "`fct_ps.mean` is `fct_mean_ps`, and `pauses` in the table `pfc` is `pfc_pauses`.",
+    ]
+    linked = {name: name.lower() for name in _SUMMARY if name != "Summary"}
+    for name, title in {"Summary": "Top level", **{name: name for name in linked}}.items():
+        text, keys = _SUMMARY[name]
+        lines += ["", f"## {title}", "", text, "", "| key | type | meaning |", "|---|---|---|"]
+        for key, (kind, meaning) in keys.items():
+            if key == _COUNTS:
+                lines += [
+                    f"| `{group.name}` | [table](#{group.name}) | What {group.label} counted. |"
+                    for group in counts.groups()
+                ]
+            else:
+                lines.append(f"| `{key}` | {_json_kind(kind, linked)} | {meaning} |")
+    lines += ["", "Every summary has all of the tables below, with zeros for parts that the scenario does not give."]
+    for group in counts.groups():
+        lines += ["", f"## `{group.name}`", "", f"What {group.label} counted.", ""]
+        lines += ["| key | unit | what it counts |", "|---|---|---|"]
+        lines += [f"| `{one.name}` | {_UNITS[one.unit]} | {_sentence(one.label)}. |" for one in group.counts]
+    return "\n".join(lines) + "\n"
+
+
+def _meaning(count: counts.Count) -> str:
+    unit = "" if count.unit == "number" else f", in {_UNITS[count.unit]}"
+    return f"{_sentence(count.label)}{unit}."
+
+
+def _sentence(label: str) -> str:
+    return label[:1].upper() + label[1:]
+
+
+def _json_kind(kind: str, linked: dict[str, str]) -> str:
+    """A type in the words of JSON, with links to the sections of tables."""
+    optional = " or null" if "None" in kind else ", if there is one" if "NotRequired" in kind else ""
+    name = re.sub(r"NotRequired|\[|\]|\| None", " ", kind).split()
+    words = {"int": "integer", "float": "number", "str": "text", "list": "list of", "dict": "table of"}
+    # The keys of a table are names; its values are what the type says.
+    found = [words.get(one) or f"[{one}](#{linked[one]})" for one in name if one != "str,"]
+    return " ".join(found) + optional
+
+
+def _formatted(text: str, module: str) -> str:
+    ruff = str(Path(sys.executable).with_name("ruff"))
     for command in (["check", "--quiet", "--fix", "--exit-zero"], ["format", "--quiet"]):
         done = subprocess.run(
-            [str(Path(sys.executable).with_name("ruff")), *command, "--stdin-filename", "python/xoff/scenario.py", "-"],
+            [ruff, *command, "--stdin-filename", f"python/xoff/{module}.py", "-"],
             input=text,
             capture_output=True,
             text=True,
@@ -305,6 +474,8 @@ def main() -> int:
         "schema/scenario.schema.json": json.dumps(root, indent=2, ensure_ascii=False) + "\n",
         "python/xoff/scenario.py": python_classes(root),
         "docs/reference/scenario.md": reference(root),
+        "python/xoff/summary.py": python_summary(),
+        "docs/reference/summary.md": summary_reference(),
     }
     stale = []
     for name, text in wanted.items():

@@ -120,14 +120,14 @@ class Run:
     @cached_property
     def unevenness(self) -> float:
         """How many messages the contender that heard most got for each of the one that heard least."""
-        flows = self.result.flows.select(["workload", "cnps"]).to_pylist()
-        heard = [flow["cnps"] for flow in flows if flow["workload"] == "contenders"]
+        flows = self.result.flows.select(["workload", "notifications"]).to_pylist()
+        heard = [flow["notifications"] for flow in flows if flow["workload"] == "contenders"]
         return float(max(heard) / max(1, min(heard)))
 
     @property
     def drops(self) -> int:
         """Frames lost."""
-        return int(self.result.summary["drops"])
+        return self.result.summary["drops"]
 
     @property
     def dropping_ms(self) -> float:

@@ -94,22 +94,22 @@ class Run:
     @property
     def pauses(self) -> int:
         """How often PFC paused."""
-        return int(self.result.summary["pfc"]["pauses"])
+        return self.result.summary["pfc"]["pauses"]
 
     @property
     def cnps(self) -> int:
         """Congestion notifications to sources."""
-        return int(self.result.summary["ecn"]["notifications"])
+        return self.result.summary["dcqcn"]["notifications"]
 
     @property
     def isolated(self) -> int:
         """How often a node isolated a flow."""
-        return int(self.result.summary.get("congestion_isolation", {}).get("isolated_flows", 0))
+        return self.result.summary["congestion_isolation"]["isolated_flows"]
 
     @property
     def messages(self) -> int:
         """CIMs."""
-        return int(self.result.summary.get("congestion_isolation", {}).get("messages", 0))
+        return self.result.summary["congestion_isolation"]["messages"]
 
     def _column(self, name: str) -> list[Any]:
         return list(self.result.flows[name].to_pylist())

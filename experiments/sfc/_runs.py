@@ -49,7 +49,7 @@ class Run:
         times = zip(flows["label"].to_pylist(), flows["fct_ps"].to_pylist(), strict=True)
         measured = result.summary["sfc"]
         on = "sfc" in result.scenario["switch"]["flow_control"]
-        times_ps = {**result.summary["pfc"], **measured} if on else {}
+        times_ps: dict[str, Any] = {**result.summary["pfc"], **measured} if on else {}
         return cls(
             {name: fct / 1e6 for name, fct in times},
             result.summary["pfc"]["pauses"],

@@ -93,7 +93,7 @@ def judge(runs: Readings[Result]) -> dict[str, Part]:
 
 
 def _pauses(result: Result) -> int:
-    return int(result.summary["pfc"]["pauses"])
+    return result.summary["pfc"]["pauses"]
 
 
 def _hosts_paused(result: Result) -> int:

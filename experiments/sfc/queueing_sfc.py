@@ -51,11 +51,11 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def judge(runs: Readings[Result]) -> dict[str, Part]:
-    """Judge by the SFCMs that the source of flow 4 got."""
+    """Judge by the SFCMs that the source of flow 4 got: each holds the flow."""
     parts = {}
     for short, queueing in zip(_STATEMENTS, QUEUEINGS, strict=True):
         flows = runs.one(f"{queueing}/pfc-sfc").flows
-        sfcms = dict(zip(flows["label"].to_pylist(), flows["sfcms"].to_pylist(), strict=True))
+        sfcms = dict(zip(flows["label"].to_pylist(), flows["holds"].to_pylist(), strict=True))
         hit = sfcms["flow 4"] > 0
         times = {label: fct_us(runs.one(f"{queueing}/{key}"))["flow 4"] for key, label in _LABELS.items()}
         parts[short] = Part(

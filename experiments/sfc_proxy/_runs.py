@@ -65,9 +65,10 @@ class Run:
     def of(cls, result: Result) -> Run:
         """Read a result."""
         workloads = result.summary["workloads"]
+        by_size: list[Mapping[str, Any]] = [found["fct_ps"] for found in workloads["background"]["by_size"]]
         times = {
-            name: {key: (value or 0) / 1e6 for key, value in found["fct_ps"].items()}
-            for name, found in zip(CLASSES, workloads["background"]["by_size"], strict=True)
+            name: {key: (value or 0) / 1e6 for key, value in fct_ps.items()}
+            for name, fct_ps in zip(CLASSES, by_size, strict=True)
         }
         paused = result.pauses.select(["node", "cause"]).to_pylist()
         pauses = Counter("host" if _is_host(one["node"]) else "switch" for one in paused if one["cause"] == "pfc")
@@ -85,7 +86,7 @@ class Run:
             (workloads["incast"]["fct_ps"]["mean"] or 0) / 1e6,
             {"host": pauses["host"], "switch": pauses["switch"]},
             sum(at_hosts) / (len(at_hosts) * result.summary["simulated_ps"]),
-            result.summary["sfc"].get("messages", 0),
+            result.summary["sfc"]["messages"],
             max(held.values(), default=0),
             deepest,
         )

@@ -17,6 +17,7 @@ from xoff.results import AuditError, Result, load
 from xoff.running import Progress, check, resolve, run
 from xoff.scenario import Scenario
 from xoff.study import Study, sweep
+from xoff.summary import Summary
 from xoff.version import __version__
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Result",
     "Scenario",
     "Study",
+    "Summary",
     "__version__",
     "check",
     "load",

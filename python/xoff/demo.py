@@ -1,43 +1,28 @@
-"""What ``make demo`` runs: the 3-to-1 incast of ``examples/incast.toml``, under four mechanisms."""
+"""What ``make demo`` runs: the variants of ``examples/sweep-mechanisms.toml``, in a row, with a table and a figure."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from matplotlib import rc_context
 from rich.markup import escape
 
-from xoff import cli, display, running
+from xoff import cli, counts, display, running
 from xoff._core import InputError
 from xoff.plots import STYLE, canvas, grouped_bars, write
 from xoff.results import Result, audit_line
-
-_DCQCN = {
-    "switch.ecn.step.threshold": "200KB",
-    "host.congestion_control.dcqcn.preset": "conweave",
-}
-_SFC = {
-    "switch.flow_control.sfc.threshold": "200KB",
-    "switch.flow_control.sfc.pause": "10us",
-    "switch.flow_control.sfc.interval": "10us",
-}
-VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "pfc": ("PFC", {}),
-    "pfc-dcqcn": ("PFC + DCQCN", _DCQCN),
-    "pfc-sfc": ("PFC + SFC", _SFC),
-    "pfc-dcqcn-sfc": ("PFC + DCQCN + SFC", _DCQCN | _SFC),
-}
-"""What is compared: how it is called, and what it adds to the example."""
+from xoff.study.axes import VARIANT
+from xoff.study.plan import read
 
 
 def demonstrate(out: Path) -> None:
-    """Run the four variants, print the table, and leave results and figure in a directory."""
-    example = _example()
+    """Run the variants, print the table, and leave results and figure in a directory."""
+    plan = read(_example())
     display.out.print(
         "[b]3-to-1 incast in a two-layer Clos[/b]: 8 leaves × 8 hosts, 8 spines, 200 Gb/s, 4000 B of data a packet"
     )
@@ -46,10 +31,12 @@ def demonstrate(out: Path) -> None:
     )
     results: dict[str, Result] = {}
     with display.RunBars(keep=True) as bars:
-        for variant, (label, settings) in VARIANTS.items():
+        for run in plan.runs:
+            label = str(run.point.labels[VARIANT])
             bars.begin(f"{label:<18}")
             started = time.monotonic()
-            results[label] = running.run(example, overrides=settings, out=out / variant, progress=bars.report)
+            place = out / re.sub(r"\W+", "-", label).lower()
+            results[label] = running.run_prepared(plan.prepare(run.point, run.seed), out=place, progress=bars.report)
             bars.end(f"{time.monotonic() - started:.2f} s")
     show(results)
     figure = out / "fct.svg"
@@ -58,16 +45,18 @@ def demonstrate(out: Path) -> None:
 
 
 def show(results: Mapping[str, Result]) -> None:
-    """Print flow completion times, pauses and messages by what a variant is called, and its audits."""
+    """Print flow completion times and what parts counted by what a variant is called, and its audits."""
     names = list(_times_us(next(iter(results.values()))))
-    columns = ["", *names, "mean", "PFC pauses", "SFCMs"]
+    counted = {label: dict(counts.counted(result.summary)) for label, result in results.items()}
+    told = [count for count in counts.headlines() if any(found.get(count) for found in counted.values())]
+    columns = ["", *names, "mean", *(count.title for count in told)]
     title = "\nFlow completion time in µs, to the receiver's last byte"
     table = display.table(*columns, title=title, right=tuple(range(1, len(columns))))
     for label, result in results.items():
-        times = [f"{time:.1f}" for time in _times_us(result).values()]
-        mean = f"{result.summary['fct_ps']['mean'] / 1e6:.1f}"
-        messages = sum(result.flows["sfcms"].to_pylist())
-        table.add_row(label, *times, mean, str(result.summary["pfc"]["pauses"]), str(messages))
+        times = _times_us(result)
+        mean = sum(times.values()) / len(times)
+        texts = [count.text(counted[label][count]) if count in counted[label] else "–" for count in told]
+        table.add_row(label, *(f"{time:.1f}" for time in times.values()), f"{mean:.1f}", *texts)
     display.out.print(table)
     lines = {label: audit_line(result.audits) for label, result in results.items()}
     if len(set(lines.values())) == 1:
@@ -99,9 +88,9 @@ def _times_us(result: Result) -> dict[str, float]:
 def _example() -> Path:
     """Where the example is: in the source checkout of this package, or else below the current directory."""
     for root in (Path(__file__).resolve().parents[2], Path.cwd()):
-        if (file := root / "examples" / "incast.toml").is_file():
+        if (file := root / "examples" / "sweep-mechanisms.toml").is_file():
             return file
-    raise InputError("examples/incast.toml is not here; run this command in a source checkout of xoff")
+    raise InputError("examples/sweep-mechanisms.toml is not here; run this command in a source checkout of xoff")
 
 
 def main() -> None:

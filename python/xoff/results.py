@@ -11,12 +11,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
-from xoff import _core, wording
+from xoff import _core, counts, wording
 from xoff._core import InputError
+from xoff.summary import Summary
 
 if TYPE_CHECKING:
     from xoff.plots import Plot
@@ -42,7 +43,7 @@ class Result:
     def __init__(
         self,
         scenario: dict[str, Any],
-        summary: dict[str, Any],
+        summary: Summary,
         readers: Mapping[str, Callable[[], pa.Table]],
         *,
         directory: Path | None = None,
@@ -51,7 +52,7 @@ class Result:
         self.scenario = scenario
         """The scenario with every default filled in."""
         self.summary = summary
-        """Fingerprint, completion times, pauses, drops, audits and performance; the keys of ``xoff run --json``."""
+        """Fingerprint, completion times, what parts counted, drops, audits and performance: the keys of ``--json``."""
         self.directory = directory
         """Where the result is kept, if it was saved or loaded."""
         self._readers = dict(readers)
@@ -77,7 +78,10 @@ class Result:
 
     @property
     def flows(self) -> pa.Table:
-        """One row a flow: ends, ``size_bytes``, ``start_ps``, ``fct_ps`` to the receiver's last byte, slowdown."""
+        """One row a flow: ends, ``size_bytes``, ``start_ps``, ``fct_ps`` to the receiver's last byte, slowdown.
+
+        ``notifications`` is what its congestion control was told, ``holds`` how often a mechanism held it.
+        """
         return self.table("flows")
 
     @property
@@ -143,28 +147,17 @@ class Result:
     def rows(self) -> list[tuple[str, str]]:
         """The summary as lines to read: what, and how much."""
         summary = self.summary
-        fct = summary.get("fct_ps") or {}
-        flows = summary.get("flows") or {}
-        performance = summary.get("performance") or {}
+        fct: Mapping[str, Any] = summary.get("fct_ps") or {}
+        flows: Mapping[str, Any] = summary.get("flows") or {}
+        performance: Mapping[str, Any] = summary.get("performance") or {}
         lines = [
             ("simulated", wording.time(summary.get("simulated_ps"))),
             ("flows", f"{flows.get('completed', 0):,} of {flows.get('total', 0):,} completed"),
             ("FCT mean", wording.time(fct.get("mean"))),
             ("FCT median, p99", f"{wording.time(fct.get('p50'))}, {wording.time(fct.get('p99'))}"),
             ("FCT longest", wording.time(fct.get("max"))),
-            ("PFC pauses", f"{(summary.get('pfc') or {}).get('pauses', 0):,}"),
+            *((count.title, count.text(value)) for count, value in counts.shown(summary)),
         ]
-        sfcms = (summary.get("sfc") or {}).get("messages")
-        if sfcms is not None:
-            lines.append(("SFC messages", f"{sfcms:,}"))
-        portfc = summary.get("portfc") or {}
-        if "pauses" in portfc:
-            lines.append(("PortFC pauses", f"{portfc['pauses']:,}, in {portfc['frames'] + portfc['relayed']:,} frames"))
-        isolation = summary.get("congestion_isolation")
-        if isolation is not None:
-            lines.append(("flows isolated", f"{isolation['isolated_flows']:,}, with {isolation['messages']:,} CIMs"))
-            if refused := isolation["refused_for_a_full_table"]:
-                lines.append(("flow tables full", f"{refused:,} times: the flow stayed in the non-congested queue"))
         lines.append(("drops", f"{summary.get('drops', 0):,}"))
         lines.append(("audits", audit_line(self.audits)))
         hops, cpu = performance.get("data_packet_hops"), performance.get("cpu_seconds")
@@ -212,7 +205,7 @@ def load(directory: str | Path) -> Result:
     except (OSError, ValueError):
         raise InputError(f"{path}: is not a result directory (no readable scenario.json and summary.json)") from None
     readers = {file.stem: _parquet_reader(file) for file in sorted(path.glob("*.parquet"))}
-    return Result(scenario, summary, readers, directory=path)
+    return Result(scenario, cast(Summary, summary), readers, directory=path)
 
 
 class DirectoryWriter:
@@ -252,7 +245,7 @@ class DirectoryWriter:
             if batch.num_rows:
                 self._writers[name].write_batch(batch)
 
-    def commit(self, scenario: dict[str, Any], summary: dict[str, Any], inputs: Mapping[str, Any]) -> Path:
+    def commit(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Path:
         """Complete the directory and give it its name; a result of the same name is replaced."""
         # A table whose end could not be written, as on a full disk, is no result: the error must be seen.
         for writer in self._writers.values():

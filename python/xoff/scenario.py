@@ -57,14 +57,16 @@ __all__ = [
     "Rail",
     "Red",
     "Relay",
+    "Routing",
     "Scenario",
     "Sfc",
     "Shared",
+    "Spray",
     "Star",
     "Step",
     "Switch",
+    "Table",
     "ThreeTierClos",
-    "Transport",
     "Turns",
     "Workload",
 ]
@@ -443,7 +445,7 @@ class Pfc(_Part):
 
     quanta: int | None = None
     """Pauses end by themselves after this many quanta of 512 bit times unless refreshed, which the pausing node does
-    at half of it. Default: pauses last until the resume.
+    at half of it, or as often as its link can. Default: pauses last until the resume.
     """
 
     relays: Literal["native", "forward"] | None = None
@@ -644,6 +646,24 @@ class FlowControl(_Part):
 
 
 @dataclass(kw_only=True)
+class Spray(_Part):
+    """`switch.routing.spray`."""
+
+    choice: Literal["random", "round_robin"] | None = None
+    """How a port is chosen."""
+
+
+@dataclass(kw_only=True)
+class Routing(_Part):
+    """`switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody
+    does.
+    """  # noqa: D205
+
+    spray: Spray | None = None
+    """Each packet by itself, whatever its flow."""
+
+
+@dataclass(kw_only=True)
 class Faults(_Part):
     """`switch.faults`: broken on purpose, so that tests can prove that the audits notice."""
 
@@ -684,6 +704,9 @@ class Switch(_Part):
     flow_control: FlowControl | None = None
     """Flow control."""
 
+    routing: Routing | None = None
+    """Who chooses among several ports on shortest paths, packet by packet; a hash of the flow when nobody does."""
+
     faults: Faults | None = None
     """Broken on purpose, to see the audits notice."""
 
@@ -717,7 +740,7 @@ class Irn(_Part):
 
 
 @dataclass(kw_only=True)
-class Transport(_Part):
+class Table(_Part):
     """`host.transport`: at most one; Go-Back-N with its defaults when none is given."""
 
     go_back_n: GoBackN | None = None
@@ -776,7 +799,7 @@ class Dcqcn(_Part):
     """Packets, or a bit on ACKs."""
 
     window: str | None = None
-    """Bytes that a flow may have under way; `"bdp"` is not given as a number. Default: no limit."""
+    """Payload that a flow may have under way. Default: no limit."""
 
 
 @dataclass(kw_only=True)
@@ -855,7 +878,7 @@ class Relay(_Part):
 class HostSettings(_Part):
     """`host`."""
 
-    transport: Transport | None = None
+    transport: Table | None = None
     """Retransmission."""
 
     congestion_control: CongestionControl | None = None

@@ -159,17 +159,21 @@ def test_measured_values_read_well() -> None:
     assert text_of({"a": 1.23456, "b": {"c": 123456.7, "d": True}, "e": None}) == "a: 1.235, b: c: 123457, d: yes, e: –"
 
 
-def test_a_row_of_a_run_has_what_its_mechanisms_counted(scenario: dict[str, Any]) -> None:
+def test_a_row_of_a_run_has_what_its_parts_counted(scenario: dict[str, Any]) -> None:
     result = xoff.run(scenario)
     counts = counted(result.summary)
-    assert counts["pfc pauses"] == result.summary["pfc"]["pauses"]
-    assert counts["pfc paused (µs)"] == result.summary["pfc"]["paused_ps"] / 1e6
-    assert counted({"flows": {"total": 3}, "new_one": {"told": 2, "held_ps": 5_000_000}, "drops": 0}) == {
-        "new one told": 2,
-        "new one held (µs)": 5.0,
+    assert counts["PFC pauses"] == result.summary["pfc"]["pauses"]
+    assert counts["PFC: paused (µs)"] == result.summary["pfc"]["paused_ps"] / 1e6
+    assert not any("SFC" in name for name in counts)
+    # What is not zero is told, whichever part counted it.
+    assert counted({"sfc": {"messages": 2, "late": 0, "above_threshold_ps": 5_000_000}}) == {
+        "SFC messages": 2,
+        "above the SFC threshold (µs)": 5.0,
     }
+    mean_ps = result.summary["fct_ps"]["mean"]
+    assert mean_ps is not None
     assert row(result) == {"incast FCT (µs)": pytest.approx(row(result)["mean FCT (µs)"])} | {
-        "mean FCT (µs)": result.summary["fct_ps"]["mean"] / 1e6,
+        "mean FCT (µs)": mean_ps / 1e6,
         "lost packets": 0,
         **counts,
     }

@@ -63,7 +63,7 @@ def compare(scenario: dict[str, Any], threads: int) -> None:
     }
     assert sum(q["dropped"] for q in queues) == len(expected.drops)
     columns = ["flow", "src", "dst", "size_bytes", "start_ps", "fct_ps", "fct_acked_ps"]
-    flows = result.flows.select([*columns, "packets_sent", "retransmitted", "cnps"]).to_pylist()
+    flows = result.flows.select([*columns, "packets_sent", "retransmitted", "notifications"]).to_pylist()
     assert sorted(flows, key=lambda row: row["flow"]) == [
         {
             "flow": flow.index,
@@ -75,7 +75,7 @@ def compare(scenario: dict[str, Any], threads: int) -> None:
             "fct_acked_ps": flow.fct_acked_ps,
             "packets_sent": flow.sent,
             "retransmitted": flow.retransmitted,
-            "cnps": flow.notified,
+            "notifications": flow.notified,
         }
         for flow in expected.flows
     ]

@@ -126,7 +126,7 @@ def test_without_congestion_points_nothing_slows_a_source() -> None:
     scenario = hot_spot(2, 0.4, 5)
     del scenario["switch"]["flow_control"]["bcn"]
     result = xoff.run(scenario)
-    assert result.summary["ecn"]["notifications"] == 0
+    assert result.summary["bcn"]["notifications"] == 0
     offered = sum(row["packets_sent"] for row in result.flows.to_pylist()) / (2 * 5e-3 / 1.2e-6)
     assert offered == pytest.approx(0.4, rel=0.05)
 
@@ -190,8 +190,8 @@ def test_qcn_keeps_its_queue_short_and_its_link_full() -> None:
         ("switch.flow_control.bcn.sample", "0B", "switch.flow_control.bcn.sample: 0B is out of range"),
         ("switch.queueing", "iq", "switch.flow_control.bcn.equilibrium: with one FIFO an input"),
         ("host.congestion_control.bcn.gd", "-1", "host.congestion_control.bcn.gd: -1 is out of range"),
-        ("host.congestion_control.qcn", "{}", "host.congestion_control: give at most one of dcqcn, bcn and qcn"),
-        ("host.transport.irn", "{}", "host.transport: give at most one of go_back_n, irn and raw"),
+        ("host.congestion_control.qcn", "{}", "host.congestion_control: bcn and qcn are given; give at most one"),
+        ("host.transport.irn", "{}", "host.transport: irn and raw are given; give at most one"),
         ("workload[0].bernoulli.load", "1.5", "workload[0].bernoulli.load: 1.5 is out of range"),
         ("workload[0].bernoulli.queue", "1KB", "workload[0].bernoulli.queue: 1KB does not hold a frame of 1500 B"),
         ("workload[0].bernoulli.duration", "200s", "workload[0].bernoulli.duration: a source would offer about"),

@@ -259,7 +259,7 @@ def held_queue(ecn: dict[str, Any], packets: int = 12_000) -> tuple[xoff.Result,
 def marked(result: xoff.Result) -> int:
     """Packets marked; with a bit on the ACK of each, the sender heard of all of them."""
     count: int = sum(result.queues["marked"].to_pylist())
-    assert flow_rows(result)[0]["cnps"] == count == result.summary["ecn"]["marked"]
+    assert flow_rows(result)[0]["notifications"] == count == result.summary["ecn"]["marked"]
     return count
 
 
@@ -340,7 +340,7 @@ def test_one_isolated_notification() -> None:
     Packets leave 200 B apart at the rate of the moment at which the one before was sent.
     """
     result, heard_ps = notified_flow({"cnp_interval": "1s"}, "20Gbps", packets=52_000)
-    assert flow_rows(result)[0]["cnps"] == 1
+    assert flow_rows(result)[0]["notifications"] == 1
     low = LINE_BPS * (1 - 0.5 * (255 / 256) ** 4)
     assert abs(low / LINE_BPS - 0.5078) < 5e-5
     cut_ps = heard_ps + 4_000_000

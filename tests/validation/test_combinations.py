@@ -106,7 +106,7 @@ PROXY = {"sfc": {"threshold": "50KB", "pause": "10us", "mode": "proxy"}}
                 },
             },
             {},
-            "pfc.xoff",
+            "sfc.dynamic.threshold",
         ),
         (star(), {"queueing": "iq", "scheduler": {"drr": "1500B"}, "flow_control": PFC}, {}, "scheduler.drr"),
         (star(), {"flow_control": {"bcn": {"equilibrium": "100MB", "w": 1000}}}, {}, "bcn.w"),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.validation.scenario_strategies import CHOICES, STRATEGIES, draw_scenario, keys, registered
 
 import xoff
-from xoff import _core
+from xoff import _core, counts
 from xoff.running import prepare
 
 OPTIONS = [(path, option) for path in CHOICES for option in registered(path)]
@@ -55,6 +55,11 @@ def test_every_registered_mechanism_has_a_strategy() -> None:
     assert {"network", "switch", "host", "workload"} <= keys("")
 
 
+def notifications(result: xoff.Result) -> int:
+    """What sources were told, whichever congestion control heard it."""
+    return sum(value for count, value in counts.counted(result.summary) if count.name == "notifications")
+
+
 def contract(scenario: dict[str, Any]) -> xoff.Result:
     """Run a scenario and check what must hold for any."""
     result = xoff.run(scenario)
@@ -78,11 +83,13 @@ def contract(scenario: dict[str, Any]) -> xoff.Result:
         assert row["packets_sent"] - row["retransmitted"] == packets
         # A destination that is held holds flows that no message named.
         held = scenario["switch"]["flow_control"].get("sfc", {}).get("hold") == "destination"
-        assert row["sfcms"] > 0 or row["paused_ps"] == 0 or held
+        assert row["holds"] > 0 or row["paused_ps"] == 0 or held
     assert summary["retransmitted"] == sum(row["retransmitted"] for row in flows)
     assert summary["fct_ps"]["max"] == max(row["fct_ps"] for row in flows)
     assert summary["fct_ps"]["mean"] == sum(row["fct_ps"] for row in flows) // len(flows)
-    assert summary["ecn"]["notifications"] >= sum(row["cnps"] for row in flows)
+    # Without a congestion control nobody counts the messages that sources get.
+    if scenario["host"].get("congestion_control"):
+        assert notifications(result) >= sum(row["notifications"] for row in flows)
 
     # Links: what left a port; the share of time that it was busy is a share.
     assert sum(row["data_packets"] for row in links) == summary["performance"]["data_packet_hops"]
@@ -98,7 +105,7 @@ def contract(scenario: dict[str, Any]) -> xoff.Result:
             assert by_port[row["node"], row["port"]] == row["data_packets"]
             assert bytes_by_port[row["node"], row["port"]] == row["data_bytes"]
         if row["delay_ps"] > 0:
-            assert 0 <= row["utilisation"] <= 1.5
+            assert 0 <= row["utilisation"] <= 1
 
     # Packets: what was sent is what arrived and what was dropped. What a node forwards is in its queues, what it sends
     # of its own is not, so that links hold what flows sent and queues passed on.
@@ -129,12 +136,13 @@ def test_the_cases_are_not_trivial() -> None:
     """Networks in which nothing waits, pauses or is marked would keep any contract."""
     seen: Counter[str] = Counter()
     for seed in range(400):
-        summary = xoff.run(draw_scenario(Random(seed), {})).summary
+        result = xoff.run(draw_scenario(Random(seed), {}))
+        summary = result.summary
         counts = {
             "pauses": summary["pfc"]["pauses"],
             "messages": summary["sfc"]["messages"],
             "marks": summary["ecn"]["marked"],
-            "notifications": summary["ecn"]["notifications"],
+            "notifications": notifications(result),
         }
         seen.update(name for name, count in counts.items() if count > 0)
     assert min(seen[name] for name in ("pauses", "messages", "marks")) >= 20, seen

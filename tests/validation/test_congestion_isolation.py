@@ -101,8 +101,9 @@ def test_a_full_table_degrades_and_says_so() -> None:
     roomy, full = (xoff.run(scenario({"table": size}, incast(), buffer="unlimited")) for size in (1024, 1))
     assert roomy.summary["congestion_isolation"]["refused_for_a_full_table"] == 0
     assert full.summary["congestion_isolation"]["refused_for_a_full_table"] > 0
-    assert "flow tables full" in dict(full.rows())
-    assert "flow tables full" not in dict(roomy.rows())
+    row = "Congestion Isolation: flows refused for a full table"
+    assert row in dict(full.rows())
+    assert row not in dict(roomy.rows())
     assert deepest(full, 1) > 2 * deepest(roomy, 1)
     assert slowdown(full, "victim") > 2 * slowdown(roomy, "victim")
     assert full.audits["order"] == "ok"

@@ -287,7 +287,7 @@ def test_only_a_fifo_at_the_input_accuses_the_innocent(queueing: str) -> None:
     """The victim goes to an idle output. With one FIFO an input its packets wait behind the incast's and are blamed."""
     result = xoff.run(network(FIXED, incast(victim="host25"), queueing=queueing))
     (victim,) = (row for row in result.flows.to_pylist() if row["label"] == "victim")
-    assert (victim["sfcms"] > 0) == (queueing == "iq")
+    assert (victim["holds"] > 0) == (queueing == "iq")
 
 
 def test_classes_ask_for_messages_of_their_own_when_queues_are_held() -> None:

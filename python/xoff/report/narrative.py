@@ -55,14 +55,17 @@ def _switch(switch: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"{classes} classes of data; {_lower(_choice(('switch', 'scheduler'), switch.get('scheduler', 'strict')))}"
         )
-    for name, text in (("ecn", "ECN marking"), ("faults", "Broken on purpose")):
-        if switch.get(name):
-            lines.append(f"{text}: {value(switch[name])}.")
+    told = {"queueing", "buffer", "delay", "classes", "scheduler", "flow_control"}
+    lines += [
+        f"{_description(('switch', key)).rstrip('.')}: {value(part)}."
+        for key, part in switch.items()
+        if key not in told and part
+    ]
     return lines
 
 
 def _hosts(host: Mapping[str, Any]) -> list[str]:
-    lines = _several(("host", "transport"), host.get("transport", {})) or ["Transport: Go-Back-N with its defaults."]
+    lines = _several(("host", "transport"), host.get("transport", {})) or [_nothing_given(("host", "transport"))]
     lines += _several(("host", "congestion_control"), host.get("congestion_control", {})) or [
         "No congestion control: hosts send at line rate."
     ]
@@ -104,6 +107,12 @@ def _several(path: tuple[str, ...], found: Mapping[str, Any]) -> list[str]:
         for name, part in found.items()
         if part is not None
     ]
+
+
+def _nothing_given(path: tuple[str, ...]) -> str:
+    """What the schema says at the end of a table's description: what holds when nothing in it is given."""
+    text = str(_resolved(_property(path)).get("description", "")).rpartition("; ")[2].replace("`", "")
+    return f"{_upper(_spaced(path[-1]))}: {text or 'none.'}"
 
 
 def _settings(found: Mapping[str, Any]) -> str:

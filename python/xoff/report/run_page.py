@@ -9,11 +9,11 @@ import pyarrow as pa
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from xoff import plots
+from xoff import counts, plots
 from xoff.plots import COLOURS, completed, groups
 from xoff.report import charts, topology
 from xoff.report.narrative import tell
-from xoff.report.page import MEANINGS, Again, Audit, Network, Page, document_text, table
+from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table
 from xoff.results import Result
 
 # Of fewer flows a distribution says nothing.
@@ -95,7 +95,7 @@ def _tables(result: Result) -> Any:
         heads = {
             "label": "flow", "workload": "workload", "src": "from", "dst": "to", "size_bytes": "size",
             "start_ps": "start", "fct_ps": "FCT", "slowdown": "slowdown", "paused_ps": "paused",
-            "retransmitted": "sent again", "cnps": "CNPs", "sfcms": "SFCMs",
+            "retransmitted": "sent again", "notifications": "notifications", "holds": "holds",
         }  # fmt: skip
         rows = [row | {"label": row["label"] or str(row["flow"])} for row in result.flows.to_pylist()]
         # The slowest first: they are what one looks for.
@@ -125,6 +125,12 @@ def _tables(result: Result) -> Any:
         ]  # fmt: skip
         heads = {"name": "port", "pauses": "pauses", "paused_ps": "paused", "longest_ps": "longest"}
         yield table("Paused ports, the longest first", heads, found)
+    counted = [
+        [Cell(count.part, count.part), Cell(count.label, count.label), Cell(count.text(value), value)]
+        for count, value in counts.counted(result.summary)
+    ]
+    if counted:
+        yield Table("What parts counted", ["part", "what", "count"], counted, open=False)
 
 
 def _again(result: Result) -> Again:

@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from xoff import counts
 from xoff.reproduce.judged import Claim
 from xoff.results import Result
 
-_NOT_COUNTED = {"flows", "fct_ps", "fct_acked_ps", "workloads", "audits", "performance"}
-"""Groups of a summary that every run has; all others are of mechanisms, and hold what those counted."""
+# By what a count is divided, and the unit that this gives.
+_SCALES = {"ps": (1e6, " (µs)"), "bytes": (1e3, " (KB)")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,12 @@ def row(result: Result) -> dict[str, Any]:
 
 
 def counted(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return what mechanisms counted in a run, by what a page calls it: the columns of its table of runs."""
-    return {
-        f"{group} {name.removesuffix('_ps')}{' (µs)' if name.endswith('_ps') else ''}".replace("_", " "): (
-            count / 1e6 if name.endswith("_ps") else count
-        )
-        for group, counts in summary.items()
-        if isinstance(counts, dict) and group not in _NOT_COUNTED
-        for name, count in counts.items()
-    }
+    """Return what parts counted in a run, by what a page calls it: the columns of its table of runs."""
+    found: dict[str, float] = {}
+    for count, value in counts.counted(summary):
+        scale, unit = _SCALES.get(count.unit, (1, ""))
+        found[count.title + unit] = value / scale if unit else value
+    return found
 
 
 def write(

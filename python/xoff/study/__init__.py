@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xoff import statistics
+from xoff import counts, statistics
 from xoff._core import InputError
 from xoff.results import Result, synchronise
 from xoff.statistics import Comparison
@@ -228,7 +228,7 @@ class Study:
         ]
 
     def metrics(self) -> list[str]:
-        """The metrics to look at first: those that the study names, or else completion times, pauses and drops."""
+        """The metrics to look at first: those that the study names, or else completion times, counts and drops."""
         runs = self.runs
         names = [field.name for field in runs.schema if not pa.types.is_string(field.type)]
         names = [name for name in names if name not in {"seed", *(column.name for column in self.plan.columns)}]
@@ -240,8 +240,8 @@ class Study:
         means = [name for name in names if name.endswith("fct_mean_ps")]
         # With one workload its mean is the mean over all.
         means = ["fct_mean_ps"] if len(means) == 2 else means
-        counts = ["fct_p99_ps", "pfc_pauses", "sfc_messages", "congestion_isolation_messages", "ecn_marked", "drops"]
-        return [*means, *(name for name in counts if name in names and any(runs[name].to_pylist()))]
+        others = ["fct_p99_ps", *(count.metric for count in counts.headlines()), "drops"]
+        return [*means, *(name for name in others if name in names and any(runs[name].to_pylist()))]
 
     def means(self, metric: str) -> list[Mean]:
         """A metric at each point that has a result: its value for each seed, its mean and confidence interval."""

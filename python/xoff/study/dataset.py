@@ -32,7 +32,7 @@ def metrics(summary: Mapping[str, Any]) -> dict[str, int | float | None]:
     taken: set[str] = set()
     for workload, measured in summary.get("workloads", {}).items():
         slug = re.sub(r"\W+", "_", str(workload)).strip("_").lower() or "unnamed"
-        # A workload that is called as a mechanism is not to be taken for it.
+        # A workload that is called as a part of the summary is not to be taken for it.
         slug = f"workload_{slug}" if slug in summary else slug
         # Names that differ in signs alone are not to replace one another.
         while slug in taken:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from xoff import wording
+from xoff import counts, wording
 from xoff._core import InputError
 from xoff.plots import COLOURS, STYLE, Canvas, canvas, completed, draw_cdf, draw_slowdown
 from xoff.statistics import Interval
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _PANELS = 12
 _SERIES = 8
 _SIGNS = ("o", "s", "^", "D", "v", "P", "X", "*")
-# What a metric is called; of the others the words of their names.
-_NAMES = {
-    "fct": "FCT", "pfc": "PFC", "sfc": "SFC", "ecn": "ECN", "cnps": "CNPs", "sfcms": "SFCMs", "p50": "median",
-}  # fmt: skip
+# What a word of a name is called; names of parts that differ from their labels in capitals alone are written as these.
+_NAMES = {"fct": "FCT", "p50": "median"} | {
+    group.name: group.label for group in counts.groups() if group.name == group.label.lower()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ class Panel:
 
 def words(name: str) -> str:
     """A metric or a parameter in words: ``victim_fct_mean_ps`` is ``victim FCT mean``."""
+    if (count := counts.by_metric().get(name)) is not None:
+        return count.title
     for unit in ("_ps", "_bytes", "_bps"):
         name = name.removesuffix(unit)
     return " ".join(_NAMES.get(word, word) for word in name.split("_"))

@@ -38,9 +38,9 @@ _MAX_RUNS = 1_000_000
 _TAKEN = frozenset({
     "run", "seed", "status", "message", "fingerprint", "time_ps", "node", "port", "in_port", "peer", "queue",
     "class", "cause", "reason", "flow", "seq", "workload", "label", "src", "dst", "size_bytes", "start_ps",
-    "end_ps", "fct_ps", "fct_acked_ps", "ideal_fct_ps", "slowdown", "packets_sent", "retransmitted", "cnps",
-    "sfcms", "paused_ps", "rate_bps", "delay_ps", "data_bytes", "control_bytes", "busy_ps", "data_packets",
-    "utilisation", "max_bytes", "packets", "bytes", "marked", "dropped", "simulated_ps", "drops",
+    "end_ps", "fct_ps", "fct_acked_ps", "ideal_fct_ps", "slowdown", "packets_sent", "retransmitted",
+    "notifications", "holds", "paused_ps", "rate_bps", "delay_ps", "data_bytes", "control_bytes", "busy_ps",
+    "data_packets", "utilisation", "max_bytes", "packets", "bytes", "marked", "dropped", "simulated_ps", "drops",
 })  # fmt: skip
 
 

@@ -1,0 +1,334 @@
+"""The summary of a run as types: `Summary` and its parts, with the keys of ``xoff run --json``.
+
+Written by `make generate` from what the parts of a network declare to count; do not edit.
+"""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+__all__ = [
+    "BcnCounts",
+    "CongestionIsolationCounts",
+    "DcqcnCounts",
+    "EcnCounts",
+    "Flows",
+    "OrderCounts",
+    "Performance",
+    "PfcCounts",
+    "PortfcCounts",
+    "QcnCounts",
+    "SfcCounts",
+    "SizeClass",
+    "Summary",
+    "Times",
+    "TransportCounts",
+    "WorkloadSummary",
+]
+
+
+class Flows(TypedDict):
+    """How many flows."""
+
+    total: int
+    """All flows."""
+
+    completed: int
+    """Those whose last byte arrived."""
+
+
+class Times(TypedDict):
+    """Completion times in picoseconds; null if no flow has one. A percentile is the time of a flow."""
+
+    mean: int | None
+    """Mean."""
+
+    p50: int | None
+    """Median."""
+
+    p95: int | None
+    """95th percentile."""
+
+    p99: int | None
+    """99th percentile."""
+
+    p999: int | None
+    """99.9th percentile."""
+
+    max: int | None
+    """Longest."""
+
+
+class SizeClass(TypedDict):
+    """The flows of a workload that are smaller than the next class."""
+
+    from_bytes: int
+    """No flow is smaller."""
+
+    below_bytes: int | None
+    """All are smaller; null in the last class."""
+
+    completed: int
+    """Flows whose last byte arrived."""
+
+    fct_ps: Times
+    """Their times."""
+
+    mean_slowdown: float | None
+    """Mean of completion time over ideal completion time."""
+
+
+class WorkloadSummary(TypedDict):
+    """What became of one workload."""
+
+    flows: Flows
+    """Its flows."""
+
+    fct_ps: Times
+    """Their times, from start to the receiver's last byte."""
+
+    by_size: NotRequired[list[SizeClass]]
+    """Their times by size; with `probe.size_classes`."""
+
+
+class Performance(TypedDict):
+    """What the run cost; no part of the result."""
+
+    data_packet_hops: int
+    """Data packets started on links."""
+
+    events: int
+    """Events handled."""
+
+    windows: int
+    """Windows run."""
+
+    cpu_seconds: float
+    """CPU time of the simulation, all threads."""
+
+    wall_seconds: float
+    """Time on the clock."""
+
+    peak_rss_bytes: int
+    """Most memory that the process ever had."""
+
+    threads: int
+    """Threads used."""
+
+
+class EcnCounts(TypedDict):
+    """What ECN counted."""
+
+    marked: int
+    """Packets marked."""
+
+
+class PfcCounts(TypedDict):
+    """What PFC counted."""
+
+    pauses: int
+    """PFC pauses."""
+
+    frames: int
+    """PFC frames."""
+
+    above_xoff_ps: int
+    """Above XOFF, in picoseconds."""
+
+    paused_ps: int
+    """Paused, in picoseconds."""
+
+
+class SfcCounts(TypedDict):
+    """What SFC counted."""
+
+    messages: int
+    """SFC messages."""
+
+    resumes: int
+    """SFC resumes."""
+
+    late: int
+    """Holds that came too late."""
+
+    above_threshold_ps: int
+    """Above the SFC threshold, in picoseconds."""
+
+    above_threshold_after_pause_ps: int
+    """Above the SFC threshold after a pause, in picoseconds."""
+
+    egress_idle_paused_ps: int
+    """Egress idle behind SFC pauses, in picoseconds."""
+
+    proxy_pauses: int
+    """Pauses by SFC proxies."""
+
+    isolated_flows: int
+    """Flows isolated by SFC proxies."""
+
+    paused_ps: int
+    """Paused, in picoseconds."""
+
+
+class CongestionIsolationCounts(TypedDict):
+    """What Congestion Isolation counted."""
+
+    isolated_flows: int
+    """Flows isolated."""
+
+    refused_for_a_full_table: int
+    """Flows refused for a full table."""
+
+    aged_flows: int
+    """Flows aged."""
+
+    messages: int
+    """CI messages."""
+
+
+class PortfcCounts(TypedDict):
+    """What PortFC counted."""
+
+    pauses: int
+    """PortFC pauses."""
+
+    frames: int
+    """PortFC frames."""
+
+    relayed: int
+    """PortFC frames passed on."""
+
+    paused_ps: int
+    """Paused, in picoseconds."""
+
+
+class BcnCounts(TypedDict):
+    """What BCN counted."""
+
+    samples: int
+    """Frames sampled."""
+
+    negative: int
+    """Messages that slow down."""
+
+    positive: int
+    """Messages that speed up."""
+
+    stops: int
+    """Messages that stop."""
+
+    notifications: int
+    """Congestion notifications."""
+
+
+class QcnCounts(TypedDict):
+    """What QCN counted."""
+
+    samples: int
+    """Frames sampled."""
+
+    messages: int
+    """QCN messages."""
+
+    notifications: int
+    """Congestion notifications."""
+
+
+class OrderCounts(TypedDict):
+    """What order of flows counted."""
+
+    paused_ps: int
+    """Paused, in picoseconds."""
+
+
+class TransportCounts(TypedDict):
+    """What transport counted."""
+
+    duplicates: int
+    """Packets sent again in vain."""
+
+    held_back: int
+    """Packets held back by full sources."""
+
+
+class DcqcnCounts(TypedDict):
+    """What DCQCN counted."""
+
+    notifications: int
+    """Congestion notifications."""
+
+
+class Summary(TypedDict):
+    """What a run measured, in numbers."""
+
+    version: NotRequired[str]
+    """The version of xoff; in a result that was kept."""
+
+    name: str | None
+    """The scenario's name."""
+
+    seed: int
+    """Its seed."""
+
+    fingerprint: str
+    """A hash of every event: equal for equal runs."""
+
+    simulated_ps: int
+    """When the last flow's last byte arrived, or where the run was stopped."""
+
+    flows: Flows
+    """All flows."""
+
+    fct_ps: Times
+    """Their times, from start to the receiver's last byte."""
+
+    fct_acked_ps: Times
+    """The same, to the sender's last ACK."""
+
+    workloads: dict[str, WorkloadSummary]
+    """By workload."""
+
+    parts: list[str]
+    """The parts that the scenario gives: mechanisms, transport, congestion control."""
+
+    ecn: EcnCounts
+    """What ECN counted; zeros where the scenario does not give it."""
+
+    pfc: PfcCounts
+    """What PFC counted; zeros where the scenario does not give it."""
+
+    sfc: SfcCounts
+    """What SFC counted; zeros where the scenario does not give it."""
+
+    congestion_isolation: CongestionIsolationCounts
+    """What Congestion Isolation counted; zeros where the scenario does not give it."""
+
+    portfc: PortfcCounts
+    """What PortFC counted; zeros where the scenario does not give it."""
+
+    bcn: BcnCounts
+    """What BCN counted; zeros where the scenario does not give it."""
+
+    qcn: QcnCounts
+    """What QCN counted; zeros where the scenario does not give it."""
+
+    order: OrderCounts
+    """What order of flows counted; zeros where the scenario does not give it."""
+
+    transport: TransportCounts
+    """What transport counted; zeros where the scenario does not give it."""
+
+    dcqcn: DcqcnCounts
+    """What DCQCN counted; zeros where the scenario does not give it."""
+
+    drops: int
+    """Data packets dropped."""
+
+    retransmitted: int
+    """Data packets sent again."""
+
+    audits: dict[str, str]
+    """Each audit and its state: `ok`, or what it found."""
+
+    performance: Performance
+    """What the run cost."""
