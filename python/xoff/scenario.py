@@ -443,7 +443,7 @@ class Pfc(_Part):
 
     quanta: int | None = None
     """Pauses end by themselves after this many quanta of 512 bit times unless refreshed, which the pausing node does
-    at half of it. Default: pauses last until the resume.
+    at half of it, or as often as its link can. Default: pauses last until the resume.
     """
 
     relays: Literal["native", "forward"] | None = None

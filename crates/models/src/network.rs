@@ -23,7 +23,7 @@ use crate::routing::{FirstHop, Map, shortest};
 use crate::sizing;
 use crate::topology::{NodeSpec, PortSpec, Topology};
 use crate::transport::Protocol;
-use crate::workload::Plan;
+use crate::workload::AllFlows;
 
 /// Everything a network is made of.
 #[derive(Debug, Clone)]
@@ -197,7 +197,7 @@ impl DataQueues {
 }
 
 /// Builds all nodes and the engine.
-pub fn build(topology: &Topology, mut plan: Plan, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
+pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
     let ports = topology.ports();
     let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed);
     let map = Arc::new(Map { routes: routes.clone(), wiring: topology.wiring() });

@@ -13,7 +13,7 @@ use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::record::Wanted;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::transport::Protocol;
-use xoff_models::workload::{self, MAX_START, Plan};
+use xoff_models::workload::{self, AllFlows, MAX_START};
 use xoff_units::Time;
 
 use crate::audit::find_deadlock;
@@ -92,7 +92,7 @@ pub struct Runner {
     /// Its ports.
     pub ports: Vec<Vec<PortSpec>>,
     /// All flows.
-    pub plan: Plan,
+    pub plan: AllFlows,
     /// Models' settings.
     pub settings: Settings,
     scenario: Scenario,
@@ -113,7 +113,7 @@ impl Runner {
             control: (scenario.framing.control.0.max(scenario.framing.minimum.0) + scenario.framing.gap.0) as u16,
             minimum: scenario.framing.minimum.0 + scenario.framing.gap.0,
         };
-        let plan = workload::plan(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
+        let plan = workload::make(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
         let settings = Settings {
             seed: scenario.seed,
             framing,
@@ -155,7 +155,7 @@ impl Runner {
         let threads = engine.threads;
         let clock = (Instant::now(), cpu_time::ProcessTime::now());
         let mut collector = Collector::new(&self);
-        let plan = Plan {
+        let plan = AllFlows {
             sources: self.plan.sources.clone(),
             paths: self.plan.paths.clone(),
             starts: Vec::new(),
@@ -272,7 +272,7 @@ pub fn run(
 }
 
 /// Refuses flows between hosts that no path joins.
-fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Result<(), InputError> {
+fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Result<(), InputError> {
     let n = topology.nodes.len();
     // Packets pass nodes that forward: nodes that are joined by these alone are an island.
     let mut island = vec![u32::MAX; n];
@@ -304,7 +304,7 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Resul
     let is_joined = |a: u32, b: u32| !islands[&a].is_disjoint(&islands[&b]) || ports[a as usize].iter().any(|p| p.peer == b);
     let drawn = plan.starts.iter().enumerate().flat_map(|(src, starts)| {
         starts.iter().filter_map(move |start| match start {
-            workload::Start::Poisson(source) => Some((src as u32, source.destinations().1)),
+            workload::Start::Drawn(source) => Some((src as u32, source.destinations().1)),
             workload::Start::List(_) => None,
         })
     });
