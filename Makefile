@@ -5,11 +5,15 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 BIN := .venv/bin
+# Cargo uses all cores, however many targets make runs at a time.
+CARGO := env -u MAKEFLAGS -u MFLAGS cargo
+# On all cores; one that is done takes tests from one that is not.
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist worksteal
 export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help environment build demo test test-browser lint bench docs generate lock clean
+.PHONY: help environment build demo test test-all test-browser test-rust check lint bench docs generate lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
@@ -23,17 +27,29 @@ build: environment ## builds everything; the command is then at .venv/bin/xoff
 demo: build ## runs a 3-to-1 incast and its victim under four mechanisms
 	@$(BIN)/python -m xoff.demo
 
-lint: environment
-	@cargo fmt --all --check
-	@cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+lint: environment ## only lint, formatting, types, and where cargo-deny is installed what the crates of others may be
+	@rustfmt --edition 2024 --check $$(find crates -name '*.rs')  # cargo fmt does not find modules that a registry names
+	@$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy --no-error-summary
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --log-level error check; else \
+	   echo "cargo-deny is not installed: licences and advisories of the crates are not checked (cargo install cargo-deny)"; fi
 
-test: build lint ## builds everything and runs every check and test
-	@cargo test --workspace --locked --quiet
+test: ## builds everything and runs every check, and every test that is not slow
+	@$(MAKE) --jobs=2 build check
 	@$(BIN)/python tools/generate.py --check
-	@$(BIN)/python -m pytest
+	@$(PYTEST) -m "not slow"
+
+test-all: build ## runs the slow tests, which make test leaves out: skeletons of every kind, killed studies, published claims
+	@$(PYTEST) -m slow
+
+test-rust:
+	@$(CARGO) test --workspace --locked --quiet
+
+# Beside the build, whose crates are compiled one after another for much of the time; Rust tests need no environment.
+check: test-rust environment
+	@$(MAKE) lint
 
 test-browser: build ## checks the page of a report in a headless Chromium, if one is installed
 	@command -v chromium chromium-browser google-chrome >/dev/null || \

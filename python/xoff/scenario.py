@@ -36,6 +36,7 @@ __all__ = [
     "Framing",
     "GoBackN",
     "HostSettings",
+    "Hpcc",
     "Incast",
     "Incasts",
     "Irn",
@@ -65,8 +66,8 @@ __all__ = [
     "Star",
     "Step",
     "Switch",
-    "Table",
     "ThreeTierClos",
+    "Transport",
     "Turns",
     "Workload",
 ]
@@ -701,6 +702,9 @@ class Switch(_Part):
     ecn: Ecn | None = None
     """ECN marking."""
 
+    telemetry: Mapping[str, Any] | None = None
+    """In-band network telemetry."""
+
     flow_control: FlowControl | None = None
     """Flow control."""
 
@@ -740,7 +744,7 @@ class Irn(_Part):
 
 
 @dataclass(kw_only=True)
-class Table(_Part):
+class Transport(_Part):
     """`host.transport`: at most one; Go-Back-N with its defaults when none is given."""
 
     go_back_n: GoBackN | None = None
@@ -803,6 +807,26 @@ class Dcqcn(_Part):
 
 
 @dataclass(kw_only=True)
+class Hpcc(_Part):
+    """`host.congestion_control.hpcc`."""
+
+    eta: float | None = None
+    """The utilisation that is aimed at (η), 0 to 1."""
+
+    max_stage: int | None = None
+    """Additive steps in a row before the rate follows the utilisation again."""
+
+    additive_increase: str | None = None
+    """Additive increase (AI). Default: 10 Mb/s for each 25 Gb/s of the line."""
+
+    minimum_rate: str | None = None
+    """No flow goes slower."""
+
+    round_trip: str | None = None
+    """The longest round trip without queues (T). Default: that of the network."""
+
+
+@dataclass(kw_only=True)
 class CongestionControl(_Part):
     """`host.congestion_control`: at most one; none means line rate."""
 
@@ -814,6 +838,9 @@ class CongestionControl(_Part):
 
     qcn: Qcn | None = None
     """Rate limiters that obey Quantized Congestion Notification (IEEE 802.1Qau)."""
+
+    hpcc: Hpcc | None = None
+    """HPCC, from in-band telemetry."""
 
 
 @dataclass(kw_only=True)
@@ -878,7 +905,7 @@ class Relay(_Part):
 class HostSettings(_Part):
     """`host`."""
 
-    transport: Table | None = None
+    transport: Transport | None = None
     """Retransmission."""
 
     congestion_control: CongestionControl | None = None

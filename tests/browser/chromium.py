@@ -7,10 +7,11 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from patience import wait_until
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _OPTIONS = (
@@ -18,7 +19,6 @@ _OPTIONS = (
     "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--remote-debugging-pipe",
 )  # fmt: skip
-_PATIENCE_SECONDS = 60
 
 
 def installed() -> str | None:
@@ -89,11 +89,11 @@ class Browser:
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.events.clear()
         self.send("Page.navigate", url=page.resolve().as_uri())
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
-            assert time.monotonic() < end
-            self.send("Runtime.evaluate", expression="0")
-            time.sleep(0.02)
+        wait_until(self._has_loaded)
+
+    def _has_loaded(self) -> bool:
+        self.send("Runtime.evaluate", expression="0")
+        return any(event.get("method") == "Page.loadEventFired" for event in self.events)
 
     def ask(self, expression: str) -> Any:
         """Evaluate an expression in the page."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from patience import PATIENCE_SECONDS
 from small import TOML, Command
 from xoff import cli
 
@@ -41,7 +42,7 @@ def xoff_command(tmp_path: Path) -> Command:
 
     def run(*arguments: str | Path, cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
         words = [str(program), *map(str, arguments)]
-        return subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
 
     return run
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import xoff
+from patience import PATIENCE_SECONDS
 from small import TOML, Command
 
 _PFC = "switch.flow_control.pfc"
@@ -505,7 +506,7 @@ _FLOW = {"src": 1, "dst": 0, "size": "1KB"}
     ],
 )
 def test_absurd_sizes_are_refused_at_once(hosts: int, change: dict[str, Any], key: str) -> None:
-    """In little memory, and in seconds."""
+    """In little memory, and before the work that they ask for, which no patience would see the end of."""
     scenario = {"network": {"star": {"hosts": hosts, "link": _LINKS}}, "workload": [{"flows": [_FLOW]}]} | change
 
     def limit() -> None:
@@ -516,7 +517,7 @@ def test_absurd_sizes_are_refused_at_once(hosts: int, change: dict[str, Any], ke
         input=json.dumps(scenario),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         preexec_fn=limit,
         check=False,
     )

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import xoff
+from patience import PATIENCE_SECONDS
 from small import TOML
 
 _EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("[!s]*.toml"))
@@ -185,7 +186,7 @@ def test_nothing_panics(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", str(Path(__file__).resolve())]
     environment = {"PYTHONPATH": str(Path(__file__).resolve().parent), "RUST_BACKTRACE": "0"}
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert "panicked" not in done.stderr

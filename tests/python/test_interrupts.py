@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 import pytest
 
 import xoff
+from patience import PATIENCE_SECONDS, wait_until
 from small import TOML
 
 # Three million small flows, ten seconds: rows go to the disk from the first second on.
@@ -47,15 +47,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.communicate()
 
 
-def _when(running: subprocess.Popen[str], ready: Callable[[], bool]) -> None:
-    """Wait until something is the case while a run lasts."""
-    end = time.monotonic() + 60
-    while not ready():
-        assert running.poll() is None, running.communicate()[1]
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def _written(directory: Path) -> int:
     return sum(file.stat().st_size for file in directory.rglob("*.parquet"))
 
@@ -73,9 +64,9 @@ def test_what_interrupts_leaves_nothing(start: Start, tmp_path: Path, moment: st
     # The parents of a result that never came are none of the user's, either.
     running = start("run", "long.toml", "--out", "deep/result")
     rows = 100_000 if moment == "while rows are written" else 0
-    _when(running, lambda: any((tmp_path / "deep").glob(".result.partial-*")) and _written(tmp_path) >= rows)
+    wait_until(lambda: any((tmp_path / "deep").glob(".result.partial-*")) and _written(tmp_path) >= rows, running)
     running.send_signal(number)
-    out, messages = running.communicate(timeout=60)
+    out, messages = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
     assert (out, messages) == ("", "xoff: interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
@@ -86,9 +77,9 @@ def test_ctrl_c_keeps_an_older_result(start: Start, tmp_path: Path) -> None:
     (tmp_path / "long.toml").write_text(_STREAMING)
     first = xoff.run(tmp_path / "small.toml", out=tmp_path / "result")
     running = start("run", "long.toml", "--out", "result")
-    _when(running, lambda: any(tmp_path.glob(".result.partial-*")))
+    wait_until(lambda: any(tmp_path.glob(".result.partial-*")), running)
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=60)
+    running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
     assert xoff.load(tmp_path / "result").fingerprint == first.fingerprint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["long.toml", "result", "small.toml"]
@@ -98,26 +89,39 @@ def test_what_a_killed_run_leaves_is_no_result(start: Start, tmp_path: Path) -> 
     (tmp_path / "small.toml").write_text(TOML)
     (tmp_path / "long.toml").write_text(_STREAMING)
     running = start("run", "long.toml", "--out", "result")
-    _when(running, lambda: _written(tmp_path) > 100_000)
+    wait_until(lambda: _written(tmp_path) > 100_000, running)
     running.kill()
-    running.communicate(timeout=60)
+    running.communicate(timeout=PATIENCE_SECONDS)
     assert not (tmp_path / "result").exists()
     (rest,) = tmp_path.glob(".result.partial-*")
     with pytest.raises(xoff.InputError, match="not a result directory"):
         xoff.load(rest)
     # What is left is in nobody's way.
-    assert start("run", "small.toml", "--out", "result").wait(timeout=60) == 0
+    assert start("run", "small.toml", "--out", "result").wait(timeout=PATIENCE_SECONDS) == 0
     assert xoff.load(tmp_path / "result").ok
 
 
 def test_ctrl_c_without_a_directory(start: Start, tmp_path: Path) -> None:
-    (tmp_path / "long.toml").write_text(_STREAMING)
+    # A pipe has a reader when the command has started, however long that takes; what it does from then on is the run.
+    os.mkfifo(tmp_path / "long.toml")
     running = start("run", "long.toml", "--json")
-    _when(running, lambda: _cpu_seconds(running.pid) > 1.5)
+    wait_until(lambda: _is_written(tmp_path / "long.toml", _STREAMING), running)
+    before = _cpu_seconds(running.pid)
+    wait_until(lambda: _cpu_seconds(running.pid) > before + 1, running)
     running.send_signal(signal.SIGINT)
-    out, messages = running.communicate(timeout=60)
+    out, messages = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
     assert (out, messages) == ("", "xoff: interrupted\n")
+
+
+def _is_written(pipe: Path, text: str) -> bool:
+    try:
+        end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    with os.fdopen(end, "w") as file:
+        file.write(text)
+    return True
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_SECONDS
 from small import Command
 
 
@@ -101,7 +102,9 @@ def test_tab_completion(words: str, expected: list[str]) -> None:
     environment = os.environ | {"_XOFF_COMPLETE": "complete_bash", "COMP_WORDS": words}
     environment["COMP_CWORD"] = str(words.count(" "))
     command = [str(Path(sys.executable).with_name("xoff"))]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert done.stdout.split() == expected, done.stderr
 
 

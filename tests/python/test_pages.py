@@ -18,6 +18,7 @@ from types import ModuleType
 
 import pytest
 
+from patience import PATIENCE_SECONDS
 from small import Command
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -117,5 +118,5 @@ def test_the_job_array_runs_a_study(tmp_path: Path) -> None:
             "SLURM_CPUS_PER_TASK": "2",
         }
         words = [str(shutil.which("bash")), str(script), str(study), str(tmp_path / "out")]
-        subprocess.run(words, env=environment, check=True, capture_output=True, timeout=120)
+        subprocess.run(words, env=environment, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
     assert (tmp_path / "out" / "runs.parquet").is_file()

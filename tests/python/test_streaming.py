@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import xoff
+from patience import PATIENCE_SECONDS
 from xoff import _core, running
 
 # A row that is kept takes more than this by itself; a few times and counters of each flow remain for the summary.
@@ -51,7 +52,7 @@ def test_rows_leave_while_the_run_lasts() -> None:
 
 def _peak_bytes(flows: int, out: Path) -> int:
     words = [sys.executable, "-c", _RUN, json.dumps(_poisson(flows)), str(out)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
     completed, peak = json.loads(done.stdout)
     assert completed == flows
     return int(peak)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import xoff
+from patience import PATIENCE_SECONDS
 from small import TOML, Command
 from xoff.study import Study
 from xoff.study.cluster import connected
@@ -52,6 +53,7 @@ def _pids(cluster: Any) -> set[int]:
         return set(client.run(os.getpid).values())
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_no_run(cluster: Any, place: Path) -> None:
     study = Study(place / "study.toml", place / "out")
     killed: list[int] = []
@@ -65,7 +67,7 @@ def test_a_worker_that_is_killed_costs_no_run(cluster: Any, place: Path) -> None
     before = _pids(cluster)
     assert os.getpid() not in before
     victim = min(before)
-    thread = threading.Thread(target=kill)
+    thread = threading.Thread(target=kill, daemon=True)
     thread.start()
     with connected(cluster.scheduler_address) as executor:
         report = study.run(executor=executor)
@@ -94,18 +96,26 @@ def test_a_result_counts_though_its_worker_is_lost_as_it_arrives(cluster: Any, m
 
     monkeypatch.setattr(distributed.Client, "_gather", gather_and_lose)
     with connected(cluster.scheduler_address) as executor:
-        assert [executor.submit(pow, 2, power).result(60) for power in range(5)] == [1, 2, 4, 8, 16]
+        assert [executor.submit(pow, 2, power).result(PATIENCE_SECONDS) for power in range(5)] == [1, 2, 4, 8, 16]
 
 
-def test_a_run_that_is_cancelled_or_fails_says_so(cluster: Any) -> None:
+def test_a_run_that_is_cancelled_or_fails_says_so(cluster: Any, tmp_path: Path) -> None:
     with connected(cluster.scheduler_address) as executor:
         with pytest.raises(ZeroDivisionError):
-            executor.submit(divmod, 1, 0).result(60)
-        waiting = [executor.submit(time.sleep, 0.2) for _ in range(6)]
+            executor.submit(divmod, 1, 0).result(PATIENCE_SECONDS)
+        gate = tmp_path / "gate"
+
+        def wait() -> None:
+            while not gate.exists():
+                time.sleep(0.01)
+
+        # Two workers can have begun two of them, and none ends before the last is cancelled.
+        waiting = [executor.submit(wait) for _ in range(6)]
         assert waiting[-1].cancel()
+        gate.touch()
         with pytest.raises(CancelledError):
-            waiting[-1].result(60)
-        assert [one.result(60) for one in waiting[:-1]] == [None] * 5
+            waiting[-1].result(PATIENCE_SECONDS)
+        assert [one.result(PATIENCE_SECONDS) for one in waiting[:-1]] == [None] * 5
 
 
 def test_the_command_takes_the_address_of_a_scheduler(cluster: Any, place: Path, xoff_here: Command) -> None:

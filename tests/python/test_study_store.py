@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -23,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import xoff
+from patience import PATIENCE_SECONDS, wait_until
 from small import TOML
 from xoff import running
 from xoff.study import Study
@@ -60,17 +60,9 @@ def _enough(place: Path, runs: int) -> bool:
     return len(_runs(place)) >= runs
 
 
-def _when(sweep: subprocess.Popen[str], ready: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not ready():
-        assert sweep.poll() is None, sweep.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.002)
-
-
 def _finish(place: Path, *more: str) -> dict[str, Any]:
     done = _start(place, "--json", *more)
-    out, messages = done.communicate(timeout=120)
+    out, messages = done.communicate(timeout=PATIENCE_SECONDS)
     assert done.returncode == 0, messages
     found: dict[str, Any] = json.loads(out)
     return found
@@ -93,11 +85,12 @@ def _whole(place: Path) -> None:
     assert not list((place / "out").glob(".*"))
 
 
+@pytest.mark.slow
 def test_kill_9_again_and_again(place: Path) -> None:
     before: set[str] = set()
     for kills in range(4):
         sweep = _start(place, "--workers", "2")
-        _when(sweep, partial(_enough, place, len(before) + 3 + kills))
+        wait_until(partial(_enough, place, len(before) + 3 + kills), sweep)
         sweep.kill()
         sweep.communicate()
         after = _runs(place)
@@ -113,9 +106,9 @@ def test_kill_9_again_and_again(place: Path) -> None:
 
 def test_ctrl_c_keeps_what_is_complete(place: Path) -> None:
     sweep = _start(place, "--workers", "1")
-    _when(sweep, partial(_enough, place, 2))
+    wait_until(partial(_enough, place, 2), sweep)
     sweep.send_signal(signal.SIGINT)
-    out, messages = sweep.communicate(timeout=60)
+    out, messages = sweep.communicate(timeout=PATIENCE_SECONDS)
     assert (sweep.returncode, out) == (130, "")
     complete = len(_runs(place))
     assert f"{complete} of 30 runs are complete and kept in out" in messages
@@ -127,8 +120,16 @@ def test_ctrl_c_keeps_what_is_complete(place: Path) -> None:
 
 
 def test_two_processes_share_a_store(place: Path) -> None:
-    both = [_start(place, "--json", "--workers", "1") for _ in range(2)]
-    found = [process.communicate(timeout=120) for process in both]
+    # The first stands still until the second has begun, whichever of them the machine prefers.
+    first = _start(place, "--json", "--workers", "1")
+    wait_until(partial(_enough, place, 3), first)
+    first.send_signal(signal.SIGSTOP)
+    before = len(_runs(place))
+    second = _start(place, "--json", "--workers", "1")
+    wait_until(partial(_enough, place, before + 3), second)
+    first.send_signal(signal.SIGCONT)
+    both = (first, second)
+    found = [process.communicate(timeout=PATIENCE_SECONDS) for process in both]
     assert [process.returncode for process in both] == [0, 0], found
     simulated = [json.loads(out)["simulated"] for out, _ in found]
     # Nobody waits for the other, so that a few runs may be done by both; most are done by one.
@@ -190,7 +191,7 @@ def test_a_full_disk_is_one_message(place: Path) -> None:
         pytest.skip("a small file system can be mounted by root only")
     try:
         done = _start(place, "--out", "disk/out", "--workers", "1")
-        out, messages = done.communicate(timeout=120)
+        out, messages = done.communicate(timeout=PATIENCE_SECONDS)
         assert (done.returncode, out) == (2, "")
         assert "No space left on device" in messages
         assert "runs are complete and kept in disk/out; the same command goes on" in messages
@@ -266,7 +267,7 @@ def test_what_crashes_is_tried_again(place: Path, scenario: dict[str, Any], monk
 def test_a_damaged_run_is_done_again(place: Path, file: str | None, content: bytes | None) -> None:
     study = f'base = "small.toml"\nseeds = 1\n[axes]\n"workload[0].incast.size" = {json.dumps(_SIZES[:3])}\n'
     (place / "study.toml").write_text(study)
-    _start(place).communicate()
+    Study(place / "study.toml", place / "out").run()
     damaged = sorted(_runs(place))[0]
     run = place / "out" / "runs" / damaged
     whole = {one.name for one in run.iterdir()}
@@ -275,9 +276,8 @@ def test_a_damaged_run_is_done_again(place: Path, file: str | None, content: byt
     if file is not None and content is not None:
         (run / file).write_bytes(content)
     assert damaged not in _runs(place)
-    done = _start(place)
-    _, said = done.communicate()
-    assert done.returncode == 0, said
+    report = Study(place / "study.toml", place / "out").run()
+    assert (report.simulated, report.failures) == (1, {})
     assert len(_runs(place)) == 3
     assert {one.name for one in run.iterdir()} == whole
 
@@ -368,7 +368,7 @@ def test_a_terminal_shows_how_far_it_is_and_how_long_it_will_take(place: Path) -
             shown += piece
     os.close(terminal)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
-    assert sweep.wait(timeout=60) == 0, text
+    assert sweep.wait(timeout=PATIENCE_SECONDS) == 0, text
     counts = [int(count) for count in re.findall(r"(\d+)/30 runs", text)]
     assert counts == sorted(counts)
     assert len(set(counts)) > 2

@@ -13,6 +13,7 @@ import pytest
 from tests.validation.test_pfc_closed_forms import MTU, stalled, worst_case
 
 import xoff
+from patience import PATIENCE_SECONDS
 
 AUDITS = ["completion", "conservation", "deadlock", "loss", "order", "pauses"]
 
@@ -239,7 +240,7 @@ def command(scenario: dict[str, Any], folder: Path) -> subprocess.CompletedProce
     file = folder / "scenario.json"
     file.write_text(json.dumps(scenario), "utf-8")
     words = [str(Path(sys.executable).with_name("xoff")), "run", str(file), "--json", "--out", str(folder / "result")]
-    return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
 
 
 def test_the_command_refuses_and_leaves_nothing(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ impl Player {
             return;
         }
         let ribbon = ribbon.or_else(|| {
-            (ball % 3 == 0).then(|| {
+            ball.is_multiple_of(3).then(|| {
                 let slot = cx.sides().take();
                 *cx.sides().get(slot) = ball;
                 slot

@@ -24,7 +24,7 @@ use crate::routing::ate::Weight;
 use crate::routing::{FirstHop, Map, longest_round_trip, shortest};
 use crate::topology::{NodeSpec, PortSpec, Topology};
 use crate::transport::{self, Protocol};
-use crate::workload::Plan;
+use crate::workload::AllFlows;
 
 /// Everything a network is made of.
 #[derive(Debug, Clone)]
@@ -186,7 +186,7 @@ impl Configs {
         Scheme::new(&settings.congestion_control, line)
     }
 
-    fn of(&mut self, ports: &[PortSpec], plan: &Plan, settings: &Settings) -> Arc<Config> {
+    fn of(&mut self, ports: &[PortSpec], plan: &AllFlows, settings: &Settings) -> Arc<Config> {
         let rates: Vec<Rate> = ports.iter().map(|p| p.link.rate).collect();
         if let Some(known) = self.known.iter().find(|c| c.0 == rates) {
             return known.1.clone();
@@ -254,7 +254,7 @@ impl Builder<'_> {
     }
 
     /// The node with its mechanisms.
-    fn node(&self, node: u32, endpoint: Option<Box<Endpoint>>, plan: &Plan) -> Node {
+    fn node(&self, node: u32, endpoint: Option<Box<Endpoint>>, plan: &AllFlows) -> Node {
         let (spec, settings) = (&self.topology.nodes[node as usize], self.settings);
         let (levels, hosts) = (self.levels(node), self.hosts(node));
         let mut core = self.core(node, &levels);
@@ -272,7 +272,7 @@ impl Builder<'_> {
         let mechanisms = Mechanisms::new(self.parts.iter().filter_map(|part| part.install(&site, &mut core)).collect());
         let effects = Effects::new(Stream::new(settings.seed, u64::from(node), "mechanisms"));
         let routes = self.map.routes[node as usize].clone();
-        Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint, settings.wanted, settings.faults)
+        Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint).with(settings.wanted, settings.faults)
     }
 
     /// Links with their lookahead, by sending node and port.
@@ -290,7 +290,7 @@ impl Builder<'_> {
 }
 
 /// Builds all nodes and the engine.
-pub fn build(topology: &Topology, mut plan: Plan, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
+pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
     let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed);
     let map = Arc::new(Map { routes, wiring: topology.wiring() });
     let builder = Builder { topology, ports: topology.ports(), settings, map, parts: settings.mechanisms.parts() };

@@ -91,8 +91,6 @@ impl Node {
         mechanisms: Mechanisms,
         effects: Effects,
         endpoint: Option<Box<Endpoint>>,
-        wanted: Wanted,
-        faults: Faults,
     ) -> Self {
         let paused = vec![Time::ZERO; core.ports.len()];
         Self {
@@ -102,15 +100,22 @@ impl Node {
             mechanisms,
             effects,
             endpoint,
-            faults: if forwards { faults } else { Faults::default() },
-            wanted,
-            next_sample: if wanted.queues == Time::ZERO { Time::NEVER } else { Time::ZERO },
+            faults: Faults::default(),
+            wanted: Wanted::default(),
+            next_sample: Time::NEVER,
             records: Records::default(),
             open_pauses: Vec::new(),
             counts: Counts::default(),
             paused,
             paused_by: BTreeMap::new(),
         }
+    }
+
+    /// The same node, with what it writes down and, if it forwards, does wrong.
+    #[must_use]
+    pub fn with(self, wanted: Wanted, faults: Faults) -> Self {
+        let next_sample = if wanted.queues == Time::ZERO { Time::NEVER } else { Time::ZERO };
+        Self { wanted, next_sample, faults: if self.forwards { faults } else { Faults::default() }, ..self }
     }
 
     /// Whether it is a host that passes packets on.

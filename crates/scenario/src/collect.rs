@@ -13,7 +13,7 @@ use xoff_models::mechanisms::ecn::MARKED;
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
 use xoff_models::record::{Drop, Pause, Sample, Trace};
-use xoff_models::workload::Plan;
+use xoff_models::workload::AllFlows;
 use xoff_units::Time;
 
 use crate::audit::Verdicts;
@@ -157,7 +157,7 @@ impl Collector {
     }
 
     /// Takes what was written down since the last time, and hands on what makes a batch.
-    pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &Plan, observer: &mut dyn Observer) {
+    pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
         for id in 0..cp.nodes() {
             let node = cp.node_mut(id);
             let Some(endpoint) = &mut node.endpoint else { continue };
@@ -247,7 +247,7 @@ impl Collector {
         endpoints.fold((0, false), |(sum, busy), e| (sum + e.accepted, busy || e.is_busy()))
     }
 
-    fn add_flow(&mut self, cp: &Checkpoint<'_, Node>, plan: &Plan, s: &Sent) {
+    fn add_flow(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, s: &Sent) {
         let src = plan.sources.of(s.flow);
         let at = plan.ranges.partition_point(|r| r.0 <= s.flow) - 1;
         let workload = plan.ranges[at].1;
@@ -365,7 +365,7 @@ impl Collector {
     }
 
     /// Rows of what is not over, and of ports and queues; the tables that were not handed on.
-    pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &Plan, now: Time) -> Vec<Table> {
+    pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, now: Time) -> Vec<Table> {
         for s in std::mem::take(&mut self.left) {
             self.add_flow(cp, plan, &s);
         }

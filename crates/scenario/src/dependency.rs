@@ -13,7 +13,7 @@ use xoff_models::mechanisms::Part;
 use xoff_models::network::Settings;
 use xoff_models::routing::{FirstHop, Paths, root};
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::{Plan, Start};
+use xoff_models::workload::{AllFlows, Start};
 
 use crate::audit::Waiter;
 
@@ -67,7 +67,7 @@ pub struct Traffic<'a> {
     /// Of each node.
     pub ports: &'a [Vec<PortSpec>],
     /// Flows.
-    pub plan: &'a Plan,
+    pub plan: &'a AllFlows,
     /// Mechanisms, and the rule of first hops.
     pub settings: &'a Settings,
     /// Links by number: those of a node from here on.
@@ -82,7 +82,7 @@ pub struct Traffic<'a> {
 
 impl<'a> Traffic<'a> {
     /// Numbers the links.
-    pub fn new(topology: &'a Topology, ports: &'a [Vec<PortSpec>], plan: &'a Plan, settings: &'a Settings) -> Self {
+    pub fn new(topology: &'a Topology, ports: &'a [Vec<PortSpec>], plan: &'a AllFlows, settings: &'a Settings) -> Self {
         let roots: Vec<u32> = (0..topology.nodes.len() as u32).map(|n| root(topology, ports, n)).collect();
         let first = ports
             .iter()
@@ -231,7 +231,7 @@ impl<'a> Traffic<'a> {
         let mut drawn: BTreeMap<(u8, usize), Drawn<'_>> = BTreeMap::new();
         for (src, starts) in plan.starts.iter().enumerate() {
             for start in starts {
-                if let Start::Poisson(source) = start {
+                if let Start::Drawn(source) = start {
                     let (class, destinations) = source.destinations();
                     let workload = drawn.entry((class, destinations.as_ptr() as usize));
                     workload.or_insert(Drawn { destinations, sources: BTreeSet::new() }).sources.insert(self.roots[src]);

@@ -9,7 +9,7 @@ use xoff_models::network::Settings;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::{MAX_SWITCHES, root};
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::{Plan, Start};
+use xoff_models::workload::{AllFlows, Start};
 
 use crate::document::Scenario;
 use crate::read::InputError;
@@ -123,10 +123,10 @@ fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
 }
 
 /// Refuses mechanisms where hosts relay, or where flows pass more relays than they can stand.
-pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Result<(), InputError> {
+pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Result<(), InputError> {
     let mechanisms = s.switch.mechanisms();
     let parts = mechanisms.parts();
-    let drawn = plan.starts.iter().enumerate().filter(|s| s.1.iter().any(|s| matches!(s, Start::Poisson(_)))).map(|s| s.0 as u32);
+    let drawn = plan.starts.iter().enumerate().filter(|s| s.1.iter().any(|s| matches!(s, Start::Drawn(_)))).map(|s| s.0 as u32);
     let is_relay = |n: &u32| t.nodes[*n as usize].is_host && t.nodes[*n as usize].forwards;
     if let Some(source) = plan.listed().map(|(src, _)| src).chain(drawn).find(is_relay) {
         let name = &t.nodes[source as usize].name;
@@ -173,7 +173,7 @@ pub fn check_levels(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
 }
 
 /// A source and a destination of flows whose path passes the most relays, and how many.
-fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Option<(u32, u32, u32)> {
+fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option<(u32, u32, u32)> {
     let is_relay = |n: u32| t.nodes[n as usize].is_host && t.nodes[n as usize].forwards;
     if !(0..t.nodes.len() as u32).any(is_relay) {
         return None;

@@ -7,7 +7,7 @@ use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::record::Wanted;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::transport::Protocol;
-use xoff_models::workload::{self, Plan};
+use xoff_models::workload::{self, AllFlows};
 
 use crate::document::{Scenario, Turns};
 use crate::limits;
@@ -21,7 +21,7 @@ pub struct Runner {
     /// Its ports.
     pub ports: Vec<Vec<PortSpec>>,
     /// All flows.
-    pub plan: Plan,
+    pub plan: AllFlows,
     /// Models' settings.
     pub settings: Settings,
     pub(crate) scenario: Scenario,
@@ -37,7 +37,7 @@ impl Runner {
             .map_err(|(key, why)| InputError::new(if key.is_empty() { "network".into() } else { format!("network.{key}") }, why))?;
         limits::check_network(&scenario, &topology)?;
         let framing = scenario.framing.on_wire();
-        let plan = workload::plan(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
+        let plan = workload::make(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
         let settings = Settings {
             seed: scenario.seed,
             framing,
@@ -75,7 +75,7 @@ impl Runner {
 }
 
 /// Refuses flows between hosts that no path joins.
-fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Result<(), InputError> {
+fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Result<(), InputError> {
     let n = topology.nodes.len();
     // Packets pass nodes that forward: nodes that are joined by these alone are an island.
     let mut island = vec![u32::MAX; n];
@@ -107,7 +107,7 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &Plan) -> Resul
     let is_joined = |a: u32, b: u32| !islands[&a].is_disjoint(&islands[&b]) || ports[a as usize].iter().any(|p| p.peer == b);
     let drawn = plan.starts.iter().enumerate().flat_map(|(src, starts)| {
         starts.iter().filter_map(move |start| match start {
-            workload::Start::Poisson(source) => Some((src as u32, source.destinations().1)),
+            workload::Start::Drawn(source) => Some((src as u32, source.destinations().1)),
             workload::Start::List(_) => None,
         })
     });

@@ -250,8 +250,11 @@ pub fn at(path: &str, key: &str) -> String {
     if key.is_empty() { path.to_string() } else { format!("{path}.{key}") }
 }
 
+/// Something that may hold of a mechanism.
+type Holds = fn(&Properties) -> bool;
+
 /// What one mechanism at most may do, and how its error says it.
-const EXCLUSIVE: [(fn(&Properties) -> bool, &str); 3] = [
+const EXCLUSIVE: [(Holds, &str); 3] = [
     (|p| p.assigns_queues, "chooses queues for packets"),
     (|p| p.routes, "chooses ports for packets"),
     (|p| p.tags_data, "uses the free word of packets"),

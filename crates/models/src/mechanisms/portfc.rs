@@ -352,7 +352,9 @@ impl Install for PortFc {
         if let (Outputs::Node { .. }, Some((_, own))) = (&outputs, list.split_last_mut())
             && ground.relay.scheduler == Scheduler::RelayFirst
         {
-            own.iter_mut().for_each(|queue| queue.level = 1);
+            for queue in own {
+                queue.level = 1;
+            }
         }
         Some(list)
     }
@@ -531,7 +533,13 @@ mod tests {
 
     /// The longest chain of queues that wait for one another, or none if there is a circle.
     fn longest_chain(m: &Map, of: &BTreeSet<Queue>) -> Option<usize> {
-        fn depth(m: &Map, of: &BTreeSet<Queue>, at: Queue, on_path: &mut BTreeSet<Queue>, known: &mut BTreeMap<Queue, usize>) -> Option<usize> {
+        fn depth(
+            m: &Map,
+            of: &BTreeSet<Queue>,
+            at: Queue,
+            on_path: &mut BTreeSet<Queue>,
+            known: &mut BTreeMap<Queue, usize>,
+        ) -> Option<usize> {
             if let Some(d) = known.get(&at) {
                 return Some(*d);
             }

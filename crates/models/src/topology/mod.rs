@@ -1,13 +1,4 @@
-//! Networks: nodes and the links between them. Each shape is a file; the registry is [`Network`].
-
-pub mod explicit;
-pub mod fat_tree;
-pub mod leaf_spine;
-pub mod line;
-pub mod ndc;
-pub mod rail;
-pub mod star;
-pub mod three_tier_clos;
+//! Networks: nodes and the links between them. Each shape is a file; their registry stands here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,40 +14,56 @@ pub struct Link {
     pub delay: Time,
 }
 
-/// `network`: exactly one shape.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Network {
-    /// Hosts around one switch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub star: Option<star::Params>,
-    /// Switches in a row, hosts at each.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<line::Params>,
-    /// Leaves with hosts, each linked to every spine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub leaf_spine: Option<leaf_spine::Params>,
-    /// Pods of access and aggregation switches under cores.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub three_tier_clos: Option<three_tier_clos::Params>,
-    /// The k-ary fat tree (Al-Fares, Loukissas, Vahdat 2008).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fat_tree: Option<fat_tree::Params>,
-    /// The node-centric NDC(n, k) (`BCube`), whose hosts relay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ndc: Option<ndc::Params>,
-    /// GPU servers joined by rails: rail-only or rail-optimised.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rail: Option<rail::Params>,
-    /// Nodes and links listed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub explicit: Option<explicit::Params>,
-}
-
 /// A shape that can be built.
 pub trait Shape {
     /// Nodes and links, or what is wrong: the key below the shape's table, and why.
     fn build(&self) -> Result<Topology, (String, String)>;
+}
+
+/// Makes the table `network`. A line names a module, which is the table's key and holds `Params`, a [`Shape`]; the line's comment
+/// is the documentation of the key.
+macro_rules! registry {
+    ($($(#[doc = $doc:literal])* $shape:ident),* $(,)?) => {
+        $(pub mod $shape;)*
+
+        /// `network`: exactly one shape.
+        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct Network {
+            $($(#[doc = $doc])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $shape: Option<$shape::Params>,)*
+        }
+
+        impl Network {
+            const SHAPES: &[&str] = &[$(stringify!($shape)),*];
+
+            fn shapes(&self) -> Vec<(&'static str, &dyn Shape)> {
+                let mut list: Vec<(&'static str, &dyn Shape)> = Vec::new();
+                $(if let Some(shape) = &self.$shape { list.push((stringify!($shape), shape)); })*
+                list
+            }
+        }
+    };
+}
+
+registry! {
+    /// Hosts around one switch.
+    star,
+    /// Switches in a row, hosts at each.
+    line,
+    /// Leaves with hosts, each linked to every spine.
+    leaf_spine,
+    /// Pods of access and aggregation switches under cores.
+    three_tier_clos,
+    /// The k-ary fat tree (Al-Fares, Loukissas, Vahdat 2008).
+    fat_tree,
+    /// The node-centric NDC(n, k) (`BCube`), whose hosts relay.
+    ndc,
+    /// GPU servers joined by rails: rail-only or rail-optimised.
+    rail,
+    /// Nodes and links listed.
+    explicit,
 }
 
 impl Network {
@@ -65,19 +72,10 @@ impl Network {
         self.shapes().into_iter().map(|s| s.0).collect()
     }
 
-    fn shapes(&self) -> Vec<(&'static str, &dyn Shape)> {
-        let mut list: Vec<(&'static str, &dyn Shape)> = Vec::new();
-        macro_rules! add {
-            ($($name:ident),*) => { $(if let Some(shape) = &self.$name { list.push((stringify!($name), shape)); })* };
-        }
-        add!(star, line, leaf_spine, three_tier_clos, fat_tree, ndc, rail, explicit);
-        list
-    }
-
     /// Builds the one shape given; an error has the key below `network` and the reason.
     pub fn build(&self) -> Result<Topology, (String, String)> {
         let shapes = self.shapes();
-        let all = "star, line, leaf_spine, three_tier_clos, fat_tree, ndc, rail, explicit";
+        let all = Self::SHAPES.join(", ");
         match shapes.as_slice() {
             [(name, shape)] => {
                 let topology = shape

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Rate, Time};
 
-use super::{Host, Problem};
+use super::{Host, Making, Problem, Traffic};
 use crate::framing::Framing;
 
 /// `workload[…].bernoulli`: one flow from each source.
@@ -91,6 +91,25 @@ impl Arrivals {
             self.next += gap;
         }
         held
+    }
+}
+
+impl Traffic for Params {
+    fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
+        let key = making.key();
+        let sources = making.hosts(Some(&self.sources), &format!("{key}.sources"))?;
+        let lines: Vec<Rate> =
+            sources.iter().map(|n| making.ports[*n as usize].iter().map(|p| p.link.rate).max().unwrap_or(Rate(1))).collect();
+        self.validate(&key, making.framing, lines.iter().copied().max().unwrap_or(Rate(1)))?;
+        for (i, (src, line)) in sources.iter().copied().zip(lines).enumerate() {
+            let which = if self.destinations.len() == 1 { 0 } else { i };
+            let dst = making.host(&self.destinations[which], &format!("{key}.destinations[{which}]"))?;
+            making.check_ends(src, dst, &format!("{key}.sources[{i}]"))?;
+            let arrivals = self.arrivals(line, making.framing, making.workload.start, making.stream_of(src));
+            let Some((arrivals, first, count)) = arrivals else { continue };
+            making.list(src, dst, u64::from(count) * making.framing.payload, first).arrivals = Some(Box::new(arrivals));
+        }
+        making.check_room(0, &key)
     }
 }
 

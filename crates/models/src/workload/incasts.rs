@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Time};
 
-use super::{Host, Made, Problem};
+use super::making::fits;
+use super::{Host, Made, Making, Problem, Traffic};
 
 /// `workload[…].incasts`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +25,15 @@ pub struct Params {
     pub hosts: Option<Vec<Host>>,
 }
 
+impl Traffic for Params {
+    fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
+        let key = making.key();
+        let members = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
+        making.check_size(self.size, &key)?;
+        making.add_made(self.flows(&key, &members, making.stream())?)
+    }
+}
+
 impl Params {
     /// The flows among these hosts.
     pub fn flows(&self, key: &str, hosts: &[u32], mut stream: Stream) -> Result<Vec<Made>, Problem> {
@@ -34,7 +44,7 @@ impl Params {
         if self.count == 0 {
             return Err((format!("{key}.count"), "no incast is wanted; it must be above zero".into()));
         }
-        super::fits(key, self.count.saturating_mul(self.senders))?;
+        fits(key, self.count.saturating_mul(self.senders))?;
         let mut order = hosts.to_vec();
         let mut list = Vec::new();
         for i in 0..self.count {

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Time};
 
-use super::{Host, Made, Problem};
+use super::making::{fits, waits_fit};
+use super::{Host, Made, Making, Problem, Traffic};
 
 /// `workload[…].moe`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,51 +50,33 @@ fn unit() -> f64 {
     1.0
 }
 
+impl Traffic for Params {
+    fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
+        let key = making.key();
+        let members = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
+        if self.token.0 == 0 || self.token.0.saturating_mul(self.tokens) / making.framing.payload >= u64::from(u32::MAX) {
+            return Err((format!("{key}.token"), format!("{} is out of range for {} tokens", self.token, self.tokens)));
+        }
+        making.add_made(self.flows(&key, &members, making.stream())?)
+    }
+}
+
 impl Params {
     /// The flows among these hosts.
     pub fn flows(&self, key: &str, hosts: &[u32], mut stream: Stream) -> Result<Vec<Made>, Problem> {
         let n = hosts.len();
-        if n < 2 {
-            return Err((format!("{key}.hosts"), "experts need two hosts or more".into()));
-        }
-        for (name, value) in [("tokens", self.tokens), ("rounds", self.rounds)] {
-            if value == 0 || value > 1 << 20 {
-                return Err((format!("{key}.{name}"), format!("{value} is out of range; allowed are 1 to {}", 1 << 20)));
-            }
-        }
-        if self.experts_per_token == 0 || self.experts_per_token > n as u64 {
-            return Err((format!("{key}.experts_per_token"), format!("{} is out of range; there are {n} experts", self.experts_per_token)));
-        }
-        if !(0.0..=10.0).contains(&self.skew) {
-            return Err((format!("{key}.skew"), format!("{} is out of range; allowed are 0 to 10", self.skew)));
-        }
-        super::fits(key, self.rounds.saturating_mul(2 * n as u64 * (self.tokens * self.experts_per_token).min(n as u64)))?;
-        let mut order: Vec<usize> = (0..n).collect();
-        stream.shuffle(&mut order);
-        // Cumulative weights of experts by rank.
-        let mut total = 0.0;
-        let weights: Vec<f64> = (1..=n)
-            .map(|rank| {
-                total += libm::pow(rank as f64, -self.skew);
-                total
-            })
-            .collect();
+        self.check(key, n as u64)?;
+        let experts = Experts::new(n, self.skew, &mut stream);
         let mut list: Vec<Made> = Vec::new();
         // For each host the last answers that were sent to it.
         let mut answers: Vec<Vec<usize>> = vec![Vec::new(); n];
-        let mut chosen = Vec::new();
         let mut waits = 0;
         for _ in 0..self.rounds {
             // For each host the experts of its tokens, with their number.
             let mut tokens: Vec<BTreeMap<usize, u64>> = vec![BTreeMap::new(); n];
             for row in &mut tokens {
                 for _ in 0..self.tokens {
-                    chosen.clear();
-                    while chosen.len() < self.experts_per_token as usize {
-                        let rank = draw(&weights, &chosen, &mut stream);
-                        chosen.push(rank);
-                        *row.entry(order[rank]).or_default() += 1;
-                    }
+                    experts.choose(self.experts_per_token as usize, &mut stream, row);
                 }
             }
             let mut sent_to: Vec<Vec<usize>> = vec![Vec::new(); n];
@@ -103,18 +86,16 @@ impl Params {
                     sent_to[expert].push(list.len());
                     dispatch.push((host, expert, count));
                     waits += answers[host].len() as u64;
-                    super::waits_fit(key, waits)?;
-                    let size = Bytes(self.token.0.saturating_mul(count));
-                    list.push(Made { src: hosts[host], dst: hosts[expert], size, start: Time::ZERO, after: answers[host].clone() });
+                    waits_fit(key, waits)?;
+                    list.push(self.flow(hosts[host], hosts[expert], count, answers[host].clone()));
                 }
             }
             let mut fresh: Vec<Vec<usize>> = vec![Vec::new(); n];
             for (host, expert, count) in dispatch {
                 fresh[host].push(list.len());
                 waits += sent_to[expert].len() as u64;
-                super::waits_fit(key, waits)?;
-                let size = Bytes(self.token.0.saturating_mul(count));
-                list.push(Made { src: hosts[expert], dst: hosts[host], size, start: Time::ZERO, after: sent_to[expert].clone() });
+                waits_fit(key, waits)?;
+                list.push(self.flow(hosts[expert], hosts[host], count, sent_to[expert].clone()));
             }
             for (host, fresh) in fresh.into_iter().enumerate() {
                 if !fresh.is_empty() {
@@ -123,6 +104,62 @@ impl Params {
             }
         }
         Ok(list)
+    }
+
+    fn check(&self, key: &str, hosts: u64) -> Result<(), Problem> {
+        if hosts < 2 {
+            return Err((format!("{key}.hosts"), "experts need two hosts or more".into()));
+        }
+        for (name, value) in [("tokens", self.tokens), ("rounds", self.rounds)] {
+            if value == 0 || value > 1 << 20 {
+                return Err((format!("{key}.{name}"), format!("{value} is out of range; allowed are 1 to {}", 1 << 20)));
+            }
+        }
+        if self.experts_per_token == 0 || self.experts_per_token > hosts {
+            let why = format!("{} is out of range; there are {hosts} experts", self.experts_per_token);
+            return Err((format!("{key}.experts_per_token"), why));
+        }
+        if !(0.0..=10.0).contains(&self.skew) {
+            return Err((format!("{key}.skew"), format!("{} is out of range; allowed are 0 to 10", self.skew)));
+        }
+        fits(key, self.rounds.saturating_mul(2 * hosts * (self.tokens * self.experts_per_token).min(hosts)))
+    }
+
+    fn flow(&self, src: u32, dst: u32, tokens: u64, after: Vec<usize>) -> Made {
+        Made { src, dst, size: Bytes(self.token.0.saturating_mul(tokens)), start: Time::ZERO, after }
+    }
+}
+
+/// Experts by how much they are wanted.
+struct Experts {
+    /// In a random order.
+    order: Vec<usize>,
+    /// Their weights by rank, summed up.
+    weights: Vec<f64>,
+}
+
+impl Experts {
+    fn new(count: usize, skew: f64, stream: &mut Stream) -> Self {
+        let mut order: Vec<usize> = (0..count).collect();
+        stream.shuffle(&mut order);
+        let mut total = 0.0;
+        let weights = (1..=count)
+            .map(|rank| {
+                total += libm::pow(rank as f64, -skew);
+                total
+            })
+            .collect();
+        Self { order, weights }
+    }
+
+    /// Counts a token for each of its experts.
+    fn choose(&self, experts: usize, stream: &mut Stream, counts: &mut BTreeMap<usize, u64>) {
+        let mut chosen = Vec::with_capacity(experts);
+        while chosen.len() < experts {
+            let rank = draw(&self.weights, &chosen, stream);
+            chosen.push(rank);
+            *counts.entry(self.order[rank]).or_default() += 1;
+        }
     }
 }
 

@@ -9,16 +9,18 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_units::Time;
 
-use super::{Flow, FlowSpec, MAX_FLOWS, Problem, Start, Workload, bernoulli, poisson};
+use super::flows::row;
+use super::making::{DrawnAt, Listed, MAX_FLOWS, Making};
+use super::{Flow, FlowSpec, Problem, Start, Workload, bernoulli};
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
-use crate::topology::Topology;
+use crate::topology::{PortSpec, Topology};
 
 /// A simulation ends before this.
 pub const MAX_START: Time = Time::ms(281_000);
 
 /// All flows of a scenario, by source.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct AllFlows {
     /// Whose flow a number is.
     pub sources: Arc<Sources>,
     /// Pinned paths.
@@ -43,8 +45,9 @@ pub struct Plan {
     pub pairs: Vec<(u32, u32)>,
 }
 
-impl Plan {
+impl AllFlows {
     /// What is known of the flows when they have been handed to their sources.
+    #[must_use]
     pub fn without_flows(&self) -> Self {
         Self {
             sources: self.sources.clone(),
@@ -64,7 +67,7 @@ impl Plan {
         let starting = self.starts.iter().enumerate().flat_map(|(src, starts)| {
             starts.iter().flat_map(move |start| match start {
                 Start::List(list) => list.as_slice().iter().map(|flow| (src as u32, flow)).collect::<Vec<_>>(),
-                Start::Poisson(_) => Vec::new(),
+                Start::Drawn(_) => Vec::new(),
             })
         });
         waiting.chain(starting)
@@ -82,179 +85,196 @@ impl Plan {
             all.entry(src).or_default().insert(flow.dst);
         }
         for (src, start) in self.starts.iter().enumerate().flat_map(|(src, starts)| starts.iter().map(move |s| (src as u32, s))) {
-            if let Start::Poisson(source) = start {
-                all.entry(src).or_default().extend(source.destinations().1.iter().filter(|dst| **dst != src));
+            if let Start::Drawn(flows) = start {
+                all.entry(src).or_default().extend(flows.destinations().1.iter().filter(|dst| **dst != src));
             }
         }
         all
     }
-
-    /// The workload of a flow.
-    pub fn workload_of(&self, flow: u32) -> &str {
-        let at = self.ranges.partition_point(|r| r.0 <= flow);
-        &self.names[self.ranges[at - 1].1 as usize]
-    }
 }
 
-/// A flow before it has a number.
-pub(super) struct Listed<'a> {
-    /// In the order in which flows were listed.
-    pub position: usize,
-    /// Positions of those that it waits for, when its workload made it.
-    pub after: Vec<usize>,
-    pub src: u32,
-    pub dst: u32,
-    pub size: u64,
-    pub start: Time,
-    pub class: u8,
-    pub workload: u16,
-    pub detail: Option<(usize, &'a Flow)>,
-    /// When its packets come, if they come bit by bit.
-    pub arrivals: Option<Box<bernoulli::Arrivals>>,
-}
-
-/// Where a row stands: in the document, or in the table that the workload names.
-pub(super) fn row(workload: usize, list: &Workload, index: usize) -> String {
-    format!("workload[{workload}].{}[{index}]", if list.table.is_some() { "table" } else { "flows" })
-}
-
-/// Numbers flows that are listed and sources that draw theirs, and sorts them by source.
-pub(super) fn number(
-    topology: &Topology,
-    workloads: &[Workload],
-    mut listed: Vec<Listed<'_>>,
-    mut drawn: Vec<(u16, u32, poisson::Source)>,
-    names: Vec<String>,
-    nodes: &HashMap<&str, u32>,
-) -> Result<Plan, Problem> {
+/// Numbers flows that are listed and flows that are drawn, and sorts them by source.
+pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], names: Vec<String>) -> Result<AllFlows, Problem> {
+    let Making { topology, ports, nodes, mut listed, mut drawn, .. } = making;
     let n = topology.nodes.len();
-    let key_of = |f: &Listed<'_>| row(f.workload as usize, &workloads[f.workload as usize], f.detail.map_or(0, |d| d.0));
     listed.sort_by_key(|f| f.src);
-    drawn.sort_by_key(|d| (d.1, d.0));
-    if let Some(late) = listed.iter().find(|f| f.start >= MAX_START) {
-        let key = if late.detail.is_some() { format!("{}.start", key_of(late)) } else { format!("workload[{}]", late.workload) };
-        return Err((key, format!("a flow would start at {}; a simulation ends before {MAX_START}", late.start)));
-    }
-    let total = listed.len() as u64 + drawn.iter().map(|d| d.2.count()).sum::<u64>();
-    if total > MAX_FLOWS {
-        return Err(("workload".into(), format!("{total} flows are more than the {MAX_FLOWS} that a scenario may have")));
-    }
-    let mut plan = Plan {
+    drawn.sort_by_key(|d| (d.node, d.workload));
+    let flows = AllFlows {
         starts: (0..n).map(|_| Vec::new()).collect(),
         waiting: vec![Vec::new(); n],
         arrivals: vec![FxHashMap::default(); n],
         names,
-        flows: total,
-        ..Plan::default()
+        flows: listed.len() as u64 + drawn.iter().map(|d| d.flows.count()).sum::<u64>(),
+        ..AllFlows::default()
     };
-    let mut first = vec![0_u32; n + 1];
-    let mut paths = Paths::new();
-    let mut path_of: HashMap<(Vec<u16>, Vec<u16>), u16> = HashMap::new();
-    let ports = topology.ports();
-    let mut ids: HashMap<&str, (u32, usize)> = HashMap::new();
-    let mut next = 0_u32;
-    let (mut l, mut d) = (0, 0);
-    let mut specs: Vec<(usize, FlowSpec)> = Vec::new();
-    for node in 0..n as u32 {
-        first[node as usize] = next;
-        let mut last_workload = None;
-        while l < listed.len() && listed[l].src == node {
-            if let Some(arrivals) = listed[l].arrivals.take() {
-                plan.arrivals[node as usize].insert(next, arrivals);
-            }
-            let f = &listed[l];
-            if last_workload != Some(f.workload) {
-                plan.ranges.push((next, f.workload));
-                last_workload = Some(f.workload);
-            }
-            let mut path = 0;
-            if let Some((_, detail)) = f.detail {
-                if let Some(id) = &detail.id {
-                    if ids.insert(id, (next, l)).is_some() {
-                        return Err((format!("{}.id", key_of(f)), format!("`{id}` is the id of two flows")));
-                    }
-                    plan.labels.insert(next, id.clone());
+    let (paths, path_of, ids) = (Paths::new(), HashMap::new(), HashMap::new());
+    let mut numbering = Numbering { workloads, topology, ports, nodes, listed, paths, path_of, ids, flows };
+    numbering.check()?;
+    let specs = numbering.assign(&mut drawn)?;
+    numbering.start(&specs)?;
+    let Numbering { listed, paths, mut flows, .. } = numbering;
+    for at in drawn {
+        flows.starts[at.node as usize].push(Start::Drawn(at.flows));
+    }
+    flows.pairs = listed.iter().map(|f| (f.src, f.dst)).collect();
+    flows.pairs.sort_unstable();
+    flows.pairs.dedup();
+    flows.paths = Arc::new(paths);
+    Ok(flows)
+}
+
+struct Numbering<'a> {
+    workloads: &'a [Workload],
+    topology: &'a Topology,
+    ports: Vec<Vec<PortSpec>>,
+    nodes: HashMap<&'a str, u32>,
+    /// By source.
+    listed: Vec<Listed<'a>>,
+    paths: Paths,
+    /// Pinned paths by their ports there and back.
+    path_of: HashMap<(Vec<u16>, Vec<u16>), u16>,
+    /// Number and place in `listed` of the flows that have an id.
+    ids: HashMap<&'a str, (u32, usize)>,
+    flows: AllFlows,
+}
+
+impl<'a> Numbering<'a> {
+    /// Where a flow stands.
+    fn key(&self, f: &Listed<'_>) -> String {
+        let workload = f.workload as usize;
+        row(&format!("workload[{workload}]"), &self.workloads[workload], f.detail.map_or(0, |d| d.0))
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        if let Some(late) = self.listed.iter().find(|f| f.start >= MAX_START) {
+            let key = if late.detail.is_some() { format!("{}.start", self.key(late)) } else { format!("workload[{}]", late.workload) };
+            return Err((key, format!("a flow would start at {}; a simulation ends before {MAX_START}", late.start)));
+        }
+        let total = self.flows.flows;
+        if total > MAX_FLOWS {
+            return Err(("workload".into(), format!("{total} flows are more than the {MAX_FLOWS} that a scenario may have")));
+        }
+        Ok(())
+    }
+
+    /// Gives each flow its number; returns the listed ones as their sources know them.
+    fn assign(&mut self, drawn: &mut [DrawnAt]) -> Result<Vec<FlowSpec>, Problem> {
+        let n = self.topology.nodes.len();
+        let mut first = vec![0_u32; n + 1];
+        let mut next = 0_u32;
+        let mut specs: Vec<FlowSpec> = Vec::with_capacity(self.listed.len());
+        let mut drawn = drawn.iter_mut().peekable();
+        for node in 0..n as u32 {
+            first[node as usize] = next;
+            let mut last_workload = None;
+            while let Some(f) = self.listed.get_mut(specs.len()).filter(|f| f.src == node) {
+                if let Some(arrivals) = f.arrivals.take() {
+                    self.flows.arrivals[node as usize].insert(next, arrivals);
                 }
-                if !detail.via.is_empty() {
-                    // The same ports from another source lead back elsewhere.
-                    let ends = walk(topology, &ports, f, &key_of(f), &detail.via, nodes)?;
-                    path = match path_of.get(&ends) {
-                        Some(path) => *path,
-                        None => {
-                            let too_many = || (key_of(f), "there are more than 32 000 different pinned paths".to_string());
-                            let path = paths.add(&ends.0).filter(|p| *p < 64_000).ok_or_else(too_many)?;
-                            paths.add(&ends.1).ok_or_else(too_many)?;
-                            path_of.insert(ends, path);
-                            path
-                        }
-                    };
+                if last_workload.replace(f.workload) != Some(f.workload) {
+                    self.flows.ranges.push((next, f.workload));
                 }
+                let mut spec = FlowSpec { flow: next, dst: f.dst, size: f.size, start: f.start, path: 0, class: f.class };
+                if let Some((_, row)) = f.detail {
+                    self.label(specs.len(), row, next)?;
+                    spec.path = self.pin(specs.len(), row)?;
+                }
+                self.flows.bytes = self.flows.bytes.saturating_add(spec.size);
+                specs.push(spec);
+                next += 1;
             }
-            specs.push((l, FlowSpec { flow: next, dst: f.dst, size: f.size, start: f.start, path, class: f.class }));
-            plan.bytes = plan.bytes.saturating_add(f.size);
-            next += 1;
-            l += 1;
-        }
-        while d < drawn.len() && drawn[d].1 == node {
-            plan.ranges.push((next, drawn[d].0));
-            let count = drawn[d].2.count();
-            drawn[d].2.set_first_flow(next);
-            plan.bytes = plan.bytes.saturating_add(drawn[d].2.total_bytes());
-            next += count as u32;
-            d += 1;
-        }
-    }
-    first[n] = next;
-    let mut lists: Vec<Vec<FlowSpec>> = vec![Vec::new(); n];
-    let mut waits_for: HashMap<usize, Vec<usize>> = HashMap::new();
-    let mut number_of = vec![0_u32; listed.len()];
-    for (l, spec) in &specs {
-        number_of[listed[*l].position] = spec.flow;
-    }
-    for (l, spec) in &specs {
-        let f = &listed[*l];
-        let after = f.detail.map_or(&[][..], |detail| &detail.1.after);
-        if after.is_empty() && f.after.is_empty() {
-            lists[f.src as usize].push(*spec);
-            continue;
-        }
-        // What a workload made waits in no circle.
-        let mut numbers: Vec<u32> = f.after.iter().map(|a| number_of[*a]).collect();
-        for (i, id) in after.iter().enumerate() {
-            let key = format!("{}.after[{i}]", key_of(f));
-            let Some((flow, other)) = ids.get(id.as_str()) else { return Err((key, format!("there is no flow with id `{id}`"))) };
-            if listed[*other].dst != f.src {
-                let (to, here) = (&topology.nodes[listed[*other].dst as usize].name, &topology.nodes[f.src as usize].name);
-                return Err((key, format!("`{id}` goes to {to}; a flow waits for flows that arrive at its own source, {here}")));
+            while let Some(at) = drawn.next_if(|d| d.node == node) {
+                self.flows.ranges.push((next, at.workload));
+                at.flows.number_from(next);
+                self.flows.bytes = self.flows.bytes.saturating_add(at.flows.bytes());
+                next += at.flows.count() as u32;
             }
-            numbers.push(*flow);
-            waits_for.entry(*l).or_default().push(*other);
         }
-        numbers.sort_unstable();
-        numbers.dedup();
-        plan.waiting[f.src as usize].push((numbers, *spec));
+        first[n] = next;
+        self.flows.sources = Arc::new(Sources { first });
+        Ok(specs)
     }
-    if let Some(circle) = circle(&waits_for) {
-        let ids: Vec<String> =
-            circle.iter().chain(&circle[..1]).filter_map(|l| listed[*l].detail?.1.id.as_ref()).map(|id| format!("`{id}`")).collect();
-        let why = format!("flows wait for one another in a circle, so that none would ever start: {}", ids.join(" after "));
-        return Err((format!("{}.after", key_of(&listed[circle[0]])), why));
+
+    /// Notes the id of a row.
+    fn label(&mut self, place: usize, row: &'a Flow, number: u32) -> Result<(), Problem> {
+        let Some(id) = &row.id else { return Ok(()) };
+        if self.ids.insert(id, (number, place)).is_some() {
+            return Err((format!("{}.id", self.key(&self.listed[place])), format!("`{id}` is the id of two flows")));
+        }
+        self.flows.labels.insert(number, id.clone());
+        Ok(())
     }
-    for (node, mut list) in lists.into_iter().enumerate() {
-        if !list.is_empty() {
+
+    /// The path that a row is pinned to, or 0.
+    fn pin(&mut self, place: usize, row: &Flow) -> Result<u16, Problem> {
+        if row.via.is_empty() {
+            return Ok(0);
+        }
+        let key = self.key(&self.listed[place]);
+        // The same ports from another source lead back elsewhere.
+        let ends = walk(self.topology, &self.ports, &self.listed[place], &key, &row.via, &self.nodes)?;
+        if let Some(path) = self.path_of.get(&ends) {
+            return Ok(*path);
+        }
+        let too_many = || (key.clone(), "there are more than 32 000 different pinned paths".to_string());
+        let path = self.paths.add(&ends.0).filter(|p| *p < 64_000).ok_or_else(too_many)?;
+        self.paths.add(&ends.1).ok_or_else(too_many)?;
+        self.path_of.insert(ends, path);
+        Ok(path)
+    }
+
+    /// Says for each node which listed flows start by themselves, and which wait for others.
+    fn start(&mut self, specs: &[FlowSpec]) -> Result<(), Problem> {
+        let mut lists: Vec<Vec<FlowSpec>> = vec![Vec::new(); self.topology.nodes.len()];
+        // Places of rows that a row waits for: what a workload made waits in no circle.
+        let mut waits_for: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut number_of = vec![0_u32; self.listed.len()];
+        for (f, spec) in self.listed.iter().zip(specs) {
+            number_of[f.position] = spec.flow;
+        }
+        for (place, (f, spec)) in self.listed.iter().zip(specs).enumerate() {
+            let after = f.detail.map_or(&[][..], |detail| &detail.1.after);
+            if after.is_empty() && f.after.is_empty() {
+                lists[f.src as usize].push(*spec);
+                continue;
+            }
+            let mut numbers: Vec<u32> = f.after.iter().map(|a| number_of[*a]).collect();
+            for (i, id) in after.iter().enumerate() {
+                let (flow, other) = self.awaited(f, i, id)?;
+                numbers.push(flow);
+                waits_for.entry(place).or_default().push(other);
+            }
+            numbers.sort_unstable();
+            numbers.dedup();
+            self.flows.waiting[f.src as usize].push((numbers, *spec));
+        }
+        self.check_circles(&waits_for)?;
+        for (starts, mut list) in self.flows.starts.iter_mut().zip(lists).filter(|(_, list)| !list.is_empty()) {
             list.sort_by_key(|f| (f.start, f.flow));
-            plan.starts[node].push(Start::List(list.into_iter()));
+            starts.push(Start::List(list.into_iter()));
         }
+        Ok(())
     }
-    for (_, node, source) in drawn {
-        plan.starts[node as usize].push(Start::Poisson(source));
+
+    /// Number and place of the flow that a row waits for by its i-th id.
+    fn awaited(&self, f: &Listed<'_>, i: usize, id: &str) -> Result<(u32, usize), Problem> {
+        let key = || format!("{}.after[{i}]", self.key(f));
+        let Some((flow, other)) = self.ids.get(id).copied() else { return Err((key(), format!("there is no flow with id `{id}`"))) };
+        let end = self.listed[other].dst;
+        if end != f.src {
+            let (to, here) = (&self.topology.nodes[end as usize].name, &self.topology.nodes[f.src as usize].name);
+            return Err((key(), format!("`{id}` goes to {to}; a flow waits for flows that arrive at its own source, {here}")));
+        }
+        Ok((flow, other))
     }
-    plan.pairs = listed.iter().map(|f| (f.src, f.dst)).collect();
-    plan.pairs.sort_unstable();
-    plan.pairs.dedup();
-    plan.sources = Arc::new(Sources { first });
-    plan.paths = Arc::new(paths);
-    Ok(plan)
+
+    fn check_circles(&self, waits_for: &HashMap<usize, Vec<usize>>) -> Result<(), Problem> {
+        let Some(circle) = circle(waits_for) else { return Ok(()) };
+        let id = |place: &usize| self.listed[*place].detail?.1.id.as_ref();
+        let ids: Vec<String> = circle.iter().chain(&circle[..1]).filter_map(id).map(|id| format!("`{id}`")).collect();
+        let why = format!("flows wait for one another in a circle, so that none would ever start: {}", ids.join(" after "));
+        Err((format!("{}.after", self.key(&self.listed[circle[0]])), why))
+    }
 }
 
 /// Flows that wait for one another in a circle, each before the one it waits for; the search begins with the first flow.
@@ -291,7 +311,7 @@ fn circle(waits_for: &HashMap<usize, Vec<usize>>) -> Option<Vec<usize>> {
 /// The ports of a pinned path, there and back.
 fn walk(
     topology: &Topology,
-    ports: &[Vec<crate::topology::PortSpec>],
+    ports: &[Vec<PortSpec>],
     flow: &Listed<'_>,
     key: &str,
     via: &[String],

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use super::{Host, Made, Problem};
+use super::making::{fits, waits_fit};
+use super::{Host, Made, Making, Problem, Traffic};
 
 /// `workload[…].parameter_server`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +29,16 @@ fn one() -> u64 {
     1
 }
 
+impl Traffic for Params {
+    fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
+        let key = making.key();
+        let workers = making.hosts(self.workers.as_ref(), &format!("{key}.workers"))?;
+        making.check_size(self.size, &key)?;
+        let server = making.host(&self.server, &format!("{key}.server"))?;
+        making.add_made(self.flows(&key, server, &workers)?)
+    }
+}
+
 impl Params {
     /// The flows; workers that are the server are left out.
     pub fn flows(&self, key: &str, server: u32, workers: &[u32]) -> Result<Vec<Made>, Problem> {
@@ -38,8 +49,8 @@ impl Params {
         if self.rounds == 0 {
             return Err((format!("{key}.rounds"), "no round is wanted; it must be above zero".into()));
         }
-        super::fits(key, self.rounds.saturating_mul(2 * workers.len() as u64))?;
-        super::waits_fit(key, self.rounds.saturating_mul((workers.len() as u64 + 1) * workers.len() as u64))?;
+        fits(key, self.rounds.saturating_mul(2 * workers.len() as u64))?;
+        waits_fit(key, self.rounds.saturating_mul((workers.len() as u64 + 1) * workers.len() as u64))?;
         let mut list: Vec<Made> = Vec::new();
         let flow = |src, dst, after| Made { src, dst, size: self.size, start: Time::ZERO, after };
         for round in 0..self.rounds {

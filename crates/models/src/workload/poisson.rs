@@ -9,10 +9,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_units::{Rate, Time};
+use xoff_units::Time;
 
 use super::sizes::{Named, SizeTable};
-use super::{FlowSpec, Host, MAX_FLOWS, Problem};
+use super::{Drawn, FlowSpec, Host, MAX_FLOWS, Making, Problem, Traffic};
 
 /// `workload[…].poisson`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ pub struct Params {
 
 /// One source's flows to come.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct Arrivals {
     stream: Stream,
     mean_gap_ps: f64,
     sizes: Arc<SizeTable>,
@@ -59,21 +59,59 @@ pub struct Source {
     bytes: u64,
 }
 
+/// When arrivals end: at a moment, or when these many flows have come, of all sources.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    At(Time),
+    After(u64),
+}
+
+impl Traffic for Params {
+    fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
+        let key = making.key();
+        let sources = making.hosts(self.sources.as_ref(), &format!("{key}.sources"))?;
+        let destinations = Arc::new(making.hosts(self.destinations.as_ref(), &format!("{key}.destinations"))?);
+        let (start, class, most) = (making.workload.start, making.workload.class, making.room_to_draw());
+        let sizes = self.sizes(&key)?;
+        if sources.is_empty() {
+            return Err((format!("{key}.sources"), "the list is empty".into()));
+        }
+        let end = self.end(&key, start, most)?;
+        let mut gaps = Vec::with_capacity(sources.len());
+        let mut expected = 0.0;
+        for node in &sources {
+            if !destinations.iter().any(|d| d != node) {
+                return Err((format!("{key}.destinations"), "a source has no destination but itself".into()));
+            }
+            let mean_gap_ps = 8e12 * sizes.mean() / (self.load * making.rate(*node).0 as f64);
+            expected += if let End::At(end) = end { (end - start).0 as f64 / mean_gap_ps } else { 0.0 };
+            gaps.push(mean_gap_ps);
+        }
+        // Known before anything is drawn, which would take long.
+        if expected > most as f64 {
+            return Err((format!("{key}.duration"), too_many(expected, most)));
+        }
+        let count = sources.len() as u64;
+        for (i, (node, mean_gap_ps)) in sources.into_iter().zip(gaps).enumerate() {
+            let (end, left) = match end {
+                End::At(end) => (end, u64::MAX),
+                End::After(flows) => (Time::MAX, flows / count + u64::from((i as u64) < flows % count)),
+            };
+            let (sizes, destinations, stream) = (sizes.clone(), destinations.clone(), making.stream_of(node));
+            let mut arrivals =
+                Arrivals { stream, mean_gap_ps, sizes, destinations, node, class, end, next: None, count: 0, left, bytes: 0 };
+            arrivals.begin(start);
+            if left != u64::MAX && arrivals.count < left {
+                return Err((format!("{key}.flows"), "they do not all arrive within the 281s that a run may take; raise load".into()));
+            }
+            making.add_drawn(node, arrivals);
+        }
+        Ok(())
+    }
+}
+
 impl Params {
-    /// A source for each host; refuses to draw more than about `most` flows.
-    #[allow(clippy::too_many_arguments, reason = "what a workload knows of itself")]
-    pub fn sources(
-        &self,
-        key: &str,
-        sources: &[u32],
-        destinations: &[u32],
-        rate: impl Fn(u32) -> Rate,
-        start: Time,
-        class: u8,
-        workload: u64,
-        seed: u64,
-        most: u64,
-    ) -> Result<Vec<(u32, Source)>, Problem> {
+    fn sizes(&self, key: &str) -> Result<Arc<SizeTable>, Problem> {
         if !(self.load > 0.0 && self.load <= 1.5) {
             return Err((format!("{key}.load"), format!("{} is out of range; allowed are numbers above 0 and up to 1.5", self.load)));
         }
@@ -82,64 +120,18 @@ impl Params {
             (None, Some(points)) => SizeTable::new(points).map_err(|why| (format!("{key}.points"), why))?,
             _ => return Err((key.to_string(), "give exactly one of sizes, points and points_table".into())),
         };
-        let table = Arc::new(table);
-        if sources.is_empty() {
-            return Err((format!("{key}.sources"), "the list is empty".into()));
+        Ok(Arc::new(table))
+    }
+
+    fn end(&self, key: &str, start: Time, most: u64) -> Result<End, Problem> {
+        match (self.duration, self.flows) {
+            (Some(Time::ZERO), None) => Err((format!("{key}.duration"), "no flow arrives in no time; it must be above zero".into())),
+            (None, Some(0)) => Err((format!("{key}.flows"), "no flow is wanted; it must be above zero".into())),
+            (Some(duration), None) => Ok(End::At(start + duration)),
+            (None, Some(flows)) if flows > most => Err((format!("{key}.flows"), too_many(flows as f64, most))),
+            (None, Some(flows)) => Ok(End::After(flows)),
+            _ => Err((key.to_string(), "give exactly one of duration and flows".into())),
         }
-        let (end, total) = match (self.duration, self.flows) {
-            (Some(Time::ZERO), None) => {
-                return Err((format!("{key}.duration"), "no flow arrives in no time; it must be above zero".into()));
-            }
-            (None, Some(0)) => return Err((format!("{key}.flows"), "no flow is wanted; it must be above zero".into())),
-            (Some(duration), None) => (start + duration, u64::MAX),
-            (None, Some(flows)) if flows > most => return Err((format!("{key}.flows"), too_many(flows as f64, most))),
-            (None, Some(flows)) => (Time::MAX, flows),
-            _ => return Err((key.to_string(), "give exactly one of duration and flows".into())),
-        };
-        let destinations = Arc::new(destinations.to_vec());
-        let mut gaps = Vec::with_capacity(sources.len());
-        let mut expected = 0.0;
-        for (i, node) in sources.iter().enumerate() {
-            if !destinations.iter().any(|d| d != node) {
-                return Err((format!("{key}.destinations"), "a source has no destination but itself".into()));
-            }
-            let share =
-                if total == u64::MAX { total } else { total / sources.len() as u64 + u64::from((i as u64) < total % sources.len() as u64) };
-            let mean_gap_ps = 8e12 * table.mean() / (self.load * rate(*node).0 as f64);
-            expected += if total == u64::MAX { (end - start).0 as f64 / mean_gap_ps } else { 0.0 };
-            gaps.push((*node, share, mean_gap_ps));
-        }
-        // Known before anything is drawn, which would take long.
-        if expected > most as f64 {
-            return Err((format!("{key}.duration"), too_many(expected, most)));
-        }
-        let mut list = Vec::with_capacity(gaps.len());
-        for (node, share, mean_gap_ps) in gaps {
-            let mut source = Source {
-                stream: Stream::new(seed, (workload << 32) | u64::from(node), "poisson"),
-                mean_gap_ps,
-                sizes: table.clone(),
-                destinations: destinations.clone(),
-                node,
-                class,
-                end,
-                next: None,
-                count: 0,
-                left: share,
-                bytes: 0,
-            };
-            source.draw(start, 0);
-            let mut dry = source.clone();
-            while let Some(flow) = dry.take() {
-                source.count += 1;
-                source.bytes += flow.size;
-            }
-            if total != u64::MAX && source.count < share {
-                return Err((format!("{key}.flows"), "they do not all arrive within the 281s that a run may take; raise load".into()));
-            }
-            list.push((node, source));
-        }
-        Ok(list)
     }
 }
 
@@ -147,7 +139,17 @@ fn too_many(flows: f64, most: u64) -> String {
     format!("about {flows:.3e} flows are more than the {most} that are possible here; {MAX_FLOWS} may be in one scenario")
 }
 
-impl Source {
+impl Arrivals {
+    /// Draws the first flow, and counts them all on a copy.
+    fn begin(&mut self, start: Time) {
+        self.draw(start, 0);
+        let mut dry = self.clone();
+        while let Some(flow) = dry.take() {
+            self.count += 1;
+            self.bytes += flow.size;
+        }
+    }
+
     fn draw(&mut self, after: Time, flow: u32) {
         self.next = None;
         if self.left == 0 {
@@ -167,36 +169,32 @@ impl Source {
             self.next = Some(FlowSpec { flow, dst, size, start, path: 0, class: self.class });
         }
     }
+}
 
-    /// When the next flow starts.
-    pub fn peek(&self) -> Option<Time> {
+impl Drawn for Arrivals {
+    fn peek(&self) -> Option<Time> {
         self.next.map(|f| f.start)
     }
 
-    /// Takes the next flow and draws the one after.
-    pub fn take(&mut self) -> Option<FlowSpec> {
+    fn take(&mut self) -> Option<FlowSpec> {
         let flow = self.next?;
         self.draw(flow.start, flow.flow + 1);
         Some(flow)
     }
 
-    /// Its class, and who may receive.
-    pub fn destinations(&self) -> (u8, &[u32]) {
+    fn destinations(&self) -> (u8, &[u32]) {
         (self.class, &self.destinations)
     }
 
-    /// Flows in all.
-    pub const fn count(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.count
     }
 
-    /// Payload in all.
-    pub const fn total_bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Numbers the flows from here.
-    pub fn set_first_flow(&mut self, flow: u32) {
+    fn number_from(&mut self, flow: u32) {
         if let Some(next) = &mut self.next {
             next.flow = flow;
         }

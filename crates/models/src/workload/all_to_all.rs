@@ -1,0 +1,36 @@
+//! All-to-all traffic: every host sends to every other at the same moment, as in the exchange between two steps of a transform.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::Bytes;
+
+use super::{Host, Making, Problem, Traffic};
+
+/// `workload[…].all_to_all`: every host sends to every other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Payload of each pair.
+    pub size: Bytes,
+    /// Which hosts; default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<Host>>,
+}
+
+impl Traffic for Params {
+    fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
+        let key = making.key();
+        let members = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
+        if members.len() < 2 {
+            return Err((format!("{key}.hosts"), "all-to-all traffic needs two hosts or more".into()));
+        }
+        making.check_room(members.len() as u64 * (members.len() as u64 - 1), &key)?;
+        for (i, src) in members.iter().enumerate() {
+            // Each starts with its successor, so that no host is everybody's first.
+            for j in 1..members.len() {
+                making.add(*src, members[(i + j) % members.len()], self.size, &key)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,228 @@
+//! What every kind of traffic makes its flows with: hosts by name, checks of sizes and ends, limits, random streams.
+//!
+//! Keys in errors are whole paths from the document's root. The streams of a workload are keyed by its place in the document, its
+//! kind and, where each host draws for itself, the host, so that workloads do not disturb one another.
+
+use std::collections::HashMap;
+
+use xoff_engine::random::Stream;
+use xoff_units::{Bytes, Rate, Time};
+
+use super::{Drawn, Flow, Host, Problem, Workload, bernoulli};
+use crate::framing::Framing;
+use crate::topology::{PortSpec, Topology};
+
+/// Waits of flows for others, 16 bytes each or more: 1 GB.
+const MAX_WAITS: u64 = 1 << 26;
+/// Flows that a scenario may have: each takes a few bytes from the beginning to the end of a run.
+pub const MAX_FLOWS: u64 = 100_000_000;
+/// Flows that a scenario may list; those that are drawn one by one take less memory.
+pub const MAX_LISTED: u64 = 1 << 24;
+
+/// A flow that a workload makes; it starts when those of the same workload with these positions have arrived.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Made {
+    /// Sending node.
+    pub src: u32,
+    /// Receiving node.
+    pub dst: u32,
+    /// Payload.
+    pub size: Bytes,
+    /// When, after the workload's start.
+    pub start: Time,
+    /// Flows that arrive at its source.
+    pub after: Vec<usize>,
+}
+
+/// A flow before it has a number.
+#[derive(Debug)]
+pub(super) struct Listed<'a> {
+    /// In the order in which flows were listed.
+    pub position: usize,
+    /// Positions of those that it waits for, when its workload made it.
+    pub after: Vec<usize>,
+    pub src: u32,
+    pub dst: u32,
+    pub size: u64,
+    pub start: Time,
+    pub class: u8,
+    pub workload: u16,
+    /// Its row, when it stands in a list.
+    pub detail: Option<(usize, &'a Flow)>,
+    /// When its packets come, if they come bit by bit.
+    pub arrivals: Option<Box<bernoulli::Arrivals>>,
+}
+
+/// The flows that are drawn at one node for one workload.
+#[derive(Debug)]
+pub(super) struct DrawnAt {
+    pub workload: u16,
+    pub node: u32,
+    pub flows: Box<dyn Drawn>,
+}
+
+/// What a kind of traffic makes its flows with, and all that were made.
+#[derive(Debug)]
+pub struct Making<'a> {
+    /// The workload whose flows are being made.
+    pub workload: &'a Workload,
+    /// The network.
+    pub topology: &'a Topology,
+    /// For each node its ports.
+    pub ports: Vec<Vec<PortSpec>>,
+    /// Sizes on the wire.
+    pub framing: &'a Framing,
+    pub(super) nodes: HashMap<&'a str, u32>,
+    pub(super) listed: Vec<Listed<'a>>,
+    pub(super) drawn: Vec<DrawnAt>,
+    hosts: Vec<u32>,
+    seed: u64,
+    index: usize,
+    kind: &'static str,
+}
+
+impl<'a> Making<'a> {
+    pub(super) fn new(first: &'a Workload, topology: &'a Topology, framing: &'a Framing, seed: u64) -> Self {
+        let nodes = topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), n as u32)).collect();
+        let (ports, hosts) = (topology.ports(), topology.hosts());
+        let (listed, drawn) = (Vec::new(), Vec::new());
+        Self { workload: first, topology, ports, framing, nodes, listed, drawn, hosts, seed, index: 0, kind: "" }
+    }
+
+    pub(super) fn begin(&mut self, index: usize, workload: &'a Workload, kind: &'static str) {
+        (self.index, self.workload, self.kind) = (index, workload, kind);
+    }
+
+    /// The workload's key.
+    pub fn at(&self) -> String {
+        format!("workload[{}]", self.index)
+    }
+
+    /// The key of its kind of traffic.
+    pub fn key(&self) -> String {
+        format!("workload[{}].{}", self.index, self.kind)
+    }
+
+    /// The node of a host; `key` is what names it.
+    pub fn host(&self, host: &Host, key: &str) -> Result<u32, Problem> {
+        let hosts = &self.hosts;
+        match host {
+            Host::Number(n) => hosts
+                .get(*n as usize)
+                .copied()
+                .ok_or_else(|| (key.to_string(), format!("there is no host {n}; hosts are numbered 0 to {}", hosts.len() - 1))),
+            Host::Name(name) => match self.nodes.get(name.as_str()) {
+                Some(n) if self.topology.nodes[*n as usize].is_host => Ok(*n),
+                Some(_) => Err((key.to_string(), format!("`{name}` is a switch; flows start and end at hosts"))),
+                None => Err((key.to_string(), format!("there is no host `{name}`"))),
+            },
+        }
+    }
+
+    /// The nodes of these hosts, each once; of all hosts if none are given. `key` is what lists them.
+    pub fn hosts(&self, given: Option<&Vec<Host>>, key: &str) -> Result<Vec<u32>, Problem> {
+        let Some(given) = given else { return Ok(self.hosts.clone()) };
+        let list = given.iter().enumerate().map(|(i, h)| self.host(h, &format!("{key}[{i}]"))).collect::<Result<Vec<_>, _>>()?;
+        let mut sorted = list.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        if sorted.len() != list.len() {
+            return Err((key.to_string(), "a host is listed twice".into()));
+        }
+        Ok(list)
+    }
+
+    /// The rates of a host's links, summed up: what loads refer to.
+    pub fn rate(&self, host: u32) -> Rate {
+        Rate(self.ports[host as usize].iter().map(|p| p.link.rate.0).sum())
+    }
+
+    /// The workload's random stream.
+    pub fn stream(&self) -> Stream {
+        Stream::new(self.seed, self.index as u64, self.kind)
+    }
+
+    /// The stream of one host, where each draws for itself.
+    pub fn stream_of(&self, host: u32) -> Stream {
+        Stream::new(self.seed, (self.index as u64) << 32 | u64::from(host), self.kind)
+    }
+
+    /// Refuses a flow from a host to itself; `key` is what lists the flow.
+    pub fn check_ends(&self, src: u32, dst: u32, key: &str) -> Result<(), Problem> {
+        if src == dst {
+            return Err((key.to_string(), format!("`{}` sends to itself", self.topology.nodes[src as usize].name)));
+        }
+        Ok(())
+    }
+
+    /// Refuses a flow without a byte or with more packets than can be numbered; `key` is what holds the size.
+    pub fn check_size(&self, size: Bytes, key: &str) -> Result<(), Problem> {
+        let payload = self.framing.payload;
+        if size.0 == 0 {
+            return Err((format!("{key}.size"), "it is zero; a flow has at least one byte".into()));
+        }
+        if size.0 / payload >= u64::from(u32::MAX) {
+            return Err((format!("{key}.size"), format!("{size} makes more than 2^32 packets of {payload} B")));
+        }
+        Ok(())
+    }
+
+    /// Refuses more flows than may be listed beside those that are, before they are made.
+    pub fn check_room(&self, flows: u64, key: &str) -> Result<(), Problem> {
+        fits(key, flows.saturating_add(self.listed.len() as u64))
+    }
+
+    /// Flows that may be drawn yet.
+    pub fn room_to_draw(&self) -> u64 {
+        MAX_FLOWS.saturating_sub(self.drawn.iter().map(|d| d.flows.count()).sum())
+    }
+
+    /// Lists a flow that starts with the workload; `key` is what is wrong if it cannot be.
+    pub fn add(&mut self, src: u32, dst: u32, size: Bytes, key: &str) -> Result<(), Problem> {
+        self.check_ends(src, dst, key)?;
+        self.check_size(size, key)?;
+        self.list(src, dst, size.0, self.workload.start);
+        self.check_room(0, key)
+    }
+
+    /// Lists flows that wait for one another.
+    pub fn add_made(&mut self, made: Vec<Made>) -> Result<(), Problem> {
+        self.check_room(made.len() as u64, &self.at())?;
+        let first = self.listed.len();
+        for f in made {
+            let after = f.after.iter().map(|a| first + a).collect();
+            self.list(f.src, f.dst, f.size.0, self.workload.start + f.start).after = after;
+        }
+        Ok(())
+    }
+
+    /// Adds flows that are drawn at a node when their time comes.
+    pub fn add_drawn(&mut self, node: u32, flows: impl Drawn + 'static) {
+        self.drawn.push(DrawnAt { workload: self.index as u16, node, flows: Box::new(flows) });
+    }
+
+    /// Lists a flow that was checked.
+    pub(super) fn list(&mut self, src: u32, dst: u32, size: u64, start: Time) -> &mut Listed<'a> {
+        let (position, class, workload) = (self.listed.len(), self.workload.class, self.index as u16);
+        self.listed.push(Listed { position, after: Vec::new(), src, dst, size, start, class, workload, detail: None, arrivals: None });
+        &mut self.listed[position]
+    }
+}
+
+/// Refuses more flows than may be listed before they are made.
+pub(super) fn fits(key: &str, flows: u64) -> Result<(), Problem> {
+    if flows > MAX_LISTED {
+        let why = format!("these are more flows than the {MAX_LISTED} that a scenario may list; give fewer hosts or rows");
+        return Err((key.to_string(), why));
+    }
+    Ok(())
+}
+
+/// Refuses more waits of flows for others than fit into memory.
+pub(super) fn waits_fit(key: &str, waits: u64) -> Result<(), Problem> {
+    if waits > MAX_WAITS {
+        let why = format!("its flows would wait {waits} times or more for another; {MAX_WAITS} are possible; give fewer hosts or rounds");
+        return Err((key.to_string(), why));
+    }
+    Ok(())
+}

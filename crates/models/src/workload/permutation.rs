@@ -1,0 +1,35 @@
+//! A permutation: every host sends to one and receives from one, in one random cycle over all of them.
+//!
+//! A cycle, and not any permutation, so that no host sends to itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::Bytes;
+
+use super::{Host, Making, Problem, Traffic};
+
+/// `workload[…].permutation`: every host sends to another, in one random cycle over all of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Payload of each.
+    pub size: Bytes,
+    /// Which hosts; default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<Host>>,
+}
+
+impl Traffic for Params {
+    fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
+        let key = making.key();
+        let mut members = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
+        if members.len() < 2 {
+            return Err((format!("{key}.hosts"), "a permutation needs two hosts or more".into()));
+        }
+        making.stream().shuffle(&mut members);
+        for i in 0..members.len() {
+            making.add(members[i], members[(i + 1) % members.len()], self.size, &key)?;
+        }
+        Ok(())
+    }
+}
