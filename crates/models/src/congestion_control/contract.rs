@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Rate, Time};
 
-use crate::count::Count;
+pub use crate::count::Count;
 use crate::framing::Framing;
 use crate::mechanism::Wrong;
 use crate::packet::Packet;

@@ -194,7 +194,16 @@ mod tests {
         let mut s = hpcc.start();
         let mut ack = |at: Time, sent: u64, acknowledged: u32| {
             let telemetry = Telemetry { hops: vec![hop(at, sent, 150_000)] };
-            let ack = Ack { bytes: 1000, in_flight: 0, acknowledged, next: 150, is_marked: false, rtt: None, telemetry: Some(&telemetry), now: at };
+            let ack = Ack {
+                bytes: 1000,
+                in_flight: 0,
+                acknowledged,
+                next: 150,
+                is_marked: false,
+                rtt: None,
+                telemetry: Some(&telemetry),
+                now: at,
+            };
             hpcc.on_ack(&mut s, &ack);
             s.rate
         };

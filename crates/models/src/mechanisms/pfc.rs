@@ -18,9 +18,7 @@ use xoff_units::{Bytes, Time};
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Effect, Effects};
-use crate::mechanism::{
-    Around, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches, Wrong,
-};
+use crate::mechanism::{Around, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches, Wrong};
 use crate::packet::{Kind, Packet};
 use crate::queueing::buffer::{self, Accounting, Buffer};
 use crate::sizing;

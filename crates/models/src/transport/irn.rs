@@ -203,7 +203,14 @@ impl Transport for Irn {
     }
 
     /// What comes beyond a gap is kept.
-    fn on_data(&self, received: &mut Received, kept: &mut Option<Box<Beyond>>, (): &mut (), packet: &Packet, replies: &mut Replies) -> Arrival {
+    fn on_data(
+        &self,
+        received: &mut Received,
+        kept: &mut Option<Box<Beyond>>,
+        (): &mut (),
+        packet: &Packet,
+        replies: &mut Replies,
+    ) -> Arrival {
         let (seq, expected) = (packet.seq, received.expected);
         if seq < expected {
             replies.acknowledge(expected);

@@ -21,9 +21,7 @@ use xoff_units::{Bytes, Time};
 use crate::core::Core;
 use crate::count::{Count, LATE, PAUSED, Tally};
 use crate::effects::{Effect, Effects};
-use crate::mechanism::{
-    Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches, Wrong,
-};
+use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches, Wrong};
 use crate::packet::{Kind, Packet};
 
 use point::Point;
@@ -142,8 +140,7 @@ const ISOLATED: Count = Count::number("isolated_flows", "flows isolated by SFC p
 impl Install for Sfc {
     type Params = Params;
     const LABEL: &'static str = "SFC";
-    const COUNTS: &'static [Count] =
-        &[MESSAGES, RESUMES, LATE, ABOVE, ABOVE_AFTER_PAUSE, IDLE, PROXY_PAUSES, ISOLATED, PAUSED];
+    const COUNTS: &'static [Count] = &[MESSAGES, RESUMES, LATE, ABOVE, ABOVE_AFTER_PAUSE, IDLE, PROXY_PAUSES, ISOLATED, PAUSED];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
         let has_proxy = params.mode != Mode::Host && site.forwards && !site.hosts.is_empty();
