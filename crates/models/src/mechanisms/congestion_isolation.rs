@@ -191,8 +191,7 @@ impl CongestionIsolation {
 
     fn is_selected(&self, bytes: u32, effects: &mut Effects) -> bool {
         bytes > self.high
-            || bytes > self.low
-                && effects.stream.uniform() < self.pmax * f64::from(bytes - self.low) / f64::from(self.high - self.low)
+            || bytes > self.low && effects.stream.uniform() < self.pmax * f64::from(bytes - self.low) / f64::from(self.high - self.low)
     }
 
     fn congested_bytes(&self, port: usize, core: &Core) -> u32 {
@@ -263,11 +262,7 @@ impl CongestionIsolation {
 
 impl Hooks for CongestionIsolation {
     fn watches(&self) -> Watches {
-        if self.is_switch {
-            Watches::ASSIGN.and(Watches::ENQUEUE).and(Watches::DEQUEUE).and(Watches::CONTROL)
-        } else {
-            Watches::CONTROL
-        }
+        if self.is_switch { Watches::ASSIGN.and(Watches::ENQUEUE).and(Watches::DEQUEUE).and(Watches::CONTROL) } else { Watches::CONTROL }
     }
 
     fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
@@ -300,7 +295,9 @@ impl Hooks for CongestionIsolation {
 
     fn on_drop(&mut self, event: &Enqueued<'_>, effects: &mut Effects) {
         let flow = event.packet.flow;
-        if self.flows.get_mut(flow).is_some_and(|f| f.place == Some((event.port, event.queue))) && self.flows.leave(flow, event.port, event.queue, effects) {
+        if self.flows.get_mut(flow).is_some_and(|f| f.place == Some((event.port, event.queue)))
+            && self.flows.leave(flow, event.port, event.queue, effects)
+        {
             self.empty(flow, effects);
         }
     }
@@ -509,7 +506,8 @@ mod tests {
         isolation.on_dequeue(&Dequeued { packet: &second, port: 0, queue: congested }, &core, &mut effects);
         effects.now = age;
         isolation.on_timer(5, &core, &mut effects);
-        let timers: Vec<Time> = effects.take().iter().filter_map(|e| if let Effect::Timer(at, 5) = e.1 { Some(at) } else { None }).collect();
+        let timers: Vec<Time> =
+            effects.take().iter().filter_map(|e| if let Effect::Timer(at, 5) = e.1 { Some(at) } else { None }).collect();
         assert_eq!((timers, isolation.flows.contains(5)), (vec![Time::us(14)], true));
         effects.now = Time::us(14);
         isolation.on_timer(5, &core, &mut effects);

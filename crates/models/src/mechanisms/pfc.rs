@@ -278,7 +278,10 @@ impl Install for Pfc {
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), (&'static str, String)> {
         if params.hop_classes && around.classes < 2 {
-            return Err(("hop_classes", "packets rise a class with every relay; set switch.classes to one more than there are relays".into()));
+            return Err((
+                "hop_classes",
+                "packets rise a class with every relay; set switch.classes to one more than there are relays".into(),
+            ));
         }
         Ok(())
     }
@@ -294,9 +297,7 @@ impl Hooks for Pfc {
         raises.and(match self.trigger {
             Trigger::Never => Watches::CONTROL,
             Trigger::Level => Watches::CONTROL.and(Watches::REQUEST).and(Watches::LEVEL),
-            Trigger::Dynamic(_) | Trigger::Egress(_) => {
-                Watches::CONTROL.and(Watches::REQUEST).and(Watches::ENQUEUE).and(Watches::DEQUEUE)
-            }
+            Trigger::Dynamic(_) | Trigger::Egress(_) => Watches::CONTROL.and(Watches::REQUEST).and(Watches::ENQUEUE).and(Watches::DEQUEUE),
         })
     }
 

@@ -506,7 +506,13 @@ mod tests {
 
     /// The longest chain of queues that wait for one another, or none if there is a circle.
     fn longest_chain(m: &Map, of: &BTreeSet<Queue>) -> Option<usize> {
-        fn depth(m: &Map, of: &BTreeSet<Queue>, at: Queue, on_path: &mut BTreeSet<Queue>, known: &mut BTreeMap<Queue, usize>) -> Option<usize> {
+        fn depth(
+            m: &Map,
+            of: &BTreeSet<Queue>,
+            at: Queue,
+            on_path: &mut BTreeSet<Queue>,
+            known: &mut BTreeMap<Queue, usize>,
+        ) -> Option<usize> {
             if let Some(d) = known.get(&at) {
                 return Some(*d);
             }

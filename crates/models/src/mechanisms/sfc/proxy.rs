@@ -241,4 +241,3 @@ impl Proxy {
         add("isolated_flows", self.isolated);
     }
 }
-
