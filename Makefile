@@ -25,12 +25,14 @@ build: environment ## builds everything; the command is then at .venv/bin/xoff
 demo: build ## runs the 3-to-1 incast of the SFC document under four mechanisms
 	@$(BIN)/python -m xoff.demo
 
-lint: environment ## only lint, formatting and types
-	@cargo fmt --all --check
+lint: environment ## only lint, formatting, types, and where cargo-deny is installed what the crates of others may be
+	@rustfmt --edition 2024 --check $$(find crates -name '*.rs')  # cargo fmt does not find modules that a registry names
 	@cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy --no-error-summary
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --log-level error check; else \
+	   echo "cargo-deny is not installed: licences and advisories of the crates are not checked (cargo install cargo-deny)"; fi
 
 test: ## builds everything and runs every check, and every test that is not slow
 	@$(MAKE) --jobs=2 build check
