@@ -267,7 +267,7 @@ def test_what_crashes_is_tried_again(place: Path, scenario: dict[str, Any], monk
 def test_a_damaged_run_is_done_again(place: Path, file: str | None, content: bytes | None) -> None:
     study = f'base = "small.toml"\nseeds = 1\n[axes]\n"workload[0].incast.size" = {json.dumps(_SIZES[:3])}\n'
     (place / "study.toml").write_text(study)
-    _start(place).communicate()
+    Study(place / "study.toml", place / "out").run()
     damaged = sorted(_runs(place))[0]
     run = place / "out" / "runs" / damaged
     whole = {one.name for one in run.iterdir()}
@@ -276,9 +276,8 @@ def test_a_damaged_run_is_done_again(place: Path, file: str | None, content: byt
     if file is not None and content is not None:
         (run / file).write_bytes(content)
     assert damaged not in _runs(place)
-    done = _start(place)
-    _, said = done.communicate()
-    assert done.returncode == 0, said
+    report = Study(place / "study.toml", place / "out").run()
+    assert (report.simulated, report.failures) == (1, {})
     assert len(_runs(place)) == 3
     assert {one.name for one in run.iterdir()} == whole
 
