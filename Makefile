@@ -5,6 +5,8 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 BIN := .venv/bin
+# Cargo uses all cores, however many targets make runs at a time.
+CARGO := env -u MAKEFLAGS -u MFLAGS cargo
 # On all cores; one that is done takes tests from one that is not.
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist worksteal
 export PYTHON
@@ -27,7 +29,7 @@ demo: build ## runs the 3-to-1 incast of the SFC document under four mechanisms
 
 lint: environment ## only lint, formatting, types, and where cargo-deny is installed what the crates of others may be
 	@rustfmt --edition 2024 --check $$(find crates -name '*.rs')  # cargo fmt does not find modules that a registry names
-	@cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	@$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy --no-error-summary
@@ -43,7 +45,7 @@ test-all: build ## runs the slow tests, which make test leaves out: skeletons of
 	@$(PYTEST) -m slow
 
 test-rust:
-	@cargo test --workspace --locked --quiet
+	@$(CARGO) test --workspace --locked --quiet
 
 # Beside the build, whose crates are compiled one after another for much of the time; Rust tests need no environment.
 check: test-rust environment

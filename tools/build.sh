@@ -4,6 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export VIRTUAL_ENV=$PWD/.venv
+# Cargo uses all cores, however many targets make runs at a time.
+unset MAKEFLAGS MFLAGS
 log=.venv/build.log
 show=/dev/null
 [ -t 2 ] && show=/dev/stderr
