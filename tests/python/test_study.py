@@ -284,7 +284,7 @@ def test_runs_are_done_in_random_order(scenario: dict[str, Any], tmp_path: Path)
     assert order not in ([run.key for run in study.plan.runs], [run.key for run in study.plan.runs][::-1])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 9), st.integers(1, 12), st.integers(1, 4))
 def test_shards_are_the_whole(parts: int, values: int, seeds: int) -> None:
     base = {
@@ -407,7 +407,7 @@ _STUDIES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_STUDIES)
 def test_any_study_is_a_plan_or_one_message(document: dict[str, Any]) -> None:
     base = {

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.simulator import Drop, Row, canonical, simulate
 from tests.validation.random_cases import (
@@ -113,9 +113,7 @@ def test_fixed_seeds_in_step_agree(seed: int) -> None:
 )
 @settings(
     max_examples=200,
-    deadline=None,
     derandomize="CI" in os.environ,
-    suppress_health_check=[HealthCheck.too_slow],
 )
 def test_random_cases_agree(rng: Random, shape: str, trouble: str, threads: int) -> None:
     compare(draw(shape, trouble, rng), threads)

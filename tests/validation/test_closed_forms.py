@@ -132,7 +132,7 @@ def test_one_flow_alone_in_numbers(
     one_flow(links, switch_ps, framing, size_bytes)
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120, derandomize=True)
 @given(
     links=st.lists(
         st.tuples(st.sampled_from(sorted(RATES)), st.sampled_from([0, 1, 999, 150_000, 1_000_000, 54_321_987])),

@@ -47,7 +47,7 @@ def headroom(ps_per_byte: int, delay_ps: int, switch_ps: int) -> int:
     return -(-(2 * delay_ps + switch_ps) // ps_per_byte) + 3 * MTU + 64
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     senders=st.integers(2, 5),
     rate=st.sampled_from(sorted(PS_PER_BYTE)),

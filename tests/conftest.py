@@ -1,0 +1,6 @@
+"""What holds for every drawn case: no machine is too slow for it."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
