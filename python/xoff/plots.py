@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,8 +22,30 @@ from matplotlib.figure import Figure
 
 from xoff import wording
 
-if TYPE_CHECKING:
-    from xoff.results import Result
+
+class Recorded(Protocol):
+    """What a run recorded, as far as figures show it."""
+
+    @property
+    def summary(self) -> Any:
+        """Numbers of the whole run."""
+
+    @property
+    def flows(self) -> pa.Table:
+        """One row a flow."""
+
+    @property
+    def links(self) -> pa.Table:
+        """One row a direction of a link."""
+
+    @property
+    def pauses(self) -> pa.Table:
+        """One row a pause."""
+
+    @property
+    def samples(self) -> pa.Table:
+        """Depths of queues over time."""
+
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000")
 STYLE = {
@@ -127,7 +149,7 @@ def deepest(samples: pa.Table, top: int) -> list[tuple[str, list[float], list[fl
     return [(f"{node} port {port} queue {queue}", *lines[node, port, queue]) for node, port, queue in shown]
 
 
-def paused_ports(result: Result) -> list[tuple[str, list[tuple[str, float, float]]]]:
+def paused_ports(result: Recorded) -> list[tuple[str, list[tuple[str, float, float]]]]:
     """The ports that were paused, those paused longest first: name, and cause, start and length of each pause in µs."""
     pauses = result.pauses
     horizon = result.summary.get("simulated_ps", 0)
@@ -181,7 +203,7 @@ def draw_slowdown(axes: Axes, groups: Sequence[tuple[str, pa.Table]]) -> None:
 class Plot:
     """The figures of one result, as ``result.plot``."""
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Recorded) -> None:
         self._result = result
 
     def fct_cdf(self, *, by: str | None = "workload", slowdown: bool = False) -> Figure:

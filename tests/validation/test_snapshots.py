@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.validation.scenario_strategies import CHOICES, registered
+from tests.validation.scenario_strategies import CHOICES, STRATEGIES, registered
 
 import xoff
 
@@ -259,6 +259,17 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "cnp-packets": case(STAR, INCAST, ecn=RED, flow_control=PFC, host=dcqcn("hpcc", cnp="packet", window="100KB")),
     **{
+        f"spray-{choice}": case(
+            FABRIC,
+            {"permutation": {"size": "200KB"}},
+            flow_control=PFC,
+            routing={"spray": {"choice": choice}},
+            host={"transport": {"irn": {}}},
+        )
+        for choice in ("random", "round_robin")
+    },
+    "hpcc": case(STAR, INCAST, telemetry={}, flow_control=PFC, host={"congestion_control": {"hpcc": {}}}),
+    **{
         f"sizes-{sizes}": case(STAR, poisson(sizes), flow_control=PFC)
         for sizes in ("websearch", "hadoop", "hadoop_fine", "storage", "datamining", "google_rpc")
     },
@@ -317,8 +328,7 @@ def test_snapshots() -> None:
 @pytest.mark.parametrize("path", CHOICES)
 def test_every_mechanism_has_a_snapshot(path: str) -> None:
     text = str(list(CASES.values()))
-    # Line rate needs no name, and what a table holds is what a list does.
-    missing = [
-        option for option in registered(path) if f"'{option}'" not in text and (path, option) != ("workload", "table")
-    ]
+    # A part has a case from its own strategy on. Line rate needs no name, and what a table holds is what a list does.
+    known = [option for option in registered(path) if option in STRATEGIES[path]]
+    missing = [option for option in known if f"'{option}'" not in text and (path, option) != ("workload", "table")]
     assert not missing, f"no snapshot uses {missing} of `{path}`: add a case to tests/validation/test_snapshots.py"

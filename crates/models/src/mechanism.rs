@@ -95,7 +95,7 @@ pub struct Departure<'a> {
     pub port: usize,
     /// It was made here.
     pub is_own: bool,
-    /// What travels beside packets that are here; see [`crate::telemetry::beside`].
+    /// What travels beside packets that are here; see [`Packet::record`].
     pub records: &'a mut Records,
 }
 

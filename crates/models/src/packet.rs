@@ -2,7 +2,7 @@
 
 use xoff_engine::Message;
 
-use crate::telemetry::Telemetry;
+use crate::telemetry::{Records, Telemetry};
 
 /// How far a frame goes, and who sees it on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +164,17 @@ impl Packet {
     /// A frame to node `dst`.
     pub fn new(kind: Kind, flow: u32, seq: u32, dst: u32, bytes: u16, class: u8) -> Self {
         Self { flow, seq, route: dst, info: 0, bytes, in_port: 0, path: 0, kind, flags: class }
+    }
+
+    /// The record beside it; it gets an empty one if it has none.
+    pub fn record<'a>(&mut self, records: &'a mut Records) -> &'a mut Telemetry {
+        let slot = self.side().unwrap_or_else(|| {
+            let slot = records.take();
+            records.get(slot).hops.clear();
+            *self = self.at_side(slot);
+            slot
+        });
+        records.get(slot)
     }
 
     /// The destination node.

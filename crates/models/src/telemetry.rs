@@ -1,10 +1,8 @@
 //! What switches write beside a packet: in-band network telemetry. It has no room in the 24 bytes of a packet, and travels in a side
 //! record of the engine, which the ACK of the packet takes over.
 
-use xoff_engine::{Message, Slab};
+use xoff_engine::Slab;
 use xoff_units::{Rate, Time};
-
-use crate::packet::Packet;
 
 /// An output as a packet left it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,14 +30,3 @@ pub struct Telemetry {
 
 /// The records beside packets that are here.
 pub type Records = Slab<Telemetry>;
-
-/// The record beside a packet; it gets an empty one if it has none.
-pub fn beside<'a>(packet: &mut Packet, records: &'a mut Records) -> &'a mut Telemetry {
-    let slot = packet.side().unwrap_or_else(|| {
-        let slot = records.take();
-        records.get(slot).hops.clear();
-        *packet = packet.at_side(slot);
-        slot
-    });
-    records.get(slot)
-}

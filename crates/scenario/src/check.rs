@@ -15,7 +15,7 @@ use xoff_units::{Bytes, Rate, Time};
 use crate::audit::Waiter;
 use crate::dependency::{Search, Traffic, Witness};
 use crate::document::{Audits, Judgement, Scenario, Turns};
-use crate::read::InputError;
+use crate::error::InputError;
 use crate::runner::Runner;
 use crate::table::Input;
 

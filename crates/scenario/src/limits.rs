@@ -12,7 +12,7 @@ use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{AllFlows, Start};
 
 use crate::document::Scenario;
-use crate::read::InputError;
+use crate::error::InputError;
 
 /// Queues of all switches: 2.5 GB.
 const MAX_QUEUES: u64 = 1 << 24;

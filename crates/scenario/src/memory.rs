@@ -2,7 +2,7 @@
 
 use xoff_units::{Bytes, Time};
 
-use crate::read::InputError;
+use crate::error::InputError;
 
 /// The variable of the environment that sets another limit.
 const VARIABLE: &str = "XOFF_MEMORY";

@@ -10,8 +10,8 @@ use xoff_models::transport::Protocol;
 use xoff_models::workload::{self, AllFlows};
 
 use crate::document::{Scenario, Turns};
+use crate::error::InputError;
 use crate::limits;
-use crate::read::InputError;
 use crate::table::{Input, fill};
 
 /// A scenario that was checked and can run.

@@ -7,7 +7,7 @@ use xoff_models::topology::explicit::{Edge, Node};
 use xoff_models::workload::{Flow, Host, MAX_LISTED};
 
 use crate::document::Scenario;
-use crate::read::InputError;
+use crate::error::InputError;
 
 /// Cells of a table that came in.
 #[derive(Debug, Clone, PartialEq)]

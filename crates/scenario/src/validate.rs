@@ -9,7 +9,7 @@ use xoff_models::workload::MAX_START;
 use xoff_units::Time;
 
 use crate::document::{Scenario, Turns};
-use crate::read::InputError;
+use crate::error::InputError;
 
 /// Workloads are numbered with 16 bits.
 const MAX_WORKLOADS: usize = 65_535;

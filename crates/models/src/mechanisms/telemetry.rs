@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::{Core, Queueing};
 use crate::effects::Effects;
 use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches, Wrong};
-use crate::telemetry::{Hop, beside};
+use crate::telemetry::Hop;
 
 /// `switch.telemetry`: it has no settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -60,6 +60,6 @@ impl Hooks for Telemetry {
             queued: core.waiting_bytes(event.port),
             rate: port.rate,
         };
-        beside(event.packet, event.records).hops.push(hop);
+        event.packet.record(event.records).hops.push(hop);
     }
 }
