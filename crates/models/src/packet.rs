@@ -152,8 +152,8 @@ pub const MAX_NODES: usize = 1 << 24;
 impl Packet {
     /// Congestion experienced (ECN).
     pub const CE: u8 = 1 << 3;
-    /// An ACK that carries a congestion notification.
-    pub const CNP: u8 = 1 << 4;
+    /// An ACK that echoes a mark.
+    pub const ECHO: u8 = 1 << 4;
     /// A packet that was sent before.
     pub const RETRANSMITTED: u8 = 1 << 5;
     /// The last packet of its flow.
@@ -261,6 +261,6 @@ mod tests {
         p.hop();
         p.hop();
         p.set(Packet::CE);
-        assert_eq!((p.dst(), p.hops(), p.class(), p.has(Packet::CE), p.has(Packet::CNP)), (0x00AB_CDEF, 2, 5, true, false));
+        assert_eq!((p.dst(), p.hops(), p.class(), p.has(Packet::CE), p.has(Packet::ECHO)), (0x00AB_CDEF, 2, 5, true, false));
     }
 }

@@ -309,7 +309,7 @@ impl Control for Dcqcn {
 
     /// A CNP, or the mark that an ACK echoes.
     fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
-        if notice.kind == Kind::Cnp || notice.has(Packet::CNP) {
+        if notice.kind == Kind::Cnp || notice.has(Packet::ECHO) {
             self.on_cnp(s, now);
         }
     }

@@ -35,7 +35,7 @@ impl Endpoint {
     #[inline]
     pub fn on_answer(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, now: Time) -> bool {
         let Some(slot) = self.slot(packet.flow) else { return false };
-        if packet.has(Packet::CNP) {
+        if packet.has(Packet::ECHO) {
             self.on_notice(packet, now);
         }
         let config = &*self.config;
@@ -58,7 +58,7 @@ impl Endpoint {
                 next: s.progress.next,
                 telemetry,
                 in_flight: u64::from(s.progress.next.saturating_sub(s.progress.unacknowledged)) * payload,
-                is_marked: packet.has(Packet::CNP),
+                is_marked: packet.has(Packet::ECHO),
                 rtt: stamps.on_acknowledged(s.progress.unacknowledged, now),
                 now,
             };

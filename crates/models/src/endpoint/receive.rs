@@ -103,7 +103,7 @@ impl Endpoint {
         {
             r.last_echo = Some(now);
             match (form, &mut response) {
-                (Form::Ack, Some(frame)) => frame.set(Packet::CNP),
+                (Form::Ack, Some(frame)) => frame.set(Packet::ECHO),
                 (Form::Ack, None) => {}
                 (Form::Packet, _) => answer.frames[1] = Some(back(Reply { kind: Kind::Cnp, seq: 0, info: 0 })),
             }
