@@ -2,11 +2,12 @@
 
 use xoff_units::Time;
 
-use super::{Endpoint, NO_SLOT, Sender};
+use super::{Config, Endpoint, NO_SLOT, Sender};
 use crate::congestion_control::Scheme;
 use crate::congestion_control::contract::{Ack, Loss};
 use crate::packet::Packet;
 use crate::telemetry::Telemetry;
+use crate::transport::contract::Progress;
 
 impl Sender {
     /// What is left of the wait for the next packet shrinks or grows with the rate, if the congestion control says so.
@@ -18,8 +19,32 @@ impl Sender {
     }
 }
 
+impl Sender {
+    /// Tells a congestion control that wants to know of an answer; `before` is what was acknowledged before it.
+    #[cold]
+    fn hear(&mut self, packet: &Packet, before: u32, telemetry: Option<&Telemetry>, config: &Config, now: Time) {
+        let payload = config.framing.payload;
+        let Progress { unacknowledged, next, .. } = self.progress;
+        let ack = Ack {
+            bytes: u64::from(unacknowledged.saturating_sub(before)) * payload,
+            in_flight: self.in_flight() * payload,
+            acknowledged: unacknowledged,
+            next,
+            is_marked: packet.has(Packet::ECHO),
+            rtt: self.stamps.as_mut().and_then(|stamps| stamps.on_acknowledged(unacknowledged, now)),
+            telemetry,
+            now,
+        };
+        let scheme = &config.schemes[self.port as usize];
+        let pace = scheme.pace(&self.rate);
+        scheme.on_ack(&mut self.rate, &ack);
+        self.rescale(pace, scheme, now);
+    }
+}
+
 impl Endpoint {
     /// A frame for the congestion control of a flow.
+    #[inline(never)]
     pub fn on_notice(&mut self, notice: &Packet, now: Time) {
         self.notifications += 1;
         let Some(slot) = self.slot(notice.flow) else { return };
@@ -45,41 +70,29 @@ impl Endpoint {
         if news.is_news {
             s.deadline = now + config.transport.timeout(&s.progress, &s.transport);
         }
-        let scheme = &config.schemes[s.port as usize];
         if let Some(loss) = news.loss {
-            scheme.on_loss(&mut s.rate, loss, now);
+            config.schemes[s.port as usize].on_loss(&mut s.rate, loss, now);
         }
-        if let Some(stamps) = &mut s.stamps {
-            let payload = config.framing.payload;
-            let packets = s.progress.unacknowledged.saturating_sub(before);
-            let ack = Ack {
-                bytes: u64::from(packets) * payload,
-                acknowledged: s.progress.unacknowledged,
-                next: s.progress.next,
-                telemetry,
-                in_flight: u64::from(s.progress.next.saturating_sub(s.progress.unacknowledged)) * payload,
-                is_marked: packet.has(Packet::ECHO),
-                rtt: stamps.on_acknowledged(s.progress.unacknowledged, now),
-                now,
-            };
-            let before = scheme.pace(&s.rate);
-            scheme.on_ack(&mut s.rate, &ack);
-            s.rescale(before, scheme, now);
+        if s.stamps.is_some() {
+            s.hear(packet, before, telemetry, config, now);
         }
         if s.progress.unacknowledged >= s.progress.packets {
-            let record = Self::record(s, Some(now));
-            self.sent.push(record);
-            let index = (packet.flow - self.first_flow) as usize;
-            self.slots[index] = NO_SLOT;
-            // A slot still listed in its queue is given up at its next turn; only then may it be used again.
-            let listed = s.is_listed;
-            self.senders[slot] = None;
-            if !listed {
-                self.free.push(slot as u32);
-            }
+            self.finish(slot, now);
             return false;
         }
         !s.is_listed
+    }
+
+    /// All of a flow is acknowledged.
+    #[cold]
+    fn finish(&mut self, slot: usize, now: Time) {
+        let Some(s) = self.senders[slot].take() else { return };
+        self.sent.push(Self::record(&s, Some(now)));
+        self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
+        // A slot still listed in its queue is given up at its next turn; only then may it be used again.
+        if !s.is_listed {
+            self.free.push(slot as u32);
+        }
     }
 
     /// A retransmission timer expired; returns when to look again, and whether the flow went back.
