@@ -328,7 +328,7 @@ impl Node {
     /// The queue in which mechanisms let a packet wait, which they may cut, or none.
     fn admit(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<usize> {
         self.effects.now = cx.now();
-        let core = &self.core;
+        let (core, whole) = (&self.core, packet.bytes);
         let mut queue = Some(queue);
         self.mechanisms.each(Watches::ADMIT, &mut self.effects, |m, fx| {
             let Some(at) = queue else { return };
@@ -341,6 +341,8 @@ impl Node {
                 }
             };
         });
+        // What is cut off is gone, as a packet that is dropped.
+        self.counts.dropped_bytes += u64::from(whole - packet.bytes);
         self.apply(cx);
         queue
     }

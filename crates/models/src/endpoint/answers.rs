@@ -43,9 +43,12 @@ impl Sender {
 }
 
 impl Endpoint {
-    /// A frame for the congestion control of a flow.
+    /// A frame for the congestion control of a flow, if there is one.
     #[inline(never)]
     pub fn on_notice(&mut self, notice: &Packet, now: Time) {
+        if self.config.schemes[0].is_none() {
+            return;
+        }
         self.notifications += 1;
         let Some(slot) = self.slot(notice.flow) else { return };
         let Some(s) = &mut self.senders[slot] else { return };
