@@ -2,6 +2,7 @@
 
 pub mod ate;
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -165,8 +166,10 @@ const MAX_SOURCES: usize = 256;
 /// one way, over shortest paths by links.
 pub fn longest_round_trip(topology: &Topology, ports: &[Vec<PortSpec>], delay_of: impl Fn(u32) -> Time, bytes: u64) -> Time {
     let hosts = topology.hosts();
+    // Of the hosts at one switch the one with the slowest link is on the longest way, to others there as well as elsewhere.
+    let own = |h: u32| ports[h as usize].first().map_or(Time::ZERO, |p| p.link.delay * 2 + p.link.rate.time(bytes));
     let mut roots: Vec<(u32, u32)> = hosts.iter().map(|h| (root(topology, ports, *h), *h)).collect();
-    roots.sort_unstable();
+    roots.sort_by_key(|r| (r.0, Reverse(own(r.1))));
     roots.dedup_by_key(|r| r.0);
     let mut longest = Time::ZERO;
     let mut time = vec![Time::NEVER; topology.nodes.len()];
@@ -442,5 +445,9 @@ mod tests {
         uneven.links[2].link = Link { rate: Rate::gbps(10), delay: Time::us(10) };
         let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), 1250);
         assert_eq!(longest, (Time::us(11) + switch) * 2 + Time::ns(1100));
+        // Two of them at one switch are farthest from one another, whichever host is the first there.
+        uneven.links[1].link = uneven.links[2].link;
+        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), 1250);
+        assert_eq!(longest, (Time::us(20) + switch) * 2 + Time::ns(2000));
     }
 }
