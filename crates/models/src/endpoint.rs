@@ -792,6 +792,17 @@ mod tests {
     }
 
     #[test]
+    fn a_hold_that_outlives_its_flow_counts_to_the_last_answer() {
+        // Held from 1 to 10 us, and over at 3 us.
+        let mut e = plain();
+        let slot = start(&mut e, 7, 1000, Time::ZERO);
+        drain(&mut e, slot, Time::ZERO);
+        assert_eq!(e.hold(7, Time::us(10), "sfc", Time::us(1)), Some(Time::us(10)));
+        e.on_answer(&answer(Kind::Ack, 7, 1), None, Time::us(3));
+        assert_eq!((e.sent[0].holds, e.sent[0].paused), (1, Time::us(2)));
+    }
+
+    #[test]
     fn a_destination_is_held_for_flows_now_and_to_come() {
         let mut e = plain();
         start(&mut e, 7, 1000, Time::ZERO);

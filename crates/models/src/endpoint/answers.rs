@@ -67,6 +67,8 @@ impl Endpoint {
             s.rescale(before, scheme, now);
         }
         if s.progress.unacknowledged >= s.progress.packets {
+            // Nothing is held of a flow that is over.
+            s.paused -= s.held_until.since(now);
             let record = Self::record(s, Some(now));
             self.sent.push(record);
             let index = (packet.flow - self.first_flow) as usize;
