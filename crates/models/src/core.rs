@@ -155,3 +155,73 @@ impl Core {
         self.ports[port].queues[1..].iter().fold(0, |sum: u32, q| sum.saturating_add(q.bytes.bytes()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Queues of a port in order, by class and purpose, behind that of control.
+    fn queues(data: &[(u8, Purpose)]) -> Vec<Queue> {
+        use crate::queueing::port::{QueuePlan, QueueSpec, Turns};
+
+        let data = data.iter().map(|&(class, purpose)| QueueSpec { class, level: 0, purpose }).collect();
+        Port::new(&QueuePlan { data, turns: Turns::Packets }, xoff_units::Rate::gbps(100), Time::ZERO, 1, Time::ZERO).queues
+    }
+
+    #[test]
+    fn a_class_has_a_queue_or_one_for_each_input() {
+        // Control has queue 0; inputs do not matter where they share a queue.
+        let plain = QueueMap::read(&queues(&[(0, Purpose::Class), (1, Purpose::Class), (2, Purpose::Class)]), false, false);
+        assert_eq!([(0, 0), (1, 0), (2, 0), (2, 7)].map(|(class, input)| plain.queue(class, input)), [1, 2, 3, 3]);
+        // Two classes by three inputs: class 0 has queues 1 to 3, class 1 queues 4 to 6.
+        let by_input: Vec<(u8, Purpose)> = (0..6).map(|q| (q / 3, Purpose::Class)).collect();
+        let voq = QueueMap::read(&queues(&by_input), true, false);
+        assert_eq!([(0, 0), (0, 2), (1, 0), (1, 2)].map(|(class, input)| voq.queue(class, input)), [1, 3, 4, 6]);
+    }
+
+    #[test]
+    fn what_is_relayed_does_not_join_the_flows_of_the_host() {
+        let own_and_relayed = [(0, Purpose::Class), (1, Purpose::Class), (0, Purpose::Relayed), (1, Purpose::Relayed)];
+        let map = QueueMap::read(&queues(&own_and_relayed), false, false);
+        assert_eq!([map.queue(0, 0), map.queue(1, 0)], [3, 4]);
+    }
+
+    #[test]
+    fn merged_classes_join_the_queue_of_the_lowest() {
+        let data = [(0, Purpose::Class), (1, Purpose::Class), (2, Purpose::Class)];
+        let map = QueueMap::read(&queues(&data), false, true);
+        assert_eq!([0, 1, 2].map(|class| map.queue(class, 5)), [1, 1, 1]);
+    }
+
+    #[test]
+    fn nobody_joins_a_congestion_queue_by_class() {
+        let data = [(0, Purpose::Class), (1, Purpose::Class), (0, Purpose::Congestion), (1, Purpose::Congestion)];
+        let mut core = Core::for_tests(1, 2);
+        assert_eq!(core.congestion_queue(0, 1), None);
+        core.ports[0].queues = queues(&data);
+        let map = QueueMap::read(&core.ports[0].queues, false, false);
+        assert_eq!([map.queue(0, 0), map.queue(1, 0)], [1, 2]);
+        assert_eq!([core.congestion_queue(0, 0), core.congestion_queue(0, 1)], [Some(3), Some(4)]);
+        assert_eq!(core.queues_of(0, 1).collect::<Vec<_>>(), [2, 4]);
+    }
+
+    #[test]
+    fn an_output_counts_its_class_over_inputs_and_never_control() {
+        let mut core = Core::for_tests(1, 2);
+        core.ports[0].queues = queues(&[(0, Purpose::Class), (0, Purpose::Class), (1, Purpose::Class), (0, Purpose::Congestion)]);
+        for (queue, bytes) in [(0, 7), (1, 100), (2, 20), (3, 3000), (4, 1)] {
+            core.ports[0].queues[queue].bytes.add(bytes);
+        }
+        assert_eq!((core.egress_bytes(0, 1), core.waiting_bytes(0)), (100, 3121));
+        core.queueing = Queueing::Voq;
+        // Queues 1, 2 and 4 serve class 0; the congestion queue is judged alone.
+        assert_eq!([1, 2, 3, 4].map(|queue| core.egress_bytes(0, queue)), [121, 121, 3000, 1]);
+    }
+
+    #[test]
+    fn a_class_or_one_queue_is_named() {
+        let list = queues(&[(0, Purpose::Class), (1, Purpose::Class), (1, Purpose::Congestion)]);
+        let named = |which: Queues| (1..list.len()).filter(|q| which.has(*q, &list[*q])).collect::<Vec<_>>();
+        assert_eq!([named(Queues::Class(1)), named(Queues::One(3)), named(Queues::Class(2))], [vec![2, 3], vec![3], vec![]]);
+    }
+}

@@ -25,7 +25,7 @@ pub enum Effect {
     HoldFlow(u32, Time),
     /// Let it go on.
     ReleaseFlow(u32),
-    /// Keep every flow of this node to a destination from sending until this moment, which replaces the one before.
+    /// Keep every flow of this node to a destination from sending until this moment; the latest holds, and one that has come ends it.
     HoldDestination(u32, Time),
     /// Send the rest of a flow of this node in another class.
     ClassOfFlow(u32, u8),

@@ -325,3 +325,29 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
         .collect();
     Engine::new(nodes, &groups, &builder.links(), engine)
 }
+
+#[cfg(test)]
+impl Settings {
+    /// Switches without limits or mechanisms, and hosts with Go-Back-N at line rate; a full packet takes 100 ns at 100 Gb/s.
+    pub(crate) fn for_tests() -> Self {
+        let framing = Framing::for_tests();
+        Self {
+            seed: 1,
+            framing,
+            switch_delay: Time::ZERO,
+            queueing: Queueing::default(),
+            buffer: BufferParams::default(),
+            classes: 1,
+            turns: None,
+            priority_classes: 0,
+            classify: Classify::default(),
+            mechanisms: Tables::default(),
+            transport: Protocol::new(&transport::Table::default(), &framing),
+            congestion_control: CongestionControl::default(),
+            relay: relay::Params::default(),
+            first_hop: FirstHop::default(),
+            faults: Faults::default(),
+            wanted: Wanted::default(),
+        }
+    }
+}

@@ -375,7 +375,7 @@ impl Collector {
         let end = if self.was_cut { now } else { all_ports().map(|p| p.busy_until).fold(now, Time::max) };
         let (mut q, mut l) = (PortRows::default(), PortRows::default());
         for id in 0..cp.nodes() {
-            for s in cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished()) {
+            for s in cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(now)) {
                 self.add_flow(cp, plan, &s);
             }
             let node = cp.node(id);

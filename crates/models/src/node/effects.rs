@@ -134,3 +134,118 @@ impl Node {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{SWITCH, arrived, run};
+    use super::*;
+    use crate::mechanisms::{bcn, pfc};
+    use crate::network::Settings;
+    use crate::packet::{Kind, Packet};
+
+    /// Mechanism 0 is PFC and mechanism 1, at the switch, BCN; neither does anything here by itself.
+    fn settings() -> Settings {
+        let mut settings = Settings { classes: 2, ..Settings::for_tests() };
+        settings.mechanisms.flow_control.pfc = Some(pfc::Params::default());
+        settings.mechanisms.flow_control.bcn = Some(bcn::Params::default());
+        settings
+    }
+
+    const PFC: u8 = 0;
+    const BCN: u8 = 1;
+    /// Ten packets from host 0 to host 2, which have all come to the switch by 2 us.
+    const TEN: [(u64, u64, u64, Time); 1] = [(0, 2, 10_000, Time::ZERO)];
+
+    /// Pauses that are over: port, queue, class, cause, from and to in nanoseconds.
+    fn rows(node: &Node) -> Vec<(u16, u16, u8, &'static str, u64, u64)> {
+        let row = |p: &Pause| (p.port, p.queue, p.class, p.cause, p.start.ps() / 1000, p.end.unwrap().ps() / 1000);
+        node.records.pauses.iter().map(row).collect()
+    }
+
+    #[test]
+    fn pauses_of_two_mechanisms_do_not_clear_one_another() {
+        let all = Queues::Class(0);
+        let at_switch = |us: u64, owner: u8, effect: Effect| (SWITCH, Time::us(us), owner, effect);
+        let script = [
+            at_switch(0, BCN, Effect::Unblock(2, all)),
+            at_switch(1, PFC, Effect::Block(2, all)),
+            at_switch(2, BCN, Effect::Block(2, all)),
+            at_switch(3, PFC, Effect::Block(2, all)),
+            at_switch(4, PFC, Effect::Unblock(2, all)),
+            at_switch(5, PFC, Effect::CloseGate(2, 1)),
+            at_switch(6, BCN, Effect::Unblock(2, all)),
+            at_switch(7, BCN, Effect::Block(2, Queues::Class(1))),
+            at_switch(9, BCN, Effect::OpenGate(2, 1)),
+        ];
+        let nodes = run(&settings(), &TEN, &script);
+        let switch = &nodes[SWITCH as usize];
+        let expected = [(2, 1, 0, "pfc", 1000, 4000), (2, 1, 0, "bcn", 2000, 6000), (2, 1, 0, "order", 5000, 9000)];
+        assert_eq!(rows(switch), expected, "what is held already begins no pause, and what is not held ends none");
+        // All ten packets leave from 9 us on, 100 ns each.
+        assert_eq!(arrived(&nodes, 2), [(0, Time::us(11))]);
+        assert_eq!(switch.paused, [Time::ZERO, Time::ZERO, Time::us(11)]);
+        let by = [("bcn", Time::us(4)), ("order", Time::us(4)), ("pfc", Time::us(3))];
+        assert_eq!(switch.paused_by.iter().map(|(name, time)| (*name, *time)).collect::<Vec<_>>(), by);
+        let [open] = switch.open_pauses[..] else { panic!("the pause of class 1 lasts") };
+        assert_eq!((open.queue, open.class, open.cause, open.start, open.end), (2, 1, "bcn", Time::us(7), None));
+    }
+
+    #[test]
+    fn a_flow_of_the_host_is_held_and_released() {
+        // Three packets have started by 250 ns. Seven take 700 ns, and what is last 100 ns and 2 us more.
+        let hold = (0, Time::ns(250), PFC, Effect::HoldFlow(0, Time::us(5)));
+        for (end, script) in [
+            (Time::us(5), vec![hold]),
+            (Time::us(3), vec![hold, (0, Time::us(3), PFC, Effect::ReleaseFlow(0))]),
+            (Time::us(5), vec![(0, Time::ns(250), PFC, Effect::HoldDestination(2, Time::us(5)))]),
+            (
+                Time::us(4),
+                vec![
+                    (0, Time::ns(250), PFC, Effect::HoldDestination(2, Time::us(5))),
+                    (0, Time::us(4), PFC, Effect::HoldDestination(2, Time::us(4))),
+                ],
+            ),
+            (Time::ns(300), vec![(0, Time::ns(250), PFC, Effect::HoldDestination(1, Time::us(5)))]),
+        ] {
+            let nodes = run(&settings(), &TEN, &script);
+            assert_eq!(arrived(&nodes, 2), [(0, end + Time::ns(2800))]);
+            let host = nodes[0].endpoint.as_ref().unwrap();
+            let held = if end > Time::us(1) { end - Time::ns(250) } else { Time::ZERO };
+            assert_eq!((host.sent[0].paused, host.sent[0].holds), (held, u32::from(held > Time::ZERO)));
+            assert_eq!(host.late_holds.get("pfc").copied(), (held == Time::ZERO).then_some(1));
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_flow_changes_class_and_queues() {
+        let script = [(0, Time::ns(250), PFC, Effect::ClassOfFlow(0, 1))];
+        let nodes = run(&settings(), &TEN, &script);
+        let queues = &nodes[SWITCH as usize].core.ports[2].queues;
+        assert_eq!((queues[1].sent, queues[2].sent), (3, 7));
+        assert_eq!(nodes[0].endpoint.as_ref().unwrap().sent[0].class, 1);
+    }
+
+    #[test]
+    fn a_request_pauses_the_neighbour_without_the_delay_of_forwarding() {
+        // Frames of 10 ns over 1 us; PFC counts the pause, whoever asked for it.
+        let ask = |us: u64, is_on: bool| (SWITCH, Time::us(us), BCN, Effect::PauseNeighbour(1, 1, is_on));
+        let settings = Settings { switch_delay: Time::ns(300), ..settings() };
+        let nodes = run(&settings, &[], &[ask(2, true), ask(5, false)]);
+        assert_eq!(rows(&nodes[1]), [(0, 2, 1, "pfc", 3010, 6010)]);
+        assert!(rows(&nodes[0]).is_empty() && rows(&nodes[2]).is_empty());
+    }
+
+    #[test]
+    fn a_frame_goes_to_the_neighbour_or_to_its_destination() {
+        let mut pause = Packet::new(Kind::Pfc, u32::MAX, 1, 0, 125, 0);
+        pause.info = 1;
+        let script =
+            [(1, Time::us(2), PFC, Effect::Send(0, pause)), (1, Time::us(2), PFC, Effect::Emit(Packet::new(Kind::Cnp, 0, 0, 0, 125, 0)))];
+        let nodes = run(&settings(), &TEN, &script);
+        // The switch is paused toward host 1, and the frame behind that one passes the switch.
+        let [open] = nodes[SWITCH as usize].open_pauses[..] else { panic!("one pause lasts") };
+        assert_eq!((open.port, open.cause, open.start), (1, "pfc", Time::ns(3010)));
+        assert_eq!([0, 1, 2].map(|host| nodes[host].endpoint.as_ref().unwrap().notifications), [1, 0, 0]);
+        assert_eq!(nodes[SWITCH as usize].core.ports[1].control_bytes, 0);
+    }
+}

@@ -121,3 +121,123 @@ impl<T: Default> Isolation<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use xoff_engine::random::Stream;
+
+    use super::*;
+    use crate::packet::{Kind, Packet};
+
+    /// Queue 1 is the flows' own, and queue 2 the other.
+    const OWN: usize = 1;
+    const OTHER: usize = 2;
+    const NOTHING: [bool; 0] = [];
+
+    /// A switch of one port, whose own queue holds packets of these flows.
+    fn holding(flows: &[u32]) -> (Core, Isolation<()>, Effects) {
+        let mut core = Core::for_tests(1, 2);
+        for flow in flows {
+            core.ports[0].push(OWN, Packet::new(Kind::Data, *flow, 0, 9, 1000, 0));
+        }
+        (core, Isolation::default(), Effects::new(Stream::new(1, 1, "test")))
+    }
+
+    /// Whether the gate was closed (true) or opened, in order.
+    fn gates(effects: &mut Effects) -> Vec<bool> {
+        let is_closing = |e: &(u8, Effect)| match e.1 {
+            Effect::CloseGate(0, 2) => true,
+            Effect::OpenGate(0, 2) => false,
+            ref other => panic!("{other:?} is about no gate of queue 2"),
+        };
+        effects.take().iter().map(is_closing).collect()
+    }
+
+    #[test]
+    fn the_gate_opens_with_the_last_of_the_packets_before() {
+        // Three packets of flow 5 wait, between others of flow 6, which open nothing.
+        let (core, mut isolation, mut effects) = holding(&[5, 6, 5, 5, 6]);
+        isolation.entry(5);
+        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
+        assert_eq!(gates(&mut effects), [true]);
+        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
+        assert_eq!(gates(&mut effects), NOTHING, "a second packet finds it closed");
+        for flow in [5, 6, 5] {
+            assert!(!isolation.leave(flow, 0, OWN, &mut effects));
+            assert_eq!(gates(&mut effects), NOTHING);
+        }
+        assert!(!isolation.leave(5, 0, OWN, &mut effects));
+        assert_eq!(gates(&mut effects), [false]);
+        // Two packets are in the other queue: the second one is the last.
+        assert_eq!([(); 2].map(|()| isolation.leave(5, 0, OTHER, &mut effects)), [false, true]);
+        assert_eq!(gates(&mut effects), NOTHING);
+    }
+
+    #[test]
+    fn a_flow_with_nothing_before_needs_no_gate() {
+        let (core, mut isolation, mut effects) = holding(&[6, 6]);
+        isolation.entry(5);
+        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
+        assert!(isolation.leave(5, 0, OTHER, &mut effects));
+        // What is not moved is nobody's business.
+        isolation.enter(7, 0, OWN, OTHER, &core, &mut effects);
+        assert!(!isolation.leave(6, 0, OWN, &mut effects));
+        assert_eq!((gates(&mut effects), isolation.len(), isolation.contains(7)), (vec![], 1, false));
+    }
+
+    #[test]
+    fn two_flows_share_a_gate_that_the_later_one_opens() {
+        let (core, mut isolation, mut effects) = holding(&[5, 6, 6]);
+        for flow in [5, 6] {
+            isolation.entry(flow);
+            isolation.enter(flow, 0, OWN, OTHER, &core, &mut effects);
+        }
+        assert_eq!(gates(&mut effects), [true], "the second flow finds it closed");
+        for flow in [5, 6] {
+            isolation.leave(flow, 0, OWN, &mut effects);
+            assert_eq!(gates(&mut effects), NOTHING, "one packet of flow 6 is left");
+        }
+        isolation.leave(6, 0, OWN, &mut effects);
+        assert_eq!(gates(&mut effects), [false]);
+    }
+
+    #[test]
+    fn a_flow_that_returns_early_gives_its_gate_up_once() {
+        let (core, mut isolation, mut effects) = holding(&[5, 6]);
+        for flow in [5, 6] {
+            isolation.entry(flow);
+            isolation.enter(flow, 0, OWN, OTHER, &core, &mut effects);
+        }
+        assert_eq!(gates(&mut effects), [true]);
+        assert!(isolation.remove(5, &mut effects).is_some_and(|m| m.inside == 1 && m.place == Some((0, OTHER))));
+        assert_eq!(gates(&mut effects), NOTHING, "flow 6 still waits");
+        isolation.leave(5, 0, OWN, &mut effects);
+        assert!(isolation.remove(5, &mut effects).is_none());
+        assert_eq!(gates(&mut effects), NOTHING);
+        isolation.remove(6, &mut effects);
+        assert_eq!((gates(&mut effects), isolation.is_empty()), (vec![false], true));
+    }
+
+    #[test]
+    fn only_flows_without_packets_here_are_forgotten() {
+        let (core, mut isolation, mut effects) = holding(&[5]);
+        for flow in [5, 6, 7] {
+            isolation.entry(flow);
+        }
+        // Flow 5 has one before and one inside, flow 6 one inside, flow 7 none.
+        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
+        isolation.enter(6, 0, OWN, OTHER, &core, &mut effects);
+        let here = |isolation: &Isolation<()>| [5, 6, 7].map(|flow| isolation.contains(flow));
+        isolation.purge(|()| false);
+        assert_eq!(here(&isolation), [true; 3]);
+        isolation.purge(|()| true);
+        assert_eq!(here(&isolation), [true, true, false]);
+        isolation.leave(5, 0, OTHER, &mut effects);
+        isolation.leave(6, 0, OTHER, &mut effects);
+        isolation.purge(|()| true);
+        assert_eq!(here(&isolation), [true, false, false], "its packet before is still here");
+        isolation.leave(5, 0, OWN, &mut effects);
+        isolation.purge(|()| true);
+        assert_eq!((here(&isolation), gates(&mut effects)), ([false; 3], vec![true, false]));
+    }
+}

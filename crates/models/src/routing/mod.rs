@@ -2,6 +2,7 @@
 
 pub mod ate;
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -165,8 +166,10 @@ const MAX_SOURCES: usize = 256;
 /// one way, over shortest paths by links.
 pub fn longest_round_trip(topology: &Topology, ports: &[Vec<PortSpec>], delay_of: impl Fn(u32) -> Time, bytes: u64) -> Time {
     let hosts = topology.hosts();
+    // Of the hosts at one switch the one with the slowest link is on the longest way, to others there as well as elsewhere.
+    let own = |h: u32| ports[h as usize].first().map_or(Time::ZERO, |p| p.link.delay * 2 + p.link.rate.time(bytes));
     let mut roots: Vec<(u32, u32)> = hosts.iter().map(|h| (root(topology, ports, *h), *h)).collect();
-    roots.sort_unstable();
+    roots.sort_by_key(|r| (r.0, Reverse(own(r.1))));
     roots.dedup_by_key(|r| r.0);
     let mut longest = Time::ZERO;
     let mut time = vec![Time::NEVER; topology.nodes.len()];
@@ -279,4 +282,172 @@ pub fn shortest(topology: &Topology, paths: Arc<Paths>, first_hop: &FirstHop, se
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_units::Rate;
+
+    use super::*;
+    use crate::packet::Kind;
+    use crate::topology::{Link, Shape, leaf_spine, star};
+
+    const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
+
+    /// Two hosts at each of two leaves: hosts 0 to 3, leaves 4 and 5, spines from 6 on.
+    fn clos(spines: u64, parallel: u64) -> Topology {
+        leaf_spine::Params { leaves: 2, spines, hosts_per_leaf: 2, link: LINK, fabric_link: None, parallel }.build().unwrap()
+    }
+
+    fn routes(topology: &Topology, first_hop: &FirstHop, seed: u64) -> Vec<Arc<Routes>> {
+        shortest(topology, Arc::new(Paths::new()), first_hop, seed)
+    }
+
+    #[test]
+    fn flows_spread_over_equal_ports_and_stay() {
+        // Ports 0 and 1 of a leaf are its hosts, ports 2 to 5 go to spines.
+        let topology = clos(4, 1);
+        let tables = [1, 1, 2].map(|seed| routes(&topology, &FirstHop::Hash, seed));
+        let port = |table: &[Arc<Routes>], leaf: usize, flow: u32| table[leaf].choose(2, flow);
+        let (mut counts, mut same_at_other_seed) = ([0_u32; 6], 0_u32);
+        for flow in 0..40_000 {
+            let chosen = port(&tables[0], 4, flow);
+            counts[chosen] += 1;
+            assert_eq!(port(&tables[1], 4, flow), chosen);
+            same_at_other_seed += u32::from(port(&tables[2], 4, flow) == chosen);
+        }
+        // Four standard deviations of a binomial count of mean 10,000 are 346.
+        assert_eq!(counts[..2], [0, 0]);
+        assert!(counts[2..].iter().chain([&same_at_other_seed]).all(|n| n.abs_diff(10_000) < 346), "{counts:?} {same_at_other_seed}");
+    }
+
+    #[test]
+    fn what_a_flow_takes_at_one_node_says_nothing_of_the_next() {
+        // Two spines above each of two leaves: with a hash of the flow alone half of the ports of leaf 5 would lie idle.
+        let table = routes(&clos(2, 1), &FirstHop::Hash, 1);
+        let mut pairs = [[0_u32; 2]; 2];
+        for flow in 0..40_000 {
+            pairs[table[4].choose(2, flow) - 2][table[5].choose(0, flow) - 2] += 1;
+        }
+        assert!(pairs.iter().flatten().all(|n| n.abs_diff(10_000) < 346), "{pairs:?}");
+    }
+
+    #[test]
+    fn ports_follow_from_where_a_host_hangs() {
+        let table = routes(&clos(2, 1), &FirstHop::Hash, 1);
+        // Own hosts at their port, without a choice; a spine has one way down, by the leaf.
+        assert_eq!([table[4].choose(0, 7), table[4].choose(1, 7), table[5].choose(3, 7)], [0, 1, 1]);
+        assert_eq!([0, 1, 2, 3].map(|dst| table[6].choose(dst, 7)), [0, 0, 1, 1]);
+        assert_eq!((table[4].choices(1), table[4].choices(3), table[0].choices(3)), (&[][..], &[2, 3][..], &[][..]));
+        assert_eq!(table[0].choose(3, 7), 0, "a host of one link has no table");
+    }
+
+    #[test]
+    fn parallel_links_share_flows() {
+        // Three links to one spine: ports 2 to 4.
+        let table = routes(&clos(1, 3), &FirstHop::Hash, 1);
+        assert_eq!(table[4].choices(2), [2, 3, 4]);
+        let mut counts = [0_u32; 3];
+        for flow in 0..30_000 {
+            counts[table[4].choose(2, flow) - 2] += 1;
+        }
+        // Four standard deviations are 4 √(30,000 · 1/3 · 2/3) = 327.
+        assert!(counts.iter().all(|n| n.abs_diff(10_000) < 327), "{counts:?}");
+    }
+
+    #[test]
+    fn the_highest_port_is_taken_by_hosts_alone() {
+        // Hosts 0 and 1 have two links each to switch 2, which has three links to switch 3 with host 4.
+        let mut t = Topology::default();
+        t.add_hosts(2);
+        t.add_switches("switch", 2);
+        t.add_hosts(1);
+        for (a, b) in [(0, 2), (0, 2), (1, 2), (1, 2), (2, 3), (2, 3), (2, 3), (3, 4)] {
+            t.join(a, b, LINK);
+        }
+        let (hash, highest) = (routes(&t, &FirstHop::Hash, 1), routes(&t, &FirstHop::Highest, 1));
+        assert_eq!((hash[0].choices(4), highest[0].choices(4)), (&[0, 1][..], &[1][..]));
+        assert_eq!(highest[2].choices(4), [4, 5, 6], "a switch goes on sharing");
+        assert!((0..100).all(|flow| highest[0].choose(4, flow) == 1));
+        assert_eq!(highest[2].choices(1), [2, 3]);
+    }
+
+    #[test]
+    fn hosts_that_do_not_forward_are_on_nobodys_way() {
+        // Host 1 has links to both switches, but packets of host 0 for host 4 take the long way by switch 5.
+        let mut t = Topology::default();
+        t.add_hosts(2);
+        t.add_switches("switch", 2);
+        t.add_hosts(1);
+        t.add_switches("way", 1);
+        for (a, b) in [(0, 2), (1, 2), (1, 3), (2, 5), (5, 3), (3, 4)] {
+            t.join(a, b, LINK);
+        }
+        let table = routes(&t, &FirstHop::Hash, 1);
+        assert_eq!([table[2].choose(4, 0), table[5].choose(4, 0), table[3].choose(4, 0)], [2, 1, 2]);
+        t.nodes[1].forwards = true;
+        let table = routes(&t, &FirstHop::Hash, 1);
+        assert_eq!(table[2].choices(4), [1, 2], "one that relays is as near");
+    }
+
+    #[test]
+    fn a_pinned_path_leads_there_and_back() {
+        // From host 0 by leaf 4, spine 7 and leaf 5 to host 3; ports 2 and 3 of a leaf go to spines 6 and 7.
+        let topology = clos(2, 1);
+        let mut paths = Paths::new();
+        assert_eq!(paths.add(&[0, 3, 1, 1]), Some(2));
+        assert_eq!(paths.add(&[0, 3, 0, 0]), Some(3));
+        assert_eq!((paths.ports(2), paths.ports(3)), (&[0, 3, 1, 1][..], &[0, 3, 0, 0][..]));
+        let (table, ports) = (shortest(&topology, Arc::new(paths), &FirstHop::Hash, 1), topology.ports());
+        for (path, dst, way) in [(2, 3, [0, 4, 7, 5, 3]), (3, 0, [3, 5, 7, 4, 0])] {
+            for flow in 0..8 {
+                let mut packet = Packet::new(Kind::Data, flow, 0, dst, 1000, 0);
+                packet.path = path;
+                let mut at = way[0];
+                for (hops, next) in way[1..].iter().enumerate() {
+                    assert_eq!(table[at as usize].port_after(&packet, 0), table[at as usize].port(&packet));
+                    if hops == 0 {
+                        let ahead = table[way[2] as usize].port_after(&packet, 2);
+                        assert_eq!(ports[way[2] as usize][ahead].peer, way[3], "two nodes ahead");
+                    }
+                    at = ports[at as usize][table[at as usize].port(&packet)].peer;
+                    packet.hop();
+                    assert_eq!(at, *next);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_tell_sources() {
+        // Node 1 sends nothing, and node 3 is a switch.
+        let sources = Sources { first: vec![0, 2, 2, 5, 5] };
+        assert_eq!([0, 1, 2, 4].map(|flow| sources.of(flow)), [0, 0, 2, 2]);
+    }
+
+    #[test]
+    fn the_longest_round_trip_is_both_ways_and_a_frame_stored_at_each_node() {
+        let switch = Time::ns(300);
+        let delay_of = |topology: &Topology| {
+            let forwards: Vec<bool> = topology.nodes.iter().map(|n| n.forwards).collect();
+            move |n: u32| if forwards[n as usize] { switch } else { Time::ZERO }
+        };
+        // 1250 bytes take 100 ns on each link. A star: two links, one switch.
+        let star = star::Params { hosts: 3, link: LINK }.build().unwrap();
+        let longest = longest_round_trip(&star, &star.ports(), delay_of(&star), 1250);
+        assert_eq!(longest, (Time::us(2) + switch) * 2 + Time::ns(200));
+        // Leaves and spines: four links, three switches.
+        let topology = clos(2, 1);
+        let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), 1250);
+        assert_eq!(longest, (Time::us(4) + switch * 3) * 2 + Time::ns(400));
+        // A slow link to one of the hosts is on the longest: 10 us, and 1000 ns for the frame.
+        let mut uneven = star.clone();
+        uneven.links[2].link = Link { rate: Rate::gbps(10), delay: Time::us(10) };
+        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), 1250);
+        assert_eq!(longest, (Time::us(11) + switch) * 2 + Time::ns(1100));
+        // Two of them at one switch are farthest from one another, whichever host is the first there.
+        uneven.links[1].link = uneven.links[2].link;
+        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), 1250);
+        assert_eq!(longest, (Time::us(20) + switch) * 2 + Time::ns(2000));
+    }
 }
