@@ -1,10 +1,13 @@
-"""``xoff new`` writes parts that are registered, compile and pass their own tests."""
+"""``xoff new`` writes parts that are registered, compile, pass their own tests, and are known wherever parts are."""
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,37 +16,91 @@ import xoff
 from xoff.new import KINDS, create
 
 _ROOT = Path(__file__).resolve().parents[2]
+_TARGET = Path(os.environ.get("CARGO_TARGET_DIR", _ROOT / "target"))
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A copy of the parts of this checkout that skeletons are written into."""
-    for name in ("crates", "experiments"):
-        shutil.copytree(_ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Cargo.toml", "Cargo.lock", "rustfmt.toml", "pyproject.toml"):
-        shutil.copy(_ROOT / name, tmp_path)
+    _copy(tmp_path, ["crates", "experiments", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "rustfmt.toml"])
     return tmp_path
+
+
+def _copy(to: Path, names: list[str]) -> None:
+    for name in names:
+        if (_ROOT / name).is_dir():
+            # The compiled core is that of this checkout.
+            shutil.copytree(_ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__", "_core.*"))
+        else:
+            shutil.copy(_ROOT / name, to)
+
+
+def _done(command: list[str], cwd: Path, **environment: str) -> str:
+    """Run a command to its end; return what it printed."""
+    # These tests may run in a worker of pytest, which those that are started are not.
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    done = subprocess.run(command, cwd=cwd, env=inherited | environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _texts(root: Path) -> dict[Path, list[str]]:
+    files = (path for path in root.rglob("*") if path.is_file() and path.suffix in {".rs", ".py", ".toml", ".md"})
+    return {path: path.read_text("utf-8").splitlines() for path in files}
+
+
+def _create_all(checkout: Path) -> None:
+    """Create a part of every kind; each is one new file, and but for experiments one entry of a registry."""
+    for kind in KINDS:
+        before = _texts(checkout)
+        paths = create(kind, "sfc/brand_new" if kind == "experiment" else f"brand_new_{kind}", checkout)
+        after = _texts(checkout)
+        (new,) = after.keys() - before.keys()
+        changed = [path for path in before if after[path] != before[path]]
+        assert paths == [new, *changed]
+        assert len(changed) == (0 if kind == "experiment" else 1)
+        for path in changed:
+            lines = [line for line in difflib.ndiff(before[path], after[path]) if line[0] in "+-"]
+            comment, entry = (line[1:].strip() for line in lines if line[0] == "+")
+            assert len(lines) == 2
+            assert re.fullmatch(r"/// .*\.", comment)
+            assert re.fullmatch(rf"brand_new_{kind}(: \w+)?,", entry)
 
 
 @pytest.mark.slow
 def test_skeletons_compile_and_pass_their_tests(checkout: Path) -> None:
-    for kind in KINDS:
-        paths = create(kind, "sfc/brand_new" if kind == "experiment" else f"brand_new_{kind}", checkout)
-        assert all(path.is_file() for path in paths)
+    _create_all(checkout)
+    command = ["cargo", "test", "--quiet", "--locked", "--package", "xoff-models", "--lib", "brand_new"]
     # In the checkout's own target directory what the crates depend on is compiled already.
-    environment = {"CARGO_TARGET_DIR": str(_ROOT / "target")} | os.environ
-    packages = ["--package", "xoff-models", "--package", "xoff-scenario"]
-    done = subprocess.run(
-        # The scenario layer holds a part of what registers a transport.
-        ["cargo", "test", "--quiet", "--locked", *packages, "--lib", "brand_new"],  # noqa: S607
-        cwd=checkout,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+    assert f"{len(KINDS) - 1} passed" in _done(command, checkout, CARGO_TARGET_DIR=str(_TARGET))
+
+
+@pytest.mark.slow
+def test_new_parts_are_everywhere(checkout: Path) -> None:
+    """Compiled with one of each kind and nothing else changed, all that is made of the registries knows them.
+
+    Conformance draws them; ``brand_new_parts.py`` looks at schema, references, classes, runs, studies and pages.
+    """
+    _copy(checkout, ["python", "tests", "tools", "docs", "schema", "pyproject.toml"])
+    _create_all(checkout)
+    # Apart from what is installed, and kept: compiled quickly and for small runs alone.
+    target = _TARGET / "brand_new"
+    _done(
+        ["cargo", "build", "--release", "--locked", "--package", "xoff-python", "--features", "pyo3/extension-module"],
+        checkout,
+        CARGO_TARGET_DIR=str(target),
+        CARGO_PROFILE_RELEASE_OPT_LEVEL="1",
+        CARGO_PROFILE_RELEASE_CODEGEN_UNITS="16",
+        PYO3_PYTHON=sys.executable,
     )
-    assert done.returncode == 0, done.stderr
-    assert f"{len(KINDS) - 1} passed" in done.stdout
+    library = target / "release" / ("lib_core.dylib" if sys.platform == "darwin" else "lib_core.so")
+    shutil.copy(library, checkout / "python" / "xoff" / "_core.abi3.so")
+    path = os.pathsep.join([str(checkout / "python"), str(checkout / "tests" / "python")])
+    _done([sys.executable, "tools/generate.py"], checkout, PYTHONPATH=path)
+    pytest_here = [sys.executable, "-m", "pytest", "--numprocesses", "0"]
+    drawn = _done([*pytest_here, "tests/validation/test_conformance.py", "-k", "brand_new"], checkout, PYTHONPATH=path)
+    assert f"{len(KINDS) - 1} passed" in drawn
+    _done([*pytest_here, "tests/python/brand_new_parts.py"], checkout, PYTHONPATH=path)
 
 
 def test_an_experiment_runs(checkout: Path) -> None:

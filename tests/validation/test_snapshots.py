@@ -258,6 +258,17 @@ CASES: dict[str, dict[str, Any]] = {
         for mark in ("isolated", "selecting")
     },
     "cnp-packets": case(STAR, INCAST, ecn=RED, flow_control=PFC, host=dcqcn("hpcc", cnp="packet", window="100KB")),
+    "hpcc": case(FABRIC, INCAST, telemetry={}, host={"congestion_control": {"hpcc": {}}}),
+    **{
+        f"spray-{choice}": case(
+            FABRIC,
+            {"permutation": {"size": "200KB"}},
+            INCAST,
+            routing={"spray": {"choice": choice}},
+            host={"transport": {"irn": {}}},
+        )
+        for choice in ("random", "round_robin")
+    },
     **{
         f"spray-{choice}": case(
             FABRIC,

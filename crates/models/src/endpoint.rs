@@ -904,7 +904,7 @@ mod tests {
         assert!(matches!(turn(&mut e, slot, Time::ZERO).0, Turn::Send(_)));
         e.on_notice(&answer(Kind::Cnp, 7, 0), Time::us(1));
         let mut marked = answer(Kind::Ack, 7, 1);
-        marked.set(Packet::CNP);
+        marked.set(Packet::ECHO);
         e.on_answer(&marked, None, Time::us(2));
         e.on_notice(&answer(Kind::Cnp, 8, 0), Time::us(3));
         assert_eq!((e.unfinished(Time::NEVER)[0].notifications, e.notifications), (2, 3));
@@ -972,7 +972,7 @@ mod tests {
                 }
                 let [reply, other] = e.on_data(&packet, Time::us(us)).frames;
                 let by_packet = other.is_some_and(|f| f.kind == Kind::Cnp && f.dst() == 1 && f.flow == 100);
-                let by_ack = reply.is_some_and(|f| f.has(Packet::CNP));
+                let by_ack = reply.is_some_and(|f| f.has(Packet::ECHO));
                 assert!(!by_packet || form == Form::Packet);
                 assert!(!by_ack || form == Form::Ack);
                 told.push(by_packet || by_ack);

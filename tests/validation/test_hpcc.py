@@ -1,0 +1,162 @@
+"""HPCC against arithmetic: its fixed point with N flows, queues that stay short, runs that do not depend on threads.
+
+One bottleneck of rate C and N flows of rate R: an update is R = R·η/U + AI, and U is the sum of rates over C. At rest
+the sum is S = η·C + N·AI, as long as no queue stands. Rates are of bytes on the wire.
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+import xoff
+from xoff import _core
+from xoff.running import prepare
+
+ETA = 0.95
+AI = 40e6
+LINE = 100e9
+# What HPCC's code has on the wire: 42 B of telemetry in data and ACK.
+FRAMING = {"payload": "1000B", "header": "90B", "control": "88B"}
+WIRE = 1090
+
+
+def star(senders: int, delay_us: int, **more: Any) -> dict[str, Any]:
+    """Long flows from each sender to host 0."""
+    return {
+        "network": {"star": {"hosts": senders + 1, "link": {"rate": "100Gbps", "delay": f"{delay_us}us"}}},
+        "framing": FRAMING,
+        "switch": {"telemetry": {}},
+        "host": {"congestion_control": {"hpcc": {}}},
+        "workload": [{"incast": {"senders": list(range(1, senders + 1)), "receiver": 0, "size": "1GB"}}],
+        **more,
+    }
+
+
+def rates(scenario: dict[str, Any], from_us: int, to_us: int) -> dict[str, float]:
+    """Mean rates on the wire, in bits per second, of each host that sends and of the switch's port to host 0."""
+    sent = []
+    for until_us in (from_us, to_us):
+        result = xoff.run(scenario | {"until": f"{until_us}us"})
+        assert result.ok
+        sent.append({(row["node"], row["port"]): row["data_bytes"] for row in result.links.to_pylist()})
+    names = {key: key[0] for key in sent[0]} | {next(key for key in sent[0] if key[0].startswith("s")): "bottleneck"}
+    return {names[key]: (sent[1][key] - sent[0][key]) * 8e6 / (to_us - from_us) for key in sent[0] if sent[1][key]}
+
+
+def test_a_lone_flow_keeps_the_target_and_its_step() -> None:
+    """η·C + AI = 95.04 Gb/s."""
+    assert rates(star(1, 3), 250, 1250)["bottleneck"] == pytest.approx(ETA * LINE + AI, rel=2e-4)
+
+
+@pytest.mark.parametrize(("senders", "share"), [(2, 0.9508), (10, 0.954)])
+def test_the_sum_of_rates_is_that_of_the_fixed_point(senders: int, share: float) -> None:
+    """Read for 50 round trips of 60 us, from 70 of them on.
+
+    The equation is of a fluid. Packets of several flows meet, and the packet that waits counts as use: with N = 10 that
+    takes 0.1 % where a round trip is 60 us (0.9531), and 0.3 % where it is 12 us (0.9511).
+    """
+    assert share == ETA + senders * AI / LINE
+    found = rates(star(senders, 15), 70 * 60, 120 * 60)
+    assert found["bottleneck"] / LINE == pytest.approx(share, rel=0.003)
+    assert sum(rate for name, rate in found.items() if name != "bottleneck") == pytest.approx(
+        found["bottleneck"], rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("senders", [2, 10])
+def test_no_queue_stands(senders: int) -> None:
+    """After the start, in which each flow sends a bandwidth-delay product, a few packets wait at most.
+
+    What waits is use beside what is sent: both together make the share of the fixed point.
+    """
+    scenario = star(senders, 3, probe={"queues": "100ns"})
+    found = rates(scenario, 840, 1440)
+    result = xoff.run(scenario | {"until": "1440us"})
+    rows = result.table("samples").to_pylist()
+    waiting = [row["bytes"] for row in rows if row["time_ps"] > 840_000_000]
+    assert max(waiting, default=0) <= senders * WIRE
+    product = 12.2e-6 * LINE / 8
+    mean = sum(waiting) * 100e-9 / 600e-6
+    share = ETA + senders * AI / LINE
+    assert share - 2 * (mean / product + 1e-4) <= found["bottleneck"] / LINE <= share * 1.001
+
+
+def test_flows_leave_room_to_one_that_does_not_listen() -> None:
+    """A host with a line of 40 Gb/s, which is also the least rate, sends 0.4·C whatever it hears.
+
+    The port counts it as well. One flow beside it: R = R·η/U + AI with U = (R + 0.4·C)/C.
+    """
+    link = {"rate": "100Gbps", "delay": "3us"}
+    scenario = star(2, 3)
+    scenario["network"] = {
+        "explicit": {
+            "nodes": [{"name": f"host{i}", "kind": "host"} for i in range(3)] + [{"name": "switch0", "kind": "switch"}],
+            "links": [
+                {"a": "host0", "b": "switch0", **link},
+                {"a": "host1", "b": "switch0", **link},
+                {"a": "host2", "b": "switch0", **link, "rate": "40Gbps"},
+            ],
+        }
+    }
+    scenario["host"] = {"congestion_control": {"hpcc": {"minimum_rate": "40Gbps"}}}
+    found = rates(scenario, 840, 1440)
+    assert found["host2"] == pytest.approx(40e9, rel=1e-3)
+    left = ETA * LINE - 40e9
+    # U is a little above η, so that the step weighs (R + 0.4·C)/R as much.
+    assert found["host1"] == pytest.approx(left + AI * (left + 40e9) / left, rel=0.003)
+
+
+def spread(**more: Any) -> dict[str, Any]:
+    """An incast and a permutation through leaves and spines."""
+    return {
+        "network": {
+            "leaf_spine": {"leaves": 4, "spines": 2, "hosts_per_leaf": 3, "link": {"rate": "100Gbps", "delay": "500ns"}}
+        },
+        "framing": FRAMING,
+        "switch": {"telemetry": {}},
+        "host": {"congestion_control": {"hpcc": {}}},
+        "workload": [
+            {"incast": {"senders": [3, 4, 6, 9], "receiver": 0, "size": "300KB"}},
+            {"permutation": {"size": "200KB"}},
+        ],
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [{}, {"buffer": {"per_port": "60KB"}}, {"routing": {"spray": {}}}],
+    ids=["unlimited", "small-buffer", "sprayed"],
+)
+def test_telemetry_between_partitions_changes_nothing(switch: dict[str, Any]) -> None:
+    """What travels beside packets goes from thread to thread with them, and is gone with packets that are dropped."""
+    scenario = spread(
+        switch={"telemetry": {}, **switch}, host={"transport": {"irn": {}}, "congestion_control": {"hpcc": {}}}
+    )
+    result = xoff.run(scenario)
+    assert set(result.audits.values()) == {"ok"}
+    assert result.summary["flows"]["completed"] == result.summary["flows"]["total"] == 16
+    assert (result.summary["drops"] > 0) == ("buffer" in switch)
+    prepared = prepare(scenario)
+    plans: list[dict[str, Any]] = [
+        {"threads": 1},
+        {"threads": 2},
+        {"threads": 3},
+        {"threads": 1, "partitions": 4},
+        {"threads": 2, "partitions": 7},
+        {"threads": 2, "partitions": 18, "clusters": False},
+    ]
+    for plan in plans:
+        output = _core.run(prepared.resolved, prepared.tables, **plan)
+        assert json.loads(output.summary)["fingerprint"] == result.fingerprint, plan
+
+
+@pytest.mark.parametrize("transport", ["go_back_n", "irn"])
+def test_losses_cost_no_byte_of_the_account(transport: str) -> None:
+    """A buffer that the first window overflows: all is sent again, and windows open again after the loss."""
+    host: dict[str, Any] = {"transport": {transport: {}}, "congestion_control": {"hpcc": {}}}
+    result = xoff.run(spread(switch={"telemetry": {}, "buffer": {"per_port": "20KB"}}, host=host))
+    assert result.audits["conservation"] == result.audits["completion"] == "ok"
+    assert result.summary["drops"] > 0
+    assert result.summary["retransmitted"] >= result.summary["drops"]
