@@ -270,17 +270,6 @@ CASES: dict[str, dict[str, Any]] = {
         for choice in ("random", "round_robin")
     },
     **{
-        f"spray-{choice}": case(
-            FABRIC,
-            {"permutation": {"size": "200KB"}},
-            flow_control=PFC,
-            routing={"spray": {"choice": choice}},
-            host={"transport": {"irn": {}}},
-        )
-        for choice in ("random", "round_robin")
-    },
-    "hpcc": case(STAR, INCAST, telemetry={}, flow_control=PFC, host={"congestion_control": {"hpcc": {}}}),
-    **{
         f"sizes-{sizes}": case(STAR, poisson(sizes), flow_control=PFC)
         for sizes in ("websearch", "hadoop", "hadoop_fine", "storage", "datamining", "google_rpc")
     },

@@ -241,7 +241,9 @@ mod tests {
         pause.info = 1;
         let script =
             [(1, Time::us(2), PFC, Effect::Send(0, pause)), (1, Time::us(2), PFC, Effect::Emit(Packet::new(Kind::Cnp, 0, 0, 0, 125, 0)))];
-        let nodes = run(&settings(), &TEN, &script);
+        let mut settings = settings();
+        settings.congestion_control.dcqcn = Some(crate::congestion_control::dcqcn::Params::default());
+        let nodes = run(&settings, &TEN, &script);
         // The switch is paused toward host 1, and the frame behind that one passes the switch.
         let [open] = nodes[SWITCH as usize].open_pauses[..] else { panic!("one pause lasts") };
         assert_eq!((open.port, open.cause, open.start), (1, "pfc", Time::ns(3010)));
