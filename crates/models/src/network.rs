@@ -99,8 +99,7 @@ impl Settings {
 
     /// Whether memory belongs to outputs; a lossy output-queued switch drops at the output.
     fn counts_egress(&self) -> bool {
-        let accounting = self.mechanisms.parts().iter().find_map(|p| p.properties().accounting);
-        self.queueing == Queueing::Oq && accounting.is_none_or(|a| a == Accounting::Egress)
+        self.queueing == Queueing::Oq && self.mechanisms.accounting().is_none_or(|a| a == Accounting::Egress)
     }
 
     fn buffer(&self, ports: usize, levels: &[Option<Levels>], is_host: bool) -> Buffer {

@@ -12,7 +12,7 @@ use crate::mechanism::{
     Site, Verdict, Watches, Wrong,
 };
 use crate::packet::Packet;
-use crate::queueing::buffer;
+use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::QueueSpec;
 use crate::topology::Wiring;
 
@@ -49,6 +49,11 @@ macro_rules! registry {
                     list.push(Box::new(Given::<$module::$name> { name, path, params, wrap: Mechanism::$name }));
                 })*)*
                 list
+            }
+
+            /// What follows from each table that is given.
+            fn properties(&self) -> impl Iterator<Item = Properties> {
+                [$($(self.$field.$module.as_ref().map($module::$name::properties),)*)*].into_iter().flatten()
             }
         }
 
@@ -268,7 +273,7 @@ impl Tables {
 
     /// Whether something holds of any mechanism that is given.
     pub fn any(&self, holds: impl Fn(&Properties) -> bool) -> bool {
-        self.parts().iter().any(|p| holds(&p.properties()))
+        self.properties().any(|p| holds(&p))
     }
 
     /// Says which key makes no sense, what is wrong, and what would be right.
@@ -300,9 +305,14 @@ impl Tables {
         self.parts().iter().find_map(|p| p.levels(ingress))
     }
 
+    /// To whom memory belongs, if a mechanism says so.
+    pub fn accounting(&self) -> Option<Accounting> {
+        self.properties().find_map(|p| p.accounting)
+    }
+
     /// Queues of a host's interface that flows choose from.
     pub fn interface_queues(&self) -> u8 {
-        self.parts().iter().map(|p| p.properties().interface_queues).fold(1, u8::max)
+        self.properties().map(|p| p.interface_queues).fold(1, u8::max)
     }
 }
 
