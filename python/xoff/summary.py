@@ -13,7 +13,6 @@ __all__ = [
     "DcqcnCounts",
     "EcnCounts",
     "Flows",
-    "HpccCounts",
     "OrderCounts",
     "Performance",
     "PfcCounts",
@@ -259,13 +258,6 @@ class DcqcnCounts(TypedDict):
     """Congestion notifications."""
 
 
-class HpccCounts(TypedDict):
-    """What HPCC counted."""
-
-    notifications: int
-    """Congestion notifications."""
-
-
 class Summary(TypedDict):
     """What a run measured, in numbers."""
 
@@ -328,9 +320,6 @@ class Summary(TypedDict):
 
     dcqcn: DcqcnCounts
     """What DCQCN counted; zeros where the scenario does not give it."""
-
-    hpcc: HpccCounts
-    """What HPCC counted; zeros where the scenario does not give it."""
 
     drops: int
     """Data packets dropped."""

@@ -166,7 +166,8 @@ def test_the_cases_are_not_trivial() -> None:
         }
         seen.update(name for name, count in seen_here.items() if count > 0)
     assert min(seen[name] for name in ("pauses", "messages", "marks")) >= 20, seen
-    assert seen["notifications"] >= 10, seen
+    # Only notices that the congestion control hears count, so they need a mechanism and its listener together.
+    assert seen["notifications"] >= 5, seen
 
 
 @pytest.mark.parametrize(("path", "option"), OPTIONS, ids=[f"{path}={option}" for path, option in OPTIONS])

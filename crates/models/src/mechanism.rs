@@ -115,13 +115,9 @@ pub enum Admit {
     Accept(usize),
     /// It is dropped.
     Drop,
-    /// It is cut to so many bytes and waits in this queue.
-    Trim {
-        /// What is left of it on the wire.
-        bytes: u16,
-        /// Queue of its port.
-        queue: usize,
-    },
+    /// Its payload is cut off: what is left of it, so many bytes on the wire, goes on before all data as a
+    /// [`crate::packet::Kind::Header`].
+    Trim(u16),
 }
 
 /// An ingress count crossed the level that the mechanism set.

@@ -31,7 +31,7 @@ type Cx<'a> = Context<'a, Packet>;
 pub struct Counts {
     /// Data packets that started on a link.
     pub data_hops: u64,
-    /// Wire bytes of data dropped.
+    /// Wire bytes of data dropped, those of packets whose payload was cut off among them.
     pub dropped_bytes: u64,
     /// Data packets dropped.
     pub dropped: u64,
@@ -303,11 +303,26 @@ impl Node {
         self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, fx| queue = m.assign_queue(packet, port, core, fx).or(queue));
         self.apply(cx);
         let queue = queue.unwrap_or_else(|| self.core.queue_for(packet.class(), packet.in_port as usize));
-        let admitted = self.admit(port, queue, packet, cx);
-        if admitted.is_none() {
-            self.drop_packet(port, queue, packet, cx);
+        match self.admit(port, queue, packet, cx) {
+            Ok(queue) => Some(queue),
+            Err(Some(bytes)) => {
+                self.trim(port, bytes, *packet, cx);
+                None
+            }
+            Err(None) => {
+                self.drop_packet(port, queue, packet, cx);
+                None
+            }
         }
-        admitted
+    }
+
+    /// Cuts the payload off a packet. As data it is gone; what is left of it goes on as control.
+    fn trim(&mut self, port: usize, bytes: u16, packet: Packet, cx: &mut Cx<'_>) {
+        self.counts.dropped_bytes += u64::from(packet.bytes);
+        let mut header = packet;
+        header.kind = Kind::Header;
+        header.bytes = bytes.min(packet.bytes);
+        self.send_control(port, header, cx);
     }
 
     /// The port that a mechanism chooses among several, or that of ECMP.
@@ -325,26 +340,25 @@ impl Node {
         port
     }
 
-    /// The queue in which mechanisms let a packet wait, which they may cut, or none.
-    fn admit(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<usize> {
+    /// The queue in which mechanisms let a packet wait, or what is left of one that they cut, or nothing of one that they drop.
+    fn admit(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Result<usize, Option<u16>> {
         self.effects.now = cx.now();
-        let (core, whole) = (&self.core, packet.bytes);
+        let core = &self.core;
         let mut queue = Some(queue);
+        let mut cut = None;
         self.mechanisms.each(Watches::ADMIT, &mut self.effects, |m, fx| {
             let Some(at) = queue else { return };
             queue = match m.admit(packet, Place { port, queue: at }, core, fx) {
                 Admit::Accept(other) => Some(other),
                 Admit::Drop => None,
-                Admit::Trim { bytes, queue: other } => {
-                    packet.bytes = bytes.min(packet.bytes);
-                    Some(other)
+                Admit::Trim(bytes) => {
+                    cut = Some(bytes);
+                    None
                 }
             };
         });
-        // What is cut off is gone, as a packet that is dropped.
-        self.counts.dropped_bytes += u64::from(whole - packet.bytes);
         self.apply(cx);
-        queue
+        queue.ok_or(cut)
     }
 
     /// A forwarded data packet leaves its queue for the wire.
@@ -485,6 +499,10 @@ impl Node {
             return self.receive_data(port, &packet, cx);
         }
         match packet.kind.owner() {
+            Owner::Transport if packet.kind == Kind::Header => {
+                let answer = endpoint.on_header(&packet, cx.now());
+                self.answer(&packet, answer, cx);
+            }
             Owner::Transport => {
                 let (now, slot) = (cx.now(), packet.side());
                 let may_send = endpoint.on_answer(&packet, slot.map(|slot| &*cx.sides().get(slot)), now);
@@ -510,7 +528,14 @@ impl Node {
             self.delivered(port, packet, cx);
         }
         let Some(endpoint) = &mut self.endpoint else { return };
-        let Answer { mut frames, released, host_timer } = endpoint.on_data(packet, cx.now());
+        let answer = endpoint.on_data(packet, cx.now());
+        self.answer(packet, answer, cx);
+    }
+
+    /// Sends what a receiver answers, and starts the flows that waited for a packet.
+    #[inline]
+    fn answer(&mut self, packet: &Packet, answer: Answer, cx: &mut Cx<'_>) {
+        let Answer { mut frames, released, host_timer } = answer;
         if let Some(slot) = packet.side() {
             // The ACK takes over what travels beside the packet.
             match &mut frames[0] {
@@ -765,6 +790,8 @@ mod tests {
     struct Scripted {
         node: Node,
         script: Vec<(Time, u8, Effect)>,
+        /// The index of a packet that is cut to 64 bytes when it comes to be forwarded for the first time.
+        cut: Option<u32>,
     }
 
     const SCRIPT: u64 = 99;
@@ -780,6 +807,10 @@ mod tests {
         }
 
         fn on_arrival(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
+            if packet.kind.is_data() && self.node.forwards && self.cut.take_if(|cut| *cut == packet.seq).is_some() {
+                let out = self.node.routes.port(&packet);
+                return self.node.trim(out, 64, packet, cx);
+            }
             self.node.on_arrival(port, packet, cx);
         }
 
@@ -805,6 +836,15 @@ mod tests {
     /// Runs flows (source, destination, payload, start) in a star of three hosts with links of 100 Gb/s and 1 us, and a script of
     /// (node, moment, number of the mechanism, effect), to the end.
     pub(super) fn run(settings: &Settings, flows: &[(u64, u64, u64, Time)], script: &[(u32, Time, u8, Effect)]) -> Vec<Node> {
+        run_and_cut(settings, flows, script, None)
+    }
+
+    fn run_and_cut(
+        settings: &Settings,
+        flows: &[(u64, u64, u64, Time)],
+        script: &[(u32, Time, u8, Effect)],
+        cut: Option<u32>,
+    ) -> Vec<Node> {
         let link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
         let topology = star::Params { hosts: 3, link }.build().unwrap();
         let flow = |&(src, dst, size, start): &(u64, u64, u64, Time)| Flow {
@@ -820,7 +860,7 @@ mod tests {
         let plan = workload::make(&[workload], &topology, settings.classes, &settings.framing, settings.seed).unwrap();
         let nodes = build(&topology, plan, settings, Plan::default()).unwrap().into_nodes();
         let of = |node: u32| script.iter().filter(|s| s.0 == node).map(|s| (s.1, s.2, s.3)).collect();
-        let scripted: Vec<Scripted> = nodes.into_iter().map(|node| Scripted { script: of(node.core.id), node }).collect();
+        let scripted: Vec<Scripted> = nodes.into_iter().map(|node| Scripted { script: of(node.core.id), node, cut }).collect();
         let lookahead = link.delay + link.rate.time(125);
         let both = |l: u32| [LinkSpec { from: (l, 0), to: (SWITCH, l), lookahead }, LinkSpec { from: (SWITCH, l), to: (l, 0), lookahead }];
         let links: Vec<LinkSpec> = (0..3).flat_map(both).collect();
@@ -893,5 +933,20 @@ mod tests {
         let seen: Vec<_> = samples.iter().filter(|s| s.at >= Time::us(2)).map(|s| (s.at, s.port, s.queue, s.bytes)).collect();
         // They start at 2.05, 2.15 and 2.25 us.
         assert_eq!(seen, [(2000, 3750), (2100, 2500), (2200, 1250)].map(|(at, bytes)| (Time::ns(at), 2, 1, bytes)));
+    }
+
+    #[test]
+    fn what_is_left_of_a_packet_tells_its_receiver_of_the_loss() {
+        // The third of ten packets is cut at the switch: the receiver asks for it a round trip later, and not after a timeout.
+        let settings = Settings::for_tests();
+        let size = 10 * settings.framing.payload;
+        let nodes = run_and_cut(&settings, &[(0, 1, size, Time::ZERO)], &[], Some(2));
+        let (source, switch) = (nodes[0].endpoint.as_ref().unwrap(), &nodes[SWITCH as usize]);
+        assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes), (0, settings.framing.largest()));
+        let [sent] = source.sent[..] else { panic!("the flow is acknowledged") };
+        assert!(sent.retransmitted > 0 && sent.acknowledged.unwrap() < Time::us(20));
+        // Bytes balance although the header arrives: it is no data any more.
+        let arrived = nodes[1].endpoint.as_ref().unwrap().delivered_bytes;
+        assert_eq!(source.injected_bytes, arrived + switch.counts.dropped_bytes);
     }
 }

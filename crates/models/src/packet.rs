@@ -85,6 +85,8 @@ frames! {
     Bcn = 8 "bcn" Path Control;
     /// Congestion Notification Message (QCN) to the source of `flow`; `seq` is the quantised feedback, `info` the congestion point.
     Cnm = 9 "cnm" Path Control;
+    /// What is left of a piece of a flow whose payload was cut off; `seq` is the packet's index.
+    Header = 10 "header" Flow Transport;
 }
 
 impl Kind {

@@ -59,6 +59,8 @@ impl Counts {
 
 impl Tally for Of<'_> {
     fn add(&mut self, count: Count, n: u64) {
-        *self.counts.groups.entry(self.part).or_default().entry(count.name).or_default() += n;
+        if n > 0 {
+            *self.counts.groups.entry(self.part).or_default().entry(count.name).or_default() += n;
+        }
     }
 }

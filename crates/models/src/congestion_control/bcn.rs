@@ -135,10 +135,12 @@ impl Control for Bcn {
         gap
     }
 
+    fn hears(notice: &Packet) -> bool {
+        notice.kind == Kind::Bcn
+    }
+
     fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
-        if notice.kind == Kind::Bcn {
-            self.on_feedback(s, Feedback { value: notice.seq.cast_signed(), point: notice.info, flow: notice.flow }, now);
-        }
+        self.on_feedback(s, Feedback { value: notice.seq.cast_signed(), point: notice.info, flow: notice.flow }, now);
     }
 
     fn pace(&self, s: &State) -> Option<(f64, Time)> {

@@ -117,8 +117,11 @@ pub trait Control: Sized {
     fn on_ack(&self, _state: &mut Self::State, _ack: &Ack<'_>) {}
     /// A packet is missing.
     fn on_loss(&self, _state: &mut Self::State, _loss: Loss, _now: Time) {}
-    /// The network, or the receiver by a mark that it echoes, told the source something: a frame of whatever kind, so that its own
-    /// has to be told from those of others.
+    /// Whether a frame of the network, or an ACK that echoes a mark, is meant for it.
+    fn hears(_notice: &Packet) -> bool {
+        false
+    }
+    /// The network, or the receiver by a mark that it echoes, told the source something that it hears.
     fn on_notice(&self, _state: &mut Self::State, _notice: &Packet, _now: Time) {}
     /// Bytes of payload that may be under way.
     fn window(&self, _state: &Self::State) -> u64 {

@@ -308,10 +308,12 @@ impl Control for Dcqcn {
     }
 
     /// A CNP, or the mark that an ACK echoes.
-    fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
-        if notice.kind == Kind::Cnp || notice.has(Packet::ECHO) {
-            self.on_cnp(s, now);
-        }
+    fn hears(notice: &Packet) -> bool {
+        notice.kind == Kind::Cnp || notice.has(Packet::ECHO)
+    }
+
+    fn on_notice(&self, s: &mut State, _: &Packet, now: Time) {
+        self.on_cnp(s, now);
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Rate, Time};
 
-use super::contract::{Ack, Control, Hosts, Line, Sent};
+use super::contract::{Ack, Control, Count, Hosts, Line, Sent};
 use crate::mechanism::Wrong;
 use crate::packet::Packet;
 use crate::telemetry::{Hop, Telemetry};
@@ -120,6 +120,7 @@ impl Control for Hpcc {
     type Params = Params;
     type State = State;
     const LABEL: &'static str = "HPCC";
+    const COUNTS: &'static [Count] = &[];
     const HEARS_ACKS: bool = true;
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("telemetry", "no switch writes telemetry (switch.telemetry), so HPCC never reacts"));

@@ -113,6 +113,14 @@ macro_rules! registry {
                 }
             }
 
+            /// See [`Control::hears`].
+            pub fn hears(&self, notice: &Packet) -> bool {
+                match self {
+                    Self::None => false,
+                    $(Self::$name(_) => $module::$name::hears(notice),)*
+                }
+            }
+
             /// See [`Control::echo`].
             #[inline]
             pub fn echo(&self) -> Option<Echo> {

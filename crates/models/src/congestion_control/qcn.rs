@@ -122,10 +122,12 @@ impl Control for Qcn {
         gap
     }
 
+    fn hears(notice: &Packet) -> bool {
+        notice.kind == Kind::Cnm
+    }
+
     fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
-        if notice.kind == Kind::Cnm {
-            self.on_feedback(s, notice.seq, now);
-        }
+        self.on_feedback(s, notice.seq, now);
     }
 
     fn pace(&self, s: &State) -> Option<(f64, Time)> {

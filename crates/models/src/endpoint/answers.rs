@@ -43,10 +43,10 @@ impl Sender {
 }
 
 impl Endpoint {
-    /// A frame for the congestion control of a flow, if there is one.
+    /// A frame for the congestion control of a flow, if that hears it.
     #[inline(never)]
     pub fn on_notice(&mut self, notice: &Packet, now: Time) {
-        if self.config.schemes[0].is_none() {
+        if !self.config.schemes[0].hears(notice) {
             return;
         }
         self.notifications += 1;

@@ -39,37 +39,64 @@ const fn back_of(path: u16) -> u16 {
     if path >= Paths::FIRST { path + 1 } else { 0 }
 }
 
+/// A frame to the source of a flow, with the class and the way of a packet of it.
+fn back(reply: Reply, packet: &Packet, source: u32, bytes: u16) -> Packet {
+    let mut frame = Packet::new(reply.kind, packet.flow, reply.seq, source, bytes, packet.class());
+    frame.path = back_of(packet.path);
+    frame.info = reply.info;
+    frame
+}
+
 impl Endpoint {
+    /// Where a flow that arrives is kept.
+    #[inline]
+    fn receiver(&mut self, flow: u32) -> u32 {
+        if self.last_receiver.0 == flow {
+            return self.last_receiver.1;
+        }
+        let config = &*self.config;
+        let (receivers, free) = (&mut self.receivers, &mut self.free_receivers);
+        let index = *self.receiver_of.entry(flow).or_insert_with(|| {
+            let receiver = Receiver {
+                src: config.sources.of(flow),
+                received: Received::default(),
+                transport: config.transport.receiver(),
+                last_echo: None,
+            };
+            match free.pop() {
+                Some(slot) => {
+                    receivers[slot as usize] = receiver;
+                    slot
+                }
+                None => {
+                    receivers.push(receiver);
+                    receivers.len() as u32 - 1
+                }
+            }
+        });
+        self.last_receiver = (flow, index);
+        index
+    }
+
+    /// What is left of a packet of a flow that ends at this host.
+    pub fn on_header(&mut self, header: &Packet, now: Time) -> Answer {
+        let index = self.receiver(header.flow);
+        if index == ALL_HERE {
+            return Answer::default();
+        }
+        let (config, r) = (&*self.config, &mut self.receivers[index as usize]);
+        let mut replies = Replies::new(now, r.src);
+        config.transport.on_header(&mut r.received, &mut r.transport, &mut self.host, header, &mut replies);
+        let reply = replies.reply.map(|reply| back(reply, header, r.src, config.framing.control));
+        Answer { frames: [reply, None], host_timer: replies.host_timer, ..Answer::default() }
+    }
+
     /// A data packet for this host.
     #[inline]
     pub fn on_data(&mut self, packet: &Packet, now: Time) -> Answer {
-        let config = &*self.config;
         self.delivered_bytes += u64::from(packet.bytes);
-        let index = if self.last_receiver.0 == packet.flow {
-            self.last_receiver.1
-        } else {
-            let (receivers, free) = (&mut self.receivers, &mut self.free_receivers);
-            let index = *self.receiver_of.entry(packet.flow).or_insert_with(|| {
-                let receiver = Receiver {
-                    src: config.sources.of(packet.flow),
-                    received: Received::default(),
-                    transport: config.transport.receiver(),
-                    last_echo: None,
-                };
-                match free.pop() {
-                    Some(slot) => {
-                        receivers[slot as usize] = receiver;
-                        slot
-                    }
-                    None => {
-                        receivers.push(receiver);
-                        receivers.len() as u32 - 1
-                    }
-                }
-            });
-            self.last_receiver = (packet.flow, index);
-            index
-        };
+        let index = self.receiver(packet.flow);
+        let config = &*self.config;
         if index == ALL_HERE {
             // What is sent again although all of it is here is acknowledged to the end.
             self.duplicates += 1;
@@ -90,12 +117,7 @@ impl Endpoint {
         self.accepted += u64::from(arrival == Arrival::New);
         self.duplicates += u64::from(arrival == Arrival::Again);
         let mut answer = Answer { host_timer: replies.host_timer, ..Answer::default() };
-        let back = |reply: Reply| {
-            let mut frame = Packet::new(reply.kind, packet.flow, reply.seq, r.src, config.framing.control, packet.class());
-            frame.path = back_of(packet.path);
-            frame.info = reply.info;
-            frame
-        };
+        let back = |reply: Reply| back(reply, packet, r.src, config.framing.control);
         let mut response = replies.reply.map(back);
         if packet.has(Packet::CE)
             && let Some(Echo { interval, form }) = config.schemes[0].echo()

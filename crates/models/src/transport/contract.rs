@@ -152,6 +152,17 @@ pub trait Transport: Sized {
         packet: &Packet,
         replies: &mut Replies,
     ) -> Arrival;
+    /// A packet arrived whose payload was cut off on its way. It is lost, as the receiver knows at once; without an answer the
+    /// timeout finds it.
+    fn on_header(
+        &self,
+        _received: &mut Received,
+        _receiver: &mut Self::Receiver,
+        _host: &mut Self::Host,
+        _header: &Packet,
+        _replies: &mut Replies,
+    ) {
+    }
     /// The timer that a packet at this host asked for: frames to send, and when to call again.
     fn on_host_timer(&self, _host: &mut Self::Host, _now: Time, _send: &mut Vec<Packet>) -> Option<Time> {
         None

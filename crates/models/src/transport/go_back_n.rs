@@ -42,6 +42,17 @@ pub struct GoBackN {
 #[derive(Debug, Default)]
 pub struct Reported(Option<(u32, Time)>);
 
+impl GoBackN {
+    /// Reports the packet that is missing, unless that was done within the interval.
+    fn report(&self, received: &Received, reported: &mut Reported, found: u32, replies: &mut Replies) {
+        let again = reported.0.is_some_and(|(missing, at)| missing == received.expected && replies.now < at + self.nack_interval);
+        if !again {
+            reported.0 = Some((received.expected, replies.now));
+            replies.report(received.expected, found);
+        }
+    }
+}
+
 impl Transport for GoBackN {
     type Params = Params;
     type Sender = ();
@@ -103,6 +114,13 @@ impl Transport for GoBackN {
         (self.rto, self.rto)
     }
 
+    /// A gap, which is reported as others are.
+    fn on_header(&self, received: &mut Received, reported: &mut Reported, (): &mut (), header: &Packet, replies: &mut Replies) {
+        if header.seq >= received.expected {
+            self.report(received, reported, header.seq, replies);
+        }
+    }
+
     /// What comes in order is taken; a gap is reported once an interval, and what comes beyond it is thrown away.
     #[inline]
     fn on_data(&self, received: &mut Received, reported: &mut Reported, (): &mut (), packet: &Packet, replies: &mut Replies) -> Arrival {
@@ -115,11 +133,7 @@ impl Transport for GoBackN {
             replies.acknowledge(received.expected);
             return Arrival::Again;
         }
-        let again = reported.0.is_some_and(|(missing, at)| missing == received.expected && replies.now < at + self.nack_interval);
-        if !again {
-            reported.0 = Some((received.expected, replies.now));
-            replies.report(received.expected, packet.seq);
-        }
+        self.report(received, reported, packet.seq, replies);
         Arrival::Discarded
     }
 }
@@ -154,6 +168,10 @@ mod tests {
         assert_eq!(arrive(4, Time::us(6)), (Arrival::Discarded, nack(1, 4)));
         assert_eq!(arrive(1, Time::us(7)), (Arrival::New, ack(2)));
         assert_eq!(arrive(0, Time::us(8)), (Arrival::Again, ack(2)));
+        // What is left of a packet tells of a gap, too.
+        let mut replies = Replies::new(Time::us(9), 0);
+        t.on_header(&mut received, &mut reported, &mut (), &answer(Kind::Header, 2), &mut replies);
+        assert_eq!(replies.reply, nack(2, 2));
     }
 
     #[test]

@@ -131,6 +131,21 @@ macro_rules! registry {
                 }
             }
 
+            /// See [`Transport::on_header`].
+            pub fn on_header(
+                &self,
+                received: &mut Received,
+                receiver: &mut Receiver,
+                host: &mut Host,
+                header: &Packet,
+                replies: &mut Replies,
+            ) {
+                match (self, receiver, host) {
+                    $((Self::$name(t), Receiver::$name(r), Host::$name(h)) => t.on_header(received, r, h, header, replies),)*
+                    _ => unreachable!("a flow keeps the state of its transport"),
+                }
+            }
+
             /// See [`Transport::on_host_timer`].
             pub fn on_host_timer(&self, host: &mut Host, now: Time, send: &mut Vec<Packet>) -> Option<Time> {
                 match (self, host) {
