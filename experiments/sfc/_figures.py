@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from experiments.sfc._networks import ARCHITECTURES, VARIANTS, Case, flow_names
 from experiments.sfc._runs import Run, Runs
@@ -29,14 +30,21 @@ def bars(results: Mapping[str, Result], path: Path, cases: Mapping[str, Case]) -
                     (VARIANTS[variant], [run.fct_us[flow] if run else None for flow in flows])
                     for variant, run in shown.items()
                 ]
-                grouped_bars(axes, [flow.replace("incast ", "") for flow in flows], series, digits=0)
-                for text in axes.texts:
-                    text.set(rotation=90, fontsize=5)
-                axes.margins(y=0.15)
-                axes.set_title(f"{name}, {architecture}", fontsize=8)
+                bars_by_flow(axes, flows, series, title=f"{name}, {architecture}")
             row[0].set_ylabel("FCT (µs)")
         drawing.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
         write(drawing, path)
+
+
+def bars_by_flow(
+    axes: Any, flows: Sequence[str], series: Sequence[tuple[str, Sequence[float | None]]], *, title: str
+) -> None:
+    """Draw a group of bars for each flow, with a bar and its figure for each of the `series`."""
+    grouped_bars(axes, [flow.replace("incast ", "") for flow in flows], series, digits=0)
+    for text in axes.texts:
+        text.set(rotation=90, fontsize=5)
+    axes.margins(y=0.15)
+    axes.set_title(title, fontsize=8)
 
 
 def sweep(results: Mapping[str, Result], path: Path, *, x: Mapping[str, float], label: str, log: bool = False) -> None:

@@ -18,11 +18,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from experiments.sfc._figures import bars_by_flow
 from experiments.sfc._networks import ARCHITECTURES, TWO_LAYER, VARIANTS, Case, flow_names, scenario
 from experiments.sfc._runs import Run, Runs, sized
 from matplotlib import rc_context
 
-from xoff.plots import STYLE, Canvas, grouped_bars, write
+from xoff.plots import STYLE, Canvas, write
 from xoff.reproduce import Cases, Judged, Part, Readings, about_the_same, run_name
 from xoff.results import Result
 
@@ -125,11 +126,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
                     (label, [_run(results, allocation, name, variant).fct_us[flow] for flow in flows])
                     for variant, label in VARIANTS.items()
                 ]
-                grouped_bars(axes, [flow.replace("incast ", "") for flow in flows], series, digits=0)
-                for text in axes.texts:
-                    text.set(rotation=90, fontsize=5)
-                axes.margins(y=0.15)
-                axes.set_title(f"case {name}, {allocation}", fontsize=8)
+                bars_by_flow(axes, flows, series, title=f"case {name}, {allocation}")
             row[0].set_ylabel("FCT (µs)")
         drawing.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
         write(drawing, path)
