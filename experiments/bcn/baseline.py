@@ -66,7 +66,7 @@ _JUDGED = Judged(
     reasons={"baseline": "The queue rests elsewhere, or runs empty so often that the link is not full."},
     quick_reasons=True,
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 
 

@@ -99,7 +99,7 @@ def judge(runs: Runs) -> dict[str, Part]:
             f"in {fmean(run.dropping_ms for run in found):.1f} ms; "
             f"swing grows in {swing} of {len(found)}"
         )
-    return {"beyond": Part(not unstable, measured, note=REASON.format(", ".join(unstable)))}
+    return {"beyond": Part(not unstable, measured, reason=REASON.format(", ".join(unstable)))}
 
 
 _JUDGED = Judged(
@@ -111,7 +111,7 @@ _JUDGED = Judged(
     runs=runs_of,
     judge=judge,
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 
 

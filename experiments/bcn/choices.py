@@ -68,7 +68,7 @@ def judge(runs: Runs) -> dict[str, Part]:
             much.append(f"{topology}, {degree} flows, {name}")
         key = f"{topology}, {degree} flows: time to stability (ms)"
         measured.setdefault(key, {})[name] = told(stability_ms(runs, case))
-    return {"choices": Part(not much, measured, note=REASON.format("; ".join(much)))}
+    return {"choices": Part(not much, measured, reason=REASON.format("; ".join(much)))}
 
 
 _JUDGED = Judged(
@@ -79,7 +79,7 @@ _JUDGED = Judged(
     runs=runs_of,
     judge=judge,
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 
 

@@ -37,5 +37,5 @@ def _cuts(_: int) -> float:
 
 
 SWEEP = Sweep("sent", _setting, _until_ms, _cuts, "expected, N ln 2", REASONS)
-CLAIMS, claims = SWEEP.judged.published, SWEEP.judged.claims
+CLAIMS, claims = SWEEP.judged.listed, SWEEP.judged.claims
 scenarios, figure = SWEEP.scenarios, SWEEP.figure

@@ -99,7 +99,7 @@ _JUDGED = Judged(
     reasons={"B.1": _SLOWED, "B.1-throughput": _SLOWED, "B.1-pause": "The queue comes back to XOFF."},
     quick_reasons=True,
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 
 

@@ -71,7 +71,7 @@ _JUDGED = Judged(
     reasons={"B.5": "After its time to stability the queue stays below 2 Qeq, or it never comes there."},
     quick_reasons=True,
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 
 

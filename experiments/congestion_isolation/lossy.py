@@ -128,7 +128,7 @@ _JUDGED = judged(
         "C.8-flows": "As for the loss rate: without CI there is none.",
     },
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

@@ -43,7 +43,7 @@ _JUDGED = judged(
     judge=judge,
     choices=("PFC by egress queue",),
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

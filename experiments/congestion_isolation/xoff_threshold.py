@@ -43,7 +43,7 @@ _JUDGED = judged(
     judge=judge,
     choices=("4 ms alone", "load 80 %", "PFC by egress queue", "DCQCN preset mellanox"),
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

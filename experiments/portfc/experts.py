@@ -133,7 +133,7 @@ _JUDGED = Judged(
         "mean FCT of Rail-only(8) was 56, 46 and 49 µs, and 38 µs with the hash.",
     },
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

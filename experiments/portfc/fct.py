@@ -135,7 +135,7 @@ _JUDGED = Judged(
         "IRN and Go-Back-N (see N.3). The mean FCT, which long flows decide, says the opposite.",
     },
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

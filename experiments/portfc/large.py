@@ -82,7 +82,7 @@ _JUDGED = Judged(
         "under IRN and Go-Back-N, as in NDC(4, 1) (N.3).",
     },
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 
 

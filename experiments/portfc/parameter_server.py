@@ -101,7 +101,7 @@ _JUDGED = Judged(
     runs=runs_of,
     judge=judge,
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 
 

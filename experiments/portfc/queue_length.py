@@ -88,7 +88,7 @@ _JUDGED = Judged(
         "memory is shared; only a part of it for each port would lose packets.",
     },
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 
 

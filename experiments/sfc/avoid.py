@@ -59,7 +59,7 @@ _JUDGED = judged(
     variants=("pfc-sfc",),
     judge=judge,
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

@@ -71,7 +71,7 @@ _JUDGED = judged(
         ),
     },
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

@@ -86,7 +86,7 @@ _JUDGED = judged(
     },
 )
 # A core without these keys has nothing to compare.
-CLAIMS = _JUDGED.published if '"dynamic"' in _core.schema() else {}
+CLAIMS = _JUDGED.listed if '"dynamic"' in _core.schema() else {}
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

@@ -56,7 +56,7 @@ _JUDGED = judged(
         "packets of 512 B": {"payload_bytes": 512},
     },
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

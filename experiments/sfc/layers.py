@@ -43,7 +43,7 @@ _JUDGED = judged(
     judge=judge,
     choices={"DCQCN preset paper": {"dcqcn": "paper"}, "XON 80 KB below XOFF": {"xon_gap_kb": 80}},
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

@@ -129,7 +129,7 @@ _JUDGED = Judged(
     },
     quick_reasons=True,
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 
 

@@ -73,7 +73,7 @@ _STATEMENTS = {
     "Q.1-voq": "SFC on the VOQ architecture is recommended: flow 4's source gets none",
 }
 _JUDGED = Judged(document="sfc", statements=_STATEMENTS, runs=as_results, judge=judge)
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 
 

@@ -44,7 +44,7 @@ _JUDGED = judged(
         "packets of 1000 B": {"payload_bytes": 1000},
     },
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

@@ -109,7 +109,7 @@ _JUDGED = Judged(
     },
     quick_reasons=True,
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

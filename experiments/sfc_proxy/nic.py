@@ -55,7 +55,7 @@ _JUDGED = judged(
     },
     choices={"2 queues": {"nic_queues": 2}, "8 queues": {"nic_queues": 8}},
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

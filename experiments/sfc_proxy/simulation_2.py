@@ -35,7 +35,7 @@ _JUDGED = judged(
     mechanisms=_MECHANISMS,
     judge=judge,
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

@@ -46,7 +46,7 @@ _JUDGED = judged(
     mechanisms=_MECHANISMS,
     judge=judge,
 )
-CLAIMS = _JUDGED.published
+CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
 

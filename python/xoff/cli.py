@@ -383,14 +383,24 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    set: Set = None,
     threads: Threads = 1,
     as_json: Json = False,
 ) -> None:
-    """Runs published experiments and prints each claim: published, measured, holds or not."""
+    """Runs published experiments and prints each claim: published, measured, and the verdict."""
     from xoff.reproduce.command import command
 
     raise typer.Exit(
-        command(ids or [], list_only=list_only, quick=quick, out=out, threads=threads, runs=runs, as_json=as_json)
+        command(
+            ids or [],
+            list_only=list_only,
+            quick=quick,
+            out=out,
+            threads=threads,
+            runs=runs,
+            changes=_overrides(set),
+            as_json=as_json,
+        )
     )
 
 

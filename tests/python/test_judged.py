@@ -8,9 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from xoff.reproduce import Cases, Judged, Part, Readings, about_the_same, as_results, lowest, run_name, whole
+from xoff.reproduce import Cases, Judged, Part, Readings, Spread, about_the_same, as_results, lowest, run_name, whole
 from xoff.reproduce.cases import choice_of
+from xoff.reproduce.page import text_of
 from xoff.reproduce.runs import Results, RunFailed
+from xoff.reproduce.verdict import tally, tally_in_words
 from xoff.results import Result
 
 
@@ -76,26 +78,29 @@ def test_cases_are_run_by_variant_and_seed_and_with_each_choice() -> None:
 
 def test_each_statement_has_a_verdict_in_each_reading() -> None:
     judged = _judged()
-    assert list(judged.published)[:3] == ["document/1", "document/1/other", "document/1-a"]
+    assert list(judged.listed)[:3] == ["document/1", "document/1/other", "document/1-a"]
     claims = {claim.id: claim for claim in judged.claims({}, quick=False)}
     assert list(claims)[:5] == ["document/1", "document/1-a", "document/1-b", "document/2", "document/1/other"]
     assert claims["document/1"].holds
-    assert claims["document/1"].measured == {"1-a": "holds", "1-b": "nothing to judge"}
+    assert claims["document/1"].measured == {"1-a": "holds", "1-b": "void"}
     assert not claims["document/1/other"].holds
     assert claims["document/1/other"].subject == "other (as meant)"
 
 
 def test_reasons_are_of_full_size_unless_they_say_otherwise() -> None:
-    def notes(*, quick: bool, **more: Any) -> dict[str, str]:
-        return {claim.id: claim.note for claim in _judged(**more).claims({}, quick) if claim.note}
+    def reasons(*, quick: bool, **more: Any) -> dict[str, str]:
+        return {claim.id: claim.reason for claim in _judged(**more).claims({}, quick) if claim.reason}
 
     both = {
+        "document/1-b": "nothing to judge",
+        "document/1-b/other": "nothing to judge",
         "document/2": "of both",
         "document/1-a/other": "of this reading",
         "document/2/other": "of both",
     }
-    assert notes(quick=False) == notes(quick=True, quick_reasons=True) == both
-    assert notes(quick=True) == {}
+    assert reasons(quick=False) == reasons(quick=True, quick_reasons=True) == both
+    # Why nothing is judged is said of any size.
+    assert set(reasons(quick=True)) == {"document/1-b", "document/1-b/other"}
 
 
 def test_open_choices_are_judged_beside_the_verdict() -> None:
@@ -121,7 +126,7 @@ def test_nothing_holds_without_a_run() -> None:
         ("document/1", False, {}),
         ("document/1-a", False, {}),
     ]
-    assert {claim.note for claim in claims} == {"a: a pause was not taken back"}
+    assert {claim.reason for claim in claims} == {"a: a pause was not taken back"}
 
 
 def test_runs_are_read_once_and_found_by_case_and_seed() -> None:
@@ -150,3 +155,63 @@ def test_predicates() -> None:
     assert lowest({"a": 1, "b": 2}, "a")
     assert not lowest({"a": 2, "b": 2}, "a")
     assert not whole({}).holds
+
+
+def test_a_whole_is_void_where_all_of_it_is() -> None:
+    holds, fails, void = Part(True, {}), Part(False, {}), Part(True, {}, void="it never paused")
+    assert whole({"a": holds, "b": void}).verdict == "holds"
+    assert whole({"a": holds, "b": fails, "c": void}).verdict == "does not hold"
+    nothing = whole({"a": void, "b": void})
+    assert (nothing.verdict, nothing.void, nothing.measured) == ("void", "it never paused", {"a": "void", "b": "void"})
+
+
+def test_what_holds_in_a_fair_reading_alone_holds_under_it() -> None:
+    def verdicts(holding: set[tuple[str, str]], **more: Any) -> dict[str, str]:
+        judged = Judged(
+            document="document",
+            statements={"1": "alone"},
+            runs=lambda _, choice, reading: (choice, reading),
+            judge=lambda runs: {"1": Part(runs in holding, {})},
+            readings={"one": "as written", "other": "as meant"},
+            cases=replace(_CASES, choices={"twice": {}, "slow": {}}),
+            reasons={"1": "why"},
+            **more,
+        )
+        results = _results("small/pfc/seed 1", "twice: small/pfc/seed 1", "slow: small/pfc/seed 1")
+        claims = judged.claims(results, quick=False)
+        assert all(bool(claim.reason) == (claim.verdict != "holds") for claim in claims)
+        return {claim.id: claim.words for claim in claims}
+
+    other = "document/1/other"
+    assert verdicts(set()) == {"document/1": "does not hold", other: "does not hold"}
+    assert verdicts({("", "one")}) == {"document/1": "holds", other: "does not hold"}
+    assert verdicts({("", "other")}) == {"document/1": "holds under other", other: "holds"}
+    assert verdicts({("twice", "one")}) == {"document/1": "holds under twice", other: "does not hold"}
+    assert verdicts({("twice", "other")}) == {"document/1": "does not hold", other: "holds under twice"}
+    # A choice that shows how sensitive a verdict is, is no reading.
+    assert verdicts({("twice", "one"), ("slow", "one")}, unfair=("twice",))["document/1"] == "holds under slow"
+
+
+def test_the_tally_counts_each_statement_of_the_document_once() -> None:
+    def counted(**more: Any) -> list[str]:
+        return [claim.id for claim in _judged(**more).claims({}, quick=True) if claim.counted]
+
+    assert counted() == ["document/1", "document/2"]
+    assert counted(ours=("2",)) == ["document/1"]
+    assert counted(parts_count=("1",)) == ["document/1-a", "document/1-b", "document/2"]
+    assert counted(ours=("1", "1-b")) == ["document/1-a", "document/2"]
+    claims = _judged().claims({}, quick=True)
+    assert tally(claims) == {"holds": 1, "holds under": 0, "does not hold": 1, "void": 0}
+    assert tally_in_words(claims) == "2 statements: 1 holds, 1 does not hold"
+
+
+def test_published_numbers_stand_beside_measured_ones() -> None:
+    first = _judged(published={"1-a": {"a": 3}}).claims({}, quick=True)[1]
+    assert (first.measured, first.published) == ({"a": 1}, {"a": 3})
+    assert first.as_json()["holds"] is True
+
+
+def test_a_spread_is_mean_and_range() -> None:
+    spread = Spread.of([1, 2, 6])
+    assert (spread.mean, spread.low, spread.high, spread.runs) == (3, 1, 6, 3)
+    assert text_of({"FCT (µs)": spread}) == "FCT (µs): 3 (1 to 6)"

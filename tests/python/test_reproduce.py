@@ -15,7 +15,7 @@ from xoff.reproduce.page import counted, row, text_of
 from xoff.reproduce.runs import RunFailed, Runner
 from xoff.study.store import Store
 
-_RECORDED: dict[str, bool] = json.loads((reproduce.directory() / "verdicts.json").read_text("utf-8"))
+_RECORDED: dict[str, str] = json.loads((reproduce.directory() / "verdicts.json").read_text("utf-8"))
 _DOCUMENTS = list(dict.fromkeys(id.partition("/")[0] for id in _RECORDED))
 _SLOW = {"congestion-isolation", "portfc", "sfc-proxy"}
 """Documents whose quick variants take long; each is a test, so that one alone can be asked for."""
@@ -27,13 +27,13 @@ _SLOW = {"congestion-isolation", "portfc", "sfc-proxy"}
 def test_quick_verdicts_are_the_recorded_ones(document: str, tmp_path: Path) -> None:
     request = reproduce.Request(reproduce.select([document]), quick=True, ids=[document])
     outcomes = reproduce.evaluate(request, out=tmp_path)
-    verdicts = {claim.id: claim.holds for outcome in outcomes for claim in outcome.claims}
-    assert verdicts == {id: holds for id, holds in _RECORDED.items() if id.startswith(f"{document}/")}
+    verdicts = {claim.id: claim.words for outcome in outcomes for claim in outcome.claims}
+    assert verdicts == {id: words for id, words in _RECORDED.items() if id.startswith(f"{document}/")}
     page = (tmp_path / f"{document}-quick.md").read_text("utf-8")
     found = json.loads((tmp_path / f"{document}-quick.json").read_text("utf-8"))
     assert found["quick"]
     for claim in found["claims"]:
-        assert claim["published"] in page
+        assert claim["statement"] in page
     for outcome in outcomes:
         assert f"]({outcome.figure})" in page
         assert (tmp_path / outcome.figure).is_file()
@@ -106,12 +106,44 @@ def test_the_written_pages_have_every_claim_at_full_size() -> None:
 def test_choice_and_list(xoff_here: Command) -> None:
     assert "sfc/incast_3_to_1" in xoff_here("reproduce", "--list").stdout
     listed = json.loads(xoff_here("reproduce", "--list", "--json", "sfc/5.1").stdout)
-    assert {"id", "experiment", "published"} <= listed["claims"][0].keys()
+    assert {"id", "experiment", "statement"} <= listed["claims"][0].keys()
     done = xoff_here("reproduce", "--json", "sfc/5.1")
     one = json.loads(done.stdout)
     assert [claim["id"] for claim in one["claims"]] == ["sfc/5.1"]
-    assert {"id", "published", "measured", "holds"} <= one["claims"][0].keys()
+    assert {"id", "statement", "verdict", "reading", "counted", "published", "measured", "reason", "holds"} <= one[
+        "claims"
+    ][0].keys()
     assert done.returncode == (0 if one["claims"][0]["holds"] else 1)
+
+
+def test_an_experiment_is_judged_with_changed_settings(tmp_path: Path) -> None:
+    changes = [("switch.flow_control.sfc.pause", "1us")]
+    request = reproduce.Request(reproduce.select(["sfc/5.1"]), quick=True, ids=["sfc/5.1"], changes=changes)
+    (changed,) = reproduce.evaluate(request, out=tmp_path)
+    (plain,) = reproduce.evaluate(reproduce.Request(request.experiments, quick=True))
+    with_sfc = {name for name in plain.rows if name.endswith("sfc")}
+    assert with_sfc
+    # Runs without SFC have no such key.
+    assert {name for name in plain.rows if changed.rows[name] != plain.rows[name]} == with_sfc
+    page = (tmp_path / "sfc-incast_3_to_1-quick-changed.md").read_text("utf-8")
+    assert page.startswith("> **Changed:** `switch.flow_control.sfc.pause = 1us`")
+    assert "`xoff reproduce sfc/5.1 --quick --set switch.flow_control.sfc.pause=1us`" in page
+    assert json.loads((tmp_path / "sfc-incast_3_to_1-quick-changed.json").read_text("utf-8"))["changes"] == dict(
+        changes
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("switch.flow_control.bcn.q_eq", "1KB"), "no run of these experiments has `switch.flow_control.bcn`"),
+        (("switch.flow_control.sfc.pauses", "1us"), "switch.flow_control.sfc.pauses: unknown key"),
+    ],
+)
+def test_a_change_that_no_run_can_take_is_refused(change: tuple[str, str], message: str) -> None:
+    request = reproduce.Request(reproduce.select(["sfc/5.1"]), quick=True, changes=[change])
+    with pytest.raises(xoff.InputError, match=message):
+        reproduce.evaluate(request)
 
 
 def test_equal_scenarios_run_once_and_failed_ones_fail_when_looked_up(scenario: dict[str, Any]) -> None:

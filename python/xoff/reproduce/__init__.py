@@ -6,10 +6,12 @@ An experiment is one file, ``experiments/<document>/<experiment>.py``, with
 - ``CLAIMS``: the published claims by id, such as ``{"sfc/5.1": "…"}``, written before the first run;
 - ``scenarios(quick) -> dict[str, dict]``: the scenarios to run by name; ``quick`` asks for small variants;
 - ``claims(results, quick) -> list[Claim]``: the verdicts, from a `Result` for each of those names;
-- ``figure(results, path)``: writes the figure to a path.
+- ``figure(results, path)``: writes the figure to a path;
+- ``PARAMETERS``: what the document gives and where (`given`), and what is chosen and why (`chosen`): a table.
 
-All but the first and the last are what a `Judged` has: statements, the predicates on them, `Cases` to run, open choices
-with which each statement is judged, too, and reasons for what does not hold. A predicate looks at `Readings`.
+``CLAIMS``, ``scenarios`` and ``claims`` are what a `Judged` has: statements, the predicates on them, `Cases` to run,
+open choices with which each statement is judged, too, and reasons for what does not hold. A predicate looks at
+`Readings`.
 
 The folder ``experiments/sfc_proxy`` is the document ``sfc-proxy``. A file whose ``CLAIMS`` is empty is left out.
 Files whose name starts with an underscore hold what experiments of a document share; ``page.md`` introduces the page of
@@ -21,10 +23,12 @@ from __future__ import annotations
 from xoff.reproduce.cases import Cases, run_name
 from xoff.reproduce.evaluation import Request, evaluate, record
 from xoff.reproduce.finding import Experiment, directory, experiments, select
-from xoff.reproduce.judged import Claim, Judged, Part, whole
+from xoff.reproduce.judged import Judged
+from xoff.reproduce.parameters import Parameter, chosen, given
 from xoff.reproduce.predicates import ABOUT_THE_SAME, about_the_same, lowest
-from xoff.reproduce.readings import Readings, as_results
+from xoff.reproduce.readings import Readings, Spread, as_results
 from xoff.reproduce.runs import RunFailed
+from xoff.reproduce.verdict import Claim, Part, whole
 
 __all__ = [
     "ABOUT_THE_SAME",
@@ -32,15 +36,19 @@ __all__ = [
     "Claim",
     "Experiment",
     "Judged",
+    "Parameter",
     "Part",
     "Readings",
     "Request",
     "RunFailed",
+    "Spread",
     "about_the_same",
     "as_results",
+    "chosen",
     "directory",
     "evaluate",
     "experiments",
+    "given",
     "lowest",
     "record",
     "run_name",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from rich.markup import escape
@@ -13,10 +12,19 @@ from xoff import display
 from xoff.reproduce.evaluation import Request, evaluate
 from xoff.reproduce.finding import select
 from xoff.reproduce.page import by_statement, text_of
+from xoff.reproduce.verdict import Claim, tally, tally_in_words
 
 
 def command(
-    ids: Sequence[str], *, list_only: bool, quick: bool, out: Path, threads: int, runs: Path | None, as_json: bool
+    ids: Sequence[str],
+    *,
+    list_only: bool,
+    quick: bool,
+    out: Path,
+    threads: int,
+    runs: Path | None,
+    changes: Sequence[tuple[str, str]],
+    as_json: bool,
 ) -> int:
     """Do what ``xoff reproduce`` does; return its exit code."""
     chosen = select(ids)
@@ -25,17 +33,17 @@ def command(
         if as_json:
             print(
                 json.dumps(
-                    {"claims": [{"id": id, "experiment": where, "published": text} for id, where, text in listed]}
+                    {"claims": [{"id": id, "experiment": where, "statement": text} for id, where, text in listed]}
                 )
             )
             return 0
-        table = display.table("claim", "experiment", "published")
+        table = display.table("claim", "experiment", "the document says")
         for id, where, text in listed:
             table.add_row(id, where, escape(text))
         display.out.print(table)
         return 0
     with display.StudyBar() as bar:
-        outcomes = evaluate(Request(chosen, quick, threads, runs, ids), out=out, bar=bar)
+        outcomes = evaluate(Request(chosen, quick, threads, runs, ids, changes), out=out, bar=bar)
     # An id of a claim asks for that claim alone, unless its experiment or document is asked for, too.
     verdicts = [
         claim
@@ -44,16 +52,27 @@ def command(
         if not ids or {outcome.experiment, outcome.experiment.partition("/")[0], claim.id} & set(ids)
     ]
     if as_json:
-        print(json.dumps({"claims": [asdict(claim) for claim in verdicts]}))
+        found = {"tally": tally(verdicts), "claims": [claim.as_json() for claim in verdicts]}
+        print(json.dumps({"changes": dict(changes)} | found))
     else:
-        for published, claims in by_statement(verdicts).items():
-            display.out.print(f"\n[b]{escape(claims[0].id)}[/b]  {escape(published)}")
+        if changes:
+            display.out.print(f"[b]Changed[/b]: {escape('; '.join(f'{path} = {value}' for path, value in changes))}")
+        for statement, claims in by_statement(verdicts).items():
+            display.out.print(f"\n[b]{escape(claims[0].id)}[/b]  {escape(statement)}")
             for claim in claims:
-                mark = "[green]holds[/green]" if claim.holds else "[red]does not hold[/red]"
-                display.out.print(f"  {mark}  {escape(claim.id)}" + (f"  ({escape(claim.note)})" if claim.note else ""))
-                for key, value in claim.measured.items():
-                    display.out.print(f"    {escape(key)}: {escape(text_of(value))}")
-        held = sum(claim.holds for claim in verdicts)
+                _print(claim)
         place = escape(str(out))
-        display.out.print(f"\n{held} of {len(verdicts)} claims hold; the figures and the page are in [b]{place}[/b]")
+        display.out.print(f"\n{tally_in_words(verdicts)}; the figures and the page are in [b]{place}[/b]")
     return 0 if all(claim.holds for claim in verdicts) else 1
+
+
+_COLOURS = {"holds": "green", "holds under": "cyan", "does not hold": "red", "void": "yellow"}
+
+
+def _print(claim: Claim) -> None:
+    colour = _COLOURS[claim.verdict]
+    reason = f"  ({escape(claim.reason)})" if claim.reason else ""
+    display.out.print(f"  [{colour}]{escape(claim.words)}[/{colour}]  {escape(claim.id)}{reason}")
+    for key, value in claim.measured.items():
+        known = f"  (published: {escape(text_of(claim.published[key]))})" if key in claim.published else ""
+        display.out.print(f"    {escape(key)}: {escape(text_of(value))}{known}")

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xoff.reproduce.changes import changed
 from xoff.reproduce.finding import Experiment, directory, experiments
-from xoff.reproduce.page import Outcome, row, write
+from xoff.reproduce.page import Changes, Outcome, row, write
 from xoff.reproduce.runs import Runner
 
 if TYPE_CHECKING:
@@ -29,11 +30,14 @@ class Request:
     """Where runs are kept, and looked for before they are done; if none, in `out` until all is done."""
     ids: Sequence[str] = ()
     """What was asked for; the page says so."""
+    changes: Changes = ()
+    """What is set on the scenarios."""
 
 
 def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None = None) -> list[Outcome]:
     """Run experiments and judge their claims; with `out` draw their figures, and write the pages of their documents."""
-    scenarios = {one.id: one.module.scenarios(request.quick) for one in request.experiments}
+    made = {one.id: one.module.scenarios(request.quick) for one in request.experiments}
+    scenarios = changed(made, request.changes)
     outcomes = []
     if out is not None:
         # A place that cannot be written is to be noticed before the runs.
@@ -47,7 +51,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                 bar.begin(one.id)
             results = runner.results(one.id, bar.report if bar is not None else None)
             claims = one.module.claims(results, request.quick)
-            figure = f"{one.id.replace('/', '-')}{'-quick' if request.quick else ''}.svg"
+            figure = f"{one.id.replace('/', '-')}{_suffix(request)}.svg"
             if out is not None:
                 # A figure that lacks a run says less than none.
                 with contextlib.suppress(*((LookupError,) if results.failures else ())):
@@ -55,22 +59,36 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
             rows = {name: row(result) for name, result in results.items()}
             shown = frozenset(rows if request.quick else one.module.scenarios(quick=True))
             runner.release(one.id)
-            outcomes.append(Outcome(one.id, one.module.__doc__ or "", claims, rows, shown, figure))
+            text, parameters = one.module.__doc__ or "", getattr(one.module, "PARAMETERS", ())
+            outcomes.append(Outcome(one.id, text, claims, rows, shown, figure, parameters))
     if out is not None:
         for document in dict.fromkeys(one.id.partition("/")[0] for one in request.experiments):
             of_it = [outcome for outcome in outcomes if outcome.experiment.partition("/")[0] == document]
             of_all = [one.id for one in experiments() if one.id.partition("/")[0] == document]
-            name = _name(document, [one.experiment for one in of_it], of_all, quick=request.quick)
-            asked = " ".join([*(request.ids or [document]), *(["--quick"] if request.quick else [])])
-            write(document, _introduction(document), of_it, out / name, quick=request.quick, command=asked)
+            name = _name(document, [one.experiment for one in of_it], of_all) + _suffix(request)
+            words = [*(request.ids or [document]), *(["--quick"] if request.quick else [])]
+            words += [word for path, value in request.changes for word in ("--set", f"{path}={value}")]
+            write(
+                document,
+                _introduction(document),
+                of_it,
+                out / name,
+                quick=request.quick,
+                command=" ".join(words),
+                changes=request.changes,
+            )
     return outcomes
 
 
-def _name(document: str, done: Sequence[str], of_all: Sequence[str], *, quick: bool) -> str:
+def _suffix(request: Request) -> str:
+    """Return what the names of pages and figures end in: what is small or changed does not replace the published."""
+    return ("-quick" if request.quick else "") + ("-changed" if request.changes else "")
+
+
+def _name(document: str, done: Sequence[str], of_all: Sequence[str]) -> str:
     """Return the name of a page; that of the document alone is for all of it at full size."""
     part = "+".join(one.partition("/")[2] for one in done)
-    name = document if len(done) == len(of_all) else f"{document}-{part if len(part) < 100 else 'part'}"
-    return f"{name}-quick" if quick else name
+    return document if len(done) == len(of_all) else f"{document}-{part if len(part) < 100 else 'part'}"
 
 
 def _introduction(document: str) -> str:
@@ -81,7 +99,7 @@ def _introduction(document: str) -> str:
 def record() -> Path:
     """Write the verdicts of all quick variants into ``experiments/verdicts.json``; return its path."""
     verdicts = {
-        claim.id: claim.holds for outcome in evaluate(Request(experiments(), quick=True)) for claim in outcome.claims
+        claim.id: claim.words for outcome in evaluate(Request(experiments(), quick=True)) for claim in outcome.claims
     }
     file = directory() / "verdicts.json"
     file.write_text(json.dumps(verdicts, indent=2) + "\n", "utf-8")

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from xoff._core import InputError
-from xoff.reproduce.judged import Claim
+from xoff.reproduce.parameters import Parameter
+from xoff.reproduce.verdict import Claim
 from xoff.results import Result
 
 
@@ -20,6 +21,7 @@ class Module(Protocol):
 
     CITATION: str
     CLAIMS: dict[str, str]
+    PARAMETERS: Sequence[Parameter]
 
     def scenarios(self, quick: bool) -> dict[str, dict[str, Any]]:
         """Return the scenarios to run, by name."""

@@ -2,56 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from xoff.reproduce.cases import Cases, choice_of
 from xoff.reproduce.runs import RunFailed
+from xoff.reproduce.verdict import Claim, Part, Verdict, whole
 from xoff.results import Result
 
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a document claims, what was measured, and whether it holds."""
-
-    id: str
-    published: str
-    measured: dict[str, Any]
-    holds: bool
-    note: str = ""
-    """Why, if it does not hold; and what else a reader should know."""
-    subject: str = ""
-    """What it is judged for, where one statement is judged for several."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What runs say of one statement: whether it holds, and what was measured."""
-
-    holds: bool
-    measured: dict[str, Any]
-    _: KW_ONLY
-    note: str = ""
-    """Why it does not hold, where that depends on the runs; otherwise it is one of the reasons in `Judged`."""
-    void: str = ""
-    """Why there is nothing to judge, if there is nothing."""
-    subject: str = ""
-    """What it is judged for, where that is not a reading."""
-
-    @property
-    def verdict(self) -> str:
-        """In words."""
-        return self.void or ("holds" if self.holds else "does not hold")
-
-
-def whole(parts: Mapping[str, Part], names: Iterable[str] | None = None) -> Part:
-    """Return the verdict on a statement that holds if its parts do: those named, or all."""
-    chosen = {name: parts[name] for name in (parts if names is None else names)}
-    holds = bool(chosen) and all(part.holds for part in chosen.values())
-    return Part(holds, {name: part.verdict for name, part in chosen.items()})
 
 
 _Found: TypeAlias = tuple[Mapping[str, Part], str]
@@ -69,8 +29,14 @@ class Judged(Generic[R]):
     judge: the verdict on each part. If it looks at a run that violated an audit, nothing holds.
     cases: what is run, with its open choices: each statement is judged with each of those, too. Experiments whose runs
         are of many kinds list them themselves.
-    readings: where the document can be read in several ways, each with what it means; every statement is judged in
-        each. Ids in the first are plain, in others they end in ``/reading``.
+    readings: where the document can be read in several ways, each with what it means, the main one first; every
+        statement is judged in each. Ids in the first are plain, in others they end in ``/reading``.
+    unfair: the open choices that show how sensitive a verdict is, and are no reading of the document: that a statement
+        holds with one of them does not make it hold.
+    ours: the statements that are not the document's: extensions, and what we wrote to look closer. They are shown, and
+        not counted. Nor are the parts of a whole counted, nor readings other than the main one.
+    parts_count: the wholes that are ours, in place of which their parts are counted.
+    published: the numbers of the document by id, each by the name of what is measured beside it.
     reasons: why a statement does not hold at full size, by id, or by id and reading: ``{"5.3/voq": …}``.
     quick_reasons: whether the reasons say something of the quick variants, too.
     varied: which statements are judged with the open choices; all if none is named.
@@ -84,6 +50,10 @@ class Judged(Generic[R]):
     judge: Callable[[R], Mapping[str, Part]]
     cases: Cases[Any] | None = None
     readings: Mapping[str, str] = field(default_factory=lambda: {"": ""})
+    unfair: Collection[str] = ()
+    ours: Collection[str] = ()
+    parts_count: Collection[str] = ()
+    published: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     quick_reasons: bool = False
     varied: Collection[str] = ()
@@ -91,7 +61,7 @@ class Judged(Generic[R]):
     varied_failure: str = "does not hold"
 
     @property
-    def published(self) -> dict[str, str]:
+    def listed(self) -> dict[str, str]:
         """Every claim's full id and statement."""
         return {self._id(short, reading): text for short, text in self.statements.items() for reading in self.readings}
 
@@ -103,33 +73,71 @@ class Judged(Generic[R]):
         """Judge each statement in each reading, and with each open choice that was run."""
         made = {choice_of(name) for name in results}
         choices = [choice for choice in (self.cases.choices if self.cases else ()) if choice in made]
-        return [
-            claim
-            for reading in self.readings
-            for claim in self._claims(
-                self._parts(results, "", reading),
-                {choice: self._parts(results, choice, reading) for choice in choices},
-                reading,
-                quick,
-            )
-        ]
+        found = {reading: self._parts(results, "", reading) for reading in self.readings}
+        main = next(iter(self.readings))
+        made_claims = []
+        for reading in self.readings:
+            others = {choice: self._parts(results, choice, reading) for choice in choices}
+            fair = {choice: one for choice, one in others.items() if choice not in self.unfair}
+            if reading == main:
+                fair = {name: one for name, one in found.items() if name != main} | fair
+            made_claims += [
+                self._claim(short, found[reading], others, fair, reading, quick) for short in self.statements
+            ]
+        return made_claims
 
-    def _claims(self, found: _Found, others: Mapping[str, _Found], reading: str, quick: bool) -> Iterable[Claim]:
-        """Make claims of the parts in one reading, and of those with each open choice."""
+    def _claim(
+        self,
+        short: str,
+        found: _Found,
+        others: Mapping[str, _Found],
+        fair: Mapping[str, _Found],
+        reading: str,
+        quick: bool,
+    ) -> Claim:
+        """Make the claim of a statement in one reading.
+
+        others: what is found with each open choice.
+        fair: what is found in each other reading of the document; if the statement holds in one, it holds under that.
+        """
         parts, failure = found
+        part = _part(parts, short)
+        is_varied = short in self.varied or not self.varied
+        measured = dict(part.measured)
+        if others and is_varied:
+            measured[self.varied_as] = {
+                choice: self.varied_failure if violated else _part(varied, short).verdict
+                for choice, (varied, violated) in others.items()
+            }
+        verdict: Verdict = "does not hold" if failure else part.verdict
+        under = [
+            name
+            for name, (varied, violated) in fair.items()
+            if not violated and _part(varied, short).verdict == "holds"
+        ]
+        if verdict != "holds" and under and is_varied:
+            verdict = "holds under"
+        reason = self.reasons.get(f"{short}/{reading}", self.reasons.get(short, ""))
+        why = part.void or part.reason or (reason if self.quick_reasons or not quick else "")
         subject = f"{reading} ({self.readings[reading]})" if reading else ""
-        for short, published in self.statements.items():
-            part = _part(parts, short)
-            measured = dict(part.measured)
-            if others and (short in self.varied or not self.varied):
-                measured[self.varied_as] = {
-                    choice: self.varied_failure if violated else _part(varied, short).verdict
-                    for choice, (varied, violated) in others.items()
-                }
-            reason = self.reasons.get(f"{short}/{reading}", self.reasons.get(short, ""))
-            why = part.note or (reason if self.quick_reasons or not quick else "")
-            note = failure or ("" if part.holds else why)
-            yield Claim(self._id(short, reading), published, measured, part.holds, note, part.subject or subject)
+        return Claim(
+            self._id(short, reading),
+            self.statements[short],
+            verdict,
+            measured,
+            reading=", ".join(under) if verdict == "holds under" else reading,
+            counted=self._is_counted(short, reading),
+            published={**self.published.get(short, {}), **part.published},
+            reason=failure or ("" if verdict == "holds" else why),
+            subject=part.subject or subject,
+        )
+
+    def _is_counted(self, short: str, reading: str) -> bool:
+        """Tell whether the tally counts it: once for a statement, in its main reading, and as a whole."""
+        if reading != next(iter(self.readings)) or short in self.ours or short in self.parts_count:
+            return False
+        wholes = [name for name in self.statements if short.startswith(f"{name}-") and name not in self.ours]
+        return not wholes or any(name in self.parts_count for name in wholes)
 
     def _parts(self, results: Mapping[str, Result], choice: str, reading: str) -> _Found:
         """Judge the runs of a choice; or say which of them violated an audit."""

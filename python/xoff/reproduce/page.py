@@ -11,11 +11,16 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from xoff import counts
-from xoff.reproduce.judged import Claim
+from xoff.reproduce.parameters import Parameter, rows
+from xoff.reproduce.readings import Spread
+from xoff.reproduce.verdict import Claim, tally, tally_in_words
 from xoff.results import Result
+
+Changes: TypeAlias = Sequence[tuple[str, str]]
+"""Path of a setting, and its value."""
 
 # By what a count is divided, and the unit that this gives.
 _SCALES = {"ps": (1e6, " (µs)"), "bytes": (1e3, " (KB)")}
@@ -35,6 +40,7 @@ class Outcome:
     """The runs that the page lists; all are in the JSON."""
     figure: str
     """Its file name."""
+    parameters: Sequence[Parameter] = ()
 
 
 def row(result: Result) -> dict[str, Any]:
@@ -67,25 +73,37 @@ def counted(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def write(
-    document: str, introduction: str, outcomes: Sequence[Outcome], name: Path, *, quick: bool, command: str
+    document: str,
+    introduction: str,
+    outcomes: Sequence[Outcome],
+    name: Path,
+    *,
+    quick: bool,
+    command: str,
+    changes: Changes,
 ) -> None:
     """Write the page and the JSON of a document.
 
     name: their path without ``.md`` and ``.json``; they appear when they are complete.
     command: what follows ``xoff reproduce``.
+    changes: what was set on the scenarios; both say so on top.
     """
-    page = "\n".join(_page(document, introduction, outcomes, command, quick=quick))
-    for suffix, text in ((".json", "\n".join(_lines(document, outcomes, quick)) + "\n"), (".md", page)):
+    page = "\n".join(_page(document, introduction, outcomes, command, quick=quick, changes=changes))
+    for suffix, text in ((".json", "\n".join(_lines(document, outcomes, quick, changes)) + "\n"), (".md", page)):
         file = name.parent / f"{name.name}{suffix}"
         part = name.parent / f".{name.name}{suffix}.part"
         part.write_text(text, "utf-8")
         part.replace(file)
 
 
-def _lines(document: str, outcomes: Sequence[Outcome], quick: bool) -> Iterable[str]:
+def _lines(document: str, outcomes: Sequence[Outcome], quick: bool, changes: Changes) -> Iterable[str]:
     """The JSON, with a line for each claim and each run, so that it can be read in a diff."""
-    claims = [_json(asdict(claim)) for outcome in outcomes for claim in outcome.claims]
-    yield f'{{"document": {_json(document)}, "quick": {_json(quick)}, "claims": ['
+    claims = [_json(claim.as_json()) for outcome in outcomes for claim in outcome.claims]
+    counts = _json(tally(claim for outcome in outcomes for claim in outcome.claims))
+    head = (
+        f'"document": {_json(document)}, "quick": {_json(quick)}, "changes": {_json(dict(changes))}, "tally": {counts}'
+    )
+    yield f'{{{head}, "claims": ['
     yield ",\n".join(claims)
     yield '], "runs": {'
     yield ",\n".join(
@@ -107,10 +125,10 @@ def _json(value: Any) -> str:
 
 
 def by_statement(claims: Iterable[Claim]) -> dict[str, list[Claim]]:
-    """Claims that judge one published statement, together, in the order of the first of each."""
+    """Claims that judge one statement, together, in the order of the first of each."""
     grouped: dict[str, list[Claim]] = {}
     for claim in claims:
-        grouped.setdefault(claim.published, []).append(claim)
+        grouped.setdefault(claim.statement, []).append(claim)
     return grouped
 
 
@@ -118,6 +136,8 @@ def text_of(value: Any) -> str:
     """A measured value as text: numbers with four digits, groups of values on one line."""
     if isinstance(value, dict):
         return ", ".join(f"{key}: {text_of(part)}" for key, part in value.items())
+    if isinstance(value, Spread):
+        return f"{text_of(value.mean)} ({text_of(value.low)} to {text_of(value.high)})"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
@@ -127,38 +147,61 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def _page(document: str, introduction: str, outcomes: Sequence[Outcome], command: str, *, quick: bool) -> Iterable[str]:
-    held = sum(claim.holds for outcome in outcomes for claim in outcome.claims)
-    total = sum(len(outcome.claims) for outcome in outcomes)
+def _page(
+    document: str, introduction: str, outcomes: Sequence[Outcome], command: str, *, quick: bool, changes: Changes
+) -> Iterable[str]:
+    claims = [claim for outcome in outcomes for claim in outcome.claims]
+    if changes:
+        settings = "; ".join(f"`{path} = {value}`" for path, value in changes)
+        yield f"> **Changed:** {settings}, in every run that has the key."
+        yield "> Verdicts and numbers are of the changed experiment; the words here are about the published one."
+        yield ""
     yield introduction.rstrip() or f"# {document}"
     yield ""
     size = "the quick variants" if quick else "full size"
-    yield f"Written by `xoff reproduce {command}` at {size}: **{held} of {total} verdicts hold.**"
+    shown = sum(not claim.counted for claim in claims)
+    yield f"Written by `xoff reproduce {command}` at {size}: **{tally_in_words(claims)}.**"
+    if shown:
+        yield f"{shown} verdicts on parts of statements, on other readings and of our own are beside them, uncounted."
     yield ""
     yield "## Verdicts"
     yield ""
-    yield "| claim | published | holds for | does not hold for |"
-    yield "|---|---|---|---|"
+    yield "| statement | the document says | verdict | published | also judged for |"
+    yield "|---|---|---|---|---|"
     for outcome in outcomes:
-        for published, claims in by_statement(outcome.claims).items():
-            kept = [", ".join(_subject(claim) for claim in claims if claim.holds is holds) for holds in (True, False)]
-            yield f"| {claims[0].id} | {_cell(published)} | {kept[0] or '–'} | {kept[1] or '–'} |"
+        for statement, group in by_statement(outcome.claims).items():
+            first, *others = group
+            also = "; ".join(f"{_subject(claim)}: {claim.words}" for claim in others)
+            mark = first.words if first.counted else f"({first.words})"
+            numbers = text_of(first.published)
+            yield f"| {first.id} | {_cell(statement)} | {mark} | {_cell(numbers) or '–'} | {_cell(also) or '–'} |"
+    yield ""
+    yield "Verdicts in parentheses are not counted: parts of a statement, or our own."
     for outcome in outcomes:
-        yield from _section(outcome)
+        yield from _section(outcome, quick=quick, changes=changes)
     yield ""
 
 
-def _section(outcome: Outcome) -> Iterable[str]:
+def _section(outcome: Outcome, *, quick: bool, changes: Changes) -> Iterable[str]:
     title, _, text = outcome.text.strip().partition("\n")
-    yield from ("", f"## {title.rstrip('.')}", "", text.strip(), "", f"![{title}]({outcome.figure})")
-    for published, claims in by_statement(outcome.claims).items():
-        yield from ("", f"### {claims[0].id}: {published}", "")
+    yield from ("", f"## {title.rstrip('.')}", "", text.strip(), "")
+    words = ["xoff", "reproduce", outcome.experiment, *(["--quick"] if quick else [])]
+    words += [word for path, value in changes for word in ("--set", f"{path}={value}")]
+    yield from (f"`{' '.join(words)}` runs it.", "", f"![{title}]({outcome.figure})")
+    if outcome.parameters:
+        yield from ("", "| parameter | value | from | also judged with |", "|---|---|---|---|")
+        yield from (f"| {' | '.join(map(_cell, cells))} |" for cells in rows(outcome.parameters))
+    for statement, claims in by_statement(outcome.claims).items():
+        yield from ("", f"### {claims[0].id}: {statement}", "")
         for claim in claims:
-            verdict = "holds" if claim.holds else "**does not hold**"
-            note = f" ({claim.note})" if claim.note else ""
-            yield f"- {_subject(claim)}: {verdict}{note}"
+            verdict = claim.words if claim.verdict == "holds" else f"**{claim.words}**"
+            yield f"- {_subject(claim)}: {verdict}{f' ({claim.reason})' if claim.reason else ''}"
             for key, value in claim.measured.items():
-                yield f"    - {key}: {text_of(value)}"
+                known = claim.published.get(key)
+                yield f"    - {key}: {text_of(value)}{'' if known is None else f' – **published: {text_of(known)}**'}"
+            for key, value in claim.published.items():
+                if key not in claim.measured:
+                    yield f"    - published, {key}: {text_of(value)}"
     # At full size an experiment may have none of its quick runs: then there are hundreds.
     shown = {name: values for name, values in outcome.rows.items() if name in outcome.shown}
     if not shown:
@@ -174,7 +217,7 @@ def _section(outcome: Outcome) -> Iterable[str]:
 
 
 def _subject(claim: Claim) -> str:
-    return claim.subject.partition(" (")[0] or "all"
+    return claim.subject.partition(" (")[0] or "verdict"
 
 
 def _cell(text: str) -> str:
@@ -183,6 +226,8 @@ def _cell(text: str) -> str:
 
 def _rounded(value: Any) -> Any:
     """Numbers with six digits, so that a page is the same on every machine and readable in a diff."""
+    if isinstance(value, Spread):
+        value = asdict(value)
     if isinstance(value, dict):
         return {key: _rounded(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Generic, TypeVar
 
@@ -10,6 +11,22 @@ from xoff.reproduce.cases import choice_of
 from xoff.results import Result
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A value over runs that differ by chance alone: mean and range."""
+
+    mean: float
+    low: float
+    high: float
+    runs: int
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread:
+        """Return the spread of at least one value."""
+        found = list(values)
+        return cls(fmean(found), min(found), max(found), len(found))
 
 
 class Readings(Generic[T]):
@@ -54,6 +71,10 @@ class Readings(Generic[T]):
     def mean(self, case: str, value: Callable[[T], float]) -> float:
         """Return the mean of a value over the seeds, each with the same weight."""
         return fmean(value(run) for run in self.each(case))
+
+    def spread(self, case: str, value: Callable[[T], float]) -> Spread:
+        """Return mean and range of a value over the seeds of a case."""
+        return Spread.of(value(run) for run in self.each(case))
 
 
 def as_results(results: Mapping[str, Result], choice: str = "", reading: str = "") -> Readings[Result]:
