@@ -73,16 +73,16 @@ def sweep(results: Mapping[str, Result], path: Path, *, x: Mapping[str, float], 
 
 
 def groups(
-    results: Mapping[str, Result], path: Path, series: Mapping[str, Sequence[str]], labels: Sequence[str]
+    results: Mapping[str, Result], path: Path, series: Mapping[str, Sequence[tuple[str, str]]], labels: Sequence[str]
 ) -> None:
-    """Draw the mean FCT over all flows with PFC + SFC, case by case of each series: a row for each architecture."""
+    """Draw the mean FCT over all flows of the cases and variants of each series: a row for each architecture."""
     with rc_context(STYLE):
         drawing = Canvas(figsize=(9, 6), layout="constrained")
         rows = drawing.subplots(len(ARCHITECTURES), 1, sharex=True)
         for axes, architecture in zip(rows, ARCHITECTURES, strict=True):
             runs = Runs(results, reading=architecture)
             bars = [
-                (name, [run.mean_us if (run := _found(runs, case, "pfc-sfc")) else None for case in cases])
+                (name, [run.mean_us if (run := _found(runs, case, variant)) else None for case, variant in cases])
                 for name, cases in series.items()
             ]
             grouped_bars(axes, labels, bars, digits=0)

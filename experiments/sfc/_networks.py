@@ -9,19 +9,24 @@ it is silent, the choice is stated here, and again as a parameter of `Case` if a
 - The receiver is host 0. Sender i sits in pod i (3-layer) or at leaf i (2-layer), the receiver in pod 0, at leaf 0.
   Each sender has a link of its own into the receiver's switch, so that all of their rate arrives. All paths are
   pinned.
-- green: in sender 1's rack, to another host of the receiver's rack; shares the path of sender 1 to the receiver's
-  switch.
-- blue: in sender 2's rack, to another rack of the receiver's pod; shares the path down to the receiver's
-  aggregation.
-- orange: in a rack of pod 4 that has no sender, to another host of the receiver's rack; shares only the last link of
-  sender 3 into the receiver's access switch.
-- The 2-layer network has one victim, green, which its pages call the victim.
+- Victims go to other hosts of the receiver's rack (blue: of its pod), and sit in racks without a sender, in the pods of
+  senders 1 (green), 2 (blue) and 4 (orange). Each shares one link with one sender: green the last link of sender 1 into
+  the receiver's access switch, orange that of sender 3, blue the link of sender 2 from its core to the receiver's pod.
+  So a victim suffers from the incast alone. Two other readings of the figures are judged beside it (`PLACES`).
+- The 2-layer network has one victim, green, which its pages call the victim: it shares the link from spine 0 to the
+  receiver's leaf with sender 1.
+- Flows start within a microsecond, drawn for each of ten runs: nothing else here is random, and what a single run says
+  of one flow moves by up to a third.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from random import Random
 from typing import Any
+
+from xoff import _core
 
 ARCHITECTURES = {
     "oq": "shared memory, PFC by ingress port",
@@ -36,10 +41,10 @@ VARIANTS = {
     "pfc-sfc": "PFC + SFC",
     "pfc-dcqcn-sfc": "PFC + DCQCN + SFC",
 }
-"""What the document compares."""
+"""What the document compares. Without PFC (`Case.pfc`) they are named ``lossy``, and so on."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Case:
     """A case of the tables of the document. Sizes are in KB (1000 bytes) or MB, times in µs or ns, as there."""
 
@@ -68,7 +73,28 @@ class Case:
     """Record losses instead of failing the run: the case's PFC headroom may be short."""
     sfc: tuple[tuple[str, Any], ...] = ()
     """More keys of `switch.flow_control.sfc`; those with None are left out."""
+    victims: str = "C"
+    """Ours: one of `PLACES`."""
+    draw: int = 1
+    """Which start times are drawn."""
+    pfc: bool = True
+    """Without it the network is lossy."""
+    transport: str = "go_back_n"
+    """Ours: the document's transports are not named."""
 
+
+PLACES = {
+    "C": "in a rack without a sender, one link shared with a sender",
+    "A": "beside a sender, in its rack, the whole path to the receiver's switch shared",
+    "B": "on a sender's own interface, and its path",
+}
+"""Where victims sit: the document draws it, and the figures are lost. The first is the main reading."""
+
+VICTIMS_BESIDE_SENDERS = {f"victims as in {place}": {"victims": place} for place in ("A", "B")}
+"""The other readings, as open choices."""
+
+JITTER_NS = 1000
+"""Flows start at a time drawn between 0 and this."""
 
 THREE_LAYER = Case(layers=3, buffer_kb=800, pfc_kb=780, sfc_kb=200, pause_us=20)
 """Case 1 of Part 4."""
@@ -83,10 +109,11 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
     document's PFC headroom for one, which the buffer above XOFF cannot hold. So that nothing is lost, the buffer of
     `oq-egress` has no end; its thresholds are the document's.
     """
+    pfc = {"xoff": f"{case.pfc_kb:g}KB", "xon": f"{case.pfc_kb - case.xon_gap_kb:g}KB"}
     switch: dict[str, Any] = {
         "delay": f"{case.switch_ns}ns",
         "buffer": "unlimited" if case.buffer_kb is None else {"per_port": f"{case.buffer_kb:g}KB"},
-        "flow_control": {"pfc": {"xoff": f"{case.pfc_kb:g}KB", "xon": f"{case.pfc_kb - case.xon_gap_kb:g}KB"}},
+        "flow_control": {"pfc": pfc} if case.pfc else {},
         "queueing": "voq" if case.architecture == "voq" else "oq",
     }
     made: dict[str, Any] = {
@@ -97,10 +124,10 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
             {"name": "incast", "flows": _incast(case)},
             {"name": "victims" if case.layers == 3 else "victim", "flows": _victims(case)},
         ],
-        "name": f"{case.incast}-to-1 incast, {case.architecture}, {VARIANTS[variant]}",
+        "name": f"{case.incast}-to-1 incast, {case.architecture}, {VARIANTS.get(variant, variant)}",
     }
-    if case.architecture == "oq-egress":
-        switch["flow_control"]["pfc"]["accounting"] = "egress"
+    if case.architecture == "oq-egress" and case.pfc:
+        pfc["accounting"] = "egress"
         switch["buffer"] = "unlimited"
     if variant.endswith("sfc"):
         settings = {
@@ -110,12 +137,37 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
             **dict(case.sfc),
         }
         switch["flow_control"]["sfc"] = {key: value for key, value in settings.items() if value is not None}
-    if case.lossy:
+    if case.lossy or not case.pfc:
         made["audits"] = {"loss": "record"}
     if "dcqcn" in variant:
         switch["ecn"] = {"step": {"threshold": f"{case.ecn_kb:g}KB"}}
         made["host"] = {"congestion_control": {"dcqcn": {"preset": case.dcqcn}}}
+    if case.transport != "go_back_n":
+        made.setdefault("host", {})["transport"] = {case.transport: {}}
     return made
+
+
+def calculated(case: Case) -> dict[str, float]:
+    """Return what the document's formulas give for a case: headroom in KB, and the range of the pause in µs.
+
+    With virtual output queues they count by input, as the document says ("on a per-input basis").
+    """
+    request = {
+        "incast": case.incast,
+        "links": 3 if case.layers == 2 else 5,
+        "link_delay": f"{case.link_ns}ns",
+        "switch_delay": f"{case.switch_ns}ns",
+        "rate": "200Gbps",
+        "pfc_threshold": f"{case.pfc_kb:g}KB",
+        "sfc_threshold": f"{case.sfc_kb:g}KB",
+        "architecture": "voq" if case.architecture == "voq" else "oq",
+    }
+    found = json.loads(_core.size_sfc(json.dumps(request)))
+    return {
+        "headroom": found["needed_headroom_bytes"] / 1000,
+        "shortest": found["pause_min_ps"] / 1e6,
+        "longest": found["pause_max_ps"] / 1e6,
+    }
 
 
 def flow_names(case: Case) -> tuple[str, ...]:
@@ -164,17 +216,33 @@ def _incast(case: Case) -> list[dict[str, Any]]:
 
 
 def _victims(case: Case) -> list[dict[str, Any]]:
+    # Beside a sender is the host after it; on its interface is itself.
+    beside = {"A": 1, "B": 0}.get(case.victims)
     if case.layers == 2:
-        return [_flow(case, "victim", 9, 1, sender_path(case, 1))]
-    blue = ["access32", "aggregation9", "core1", "aggregation1", "access1"]
+        if beside is None:
+            return [_flow(case, "victim", 6 * 8, 1, ["leaf6", "spine0", "leaf0"])]
+        return [_flow(case, "victim", 8 + beside, 1, sender_path(case, 1))]
     orange = ["access65", "aggregation18", "core7", "aggregation2", "access0/0"]
+    green = ["access17", "aggregation7", "core4", "aggregation0", "access0/0"]
+    blue = ["access33", "aggregation8", "core1", "aggregation1", "access1"]
+    places = (17 * 8, 33 * 8)
+    if beside is not None:
+        green = sender_path(case, 1)
+        blue = ["access32", "aggregation9", "core1", "aggregation1", "access1"]
+        places = (16 * 8 + beside, 32 * 8 + beside)
     return [
-        _flow(case, "green", 129, 1, sender_path(case, 1)),
-        _flow(case, "blue", 257, 8, blue),
+        _flow(case, "green", places[0], 1, green),
+        _flow(case, "blue", places[1], 8, blue),
         _flow(case, "orange", 520, 2, orange),
     ]
 
 
 def _flow(case: Case, name: str, source: int, destination: int, path: list[str]) -> dict[str, Any]:
     size = f"{case.data_mb * 1000:g}KB" if case.data_mb % 1 else f"{case.data_mb:g}MB"
-    return {"id": name, "src": f"host{source}", "dst": f"host{destination}", "size": size, "via": path}
+    start = f"{drawn_start_ns(case.draw, name)}ns"
+    return {"id": name, "src": f"host{source}", "dst": f"host{destination}", "size": size, "start": start, "via": path}
+
+
+def drawn_start_ns(draw: int, flow: str) -> int:
+    """Return when a flow starts in a draw: the same for every variant that is compared."""
+    return Random(f"{draw}/{flow}").randrange(JITTER_NS)  # noqa: S311 (start times, no secrets)

@@ -7,13 +7,17 @@ drawn from their words. Links have 200 Gb/s and 150 ns unless stated, switches 3
 so that nothing is lost: the 20 KB above XOFF are made for 200 Gb/s, and some links here are faster.
 
 The document's OQ is a buffer at the output: `oq-egress`. The shared-memory switch `oq` schedules like it and counts
-for PFC like an input buffer; both are judged.
+for PFC like an input buffer; it is shown beside it. Flows of 5 MB start within a microsecond, drawn
+for each of ten runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+
+from experiments.sfc._networks import drawn_start_ns
+from experiments.sfc._runs import DRAWS
 
 from xoff.results import Result
 
@@ -72,9 +76,19 @@ def trickle(source: str, destination: str, count: int) -> list[dict[str, Any]]:
     ]
 
 
-def scaled(flows: list[dict[str, Any]], quick: bool) -> list[dict[str, Any]]:
-    """Return flows with half of the data for quick variants; those of one packet stay."""
-    return [one | {"size": "2500KB"} if quick and one["size"] == "5MB" else one for one in flows]
+def drawn(flows: list[dict[str, Any]], draw: int, quick: bool) -> list[dict[str, Any]]:
+    """Return flows with drawn start times, and half of the data for quick variants; those of one packet stay."""
+    return [
+        one | {"start": f"{drawn_start_ns(draw, one['id'])}ns", "size": "2500KB" if quick else "5MB"}
+        if one["size"] == "5MB"
+        else one
+        for one in flows
+    ]
+
+
+def draws(quick: bool) -> range:
+    """Return which draws of start times are run."""
+    return range(1, 2 if quick else DRAWS + 1)
 
 
 def fct_us(result: Result) -> dict[str, float]:

@@ -3,8 +3,10 @@
 Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Part 5, slides "Impact of buffer size and incast
 severity" and "CASE 3". Network and victim: see `_networks.py`.
 
-Open choices, judged beside the verdict: packets of 512 B (the document's formulas leave serialisation out, which
-moves case 3.1b below its lower bound with packets of 4 KB), the parameters of DCQCN, how far below XOFF PFC resumes.
+Open choices, judged beside the verdict: other places of the victim; the round trip that the document's formulas have
+(2.4 µs; they leave out that a packet of 4 KB is stored and forwarded three times on its way, which moves case 3.1b
+below its lower bound: 203 ns instead of 300 in each switch make up for it), or packets of 512 B; the least interval
+of 6 µs of the list of settings; the parameters of DCQCN, how far below XOFF PFC resumes.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from experiments.sfc._figures import bars
-from experiments.sfc._networks import TWO_LAYER
+from experiments.sfc._networks import TWO_LAYER, VICTIMS_BESIDE_SENDERS
+from experiments.sfc._parameters import parameters
 from experiments.sfc._runs import Runs, judged
 
-from xoff.reproduce import Part
+from xoff.reproduce import Part, chosen
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, cases 3 to 3.2"
@@ -53,7 +56,9 @@ def judge(runs: Runs) -> dict[str, Part]:
             and all(after < before for before, after in pairwise(victim.values())),
             {
                 "PFC pauses under SFC": pauses,
-                "victim FCT under SFC (µs)": victim,
+                "victim FCT under SFC (µs)": {
+                    case: runs.over(case, "pfc-sfc", lambda run: run.victims_us) for case in _HEADROOMS
+                },
                 "mean FCT over all flows under SFC (µs)": {case: runs(case, "pfc-sfc").mean_us for case in _HEADROOMS},
             },
         ),
@@ -72,7 +77,10 @@ _JUDGED = judged(
     cases=_CASES,
     judge=judge,
     choices={
+        **VICTIMS_BESIDE_SENDERS,
+        "round trip of the formulas": {"switch_ns": 203},
         "packets of 512 B": {"payload_bytes": 512},
+        "interval 6 µs": {"interval_us": 6},
         "DCQCN preset paper": {"dcqcn": "paper"},
         "XON 80 KB below XOFF": {"xon_gap_kb": 80},
     },
@@ -93,6 +101,18 @@ _JUDGED = judged(
             "holds."
         ),
     },
+)
+PARAMETERS = parameters(
+    _CASES,
+    "Part 5, CASE 3",
+    [
+        chosen(
+            "round trip",
+            "links, switches, and 4 KB stored and forwarded",
+            "what a switch does",
+            "that of the formulas, 512 B",
+        )
+    ],
 )
 CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios

@@ -20,10 +20,11 @@ from typing import Any
 
 from experiments.sfc._figures import groups
 from experiments.sfc._networks import THREE_LAYER, TWO_LAYER, Case
+from experiments.sfc._parameters import parameters
 from experiments.sfc._runs import Runs, judged
 
 from xoff import _core
-from xoff.reproduce import Part
+from xoff.reproduce import Part, chosen
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Thoughts (future extension)"
@@ -79,6 +80,7 @@ _JUDGED = judged(
     cases=_CASES,
     variants=("pfc-sfc",),
     judge=judge,
+    ours=("X",),
     reasons={
         "X/voq": "Each virtual output queue holds the packets of one input, and so of one sender: N is 1 for it, the "
         "round trips of the others are left out, and its threshold is XOFF itself. The sources of an output "
@@ -86,6 +88,18 @@ _JUDGED = judged(
     },
 )
 # A core without these keys has nothing to compare.
+PARAMETERS = parameters(
+    _FIXED,
+    "the tables of Parts 4 and 5",
+    [
+        chosen(
+            "dynamic pause",
+            "(N - 1)·R and half the time the queue takes to drain",
+            "N sources counted, R the formulas' round trip",
+        ),
+        chosen("dynamic threshold", "(N - 1)·R·C below XOFF", "the formulas"),
+    ],
+)
 CLAIMS = _JUDGED.listed if '"dynamic"' in _core.schema() else {}
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
@@ -93,4 +107,4 @@ claims = _JUDGED.claims
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw, for each architecture, the mean FCT of each kind by case."""
-    groups(results, path, {kind: [f"{name}, {kind}" for name in _FIXED] for kind in _KINDS}, list(_FIXED))
+    groups(results, path, {kind: [(f"{name}, {kind}", "pfc-sfc") for name in _FIXED] for kind in _KINDS}, list(_FIXED))

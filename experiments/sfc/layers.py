@@ -4,7 +4,8 @@ Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Part 4, slide "3
 changes, all other settings stay those of case 2a (800 KB, PFC 780 KB, SFC 200 KB, 20 µs). The document adds that the
 two are hard to compare fairly; so is nothing of that sort judged. Networks and victims: see `_networks.py`.
 
-Open choices, judged beside the verdict: the parameters of DCQCN, how far below XOFF PFC resumes.
+Open choices, judged beside the verdict: other places of the victims, the parameters of DCQCN, how far below
+XOFF PFC resumes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.sfc._figures import bars
-from experiments.sfc._networks import THREE_LAYER, VARIANTS
+from experiments.sfc._networks import THREE_LAYER, VARIANTS, VICTIMS_BESIDE_SENDERS
+from experiments.sfc._parameters import parameters
 from experiments.sfc._runs import Runs, judged
 
 from xoff.reproduce import Part
@@ -29,8 +31,10 @@ _CASES = {
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge: in both networks the victims' mean FCT with SFC is below that with PFC only and with PFC + DCQCN."""
-    victims = {case: {variant: runs(case, variant).victims_us for variant in VARIANTS} for case in _CASES}
-    lower = all(mean["pfc-sfc"] < min(mean["pfc"], mean["pfc-dcqcn"]) for mean in victims.values())
+    victims = {
+        case: {variant: runs.over(case, variant, lambda run: run.victims_us) for variant in VARIANTS} for case in _CASES
+    }
+    lower = all(found["pfc-sfc"].mean < min(found["pfc"].mean, found["pfc-dcqcn"].mean) for found in victims.values())
     measured = {f"{case}: victims' mean FCT (µs)": mean for case, mean in victims.items()}
     return {"4.4": Part(lower, measured)}
 
@@ -41,8 +45,13 @@ _JUDGED = judged(
     },
     cases=_CASES,
     judge=judge,
-    choices={"DCQCN preset paper": {"dcqcn": "paper"}, "XON 80 KB below XOFF": {"xon_gap_kb": 80}},
+    choices={
+        **VICTIMS_BESIDE_SENDERS,
+        "DCQCN preset paper": {"dcqcn": "paper"},
+        "XON 80 KB below XOFF": {"xon_gap_kb": 80},
+    },
 )
+PARAMETERS = parameters(_CASES, "Part 4, 3-layer vs 2-layer")
 CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims

@@ -10,7 +10,8 @@ PFC".
   receiver and host 4 a packet every 10 µs; all four also send 5 MB each to hosts of their own at S0, the victims.
 - large-to-small: one host at 400 Gb/s sends 5 MB to one at 100 Gb/s.
 
-"Spreads" is judged by how many sending hosts PFC pauses at least once, "fewer PFCs" by the number of pauses,
+The document's output queues are `oq-egress`; the shared-memory switch stands beside it and is not judged. "Spreads" is
+judged by how many sending hosts PFC pauses at least once, "fewer PFCs" by the number of pauses,
 head-of-line blocking by the victims' mean FCT, "the same effect" by pauses and FCT within 15 %. See `_queueing.py`
 for the rest.
 """
@@ -19,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from experiments.sfc._queueing import QUEUEINGS, fct_us, flow, paused_ports, scaled, scenario, trickle
+from experiments.sfc._queueing import QUEUEINGS, drawn, draws, fct_us, flow, paused_ports, scenario, trickle
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, grouped_bars, write
-from xoff.reproduce import Judged, Part, Readings, about_the_same, as_results
+from xoff.reproduce import Judged, Part, Readings, about_the_same, as_results, chosen, given, run_name
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, the queuing architecture's effect on PFC (back-up slides)"
@@ -57,18 +59,19 @@ _CAUSES: dict[str, tuple[list[tuple[str, str, str]], list[dict[str, Any]]]] = {
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     """Return the scenarios by cause and queueing architecture."""
     return {
-        f"{cause}/{queueing}": scenario(queueing, links, scaled(flows, quick))
+        run_name(cause, queueing, draw): scenario(queueing, links, drawn(flows, draw, quick))
         for cause, (links, flows) in _CAUSES.items()
         for queueing in QUEUEINGS
+        for draw in draws(quick)
     }
 
 
 def judge(runs: Readings[Result]) -> dict[str, Part]:
     """Judge an output-queued switch against the others."""
-    output = runs.reading
+    output = "oq-egress"
 
-    def by_queueing(cause: str, value: Callable[[Result], Any]) -> dict[str, Any]:
-        return {queueing: value(runs.one(f"{cause}/{queueing}")) for queueing in QUEUEINGS}
+    def by_queueing(cause: str, value: Callable[[Result], float]) -> dict[str, float]:
+        return {queueing: runs.mean(f"{cause}/{queueing}", value) for queueing in QUEUEINGS}
 
     ports = {cause: by_queueing(cause, _hosts_paused) for cause in _CAUSES}
     many, below, small = (by_queueing(cause, _pauses) for cause in _CAUSES)
@@ -88,6 +91,7 @@ def judge(runs: Readings[Result]) -> dict[str, Part]:
         "Q.2-mismatch": Part(
             about_the_same(small[output], small["iq"]) and about_the_same(times[output], times["iq"]),
             {"PFC pauses": small, "FCT (µs)": times},
+            void="" if small[output] else "PFC does not pause",
         ),
     }
 
@@ -100,9 +104,8 @@ def _hosts_paused(result: Result) -> int:
     return sum(not port.startswith("S") for port in paused_ports(result))
 
 
-def _victims_us(result: Result) -> float | None:
-    times = [fct for name, fct in fct_us(result).items() if name.startswith("victim")]
-    return sum(times) / len(times) if times else None
+def _victims_us(result: Result) -> float:
+    return fmean(fct for name, fct in fct_us(result).items() if name.startswith("victim"))
 
 
 _JUDGED = Judged(
@@ -117,18 +120,21 @@ _JUDGED = Judged(
         "Q.2-downstream-blocking": "PFC from downstream: IQ makes the head-of-line blocking even worse than OQ",
         "Q.2-mismatch": "One large ingress to one small egress: OQ and IQ have the same effect",
     },
-    readings={output: QUEUEINGS[output] for output in ("oq", "oq-egress")},
     runs=as_results,
     judge=judge,
-    reasons={
-        f"{short}/oq": (
-            "A shared-memory switch counts for PFC by ingress port, as an input buffer does: it pauses those who fill "
-            "it."
-        )
-        for short in ("Q.2-many-spread", "Q.2-many-fewer", "Q.2-downstream-spread")
-    },
-    quick_reasons=True,
 )
+PARAMETERS = [
+    given("switches compared", "input, output and virtual output queues", "The queuing architecture"),
+    given("SFC threshold", "200 KB", "Part 5, basic settings"),
+    given("PFC threshold", "380 KB", "Part 5, basic settings"),
+    given("causes", "multi-to-one, PFC from downstream, large-to-small", "back-up slides"),
+    chosen("network", "see above", "the figures are lost"),
+    chosen(
+        "output queues", "oq-egress: PFC by egress queue", "a buffer on the output side", "oq, shared memory, is shown"
+    ),
+    chosen("buffer", "without end", "nothing is to be lost on links faster than 200 Gb/s"),
+    chosen("start of a flow", "within 1 µs, ten draws", "single runs move"),
+]
 CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 
@@ -138,14 +144,15 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
     with rc_context(STYLE):
         drawing = Canvas(figsize=(9, 3.2), layout="constrained")
         left, right = drawing.subplots(1, 2)
+        runs = as_results(results)
         series = [
-            (queueing, [float(_pauses(results[f"{cause}/{queueing}"])) for cause in _CAUSES]) for queueing in QUEUEINGS
+            (queueing, [runs.mean(f"{cause}/{queueing}", _pauses) for cause in _CAUSES]) for queueing in QUEUEINGS
         ]
         grouped_bars(left, list(_CAUSES), series, digits=0)
         left.set_ylabel("PFC pauses")
         causes = list(_CAUSES)[:2]
         times = [
-            (queueing, [_victims_us(results[f"{cause}/{queueing}"]) for cause in causes]) for queueing in QUEUEINGS
+            (queueing, [runs.mean(f"{cause}/{queueing}", _victims_us) for cause in causes]) for queueing in QUEUEINGS
         ]
         grouped_bars(right, causes, times, digits=0)
         right.set_ylabel("victims' mean FCT (µs)")

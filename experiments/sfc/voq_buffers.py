@@ -7,8 +7,8 @@ Dedicated is cases 1 and 3 of Part 5: 400 KB a port, PFC at 380 KB. Shared is ou
 × 400 KB a switch, in which PFC has a dynamic threshold, with the α of 1/8 of public simulators, and with 1 as an
 open choice. The SFC threshold of 200 KB applies to each input and output, as before.
 
-"Has an impact" is a mean FCT of the victim or of all flows, with PFC only or PFC + SFC, that changes by more than 15
-%.
+"Has an impact" is a mean FCT of the victim or of all flows, or a number of PFC pauses, with PFC only or PFC + SFC, that
+changes by more than 15 %.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from typing import Any
 
 from experiments.sfc._figures import bars_by_flow
 from experiments.sfc._networks import ARCHITECTURES, TWO_LAYER, VARIANTS, Case, flow_names, scenario
+from experiments.sfc._parameters import parameters
 from experiments.sfc._runs import Run, Runs, sized
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, write
-from xoff.reproduce import Cases, Judged, Part, Readings, about_the_same, run_name
+from xoff.reproduce import Cases, Judged, Part, Readings, about_the_same, chosen, run_name
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, the queuing architecture's effect on SFC (buffer allocation)"
@@ -37,6 +38,7 @@ _ALLOCATIONS = {"dedicated": ("", "dedicated"), "shared": ("", "shared"), f"shar
 _FIGURES: dict[str, Callable[[Run], float]] = {
     "victim FCT (µs)": lambda run: run.victims_us,
     "mean FCT over all flows (µs)": lambda run: run.mean_us,
+    "PFC pauses": lambda run: run.pfc_pauses,
 }
 
 
@@ -61,12 +63,14 @@ def _sized(allocated: Allocated, choice: str, quick: bool) -> dict[int | None, A
     """Return what is run: dedicated buffers have no α to choose."""
     if choice and allocated.alpha is None:
         return {}
-    return {seed: replace(allocated, case=case) for seed, case in sized(allocated.case, "", quick).items()}
+    # The figure has a panel for the choice: it is run in the quick variant, too.
+    found = sized(allocated.case, "" if quick else choice, quick)
+    return {draw: replace(allocated, case=case) for draw, case in found.items()}
 
 
 def _run(results: Mapping[str, Result], allocation: str, case: str, variant: str) -> Run:
     choice, name = _ALLOCATIONS[allocation]
-    return Readings(results, Run.of, choice).one(run_name(f"{name}/{case}", variant))
+    return Run.mean(Readings(results, Run.of, choice).each(run_name(f"{name}/{case}", variant)))
 
 
 def judge(runs: Runs) -> dict[str, Part]:
@@ -108,6 +112,14 @@ _JUDGED = Judged(
         "that the allocation matters little to it."
     },
     quick_reasons=True,
+)
+PARAMETERS = parameters(
+    _CASES,
+    "Part 5, cases 1 and 3",
+    [
+        chosen("dedicated", "400 KB a port", "the cases' buffer"),
+        chosen("shared", "16 × 400 KB a switch, α 1/8", "the same memory; α of public simulators", _OTHER),
+    ],
 )
 CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import xoff
+from counterexamples import SWAPS, WITHOUT_RUNS
 from small import Command
 from xoff import reproduce
 from xoff.reproduce.page import counted, row, text_of
-from xoff.reproduce.runs import RunFailed, Runner
+from xoff.reproduce.runs import Results, RunFailed, Runner
 from xoff.study.store import Store
 
 _RECORDED: dict[str, str] = json.loads((reproduce.directory() / "verdicts.json").read_text("utf-8"))
@@ -21,11 +22,21 @@ _SLOW = {"congestion-isolation", "portfc", "sfc-proxy"}
 """Documents whose quick variants take long; each is a test, so that one alone can be asked for."""
 
 
-@pytest.mark.parametrize(
+_EACH_DOCUMENT = pytest.mark.parametrize(
     "document", [pytest.param(one, marks=pytest.mark.slow if one in _SLOW else ()) for one in _DOCUMENTS]
 )
-def test_quick_verdicts_are_the_recorded_ones(document: str, tmp_path: Path) -> None:
-    request = reproduce.Request(reproduce.select([document]), quick=True, ids=[document])
+
+
+@pytest.fixture
+def quick_runs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Where the runs of quick variants are kept: for all tests, and all processes that run them."""
+    base = tmp_path_factory.getbasetemp()
+    return (base if worker_id == "master" else base.parent) / "quick-runs"
+
+
+@_EACH_DOCUMENT
+def test_quick_verdicts_are_the_recorded_ones(document: str, tmp_path: Path, quick_runs: Path) -> None:
+    request = reproduce.Request(reproduce.select([document]), quick=True, runs=quick_runs, ids=[document])
     outcomes = reproduce.evaluate(request, out=tmp_path)
     verdicts = {claim.id: claim.words for outcome in outcomes for claim in outcome.claims}
     assert verdicts == {id: words for id, words in _RECORDED.items() if id.startswith(f"{document}/")}
@@ -37,6 +48,35 @@ def test_quick_verdicts_are_the_recorded_ones(document: str, tmp_path: Path) -> 
     for outcome in outcomes:
         assert f"]({outcome.figure})" in page
         assert (tmp_path / outcome.figure).is_file()
+
+
+@_EACH_DOCUMENT
+def test_each_statement_fails_where_it_should(document: str, quick_runs: Path) -> None:
+    swaps = SWAPS.get(document, {})
+    chosen = reproduce.select([document])
+    with Runner({one.id: one.module.scenarios(True) for one in chosen}, runs=quick_runs) as runner:
+        for one in chosen:
+            results = runner.results(one.id)
+            for short, swap in swaps.items():
+                id = f"{document}/{short}"
+                if id not in one.module.CLAIMS:
+                    continue
+                swapped = Results(
+                    {name: results.get(swap(name), result) for name, result in results.items()}, results.failures
+                )
+                assert any(swapped[name] is not result for name, result in results.items()), id
+                (claim,) = (claim for claim in one.module.claims(swapped, True) if claim.id == id)
+                assert claim.verdict in {"does not hold", "void"}, id
+
+
+@pytest.mark.parametrize("document", list(SWAPS))
+def test_each_statement_has_runs_in_which_it_fails(document: str) -> None:
+    claims = {id for one in reproduce.select([document]) for id in one.module.CLAIMS}
+    wholes = {id for id in claims if any(other.startswith(f"{id}-") for other in claims)}
+    listed = {f"{document}/{short}" for short in SWAPS[document]}
+    # Other readings of a statement have its predicate.
+    plain = {id for id in claims if id.count("/") == 1}
+    assert plain - wholes - WITHOUT_RUNS <= listed <= plain
 
 
 def test_every_claim_has_a_recorded_verdict() -> None:

@@ -24,7 +24,7 @@ class Judged(Generic[R]):
 
     document: what ids begin with.
     statements: by id without the document, such as ``{"5.3": …, "5.3-buffer": …}``, in the order of the page. One that
-        `judge` leaves out is a whole: it holds if all those do whose ids go on with a hyphen.
+        `judge` leaves out is a whole: it holds if all those do whose ids go on with a hyphen, but for `ours`.
     runs: from all results, an open choice and a reading, what `judge` looks at; mostly a kind of `Readings`.
     judge: the verdict on each part. If it looks at a run that violated an audit, nothing holds.
     cases: what is run, with its open choices: each statement is judged with each of those, too. Experiments whose runs
@@ -101,19 +101,19 @@ class Judged(Generic[R]):
         fair: what is found in each other reading of the document; if the statement holds in one, it holds under that.
         """
         parts, failure = found
-        part = _part(parts, short)
+        part = self._part(parts, short)
         is_varied = short in self.varied or not self.varied
         measured = dict(part.measured)
         if others and is_varied:
             measured[self.varied_as] = {
-                choice: self.varied_failure if violated else _part(varied, short).verdict
+                choice: self.varied_failure if violated else self._part(varied, short).verdict
                 for choice, (varied, violated) in others.items()
             }
         verdict: Verdict = "does not hold" if failure else part.verdict
         under = [
             name
             for name, (varied, violated) in fair.items()
-            if not violated and _part(varied, short).verdict == "holds"
+            if not violated and self._part(varied, short).verdict == "holds"
         ]
         if verdict != "holds" and under and is_varied:
             verdict = "holds under"
@@ -146,11 +146,12 @@ class Judged(Generic[R]):
         except RunFailed as error:
             return {}, str(error)
 
+    def _part(self, parts: Mapping[str, Part], short: str) -> Part:
+        """Return the verdict on a statement: its own, or that of a whole."""
+        if short in parts:
+            return parts[short]
+        return whole(parts, [name for name in parts if name.startswith(f"{short}-") and name not in self.ours])
+
     def _id(self, short: str, reading: str) -> str:
         suffix = "" if reading == next(iter(self.readings)) else f"/{reading}"
         return f"{self.document}/{short}{suffix}"
-
-
-def _part(parts: Mapping[str, Part], short: str) -> Part:
-    """Return the verdict on a statement: its own, or that of a whole."""
-    return parts[short] if short in parts else whole(parts, [name for name in parts if name.startswith(f"{short}-")])

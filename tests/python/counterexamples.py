@@ -1,0 +1,75 @@
+"""For each statement of the experiments, runs in which it fails: nothing passes by doing nothing.
+
+Runs of the quick variants stand in for others: SFC that is PFC alone, a larger buffer that is the smallest one. A
+statement is named as in `Judged.statements`; a whole fails if one of its parts does, and is not listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+Swap = Callable[[str], str]
+"""From the name of a run to that of the run that stands in for it."""
+
+
+def instead(of: str, other: str) -> Swap:
+    """Let runs whose names have one part stand in for those that have another: ``instead("pfc-sfc", "pfc")``."""
+    return lambda name: "/".join(other if part == of else part for part in name.split("/"))
+
+
+def matching(pattern: str, other: str) -> Swap:
+    """Let runs stand in by a regular expression."""
+    return lambda name: re.sub(pattern, other, name)
+
+
+_SFC_IS_PFC = instead("pfc-sfc", "pfc")
+_SFC: Mapping[str, Swap] = {
+    "4.1-precise": _SFC_IS_PFC,
+    "4.1-victims": _SFC_IS_PFC,
+    "4.1-both": instead("pfc-dcqcn-sfc", "pfc-dcqcn"),
+    "4.2-victims": _SFC_IS_PFC,
+    "4.2-peak": _SFC_IS_PFC,
+    "4.2-peak-victims": _SFC_IS_PFC,
+    "4.2-pfc": instead("case 2b (7-to-1)", "case 1 (3-to-1)"),
+    "4.3-stable": _SFC_IS_PFC,
+    "4.3-dcqcn": instead("pfc-dcqcn", "pfc"),
+    "4.3-behind": instead("pfc-sfc", "pfc-dcqcn"),
+    "4.3-behind-victims": instead("pfc-sfc", "pfc-dcqcn"),
+    "4.4": _SFC_IS_PFC,
+    "5.1": _SFC_IS_PFC,
+    "5.1-headroom": _SFC_IS_PFC,
+    "5.1-both": instead("pfc-dcqcn-sfc", "pfc-dcqcn"),
+    "5.2-victim": instead("2.5", "2"),
+    "5.2-eightfold": instead("2.4", "2"),
+    "5.2-overall": instead("2.5", "2"),
+    "5.3-buffer": instead("3.2", "3.1"),
+    "5.3-gain": _SFC_IS_PFC,
+    "5.3-headroom": instead("3.1b", "3.1"),
+    "5.4-enough": _SFC_IS_PFC,
+    "5.4-short": matching(r"/4\.[456]/", "/4/"),
+    "5.5-long": matching(r"/5\.[5678]/", "/5/"),
+    "5.5-short": matching(r"/5\.[12]/", "/5/"),
+    "5.5-wide": _SFC_IS_PFC,
+    "R": matching(r"/5(\.\d)?/", "/5/"),
+    "Q.1-iq": _SFC_IS_PFC,
+    "Q.1-oq": _SFC_IS_PFC,
+    "Q.1-shared": _SFC_IS_PFC,
+    "Q.1-voq": _SFC_IS_PFC,
+    "Q.2-many-spread": instead("oq-egress", "iq"),
+    "Q.2-many-fewer": instead("oq-egress", "iq"),
+    "Q.2-downstream-spread": instead("oq-egress", "voq"),
+    "Q.2-downstream-blocking": instead("oq-egress", "iq"),
+    # Both pause alike: one of them is another cause's.
+    "Q.2-mismatch": matching(r"^large-to-small/iq/", "many-to-one/iq/"),
+    "Q.3": matching(r"^(α 1: )?shared/", "dedicated/"),
+    "T-alone": instead("lossy-sfc", "lossy"),
+    "T-dcqcn": instead("lossy-dcqcn-sfc", "lossy-dcqcn"),
+    "X": matching(r", dynamic[a-z ]*/", ", fixed/"),
+}
+
+SWAPS: Mapping[str, Mapping[str, Swap]] = {"sfc": _SFC}
+"""By document and statement."""
+
+WITHOUT_RUNS = {"sfc/P", "sfc/P-printed"}
+"""Statements on formulas; `test_sizes.py` has them."""
