@@ -69,7 +69,7 @@ generate: build ## writes the JSON Schema, the typed Python classes and the para
 lock: ## writes requirements-dev.lock anew with the newest versions
 	@rm -rf .venv && $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --group development "pyarrow>=16" "typer>=0.16" "rich>=13" "matplotlib>=3.8" "Jinja2>=3.1"
+	@$(BIN)/python -m pip install --quiet --group development "pyarrow>=16" "typer>=0.16" "rich>=13" "matplotlib>=3.8" "Jinja2>=3.1" "tomlkit>=0.13"
 	@{ echo "# Exact versions of everything the development environment needs; 'make lock' writes this file anew."; \
 	   $(BIN)/python -m pip freeze --exclude xoff; } > requirements-dev.lock
 

@@ -1,13 +1,14 @@
 """A sweep over the degree of the hot spot, for one, five and ten flows of each kind an edge switch.
 
-Two experiments share it: limiters start at the rate of the line, or at what their sources send.
+Three experiments share it: the main reading; limiters that start at what their sources send; and congestion points at
+the core alone. The last two have fewer degrees, and three seeds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, linear_regression
 from typing import Any, TypeAlias
@@ -39,6 +40,7 @@ TEXTS = {
     "B.4": "With many flows the times to stability of topologies A, B and C converge",
 }
 QUICK = {"A": (10, 20, 30), "B": (20, 30), "C": (30,)}
+COARSE = {"A": (10, 20, 30, 40, 50, 60, 70, 80), "B": (20, 40, 60, 80), "C": (40, 60, 80)}
 LINEAR, ALIKE = 0.95, 0.15
 
 Times: TypeAlias = Mapping[str, Mapping[int, list[float | None]]]
@@ -54,7 +56,7 @@ class Sweep:
     """Which runs, and what to expect of them."""
 
     reading: str
-    """What ids end in; the first has none."""
+    """What ids end in; the main one has none."""
     setting: Callable[[int], Setting]
     """By degree."""
     until_ms: Callable[[int], float]
@@ -65,6 +67,9 @@ class Sweep:
     """What the figure calls what is expected."""
     reasons: Mapping[str, str]
     """Why claims do not hold."""
+    degrees: Mapping[str, Sequence[int]] = field(default_factory=lambda: DEGREES)
+    """By topology."""
+    seeds: Sequence[int] = SEEDS
 
     def id(self, short: str) -> str:
         """Return a claim's id in this reading, without the document."""
@@ -76,9 +81,9 @@ class Sweep:
             f"{topology}/{degree}/seed {seed}": scenario(
                 degree, TOPOLOGIES[topology], self.until_ms(degree), seed, self.setting(degree)
             )
-            for topology, known in (QUICK if quick else DEGREES).items()
+            for topology, known in (QUICK if quick else self.degrees).items()
             for degree in known
-            for seed in SEEDS[: 2 if quick else 5]
+            for seed in self.seeds[: 2 if quick else len(self.seeds)]
         }
 
     def expected_ms(self, degree: int) -> float:
@@ -96,6 +101,7 @@ class Sweep:
             judge=self.judge,
             reasons={self.id(short): text for short, text in self.reasons.items()},
             quick_reasons=True,
+            ours=[self.id(short) for short in TEXTS] if self.reading else (),
         )
 
     def judge(self, runs: Runs) -> dict[str, Part]:

@@ -2,8 +2,9 @@
 
 Defaults of every predicate: "better" or "lower" is a lower mean in every case the claim lists; "about the same" is
 within 15 %, and 10 percentage points for percentages; "rises then falls" is a middle case that is highest. Flows start
-within a microsecond, drawn anew for each of ten runs (three with another reading, one with another parameter): a value is their mean, shown with its
-range. The improvement by SFC (or DCQCN) is the share by which it lowers a mean FCT against PFC only.
+within a microsecond, drawn anew for each of ten runs (three with another reading, one with another parameter): a value
+is their mean, shown with its range. The improvement by SFC (or DCQCN) is the share by which it lowers a mean FCT
+against PFC only.
 
 Each open choice is judged as well: the same predicate on the same cases, with one parameter that the document does
 not give set to another value.

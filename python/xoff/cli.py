@@ -384,6 +384,14 @@ def reproduce(
         ),
     ] = None,
     set: Set = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Writes the scenarios and a study of each experiment here, as commented TOML, and runs nothing.",
+            show_default=False,
+        ),
+    ] = None,
     threads: Threads = 1,
     as_json: Json = False,
 ) -> None:
@@ -399,6 +407,7 @@ def reproduce(
             threads=threads,
             runs=runs,
             changes=_overrides(set),
+            export_to=export,
             as_json=as_json,
         )
     )

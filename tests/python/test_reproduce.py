@@ -186,6 +186,30 @@ def test_a_change_that_no_run_can_take_is_refused(change: tuple[str, str], messa
         reproduce.evaluate(request)
 
 
+def test_an_experiment_is_exported_as_a_study_that_runs_the_same(tmp_path: Path, xoff_here: Command) -> None:
+    done = xoff_here(
+        "reproduce", "bcn/baseline", "sfc/5.1", "sfc/P", "--quick", "--export", str(tmp_path / "to"), "--json"
+    )
+    studies = [Path(one) for one in json.loads(done.stdout)["studies"]]
+    # Formulas alone simulate nothing.
+    assert [study.parent.name for study in studies] == ["baseline", "incast_3_to_1"]
+    text = studies[1].read_text("utf-8")
+    assert text.startswith("# sfc/incast_3_to_1: SFC simulation")
+    assert "# buffer of a port (KB): 400 (given: Part 5, basic settings)" in text
+    (one,) = reproduce.select(["sfc/5.1"])
+    with Runner({one.id: one.module.scenarios(True)}) as runner:
+        results = runner.results(one.id)
+    study = xoff.sweep(studies[1], out=tmp_path / "study")
+    found = study.runs.select(["variant", "fingerprint"]).to_pylist()
+    assert {row["variant"]: row["fingerprint"] for row in found} == {
+        name.removesuffix("/seed 1"): result.fingerprint for name, result in results.items()
+    }
+    for file in (studies[1].parent / "scenarios").iterdir():
+        assert xoff.run(file).fingerprint in {result.fingerprint for result in results.values()}
+    again = xoff_here("reproduce", "sfc/5.1", "--export", str(tmp_path / "to"))
+    assert (again.returncode, "has files in it" in again.stderr) == (2, True)
+
+
 def test_equal_scenarios_run_once_and_failed_ones_fail_when_looked_up(scenario: dict[str, Any]) -> None:
     lossy = scenario | {"switch": {"buffer": {"per_port": "20KB"}, "flow_control": {"pfc": {"xoff": "19KB"}}}}
     experiments = {

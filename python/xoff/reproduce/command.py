@@ -9,7 +9,9 @@ from pathlib import Path
 from rich.markup import escape
 
 from xoff import display
+from xoff.reproduce.changes import changed
 from xoff.reproduce.evaluation import Request, evaluate
+from xoff.reproduce.export import export
 from xoff.reproduce.finding import select
 from xoff.reproduce.page import by_statement, text_of
 from xoff.reproduce.verdict import Claim, tally, tally_in_words
@@ -24,6 +26,7 @@ def command(
     threads: int,
     runs: Path | None,
     changes: Sequence[tuple[str, str]],
+    export_to: Path | None,
     as_json: bool,
 ) -> int:
     """Do what ``xoff reproduce`` does; return its exit code."""
@@ -41,6 +44,14 @@ def command(
         for id, where, text in listed:
             table.add_row(id, where, escape(text))
         display.out.print(table)
+        return 0
+    if export_to is not None:
+        made = changed({one.id: one.module.scenarios(quick) for one in chosen}, changes)
+        studies = export(chosen, made, export_to)
+        if as_json:
+            print(json.dumps({"studies": [str(study) for study in studies]}))
+        else:
+            display.out.print("\n".join(f"xoff sweep {escape(str(study))}" for study in studies))
         return 0
     with display.StudyBar() as bar:
         outcomes = evaluate(Request(chosen, quick, threads, runs, ids, changes), out=out, bar=bar)
