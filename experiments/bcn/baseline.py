@@ -13,6 +13,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from experiments.bcn._network import QEQ_BYTES, START_MS, Setting, scenario
+from experiments.bcn._parameters import BASELINE
 from experiments.bcn._runs import SEEDS, STEP_US, Run, Runs, runs_of, told
 from matplotlib import rc_context
 
@@ -61,11 +62,13 @@ _JUDGED = Judged(
         "baseline": "Four sources of 5 Gb/s into 10 Gb/s: in equilibrium the queue is Qeq on average (within 25 %), "
         "and the link is full (within 2 %)",
     },
+    ours=("baseline",),
     runs=runs_of,
     judge=judge,
     reasons={"baseline": "The queue rests elsewhere, or runs empty so often that the link is not full."},
     quick_reasons=True,
 )
+PARAMETERS = BASELINE
 CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 

@@ -24,6 +24,7 @@ from statistics import fmean
 from typing import Any
 
 from experiments.bcn._network import DEFAULT, GI, TOPOLOGIES, Setting, scenario
+from experiments.bcn._parameters import hot_spot
 from experiments.bcn._runs import SEEDS, Runs, cases, mean_of, runs_of, stability_ms, told
 from matplotlib import rc_context
 
@@ -111,6 +112,7 @@ _JUDGED = Judged(
     runs=runs_of,
     judge=judge,
 )
+PARAMETERS = hot_spot("22, 80 and 160")
 CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.bcn._network import CORE_ALONE, DEFAULT, HOT_GBPS, TOPOLOGIES, Setting, scenario, until_ms
+from experiments.bcn._parameters import hot_spot
 from experiments.bcn._runs import COLOURS, SEEDS, Runs, cases, mean_of, runs_of, stability_ms, told
 from matplotlib import rc_context
 
@@ -81,6 +82,7 @@ _JUDGED = Judged(
     runs=runs_of,
     judge=judge,
 )
+PARAMETERS = hot_spot("20 and 40")
 CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 

@@ -23,10 +23,12 @@ import math
 
 from experiments.bcn._degree import Sweep
 from experiments.bcn._network import DEFAULT, until_ms
+from experiments.bcn._parameters import hot_spot
 
 CITATION = "BCN hot spots, IEEE 802.1au, 'Hotspot Degree vs Time To Stability'"
 
 REASONS: dict[str, str] = {}
 SWEEP = Sweep("", lambda _: DEFAULT, until_ms, math.log, "expected, N ln N", REASONS)
+PARAMETERS = hot_spot("2 to 80")
 CLAIMS, claims = SWEEP.judged.listed, SWEEP.judged.claims
 scenarios, figure = SWEEP.scenarios, SWEEP.figure

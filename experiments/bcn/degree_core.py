@@ -11,6 +11,7 @@ import math
 
 from experiments.bcn._degree import COARSE, Sweep
 from experiments.bcn._network import CORE_ALONE
+from experiments.bcn._parameters import hot_spot
 from experiments.bcn._runs import SEEDS
 
 CITATION = "BCN hot spots, IEEE 802.1au, 'Hotspot Degree vs Time To Stability', congestion points at the core alone"
@@ -40,5 +41,6 @@ def _until_ms(degree: int) -> float:
 SWEEP = Sweep(
     "core", lambda _: CORE_ALONE, _until_ms, math.log, "expected, N ln N", REASONS, degrees=COARSE, seeds=SEEDS[:3]
 )
+PARAMETERS = hot_spot("10 to 80")
 CLAIMS, claims = SWEEP.judged.listed, SWEEP.judged.claims
 scenarios, figure = SWEEP.scenarios, SWEEP.figure

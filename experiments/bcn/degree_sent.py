@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from experiments.bcn._degree import COARSE, Sweep
 from experiments.bcn._network import DEFAULT, HOT_GBPS, LINE_GBPS, Setting, until_ms
+from experiments.bcn._parameters import hot_spot
 from experiments.bcn._runs import SEEDS
 
 CITATION = "BCN hot spots, IEEE 802.1au, 'Hotspot Degree vs Time To Stability', limiters from the rate that is sent"
@@ -27,5 +28,6 @@ def _cuts(_: int) -> float:
 
 
 SWEEP = Sweep("sent", _setting, until_ms, _cuts, "expected, N ln 2", REASONS, degrees=COARSE, seeds=SEEDS[:3])
+PARAMETERS = hot_spot("10 to 80")
 CLAIMS, claims = SWEEP.judged.listed, SWEEP.judged.claims
 scenarios, figure = SWEEP.scenarios, SWEEP.figure

@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from experiments.bcn._network import QEQ_BYTES, START_MS, scenario
+from experiments.bcn._parameters import hot_spot
 from experiments.bcn._runs import SEEDS, STEP_US, Run, Runs, runs_of, told
 from matplotlib import rc_context
 
@@ -99,6 +100,7 @@ _JUDGED = Judged(
     reasons={"B.1": _SLOWED, "B.1-throughput": _SLOWED, "B.1-pause": "The queue comes back to XOFF."},
     quick_reasons=True,
 )
+PARAMETERS = hot_spot("22")
 CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 

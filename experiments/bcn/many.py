@@ -14,11 +14,12 @@ from statistics import fmean
 from typing import Any
 
 from experiments.bcn._network import QEQ_BYTES, START_MS, TOPOLOGIES, scenario
+from experiments.bcn._parameters import hot_spot
 from experiments.bcn._runs import SEEDS, STEP_US, Runs, degrees, runs_of, told
 from matplotlib import rc_context
 
 from xoff.plots import STYLE, Canvas, write
-from xoff.reproduce import Judged, Part
+from xoff.reproduce import Judged, Part, chosen
 from xoff.results import Result
 
 CITATION = "BCN hot spots, IEEE 802.1au, 'Large Number of Flows: CP Occupancy'"
@@ -69,6 +70,7 @@ _JUDGED = Judged(
     reasons={"B.5": "After its time to stability the queue stays below 2 Qeq, or it never comes there."},
     quick_reasons=True,
 )
+PARAMETERS = hot_spot("22 and 80", [chosen("topology", "A and B", "the deck does not name it")])
 CLAIMS = _JUDGED.listed
 claims = _JUDGED.claims
 

@@ -7,7 +7,7 @@ statement is named as in `Judged.statements`; a whole fails if one of its parts 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 Swap = Callable[[str], str]
 """From the name of a run to that of the run that stands in for it."""
@@ -68,8 +68,26 @@ _SFC: Mapping[str, Swap] = {
     "X": matching(r", dynamic[a-z ]*/", ", fixed/"),
 }
 
-SWAPS: Mapping[str, Mapping[str, Swap]] = {"sfc": _SFC}
+_BCN: Mapping[str, Swap] = {
+    "B.2": matching(r"^A/\d+/", "A/10/"),
+    "B.3": matching(r"^B/(\d+)/", r"A/\1/"),
+    "B.4": matching(r"^A/30/", "A/10/"),
+    "B.5": matching(r"/25/", "/10/"),
+}
+
+SWAPS: Mapping[str, Mapping[str, Swap]] = {"sfc": _SFC, "bcn": _BCN}
 """By document and statement."""
+
+_NEVER_SLOWED = (("host.congestion_control.bcn.gd", "0.000001"),)
+CHANGES: Mapping[str, Sequence[tuple[str, str]]] = {
+    "bcn/baseline": (("switch.flow_control.bcn.equilibrium", "48000B"),),
+    "bcn/B.1": _NEVER_SLOWED,
+    "bcn/B.1-throughput": _NEVER_SLOWED,
+    "bcn/B.1-pause": _NEVER_SLOWED,
+    "bcn/beyond": _NEVER_SLOWED,
+    "bcn/choices": (("host.congestion_control.bcn.gd", "0.00026"),),
+}
+"""Where no run can stand in: settings with which a statement fails."""
 
 WITHOUT_RUNS = {"sfc/P", "sfc/P-printed"}
 """Statements on formulas; `test_sizes.py` has them."""
