@@ -509,6 +509,9 @@ class Sfc(_Part):
     mode: Literal["host", "proxy", "proxy_isolation", "nic_isolation"] | None = None
     """Who holds it."""
 
+    signals: Literal["all", "last_hop"] | None = None
+    """Which outputs of a switch send messages."""
+
     queues: int | None = None
     """Queues of a network interface under `nic_isolation`."""
 
