@@ -127,7 +127,11 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "fingerprint": ("str", "A hash of every event: equal for equal runs."),
             "simulated_ps": ("int", "When the last flow's last byte arrived, or where the run was stopped."),
             "flows": ("Flows", "All flows."),
-            "fct_ps": ("Times", "Their times, from start to the receiver's last byte."),
+            "fct_ps": (
+                "Times",
+                "Their times, from start to the receiver's last byte, but of those that were under way when their "
+                "workload began (`poisson.warm`).",
+            ),
             "fct_acked_ps": ("Times", "The same, to the sender's last ACK."),
             "workloads": ("dict[str, WorkloadSummary]", "By workload."),
             "parts": ("list[str]", "The parts that the scenario gives: mechanisms, transport, congestion control."),

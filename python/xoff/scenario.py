@@ -509,6 +509,9 @@ class Sfc(_Part):
     mode: Literal["host", "proxy", "proxy_isolation", "nic_isolation"] | None = None
     """Who holds it."""
 
+    signals: Literal["all", "last_hop"] | None = None
+    """Which outputs of a switch send messages."""
+
     queues: int | None = None
     """Queues of a network interface under `nic_isolation`."""
 
@@ -1038,6 +1041,13 @@ class Poisson(_Part):
 
     flows: int | None = None
     """This many flows arrive in all, shared evenly over sources."""
+
+    warm: bool | float | None = None
+    """Flows are under way at each source when the workload begins, so that the network carries its load from then on:
+    with `true` as many as a processor-sharing queue of this load has in equilibrium, load / (1 − load) on average, or
+    with a number so many on average. They are named as the workload with ` warm` behind it, and no part of the run's
+    completion times.
+    """
 
     sources: Sequence[int | str] | None = None
     """Hosts that send; default all."""

@@ -280,7 +280,9 @@ class Summary(TypedDict):
     """All flows."""
 
     fct_ps: Times
-    """Their times, from start to the receiver's last byte."""
+    """Their times, from start to the receiver's last byte, but of those that were under way when their workload began
+    (`poisson.warm`).
+    """
 
     fct_acked_ps: Times
     """The same, to the sender's last ACK."""

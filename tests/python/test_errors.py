@@ -59,6 +59,10 @@ def refused(done: Any, *parts: str) -> None:
         (_SFC + '={threshold="0B",pause="1us"}', [f"{_SFC}.threshold: ", "above zero"]),
         (_SFC + '={threshold="10KB"}', [f"{_SFC}.pause: ", "exactly one of pause"]),
         (
+            'switch={queueing="iq",flow_control={sfc={threshold="10KB",pause="1us",signals="last_hop"}}}',
+            [f"{_SFC}.signals: ", "oq or voq"],
+        ),
+        (
             'switch.ecn.red={kmin="400KB",kmax="100KB",pmax=0.2}',
             ["switch.ecn.red.kmin: ", "400KB is above kmax, 100KB"],
         ),

@@ -33,6 +33,7 @@ CHOICES = [
     "switch.flow_control.pfc.relays",
     "switch.flow_control.sfc.mode",
     "switch.flow_control.sfc.hold",
+    "switch.flow_control.sfc.signals",
     "switch.flow_control.congestion_isolation.mark",
     "host.transport",
     "host.first_hop",
@@ -281,6 +282,8 @@ def sfc(d: Draw) -> dict[str, Any]:
         settings["interval"] = d.rng.choice(["0ns", "3us", "20us"])
     if settings["mode"] in ("proxy", "proxy_isolation"):
         settings["cache"] = d.rng.random() < 0.5
+    if "switch.flow_control.sfc.signals" in d.forced or d.rng.random() < 0.2:
+        settings["signals"] = d.choose("switch.flow_control.sfc.signals")
     return settings
 
 
@@ -422,6 +425,8 @@ def all_to_all(d: Draw) -> dict[str, Any]:
 
 def poisson(d: Draw) -> dict[str, Any]:
     settings: dict[str, Any] = {"load": d.rng.choice([0.3, 0.8, 1.2]), "flows": d.rng.randint(1, 20)}
+    if d.rng.random() < 0.2:
+        settings["warm"] = d.rng.choice([1.5, settings["load"] < 1 or 2])
     if "workload.poisson.sizes" in d.forced:
         # Real distributions have flows of megabytes: few are drawn.
         return {**settings, "flows": 3, "sizes": d.choose("workload.poisson.sizes")}
@@ -529,6 +534,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
+    "switch.flow_control.sfc.signals": dict.fromkeys(["all", "last_hop"], nothing),
     "host.transport": {"go_back_n": go_back_n, "irn": irn, "raw": raw},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
     "host.relay.scheduler": dict.fromkeys(["relay_first", "round_robin", "per_flow"], nothing),
@@ -610,7 +616,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         mode = control["sfc"]["mode"]
         if mode in ("proxy", "nic_isolation"):
             control.setdefault("pfc", pfc(d))
-        if mode == "proxy_isolation" and switch["queueing"] == "iq":
+        if (mode == "proxy_isolation" or control["sfc"].get("signals") == "last_hop") and switch["queueing"] == "iq":
             switch["queueing"] = "voq"
         if mode == "nic_isolation":
             switch["classes"] = d.classes = 1

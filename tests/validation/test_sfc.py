@@ -290,6 +290,54 @@ def test_only_a_fifo_at_the_input_accuses_the_innocent(queueing: str) -> None:
     assert (victim["holds"] > 0) == (queueing == "iq")
 
 
+def fabric_and_last_hop(signals: str) -> dict[str, Any]:
+    """Two hosts share one uplink (2:1) on the way to two receivers; two others send to a receiver at their own leaf."""
+    flows: list[dict[str, Any]] = [
+        {"id": "up0", "src": "host0", "dst": "host24", "size": "2MB", "via": ["leaf0", "spine0", "leaf3"]},
+        {"id": "up1", "src": "host1", "dst": "host25", "size": "2MB", "via": ["leaf0", "spine0", "leaf3"]},
+        {"id": "down0", "src": "host8", "dst": "host10", "size": "2MB"},
+        {"id": "down1", "src": "host9", "dst": "host10", "size": "2MB"},
+    ]
+    return network(FIXED | {"signals": signals}, flows)
+
+
+@pytest.mark.parametrize("signals", ["all", "last_hop"])
+def test_only_the_destinations_switch_signals_with_last_hop(signals: str) -> None:
+    """The uplink of leaf 0 is as congested as the output of leaf 1 to its host, which alone is a last hop."""
+    result = xoff.run(fabric_and_last_hop(signals))
+    accused = {row["label"] for row in result.flows.to_pylist() if row["holds"]}
+    assert accused == {"down0", "down1"} | ({"up0", "up1"} if signals == "all" else set())
+    # Where nobody signals PFC does what it does without SFC.
+    assert (result.summary["pfc"]["pauses"] > 0) == (signals == "last_hop")
+
+
+@pytest.mark.parametrize("queueing", ["oq", "voq"])
+def test_an_incast_at_the_last_hop_signals_the_same(queueing: str) -> None:
+    """Where only the last hop is congested both settings are one simulation."""
+    runs = [
+        xoff.run(network(FIXED | {"signals": signals}, incast(victim=None), queueing=queueing))
+        for signals in ("all", "last_hop")
+    ]
+    assert runs[0].summary["sfc"] == runs[1].summary["sfc"]
+    assert runs[0].summary["sfc"]["messages"] > 0
+    assert runs[0].fingerprint == runs[1].fingerprint
+
+
+def test_what_goes_on_through_a_relay_is_not_at_its_last_hop() -> None:
+    """Two nodes send through a relay, and two to it: the output to the relay accuses those that end there."""
+    link = {"rate": "100Gbps", "delay": "100ns"}
+    nodes = {"a": "host", "b": "host", "z": "host", "r": "relay", "s": "switch", "t": "switch"}
+    links = [{"a": a, "b": b, **link} for a, b in [("a", "s"), ("b", "s"), ("s", "r"), ("r", "t"), ("t", "z")]]
+    flows = [{"id": "through", "src": "a", "dst": "z"}, {"id": "ends", "src": "b", "dst": "r"}]
+    scenario = {
+        "network": {"explicit": {"nodes": [{"name": n, "kind": k} for n, k in nodes.items()], "links": links}},
+        "switch": {"flow_control": {"sfc": FIXED | {"threshold": "20KB", "signals": "last_hop"}}},
+        "workload": [{"flows": [flow | {"size": "500KB"} for flow in flows]}],
+    }
+    held = {row["label"]: row["holds"] for row in xoff.run(scenario).flows.to_pylist()}
+    assert held["ends"] > 0 == held["through"]
+
+
 def test_classes_ask_for_messages_of_their_own_when_queues_are_held() -> None:
     """Two classes of the same senders: the interval of one does not keep the other's messages back."""
     flows = [flow | {"id": f"{flow['id']}{c}"} for flow in incast(victim=None) for c in (0, 1)]

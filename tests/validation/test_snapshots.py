@@ -243,6 +243,15 @@ CASES: dict[str, dict[str, Any]] = {
         for hold in ("flow", "destination", "queue")
     },
     **{
+        f"sfc-signals-{signals}": case(
+            FABRIC,
+            INCAST,
+            {"permutation": {"size": "50KB"}},
+            flow_control=PFC | {"sfc": {"threshold": "20KB", "pause": "5us", "signals": signals}},
+        )
+        for signals in ("all", "last_hop")
+    },
+    **{
         f"isolation-{mark}": case(
             FABRIC,
             {"incast": {"senders": [2, 3, 4], "receiver": 0, "size": "200KB"}, "class": 1},

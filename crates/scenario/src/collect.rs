@@ -249,14 +249,15 @@ impl Collector {
 
     fn add_flow(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, s: &Sent) {
         let src = plan.sources.of(s.flow);
-        let at = plan.ranges.partition_point(|r| r.0 <= s.flow) - 1;
-        let workload = plan.ranges[at].1;
+        let workload = plan.name_of(s.flow);
         let arrived = self.arrived[s.flow as usize];
         let fct = (arrived != u64::MAX).then(|| arrived - s.start.ps());
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
         let ideal = self.ideal(cp, s, src);
         if let Some(fct) = fct {
-            self.fct.push(fct);
+            if !plan.is_warm(workload) {
+                self.fct.push(fct);
+            }
             let class = self.size_classes.partition_point(|bound| *bound <= s.size);
             if let Some(entry) = self.by_workload.get_mut(&plan.names[workload as usize]) {
                 entry.flows.completed += 1;
@@ -264,14 +265,14 @@ impl Collector {
                 entry.by_size[class].1 += fct as f64 / ideal as f64;
             }
         }
-        self.fct_acked.extend(acked);
+        self.fct_acked.extend(acked.filter(|_| !plan.is_warm(workload)));
         self.retransmitted += s.retransmitted;
         if !self.keeps_flows {
             return;
         }
         let r = &mut self.flows;
         r.flow.push(s.flow);
-        r.workload.push(u32::from(workload));
+        r.workload.push(workload);
         r.label.push(plan.labels.get(&s.flow).cloned());
         r.src.push(src);
         r.dst.push(s.dst);

@@ -103,7 +103,7 @@ pub struct Summary {
     pub simulated_ps: u64,
     /// Flows.
     pub flows: Flows,
-    /// Their times, start to the receiver's last byte.
+    /// Their times, start to the receiver's last byte, but of those that were under way when their workload began.
     pub fct_ps: Fct,
     /// The same, to the sender's last ACK.
     pub fct_acked_ps: Fct,

@@ -47,6 +47,8 @@ pub(super) struct Listed<'a> {
     pub start: Time,
     pub class: u8,
     pub workload: u16,
+    /// It was under way when its workload began.
+    pub is_warm: bool,
     /// Its row, when it stands in a list.
     pub detail: Option<(usize, &'a Flow)>,
     /// When its packets come, if they come bit by bit.
@@ -144,7 +146,12 @@ impl<'a> Making<'a> {
 
     /// The stream of one host, where each draws for itself.
     pub fn stream_of(&self, host: u32) -> Stream {
-        Stream::new(self.seed, (self.index as u64) << 32 | u64::from(host), self.kind)
+        self.stream_for(host, self.kind)
+    }
+
+    /// Another stream of that host, so that what is drawn for one purpose does not disturb the other.
+    pub fn stream_for(&self, host: u32, purpose: &str) -> Stream {
+        Stream::new(self.seed, (self.index as u64) << 32 | u64::from(host), purpose)
     }
 
     /// Refuses a flow from a host to itself; `key` is what lists the flow.
@@ -204,7 +211,8 @@ impl<'a> Making<'a> {
     /// Lists a flow that was checked.
     pub(super) fn list(&mut self, src: u32, dst: u32, size: u64, start: Time) -> &mut Listed<'a> {
         let (position, class, workload) = (self.listed.len(), self.workload.class, self.index as u16);
-        self.listed.push(Listed { position, after: Vec::new(), src, dst, size, start, class, workload, detail: None, arrivals: None });
+        let (after, is_warm, detail, arrivals) = (Vec::new(), false, None, None);
+        self.listed.push(Listed { position, after, src, dst, size, start, class, workload, is_warm, detail, arrivals });
         &mut self.listed[position]
     }
 }

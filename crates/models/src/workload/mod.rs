@@ -7,6 +7,7 @@ mod host;
 mod making;
 mod numbering;
 pub mod sizes;
+mod warm;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ pub use self::flows::Flow;
 pub use self::host::Host;
 pub use self::making::{MAX_FLOWS, MAX_LISTED, Made, Making};
 pub use self::numbering::{AllFlows, MAX_START};
+pub use self::warm::Warm;
 use crate::framing::Framing;
 use crate::topology::Topology;
 

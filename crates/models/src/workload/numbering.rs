@@ -31,10 +31,12 @@ pub struct AllFlows {
     pub waiting: Vec<Vec<(Vec<u32>, FlowSpec)>>,
     /// For each node, when the packets of its flows come that come bit by bit.
     pub arrivals: Vec<FxHashMap<u32, Box<bernoulli::Arrivals>>>,
-    /// First flow number and workload, in order of flow number.
-    pub ranges: Vec<(u32, u16)>,
-    /// Names of workloads.
+    /// First flow number and name, in order of flow number.
+    pub ranges: Vec<(u32, u32)>,
+    /// Names of workloads, and then of the flows that were under way when one of them began.
     pub names: Vec<String>,
+    /// How many names are of workloads.
+    pub workloads: u32,
     /// Names of flows that have one.
     pub labels: HashMap<u32, String>,
     /// How many flows there are.
@@ -54,11 +56,22 @@ impl AllFlows {
             paths: self.paths.clone(),
             ranges: self.ranges.clone(),
             names: self.names.clone(),
+            workloads: self.workloads,
             labels: self.labels.clone(),
             flows: self.flows,
             bytes: self.bytes,
             ..Self::default()
         }
+    }
+
+    /// The name of a flow, by number.
+    pub fn name_of(&self, flow: u32) -> u32 {
+        self.ranges[self.ranges.partition_point(|r| r.0 <= flow) - 1].1
+    }
+
+    /// Whether a name is of flows that were under way when their workload began: what they take says nothing of a whole flow.
+    pub const fn is_warm(&self, name: u32) -> bool {
+        name >= self.workloads
     }
 
     /// Sources and flows that are listed, whether they wait for others or not.
@@ -94,12 +107,19 @@ impl AllFlows {
 }
 
 /// Numbers flows that are listed and flows that are drawn, and sorts them by source.
-pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], names: Vec<String>) -> Result<AllFlows, Problem> {
+pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut names: Vec<String>) -> Result<AllFlows, Problem> {
     let Making { topology, ports, nodes, mut listed, mut drawn, .. } = making;
     let n = topology.nodes.len();
     listed.sort_by_key(|f| f.src);
     drawn.sort_by_key(|d| (d.node, d.workload));
+    let warm: BTreeSet<u16> = listed.iter().filter(|f| f.is_warm).map(|f| f.workload).collect();
+    let warm = warm.into_iter().map(|w| {
+        names.push(format!("{} warm", names[w as usize]));
+        (w, names.len() as u32 - 1)
+    });
+    let warm = warm.collect();
     let flows = AllFlows {
+        workloads: workloads.len() as u32,
         starts: (0..n).map(|_| Vec::new()).collect(),
         waiting: vec![Vec::new(); n],
         arrivals: vec![FxHashMap::default(); n],
@@ -108,7 +128,7 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], names: V
         ..AllFlows::default()
     };
     let (paths, path_of, ids) = (Paths::new(), HashMap::new(), HashMap::new());
-    let mut numbering = Numbering { workloads, topology, ports, nodes, listed, paths, path_of, ids, flows };
+    let mut numbering = Numbering { workloads, warm, topology, ports, nodes, listed, paths, path_of, ids, flows };
     numbering.check()?;
     let specs = numbering.assign(&mut drawn)?;
     numbering.start(&specs)?;
@@ -125,6 +145,8 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], names: V
 
 struct Numbering<'a> {
     workloads: &'a [Workload],
+    /// The name of the flows that were under way when a workload began.
+    warm: BTreeMap<u16, u32>,
     topology: &'a Topology,
     ports: Vec<Vec<PortSpec>>,
     nodes: HashMap<&'a str, u32>,
@@ -166,13 +188,14 @@ impl<'a> Numbering<'a> {
         let mut drawn = drawn.iter_mut().peekable();
         for node in 0..n as u32 {
             first[node as usize] = next;
-            let mut last_workload = None;
+            let mut last_name = None;
             while let Some(f) = self.listed.get_mut(specs.len()).filter(|f| f.src == node) {
                 if let Some(arrivals) = f.arrivals.take() {
                     self.flows.arrivals[node as usize].insert(next, arrivals);
                 }
-                if last_workload.replace(f.workload) != Some(f.workload) {
-                    self.flows.ranges.push((next, f.workload));
+                let name = if f.is_warm { self.warm[&f.workload] } else { u32::from(f.workload) };
+                if last_name.replace(name) != Some(name) {
+                    self.flows.ranges.push((next, name));
                 }
                 let mut spec = FlowSpec { flow: next, dst: f.dst, size: f.size, start: f.start, path: 0, class: f.class };
                 if let Some((_, row)) = f.detail {
@@ -184,7 +207,7 @@ impl<'a> Numbering<'a> {
                 next += 1;
             }
             while let Some(at) = drawn.next_if(|d| d.node == node) {
-                self.flows.ranges.push((next, at.workload));
+                self.flows.ranges.push((next, u32::from(at.workload)));
                 at.flows.number_from(next);
                 self.flows.bytes = self.flows.bytes.saturating_add(at.flows.bytes());
                 next += at.flows.count() as u32;

@@ -12,7 +12,7 @@ use xoff_engine::random::Stream;
 use xoff_units::Time;
 
 use super::sizes::{Named, SizeTable};
-use super::{Drawn, FlowSpec, Host, MAX_FLOWS, Making, Problem, Traffic};
+use super::{Drawn, FlowSpec, Host, MAX_FLOWS, Making, Problem, Traffic, Warm};
 
 /// `workload[…].poisson`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,11 @@ pub struct Params {
     /// This many flows arrive in all, shared evenly over sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
+    /// Flows are under way at each source when the workload begins, so that the network carries its load from then on: with `true`
+    /// as many as a processor-sharing queue of this load has in equilibrium, load / (1 − load) on average, or with a number so many
+    /// on average. They are named as the workload with ` warm` behind it, and no part of the run's completion times.
+    #[serde(default)]
+    pub warm: Warm,
     /// Hosts that send; default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<Vec<Host>>,
@@ -91,8 +96,13 @@ impl Traffic for Params {
         if expected > most as f64 {
             return Err((format!("{key}.duration"), too_many(expected, most)));
         }
+        let mean = self.warm.mean(self.load).map_err(|why| (format!("{key}.warm"), why))?;
+        making.check_room((mean * sources.len() as f64) as u64, &format!("{key}.warm"))?;
         let count = sources.len() as u64;
         for (i, (node, mean_gap_ps)) in sources.into_iter().zip(gaps).enumerate() {
+            if self.warm != Warm::No {
+                Self::list_flows_under_way(making, node, mean, &sizes, &destinations);
+            }
             let (end, left) = match end {
                 End::At(end) => (end, u64::MAX),
                 End::After(flows) => (Time::MAX, flows / count + u64::from((i as u64) < flows % count)),
@@ -106,11 +116,21 @@ impl Traffic for Params {
             }
             making.add_drawn(node, arrivals);
         }
-        Ok(())
+        making.check_room(0, &format!("{key}.warm"))
     }
 }
 
 impl Params {
+    /// What is left of a host's flows that came before the workload's start; its stream is its own, so that those to come stay.
+    fn list_flows_under_way(making: &mut Making<'_>, node: u32, mean: f64, sizes: &SizeTable, destinations: &[u32]) {
+        let mut stream = making.stream_for(node, "poisson warm");
+        for _ in 0..Warm::draw(mean, &mut stream) {
+            let dst = other_than(node, destinations, &mut stream);
+            let size = sizes.draw_residual(&mut stream);
+            making.list(node, dst, size, making.workload.start).is_warm = true;
+        }
+    }
+
     fn sizes(&self, key: &str) -> Result<Arc<SizeTable>, Problem> {
         if !(self.load > 0.0 && self.load <= 1.5) {
             return Err((format!("{key}.load"), format!("{} is out of range; allowed are numbers above 0 and up to 1.5", self.load)));
@@ -158,15 +178,20 @@ impl Arrivals {
         self.left -= 1;
         let gap = -libm::log(1.0 - self.stream.uniform()) * self.mean_gap_ps;
         let start = Time(after.0.saturating_add(gap as u64));
-        let dst = loop {
-            let dst = self.destinations[self.stream.below(self.destinations.len() as u64) as usize];
-            if dst != self.node {
-                break dst;
-            }
-        };
+        let dst = other_than(self.node, &self.destinations, &mut self.stream);
         let size = self.sizes.draw(&mut self.stream);
         if start < self.end {
             self.next = Some(FlowSpec { flow, dst, size, start, path: 0, class: self.class });
+        }
+    }
+}
+
+/// One of the destinations, of which at least one is another node.
+fn other_than(node: u32, destinations: &[u32], stream: &mut Stream) -> u32 {
+    loop {
+        let dst = destinations[stream.below(destinations.len() as u64) as usize];
+        if dst != node {
+            return dst;
         }
     }
 }

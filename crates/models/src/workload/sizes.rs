@@ -98,6 +98,30 @@ impl SizeTable {
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         self.at(stream.uniform() * 100.0)
     }
+
+    /// What is left, at a random moment, of a flow under way: density (1 − F(x)) / E\[S\]. The flow is drawn by its size, and any part
+    /// of it is as likely to be left.
+    pub fn draw_residual(&self, stream: &mut Stream) -> u64 {
+        let first = self.points[0];
+        let mut bytes = stream.uniform() * self.mean() * 100.0 - first.0 * first.1;
+        let mut size = first.0;
+        if bytes >= 0.0 {
+            for w in self.points.windows(2) {
+                let ((b0, p0), (b1, p1)) = (w[0], w[1]);
+                let of_segment = f64::midpoint(b0, b1) * (p1 - p0);
+                if of_segment > 0.0 {
+                    // Within a segment sizes are uniform, and bytes of flows up to x are (x² − b0²) / (b1² − b0²) of all.
+                    let share = (bytes / of_segment).min(1.0);
+                    size = (b0 * b0 + share * (b1 * b1 - b0 * b0)).sqrt();
+                }
+                bytes -= of_segment;
+                if bytes < 0.0 {
+                    break;
+                }
+            }
+        }
+        ((size * stream.uniform()).ceil() as u64).max(1)
+    }
 }
 
 const WEBSEARCH: &[(f64, f64)] = &[
@@ -305,6 +329,35 @@ mod tests {
                 let below = draws.partition_point(|d| *d as f64 <= *bytes) as f64 / f64::from(n);
                 assert!((below - percent / 100.0).abs() < 0.002, "{named:?} at {bytes}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_left_follows_the_residual_distribution() {
+        // A flow of D leaves U(0, D); U(0, B) leaves F(x) = 2x/B − (x/B)²; one of D or 3D, evenly, is of 3D in three of four.
+        type Cdf = fn(f64) -> f64;
+        let cases: [(&[(f64, f64)], Cdf); 3] = [
+            (&[(1e6, 0.0), (1e6, 100.0)], |x| x),
+            (&[(0.0, 0.0), (1e6, 100.0)], |x| 2.0 * x - x * x),
+            (&[(1e6 / 3.0, 50.0), (1e6 / 3.0, 50.0), (1e6, 50.0), (1e6, 100.0)], |x| 0.25 * (3.0 * x).min(1.0) + 0.75 * x),
+        ];
+        for (points, cdf) in cases {
+            let (table, mut stream, n) = (SizeTable::new(points).unwrap(), Stream::new(3, 0, "sizes"), 100_000_u32);
+            let mut draws: Vec<u64> = (0..n).map(|_| table.draw_residual(&mut stream)).collect();
+            draws.sort_unstable();
+            // Kolmogorov: a distance of 1.95 / √n has a chance of 0.1 %.
+            for (i, draw) in draws.iter().enumerate() {
+                let distance = (f64::from(i as u32) / f64::from(n) - cdf(*draw as f64 / 1e6)).abs();
+                assert!(distance < 1.95 / f64::from(n).sqrt(), "{points:?}: {distance} at {draw}");
+            }
+        }
+        // Of any distribution the mean is E[S²] / 2 E[S].
+        for (named, mean) in ALL {
+            let (table, mut stream, n) = (SizeTable::named(named), Stream::new(3, 0, "sizes"), 400_000_u32);
+            let square = named.points().windows(2).map(|w| (w[0].0 * w[0].0 + w[0].0 * w[1].0 + w[1].0 * w[1].0) / 3.0 * (w[1].1 - w[0].1));
+            let wanted = square.sum::<f64>() / 100.0 / (2.0 * mean);
+            let found = (0..n).map(|_| table.draw_residual(&mut stream) as f64).sum::<f64>() / f64::from(n);
+            assert!((found / wanted - 1.0).abs() < 0.02, "{named:?}: {found} against {wanted}");
         }
     }
 

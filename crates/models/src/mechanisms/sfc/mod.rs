@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
-use crate::core::Core;
+use crate::core::{Core, Queueing};
 use crate::count::{Count, LATE, PAUSED, Tally};
 use crate::effects::{Effect, Effects};
 use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches, Wrong};
@@ -61,6 +61,9 @@ pub struct Params {
     /// Who holds it.
     #[serde(default)]
     pub mode: Mode,
+    /// Which outputs of a switch send messages.
+    #[serde(default)]
+    pub signals: Signals,
     /// Queues of a network interface under `nic_isolation`.
     #[serde(default = "default_queues")]
     pub queues: u8,
@@ -86,6 +89,17 @@ pub struct Dynamic {
     /// Put the threshold (N − 1)·R·C below XOFF: what comes in after the message just fits. `threshold` is its least value.
     #[serde(default)]
     pub threshold: bool,
+}
+
+/// Which outputs are congestion points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Signals {
+    /// All.
+    #[default]
+    All,
+    /// Those to the destination itself: the congestion point is the destination's switch, and links between switches send none.
+    LastHop,
 }
 
 /// What a source holds, and for what it gets one message an interval.
@@ -209,6 +223,9 @@ impl Install for Sfc {
             {
                 return Err((key, "it must be below the threshold".into()));
             }
+        }
+        if params.signals == Signals::LastHop && around.queueing == Queueing::Iq {
+            return Err(("signals", "an input FIFO holds packets for every output; use oq or voq (switch.queueing)".into()));
         }
         if params.mode != Mode::Host && params.hold != Hold::Flow {
             return Err(("hold", "a source's switch holds the flow: hold is for mode = \"host\"".into()));

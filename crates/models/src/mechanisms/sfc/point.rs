@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_units::{Rate, Time};
 
-use super::{ABOVE, ABOVE_AFTER_PAUSE, Dynamic, Hold, IDLE, MESSAGES, Mode, Params, RESUMES};
+use super::{ABOVE, ABOVE_AFTER_PAUSE, Dynamic, Hold, IDLE, MESSAGES, Mode, Params, RESUMES, Signals};
 use crate::core::{Core, Queueing};
 use crate::count::Tally;
 use crate::mechanism::{Dequeued, Enqueued, Site};
@@ -54,6 +54,8 @@ pub struct Point {
     resume: Option<u32>,
     interval: Option<Time>,
     hold: Hold,
+    /// With `last_hop`, for each port whether a host is behind it; messages are for packets that end there.
+    to_host: Option<Vec<bool>>,
     /// There is a queue for each input and output.
     is_by_input: bool,
     /// Something depends on how many sources are at a queue.
@@ -103,6 +105,8 @@ impl Point {
             resume: params.resume.map(|r| r.0 as u32),
             interval: params.interval,
             hold: params.hold,
+            to_host: (params.signals == Signals::LastHop)
+                .then(|| site.ports.iter().map(|p| site.map.wiring.is_host[p.peer as usize]).collect()),
             is_by_input,
             counts_sources: params.dynamic.is_some_and(|d| d != Dynamic::default()) || is_by_input && params.target.is_some(),
             first,
@@ -121,8 +125,12 @@ impl Point {
         }
     }
 
-    /// The watched queue of a packet, and its bytes; none for a congestion queue, which is full on purpose.
+    /// The watched queue of a packet, and its bytes; none for a congestion queue, which is full on purpose, and where no output
+    /// signals.
     fn watched(&self, packet: &Packet, port: usize, queue: usize, core: &Core) -> Option<(usize, u32)> {
+        if self.to_host.as_ref().is_some_and(|to_host| !to_host[port]) {
+            return None;
+        }
         if core.queueing == Queueing::Iq {
             let group = core.group(packet.in_port as usize, packet.class());
             return Some((group, core.ingress[group].bytes()));
@@ -204,6 +212,10 @@ impl Point {
         }
         let watched = &mut self.watched[index];
         let since = *watched.above.get_or_insert(now);
+        // A host that relays is not the destination of all that goes to it.
+        if self.to_host.is_some() && core.ports[event.port].peer != packet.dst() {
+            return None;
+        }
         let key = self.key(packet.flow, packet.dst(), self.class_of(packet));
         if let Some(held) = self.held.get(&key) {
             if held.sent >= since && now >= held.until {
