@@ -70,6 +70,17 @@ _JUDGED = judged(
     cases=CASES,
     variants=("pfc-sfc",),
     judge=judge,
+    reasons={
+        "R/oq-egress": (
+            "Under-reaction is critical, too, where PFC sees the whole egress queue: pauses of 3 and 6 µs leave the "
+            "link "
+            "busy, PFC takes over, and the victim takes 3.6 and 2.1 times as long."
+        ),
+        "R/voq": (
+            "A pause of 6 µs over-reacts nowhere and makes the victim take 2.6 times as long: PFC fires, and spine 0 "
+            "pauses the victim's leaf."
+        ),
+    },
 )
 PARAMETERS = parameters(
     CASES,

@@ -85,19 +85,21 @@ _JUDGED = judged(
         "XON 80 KB below XOFF": {"xon_gap_kb": 80},
     },
     reasons={
-        "5.3-headroom/oq": (
-            "PFC, which compares each input's fifth of the queue, fires in none of the three cases, so that there "
-            "is nothing to decrease; the FCT differs by 3 %."
+        "5.3-headroom": (
+            "PFC, which compares each input's fifth of the queue, fires in none of the three cases, so that there is "
+            "nothing to decrease; the victim's FCT differs by 6 %."
         ),
         "5.3-headroom/oq-egress": (
             "From 3.1 to 3.1a it is as claimed. In 3.1b the pause of 10 µs is at the lower bound of 9.6 µs, which "
-            "leaves serialisation out: a pause does not take the queue below the threshold, and PFC fires. At packets "
-            "of 512 B PFC does not fire in 3.1b; the victim's FCT stays 3 % above that of 3.1a, because its own uplink "
-            "passes the lower threshold more often."
+            "leaves "
+            "out that a packet of 4 KB is stored and forwarded on its way: a pause does not take the queue below the "
+            "threshold, and PFC fires. With the round trip that the formulas have it holds."
         ),
         "5.3-headroom/voq": (
             "From 3.1 to 3.1a it is as claimed. In 3.1b the pause of 10 µs is at the lower bound of 9.6 µs, which "
-            "leaves serialisation out: with packets of 4 KB it falls short. With packets of 512 B the claim "
+            "leaves "
+            "out that a packet of 4 KB is stored and forwarded on its way. With the round trip that the formulas "
+            "have it "
             "holds."
         ),
     },

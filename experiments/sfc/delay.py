@@ -95,23 +95,6 @@ _JUDGED = judged(
         "DCQCN preset paper": {"dcqcn": "paper"},
         "XON 2 KB below XOFF": {"xon_gap_kb": 2},
     },
-    reasons={
-        "5.4-enough/oq": (
-            "4.1 and 4.2 agree with 4. In 4.3 the document halves the SFC threshold to 100 KB: the uplink that the "
-            "victim shares with a sender passes it sooner, and its SFCMs hold the victim 17 times instead of 10. It "
-            "is the threshold that costs: case 4 with 100 KB has a victim's FCT of 583 µs. The improvement differs "
-            "because PFC only loses packets in 4.3."
-        ),
-        "5.4-enough/oq-egress": (
-            "4.1 and 4.2 agree with 4. In 4.3 the document halves the SFC threshold to 100 KB: the uplink that the "
-            "victim shares with a sender passes it sooner, and its SFCMs hold the victim 17 times instead of 10. It "
-            "is the threshold that costs: case 4 with 100 KB has a victim's FCT of 583 µs."
-        ),
-        "5.4-enough/voq": (
-            "The victim's FCT under SFC does not change. The improvement does, because PFC only loses packets in "
-            "4.3: the document leaves no room for frames on their way. Without loss the claim holds."
-        ),
-    },
 )
 PARAMETERS = parameters(
     _CASES,

@@ -82,9 +82,11 @@ _JUDGED = judged(
     judge=judge,
     ours=("X",),
     reasons={
-        "X/voq": "Each virtual output queue holds the packets of one input, and so of one sender: N is 1 for it, the "
-        "round trips of the others are left out, and its threshold is XOFF itself. The sources of an output "
-        "would have to be counted over its inputs.",
+        "X/voq": "The dynamic threshold lies (N - 1) round trips below XOFF with N counted over the inputs of an "
+        "output, "
+        "though each input has that much of its own: PFC fires where it does not with the fixed one. The dynamic "
+        "pause alone "
+        "is better than the fixed one in every case.",
     },
 )
 # A core without these keys has nothing to compare.

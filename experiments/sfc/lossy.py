@@ -2,8 +2,8 @@
 
 Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, "Thoughts": "SFC can work with both lossless and lossy
 (best effort) networks. Every transport can use SFC." The document shows no run of it: cases 1 and 3 of Part 5 are
-taken, with PFC off. "Can use" is judged by what SFC is for: it loses fewer packets, and the mean FCT over all flows is
-lower, with each transport, and with DCQCN.
+taken, with PFC off. "Can use" is judged by what SFC is for: wherever packets are lost without it, fewer are lost with
+it, and the mean FCT over all flows is lower, with each transport, and with DCQCN.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def judge(runs: Runs) -> dict[str, Part]:
         without, with_sfc = _PAIRS[label]
         found = {case: (runs(case, without), runs(case, with_sfc)) for case in _CASES}
         parts[short] = Part(
-            all(sfc.drops < plain.drops and sfc.mean_us < plain.mean_us for plain, sfc in found.values()),
+            all(
+                sfc.drops < plain.drops and sfc.mean_us < plain.mean_us for plain, sfc in found.values() if plain.drops
+            ),
             {
                 "lost packets, without and with SFC": {
                     case: {"without": plain.drops, "with": sfc.drops} for case, (plain, sfc) in found.items()
@@ -68,6 +70,14 @@ _JUDGED = judged(
     variants=_VARIANTS,
     judge=judge,
     choices=VICTIMS_BESIDE_SENDERS,
+    reasons={
+        "T-alone": (
+            "Go-Back-N gains by a factor of 3 to 5. IRN does not: its window of a bandwidth-delay product keeps the "
+            "queue "
+            "of 3-to-1 in the buffer and loses 66 packets at 5-to-1; SFC's pauses end together, more of them (153) are "
+            "lost, and the mean is 8 % longer. Beside DCQCN all of them gain."
+        ),
+    },
 )
 PARAMETERS = parameters(
     _CASES,

@@ -61,6 +61,21 @@ _JUDGED = judged(
         "4.1-both": "SFC beside DCQCN: every victim's FCT is lower than with PFC only and with PFC + DCQCN",
     },
     ours=("4.1-both",),
+    reasons={
+        "4.1-precise": (
+            "A quarter of the SFCMs hold a victim. Each victim shares one link with a sender, both offer its full "
+            "rate, and its queue passes 200 KB within 10 µs, before any SFCM of the incast's queue has come back: "
+            "what is told there is told to both. SFC holds the sources of a queue, and does not know which of two "
+            "congested queues is the incast's. With a sender's whole path shared (A, B) it is more."
+        ),
+        "4.1-victims/oq-egress": (
+            "Green and orange are a third faster than with PFC only. Blue, which shares a link above the receiver's "
+            "switch, takes 405 µs instead of 392: PFC by egress queue stops at the switch below, and SFCMs of blue's "
+            "own link hold it."
+        ),
+        "4.1-both": "Held by SFCMs and slowed by DCQCN, blue takes 514 µs instead of 420 with PFC only; the others "
+        "gain.",
+    },
     cases=_CASES,
     judge=judge,
     choices={

@@ -93,6 +93,7 @@ def test_reasons_are_of_full_size_unless_they_say_otherwise() -> None:
 
     both = {
         "document/1-b": "nothing to judge",
+        "document/1/other": "see 1-a",
         "document/1-b/other": "nothing to judge",
         "document/2": "of both",
         "document/1-a/other": "of this reading",

@@ -117,7 +117,7 @@ class Judged(Generic[R]):
         ]
         if verdict != "holds" and under and is_varied:
             verdict = "holds under"
-        reason = self.reasons.get(f"{short}/{reading}", self.reasons.get(short, ""))
+        reason = self.reasons.get(f"{short}/{reading}", self.reasons.get(short, "")) or self._which_fail(parts, short)
         why = part.void or part.reason or (reason if self.quick_reasons or not quick else "")
         subject = f"{reading} ({self.readings[reading]})" if reading else ""
         return Claim(
@@ -151,6 +151,13 @@ class Judged(Generic[R]):
         if short in parts:
             return parts[short]
         return whole(parts, [name for name in parts if name.startswith(f"{short}-") and name not in self.ours])
+
+    def _which_fail(self, parts: Mapping[str, Part], short: str) -> str:
+        """Name the parts that make a whole fail."""
+        if short in parts:
+            return ""
+        fail = [name for name in self._part(parts, short).measured if parts[name].verdict == "does not hold"]
+        return f"see {', '.join(fail)}" if fail else ""
 
     def _id(self, short: str, reading: str) -> str:
         suffix = "" if reading == next(iter(self.readings)) else f"/{reading}"
