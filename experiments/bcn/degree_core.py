@@ -3,6 +3,13 @@
 Source: as `degree.py`, with three choices made otherwise: the hot queue itself pauses all edge switches, it alone has a
 congestion point, and limiters gain 1 Mb/s each millisecond. It is what this page had as its main reading at first. A
 run ends 40 ms and 3.5 ms a flow after it began, 7.5 ms later for each flow above 58, and at 430 ms at the latest.
+
+What to expect of it. While PAUSE holds the edge switches the hot link is full, so that 10 Gb/s arrive, one frame in 100
+to 105 KB is sampled, and a sample comes every 82 µs, whatever the sources do. The queue is far above Qeq and hardly
+changes, so that a sample cuts one limiter by Gd Qeq = 9.75 %. A limiter starts at the line's 10 Gb/s and is in the way
+of nothing until it is near 10 / N: after ln N / 0.1026 cuts. All together that takes N · 82 µs · ln N / 0.1026, which
+the figure shows as a dotted line. If limiters started at what their sources send, 20 / N, it would be N · 82 µs ·
+ln 2 / 0.1026, a straight line: `degree_sent.py` has that.
 """
 
 from __future__ import annotations

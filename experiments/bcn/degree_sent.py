@@ -16,7 +16,12 @@ from experiments.bcn._runs import SEEDS
 
 CITATION = "BCN hot spots, IEEE 802.1au, 'Hotspot Degree vs Time To Stability', limiters from the rate that is sent"
 
-REASONS: dict[str, str] = {}
+REASONS = {
+    "B.3": "B is shorter at every degree, but no innocent pays: limiters come down by half before the queue of any "
+    "input reaches XOFF, so that no host of theirs is held.",
+    "B.4": "With 80 flows A takes 45 ms, B 37 and C 30: what contenders of one edge switch send meets in its queue "
+    "first, and is cut there.",
+}
 
 
 def _setting(degree: int) -> Setting:
