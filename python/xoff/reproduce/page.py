@@ -173,7 +173,7 @@ def _page(
             first, *others = group
             also = "; ".join(f"{_subject(claim)}: {claim.words}" for claim in others)
             mark = first.words if first.counted else f"({first.words})"
-            numbers = text_of(first.published)
+            numbers = text_of(first.published) if len(first.published) <= 3 else "see there"
             yield f"| {first.id} | {_cell(statement)} | {mark} | {_cell(numbers) or '–'} | {_cell(also) or '–'} |"
     yield ""
     yield "Verdicts in parentheses are not counted: parts of a statement, or our own."
