@@ -417,13 +417,19 @@ class Step(_Part):
 
 @dataclass(kw_only=True)
 class Ecn(_Part):
-    """`switch.ecn`: at most one of them."""
+    """`switch.ecn`: one of `red` and `step`."""
 
     red: Red | None = None
     """Random early detection on the instantaneous queue."""
 
     step: Step | None = None
     """Every packet that leaves more than the threshold behind is marked."""
+
+    scope: Literal["queue", "port"] | None = None
+    """What thresholds are compared with."""
+
+    classes: Sequence[int] | None = None
+    """Classes whose packets are marked; default all."""
 
 
 @dataclass(kw_only=True)

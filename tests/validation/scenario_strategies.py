@@ -26,6 +26,7 @@ CHOICES = [
     "switch.buffer",
     "switch.scheduler",
     "switch.ecn",
+    "switch.ecn.scope",
     "switch.flow_control",
     "switch.routing",
     "switch.routing.spray.choice",
@@ -48,8 +49,8 @@ CHOICES = [
 CONGESTION_POINTS = ("bcn", "qcn")
 # Ports of a switch, at most.
 PORTS = 16
-# Keys of a workload that are no kind of traffic.
-COMMON = {"name", "start", "class"}
+# Keys of a table that are none of what it lets one choose.
+BESIDE = {"workload": {"name", "start", "class"}, "switch.ecn": {"scope", "classes"}}
 
 
 def part(path: str) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def registered(path: str) -> list[str]:
     schema = part(path)
     if "oneOf" in schema:
         return [one["const"] if "const" in one else next(iter(one["properties"])) for one in schema["oneOf"]]
-    return [key for key in schema["properties"] if path != "workload" or key not in COMMON]
+    return [key for key in schema["properties"] if key not in BESIDE.get(path, ())]
 
 
 def keys(path: str) -> set[str]:
@@ -521,6 +522,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.buffer": {"unlimited": nothing, "per_port": per_port, "per_queue": per_queue, "shared": shared},
     "switch.scheduler": {"strict": nothing, "round_robin": nothing, "drr": lambda d: f"{d.largest}B"},
     "switch.ecn": {"red": red, "step": step},
+    "switch.ecn.scope": dict.fromkeys(["queue", "port"], nothing),
     "switch.flow_control": {
         "pfc": pfc,
         "sfc": sfc,
@@ -571,12 +573,15 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         "buffer": written(d, "switch.buffer", d.choose("switch.buffer")),
     }
     if d.wants("switch", "ecn", 0.4):
+        is_forced = any(key.startswith("switch.ecn") for key in d.forced)
         # Marking looks at egress queues, which `iq` does not have.
+        if switch["queueing"] == "iq" and is_forced:
+            switch["queueing"] = "voq"
         if switch["queueing"] != "iq":
             switch["ecn"] = written(d, "switch.ecn", d.choose("switch.ecn"))
-        elif "switch.ecn" in d.forced:
-            switch["queueing"] = "voq"
-            switch["ecn"] = written(d, "switch.ecn", d.choose("switch.ecn"))
+            if is_forced or d.rng.random() < 0.3:
+                switch["ecn"]["scope"] = d.choose("switch.ecn.scope")
+                switch["ecn"]["classes"] = d.rng.sample(range(d.classes), d.rng.randint(1, d.classes))
     control: dict[str, Any] = {}
     for option in registered("switch.flow_control"):
         chance = 0.2 if option in CONGESTION_POINTS else 0.5
@@ -592,6 +597,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
     if d.wants("switch.flow_control", "portfc", chance):
         # It plans the queues of ports, and takes the place of the others.
         switch["classes"] = d.classes = 1
+        switch.get("ecn", {}).pop("classes", None)
         switch |= {"queueing": "oq", "scheduler": "strict", "buffer": "unlimited"}
         control = {"portfc": portfc(d)}
     if set(CONGESTION_POINTS) & set(control):
@@ -620,6 +626,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["queueing"] = "voq"
         if mode == "nic_isolation":
             switch["classes"] = d.classes = 1
+            switch.get("ecn", {}).pop("classes", None)
     if "congestion_isolation" in control and "pfc" in control:
         # What a neighbour sends in one class may wait in the other before it hears of that: no headroom is enough.
         if "switch.buffer" in d.forced:
@@ -703,7 +710,7 @@ def is_known(scenario: Mapping[str, Any]) -> bool:
         options = {at} if isinstance(at, str) else set(at) if isinstance(at, Mapping) else set()
         if options & (set(registered(path)) - set(STRATEGIES[path])):
             return False
-    kinds = {key for one in scenario["workload"] for key in one} - COMMON
+    kinds = {key for one in scenario["workload"] for key in one} - BESIDE["workload"]
     return kinds <= set(STRATEGIES["workload"])
 
 

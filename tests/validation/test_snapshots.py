@@ -267,6 +267,17 @@ CASES: dict[str, dict[str, Any]] = {
         for mark in ("isolated", "selecting")
     },
     "cnp-packets": case(STAR, INCAST, ecn=RED, flow_control=PFC, host=dcqcn("hpcc", cnp="packet", window="100KB")),
+    **{
+        f"ecn-{scope}": case(
+            NDC,
+            {"incast": {"senders": [1, 2, 5, 6], "receiver": 0, "size": "200KB"}},
+            {"incast": {"senders": [1, 2, 5], "receiver": 12, "size": "200KB"}},
+            ecn={"step": {"threshold": "20KB"}, "scope": scope},
+            flow_control={"portfc": {"xoff": "60KB", "xon": "40KB"}},
+            host=dcqcn("hpcc"),
+        )
+        for scope in ("queue", "port")
+    },
     "hpcc": case(FABRIC, INCAST, telemetry={}, host={"congestion_control": {"hpcc": {}}}),
     **{
         f"spray-{choice}": case(
