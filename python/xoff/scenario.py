@@ -961,7 +961,7 @@ class Incasts(_Part):
     """How many incasts there are."""
 
     hosts: Sequence[int | str] | None = None
-    """Hosts that send and receive; default all."""
+    """Hosts among which the receiver and the senders of each incast are drawn; default all."""
 
 
 @dataclass(kw_only=True)
