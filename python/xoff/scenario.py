@@ -909,6 +909,9 @@ class Relay(_Part):
     scheduler: Literal["relay_first", "round_robin", "per_flow"] | None = None
     """Who goes first."""
 
+    ecn: bool | None = None
+    """They mark what they relay as switches do (`switch.ecn`), by what waits in their queues for it."""
+
 
 @dataclass(kw_only=True)
 class HostSettings(_Part):

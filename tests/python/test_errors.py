@@ -68,6 +68,7 @@ def refused(done: Any, *parts: str) -> None:
         ),
         ('switch.ecn.red={kmin="100KB",kmax="400KB",pmax=1.2}', ["switch.ecn.red.pmax: ", "0 to 1"]),
         ('switch.ecn.red={kmin="100KB",kmax="400KB",pmax=nan}', ["switch.ecn.red.pmax: "]),
+        ("host.relay.ecn=true", ["host.relay.ecn: ", "give switch.ecn"]),
         ('switch.ecn={scope="port"}', ["switch.ecn: ", "exactly one of red and step"]),
         (
             'switch.ecn={red={kmin="1KB",kmax="4KB"},step={threshold="1KB"}}',

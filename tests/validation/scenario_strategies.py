@@ -772,6 +772,8 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
         "delay": rng.choice(["0ns", "1us"]),
         "scheduler": written(d, "host.relay.scheduler", d.choose("host.relay.scheduler")),
     }
+    if "ecn" in switch and rng.random() < 0.5:
+        host["relay"]["ecn"] = True
     host["first_hop"] = written(d, "host.first_hop", d.choose("host.first_hop"))
     if "pfc" in switch["flow_control"] and {"ndc", "rail"} & set(network):
         # Packets that are relayed in several orders can deadlock under PFC; in one they cannot.

@@ -132,3 +132,40 @@ def test_ecn_stays_on_beside_isolation() -> None:
     some, _ = run(scenario | {"switch": switch | {"ecn": STEP | {"scope": "port", "classes": [0]}}})
     assert {row["class"] for row in some.queues.to_pylist() if row["marked"]} == {0}
     assert alone.summary["ecn"]["marked"] < some.summary["ecn"]["marked"] < beside.summary["ecn"]["marked"]
+
+
+def relayed(*, ecn: bool, **more: Any) -> dict[str, Any]:
+    """Two hosts send through a relay, whose way on is as fast as one of them; the relay sends there as well."""
+    nodes = {"a": "host", "b": "host", "z": "host", "r": "relay", "s": "switch", "t": "switch"}
+    links = [{"a": a, "b": b, **LINK} for a, b in [("a", "s"), ("b", "s"), ("s", "r"), ("r", "t"), ("t", "z")]]
+    links[2]["rate"] = "400Gbps"
+    flows = [{"src": src, "dst": "z", "size": "200KB"} for src in ("a", "b", "r")]
+    return {
+        "network": {"explicit": {"nodes": [{"name": n, "kind": k} for n, k in nodes.items()], "links": links}},
+        "switch": {"ecn": STEP | more},
+        "host": {"relay": {"ecn": ecn}},
+        "workload": [{"name": "workload 0", "flows": flows, "class": 0}],
+    }
+
+
+@pytest.mark.parametrize("scope", ["queue", "port"])
+def test_a_relay_marks_what_it_relays_if_it_is_to(scope: str) -> None:
+    result, class_of = run(relayed(ecn=True, scope=scope))
+    counts = leaving_more(result, class_of, {0})
+    assert marked(result) == counts
+    assert set(counts) == {("r", 1)}
+    assert counts["r", 1] > 50
+    assert not marked(xoff.run(relayed(ecn=False, scope=scope)))
+
+
+def test_relays_of_an_ndc_mark_with_its_switches() -> None:
+    scenario = portfc(scope="port")
+    # From the fast level to the slow one packets wait in relays.
+    scenario["network"]["ndc"]["levels"] = [LINK, LINK | {"rate": "400Gbps"}]
+    nodes = {}
+    for ecn in (False, True):
+        result = xoff.run(scenario | {"host": {"relay": {"ecn": ecn}}})
+        nodes[ecn] = {node for node, _ in marked(result)}
+    assert nodes[False]
+    assert all(node.startswith("level") for node in nodes[False])
+    assert {node for node in nodes[True] if node.startswith("host")}

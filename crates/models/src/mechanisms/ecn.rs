@@ -87,9 +87,8 @@ impl Install for Ecn {
     const LABEL: &'static str = "ECN";
     const COUNTS: &'static [Count] = &[MARKED];
 
-    /// Hosts that relay mark nothing.
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
-        (site.forwards && !site.is_host).then(|| Self::new(params))
+        (site.forwards && (!site.is_host || site.relay.ecn)).then(|| Self::new(params))
     }
 
     fn properties(_: &Params) -> Properties {
