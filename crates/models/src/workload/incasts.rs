@@ -32,6 +32,7 @@ impl Traffic for Params {
         let key = making.key();
         let members = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
         making.check_size(self.size, &key)?;
+        making.lasts(Time(self.period.0.saturating_mul(self.count).min(1 << 60)));
         making.add_made(self.flows(&key, &members, making.stream())?)
     }
 }
