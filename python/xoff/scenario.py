@@ -524,6 +524,9 @@ class Sfc(_Part):
     cache: bool | None = None
     """A source's switch remembers which destinations are paused, and holds new flows to them at once."""
 
+    resume_ends: Literal["flow", "queue"] | None = None
+    """What a resume ends where a source's switch has paused a queue."""
+
 
 @dataclass(kw_only=True)
 class CongestionIsolation(_Part):

@@ -59,6 +59,14 @@ def refused(done: Any, *parts: str) -> None:
         (_SFC + '={threshold="0B",pause="1us"}', [f"{_SFC}.threshold: ", "above zero"]),
         (_SFC + '={threshold="10KB"}', [f"{_SFC}.pause: ", "exactly one of pause"]),
         (
+            _SFC + '={threshold="10KB",pause="1us",resume="5KB",resume_ends="queue"}',
+            [f"{_SFC}.resume_ends: ", "source's switch"],
+        ),
+        (
+            _SFC + '={threshold="10KB",pause="1us",mode="proxy_isolation",resume_ends="queue"}',
+            [f"{_SFC}.resume_ends: ", "give resume"],
+        ),
+        (
             'switch={queueing="iq",flow_control={sfc={threshold="10KB",pause="1us",signals="last_hop"}}}',
             [f"{_SFC}.signals: ", "oq or voq"],
         ),

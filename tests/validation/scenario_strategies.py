@@ -35,6 +35,7 @@ CHOICES = [
     "switch.flow_control.sfc.mode",
     "switch.flow_control.sfc.hold",
     "switch.flow_control.sfc.signals",
+    "switch.flow_control.sfc.resume_ends",
     "switch.flow_control.congestion_isolation.mark",
     "host.transport",
     "host.first_hop",
@@ -47,6 +48,8 @@ CHOICES = [
 ]
 # Those that draw the rates of sources from queues of outputs.
 CONGESTION_POINTS = ("bcn", "qcn")
+# What makes SFC one of hosts.
+AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow"}
 # Ports of a switch, at most.
 PORTS = 16
 # Keys of a table that are none of what it lets one choose.
@@ -264,9 +267,12 @@ def portfc(d: Draw) -> dict[str, Any]:
 
 def sfc(d: Draw) -> dict[str, Any]:
     packets = d.rng.randint(2, 20)
+    ends = "switch.flow_control.sfc.resume_ends"
+    # Only a source's switch has a choice what a resume ends.
+    modes = ["proxy", "proxy_isolation"] if ends in d.forced else None
     settings: dict[str, Any] = {
         "threshold": f"{packets * d.largest}B",
-        "mode": d.choose("switch.flow_control.sfc.mode"),
+        "mode": d.choose("switch.flow_control.sfc.mode", modes),
     }
     if settings["mode"] == "host":
         settings["hold"] = d.choose("switch.flow_control.sfc.hold")
@@ -277,8 +283,10 @@ def sfc(d: Draw) -> dict[str, Any]:
             settings["target"] = f"{(packets - 1) * d.largest}B"
         case "dynamic":
             settings |= {"dynamic": {"pause": True}, "round_trip": "2us"}
-    if d.rng.random() < 0.3:
+    if d.rng.random() < 0.3 or ends in d.forced:
         settings["resume"] = f"{packets // 2 * d.largest}B"
+        if settings["mode"] != "host":
+            settings["resume_ends"] = d.choose(ends)
     if d.rng.random() < 0.5:
         settings["interval"] = d.rng.choice(["0ns", "3us", "20us"])
     if settings["mode"] in ("proxy", "proxy_isolation"):
@@ -536,6 +544,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
+    "switch.flow_control.sfc.resume_ends": dict.fromkeys(["flow", "queue"], nothing),
     "switch.flow_control.sfc.signals": dict.fromkeys(["all", "last_hop"], nothing),
     "host.transport": {"go_back_n": go_back_n, "irn": irn, "raw": raw},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
@@ -591,7 +600,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         # A host that relays is no source for these.
         control.pop("congestion_isolation", None)
         if "sfc" in control:
-            control["sfc"] |= {"mode": "host", "cache": False}
+            control["sfc"] |= AT_HOSTS
     is_forced = any(key.startswith("switch.") and key != "switch.flow_control" for key in d.forced)
     chance = 0.1 if d.relays_on_a_path == 1 and "switch.flow_control" not in d.forced and not is_forced else 0.0
     if d.wants("switch.flow_control", "portfc", chance):
@@ -608,7 +617,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             control = {key: value for key, value in control.items() if key not in CONGESTION_POINTS}
         if "bcn" in control and control.get("sfc", {}).get("mode") == "nic_isolation":
             if d.forced.get("switch.flow_control") == "bcn":
-                control["sfc"] |= {"mode": "host", "cache": False}
+                control["sfc"] |= AT_HOSTS
             else:
                 del control["bcn"]
     if "congestion_isolation" in control:
@@ -617,7 +626,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         if switch["queueing"] == "iq":
             switch["queueing"] = "voq"
         if control.get("sfc", {}).get("mode") in ("proxy_isolation", "nic_isolation"):
-            control["sfc"] |= {"mode": "host", "cache": False}
+            control["sfc"] |= AT_HOSTS
     if "sfc" in control:
         mode = control["sfc"]["mode"]
         if mode in ("proxy", "nic_isolation"):
@@ -682,7 +691,7 @@ def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None
             del host["transport"]
         control.pop("bcn", None)
         if control.get("sfc", {}).get("mode") == "nic_isolation":
-            control["sfc"] |= {"mode": "host", "cache": False}
+            control["sfc"] |= AT_HOSTS
         if switch["queueing"] == "iq":
             switch["queueing"] = "voq"
     switch["telemetry"] = {}
@@ -742,7 +751,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
     d.classes = rng.choice([1, 1, 2, 3])
     # PortFC and pauses that are passed on need paths with few relays, and other mechanisms sources that are none.
     few = ["leaf_spine", "star", "rail"] if set(forced.values()) & {"portfc", "forward"} else None
-    at_switches = ("switch.flow_control.congestion_isolation", "switch.flow_control.sfc.mode")
+    at_switches = tuple(f"switch.flow_control.{key}" for key in ("congestion_isolation", "sfc.mode", "sfc.resume_ends"))
     if "congestion_isolation" in forced.values() or any(key.startswith(at_switches) for key in forced):
         few = ["leaf_spine", "star", "line"]
     network = written(d, "network", d.choose("network", few))

@@ -243,6 +243,24 @@ CASES: dict[str, dict[str, Any]] = {
         for hold in ("flow", "destination", "queue")
     },
     **{
+        f"sfc-resume-{ends}": case(
+            FABRIC,
+            INCAST,
+            {"incast": {"senders": [1, 3, 4], "receiver": 5, "size": "200KB"}},
+            flow_control=PFC
+            | {
+                "sfc": {
+                    "threshold": "20KB",
+                    "pause": "20us",
+                    "resume": "10KB",
+                    "mode": "proxy_isolation",
+                    "resume_ends": ends,
+                }
+            },
+        )
+        for ends in ("flow", "queue")
+    },
+    **{
         f"sfc-signals-{signals}": case(
             FABRIC,
             INCAST,
