@@ -47,7 +47,11 @@ def buffer_bytes(switch: dict[str, Any]) -> int | None:
 
 def mark_above_bytes(switch: dict[str, Any]) -> int | None:
     """Return the bytes left behind above which a packet is marked, or None when none is."""
-    match switch.get("ecn"):
+    ecn = switch.get("ecn")
+    # With one data queue a port it is all one what of the port is compared.
+    if ecn is not None and ecn.get("scope", "queue") in ("queue", "port"):
+        ecn = {key: value for key, value in ecn.items() if key != "scope"}
+    match ecn:
         case None:
             return None
         case {"step": {"threshold": threshold}, **others} if not others:

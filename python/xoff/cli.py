@@ -146,6 +146,8 @@ def check(
     )
     if report.get("workload"):
         display.out.print("workload: " + escape(_listed(report["workload"])))
+    if report["load"]:
+        _show_load(report["load"])
     for key in ("headroom", "paths"):
         _show_records(key, report.get(key) or [])
     for warning in report.get("warnings", []):
@@ -156,6 +158,19 @@ def check(
         display.out.print(f"A scenario that closes the circle is in [b]{escape(str(deadlock))}[/b]")
     elif deadlock is not None:
         display.out.print(f"No deadlock was found, so that {escape(str(deadlock))} was not written")
+
+
+def _show_load(load: dict[str, Any]) -> None:
+    """Print what the workload offers to each layer of links, as shares of what they carry."""
+    from xoff import display, wording
+
+    shares = [
+        {**layer, "mean": f"{layer['mean']:.1%}", "highest": f"{layer['highest']:.1%}"} for layer in load["layers"]
+    ]
+    begin, end = wording.time(load["from_ps"]), wording.time(load["to_ps"])
+    _show_records(f"load that is offered from {begin} to {end}, headers included", shares)
+    if load["waiting_flows"]:
+        display.out.print(f"It leaves out {load['waiting_flows']:,} flows that wait for others.")
 
 
 def _write_new(file: Path, text: str) -> None:

@@ -155,7 +155,10 @@ def check(
 ) -> dict[str, Any]:
     """Validate a scenario without running it, and explain its network.
 
-    Returns ``{"network": {"hosts", "switches", "links"}, "headroom", "paths", "warnings", "workload", "deadlock"}``.
+    Returns ``{"network": {"hosts", "switches", "links"}, "workload", "load", "headroom", "paths", "deadlock",
+    "warnings"}``.
+    ``load`` is what the workload offers on average: ``{"from_ps", "to_ps", "waiting_flows", "layers"}``, each layer of
+    links with the ``mean`` and the ``highest`` share of what a link carries. It is None where all starts at one moment.
     ``deadlock`` is None where nothing pauses, and else ``{"possible"}``, with the ``cycle`` of ports, the ``flows``
     that close it, and a ``scenario`` of those.
     Raises `InputError` if the scenario is not valid.

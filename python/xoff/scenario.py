@@ -417,13 +417,19 @@ class Step(_Part):
 
 @dataclass(kw_only=True)
 class Ecn(_Part):
-    """`switch.ecn`: at most one of them."""
+    """`switch.ecn`: one of `red` and `step`."""
 
     red: Red | None = None
     """Random early detection on the instantaneous queue."""
 
     step: Step | None = None
     """Every packet that leaves more than the threshold behind is marked."""
+
+    scope: Literal["queue", "port"] | None = None
+    """What thresholds are compared with."""
+
+    classes: Sequence[int] | None = None
+    """Classes whose packets are marked; default all."""
 
 
 @dataclass(kw_only=True)
@@ -517,6 +523,9 @@ class Sfc(_Part):
 
     cache: bool | None = None
     """A source's switch remembers which destinations are paused, and holds new flows to them at once."""
+
+    resume_ends: Literal["flow", "queue"] | None = None
+    """What a resume ends where a source's switch has paused a queue."""
 
 
 @dataclass(kw_only=True)
@@ -903,6 +912,9 @@ class Relay(_Part):
     scheduler: Literal["relay_first", "round_robin", "per_flow"] | None = None
     """Who goes first."""
 
+    ecn: bool | None = None
+    """They mark what they relay as switches do (`switch.ecn`), by what waits in their queues for it."""
+
 
 @dataclass(kw_only=True)
 class HostSettings(_Part):
@@ -955,7 +967,7 @@ class Incasts(_Part):
     """How many incasts there are."""
 
     hosts: Sequence[int | str] | None = None
-    """Hosts that send and receive; default all."""
+    """Hosts among which the receiver and the senders of each incast are drawn; default all."""
 
 
 @dataclass(kw_only=True)

@@ -59,6 +59,14 @@ def refused(done: Any, *parts: str) -> None:
         (_SFC + '={threshold="0B",pause="1us"}', [f"{_SFC}.threshold: ", "above zero"]),
         (_SFC + '={threshold="10KB"}', [f"{_SFC}.pause: ", "exactly one of pause"]),
         (
+            _SFC + '={threshold="10KB",pause="1us",resume="5KB",resume_ends="queue"}',
+            [f"{_SFC}.resume_ends: ", "source's switch"],
+        ),
+        (
+            _SFC + '={threshold="10KB",pause="1us",mode="proxy_isolation",resume_ends="queue"}',
+            [f"{_SFC}.resume_ends: ", "give resume"],
+        ),
+        (
             'switch={queueing="iq",flow_control={sfc={threshold="10KB",pause="1us",signals="last_hop"}}}',
             [f"{_SFC}.signals: ", "oq or voq"],
         ),
@@ -68,6 +76,15 @@ def refused(done: Any, *parts: str) -> None:
         ),
         ('switch.ecn.red={kmin="100KB",kmax="400KB",pmax=1.2}', ["switch.ecn.red.pmax: ", "0 to 1"]),
         ('switch.ecn.red={kmin="100KB",kmax="400KB",pmax=nan}', ["switch.ecn.red.pmax: "]),
+        ("host.relay.ecn=true", ["host.relay.ecn: ", "give switch.ecn"]),
+        ('switch.ecn={scope="port"}', ["switch.ecn: ", "exactly one of red and step"]),
+        (
+            'switch.ecn={red={kmin="1KB",kmax="4KB"},step={threshold="1KB"}}',
+            ["switch.ecn: ", "exactly one of red and step"],
+        ),
+        ('switch.ecn={step={threshold="1KB"},scope="ports"}', ["switch.ecn.scope: ", "`port`"]),
+        ('switch.ecn={step={threshold="1KB"},classes=[0,2]}', ["switch.ecn.classes: ", "2 is out of range"]),
+        ('switch.ecn={step={threshold="1KB"},classes=[]}', ["switch.ecn.classes: ", "no class marks"]),
         ("switch.ecn.step.threshold=8GiB", ["switch.ecn.step.threshold: ", "4GiB"]),
         ("switch.delay=-5ns", ["switch.delay: ", "-5ns"]),
         ("switch.delay=10s", ["switch.delay: ", "1s"]),

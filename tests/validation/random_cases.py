@@ -113,6 +113,12 @@ def with_marks(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     return case
 
 
+def with_port_scope(_: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Let marks look at all queues of a port, of which there is one."""
+    case["switch"]["ecn"]["scope"] = "port"
+    return case
+
+
 def with_dcqcn(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     """Let the flows of a case, which marks, react to notifications; fast, for the flows are short."""
     case["host"]["congestion_control"] = {

@@ -26,6 +26,7 @@ CHOICES = [
     "switch.buffer",
     "switch.scheduler",
     "switch.ecn",
+    "switch.ecn.scope",
     "switch.flow_control",
     "switch.routing",
     "switch.routing.spray.choice",
@@ -34,6 +35,7 @@ CHOICES = [
     "switch.flow_control.sfc.mode",
     "switch.flow_control.sfc.hold",
     "switch.flow_control.sfc.signals",
+    "switch.flow_control.sfc.resume_ends",
     "switch.flow_control.congestion_isolation.mark",
     "host.transport",
     "host.first_hop",
@@ -46,10 +48,12 @@ CHOICES = [
 ]
 # Those that draw the rates of sources from queues of outputs.
 CONGESTION_POINTS = ("bcn", "qcn")
+# What makes SFC one of hosts.
+AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow"}
 # Ports of a switch, at most.
 PORTS = 16
-# Keys of a workload that are no kind of traffic.
-COMMON = {"name", "start", "class"}
+# Keys of a table that are none of what it lets one choose.
+BESIDE = {"workload": {"name", "start", "class"}, "switch.ecn": {"scope", "classes"}}
 
 
 def part(path: str) -> dict[str, Any]:
@@ -74,7 +78,7 @@ def registered(path: str) -> list[str]:
     schema = part(path)
     if "oneOf" in schema:
         return [one["const"] if "const" in one else next(iter(one["properties"])) for one in schema["oneOf"]]
-    return [key for key in schema["properties"] if path != "workload" or key not in COMMON]
+    return [key for key in schema["properties"] if key not in BESIDE.get(path, ())]
 
 
 def keys(path: str) -> set[str]:
@@ -263,9 +267,12 @@ def portfc(d: Draw) -> dict[str, Any]:
 
 def sfc(d: Draw) -> dict[str, Any]:
     packets = d.rng.randint(2, 20)
+    ends = "switch.flow_control.sfc.resume_ends"
+    # Only a source's switch has a choice what a resume ends.
+    modes = ["proxy", "proxy_isolation"] if ends in d.forced else None
     settings: dict[str, Any] = {
         "threshold": f"{packets * d.largest}B",
-        "mode": d.choose("switch.flow_control.sfc.mode"),
+        "mode": d.choose("switch.flow_control.sfc.mode", modes),
     }
     if settings["mode"] == "host":
         settings["hold"] = d.choose("switch.flow_control.sfc.hold")
@@ -276,8 +283,10 @@ def sfc(d: Draw) -> dict[str, Any]:
             settings["target"] = f"{(packets - 1) * d.largest}B"
         case "dynamic":
             settings |= {"dynamic": {"pause": True}, "round_trip": "2us"}
-    if d.rng.random() < 0.3:
+    if d.rng.random() < 0.3 or ends in d.forced:
         settings["resume"] = f"{packets // 2 * d.largest}B"
+        if settings["mode"] != "host":
+            settings["resume_ends"] = d.choose(ends)
     if d.rng.random() < 0.5:
         settings["interval"] = d.rng.choice(["0ns", "3us", "20us"])
     if settings["mode"] in ("proxy", "proxy_isolation"):
@@ -521,6 +530,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.buffer": {"unlimited": nothing, "per_port": per_port, "per_queue": per_queue, "shared": shared},
     "switch.scheduler": {"strict": nothing, "round_robin": nothing, "drr": lambda d: f"{d.largest}B"},
     "switch.ecn": {"red": red, "step": step},
+    "switch.ecn.scope": dict.fromkeys(["queue", "port"], nothing),
     "switch.flow_control": {
         "pfc": pfc,
         "sfc": sfc,
@@ -534,6 +544,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
+    "switch.flow_control.sfc.resume_ends": dict.fromkeys(["flow", "queue"], nothing),
     "switch.flow_control.sfc.signals": dict.fromkeys(["all", "last_hop"], nothing),
     "host.transport": {"go_back_n": go_back_n, "irn": irn, "raw": raw},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
@@ -571,12 +582,15 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         "buffer": written(d, "switch.buffer", d.choose("switch.buffer")),
     }
     if d.wants("switch", "ecn", 0.4):
+        is_forced = any(key.startswith("switch.ecn") for key in d.forced)
         # Marking looks at egress queues, which `iq` does not have.
+        if switch["queueing"] == "iq" and is_forced:
+            switch["queueing"] = "voq"
         if switch["queueing"] != "iq":
             switch["ecn"] = written(d, "switch.ecn", d.choose("switch.ecn"))
-        elif "switch.ecn" in d.forced:
-            switch["queueing"] = "voq"
-            switch["ecn"] = written(d, "switch.ecn", d.choose("switch.ecn"))
+            if is_forced or d.rng.random() < 0.3:
+                switch["ecn"]["scope"] = d.choose("switch.ecn.scope")
+                switch["ecn"]["classes"] = d.rng.sample(range(d.classes), d.rng.randint(1, d.classes))
     control: dict[str, Any] = {}
     for option in registered("switch.flow_control"):
         chance = 0.2 if option in CONGESTION_POINTS else 0.5
@@ -586,12 +600,13 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         # A host that relays is no source for these.
         control.pop("congestion_isolation", None)
         if "sfc" in control:
-            control["sfc"] |= {"mode": "host", "cache": False}
+            control["sfc"] |= AT_HOSTS
     is_forced = any(key.startswith("switch.") and key != "switch.flow_control" for key in d.forced)
     chance = 0.1 if d.relays_on_a_path == 1 and "switch.flow_control" not in d.forced and not is_forced else 0.0
     if d.wants("switch.flow_control", "portfc", chance):
         # It plans the queues of ports, and takes the place of the others.
         switch["classes"] = d.classes = 1
+        switch.get("ecn", {}).pop("classes", None)
         switch |= {"queueing": "oq", "scheduler": "strict", "buffer": "unlimited"}
         control = {"portfc": portfc(d)}
     if set(CONGESTION_POINTS) & set(control):
@@ -602,7 +617,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             control = {key: value for key, value in control.items() if key not in CONGESTION_POINTS}
         if "bcn" in control and control.get("sfc", {}).get("mode") == "nic_isolation":
             if d.forced.get("switch.flow_control") == "bcn":
-                control["sfc"] |= {"mode": "host", "cache": False}
+                control["sfc"] |= AT_HOSTS
             else:
                 del control["bcn"]
     if "congestion_isolation" in control:
@@ -611,7 +626,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         if switch["queueing"] == "iq":
             switch["queueing"] = "voq"
         if control.get("sfc", {}).get("mode") in ("proxy_isolation", "nic_isolation"):
-            control["sfc"] |= {"mode": "host", "cache": False}
+            control["sfc"] |= AT_HOSTS
     if "sfc" in control:
         mode = control["sfc"]["mode"]
         if mode in ("proxy", "nic_isolation"):
@@ -620,6 +635,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["queueing"] = "voq"
         if mode == "nic_isolation":
             switch["classes"] = d.classes = 1
+            switch.get("ecn", {}).pop("classes", None)
     if "congestion_isolation" in control and "pfc" in control:
         # What a neighbour sends in one class may wait in the other before it hears of that: no headroom is enough.
         if "switch.buffer" in d.forced:
@@ -675,7 +691,7 @@ def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None
             del host["transport"]
         control.pop("bcn", None)
         if control.get("sfc", {}).get("mode") == "nic_isolation":
-            control["sfc"] |= {"mode": "host", "cache": False}
+            control["sfc"] |= AT_HOSTS
         if switch["queueing"] == "iq":
             switch["queueing"] = "voq"
     switch["telemetry"] = {}
@@ -703,7 +719,7 @@ def is_known(scenario: Mapping[str, Any]) -> bool:
         options = {at} if isinstance(at, str) else set(at) if isinstance(at, Mapping) else set()
         if options & (set(registered(path)) - set(STRATEGIES[path])):
             return False
-    kinds = {key for one in scenario["workload"] for key in one} - COMMON
+    kinds = {key for one in scenario["workload"] for key in one} - BESIDE["workload"]
     return kinds <= set(STRATEGIES["workload"])
 
 
@@ -735,7 +751,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
     d.classes = rng.choice([1, 1, 2, 3])
     # PortFC and pauses that are passed on need paths with few relays, and other mechanisms sources that are none.
     few = ["leaf_spine", "star", "rail"] if set(forced.values()) & {"portfc", "forward"} else None
-    at_switches = ("switch.flow_control.congestion_isolation", "switch.flow_control.sfc.mode")
+    at_switches = tuple(f"switch.flow_control.{key}" for key in ("congestion_isolation", "sfc.mode", "sfc.resume_ends"))
     if "congestion_isolation" in forced.values() or any(key.startswith(at_switches) for key in forced):
         few = ["leaf_spine", "star", "line"]
     network = written(d, "network", d.choose("network", few))
@@ -765,6 +781,8 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
         "delay": rng.choice(["0ns", "1us"]),
         "scheduler": written(d, "host.relay.scheduler", d.choose("host.relay.scheduler")),
     }
+    if "ecn" in switch and rng.random() < 0.5:
+        host["relay"]["ecn"] = True
     host["first_hop"] = written(d, "host.first_hop", d.choose("host.first_hop"))
     if "pfc" in switch["flow_control"] and {"ndc", "rail"} & set(network):
         # Packets that are relayed in several orders can deadlock under PFC; in one they cannot.

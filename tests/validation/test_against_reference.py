@@ -17,6 +17,7 @@ from tests.validation.random_cases import (
     with_dcqcn,
     with_losses,
     with_marks,
+    with_port_scope,
 )
 
 import xoff
@@ -29,6 +30,7 @@ TROUBLE: dict[str, list[Callable[[Random, dict[str, Any]], dict[str, Any]]]] = {
     "losses": [with_losses],
     "losses and marks": [with_losses, with_marks],
     "dcqcn": [with_marks, with_dcqcn],
+    "port scope and dcqcn": [with_marks, with_port_scope, with_dcqcn],
     "losses and dcqcn": [with_losses, with_marks, with_dcqcn],
 }
 

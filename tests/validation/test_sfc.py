@@ -373,3 +373,27 @@ def test_a_dropped_packet_does_not_keep_its_flow_isolated() -> None:
     assert result.summary["drops"] > 0
     assert result.summary["flows"]["completed"] == 12
     assert result.audits["order"] == "ok"
+
+
+def test_a_resume_of_one_flow_lets_the_congestion_queue_of_all_go_on_if_it_is_to() -> None:
+    """Two flows of one leaf are isolated in one queue for two receivers, of which one resumes first.
+
+    Up to there both settings are one simulation; then the pause that began at the same moment ends with that resume.
+    """
+    pauses: dict[str, list[tuple[int, int]]] = {}
+    for ends in ("flow", "queue"):
+        flows = incast("2MB", victim=None)
+        flows += [
+            {"src": src, "dst": "host16", "size": "300KB", "via": [leaf, "spine0", "leaf2"]}
+            for src, leaf in (("host1", "leaf0"), ("host9", "leaf1"), ("host25", "leaf3"))
+        ]
+        sfc = {"threshold": "100KB", "pause": "100us", "resume": "50KB", "mode": "proxy_isolation", "resume_ends": ends}
+        made = network(sfc, flows, buffer={"per_port": "40MB"})
+        made["switch"]["flow_control"]["pfc"] = {"xoff": "39MB", "xon": "38MB"}
+        result = xoff.run(made)
+        assert result.audits["order"] == "ok"
+        rows = (row for row in result.pauses.to_pylist() if row["cause"] == "sfc" and row["node"] == "leaf0")
+        pauses[ends] = sorted((row["start_ps"], row["end_ps"]) for row in rows)
+    by_flow, by_queue = next((a, b) for a, b in zip(pauses["flow"], pauses["queue"], strict=False) if a != b)
+    assert by_queue[0] == by_flow[0]
+    assert by_queue[1] < by_flow[1] - 1_000_000

@@ -243,6 +243,24 @@ CASES: dict[str, dict[str, Any]] = {
         for hold in ("flow", "destination", "queue")
     },
     **{
+        f"sfc-resume-{ends}": case(
+            FABRIC,
+            INCAST,
+            {"incast": {"senders": [1, 3, 4], "receiver": 5, "size": "200KB"}},
+            flow_control=PFC
+            | {
+                "sfc": {
+                    "threshold": "20KB",
+                    "pause": "20us",
+                    "resume": "10KB",
+                    "mode": "proxy_isolation",
+                    "resume_ends": ends,
+                }
+            },
+        )
+        for ends in ("flow", "queue")
+    },
+    **{
         f"sfc-signals-{signals}": case(
             FABRIC,
             INCAST,
@@ -267,6 +285,17 @@ CASES: dict[str, dict[str, Any]] = {
         for mark in ("isolated", "selecting")
     },
     "cnp-packets": case(STAR, INCAST, ecn=RED, flow_control=PFC, host=dcqcn("hpcc", cnp="packet", window="100KB")),
+    **{
+        f"ecn-{scope}": case(
+            NDC,
+            {"incast": {"senders": [1, 2, 5, 6], "receiver": 0, "size": "200KB"}},
+            {"incast": {"senders": [1, 2, 5], "receiver": 12, "size": "200KB"}},
+            ecn={"step": {"threshold": "20KB"}, "scope": scope},
+            flow_control={"portfc": {"xoff": "60KB", "xon": "40KB"}},
+            host=dcqcn("hpcc"),
+        )
+        for scope in ("queue", "port")
+    },
     "hpcc": case(FABRIC, INCAST, telemetry={}, host={"congestion_control": {"hpcc": {}}}),
     **{
         f"spray-{choice}": case(

@@ -26,6 +26,12 @@ impl Framing {
         (rest.min(self.payload) + self.header).max(self.minimum) as u16
     }
 
+    /// Wire size of all packets of a flow.
+    pub fn whole(&self, size: u64) -> u64 {
+        let last = self.packets(size) - 1;
+        last * u64::from(self.wire(size, 0)) + u64::from(self.wire(size, last as u32))
+    }
+
     /// The largest packet.
     pub fn largest(&self) -> u64 {
         (self.payload + self.header).max(self.minimum)

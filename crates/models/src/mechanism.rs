@@ -209,6 +209,8 @@ pub struct Site<'a> {
     pub hosts: &'a [(u32, usize)],
     /// Packet sizes.
     pub framing: &'a Framing,
+    /// Hosts that relay.
+    pub relay: &'a relay::Params,
     /// Routes and ports of all nodes.
     pub map: &'a Arc<Map>,
     /// Whose flow a number is.

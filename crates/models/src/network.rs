@@ -265,6 +265,7 @@ impl Builder<'_> {
             levels: &levels,
             hosts: &hosts,
             framing: &settings.framing,
+            relay: &settings.relay,
             map: &self.map,
             sources: &plan.sources,
         };

@@ -32,4 +32,6 @@ pub struct Params {
     pub buffer: buffer::Params,
     /// Who goes first.
     pub scheduler: Scheduler,
+    /// They mark what they relay as switches do (`switch.ecn`), by what waits in their queues for it.
+    pub ecn: bool,
 }

@@ -16,6 +16,7 @@ use crate::audit::Waiter;
 use crate::dependency::{Search, Traffic, Witness};
 use crate::document::{Audits, Judgement, Scenario, Turns};
 use crate::error::InputError;
+use crate::load::load;
 use crate::runner::Runner;
 use crate::table::Input;
 
@@ -30,9 +31,9 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     for (path, message) in level_warnings(&runner, &ports) {
         warn(&path, message);
     }
+    let traffic = Traffic::new(t, &runner.ports, &runner.plan, &runner.settings);
     let mut deadlock = Value::Null;
     if let Some(lossless) = runner.settings.mechanisms.parts().iter().find(|p| p.properties().is_lossless) {
-        let traffic = Traffic::new(t, &runner.ports, &runner.plan, &runner.settings);
         deadlock = match traffic.find_cycle() {
             Search::None => json!({ "possible": false }),
             Search::Cycle(cycle, witnesses) => {
@@ -90,6 +91,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         "network": { "hosts": t.nodes.len() - switches, "switches": switches, "links": t.links.len(),
                      "link_delays": distinct(t.links.iter().map(|l| l.link.delay).collect()) },
         "workload": { "flows": runner.plan.flows, "bytes": runner.plan.bytes, "names": runner.plan.names },
+        "load": load(&traffic, s.until),
         "headroom": rows,
         "paths": paths(t, &runner.ports),
         "deadlock": deadlock,

@@ -74,7 +74,8 @@ pub struct Traffic<'a> {
     first: Vec<u32>,
     /// Links between nodes that forward; hosts with one link are stood for by their switch.
     fabric: Vec<Vec<(u16, u32)>>,
-    roots: Vec<u32>,
+    /// Where routes to each node lead: hosts with one link are found at their switch.
+    pub roots: Vec<u32>,
     /// Something that pauses raises classes at relays, or passes pauses on there.
     raises_classes: bool,
     passes_pauses_on: bool,
@@ -132,7 +133,7 @@ impl<'a> Traffic<'a> {
     }
 
     /// Distances to a destination over nodes that forward.
-    fn distances(&self, destination: u32, distance: &mut [u32]) {
+    pub fn distances(&self, destination: u32, distance: &mut [u32]) {
         distance.fill(u32::MAX);
         distance[destination as usize] = 0;
         let mut queue = VecDeque::from([destination]);
@@ -150,7 +151,7 @@ impl<'a> Traffic<'a> {
     }
 
     /// The ports on shortest paths, and where they lead, by the distances to a destination.
-    fn next(&self, node: u32, destination: u32, to: &[u32]) -> Vec<(u16, u32)> {
+    pub fn next(&self, node: u32, destination: u32, to: &[u32]) -> Vec<(u16, u32)> {
         let is_nearer =
             |peer: u32| to[peer as usize] < to[node as usize] && (peer == destination || self.topology.nodes[peer as usize].forwards);
         let mut list: Vec<(u16, u32)> = self.fabric[node as usize].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();

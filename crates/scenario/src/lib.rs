@@ -12,6 +12,7 @@ mod document;
 mod error;
 mod judge;
 mod limits;
+mod load;
 mod memory;
 mod observer;
 mod read;

@@ -93,6 +93,9 @@ fn host(s: &Scenario) -> Result<(), InputError> {
             return wrong("host.classify.by_destination", format!("{n} is out of range; allowed are 1 to {allowed} (switch.classes)"));
         }
     }
+    if s.host.relay.ecn && s.switch.ecn.is_none() {
+        return wrong("host.relay.ecn", "relays mark as switches do, and these mark nothing; give switch.ecn".into());
+    }
     if s.host.relay.delay > Time::ms(1_000) {
         return wrong("host.relay.delay", format!("{} is longer than the 1s that is supported", s.host.relay.delay));
     }

@@ -1,8 +1,9 @@
-//! ECN marking at an egress queue: RED or a step.
+//! ECN marking at an output: RED or a step.
 //!
-//! Models: a mark for data packets by the queue that a packet leaves behind. Source: RED as HPCC and `ConWeave` use it
-//! (mechanisms.md 2.1): nothing up to `kmin`, linear to `pmax` at `kmax`, every packet above; judged at dequeue, after removing
-//! the packet, on the instantaneous length. Leaves out: RED's average.
+//! Models: a mark for data packets by what a packet leaves behind, in its queue or in all data queues of its output. Source: RED as
+//! HPCC and `ConWeave` use it (mechanisms.md 2.1): nothing up to `kmin`, linear to `pmax` at `kmax`, every packet above; judged at
+//! dequeue, after removing the packet, on the instantaneous length. Which classes mark is set for each class of a switch, as in
+//! profiles of vendors' switches. Leaves out: RED's average.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,14 +14,33 @@ use crate::count::Count;
 use crate::effects::Effects;
 use crate::mechanism::{Around, Dequeued, Hooks, Install, Levels, Properties, Site, Watches, Wrong};
 
-/// `switch.ecn`: at most one of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Params {
+/// `switch.ecn`: one of `red` and `step`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
     /// Random early detection on the instantaneous queue.
-    Red(Red),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub red: Option<Red>,
     /// Every packet that leaves more than the threshold behind is marked.
-    Step(Step),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Step>,
+    /// What thresholds are compared with.
+    #[serde(default)]
+    pub scope: Scope,
+    /// Classes whose packets are marked; default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<u8>>,
+}
+
+/// What thresholds are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The queue that the packet leaves; where each input has a queue of its own (`voq`), those of its class and output together.
+    #[default]
+    Queue,
+    /// All data queues of its output together, whatever their classes.
+    Port,
 }
 
 /// `switch.ecn.red`
@@ -54,6 +74,9 @@ pub struct Ecn {
     kmin: u32,
     kmax: u32,
     pmax: f64,
+    scope: Scope,
+    /// A bit for each class that marks.
+    classes: u8,
 }
 
 /// Packets marked, by whichever mechanism, which the node counts.
@@ -64,9 +87,8 @@ impl Install for Ecn {
     const LABEL: &'static str = "ECN";
     const COUNTS: &'static [Count] = &[MARKED];
 
-    /// Hosts that relay mark nothing.
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
-        (site.forwards && !site.is_host).then(|| Self::new(params))
+        (site.forwards && (!site.is_host || site.relay.ecn)).then(|| Self::new(params))
     }
 
     fn properties(_: &Params) -> Properties {
@@ -74,8 +96,8 @@ impl Install for Ecn {
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        match params {
-            Params::Red(red) => {
+        match (&params.red, &params.step) {
+            (Some(red), None) => {
                 if red.kmin > red.kmax || red.kmax.0 >= 1 << 32 {
                     return Err(("red.kmin", format!("{} is above kmax, {}; it must not be", red.kmin, red.kmax)));
                 }
@@ -83,10 +105,20 @@ impl Install for Ecn {
                     return Err(("red.pmax", format!("{} is out of range; allowed are 0 to 1", red.pmax)));
                 }
             }
-            Params::Step(step) if step.threshold.0 >= 1 << 32 => {
+            (None, Some(step)) if step.threshold.0 >= 1 << 32 => {
                 return Err(("step.threshold", format!("{} is too large; it must be below 4GiB", step.threshold)));
             }
-            Params::Step(_) => {}
+            (None, Some(_)) => {}
+            _ => return Err(("", "give exactly one of red and step".into())),
+        }
+        if let Some(classes) = &params.classes {
+            if let Some(class) = classes.iter().find(|c| **c >= around.classes) {
+                let why = format!("{class} is out of range; the switches have {} (switch.classes)", around.classes);
+                return Err(("classes", why));
+            }
+            if classes.is_empty() {
+                return Err(("classes", "no class marks; leave out switch.ecn".into()));
+            }
         }
         if around.queueing == Queueing::Iq {
             return Err(("", "marking looks at egress queues, and `iq` has none; use oq or voq".into()));
@@ -95,21 +127,18 @@ impl Install for Ecn {
     }
 
     fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {
-        let least = match params {
-            Params::Red(red) => red.kmin.0,
-            Params::Step(step) => step.threshold.0,
-        };
-        (least > levels.xoff).then(|| ("", format!("marking starts above XOFF, {}: PFC acts first", Bytes(levels.xoff))))
+        (u64::from(Self::new(params).kmin) > levels.xoff)
+            .then(|| ("", format!("marking starts above XOFF, {}: PFC acts first", Bytes(levels.xoff))))
     }
 }
 
 impl Ecn {
     /// The marker that `params` describe.
     pub fn new(params: &Params) -> Self {
-        match params {
-            Params::Red(red) => Self { kmin: red.kmin.0 as u32, kmax: red.kmax.0 as u32, pmax: red.pmax },
-            Params::Step(step) => Self { kmin: step.threshold.0 as u32, kmax: step.threshold.0 as u32, pmax: 1.0 },
-        }
+        let step = params.step.as_ref().map_or(0, |step| step.threshold.0);
+        let (kmin, kmax, pmax) = params.red.as_ref().map_or((step, step, 1.0), |red| (red.kmin.0, red.kmax.0, red.pmax));
+        let classes = params.classes.as_ref().map_or(u8::MAX, |list| list.iter().fold(0, |bits, class| bits | 1 << class));
+        Self { kmin: kmin as u32, kmax: kmax as u32, pmax, scope: params.scope, classes }
     }
 
     fn probability(&self, queue_bytes: u32) -> f64 {
@@ -130,7 +159,13 @@ impl Hooks for Ecn {
 
     #[inline]
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
-        let queue = core.egress_bytes(event.port, event.queue);
+        if self.classes != u8::MAX && self.classes >> core.ports[event.port].queues[event.queue].class() & 1 == 0 {
+            return;
+        }
+        let queue = match self.scope {
+            Scope::Queue => core.egress_bytes(event.port, event.queue),
+            Scope::Port => core.waiting_bytes(event.port),
+        };
         if queue > self.kmin && (queue > self.kmax || effects.stream.uniform() < self.probability(queue)) {
             effects.mark();
         }
@@ -139,17 +174,58 @@ impl Hooks for Ecn {
 
 #[cfg(test)]
 mod tests {
+    use xoff_engine::random::Stream;
+
     use super::*;
+    use crate::packet::{Kind, Packet};
+
+    fn step(threshold: u64) -> Params {
+        Params { step: Some(Step { threshold: Bytes(threshold) }), ..Params::default() }
+    }
+
+    /// Which of the data queues of an output mark what leaves them while they hold these bytes.
+    fn marking(params: &Params, bytes: [u16; 3], queueing: Queueing) -> [bool; 3] {
+        let mut core = Core::for_tests(1, 3);
+        core.queueing = queueing;
+        for (queue, bytes) in bytes.into_iter().enumerate() {
+            core.ports[0].queues[1 + queue].bytes.add(bytes);
+        }
+        let (mut ecn, mut effects) = (Ecn::new(params), Effects::new(Stream::new(1, 1, "test")));
+        [0, 1, 2].map(|class| {
+            let packet = Packet::new(Kind::Data, 0, 0, 1, 1500, class);
+            ecn.on_dequeue(&Dequeued { packet: &packet, port: 0, queue: 1 + class as usize }, &core, &mut effects);
+            effects.take_mark()
+        })
+    }
+
+    #[test]
+    fn thresholds_are_compared_with_a_queue_or_with_all_of_the_port() {
+        let (queue, port) = (step(1000), Params { scope: Scope::Port, ..step(1000) });
+        for queueing in [Queueing::Oq, Queueing::Voq] {
+            assert_eq!(marking(&queue, [1000, 1001, 0], queueing), [false, true, false]);
+            assert_eq!(marking(&port, [1000, 1, 0], queueing), [true; 3]);
+            assert_eq!(marking(&port, [999, 1, 0], queueing), [false; 3]);
+        }
+    }
+
+    #[test]
+    fn only_classes_that_are_named_mark() {
+        let some = |scope| Params { scope, classes: Some(vec![0, 2]), ..step(1000) };
+        assert_eq!(marking(&some(Scope::Queue), [1001, 1001, 1000], Queueing::Oq), [true, false, false]);
+        // What another class leaves waits for the same output all the same.
+        assert_eq!(marking(&some(Scope::Port), [0, 1001, 0], Queueing::Oq), [true, false, true]);
+    }
 
     #[test]
     fn red_is_linear_between_its_thresholds() {
-        let red = Ecn::new(&Params::Red(Red { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2 }));
+        let red = Red { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2 };
+        let red = Ecn::new(&Params { red: Some(red), ..Params::default() });
         let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
         assert!(near(red.probability(100_000), 0.0));
         assert!(near(red.probability(250_000), 0.1));
         assert!(near(red.probability(400_000), 0.2));
         assert!(near(red.probability(400_001), 1.0));
-        let step = Ecn::new(&Params::Step(Step { threshold: Bytes(200_000) }));
+        let step = Ecn::new(&step(200_000));
         assert!(near(step.probability(200_000), 0.0));
         assert!(near(step.probability(200_001), 1.0));
     }

@@ -60,6 +60,11 @@ impl<T: Default> Isolation<T> {
         self.flows.values()
     }
 
+    /// All that are moved, in no order, to be changed alike.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Moved<T>> {
+        self.flows.values_mut()
+    }
+
     /// A packet of a moved flow joins `queue`; `own` is the queue that it would have joined.
     pub fn enter(&mut self, flow: u32, port: usize, own: usize, queue: usize, core: &Core, effects: &mut Effects) {
         let Some(moved) = self.flows.get_mut(&flow) else { return };

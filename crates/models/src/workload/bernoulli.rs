@@ -101,6 +101,7 @@ impl Traffic for Params {
         let lines: Vec<Rate> =
             sources.iter().map(|n| making.ports[*n as usize].iter().map(|p| p.link.rate).max().unwrap_or(Rate(1))).collect();
         self.validate(&key, making.framing, lines.iter().copied().max().unwrap_or(Rate(1)))?;
+        making.lasts(self.duration);
         for (i, (src, line)) in sources.iter().copied().zip(lines).enumerate() {
             let which = if self.destinations.len() == 1 { 0 } else { i };
             let dst = making.host(&self.destinations[which], &format!("{key}.destinations[{which}]"))?;

@@ -1,4 +1,6 @@
-//! Incasts again and again: in every period some hosts, drawn at random, send to another one at the same moment.
+//! Incasts again and again: in every period some hosts send to another one at the same moment. Receiver and senders of each incast
+//! are drawn anew among the hosts, all alike (HPCC's traffic with incasts), so that in the long run no receiver gets more than
+//! the others.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,7 @@ pub struct Params {
     pub period: Time,
     /// How many incasts there are.
     pub count: u64,
-    /// Hosts that send and receive; default all.
+    /// Hosts among which the receiver and the senders of each incast are drawn; default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<Host>>,
 }
@@ -30,6 +32,7 @@ impl Traffic for Params {
         let key = making.key();
         let members = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
         making.check_size(self.size, &key)?;
+        making.lasts(Time(self.period.0.saturating_mul(self.count).min(1 << 60)));
         making.add_made(self.flows(&key, &members, making.stream())?)
     }
 }
@@ -54,5 +57,29 @@ impl Params {
             list.extend(senders.iter().map(|src| Made { src: *src, dst: order[0], size: self.size, start, after: Vec::new() }));
         }
         Ok(list)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_incast_draws_its_receiver_and_senders_anew() {
+        let params = Params { senders: 3, size: Bytes(1000), period: Time::us(20), count: 8000, hosts: None };
+        let flows = params.flows("incasts", &[10, 11, 12, 13, 14, 15, 16, 17], Stream::new(1, 0, "test")).unwrap();
+        let (mut received, mut sent) = ([0_u32; 8], [0_u32; 8]);
+        for (i, incast) in flows.chunks(3).enumerate() {
+            let dst = incast[0].dst;
+            assert!(incast.iter().all(|f| f.dst == dst && f.src != dst && f.start == Time::us(20) * i as u64));
+            assert!(incast[0].src != incast[1].src && incast[1].src != incast[2].src && incast[2].src != incast[0].src);
+            received[dst as usize - 10] += 1;
+            for flow in incast {
+                sent[flow.src as usize - 10] += 1;
+            }
+        }
+        // One in eight receives and three send: four standard deviations of binomial counts of 8000 are 119 and 174.
+        assert!(received.iter().all(|n| n.abs_diff(1000) < 119) && sent.iter().all(|n| n.abs_diff(3000) < 174), "{received:?} {sent:?}");
+        assert!(flows.chunks(3).zip(flows[3..].chunks(3)).filter(|(a, b)| a[0].dst == b[0].dst).count() < 1200);
     }
 }

@@ -77,6 +77,7 @@ pub struct Making<'a> {
     pub(super) nodes: HashMap<&'a str, u32>,
     pub(super) listed: Vec<Listed<'a>>,
     pub(super) drawn: Vec<DrawnAt>,
+    pub(super) lasts: Time,
     hosts: Vec<u32>,
     seed: u64,
     index: usize,
@@ -88,7 +89,8 @@ impl<'a> Making<'a> {
         let nodes = topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), n as u32)).collect();
         let (ports, hosts) = (topology.ports(), topology.hosts());
         let (listed, drawn) = (Vec::new(), Vec::new());
-        Self { workload: first, topology, ports, framing, nodes, listed, drawn, hosts, seed, index: 0, kind: "" }
+        let lasts = Time::ZERO;
+        Self { workload: first, topology, ports, framing, nodes, listed, drawn, lasts, hosts, seed, index: 0, kind: "" }
     }
 
     pub(super) fn begin(&mut self, index: usize, workload: &'a Workload, kind: &'static str) {
@@ -177,6 +179,11 @@ impl<'a> Making<'a> {
     /// Refuses more flows than may be listed beside those that are, before they are made.
     pub fn check_room(&self, flows: u64, key: &str) -> Result<(), Problem> {
         fits(key, flows.saturating_add(self.listed.len() as u64))
+    }
+
+    /// Says how long after its start the workload goes on, where its flows do not tell.
+    pub fn lasts(&mut self, duration: Time) {
+        self.lasts = self.lasts.max(self.workload.start + duration);
     }
 
     /// Flows that may be drawn yet.

@@ -141,6 +141,17 @@ pub struct FlowSpec {
     pub class: u8,
 }
 
+/// What a source may be expected to offer.
+#[derive(Debug, Clone, Copy)]
+pub struct Offer {
+    /// Flows arrive from here on.
+    pub from: Time,
+    /// Up to here.
+    pub to: Time,
+    /// On the wire, in all of that time, on average over all draws.
+    pub bytes: f64,
+}
+
 /// Flows of one host that are drawn one at a time, when their time comes; how many they are is known before.
 pub trait Drawn: std::fmt::Debug + Send {
     /// When the next flow starts.
@@ -157,6 +168,9 @@ pub trait Drawn: std::fmt::Debug + Send {
 
     /// Payload in all.
     fn bytes(&self) -> u64;
+
+    /// What they were expected to be before they were drawn.
+    fn offer(&self) -> Offer;
 
     /// Numbers the flows from here.
     fn number_from(&mut self, flow: u32);

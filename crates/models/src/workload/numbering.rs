@@ -45,6 +45,8 @@ pub struct AllFlows {
     pub bytes: u64,
     /// Distinct source and destination pairs of listed flows.
     pub pairs: Vec<(u32, u32)>,
+    /// Until when workloads go on that say so.
+    pub lasts: Time,
 }
 
 impl AllFlows {
@@ -77,13 +79,17 @@ impl AllFlows {
     /// Sources and flows that are listed, whether they wait for others or not.
     pub fn listed(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
         let waiting = self.waiting.iter().enumerate().flat_map(|(src, list)| list.iter().map(move |w| (src as u32, &w.1)));
-        let starting = self.starts.iter().enumerate().flat_map(|(src, starts)| {
+        waiting.chain(self.starting())
+    }
+
+    /// Sources and flows that are listed and start by themselves.
+    pub fn starting(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
+        self.starts.iter().enumerate().flat_map(|(src, starts)| {
             starts.iter().flat_map(move |start| match start {
                 Start::List(list) => list.as_slice().iter().map(|flow| (src as u32, flow)).collect::<Vec<_>>(),
                 Start::Drawn(_) => Vec::new(),
             })
-        });
-        waiting.chain(starting)
+        })
     }
 
     /// Sources and flows with pinned paths.
@@ -108,7 +114,7 @@ impl AllFlows {
 
 /// Numbers flows that are listed and flows that are drawn, and sorts them by source.
 pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut names: Vec<String>) -> Result<AllFlows, Problem> {
-    let Making { topology, ports, nodes, mut listed, mut drawn, .. } = making;
+    let Making { topology, ports, nodes, mut listed, mut drawn, lasts, .. } = making;
     let n = topology.nodes.len();
     listed.sort_by_key(|f| f.src);
     drawn.sort_by_key(|d| (d.node, d.workload));
@@ -120,6 +126,7 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut name
     let warm = warm.collect();
     let flows = AllFlows {
         workloads: workloads.len() as u32,
+        lasts,
         starts: (0..n).map(|_| Vec::new()).collect(),
         waiting: vec![Vec::new(); n],
         arrivals: vec![FxHashMap::default(); n],

@@ -12,7 +12,7 @@ use xoff_engine::random::Stream;
 use xoff_units::Time;
 
 use super::sizes::{Named, SizeTable};
-use super::{Drawn, FlowSpec, Host, MAX_FLOWS, Making, Problem, Traffic, Warm};
+use super::{Drawn, FlowSpec, Host, MAX_FLOWS, Making, Offer, Problem, Traffic, Warm};
 
 /// `workload[…].poisson`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,6 +62,7 @@ pub struct Arrivals {
     count: u64,
     left: u64,
     bytes: u64,
+    offer: Offer,
 }
 
 /// When arrivals end: at a moment, or when these many flows have come, of all sources.
@@ -108,8 +109,11 @@ impl Traffic for Params {
                 End::After(flows) => (Time::MAX, flows / count + u64::from((i as u64) < flows % count)),
             };
             let (sizes, destinations, stream) = (sizes.clone(), destinations.clone(), making.stream_of(node));
+            let flows = if left == u64::MAX { (end - start).0 as f64 / mean_gap_ps } else { left as f64 };
+            let to = start + Time((flows * mean_gap_ps) as u64);
+            let offer = Offer { from: start, to, bytes: flows * sizes.mean_on_wire(making.framing) };
             let mut arrivals =
-                Arrivals { stream, mean_gap_ps, sizes, destinations, node, class, end, next: None, count: 0, left, bytes: 0 };
+                Arrivals { stream, mean_gap_ps, sizes, destinations, node, class, end, next: None, count: 0, left, bytes: 0, offer };
             arrivals.begin(start);
             if left != u64::MAX && arrivals.count < left {
                 return Err((format!("{key}.flows"), "they do not all arrive within the 281s that a run may take; raise load".into()));
@@ -217,6 +221,10 @@ impl Drawn for Arrivals {
 
     fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    fn offer(&self) -> Offer {
+        self.offer
     }
 
     fn number_from(&mut self, flow: u32) {

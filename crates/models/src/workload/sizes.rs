@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 
+use crate::framing::Framing;
+
 /// A published table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -79,6 +81,20 @@ impl SizeTable {
         let first = self.points[0];
         let rest: f64 = self.points.windows(2).map(|w| f64::midpoint(w[0].0, w[1].0) * (w[1].1 - w[0].1)).sum();
         (rest + first.0 * first.1) / 100.0
+    }
+
+    /// Mean bytes of a flow on the wire: its packets have headers. What pads small ones is left out.
+    pub fn mean_on_wire(&self, framing: &Framing) -> f64 {
+        let payload = framing.payload as f64;
+        // Packets of flows up to x, added up over x: the integral of ⌈x / payload⌉.
+        let all = |x: f64| {
+            let full = (x / payload).floor();
+            payload * full * (full + 1.0) / 2.0 + (full + 1.0) * (x - full * payload)
+        };
+        let packets = |b0: f64, b1: f64| if b1 > b0 { (all(b1) - all(b0)) / (b1 - b0) } else { (b1 / payload).ceil().max(1.0) };
+        let first = self.points[0];
+        let rest: f64 = self.points.windows(2).map(|w| packets(w[0].0, w[1].0) * (w[1].1 - w[0].1)).sum();
+        self.mean() + framing.header as f64 * (rest + packets(first.0, first.0) * first.1) / 100.0
     }
 
     /// The size at a percentage.
@@ -329,6 +345,25 @@ mod tests {
                 let below = draws.partition_point(|d| *d as f64 <= *bytes) as f64 / f64::from(n);
                 assert!((below - percent / 100.0).abs() < 0.002, "{named:?} at {bytes}");
             }
+        }
+    }
+
+    #[test]
+    fn a_flow_on_the_wire_has_a_header_for_each_packet() {
+        let framing = Framing { payload: 1000, header: 50, control: 64, minimum: 64 };
+        // 1 to 3 packets, as likely; always 2; 1 or 3.
+        for (points, bytes) in [
+            (&[(0.0, 0.0), (3000.0, 100.0)][..], 1500.0 + 100.0),
+            (&[(1500.0, 0.0), (1500.0, 100.0)], 1500.0 + 100.0),
+            (&[(1000.0, 50.0), (1000.0, 50.0), (3000.0, 50.0), (3000.0, 100.0)], 2000.0 + 100.0),
+        ] {
+            assert!((SizeTable::new(points).unwrap().mean_on_wire(&framing) - bytes).abs() < 1e-6, "{points:?}");
+        }
+        for (named, _) in ALL {
+            let (table, n) = (SizeTable::named(named), 1_000_000_u32);
+            let sizes = (0..n).map(|i| table.at((f64::from(i) + 0.5) / f64::from(n) * 100.0));
+            let found = sizes.map(|size| (size + 50 * framing.packets(size)) as f64).sum::<f64>() / f64::from(n);
+            assert!((found / table.mean_on_wire(&framing) - 1.0).abs() < 1e-3, "{named:?}: {found}");
         }
     }
 

@@ -70,6 +70,9 @@ pub struct Params {
     /// A source's switch remembers which destinations are paused, and holds new flows to them at once.
     #[serde(default)]
     pub cache: bool,
+    /// What a resume ends where a source's switch has paused a queue.
+    #[serde(default)]
+    pub resume_ends: ResumeEnds,
 }
 
 fn default_queues() -> u8 {
@@ -131,6 +134,18 @@ pub enum Mode {
     NicIsolation,
 }
 
+/// What a resume ends at a source's switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResumeEnds {
+    /// The pause of the flow that it names: the queue, a congestion queue or the host's, goes on when no other flow pauses it.
+    #[default]
+    Flow,
+    /// The pause of the queue, whatever other flows in it asked for: "until the pause time is up or receiving SFCM-resume" to the
+    /// letter.
+    Queue,
+}
+
 /// SFC at one node.
 #[derive(Debug)]
 pub struct Sfc {
@@ -160,7 +175,7 @@ impl Install for Sfc {
         let has_proxy = params.mode != Mode::Host && site.forwards && !site.hosts.is_empty();
         Some(Self {
             point: site.forwards.then(|| Point::new(params, site, core)),
-            proxy: has_proxy.then(|| Proxy::new(params, site, core)),
+            proxy: has_proxy.then(|| Proxy::new(params, site.hosts, core)),
             source: (site.is_host && params.mode == Mode::Host).then(|| Source::new(params.hold)),
             interface_queues: (site.is_host && params.mode == Mode::NicIsolation).then_some(params.queues),
             ends_classes: !site.is_host && params.mode == Mode::NicIsolation,
@@ -235,6 +250,12 @@ impl Install for Sfc {
         }
         if params.cache && !matches!(params.mode, Mode::Proxy | Mode::ProxyIsolation) {
             return Err(("cache", "only proxy and proxy_isolation can hold flows that no message named".into()));
+        }
+        if params.resume_ends == ResumeEnds::Queue && params.mode == Mode::Host {
+            return Err(("resume_ends", "it is for a source's switch; a host ends what it holds (hold)".into()));
+        }
+        if params.resume_ends == ResumeEnds::Queue && params.resume.is_none() {
+            return Err(("resume_ends", "no resume is sent; give resume, the level at which it is".into()));
         }
         if params.mode == Mode::NicIsolation && !(2..=8).contains(&params.queues) {
             return Err(("queues", "from 2 to 8 are possible".into()));

@@ -2,17 +2,18 @@
 //!
 //! Without isolation it pauses the host's class (or, under `nic_isolation`, the class of the interface's queue) with PFC, and
 //! with it whatever else the host has in that class. With isolation it moves the flow into the congestion queue of the output
-//! and blocks that queue alone. Order is kept: the congestion queue waits until the last packet of the flow that was queued
+//! and blocks that queue alone. A resume ends the pause of its flow, and that of the queue if no other flow asked for one, or if
+//! `resume_ends` says so. Order is kept: the congestion queue waits until the last packet of the flow that was queued
 //! before has left, and the flow returns to its own queue when the congestion queue holds no packet of it any more.
 
 use rustc_hash::FxHashMap;
 use xoff_units::Time;
 
-use super::{ISOLATED, Mode, PROXY_PAUSES, Params};
+use super::{ISOLATED, Mode, PROXY_PAUSES, Params, ResumeEnds};
 use crate::core::{Core, Queues};
 use crate::count::Tally;
 use crate::effects::{Effect, Effects};
-use crate::mechanism::{Enqueued, Site};
+use crate::mechanism::Enqueued;
 use crate::packet::Packet;
 use crate::queueing::isolation::Isolation;
 
@@ -28,6 +29,8 @@ struct Congestion {
 pub struct Proxy {
     isolates: bool,
     caches: bool,
+    /// A resume ends the pause of a queue.
+    ends_queues: bool,
     classes: usize,
     /// Port of each host that hangs here.
     ports: FxHashMap<u32, usize>,
@@ -48,13 +51,15 @@ pub struct Proxy {
 const CONGESTION: u32 = 1 << 31;
 
 impl Proxy {
-    pub fn new(params: &Params, site: &Site<'_>, core: &Core) -> Self {
+    /// For a switch with these hosts, each with its port.
+    pub fn new(params: &Params, hosts: &[(u32, usize)], core: &Core) -> Self {
         let groups = core.ports.len() * core.classes;
         Self {
             isolates: params.mode == Mode::ProxyIsolation,
             caches: params.cache,
+            ends_queues: params.resume_ends == ResumeEnds::Queue,
             classes: core.classes,
-            ports: site.hosts.iter().copied().collect(),
+            ports: hosts.iter().copied().collect(),
             pausing: vec![Vec::new(); groups],
             flows: Isolation::default(),
             queues: vec![Congestion::default(); groups],
@@ -95,6 +100,7 @@ impl Proxy {
         let was_paused = !list.is_empty();
         let known = list.iter().position(|p| p.0 == flow);
         match known {
+            _ if until <= effects.now && self.ends_queues => list.clear(),
             Some(i) if until <= effects.now => drop(list.swap_remove(i)),
             Some(i) => list[i].1 = list[i].1.max(until),
             None if until <= effects.now => {}
@@ -122,6 +128,9 @@ impl Proxy {
             if let Some(known) = self.flows.get_mut(flow) {
                 known.state = effects.now;
                 if let Some((port, queue)) = known.place {
+                    if self.ends_queues {
+                        self.flows.iter_mut().filter(|f| f.place == Some((port, queue))).for_each(|f| f.state = effects.now);
+                    }
                     self.let_go(port, queue, core, effects);
                 }
             }
@@ -245,5 +254,86 @@ impl Proxy {
     pub fn counts(&self, tally: &mut dyn Tally) {
         tally.add(PROXY_PAUSES, self.pauses);
         tally.add(ISOLATED, self.isolated);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_engine::random::Stream;
+    use xoff_units::Rate;
+
+    use super::*;
+    use crate::packet::Kind;
+    use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
+
+    /// Host 7 hangs at port 0 of a switch, whose output 1 has a queue of class 0 and a congestion queue.
+    const HOST: u32 = 7;
+    const CONGESTED: u16 = 2;
+
+    fn proxy(mode: Mode, resume_ends: ResumeEnds) -> (Proxy, Core, Effects) {
+        let queue = |purpose| QueueSpec { class: 0, level: 0, purpose };
+        let plan = QueuePlan { data: vec![queue(Purpose::Class), queue(Purpose::Congestion)], turns: Turns::Packets };
+        let mut core = Core::for_tests(2, 1);
+        core.ports = (0..2).map(|_| Port::new(&plan, Rate::gbps(100), Time::ZERO, 1, Time::ZERO)).collect();
+        let params = Params { mode, resume_ends, ..Params::default() };
+        (Proxy::new(&params, &[(HOST, 0)], &core), core, Effects::new(Stream::new(1, 1, "test")))
+    }
+
+    fn message(flow: u32, pause: Time) -> Packet {
+        let mut message = Packet::new(Kind::Sfcm, flow, 0, HOST, 64, 0);
+        message.info = (pause.ps() / 1000) as u32;
+        message
+    }
+
+    /// What was asked for, but timers.
+    fn asked(effects: &mut Effects) -> Vec<String> {
+        let list = effects.take().into_iter().map(|e| e.1).filter(|e| !matches!(e, Effect::Timer(..)));
+        list.map(|e| format!("{e:?}")).collect()
+    }
+
+    #[test]
+    fn a_resume_ends_the_pause_of_its_flow_or_of_the_host() {
+        let [on, off] = [true, false].map(|is_on| vec![format!("{:?}", Effect::PauseNeighbour(0, 0, is_on))]);
+        for (ends, at_resume, at_end) in [(ResumeEnds::Flow, vec![], off.clone()), (ResumeEnds::Queue, off.clone(), vec![])] {
+            let (mut proxy, core, mut effects) = proxy(Mode::Proxy, ends);
+            proxy.on_message(&message(1, Time::us(10)), &core, &mut effects);
+            assert_eq!(asked(&mut effects), on);
+            proxy.on_message(&message(2, Time::us(100)), &core, &mut effects);
+            assert_eq!(asked(&mut effects), Vec::<String>::new());
+            effects.now = Time::us(5);
+            proxy.on_message(&message(1, Time::ZERO), &core, &mut effects);
+            assert_eq!(asked(&mut effects), at_resume, "{ends:?}");
+            effects.now = Time::us(100);
+            proxy.on_timer(0, &core, &mut effects);
+            assert_eq!(asked(&mut effects), at_end, "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn a_resume_ends_the_pause_of_its_flow_or_of_the_congestion_queue() {
+        let [block, unblock] =
+            [Effect::Block(1, Queues::One(CONGESTED)), Effect::Unblock(1, Queues::One(CONGESTED))].map(|e| vec![format!("{e:?}")]);
+        for (ends, at_resume, at_end) in [(ResumeEnds::Flow, vec![], unblock.clone()), (ResumeEnds::Queue, unblock.clone(), vec![])] {
+            let (mut proxy, core, mut effects) = proxy(Mode::ProxyIsolation, ends);
+            proxy.on_message(&message(1, Time::us(10)), &core, &mut effects);
+            proxy.on_message(&message(2, Time::us(100)), &core, &mut effects);
+            let packet = |flow| Packet::new(Kind::Data, flow, 0, 9, 1000, 0);
+            for flow in [1, 2] {
+                assert_eq!(proxy.assign_queue(&packet(flow), 1, &core, &mut effects), Some(usize::from(CONGESTED)));
+            }
+            assert_eq!(asked(&mut effects), block);
+            effects.now = Time::us(5);
+            proxy.on_message(&message(1, Time::ZERO), &core, &mut effects);
+            assert_eq!(asked(&mut effects), at_resume, "{ends:?}");
+            // What comes of the other flow neither pauses again nor overtakes.
+            assert_eq!(proxy.assign_queue(&packet(2), 1, &core, &mut effects), Some(usize::from(CONGESTED)));
+            assert_eq!(asked(&mut effects), Vec::<String>::new());
+            effects.now = Time::us(100);
+            proxy.on_timer(CONGESTION | 1, &core, &mut effects);
+            assert_eq!(asked(&mut effects), at_end, "{ends:?}");
+            // A new message pauses again.
+            proxy.on_message(&message(2, Time::us(10)), &core, &mut effects);
+            assert_eq!(asked(&mut effects), block);
+        }
     }
 }
