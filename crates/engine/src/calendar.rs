@@ -1,15 +1,17 @@
 //! The pending events of one node.
 //!
-//! A tree of minima holds one slot per in-link (the head of its FIFO), one for the express heap, one for the timer heap and one
-//! per output. A slot's key is (time << 16 | slot), so that comparing keys is comparing (time, class, source): in-links come
-//! first, then express messages, then timers, then outputs. Updating a slot costs one walk to the root without branches.
-//! Outputs that are due at the present moment wait in a set of bits instead, which is cheaper: many are asked for and served at
-//! one and the same moment.
+//! A slot's key is (time << 16 | slot), so that comparing keys is comparing (time, class, source): in-links come first, then
+//! express messages, then timers, then outputs. The arrivals of a window are in order before it begins, so that their first key
+//! is enough. A tree of minima holds one slot for the express heap, one for the timer heap and one per output; updating a slot
+//! costs one walk to the root without branches. Outputs that are due at the present moment wait in a set of bits instead, which
+//! is cheaper: many are asked for and served at one and the same moment.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use xoff_units::Time;
+
+use crate::arrivals::Arrival;
 
 pub(crate) const NO_EVENT: u64 = u64::MAX;
 const SLOT_BITS: u32 = 16;
@@ -17,33 +19,32 @@ const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 /// Ports a node may have: two slots each, and two more, in 16 bits.
 pub const MAX_PORTS: usize = 32_000;
 
-/// A message that overtakes the FIFO of its link; ordered by (time, link).
-pub(crate) struct Express<M> {
-    pub at: Time,
-    pub link: u32,
+/// The key of a slot at a time.
+#[inline]
+pub(crate) fn key_of(at: Time, slot: usize) -> u64 {
+    (at.0 << SLOT_BITS) | slot as u64
+}
+
+/// A message in a heap, ordered by its turn alone.
+pub(crate) struct Waiting<M> {
+    pub turn: (u64, u64),
     pub message: M,
 }
 
-impl<M> Express<M> {
-    fn key(&self) -> (Time, u32) {
-        (self.at, self.link)
-    }
-}
-
-impl<M> PartialEq for Express<M> {
+impl<M> PartialEq for Waiting<M> {
     fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
+        self.turn == other.turn
     }
 }
-impl<M> Eq for Express<M> {}
-impl<M> PartialOrd for Express<M> {
+impl<M> Eq for Waiting<M> {}
+impl<M> PartialOrd for Waiting<M> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl<M> Ord for Express<M> {
+impl<M> Ord for Waiting<M> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
+        self.turn.cmp(&other.turn)
     }
 }
 
@@ -52,13 +53,20 @@ pub(crate) struct Calendar<M> {
     inner: Vec<[u64; 4]>,
     /// The minimum of all.
     first: u64,
-    in_links: usize,
-    express: BinaryHeap<Reverse<Express<M>>>,
-    timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
-    timer_sequence: u64,
-    /// Outputs due now: a bit each, and the key of the first.
-    due: Vec<u64>,
+    /// The key of the next arrival of this window.
+    arrival: u64,
+    /// The key of the first output that is due now.
     first_due: u64,
+    /// Outputs due now: a bit each.
+    due: Vec<u64>,
+    in_links: usize,
+    /// By (time, link).
+    express: BinaryHeap<Reverse<Waiting<M>>>,
+    timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
+    /// Arrivals many windows ahead, by key and as they were sent.
+    far: BinaryHeap<Reverse<Waiting<M>>>,
+    /// Numbers timers and far arrivals.
+    sequence: u64,
 }
 
 /// What a slot stands for.
@@ -71,23 +79,25 @@ pub(crate) enum Slot {
 
 impl<M> Calendar<M> {
     pub fn new(in_links: usize, outputs: usize) -> Self {
-        let leaves = in_links + outputs + 2;
+        let leaves = outputs + 2;
         Self {
             inner: vec![[NO_EVENT; 4]; (leaves - 1).div_ceil(3)],
             first: NO_EVENT,
+            arrival: NO_EVENT,
+            first_due: NO_EVENT,
+            due: vec![0; outputs.div_ceil(64)],
             in_links,
             express: BinaryHeap::new(),
             timers: BinaryHeap::new(),
-            timer_sequence: 0,
-            due: vec![0; outputs.div_ceil(64)],
-            first_due: NO_EVENT,
+            far: BinaryHeap::new(),
+            sequence: 0,
         }
     }
 
     #[inline]
     fn set(&mut self, slot: usize, key: u64) {
         let inner = &mut self.inner[..];
-        let mut child = inner.len() + slot - 1;
+        let mut child = inner.len() + (slot - self.in_links) - 1;
         let mut least = key;
         loop {
             let node = &mut inner[child / 4];
@@ -103,19 +113,14 @@ impl<M> Calendar<M> {
 
     #[inline]
     fn leaf(&mut self, slot: usize) -> &mut u64 {
-        let child = self.inner.len() + slot - 1;
+        let child = self.inner.len() + (slot - self.in_links) - 1;
         &mut self.inner[child / 4][child % 4]
-    }
-
-    #[inline]
-    fn key(at: Time, slot: usize) -> u64 {
-        (at.0 << SLOT_BITS) | slot as u64
     }
 
     /// The key of the next event.
     #[inline]
     pub fn top(&self) -> u64 {
-        self.first.min(self.first_due)
+        self.first.min(self.first_due).min(self.arrival)
     }
 
     /// The time of a key; [`Time::NEVER`] shifted for [`NO_EVENT`].
@@ -141,26 +146,51 @@ impl<M> Calendar<M> {
     /// True when no arrival or timer is left at `now`, and no output before `output`.
     #[inline]
     pub fn settled(&self, now: Time, output: usize) -> bool {
-        self.top() >= Self::key(now, self.in_links + 2 + output)
+        self.top() >= key_of(now, self.in_links + 2 + output)
     }
 
+    /// Says which arrival of this window is next.
     #[inline]
-    pub fn set_link(&mut self, link: usize, at: Option<Time>) {
-        self.set(link, at.map_or(NO_EVENT, |t| Self::key(t, link)));
+    pub fn set_arrival(&mut self, key: u64) {
+        self.arrival = key;
+    }
+
+    pub fn push_far(&mut self, arrival: Arrival<M>) {
+        self.sequence += 1;
+        self.far.push(Reverse(Waiting { turn: (arrival.key, self.sequence), message: arrival.message }));
+    }
+
+    /// Takes the first far arrival if its key is below `end`.
+    pub fn pop_far(&mut self, end: u64) -> Option<Arrival<M>> {
+        if self.first_far() >= end {
+            return None;
+        }
+        self.far.pop().map(|first| Arrival { key: first.0.turn.0, message: first.0.message })
+    }
+
+    /// The key of the first far arrival.
+    #[inline]
+    pub fn first_far(&self) -> u64 {
+        self.far.peek().map_or(NO_EVENT, |first| first.0.turn.0)
+    }
+
+    /// Messages that have not arrived yet, of those that the calendar holds.
+    pub fn under_way(&self) -> impl Iterator<Item = &M> {
+        self.express.iter().chain(&self.far).map(|waiting| &waiting.0.message)
     }
 
     /// Asks for an output at a later moment.
     #[inline]
     pub fn set_output(&mut self, output: usize, at: Time) {
         let slot = self.in_links + 2 + output;
-        self.set(slot, Self::key(at, slot));
+        self.set(slot, key_of(at, slot));
     }
 
     /// Asks for an output at this moment.
     #[inline]
     pub fn set_output_due(&mut self, output: usize, now: Time) {
         self.due[output / 64] |= 1 << (output % 64);
-        self.first_due = self.first_due.min(Self::key(now, self.in_links + 2 + output));
+        self.first_due = self.first_due.min(key_of(now, self.in_links + 2 + output));
     }
 
     /// Takes the output with this key, which is the top; true when it was in the tree, which shows it until
@@ -198,31 +228,27 @@ impl<M> Calendar<M> {
         }
     }
 
-    pub fn push_express(&mut self, express: Express<M>) {
+    pub fn push_express(&mut self, express: Waiting<M>) {
         self.express.push(Reverse(express));
         self.refresh_express();
     }
 
-    /// The messages that overtake and have not arrived yet.
-    pub fn express(&self) -> impl Iterator<Item = &M> {
-        self.express.iter().map(|e| &e.0.message)
-    }
-
-    pub fn pop_express(&mut self) -> Option<Express<M>> {
+    /// Takes the first express message, with its link.
+    pub fn pop_express(&mut self) -> Option<(usize, M)> {
         let first = self.express.pop()?.0;
         self.refresh_express();
-        Some(first)
+        Some((first.turn.1 as usize, first.message))
     }
 
     fn refresh_express(&mut self) {
         let slot = self.in_links;
-        let key = self.express.peek().map_or(NO_EVENT, |e| Self::key(e.0.at, slot));
+        let key = self.express.peek().map_or(NO_EVENT, |e| key_of(Time(e.0.turn.0), slot));
         self.set(slot, key);
     }
 
     pub fn push_timer(&mut self, at: Time, token: u64) {
-        self.timer_sequence += 1;
-        self.timers.push(Reverse((at, self.timer_sequence, token)));
+        self.sequence += 1;
+        self.timers.push(Reverse((at, self.sequence, token)));
         self.refresh_timers();
     }
 
@@ -234,7 +260,7 @@ impl<M> Calendar<M> {
 
     fn refresh_timers(&mut self) {
         let slot = self.in_links + 1;
-        let key = self.timers.peek().map_or(NO_EVENT, |t| Self::key(t.0.0, slot));
+        let key = self.timers.peek().map_or(NO_EVENT, |t| key_of(t.0.0, slot));
         self.set(slot, key);
     }
 }
@@ -251,10 +277,10 @@ mod tests {
             c.set_output(0, t);
             c.set_output(ports - 1, t);
             c.push_timer(t, 9);
-            c.push_express(Express { at: t, link: 0, message: 1 });
-            c.set_link(ports - 1, Some(t));
+            c.push_express(Waiting { turn: (t.0, 0), message: 1 });
+            c.set_arrival(key_of(t, ports - 1));
             assert!(matches!(c.slot_of(c.top()), Slot::Link(l) if l == ports - 1));
-            c.set_link(ports - 1, None);
+            c.set_arrival(NO_EVENT);
             assert!(matches!(c.slot_of(c.top()), Slot::Express));
             assert!(!c.settled(t, 0));
             c.pop_express();

@@ -26,15 +26,15 @@ impl<M: Message> Context<'_, M> {
         self.now
     }
 
-    /// Sends on `output`; messages of one output must arrive in the order they were sent.
+    /// Sends on `output`. What arrives over one link at one moment arrives in the order it was sent.
     #[inline(always)]
     pub fn send(&mut self, output: usize, arrival: Time, message: M) {
         let route = self.outputs[output];
         self.check(route, arrival);
         if route.local {
-            self.transit.deliver(route.link, arrival, message);
+            self.transit.deliver(route.node, route.link, arrival, message);
         } else {
-            self.transit.post(route, Post { link: route.link, express: false, arrival, message });
+            self.transit.post(route, Post { node: route.node, link: route.link, express: false, arrival, message });
         }
     }
 
@@ -43,9 +43,9 @@ impl<M: Message> Context<'_, M> {
         let route = self.outputs[output];
         self.check(route, arrival);
         if route.local {
-            self.transit.deliver_express(route.link, arrival, message);
+            self.transit.deliver_express(route.node, route.link, arrival, message);
         } else {
-            self.transit.post(route, Post { link: route.link, express: true, arrival, message });
+            self.transit.post(route, Post { node: route.node, link: route.link, express: true, arrival, message });
         }
     }
 

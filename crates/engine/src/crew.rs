@@ -54,7 +54,7 @@ impl<N: Node> Crew<'_, N> {
         while start < segment.until {
             let end = Time(start.0 + self.window.0).min(segment.until);
             for (p, partition) in &mut mine {
-                partition.run_window(end);
+                partition.run_window(end, self.window);
                 self.earliest[parity][*p].0.store(partition.next_event().0, Ordering::Release);
                 for (to, outbox) in partition.transit.outbox.iter_mut().enumerate() {
                     if !outbox.is_empty() {

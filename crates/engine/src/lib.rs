@@ -9,6 +9,7 @@
 //! - a message arrives no earlier than the end of the window that it was sent in;
 //! - results do not depend on window length, clusters, partition or threads ([`Plan`] varies all of them).
 
+mod arrivals;
 mod calendar;
 mod context;
 mod crew;

@@ -96,21 +96,15 @@ impl<N: Node> Engine<N> {
             partition.add_cluster(first..first + run.len(), shorter(inner[cluster[run[0]] as usize]));
         }
 
-        // In-links by (node, slot) and outputs by (node, output), so that indices are the model's.
-        let mut by_receiver: Vec<usize> = (0..links.len()).collect();
-        by_receiver.sort_by_key(|&l| links[l].to);
-        let mut index = vec![0; links.len()];
-        for l in by_receiver {
-            let (p, seat) = places[links[l].to.0 as usize];
-            index[l] = partitions[p as usize].add_in_link(seat);
-        }
+        // Outputs by (node, output), so that indices are the model's.
         let mut by_sender: Vec<usize> = (0..links.len()).collect();
         by_sender.sort_by_key(|&l| links[l].from);
         for l in by_sender {
             let (from, to) = (links[l].from.0 as usize, links[l].to.0 as usize);
             let (p, seat) = places[from];
+            let (partition, node) = places[to];
             let same_cluster = cluster[from] == cluster[to] && bound > Time::ZERO;
-            let route = Route { link: index[l], partition: places[to].0, local: places[to].0 == p, same_cluster };
+            let route = Route { node, link: links[l].to.1 as u16, partition, local: partition == p, same_cluster };
             partitions[p as usize].add_output(seat, route);
         }
         let plan = Plan { threads: threads.min(parts), ..plan };

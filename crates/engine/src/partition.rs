@@ -1,13 +1,14 @@
-//! The nodes of one thread: their calendars, their in-links, and the run through a window.
+//! The nodes of one thread: their calendars, what is on its way to them, and the run through a window.
 
 use std::ops::Range;
 
 use xoff_units::Time;
 
+use crate::arrivals::Arrivals;
 use crate::calendar::{Calendar, NO_EVENT, Slot};
 use crate::context::{Context, fold};
 use crate::transit::{BLOCK, Route, Transit};
-use crate::{Message, Node};
+use crate::{END_OF_TIME, Message, Node};
 
 /// One node with what the engine keeps for it.
 pub(crate) struct Seat<N: Node> {
@@ -15,8 +16,6 @@ pub(crate) struct Seat<N: Node> {
     pub id: u32,
     calendar: Calendar<N::Message>,
     outputs: Vec<Route>,
-    /// Slot of an in-link → its channel.
-    in_links: Vec<u32>,
     pub fingerprint: u64,
 }
 
@@ -25,12 +24,30 @@ pub(crate) struct Partition<N: Node> {
     pub transit: Transit<N::Message>,
     /// Nodes joined by links much shorter than the rest, and the window that they may run alone.
     clusters: Vec<(Range<usize>, Time)>,
+    arrivals: Arrivals,
     pub events: u64,
+}
+
+/// What nodes run through at once.
+#[derive(Clone, Copy)]
+struct Window {
+    end: Time,
+    /// Where the window ends that is common to all clusters.
+    outer_end: Time,
+    /// What arrives before this moment is looked at in each window until it does.
+    near: Time,
+}
+
+/// So many windows ahead a message is near: in most networks all of them are.
+const NEAR_WINDOWS: u64 = 8;
+
+fn near(end: Time, window: Time) -> Time {
+    Time(end.0.saturating_add(window.0.saturating_mul(NEAR_WINDOWS)).min(END_OF_TIME.0))
 }
 
 impl<N: Node> Partition<N> {
     pub fn new(partitions: usize) -> Self {
-        Self { seats: Vec::new(), transit: Transit::new(partitions), clusters: Vec::new(), events: 0 }
+        Self { seats: Vec::new(), transit: Transit::new(partitions), clusters: Vec::new(), arrivals: Arrivals::new(), events: 0 }
     }
 
     pub fn add_node(&mut self, id: u32, node: N, in_links: usize, outputs: usize) -> u32 {
@@ -39,18 +56,10 @@ impl<N: Node> Partition<N> {
             id,
             calendar: Calendar::new(in_links, outputs),
             outputs: Vec::with_capacity(outputs),
-            in_links: Vec::with_capacity(in_links),
             fingerprint: fold(0, u64::from(id) + 1),
         });
         self.transit.add_node();
         self.seats.len() as u32 - 1
-    }
-
-    pub fn add_in_link(&mut self, seat: u32) -> u32 {
-        let in_links = &mut self.seats[seat as usize].in_links;
-        let link = self.transit.add_link(seat, in_links.len() as u32);
-        in_links.push(link);
-        link
     }
 
     pub fn add_output(&mut self, seat: u32, route: Route) {
@@ -82,9 +91,9 @@ impl<N: Node> Partition<N> {
         }
     }
 
-    /// Messages on links that no node has seen yet: those that lie with their links, and express ones that a calendar has taken.
+    /// Messages on links that no node has seen yet.
     pub fn under_way(&self) -> impl Iterator<Item = &N::Message> {
-        self.transit.under_way().chain(self.seats.iter().flat_map(|seat| seat.calendar.express()))
+        self.transit.under_way().chain(self.seats.iter().flat_map(|seat| seat.calendar.under_way()))
     }
 
     /// The earliest event of this partition and of what it posted.
@@ -92,35 +101,36 @@ impl<N: Node> Partition<N> {
         self.transit.next_of_block.iter().copied().fold(self.transit.outbox_next, Time::min)
     }
 
-    /// Runs every node up to `end`, exclusive.
-    pub fn run_window(&mut self, end: Time) {
+    /// Runs every node up to `end`, exclusive, of a window that is at most `window` long.
+    pub fn run_window(&mut self, end: Time, window: Time) {
         self.transit.outbox_next = Time::NEVER;
         for cluster in 0..self.clusters.len() {
-            let (seats, window) = self.clusters[cluster].clone();
-            if window == Time::NEVER {
-                self.run_range(seats, end, end);
+            let (seats, own_window) = self.clusters[cluster].clone();
+            if own_window == Time::NEVER {
+                self.run_range(seats, Window { end, outer_end: end, near: near(end, window) });
             } else {
                 loop {
                     let start = self.transit.next[seats.clone()].iter().copied().fold(Time::NEVER, Time::min);
                     if start >= end {
                         break;
                     }
-                    self.run_range(seats.clone(), (start + window).min(end), end);
+                    let own_end = (start + own_window).min(end);
+                    self.run_range(seats.clone(), Window { end: own_end, outer_end: end, near: near(own_end, own_window) });
                 }
             }
         }
     }
 
-    /// Runs those of a range of nodes that have an event before `end`.
-    fn run_range(&mut self, seats: Range<usize>, end: Time, outer_end: Time) {
+    /// Runs those of a range of nodes that have an event in the window.
+    fn run_range(&mut self, seats: Range<usize>, window: Window) {
         let mut first = seats.start;
         while first < seats.end {
             let block = first / BLOCK;
             let last = ((block + 1) * BLOCK).min(seats.end);
-            if self.transit.next_of_block[block] < end {
+            if self.transit.next_of_block[block] < window.end {
                 for seat in first..last {
-                    if self.transit.next[seat] < end {
-                        self.run_node(seat, end, outer_end);
+                    if self.transit.next[seat] < window.end {
+                        self.run_node(seat, window);
                     }
                 }
                 self.transit.settle(block);
@@ -129,42 +139,34 @@ impl<N: Node> Partition<N> {
         }
     }
 
-    fn run_node(&mut self, index: usize, end: Time, outer_end: Time) {
-        let Seat { node, calendar, outputs, in_links, fingerprint, .. } = &mut self.seats[index];
-        let mut woken = std::mem::take(&mut self.transit.woken[index]);
-        for slot in woken.drain(..) {
-            let first = self.transit.channels[in_links[slot as usize] as usize].fifo.front();
-            calendar.set_link(slot as usize, first.map(|f| f.0));
-        }
-        self.transit.woken[index] = woken;
-        for express in self.transit.express[index].drain(..) {
+    fn run_node(&mut self, index: usize, window: Window) {
+        let Seat { node, calendar, outputs, fingerprint, .. } = &mut self.seats[index];
+        let arrivals = &mut self.arrivals;
+        let inbox = &mut self.transit.inboxes[index];
+        for express in inbox.express.drain(..) {
             calendar.push_express(express);
         }
+        arrivals.collect(&mut inbox.messages, calendar, self.transit.next[index], window.end);
         let mut cx = Context {
             now: Time::ZERO,
-            horizon: end,
-            outer_horizon: outer_end,
+            horizon: window.end,
+            outer_horizon: window.outer_end,
             calendar,
             outputs,
             transit: &mut self.transit,
             fingerprint: *fingerprint,
         };
         let mut events = 0;
-        let next = loop {
+        let later = loop {
             let key = cx.calendar.top();
             cx.now = Calendar::<N::Message>::time_of(key);
-            if cx.now >= end {
-                break if key == NO_EVENT { Time::NEVER } else { cx.now };
+            if cx.now >= window.end {
+                break key;
             }
             events += 1;
             match cx.calendar.slot_of(key) {
                 Slot::Link(link) => {
-                    let fifo = &mut cx.transit.channels[in_links[link] as usize].fifo;
-                    let Some((_, message)) = fifo.pop_front() else {
-                        unreachable!("a link's slot is set only while its FIFO holds a message")
-                    };
-                    let next = fifo.front().map(|f| f.0);
-                    cx.calendar.set_link(link, next);
+                    let message = arrivals.take(&cx.transit.inboxes[index].messages, cx.calendar);
                     cx.record(key ^ message.digest());
                     node.on_arrival(link, message, &mut cx);
                 }
@@ -181,15 +183,17 @@ impl<N: Node> Partition<N> {
                     }
                 }
                 Slot::Express => {
-                    if let Some(express) = cx.calendar.pop_express() {
-                        cx.record(key ^ express.message.digest());
-                        node.on_arrival(express.link as usize, express.message, &mut cx);
+                    if let Some((link, message)) = cx.calendar.pop_express() {
+                        cx.record(key ^ message.digest());
+                        node.on_arrival(link, message, &mut cx);
                     }
                 }
             }
         };
         *fingerprint = cx.fingerprint;
         self.events += events;
-        self.transit.next[index] = next;
+        let inbox = &mut self.transit.inboxes[index].messages;
+        let next = later.min(arrivals.finish(inbox, calendar, window.end, window.near));
+        self.transit.next[index] = if next == NO_EVENT { Time::NEVER } else { Calendar::<N::Message>::time_of(next) };
     }
 }

@@ -1,18 +1,18 @@
 //! Messages under way between the nodes of one thread, and to those of others.
 
-use std::collections::VecDeque;
-
 use xoff_units::Time;
 
 use crate::Message;
-use crate::calendar::Express;
+use crate::arrivals::Arrival;
+use crate::calendar::{Waiting, key_of};
 use crate::slab::Slab;
 
 /// Where an output leads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Route {
-    /// The link's index in the receiving partition.
-    pub link: u32,
+    /// The receiving node's place in its partition, and its in-link.
+    pub node: u32,
+    pub link: u16,
     pub partition: u16,
     pub local: bool,
     pub same_cluster: bool,
@@ -20,7 +20,8 @@ pub(crate) struct Route {
 
 /// A message for another partition.
 pub(crate) struct Post<M> {
-    pub link: u32,
+    pub node: u32,
+    pub link: u16,
     pub express: bool,
     pub arrival: Time,
     pub message: M,
@@ -43,11 +44,11 @@ impl<M: Message> Letters<M> {
     }
 }
 
-/// A link as its receiver holds it: a FIFO and whom it wakes.
-pub(crate) struct Channel<M> {
-    pub fifo: VecDeque<(Time, M)>,
-    node: u32,
-    slot: u32,
+/// What is on its way to one node, in the order it was sent.
+pub(crate) struct Inbox<M> {
+    pub messages: Vec<Arrival<M>>,
+    /// Messages that overtake what is on their link.
+    pub express: Vec<Waiting<M>>,
 }
 
 /// So many nodes share an entry by which all of them are passed over when none has an event: in a large network few do in a
@@ -56,14 +57,12 @@ pub(crate) const BLOCK: usize = 16;
 
 /// Messages under way, and who has to look at them.
 pub(crate) struct Transit<M: Message> {
-    pub channels: Vec<Channel<M>>,
-    /// Per node: the time of its earliest event, woken links included.
+    /// Per node.
+    pub inboxes: Vec<Inbox<M>>,
+    /// Per node: the time of its earliest event, arrivals included.
     pub next: Vec<Time>,
     /// Per block of nodes: the earliest of `next`, or before it until `settle` is called.
     pub next_of_block: Vec<Time>,
-    /// Per node: links whose FIFO was empty when a message came.
-    pub woken: Vec<Vec<u32>>,
-    pub express: Vec<Vec<Express<M>>>,
     /// Per partition: what to hand over at the end of the window.
     pub outbox: Vec<Letters<M>>,
     /// What travels beside messages that are here.
@@ -75,11 +74,9 @@ impl<M: Message> Transit<M> {
     /// Without nodes yet, among so many partitions.
     pub fn new(partitions: usize) -> Self {
         Self {
-            channels: Vec::new(),
+            inboxes: Vec::new(),
             next: Vec::new(),
             next_of_block: Vec::new(),
-            woken: Vec::new(),
-            express: Vec::new(),
             outbox: (0..partitions).map(|_| Letters::new()).collect(),
             sides: Slab::default(),
             outbox_next: Time::NEVER,
@@ -90,42 +87,29 @@ impl<M: Message> Transit<M> {
     pub fn add_node(&mut self) {
         self.next.push(Time::NEVER);
         self.next_of_block.resize(self.next.len().div_ceil(BLOCK), Time::NEVER);
-        self.woken.push(Vec::new());
-        self.express.push(Vec::new());
-    }
-
-    /// Another link, to a node's slot; returns its number.
-    pub fn add_link(&mut self, node: u32, slot: u32) -> u32 {
-        self.channels.push(Channel { fifo: VecDeque::new(), node, slot });
-        self.channels.len() as u32 - 1
+        self.inboxes.push(Inbox { messages: Vec::new(), express: Vec::new() });
     }
 
     #[inline(always)]
-    pub fn deliver(&mut self, link: u32, arrival: Time, message: M) {
-        let channel = &mut self.channels[link as usize];
-        debug_assert!(channel.fifo.back().is_none_or(|last| last.0 <= arrival), "messages of a link arrive in the order they were sent");
-        let is_first = channel.fifo.is_empty();
-        channel.fifo.push_back((arrival, message));
-        if is_first {
-            let (node, slot) = (channel.node as usize, channel.slot);
-            self.woken[node].push(slot);
-            self.expect(node, arrival);
-        }
+    pub fn deliver(&mut self, node: u32, link: u16, arrival: Time, message: M) {
+        let inbox = &mut self.inboxes[node as usize];
+        inbox.messages.push(Arrival { key: key_of(arrival, usize::from(link)), message });
+        self.expect(node as usize, arrival);
     }
 
-    pub fn deliver_express(&mut self, link: u32, arrival: Time, message: M) {
-        let channel = &self.channels[link as usize];
-        let node = channel.node as usize;
-        self.express[node].push(Express { at: arrival, link: channel.slot, message });
-        self.expect(node, arrival);
+    pub fn deliver_express(&mut self, node: u32, link: u16, arrival: Time, message: M) {
+        self.inboxes[node as usize].express.push(Waiting { turn: (arrival.0, u64::from(link)), message });
+        self.expect(node as usize, arrival);
     }
 
     /// Notes that a node has an event at a time.
     #[inline(always)]
     pub fn expect(&mut self, node: usize, at: Time) {
-        self.next[node] = self.next[node].min(at);
-        let block = &mut self.next_of_block[node / BLOCK];
-        *block = (*block).min(at);
+        if at < self.next[node] {
+            self.next[node] = at;
+            let block = &mut self.next_of_block[node / BLOCK];
+            *block = (*block).min(at);
+        }
     }
 
     /// Finds the earliest event of a block anew, after nodes of it ran.
@@ -153,15 +137,16 @@ impl<M: Message> Transit<M> {
                 post.message = post.message.at_side(self.sides.insert(side));
             }
             if post.express {
-                self.deliver_express(post.link, post.arrival, post.message);
+                self.deliver_express(post.node, post.link, post.arrival, post.message);
             } else {
-                self.deliver(post.link, post.arrival, post.message);
+                self.deliver(post.node, post.link, post.arrival, post.message);
             }
         }
     }
 
     /// Messages on links that no calendar has seen yet.
-    pub fn under_way(&self) -> impl Iterator<Item = &M> {
-        self.channels.iter().flat_map(|c| c.fifo.iter().map(|e| &e.1)).chain(self.express.iter().flatten().map(|e| &e.message))
+    pub fn under_way<'a>(&'a self) -> impl Iterator<Item = &'a M> {
+        let messages = |inbox: &'a Inbox<M>| inbox.messages.iter().map(|m| &m.message).chain(inbox.express.iter().map(|m| &m.message));
+        self.inboxes.iter().flat_map(messages)
     }
 }

@@ -1,0 +1,211 @@
+//! The arrivals of one node in one window, in order.
+
+use xoff_units::Time;
+
+use crate::calendar::{Calendar, NO_EVENT, key_of};
+
+/// A message on its way to a node, with the key of its arrival.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival<M> {
+    pub key: u64,
+    pub message: M,
+}
+
+/// In which order the messages in an inbox arrive. Its memory serves all nodes of a partition in turn, so that it stays in the
+/// cache.
+pub(crate) struct Arrivals {
+    /// A word for each message that is due: its lowest bits are the place in the inbox, above which stands the key less the
+    /// least possible one.
+    order: Vec<u64>,
+    places: u64,
+    taken: usize,
+    sorter: Sorter,
+}
+
+impl Arrivals {
+    pub const fn new() -> Self {
+        Self { order: Vec::new(), places: 0, taken: 0, sorter: Sorter::new() }
+    }
+
+    /// Brings in order what arrives from `start` to `end`, exclusive: by key, and as it was sent where keys are equal.
+    #[inline]
+    pub fn collect<M: Copy>(&mut self, inbox: &mut Vec<Arrival<M>>, calendar: &mut Calendar<M>, start: Time, end: Time) {
+        let (least, end) = (key_of(start, 0), key_of(end, 0));
+        self.taken = 0;
+        self.order.clear();
+        if calendar.first_far() < end {
+            // What was far off goes before the rest: it was sent before any other message of its link and moment.
+            inbox.splice(..0, std::iter::from_fn(|| calendar.pop_far(end)));
+        }
+        let place_bits = usize::BITS - inbox.len().leading_zeros();
+        self.places = (1 << place_bits) - 1;
+        if (end - least).leading_zeros() <= place_bits {
+            self.sort_slowly(inbox, end);
+        } else {
+            let (mut last, mut is_sorted) = (0, true);
+            for (place, arrival) in inbox.iter().enumerate() {
+                if arrival.key < end {
+                    let word = (arrival.key - least) << place_bits | place as u64;
+                    is_sorted &= last <= word;
+                    last = word;
+                    self.order.push(word);
+                }
+            }
+            if !is_sorted {
+                self.sorter.sort(&mut self.order, (end - least) << place_bits);
+            }
+        }
+        calendar.set_arrival(self.first(inbox));
+    }
+
+    /// For a window of milliseconds with many messages: key and place do not fit into a word.
+    #[cold]
+    fn sort_slowly<M>(&mut self, inbox: &[Arrival<M>], end: u64) {
+        self.order.extend((0..inbox.len() as u64).filter(|place| inbox[*place as usize].key < end));
+        self.order.sort_by_key(|place| inbox[*place as usize].key);
+    }
+
+    /// The key of the next arrival.
+    #[inline]
+    fn first<M>(&self, inbox: &[Arrival<M>]) -> u64 {
+        self.order.get(self.taken).map_or(NO_EVENT, |word| inbox[(word & self.places) as usize].key)
+    }
+
+    /// Takes the next arrival.
+    #[inline]
+    pub fn take<M: Copy>(&mut self, inbox: &[Arrival<M>], calendar: &mut Calendar<M>) -> M {
+        let place = (self.order[self.taken] & self.places) as usize;
+        self.taken += 1;
+        calendar.set_arrival(self.first(inbox));
+        inbox[place].message
+    }
+
+    /// Leaves in the inbox, in order, what arrives from `end` on; but what arrives at `near` or later waits in the calendar, so
+    /// that messages on a long link are not looked at in each window. Returns the key of the first of all these.
+    #[inline]
+    pub fn finish<M: Copy>(&self, inbox: &mut Vec<Arrival<M>>, calendar: &mut Calendar<M>, end: Time, near: Time) -> u64 {
+        let (end, near) = (key_of(end, 0), key_of(near, 0));
+        if self.order.len() == inbox.len() {
+            inbox.clear();
+            return calendar.first_far();
+        }
+        let mut left = calendar.first_far();
+        inbox.retain(|arrival| {
+            if arrival.key < end {
+                return false;
+            }
+            left = left.min(arrival.key);
+            if arrival.key >= near {
+                calendar.push_far(*arrival);
+            }
+            arrival.key < near
+        });
+        left
+    }
+}
+
+/// Sorts words that are spread about evenly, in time that grows with their number.
+struct Sorter {
+    counts: Vec<u32>,
+    spare: Vec<u64>,
+}
+
+impl Sorter {
+    /// Below so many words an insertion sort is faster.
+    const FEW: usize = 20;
+
+    const fn new() -> Self {
+        Self { counts: Vec::new(), spare: Vec::new() }
+    }
+
+    /// All words are below `bound`.
+    fn sort(&mut self, words: &mut Vec<u64>, bound: u64) {
+        if words.len() <= Self::FEW {
+            words.sort_unstable();
+            return;
+        }
+        // A bucket a word, more or less; each bucket is sorted where it ends up.
+        let shift = (u64::BITS - bound.leading_zeros()).saturating_sub(usize::BITS - words.len().leading_zeros());
+        self.counts.clear();
+        self.counts.resize((bound >> shift) as usize + 1, 0);
+        for word in words.iter() {
+            self.counts[(word >> shift) as usize] += 1;
+        }
+        let mut start = 0;
+        for count in &mut self.counts {
+            start += std::mem::replace(count, start);
+        }
+        self.spare.clear();
+        self.spare.resize(words.len(), 0);
+        for word in words.iter() {
+            let place = &mut self.counts[(word >> shift) as usize];
+            self.spare[*place as usize] = *word;
+            *place += 1;
+        }
+        let mut start = 0;
+        for end in &self.counts {
+            self.spare[start..*end as usize].sort_unstable();
+            start = *end as usize;
+        }
+        std::mem::swap(words, &mut self.spare);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    const MESSAGES: u32 = 1_500;
+
+    /// Messages are numbered as they are sent. Those of one moment and link have to arrive in that order, whatever the windows.
+    #[test]
+    fn arrivals_are_in_order_of_time_link_and_sending_whatever_the_windows() {
+        for (round, window) in [1, 3, 50, 2_000, 1 << 40].into_iter().cycle().take(60).enumerate() {
+            let mut stream = Stream::new(7, round as u64, "arrivals");
+            let spread = [1, 20, 3_000, 1 << 41][round % 4];
+            let (mut inbox, mut calendar, mut arrivals) = (Vec::new(), Calendar::new(4, 1), Arrivals::new());
+            let (mut sent, mut seen) = (Vec::new(), Vec::new());
+            let mut start = 0;
+            let mut number = 0_u32;
+            loop {
+                let end = Time(start + window);
+                arrivals.collect(&mut inbox, &mut calendar, Time(start), end);
+                while calendar.top() != NO_EVENT {
+                    seen.push(arrivals.take(&inbox, &mut calendar));
+                }
+                let mut next = arrivals.finish(&mut inbox, &mut calendar, end, Time(end.0 + 4 * window));
+                assert!(next >= key_of(end, 0));
+                if number < MESSAGES {
+                    for _ in 0..stream.below(200) {
+                        let at = Time(end.0 + stream.below(spread));
+                        let key = key_of(at, stream.below(4) as usize);
+                        sent.push((key, number));
+                        inbox.push(Arrival { key, message: number });
+                        next = next.min(key);
+                        number += 1;
+                    }
+                } else if next == NO_EVENT {
+                    break;
+                }
+                start = if number < MESSAGES { (next >> 16).min(end.0 + 5 * window) } else { next >> 16 };
+            }
+            sent.sort_unstable();
+            assert_eq!(seen, sent.iter().map(|s| s.1).collect::<Vec<_>>(), "window {window}, spread {spread}");
+        }
+    }
+
+    #[test]
+    fn words_are_sorted_however_many_and_however_spread() {
+        let mut stream = Stream::new(3, 0, "words");
+        for n in [0, 1, 2, 19, 20, 21, 100, 5_000] {
+            for bound in [1, 2, 1_000, 1 << 40, u64::MAX] {
+                let mut words: Vec<u64> = (0..n).map(|_| stream.below(bound)).collect();
+                let mut expected = words.clone();
+                expected.sort_unstable();
+                Sorter::new().sort(&mut words, bound);
+                assert_eq!(words, expected);
+            }
+        }
+    }
+}
