@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     /// Queues of a port in order, by class and purpose, behind that of control.
-    fn queues(data: &[(u8, Purpose)]) -> Vec<Queue> {
+    fn queues(data: &[(u8, Purpose)]) -> Box<[Queue]> {
         use crate::queueing::port::{QueuePlan, QueueSpec, Turns};
 
         let data = data.iter().map(|&(class, purpose)| QueueSpec { class, level: 0, purpose }).collect();

@@ -1,11 +1,43 @@
-//! A byte count with a level that mechanisms may watch.
+//! Byte counts, and one with a level that mechanisms may watch.
 
-/// Bytes in a queue or from an ingress port. Crossing tests cost one comparison each way: while the count is below the level the
+/// Bytes in a queue.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Gauge {
+    bytes: u32,
+    peak: u32,
+}
+
+impl Gauge {
+    /// Adds.
+    #[inline]
+    pub fn add(&mut self, bytes: u16) {
+        self.bytes += u32::from(bytes);
+        self.peak = self.peak.max(self.bytes);
+    }
+
+    /// Subtracts.
+    #[inline]
+    pub fn sub(&mut self, bytes: u16) {
+        self.bytes -= u32::from(bytes);
+    }
+
+    /// Bytes now.
+    #[inline]
+    pub const fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    /// The most bytes there ever were.
+    pub const fn peak(&self) -> u32 {
+        self.peak
+    }
+}
+
+/// Bytes from an ingress port. Crossing tests cost one comparison each way: while the count is below the level the
 /// upward mark is armed, and while it is above, the downward one.
 #[derive(Debug, Clone, Copy)]
 pub struct Counter {
-    bytes: u32,
-    peak: u32,
+    gauge: Gauge,
     up: u32,
     down: u32,
     high: u32,
@@ -14,7 +46,7 @@ pub struct Counter {
 
 impl Default for Counter {
     fn default() -> Self {
-        Self { bytes: 0, peak: 0, up: u32::MAX, down: 0, high: u32::MAX, low: 0 }
+        Self { gauge: Gauge::default(), up: u32::MAX, down: 0, high: u32::MAX, low: 0 }
     }
 }
 
@@ -27,9 +59,8 @@ impl Counter {
     /// Adds; true when the level was crossed upwards.
     #[inline]
     pub fn add(&mut self, bytes: u16) -> bool {
-        self.bytes += u32::from(bytes);
-        self.peak = self.peak.max(self.bytes);
-        if self.bytes < self.up {
+        self.gauge.add(bytes);
+        if self.bytes() < self.up {
             return false;
         }
         self.up = u32::MAX;
@@ -40,8 +71,8 @@ impl Counter {
     /// Subtracts; true when the level was crossed downwards.
     #[inline]
     pub fn sub(&mut self, bytes: u16) -> bool {
-        self.bytes -= u32::from(bytes);
-        if self.bytes >= self.down {
+        self.gauge.sub(bytes);
+        if self.bytes() >= self.down {
             return false;
         }
         self.down = 0;
@@ -52,12 +83,12 @@ impl Counter {
     /// Bytes now.
     #[inline]
     pub const fn bytes(&self) -> u32 {
-        self.bytes
+        self.gauge.bytes
     }
 
     /// The most bytes there ever were.
     pub const fn peak(&self) -> u32 {
-        self.peak
+        self.gauge.peak
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use xoff_units::{Rate, Serializer, Time};
 
-use super::counter::Counter;
+use super::counter::Gauge;
 use crate::packet::Packet;
 
 /// Why a queue may not send; each cause has a bit of its own, so that overlapping pauses cannot clear one another.
@@ -57,27 +57,28 @@ pub struct QueueSpec {
 }
 
 /// One queue of a port. What waits is either packets, or *suppliers* that produce a packet when it is their turn: a host's own
-/// flows, or the input FIFOs of a switch with input queueing.
+/// flows, or the input FIFOs of a switch with input queueing. What each packet needs comes first, in one line of the cache.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub struct Queue {
     /// Packets in order.
     pub packets: VecDeque<Packet>,
-    /// Suppliers in turn.
-    pub suppliers: VecDeque<u32>,
     /// Bytes of the packets.
-    pub bytes: Counter,
-    blocked: u16,
-    in_ring: bool,
-    class: u8,
-    purpose: Purpose,
-    /// Where in the order of its port: which of its `Group`s.
-    group: u16,
-    /// Suppliers that had their turn since the queue has its own.
-    taken: u32,
-    /// Data packets sent, dropped and ECN-marked.
+    pub bytes: Gauge,
+    /// Data packets sent.
     pub sent: u64,
     /// Bytes sent.
     pub sent_bytes: u64,
+    blocked: u16,
+    /// Where in the order of its port: which of its `Group`s.
+    group: u16,
+    in_ring: bool,
+    class: u8,
+    purpose: Purpose,
+    /// Suppliers in turn.
+    pub suppliers: VecDeque<u32>,
+    /// Suppliers that had their turn since the queue has its own.
+    taken: u32,
     /// Packets dropped before it.
     pub dropped: u64,
     /// Packets marked.
@@ -149,41 +150,65 @@ struct Group {
     deficit: u32,
 }
 
-/// An output port.
+/// How the queues of a port take turns.
 #[derive(Debug)]
+struct Order {
+    levels: Vec<Level>,
+    groups: Vec<Group>,
+    turns: Turns,
+}
+
+/// Who has a packet on the wire and more to send: a supplier of this queue.
+#[derive(Debug, Default)]
+enum Sending {
+    #[default]
+    Nobody,
+    Supplier {
+        queue: u16,
+        supplier: u32,
+    },
+}
+
+/// An output port: two lines of the cache, of which the first decides what is sent, and the second counts it.
+#[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Port {
     /// When the frame in transmission ends.
     pub busy_until: Time,
-    /// Whether the engine will call back for this port.
-    pub is_woken: bool,
+    /// Queue 0 is control.
+    pub queues: Box<[Queue]>,
     /// Packets and suppliers that wait here.
     pub waiting: u32,
-    /// The supplier whose packet is on the wire and that has more to send, and its queue.
-    sends: Option<(u16, u32)>,
-    /// Time that bytes take.
-    pub serializer: Serializer,
+    /// Control frames among them.
+    control: u32,
+    sending: Sending,
+    /// The node at the other end.
+    pub peer: u32,
+    /// Whether the engine will call back for this port.
+    pub is_woken: bool,
+    /// Whether there is but one data queue, which then has nobody to take turns with.
+    is_single: bool,
+    order: Box<Order>,
     /// Propagation, and the peer's forwarding delay for what it forwards.
     pub delay: Time,
     /// The peer's forwarding delay.
     pub peer_delay: Time,
-    /// The node at the other end.
-    pub peer: u32,
-    /// Queue 0 is control.
-    pub queues: Vec<Queue>,
-    levels: Vec<Level>,
-    groups: Vec<Group>,
-    turns: Turns,
-    /// Line rate.
-    pub rate: Rate,
-    /// Wire bytes of data and of control sent.
-    pub data_bytes: u64,
-    /// Wire bytes of control frames sent.
-    pub control_bytes: u64,
-    /// Data packets sent.
-    pub data_packets: u64,
+    /// Time that bytes take.
+    pub serializer: Serializer,
     /// When data last started on the wire.
     pub last_data: Time,
+    /// Wire bytes of data sent.
+    pub data_bytes: u64,
+    /// Data packets sent.
+    pub data_packets: u64,
+    /// Wire bytes of control frames sent.
+    pub control_bytes: u64,
+    /// Line rate.
+    pub rate: Rate,
 }
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Port>() == 128 && size_of::<Queue>() == 128);
 
 /// What a port sends next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,15 +240,15 @@ impl Port {
             busy_until: Time::ZERO,
             is_woken: false,
             waiting: 0,
-            sends: None,
+            control: 0,
+            sending: Sending::Nobody,
             serializer: rate.serializer(),
             delay,
             peer_delay,
             peer,
-            queues,
-            levels,
-            groups,
-            turns: plan.turns,
+            is_single: queues.len() == 2,
+            queues: queues.into_boxed_slice(),
+            order: Box::new(Order { levels, groups, turns: plan.turns }),
             rate,
             data_bytes: 0,
             control_bytes: 0,
@@ -237,6 +262,7 @@ impl Port {
     pub fn push(&mut self, queue: usize, packet: Packet) {
         self.queues[queue].packets.push_back(packet);
         self.waiting += 1;
+        self.control += u32::from(queue == 0);
         self.enlist(queue);
     }
 
@@ -250,13 +276,13 @@ impl Port {
     /// A supplier that has more to send waits for its next turn from the end of its frame on: what falls due until then is before it.
     #[inline]
     pub fn push_supplier_after(&mut self, queue: u16, supplier: u32) {
-        self.sends = Some((queue, supplier));
+        self.sending = Sending::Supplier { queue, supplier };
     }
 
     /// The frame on the wire has ended, and everything that fell due by then waits.
     #[inline]
     pub fn end_frame(&mut self) {
-        if let Some((queue, supplier)) = self.sends.take() {
+        if let Sending::Supplier { queue, supplier } = std::mem::take(&mut self.sending) {
             self.push_supplier(queue as usize, supplier);
         }
     }
@@ -264,18 +290,24 @@ impl Port {
     /// Whether anything waits, or will when the frame on the wire has ended.
     #[inline]
     pub const fn has_more(&self) -> bool {
-        self.waiting > 0 || self.sends.is_some()
+        self.waiting > 0 || !matches!(self.sending, Sending::Nobody)
     }
 
     /// Lets a queue take turns, and its group with it, when it has something to send.
     #[inline]
     fn enlist(&mut self, queue: usize) {
+        if !self.is_single {
+            self.enlist_in_turn(queue);
+        }
+    }
+
+    fn enlist_in_turn(&mut self, queue: usize) {
         let q = &mut self.queues[queue];
         if queue == 0 || q.in_ring || q.blocked != 0 {
             return;
         }
-        let group = &mut self.groups[q.group as usize];
-        let level = &mut self.levels[group.level as usize];
+        let group = &mut self.order.groups[q.group as usize];
+        let level = &mut self.order.levels[group.level as usize];
         if level.single.is_some() {
             return;
         }
@@ -309,22 +341,35 @@ impl Port {
     /// The next to send, by strict priority over levels and turns within one; none when all that waits is blocked.
     #[inline]
     pub fn select(&mut self) -> Option<Choice> {
-        if !self.queues[0].packets.is_empty() {
+        if self.control > 0 {
             return Some(Choice::Packet(0));
         }
-        for l in 0..self.levels.len() {
-            if let Some(single) = self.levels[l].single {
-                let q = &self.queues[single as usize];
-                if q.blocked == 0 {
-                    if !q.packets.is_empty() {
-                        return Some(Choice::Packet(single));
-                    }
-                    if !q.suppliers.is_empty() {
-                        return Some(Choice::Supplier(single));
-                    }
-                }
-            } else if let Some(choice) = self.select_in_turn(l) {
-                return Some(choice);
+        if self.is_single { self.choose(1) } else { self.select_by_level() }
+    }
+
+    /// What a queue has to send.
+    #[inline]
+    fn choose(&self, queue: u16) -> Option<Choice> {
+        let q = &self.queues[queue as usize];
+        if q.blocked != 0 {
+            None
+        } else if !q.packets.is_empty() {
+            Some(Choice::Packet(queue))
+        } else if !q.suppliers.is_empty() {
+            Some(Choice::Supplier(queue))
+        } else {
+            None
+        }
+    }
+
+    fn select_by_level(&mut self) -> Option<Choice> {
+        for l in 0..self.order.levels.len() {
+            let choice = match self.order.levels[l].single {
+                Some(single) => self.choose(single),
+                None => self.select_in_turn(l),
+            };
+            if choice.is_some() {
+                return choice;
             }
         }
         None
@@ -332,43 +377,43 @@ impl Port {
 
     fn select_in_turn(&mut self, level: usize) -> Option<Choice> {
         loop {
-            let g = *self.levels[level].ring.front()?;
+            let g = *self.order.levels[level].ring.front()?;
             let Some(index) = self.next_of(g) else {
-                let group = &mut self.groups[g as usize];
+                let group = &mut self.order.groups[g as usize];
                 group.in_ring = false;
                 group.deficit = 0;
-                self.levels[level].ring.pop_front();
+                self.order.levels[level].ring.pop_front();
                 continue;
             };
-            let group = &mut self.groups[g as usize];
+            let group = &mut self.order.groups[g as usize];
             let q = &mut self.queues[index as usize];
             let Some(head) = q.packets.front() else {
                 q.taken += 1;
-                if self.turns != Turns::Suppliers || q.taken as usize >= q.suppliers.len() {
+                if self.order.turns != Turns::Suppliers || q.taken as usize >= q.suppliers.len() {
                     q.taken = 0;
                     group.ring.rotate_left(1);
-                    self.levels[level].ring.rotate_left(1);
+                    self.order.levels[level].ring.rotate_left(1);
                 }
                 return Some(Choice::Supplier(index));
             };
             let mut goes_on = false;
-            if let Turns::Bytes(quantum) = self.turns {
+            if let Turns::Bytes(quantum) = self.order.turns {
                 let size = u32::from(head.bytes);
                 // Short of its head means a new visit: a group that cannot go on was sent to the back.
                 if group.deficit < size {
                     group.deficit += quantum;
                 }
                 if group.deficit < size {
-                    self.levels[level].ring.rotate_left(1);
+                    self.order.levels[level].ring.rotate_left(1);
                     continue;
                 }
                 group.deficit -= size;
                 let left = group.deficit;
                 goes_on = self.after_head(g).is_some_and(|next| next <= left);
             }
-            self.groups[g as usize].ring.rotate_left(1);
+            self.order.groups[g as usize].ring.rotate_left(1);
             if !goes_on {
-                self.levels[level].ring.rotate_left(1);
+                self.order.levels[level].ring.rotate_left(1);
             }
             return Some(Choice::Packet(index));
         }
@@ -377,7 +422,7 @@ impl Port {
     /// The queue of a group whose turn it is; those that cannot send leave the round.
     #[inline]
     fn next_of(&mut self, group: u16) -> Option<u16> {
-        let ring = &mut self.groups[group as usize].ring;
+        let ring = &mut self.order.groups[group as usize].ring;
         loop {
             let index = *ring.front()?;
             let q = &mut self.queues[index as usize];
@@ -392,7 +437,7 @@ impl Port {
 
     /// The size of the packet that a group would send after the head of its first queue.
     fn after_head(&self, group: u16) -> Option<u32> {
-        let ring = &self.groups[group as usize].ring;
+        let ring = &self.order.groups[group as usize].ring;
         let mut others = ring.iter().skip(1).map(|&index| &self.queues[index as usize]).filter(|q| q.blocked == 0);
         let next = others.find_map(|q| q.packets.front());
         next.or_else(|| self.queues[*ring.front()? as usize].packets.get(1)).map(|packet| u32::from(packet.bytes))
@@ -402,6 +447,7 @@ impl Port {
     #[inline]
     pub fn pop(&mut self, queue: u16) -> Option<Packet> {
         self.waiting -= 1;
+        self.control -= u32::from(queue == 0);
         self.queues[queue as usize].packets.pop_front()
     }
 
