@@ -434,11 +434,11 @@ def all_to_all(d: Draw) -> dict[str, Any]:
 
 def poisson(d: Draw) -> dict[str, Any]:
     settings: dict[str, Any] = {"load": d.rng.choice([0.3, 0.8, 1.2]), "flows": d.rng.randint(1, 20)}
-    if d.rng.random() < 0.2:
-        settings["warm"] = d.rng.choice([1.5, settings["load"] < 1 or 2])
     if "workload.poisson.sizes" in d.forced:
         # Real distributions have flows of megabytes: few are drawn.
         return {**settings, "flows": 3, "sizes": d.choose("workload.poisson.sizes")}
+    if d.rng.random() < 0.2:
+        settings["warm"] = d.rng.choice([1.5, settings["load"] < 1 or 2])
     return {**settings, "points": [[0, 0], [1000, 40], [20_000, 90], [100_000, 100]]}
 
 
