@@ -78,6 +78,12 @@ def test_each_statement_fails_with_settings_that_break_it(id: str, quick_runs: P
 
 
 @pytest.mark.parametrize("document", list(SWAPS))
+def test_each_experiment_says_what_is_given_and_what_is_chosen(document: str) -> None:
+    for one in reproduce.select([document]):
+        assert {True} <= {parameter.is_given for parameter in one.module.PARAMETERS}, one.id
+
+
+@pytest.mark.parametrize("document", list(SWAPS))
 def test_each_statement_has_runs_in_which_it_fails(document: str) -> None:
     claims = {id for one in reproduce.select([document]) for id in one.module.CLAIMS}
     wholes = {id for id in claims if any(other.startswith(f"{id}-") for other in claims)}
