@@ -2,7 +2,8 @@
 
 Source: "Improvements on SFC Proxy Mode", contribution to IEEE P802.1Qdw, slides "Proposal Inspired by CI (on STOR)" and
 "Re-run Simulation 1" to "3". Traffic and configuration: see `_traffic.py`. "Stable" is judged by the ratio of the
-highest to the lowest mean over the models, as in simulation 3.
+highest to the lowest mean over the models, as in simulation 3. "Better performance in different traffic models" is
+said against SFC proxy: no size class is slower by more than 15 % in any model, and each is faster in model 3.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.sfc_proxy._figures import trend
+from experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
 from experiments.sfc_proxy._runs import Runs, judged
 from experiments.sfc_proxy._traffic import MODELS
 
-from xoff.reproduce import Part
+from xoff.reproduce import Part, given
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Re-run Simulations 1 to 3"
@@ -35,7 +37,11 @@ def judge(runs: Runs) -> dict[str, Part]:
             all(ratio["isolation"] < ratio["proxy"] for ratio in ratios.values()),
             {f"{name}: highest / lowest mean over the models": ratio for name, ratio in ratios.items()},
         ),
-        "P.4-models": Part(all(runs.lower(model, "isolation", "dcqcn") for model in runs.models), trend),
+        "P.4-models": Part(
+            runs.lower("model 3", "isolation", "proxy")
+            and all(runs.at_most(model, "isolation", "proxy") for model in runs.models),
+            trend,
+        ),
     }
 
 
@@ -45,7 +51,7 @@ _JUDGED = judged(
         "P.4-like": "Model 0: SFC proxy with isolation has similar performance as SFC proxy",
         "P.4-better": "Model 3: SFC proxy with isolation performs better than DCQCN and SFC proxy",
         "P.4-stable": "SFC proxy with isolation performs stable in different traffic models compared with SFC proxy",
-        "P.4-models": "SFC proxy with isolation has better performance (than DCQCN) in different traffic models",
+        "P.4-models": "SFC proxy with isolation has better performance than SFC proxy in different traffic models",
     },
     traffic=MODELS,
     mechanisms=_MECHANISMS,
@@ -61,6 +67,14 @@ _JUDGED = judged(
         ),
     },
 )
+PARAMETERS = [
+    *_SHARED,
+    given(
+        "background, incasts",
+        "Google RPC at 50 %; 120-to-1 of 256 KB at 8 %; models 0 to 3",
+        "Re-run Simulations 1 to 3",
+    ),
+]
 CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.sfc_proxy._figures import bars
+from experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
 from experiments.sfc_proxy._runs import Runs, judged
 from experiments.sfc_proxy._traffic import CLASSES
 
-from xoff.reproduce import ABOUT_THE_SAME, Part
+from xoff.reproduce import ABOUT_THE_SAME, Part, given
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation of isolation at the NIC"
@@ -55,6 +56,10 @@ _JUDGED = judged(
     },
     choices={"2 queues": {"nic_queues": 2}, "8 queues": {"nic_queues": 8}},
 )
+PARAMETERS = [
+    *_SHARED,
+    given("background, incasts", "Google RPC at 30 %; 60-to-1 of 250 KB at 5 %; model 3; 4 queues", "Simulation (NIC)"),
+]
 CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims

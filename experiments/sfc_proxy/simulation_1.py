@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.sfc_proxy._figures import bars
+from experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
 from experiments.sfc_proxy._runs import Runs, judged
 
-from xoff.reproduce import Part
+from xoff.reproduce import Part, given
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation 1"
@@ -47,6 +48,10 @@ _JUDGED = judged(
         ),
     },
 )
+PARAMETERS = [
+    *_SHARED,
+    given("background, incasts", "Google RPC at 50 %; 120-to-1 of 256 KB at 8 %; different hosts", "Simulation 1"),
+]
 CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
