@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from experiments.sfc_proxy._runs import PERCENTILES, Runs
 from experiments.sfc_proxy._traffic import CLASSES, MECHANISMS, MODELS
@@ -14,7 +15,7 @@ from xoff.results import Result
 
 
 def bars(results: Mapping[str, Result], path: Path, traffic: str, mechanisms: Sequence[str]) -> None:
-    """Draw mean and percentiles of the FCT of the longest run: a column a class, a bar a mechanism."""
+    """Draw mean and percentiles of the FCT, means of the seeds: a column a class, a bar a mechanism."""
     runs = Runs(results)
     statistics = {"mean": "mean", **PERCENTILES}
     with rc_context(STYLE):
@@ -24,7 +25,7 @@ def bars(results: Mapping[str, Result], path: Path, traffic: str, mechanisms: Se
             series = [
                 (
                     MECHANISMS[mechanism],
-                    [runs.longest(traffic, mechanism).fct_us[name][key] for key in statistics],
+                    [fmean(run.fct_us[name][key] for run in runs.of(traffic, mechanism)) for key in statistics],
                 )
                 for mechanism in mechanisms
             ]

@@ -2,27 +2,29 @@
 
 Defaults of every predicate, set before the first run: "better" or "lower" is a lower mean FCT of the background in
 every size class and case that the claim lists; "similar" is within 15 %, "significantly" lower by more than that;
-"stable" compares the ratios of the highest to the lowest mean over the models. A mean over seeds gives each seed the
-same weight; mechanisms are compared on the same seeds, which give them the same messages at the same times. Seed 1
-has 10 ms of arrivals, the four others 1 ms.
+"stable" compares the ratios of the highest to the lowest mean over the models. Five seeds have arrivals for 1 ms
+each; a mean is that of all their messages, and its range that of the seeds' means. Mechanisms are compared on the same
+seeds, which give them the same messages at the same times.
 
 Each open choice is judged as well: the same predicate, with one parameter that the document does not give set to
-another value, on 0.5 ms of arrivals, one seed, and models 0 and 3; the first of them changes nothing else.
+another value, on one seed of 0.5 ms, and models 0 and 3; the first of them changes nothing else.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
+import pyarrow.compute as pc
 from experiments.sfc_proxy._traffic import CLASSES, MODELS, TRAFFIC, Case, scenario
 
-from xoff.reproduce import Cases, Judged, Part, Readings, about_the_same
+from xoff.reproduce import ABOUT_THE_SAME, Cases, Judged, Part, Readings, Spread, about_the_same
 from xoff.results import Result
 
-ARRIVALS_MS = {1: 10.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0}
+ARRIVALS_MS = dict.fromkeys(range(1, 6), 1.0)
 """How long flows arrive, by seed."""
 QUICK_MS = {1: 0.25, 2: 0.25}
 CHOICE_MS = {1: 0.5}
@@ -30,13 +32,14 @@ PERCENTILES = {"p50": "p50", "p95": "p95", "p99": "p99", "p999": "p99.9"}
 
 CHOICES: dict[str, dict[str, Any]] = {
     "0.5 ms alone": {},
+    "every switch signals": {"signals": "all"},
+    "fixed incast hosts": {"fixed_hosts": True},
     "alpha 1/8": {"alpha": 0.125},
     "computed pause": {"pause_ms": None},
     "pauses of 1 ms": {"pause_ms": 1.0, "interval_us": None},
+    "a resume ends the queue's pause": {"resume_ends": "queue"},
     "destination cache": {"cache": True},
     "senders start within 0.3 ms": {"spread_us": 300.0},
-    "incasts among all hosts (model 3, NIC)": {"any_hosts": True},
-    "80 receivers": {"receivers_a_tor": 4},
     "Pmax 1": {"pmax": 1.0},
     "DCQCN timer 55 µs": {"increase_us": 55.0},
 }
@@ -49,6 +52,8 @@ class Run:
 
     fct_us: dict[str, dict[str, float]]
     """Of the background, by class: mean and percentiles."""
+    messages: dict[str, int]
+    """Of the background, by class: how many were delivered."""
     incast_us: float
     """Mean FCT of the incasts' flows."""
     pfc_pauses: dict[str, int]
@@ -57,7 +62,7 @@ class Run:
     """Of the hosts' time, 0 to 1."""
     sfcms: int
     congestion_queues_bytes: int
-    """The fullest source ToR: the sum of the largest depths of its congestion queues."""
+    """What the congestion queues of one source ToR held together, at most, in samples of 10 µs."""
     congestion_queue_bytes: int
     """The deepest congestion queue of a source ToR."""
 
@@ -65,24 +70,29 @@ class Run:
     def of(cls, result: Result) -> Run:
         """Read a result."""
         workloads = result.summary["workloads"]
-        by_size: list[Mapping[str, Any]] = [found["fct_ps"] for found in workloads["background"]["by_size"]]
+        by_size: dict[str, Any] = dict(zip(CLASSES, workloads["background"]["by_size"], strict=True))
         times = {
-            name: {key: (value or 0) / 1e6 for key, value in fct_ps.items()}
-            for name, fct_ps in zip(CLASSES, by_size, strict=True)
+            name: {key: (value or 0) / 1e6 for key, value in found["fct_ps"].items()} for name, found in by_size.items()
         }
         paused = result.pauses.select(["node", "cause"]).to_pylist()
         pauses = Counter("host" if _is_host(one["node"]) else "switch" for one in paused if one["cause"] == "pfc")
         links = result.links.select(["node", "paused_ps"]).to_pylist()
         at_hosts = [link["paused_ps"] for link in links if _is_host(link["node"])]
-        held: Counter[str] = Counter()
+        held: Counter[tuple[str, int]] = Counter()
+        if "samples" in result.tables:
+            samples = result.samples
+            congested = samples.filter(pc.equal(samples["queue"], 2)).select(["node", "time_ps", "bytes"])
+            for one in congested.to_pylist():
+                if one["node"].startswith("access"):
+                    held[one["node"], one["time_ps"]] += one["bytes"]
         deepest = 0
         for queue in result.queues.select(["node", "queue", "max_bytes"]).to_pylist():
             # Queue 0 is that of control frames, 1 that of data, 2 the congestion queue.
             if queue["queue"] == 2 and queue["node"].startswith("access"):
-                held[queue["node"]] += queue["max_bytes"]
                 deepest = max(deepest, queue["max_bytes"])
         return cls(
             times,
+            {name: found["completed"] for name, found in by_size.items()},
             (workloads["incast"]["fct_ps"]["mean"] or 0) / 1e6,
             {"host": pauses["host"], "switch": pauses["switch"]},
             sum(at_hosts) / (len(at_hosts) * result.summary["simulated_ps"]),
@@ -104,17 +114,17 @@ class Runs(Readings[Run]):
         return [model for model in MODELS if model in self]
 
     def of(self, traffic: str, mechanism: str) -> list[Run]:
-        """Return the runs of all seeds; the first is the longest. Raises `RunFailed` if one violated an audit."""
+        """Return the runs of all seeds. Raises `RunFailed` if one violated an audit."""
         return self.each(f"{traffic}/{mechanism}")
 
-    def longest(self, traffic: str, mechanism: str) -> Run:
-        """Return the run of seed 1."""
-        return self.of(traffic, mechanism)[0]
-
     def mean_us(self, traffic: str, mechanism: str) -> dict[str, float]:
-        """Return the mean FCT of the background by size class, the mean over the seeds."""
+        """Return the mean FCT of the background by size class, over the messages of all seeds."""
         runs = self.of(traffic, mechanism)
-        return {name: sum(run.fct_us[name]["mean"] for run in runs) / len(runs) for name in CLASSES}
+        return {
+            name: sum(run.fct_us[name]["mean"] * run.messages[name] for run in runs)
+            / sum(run.messages[name] for run in runs)
+            for name in CLASSES
+        }
 
     def lower(self, traffic: str, mechanism: str, *others: str) -> bool:
         """Tell whether a mechanism's mean is below that of each of the others in every size class."""
@@ -126,21 +136,28 @@ class Runs(Readings[Run]):
         mine, reference = self.mean_us(traffic, mechanism), self.mean_us(traffic, other)
         return all(about_the_same(mine[name], reference[name]) for name in CLASSES)
 
+    def at_most(self, traffic: str, mechanism: str, other: str) -> bool:
+        """Tell whether a mechanism's mean is below the other's, or at most 15 % above it, in every size class."""
+        mine, reference = self.mean_us(traffic, mechanism), self.mean_us(traffic, other)
+        return all(mine[name] <= (1 + ABOUT_THE_SAME) * reference[name] for name in CLASSES)
+
     def compared(self, traffic: str, mechanisms: Sequence[str], *, percentiles: bool = True) -> dict[str, Any]:
         """Return what a page says of some mechanisms: means, over the seeds and of each, and percentiles."""
         measured: dict[str, Any] = {}
         for name in CLASSES:
             means = {mechanism: self.mean_us(traffic, mechanism)[name] for mechanism in mechanisms}
             measured[f"{traffic}, {name}: mean FCT (µs)"] = means
-            by_seed = {
-                one: " / ".join(f"{run.fct_us[name]['mean']:.4g}" for run in self.of(traffic, one))
-                for one in mechanisms
+            measured[f"{traffic}, {name}: mean FCT of a seed (µs)"] = {
+                one: Spread.of(run.fct_us[name]["mean"] for run in self.of(traffic, one)) for one in mechanisms
             }
-            measured[f"{traffic}, {name}: mean FCT by seed (µs)"] = by_seed
             if percentiles:
-                longest = {mechanism: self.longest(traffic, mechanism).fct_us[name] for mechanism in mechanisms}
-                shown = {one: " / ".join(f"{fct[key]:.4g}" for key in PERCENTILES) for one, fct in longest.items()}
-                measured[f"{traffic}, {name}: {' / '.join(PERCENTILES.values())} (µs), seed 1"] = shown
+                shown = {
+                    one: " / ".join(
+                        f"{fmean(run.fct_us[name][key] for run in self.of(traffic, one)):.4g}" for key in PERCENTILES
+                    )
+                    for one in mechanisms
+                }
+                measured[f"{traffic}, {name}: {' / '.join(PERCENTILES.values())} (µs), means of the seeds"] = shown
         return measured
 
     def over_models(self, mechanisms: Sequence[str]) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
@@ -163,6 +180,7 @@ def judged(
     judge: Callable[[Runs], Mapping[str, Part]],
     choices: Mapping[str, Mapping[str, Any]] | None = None,
     reasons: Mapping[str, str] | None = None,
+    ours: Collection[str] = (),
 ) -> Judged[Runs]:
     """Return statements on mechanisms under some traffic, each judged with every open choice.
 
@@ -180,7 +198,9 @@ def judged(
             sized=_sized,
             choices=CHOICES | dict(choices or {}),
         ),
+        control="0.5 ms alone",
         reasons=reasons or {},
+        ours=ours,
     )
 
 

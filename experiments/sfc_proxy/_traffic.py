@@ -7,11 +7,12 @@ Source: "Improvements on SFC Proxy Mode", contribution to IEEE P802.1Qdw (L. Lv,
 - Network: 320 hosts at 100 Gb/s, 20 ToR, 20 aggregation and 16 core switches at 400 Gb/s, 1 µs a link, radix 20.
   Ours: 5 pods of 4 ToR and 4 aggregation switches; each ToR has a link to every aggregation switch of its pod, each
   aggregation switch to 4 cores. The longest path has 6 links, so that the round trip is the document's 12 µs.
-- Hosts, ours: 8 % of the network's capacity cannot enter one receiver. At each ToR 6 hosts send the incasts (120 in
-  all), 2 receive them (40), 8 are others. Incasts arrive as a Poisson process, each from all senders to one of the
-  receivers, which is drawn uniformly. For the 60-to-1 of the NIC simulation 3 hosts at each ToR send.
-- Background: Google RPC sizes, Poisson, among the others (model 0), also the receivers and a third (1) or two thirds
-  (2) of the senders, or all hosts (3).
+- Incasts, ours: they arrive as a Poisson process, and sender and receivers of each are drawn anew, as the HPCC traffic
+  generator that the document's simulator comes with does: 8 % of the network's capacity cannot enter one receiver.
+- Hosts, ours: half of the hosts of each ToR take part in incasts, and the others in the background (model 0). In models
+  1 and 2 a third and two thirds of each half do both, in model 3 all hosts do.
+- The congestion point is the destination's ToR, as the document says ("Congestion happens on DTOR"; "Simulation 1 has
+  no HOLB at STOR"): only queues to hosts send SFCMs. That every switch does is judged, too.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MECHANISMS = {
 }
 """What is compared; SFC comes on top of DCQCN and PFC."""
 
-_MODES = {"proxy": "proxy", "isolation": "proxy_isolation", "nic": "nic_isolation", "host": "host"}
+SFC_MODES = {"proxy": "proxy", "isolation": "proxy_isolation", "nic": "nic_isolation", "host": "host"}
 
 MODELS = ("model 0", "model 1", "model 2", "model 3")
 
@@ -52,9 +53,11 @@ class Case:
     incast_kb: int = 256
     incast_share: float = 0.08
     """Of the capacity of all hosts' links."""
-    receivers_a_tor: int = 2
-    """Ours."""
-    ms: float = 10.0
+    fixed_hosts: bool = False
+    """Ours: each incast has the same 120 senders, and one of 40 receivers."""
+    signals: str = "last_hop"
+    """Ours: which queues of a switch send SFCMs."""
+    ms: float = 1.0
     """Ours: flows arrive for this long, and all are completed."""
     seed: int = 1
     alpha: float = 0.5
@@ -66,10 +69,10 @@ class Case:
     that the resume ends it. None: the pause is computed, the time in which the queue drains to the target."""
     interval_us: float | None = 100.0
     """Ours: a flow of which packets still come is told again after this; None: after the pause."""
+    resume_ends: str = "flow"
+    """Ours: what a resume ends at the source's ToR: the pause for its flow, or all of the queue's."""
     cache: bool = False
     """Ours: a source's switch remembers the destinations that are paused."""
-    any_hosts: bool = False
-    """Ours: in model 3 each incast is from and to hosts drawn from all; else from and to the incast's hosts."""
     spread_us: float = 0.0
     """Ours: the senders of an incast start at random within this time; 0: all at once."""
     nic_queues: int = 4
@@ -89,15 +92,7 @@ TRAFFIC = {
 
 def scenario(case: Case, mechanism: str) -> dict[str, Any]:
     """Return the scenario of a case under one of `MECHANISMS`."""
-    senders_a_tor = case.incast_degree * HOSTS_A_TOR // HOSTS
-    roles = [host % HOSTS_A_TOR for host in range(HOSTS)]
-    senders = [host for host, place in enumerate(roles) if place < senders_a_tor]
-    receivers = [
-        host for host, place in enumerate(roles) if senders_a_tor <= place < senders_a_tor + case.receivers_a_tor
-    ]
-    others = sorted({*range(HOSTS)} - {*senders, *receivers})
-    mixed = len(senders) * case.model // 3
-    background = sorted(others + (receivers if case.model else []) + _spread(senders)[:mixed])
+    incast, background = _hosts(case)
     flow_control: dict[str, Any] = {"pfc": {}}
     if mechanism != "dcqcn":
         flow_control["sfc"] = _sfc(case, mechanism)
@@ -138,21 +133,25 @@ def scenario(case: Case, mechanism: str) -> dict[str, Any]:
                     "destinations": background,
                 },
             },
-            {"name": "incast", "flows": _incasts(case, senders, receivers)},
+            {"name": "incast", "flows": _incasts(case, incast)},
         ],
         # Millions of flows: their completion times are wanted by class, not each.
-        "probe": {"size_classes": ["10KB", "1MB"], "flows": False},
+        "probe": {"size_classes": ["10KB", "1MB"], "flows": False}
+        # What congestion queues hold at one moment.
+        | ({"queues": "10us"} if mechanism == "isolation" else {}),
     }
 
 
 def _sfc(case: Case, mechanism: str) -> dict[str, Any]:
-    sfc: dict[str, Any] = {"threshold": "1000KB", "mode": _MODES[mechanism]}
+    sfc: dict[str, Any] = {"threshold": "1000KB", "mode": SFC_MODES[mechanism], "signals": case.signals}
     if case.pause_ms is None:
         sfc["target"] = "200KB"
     else:
         sfc |= {"pause": f"{case.pause_ms:g}ms", "resume": "200KB"}
         if case.interval_us is not None:
             sfc["interval"] = f"{case.interval_us:g}us"
+        if mechanism != "host":
+            sfc["resume_ends"] = case.resume_ends
     if mechanism == "nic":
         sfc["queues"] = case.nic_queues
     if case.cache and mechanism in {"proxy", "isolation"}:
@@ -160,23 +159,33 @@ def _sfc(case: Case, mechanism: str) -> dict[str, Any]:
     return sfc
 
 
-def _spread(senders: list[int]) -> list[int]:
-    """Order senders so that any first third has its share of every switch."""
-    return [sender for first in range(3) for sender in senders[first::3]]
+def _hosts(case: Case) -> tuple[list[int], list[int]]:
+    """Return the hosts of incasts and those of the background: at each ToR half of them, and so many that do both."""
+    half = HOSTS_A_TOR // 2
+    both = round(half * case.model / 3)
+    places = [host % HOSTS_A_TOR for host in range(HOSTS)]
+    incast = [host for host, place in enumerate(places) if place < half + both]
+    background = [host for host, place in enumerate(places) if place >= half - both]
+    return incast, background
 
 
-def _incasts(case: Case, senders: list[int], receivers: list[int]) -> list[dict[str, Any]]:
-    """Flows of all incasts: the same for each mechanism and model of a seed."""
+def _incasts(case: Case, hosts: list[int]) -> list[dict[str, Any]]:
+    """Flows of all incasts: the same for each mechanism of a seed."""
     draw = random.Random(case.seed)  # noqa: S311 (nobody guesses it)
     size = case.incast_kb * 1000
-    gap_s = len(senders) * size / (case.incast_share * HOSTS * HOST_BYTES_A_SECOND)
+    gap_s = case.incast_degree * size / (case.incast_share * HOSTS * HOST_BYTES_A_SECOND)
+    if case.fixed_hosts:
+        per_tor = case.incast_degree * HOSTS_A_TOR // HOSTS
+        always = [host for host in range(HOSTS) if host % HOSTS_A_TOR < per_tor]
+        receivers = [host for host in range(HOSTS) if per_tor <= host % HOSTS_A_TOR < per_tor + 2]
     flows: list[dict[str, Any]] = []
     time_s = draw.expovariate(1 / gap_s)
     # However short the run, there is one.
     while time_s < case.ms * 1e-3 or not flows:
-        receiver = receivers[int(draw.random() * len(receivers))]
-        if case.any_hosts and case.model == 3:
-            receiver, *senders = draw.sample(range(HOSTS), 1 + len(senders))
+        if case.fixed_hosts:
+            receiver, senders = draw.choice(receivers), always
+        else:
+            receiver, *senders = draw.sample(hosts, 1 + case.incast_degree)
         start_ps = min(time_s, case.ms * 1e-3) * 1e12
         for host in senders:
             later_ps = draw.random() * case.spread_us * 1e6 if case.spread_us else 0

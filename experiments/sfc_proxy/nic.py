@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.sfc_proxy._figures import bars
+from experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
 from experiments.sfc_proxy._runs import Runs, judged
 from experiments.sfc_proxy._traffic import CLASSES
 
-from xoff.reproduce import ABOUT_THE_SAME, Part
+from xoff.reproduce import ABOUT_THE_SAME, Part, given
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation of isolation at the NIC"
@@ -45,16 +46,20 @@ _JUDGED = judged(
     mechanisms=_MECHANISMS,
     judge=judge,
     reasons={
-        "P.5-better": (
-            "It improves the median, and with 0.5 ms of arrivals the means. An incast message holds its queue for "
-            "about a millisecond, but a sender gets the next one much sooner: all of its queues are soon paused, and "
-            "new messages then go to the first, where the background waits, too. The plain proxy's one pause keeps "
-            "later incasts back as well; with 4 queues each host sends more of them, and the receivers' queues are "
-            "above the threshold three times as long (9.4 against 2.6 ms in all, with 3 ms of arrivals)."
+        "P.5-clearly": (
+            "Four queues lower the mean of small messages by 23 %, of medium ones by 11 and of large ones by 1 %. A "
+            "sender "
+            "that is in several incasts has all of its queues paused, and new messages then take the first, which is "
+            "our "
+            "choice. With a memory of paused destinations, or DCQCN's timer of 55 µs, all gain by more than 15 %."
         ),
     },
     choices={"2 queues": {"nic_queues": 2}, "8 queues": {"nic_queues": 8}},
 )
+PARAMETERS = [
+    *_SHARED,
+    given("background, incasts", "Google RPC at 30 %; 60-to-1 of 250 KB at 5 %; model 3; 4 queues", "Simulation (NIC)"),
+]
 CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.sfc_proxy._figures import bars
+from experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
 from experiments.sfc_proxy._runs import Runs, judged
 
-from xoff.reproduce import Part
+from xoff.reproduce import Part, given
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation 2"
@@ -35,6 +36,10 @@ _JUDGED = judged(
     mechanisms=_MECHANISMS,
     judge=judge,
 )
+PARAMETERS = [
+    *_SHARED,
+    given("background, incasts", "Google RPC at 50 %; 120-to-1 of 256 KB at 8 %; the same hosts", "Simulation 2"),
+]
 CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims

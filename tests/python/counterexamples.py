@@ -75,7 +75,24 @@ _BCN: Mapping[str, Swap] = {
     "B.5": matching(r"/25/", "/10/"),
 }
 
-SWAPS: Mapping[str, Mapping[str, Swap]] = {"sfc": _SFC, "bcn": _BCN}
+_PROXY: Mapping[str, Swap] = {
+    "P.1": instead("proxy", "dcqcn"),
+    "P.2": instead("proxy", "dcqcn"),
+    "P.3-degrades": instead("model 3", "model 0"),
+    "P.3-stable": instead("proxy", "dcqcn"),
+    "P.4-like": matching("^model 0/isolation/", "model 3/proxy/"),
+    "P.4-better": instead("isolation", "proxy"),
+    "P.4-stable": instead("isolation", "proxy"),
+    "P.4-models": instead("isolation", "proxy"),
+    "P.5-better": instead("nic", "proxy"),
+    "P.5-clearly": instead("nic", "proxy"),
+    "P.6": instead("proxy", "dcqcn"),
+    "P.6-deadlock": instead("proxy", "pfc"),
+    "P.7": instead("isolation", "proxy"),
+    "P.8": matching("^model 0/host/", "model 0/dcqcn/"),
+}
+
+SWAPS: Mapping[str, Mapping[str, Swap]] = {"sfc": _SFC, "bcn": _BCN, "sfc-proxy": _PROXY}
 """By document and statement."""
 
 _NEVER_SLOWED = (("host.congestion_control.bcn.gd", "0.000001"),)

@@ -189,6 +189,9 @@ def test_what_holds_in_a_fair_reading_alone_holds_under_it() -> None:
     assert verdicts({("", "other")}) == {"document/1": "holds under other", other: "holds"}
     assert verdicts({("twice", "one")}) == {"document/1": "holds under twice", other: "does not hold"}
     assert verdicts({("twice", "other")}) == {"document/1": "does not hold", other: "holds under twice"}
+    # With a choice that changes nothing it holds as well: it is not for the other one.
+    assert verdicts({("twice", "one"), ("slow", "one")}, control="slow")["document/1"] == "does not hold"
+    assert verdicts({("twice", "one")}, control="slow")["document/1"] == "holds under twice"
     # A choice that shows how sensitive a verdict is, is no reading.
     assert verdicts({("twice", "one"), ("slow", "one")}, unfair=("twice",))["document/1"] == "holds under slow"
 

@@ -33,6 +33,8 @@ class Judged(Generic[R]):
         statement is judged in each. Ids in the first are plain, in others they end in ``/reading``.
     unfair: the open choices that show how sensitive a verdict is, and are no reading of the document: that a statement
         holds with one of them does not make it hold.
+    control: the open choice that changes nothing, where choices are run shorter or with fewer seeds: what holds with it
+        holds with the others for that alone, and under none of them.
     ours: the statements that are not the document's: extensions, and what we wrote to look closer. They are shown, and
         not counted. Nor are the parts of a whole counted, nor readings other than the main one.
     parts_count: the wholes that are ours, in place of which their parts are counted.
@@ -51,6 +53,7 @@ class Judged(Generic[R]):
     cases: Cases[Any] | None = None
     readings: Mapping[str, str] = field(default_factory=lambda: {"": ""})
     unfair: Collection[str] = ()
+    control: str = ""
     ours: Collection[str] = ()
     parts_count: Collection[str] = ()
     published: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -78,7 +81,7 @@ class Judged(Generic[R]):
         made_claims = []
         for reading in self.readings:
             others = {choice: self._parts(results, choice, reading) for choice in choices}
-            fair = {choice: one for choice, one in others.items() if choice not in self.unfair}
+            fair = {choice: one for choice, one in others.items() if choice not in {*self.unfair, self.control}}
             if reading == main:
                 fair = {name: one for name, one in found.items() if name != main} | fair
             made_claims += [
@@ -115,6 +118,8 @@ class Judged(Generic[R]):
             for name, (varied, violated) in fair.items()
             if not violated and self._part(varied, short).verdict == "holds"
         ]
+        if self.control in others and self._part(others[self.control][0], short).verdict == "holds":
+            under = [name for name in under if name not in others]
         if verdict != "holds" and under and is_varied:
             verdict = "holds under"
         reason = self.reasons.get(f"{short}/{reading}", self.reasons.get(short, "")) or self._which_fail(parts, short)
