@@ -121,7 +121,7 @@ class Runs(Readings[Run]):
 
     def over(self, case: str, variant: str, value: Callable[[Run], float]) -> Spread:
         """Return mean and range of a value over the draws."""
-        return Spread.of(value(run) for run in self.draws(case, variant))
+        return self.spread(run_name(_of_architecture(case, self.reading), variant), value)
 
     def improvement(
         self, case: str, variant: str = "pfc-sfc", value: Callable[[Run], float] = lambda run: run.victims_us
@@ -139,7 +139,6 @@ def judged(
     choices: Mapping[str, Mapping[str, Any]] | None = None,
     reasons: Mapping[str, str] | None = None,
     ours: Collection[str] = (),
-    published: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Judged[Runs]:
     """Return statements on cases, each judged for every architecture and with every open choice."""
     return Judged(
@@ -161,7 +160,6 @@ def judged(
         ),
         reasons=reasons or {},
         ours=ours,
-        published=published or {},
     )
 
 

@@ -192,8 +192,6 @@ def test_what_holds_in_a_fair_reading_alone_holds_under_it() -> None:
     # With a choice that changes nothing it holds as well: it is not for the other one.
     assert verdicts({("twice", "one"), ("slow", "one")}, control="slow")["document/1"] == "does not hold"
     assert verdicts({("twice", "one")}, control="slow")["document/1"] == "holds under twice"
-    # A choice that shows how sensitive a verdict is, is no reading.
-    assert verdicts({("twice", "one"), ("slow", "one")}, unfair=("twice",))["document/1"] == "holds under slow"
 
 
 def test_the_tally_counts_each_statement_of_the_document_once() -> None:
@@ -202,7 +200,6 @@ def test_the_tally_counts_each_statement_of_the_document_once() -> None:
 
     assert counted() == ["document/1", "document/2"]
     assert counted(ours=("2",)) == ["document/1"]
-    assert counted(parts_count=("1",)) == ["document/1-a", "document/1-b", "document/2"]
     assert counted(ours=("1", "1-b")) == ["document/1-a", "document/2"]
     claims = _judged().claims({}, quick=True)
     assert tally(claims) == {"holds": 1, "holds under": 0, "does not hold": 1, "void": 0}
@@ -210,7 +207,9 @@ def test_the_tally_counts_each_statement_of_the_document_once() -> None:
 
 
 def test_published_numbers_stand_beside_measured_ones() -> None:
-    first = _judged(published={"1-a": {"a": 3}}).claims({}, quick=True)[1]
+    judge = {"1": Part(True, {"a": 1}, published={"a": 3})}
+    judged = Judged(document="document", statements={"1": "alone"}, runs=as_results, judge=lambda _: judge)
+    (first,) = judged.claims({}, quick=True)
     assert (first.measured, first.published) == ({"a": 1}, {"a": 3})
     assert first.as_json()["holds"] is True
 

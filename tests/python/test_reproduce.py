@@ -80,7 +80,7 @@ def test_each_statement_fails_with_settings_that_break_it(id: str, quick_runs: P
 @pytest.mark.parametrize("document", list(SWAPS))
 def test_each_experiment_says_what_is_given_and_what_is_chosen(document: str) -> None:
     for one in reproduce.select([document]):
-        assert {True} <= {parameter.is_given for parameter in one.module.PARAMETERS}, one.id
+        assert {True} <= {parameter.is_given for parameter in one.parameters}, one.id
 
 
 @pytest.mark.parametrize("document", list(SWAPS))

@@ -2,14 +2,7 @@
 
 use xoff_units::Time;
 
-use crate::calendar::{Calendar, NO_EVENT, key_of};
-
-/// A message on its way to a node, with the key of its arrival.
-#[derive(Clone, Copy)]
-pub(crate) struct Arrival<M> {
-    pub key: u64,
-    pub message: M,
-}
+use crate::calendar::{Arrival, Calendar, NO_EVENT, key_of};
 
 /// In which order the messages in an inbox arrive. Its memory serves all nodes of a partition in turn, so that it stays in the
 /// cache.

@@ -11,8 +11,6 @@ use std::collections::BinaryHeap;
 
 use xoff_units::Time;
 
-use crate::arrivals::Arrival;
-
 pub(crate) const NO_EVENT: u64 = u64::MAX;
 const SLOT_BITS: u32 = 16;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
@@ -23,6 +21,13 @@ pub const MAX_PORTS: usize = 32_000;
 #[inline]
 pub(crate) fn key_of(at: Time, slot: usize) -> u64 {
     (at.0 << SLOT_BITS) | slot as u64
+}
+
+/// A message on its way to a node, with the key of its arrival.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival<M> {
+    pub key: u64,
+    pub message: M,
 }
 
 /// A message in a heap, ordered by its turn alone.

@@ -3,8 +3,7 @@
 use xoff_units::Time;
 
 use crate::Message;
-use crate::arrivals::Arrival;
-use crate::calendar::{Waiting, key_of};
+use crate::calendar::{Arrival, Waiting, key_of};
 use crate::slab::Slab;
 
 /// Where an output leads.

@@ -59,22 +59,20 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
             rows = {name: row(result) for name, result in results.items()}
             shown = frozenset(rows if request.quick else one.module.scenarios(quick=True))
             runner.release(one.id)
-            text, parameters = one.module.__doc__ or "", getattr(one.module, "PARAMETERS", ())
-            outcomes.append(Outcome(one.id, text, claims, rows, shown, figure, parameters))
+            text = one.module.__doc__ or ""
+            outcomes.append(Outcome(one.id, text, claims, rows, shown, figure, one.parameters))
     if out is not None:
         for document in dict.fromkeys(one.id.partition("/")[0] for one in request.experiments):
             of_it = [outcome for outcome in outcomes if outcome.experiment.partition("/")[0] == document]
             of_all = [one.id for one in experiments() if one.id.partition("/")[0] == document]
             name = _name(document, [one.experiment for one in of_it], of_all) + _suffix(request)
-            words = [*(request.ids or [document]), *(["--quick"] if request.quick else [])]
-            words += [word for path, value in request.changes for word in ("--set", f"{path}={value}")]
             write(
                 document,
                 _introduction(document),
                 of_it,
                 out / name,
                 quick=request.quick,
-                command=" ".join(words),
+                ids=request.ids or [document],
                 changes=request.changes,
             )
     return outcomes

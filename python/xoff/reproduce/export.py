@@ -96,7 +96,7 @@ def _rest(document: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, A
 
 def _head(one: Experiment) -> Iterable[str]:
     yield f"{one.id}: {one.module.CITATION}"
-    yield from (f"{name}: {value} ({source})" for name, value, source, _ in rows(getattr(one.module, "PARAMETERS", ())))
+    yield from (f"{name}: {value} ({source})" for name, value, source, _ in rows(one.parameters))
 
 
 def _toml(comments: Iterable[str], document: Mapping[str, Any]) -> str:

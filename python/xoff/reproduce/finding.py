@@ -21,7 +21,6 @@ class Module(Protocol):
 
     CITATION: str
     CLAIMS: dict[str, str]
-    PARAMETERS: Sequence[Parameter]
 
     def scenarios(self, quick: bool) -> dict[str, dict[str, Any]]:
         """Return the scenarios to run, by name."""
@@ -42,6 +41,11 @@ class Experiment:
 
     id: str
     module: Module
+
+    @property
+    def parameters(self) -> Sequence[Parameter]:
+        """What its document gives, and what is chosen: ``PARAMETERS``, if the file has it."""
+        return getattr(self.module, "PARAMETERS", ())
 
 
 def directory() -> Path:

@@ -31,14 +31,10 @@ class Judged(Generic[R]):
         are of many kinds list them themselves.
     readings: where the document can be read in several ways, each with what it means, the main one first; every
         statement is judged in each. Ids in the first are plain, in others they end in ``/reading``.
-    unfair: the open choices that show how sensitive a verdict is, and are no reading of the document: that a statement
-        holds with one of them does not make it hold.
     control: the open choice that changes nothing, where choices are run shorter or with fewer seeds: what holds with it
         holds with the others for that alone, and under none of them.
     ours: the statements that are not the document's: extensions, and what we wrote to look closer. They are shown, and
         not counted. Nor are the parts of a whole counted, nor readings other than the main one.
-    parts_count: the wholes that are ours, in place of which their parts are counted.
-    published: the numbers of the document by id, each by the name of what is measured beside it.
     reasons: why a statement does not hold at full size, by id, or by id and reading: ``{"5.3/voq": …}``.
     quick_reasons: whether the reasons say something of the quick variants, too.
     varied: which statements are judged with the open choices; all if none is named.
@@ -52,11 +48,8 @@ class Judged(Generic[R]):
     judge: Callable[[R], Mapping[str, Part]]
     cases: Cases[Any] | None = None
     readings: Mapping[str, str] = field(default_factory=lambda: {"": ""})
-    unfair: Collection[str] = ()
     control: str = ""
     ours: Collection[str] = ()
-    parts_count: Collection[str] = ()
-    published: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     quick_reasons: bool = False
     varied: Collection[str] = ()
@@ -81,7 +74,7 @@ class Judged(Generic[R]):
         made_claims = []
         for reading in self.readings:
             others = {choice: self._parts(results, choice, reading) for choice in choices}
-            fair = {choice: one for choice, one in others.items() if choice not in {*self.unfair, self.control}}
+            fair = {choice: one for choice, one in others.items() if choice != self.control}
             if reading == main:
                 fair = {name: one for name, one in found.items() if name != main} | fair
             made_claims += [
@@ -132,17 +125,16 @@ class Judged(Generic[R]):
             measured,
             reading=", ".join(under) if verdict == "holds under" else reading,
             counted=self._is_counted(short, reading),
-            published={**self.published.get(short, {}), **part.published},
+            published=part.published,
             reason=failure or ("" if verdict == "holds" else why),
             subject=part.subject or subject,
         )
 
     def _is_counted(self, short: str, reading: str) -> bool:
         """Tell whether the tally counts it: once for a statement, in its main reading, and as a whole."""
-        if reading != next(iter(self.readings)) or short in self.ours or short in self.parts_count:
+        if reading != next(iter(self.readings)) or short in self.ours:
             return False
-        wholes = [name for name in self.statements if short.startswith(f"{name}-") and name not in self.ours]
-        return not wholes or any(name in self.parts_count for name in wholes)
+        return not any(short.startswith(f"{name}-") for name in self.statements if name not in self.ours)
 
     def _parts(self, results: Mapping[str, Result], choice: str, reading: str) -> _Found:
         """Judge the runs of a choice; or say which of them violated an audit."""

@@ -79,16 +79,16 @@ def write(
     name: Path,
     *,
     quick: bool,
-    command: str,
+    ids: Sequence[str],
     changes: Changes,
 ) -> None:
     """Write the page and the JSON of a document.
 
     name: their path without ``.md`` and ``.json``; they appear when they are complete.
-    command: what follows ``xoff reproduce``.
+    ids: what was asked for.
     changes: what was set on the scenarios; both say so on top.
     """
-    page = "\n".join(_page(document, introduction, outcomes, command, quick=quick, changes=changes))
+    page = "\n".join(_page(document, introduction, outcomes, ids, quick=quick, changes=changes))
     for suffix, text in ((".json", "\n".join(_lines(document, outcomes, quick, changes)) + "\n"), (".md", page)):
         file = name.parent / f"{name.name}{suffix}"
         part = name.parent / f".{name.name}{suffix}.part"
@@ -148,7 +148,7 @@ def text_of(value: Any) -> str:
 
 
 def _page(
-    document: str, introduction: str, outcomes: Sequence[Outcome], command: str, *, quick: bool, changes: Changes
+    document: str, introduction: str, outcomes: Sequence[Outcome], ids: Sequence[str], *, quick: bool, changes: Changes
 ) -> Iterable[str]:
     claims = [claim for outcome in outcomes for claim in outcome.claims]
     if changes:
@@ -160,7 +160,7 @@ def _page(
     yield ""
     size = "the quick variants" if quick else "full size"
     shown = sum(not claim.counted for claim in claims)
-    yield f"Written by `xoff reproduce {command}` at {size}: **{tally_in_words(claims)}.**"
+    yield f"Written by `{_command(ids, quick=quick, changes=changes)}` at {size}: **{tally_in_words(claims)}.**"
     if shown:
         yield f"{shown} verdicts on parts of statements, on other readings and of our own are beside them, uncounted."
     yield ""
@@ -185,9 +185,8 @@ def _page(
 def _section(outcome: Outcome, *, quick: bool, changes: Changes) -> Iterable[str]:
     title, _, text = outcome.text.strip().partition("\n")
     yield from ("", f"## {title.rstrip('.')}", "", text.strip(), "")
-    words = ["xoff", "reproduce", outcome.experiment, *(["--quick"] if quick else [])]
-    words += [word for path, value in changes for word in ("--set", f"{path}={value}")]
-    yield from (f"`{' '.join(words)}` runs it.", "", f"![{title}]({outcome.figure})")
+    asked = _command([outcome.experiment], quick=quick, changes=changes)
+    yield from (f"`{asked}` runs it.", "", f"![{title}]({outcome.figure})")
     if outcome.parameters:
         yield from ("", "| parameter | value | from | also judged with |", "|---|---|---|---|")
         yield from (f"| {' | '.join(map(_cell, cells))} |" for cells in rows(outcome.parameters))
@@ -214,6 +213,16 @@ def _section(outcome: Outcome, *, quick: bool, changes: Changes) -> Iterable[str
     yield from ("", "Runs:", "", f"| run | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|")
     for name, values in shown.items():
         yield f"| {_cell(name)} | {' | '.join(text_of(values.get(column)) for column in columns)} |"
+
+
+def _command(ids: Sequence[str], *, quick: bool, changes: Changes) -> str:
+    words = [
+        "xoff reproduce",
+        *ids,
+        *(["--quick"] if quick else []),
+        *(f"--set {path}={value}" for path, value in changes),
+    ]
+    return " ".join(words)
 
 
 def _subject(claim: Claim) -> str:
