@@ -47,11 +47,9 @@ _JUDGED = judged(
     judge=judge,
     reasons={
         "P.5-clearly": (
-            "Four queues lower the mean of small messages by 23 %, of medium ones by 11 and of large ones by 1 %. A "
-            "sender "
-            "that is in several incasts has all of its queues paused, and new messages then take the first, which is "
-            "our "
-            "choice. With a memory of paused destinations, or DCQCN's timer of 55 µs, all gain by more than 15 %."
+            "Four queues lower the mean of small messages by 23 %, of medium ones by 11 and of large ones by 1 "
+            "%. What new messages do when all queues are paused is our choice (they take the first). With a "
+            "memory of paused destinations, or DCQCN's timer of 55 µs, all gain by more than 15 %."
         ),
     },
     choices={"2 queues": {"nic_queues": 2}, "8 queues": {"nic_queues": 8}},
