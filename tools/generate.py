@@ -88,6 +88,21 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "max": ("int | None", "Longest."),
         },
     ),
+    "Slowdowns": (
+        "Completion times over those that flows would have alone in the network; null if no flow has one.",
+        {
+            "mean": ("float | None", "Mean."),
+            "p50": ("float | None", "Median."),
+            "p95": ("float | None", "95th percentile."),
+            "p99": ("float | None", "99th percentile."),
+            "p999": ("float | None", "99.9th percentile."),
+            "max": ("float | None", "Largest."),
+        },
+    ),
+    "Warning": (
+        "What looks wrong with a scenario that can run.",
+        {"path": ("str", "The key that it is about."), "message": ("str", "What, and why.")},
+    ),
     "SizeClass": (
         "The flows of a workload that are smaller than the next class.",
         {
@@ -95,7 +110,7 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "below_bytes": ("int | None", "All are smaller; null in the last class."),
             "completed": ("int", "Flows whose last byte arrived."),
             "fct_ps": ("Times", "Their times."),
-            "mean_slowdown": ("float | None", "Mean of completion time over ideal completion time."),
+            "slowdown": ("Slowdowns", "Their slowdowns."),
         },
     ),
     "WorkloadSummary": (
@@ -103,6 +118,7 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         {
             "flows": ("Flows", "Its flows."),
             "fct_ps": ("Times", "Their times, from start to the receiver's last byte."),
+            "slowdown": ("Slowdowns", "Their slowdowns."),
             "by_size": ("NotRequired[list[SizeClass]]", "Their times by size; with `probe.size_classes`."),
         },
     ),
@@ -133,12 +149,18 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
                 "workload began (`poisson.warm`).",
             ),
             "fct_acked_ps": ("Times", "The same, to the sender's last ACK."),
+            "slowdown": ("Slowdowns", "Their times (`fct_ps`) over those that they would have alone in the network."),
             "workloads": ("dict[str, WorkloadSummary]", "By workload."),
             "parts": ("list[str]", "The parts that the scenario gives: mechanisms, transport, congestion control."),
             _COUNTS: ("", ""),
             "drops": ("int", "Data packets dropped."),
             "retransmitted": ("int", "Data packets sent again."),
-            "audits": ("dict[str, str]", "Each audit and its state: `ok`, or what it found."),
+            "warnings": ("list[Warning]", "What looks wrong with the scenario."),
+            "audits": (
+                "dict[str, str]",
+                "Each audit and its state: `ok`, `recorded: …` or `failed: …` with what it found, `cut: …` where the "
+                "run was ended before all was over.",
+            ),
             "performance": ("Performance", "What the run cost."),
         },
     ),

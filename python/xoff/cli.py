@@ -103,7 +103,7 @@ def _show(result: Result, title: str) -> None:
     table = display.table("", "", title=escape(title))
     table.show_header = False
     for what, text in result.rows():
-        table.add_row(what, escape(text))
+        table.add_row("[yellow]warning[/yellow]" if what == "warning" else what, escape(text))
     display.out.print(table)
     if result.directory is not None:
         display.out.print(f"The result is in [b]{escape(str(result.directory))}[/b]")

@@ -148,6 +148,7 @@ class Result:
         """The summary as lines to read: what, and how much."""
         summary = self.summary
         fct: Mapping[str, Any] = summary.get("fct_ps") or {}
+        slowdown: Mapping[str, Any] = summary.get("slowdown") or {}
         flows: Mapping[str, Any] = summary.get("flows") or {}
         performance: Mapping[str, Any] = summary.get("performance") or {}
         lines = [
@@ -156,10 +157,12 @@ class Result:
             ("FCT mean", wording.time(fct.get("mean"))),
             ("FCT median, p99", f"{wording.time(fct.get('p50'))}, {wording.time(fct.get('p99'))}"),
             ("FCT longest", wording.time(fct.get("max"))),
+            ("slowdown median, p99", f"{_ratio(slowdown.get('p50'))}, {_ratio(slowdown.get('p99'))}"),
             *((count.title, count.text(value)) for count, value in counts.shown(summary)),
         ]
         lines.append(("drops", f"{summary.get('drops', 0):,}"))
         lines.append(("audits", audit_line(self.audits)))
+        lines += [("warning", f"{one['path']}: {one['message']}") for one in summary.get("warnings", ())]
         hops, cpu = performance.get("data_packet_hops"), performance.get("cpu_seconds")
         if hops and cpu:
             speed = f"{wording.count(hops)} packet-hops in {cpu:.2f} CPU-seconds ({wording.count(hops / cpu)}/s)"
@@ -334,6 +337,10 @@ def _holds_a_result(directory: Path) -> bool:
     names = {entry.name for entry in directory.iterdir()}
     others = {name for name in names if not name.endswith(".parquet")} - _PARTS
     return not names or ({"scenario.json", "summary.json"} <= names and not others)
+
+
+def _ratio(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 def _passed(state: str) -> bool:

@@ -20,9 +20,11 @@ __all__ = [
     "QcnCounts",
     "SfcCounts",
     "SizeClass",
+    "Slowdowns",
     "Summary",
     "Times",
     "TransportCounts",
+    "Warning",
     "WorkloadSummary",
 ]
 
@@ -59,6 +61,38 @@ class Times(TypedDict):
     """Longest."""
 
 
+class Slowdowns(TypedDict):
+    """Completion times over those that flows would have alone in the network; null if no flow has one."""
+
+    mean: float | None
+    """Mean."""
+
+    p50: float | None
+    """Median."""
+
+    p95: float | None
+    """95th percentile."""
+
+    p99: float | None
+    """99th percentile."""
+
+    p999: float | None
+    """99.9th percentile."""
+
+    max: float | None
+    """Largest."""
+
+
+class Warning(TypedDict):
+    """What looks wrong with a scenario that can run."""
+
+    path: str
+    """The key that it is about."""
+
+    message: str
+    """What, and why."""
+
+
 class SizeClass(TypedDict):
     """The flows of a workload that are smaller than the next class."""
 
@@ -74,8 +108,8 @@ class SizeClass(TypedDict):
     fct_ps: Times
     """Their times."""
 
-    mean_slowdown: float | None
-    """Mean of completion time over ideal completion time."""
+    slowdown: Slowdowns
+    """Their slowdowns."""
 
 
 class WorkloadSummary(TypedDict):
@@ -86,6 +120,9 @@ class WorkloadSummary(TypedDict):
 
     fct_ps: Times
     """Their times, from start to the receiver's last byte."""
+
+    slowdown: Slowdowns
+    """Their slowdowns."""
 
     by_size: NotRequired[list[SizeClass]]
     """Their times by size; with `probe.size_classes`."""
@@ -287,6 +324,9 @@ class Summary(TypedDict):
     fct_acked_ps: Times
     """The same, to the sender's last ACK."""
 
+    slowdown: Slowdowns
+    """Their times (`fct_ps`) over those that they would have alone in the network."""
+
     workloads: dict[str, WorkloadSummary]
     """By workload."""
 
@@ -329,8 +369,13 @@ class Summary(TypedDict):
     retransmitted: int
     """Data packets sent again."""
 
+    warnings: list[Warning]
+    """What looks wrong with the scenario."""
+
     audits: dict[str, str]
-    """Each audit and its state: `ok`, or what it found."""
+    """Each audit and its state: `ok`, `recorded: …` or `failed: …` with what it found, `cut: …` where the run was
+    ended before all was over.
+    """
 
     performance: Performance
     """What the run cost."""

@@ -16,7 +16,7 @@ import xoff.summary
 from small import Command
 from xoff import counts
 from xoff.report import run_page
-from xoff.study import dataset
+from xoff.study import metrics
 
 _PACKAGE = Path(xoff.__file__).parent
 # These are about certain mechanisms, with calculators and benchmarks; two are generated.
@@ -50,7 +50,7 @@ def test_every_count_is_in_the_summary_the_metrics_and_the_page(group: counts.Gr
     result = xoff.run(_given(group.name))
     summary: dict[str, Any] = json.loads(json.dumps(result.summary))
     assert summary[group.name].keys() == {count.name for count in group.counts}
-    assert dataset.metrics(summary).items() >= {c.metric: summary[group.name][c.name] for c in group.counts}.items()
+    assert metrics.metrics(summary).items() >= {c.metric: summary[group.name][c.name] for c in group.counts}.items()
     page = run_page.build(result)
     (table,) = (table for table in page.tables if table.title == "What parts counted")
     told = {(row[0].text, row[1].text): row[2].key for row in table.rows}

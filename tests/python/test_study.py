@@ -370,7 +370,7 @@ def test_status_and_json(scenario_file: Path, xoff_here: Command) -> None:
     assert done.returncode == 0
     assert found["simulated"] == part["runs"]["missing"]
     assert found["tables"] == ["out/study/runs.parquet", "out/study/flows.parquet", "out/study/links.parquet"]
-    assert {"metric", "point", "mean", "low", "high", "seeds"} == found["means"][0].keys()
+    assert {"metric", "point", "mean", "low", "high", "seeds", "of_seeds"} == found["means"][0].keys()
     text = xoff_here("sweep", "study.toml").stdout
     assert "4 of 4 runs are complete (0 simulated, 4 were there)" in text
     assert "nothing in this scenario is random" in text

@@ -9,7 +9,7 @@ use xoff_units::Time;
 
 use crate::document::Judgement;
 
-/// Verdicts by audit: `ok`, `recorded: …` or `failed: …`.
+/// Verdicts by audit: `ok`, `recorded: …`, `failed: …`, or `cut: …` where the run was ended before there was anything to judge.
 #[derive(Debug, Clone, Default)]
 pub struct Verdicts(pub BTreeMap<&'static str, String>);
 
@@ -22,6 +22,11 @@ impl Verdicts {
             (Some(problem), Judgement::Record) => format!("recorded: {problem}"),
         };
         self.0.insert(name, text);
+    }
+
+    /// Says of an audit that found nothing wrong what it could not see, since the run was ended before.
+    pub fn note(&mut self, name: &'static str, unseen: String) {
+        self.0.insert(name, format!("cut: {unseen}"));
     }
 }
 

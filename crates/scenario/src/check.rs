@@ -4,33 +4,26 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use xoff_models::mechanism::Levels;
-use xoff_models::mechanisms::at;
-use xoff_models::queueing::buffer::Accounting;
-use xoff_models::relay::Scheduler;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{Flow, Host, Workload};
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, Time};
 
 use crate::audit::Waiter;
 use crate::dependency::{Search, Traffic, Witness};
-use crate::document::{Audits, Judgement, Scenario, Turns};
+use crate::document::{Audits, Judgement, Scenario};
 use crate::error::InputError;
 use crate::load::load;
 use crate::runner::Runner;
 use crate::table::Input;
+use crate::warnings::{Warning, ingress_ports, known, warnings};
 
 /// Checks a scenario and explains it.
 pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Value, InputError> {
     let runner = Runner::new(scenario, tables)?;
     let (t, s) = (&runner.topology, runner.scenario());
-    let mut warnings: Vec<Value> = Vec::new();
-    let mut warn = |path: &str, message: String| warnings.push(json!({ "path": path, "message": message }));
+    let mut warnings = warnings(&runner);
     let switches = t.nodes.iter().filter(|n| !n.is_host).count();
     let ports = ingress_ports(&runner);
-    for (path, message) in level_warnings(&runner, &ports) {
-        warn(&path, message);
-    }
     let traffic = Traffic::new(t, &runner.ports, &runner.plan, &runner.settings);
     let mut deadlock = Value::Null;
     if let Some(lossless) = runner.settings.mechanisms.parts().iter().find(|p| p.properties().is_lossless) {
@@ -46,7 +39,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                     .collect();
                 let flows = closing_flows(&traffic, &cycle, &witnesses);
                 let listed: Vec<String> = flows.iter().map(|f| format!("{} to {} by {}", f.src, f.dst, f.via.join(", "))).collect();
-                warn(
+                warnings.push(Warning::new(
                     lossless.path(),
                     format!(
                         "{} can deadlock: on the routes of these flows each of these can wait for the next, and the last for the first: {}; flows that close the circle: {}",
@@ -54,24 +47,14 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                         names.join(" → "),
                         listed.join("; ")
                     ),
-                );
+                ));
                 json!({ "possible": true, "cycle": names, "flows": flows, "scenario": reproduction(s, &flows) })
             }
             Search::TooLarge => {
-                warn("network", "it is too large for the search for deadlocks, which was left out".into());
+                warnings.push(Warning::new("network", "it is too large for the search for deadlocks, which was left out"));
                 Value::Null
             }
         };
-    }
-    if s.host.relay.scheduler == Scheduler::PerFlow && s.switch.scheduler != Turns::Strict {
-        let why = "switch.scheduler shares ports among classes, and within one flows of relays and what they relay take turns by packets";
-        warn("host.relay.scheduler", why.into());
-    }
-    for (path, message) in unheard(&runner) {
-        warn(&path, message);
-    }
-    if runner.plan.flows == 0 {
-        warn("workload", "nothing is sent".into());
     }
     let distinct = |times: Vec<Time>| {
         let mut v: Vec<String> = times.into_iter().map(|t| t.to_string()).collect();
@@ -97,73 +80,6 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         "deadlock": deadlock,
         "warnings": warnings,
     }))
-}
-
-/// Ingress ports of equal links and levels, and how many there are.
-type IngressPorts = Vec<((Rate, Time), Levels, u64)>;
-
-fn ingress_ports(runner: &Runner) -> IngressPorts {
-    let mut found: BTreeMap<_, (Levels, u64)> = BTreeMap::new();
-    for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
-        let delay = runner.settings.delay(node);
-        for p in &runner.ports[n] {
-            let Some(levels) = runner.settings.mechanisms.levels(&runner.settings.ingress(p, delay, node.is_host)) else { continue };
-            let key = (p.link.rate, p.link.delay, levels.headroom, known(&levels), levels.available);
-            found.entry(key).or_insert((levels, 0)).1 += 1;
-        }
-    }
-    found.into_iter().map(|(key, (levels, count))| ((key.0, key.1), levels, count)).collect()
-}
-
-/// XOFF and XON, unless they move.
-fn known(levels: &Levels) -> Option<(u64, u64)> {
-    (!levels.is_dynamic).then_some((levels.xoff, levels.xon))
-}
-
-/// What looks wrong with levels, and beside them.
-fn level_warnings(runner: &Runner, ports: &IngressPorts) -> Vec<(String, String)> {
-    let mut list = Vec::new();
-    let classes = runner.scenario().switch.classes;
-    for ((rate, delay), levels, _) in ports.iter().filter(|p| !p.1.is_dynamic) {
-        for part in runner.settings.mechanisms.parts() {
-            let properties = part.properties();
-            if let Some(available) = levels.available
-                && properties.has_levels
-                && available < levels.headroom
-                && properties.accounting == Some(Accounting::Ingress)
-            {
-                let shared = if classes > 1 { format!("with the buffer shared by {classes} classes, ") } else { String::new() };
-                let (available, xoff, needed) = (Bytes(available), Bytes(levels.xoff), Bytes(levels.headroom));
-                let why = format!(
-                    "{shared}{available} above XOFF {xoff} is less than the {needed} that a {rate} link of {delay} may need: packets may be lost"
-                );
-                list.push((at(part.path(), "xoff"), why));
-            }
-            list.extend(part.warn(levels).map(|(key, why)| (at(part.path(), key), why)));
-        }
-    }
-    list
-}
-
-/// Mechanisms that nobody hears, and congestion controls that nobody tells.
-fn unheard(runner: &Runner) -> Vec<(String, String)> {
-    let control = &runner.settings.congestion_control;
-    let parts = runner.settings.mechanisms.parts();
-    let listens_to = control.listens_to();
-    let mut list = Vec::new();
-    if let (Some((mechanism, why)), Some(name)) = (listens_to, control.given().first())
-        && !parts.iter().any(|p| p.name() == mechanism)
-    {
-        list.push((format!("host.congestion_control.{name}"), why.to_string()));
-    }
-    for part in &parts {
-        if let Some(why) = part.properties().tells_sources
-            && listens_to.is_none_or(|l| l.0 != part.name())
-        {
-            list.push((part.path().to_string(), why.to_string()));
-        }
-    }
-    list
 }
 
 /// A flow with the nodes between its ends.

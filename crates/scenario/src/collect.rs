@@ -21,10 +21,11 @@ use crate::counts::Counts;
 use crate::document::Scenario;
 use crate::judge::{End, Ledger, judge};
 use crate::observer::{Observer, Progress};
-use crate::rows::{FlowRows, Names, PortRows};
+use crate::rows::{FlowRows, Names, PortRows, Vias};
 use crate::runner::Runner;
-use crate::summary::{Fct, Flows, Performance, SizeClass, Summary, WorkloadSummary};
+use crate::summary::{Fct, Flows, Performance, SizeClass, Slowdown, Summary, WorkloadSummary};
 use crate::table::Table;
+use crate::warnings::{Warning, warnings};
 
 /// Rows are handed on in batches of this size.
 const BATCH: usize = 1 << 16;
@@ -33,22 +34,23 @@ const BATCH: usize = 1 << 16;
 #[derive(Default)]
 struct Gathered {
     flows: Flows,
-    /// Completion times, and the sum of slowdowns, by class of size.
-    by_size: Vec<(Vec<u64>, f64)>,
+    /// Completion times and slowdowns, by class of size.
+    by_size: Vec<(Vec<u64>, Vec<f64>)>,
 }
 
 impl Gathered {
     fn summary(self, bounds: &[u64]) -> WorkloadSummary {
-        let mut all: Vec<u64> = self.by_size.iter().flat_map(|c| c.0.iter().copied()).collect();
-        let class = |(i, (mut fct, slowdown)): (usize, (Vec<u64>, f64))| SizeClass {
+        let mut times: Vec<u64> = self.by_size.iter().flat_map(|c| c.0.iter().copied()).collect();
+        let mut slowdowns: Vec<f64> = self.by_size.iter().flat_map(|c| c.1.iter().copied()).collect();
+        let class = |(i, (mut fct, mut slowdown)): (usize, (Vec<u64>, Vec<f64>))| SizeClass {
             from_bytes: i.checked_sub(1).map_or(0, |i| bounds[i]),
             below_bytes: bounds.get(i).copied(),
             completed: fct.len() as u64,
-            mean_slowdown: (!fct.is_empty()).then(|| slowdown / fct.len() as f64),
+            slowdown: Slowdown::of(&mut slowdown),
             fct_ps: Fct::of(&mut fct),
         };
         let by_size = if bounds.is_empty() { Vec::new() } else { self.by_size.into_iter().enumerate().map(class).collect() };
-        WorkloadSummary { flows: self.flows, fct_ps: Fct::of(&mut all), by_size }
+        WorkloadSummary { flows: self.flows, fct_ps: Fct::of(&mut times), slowdown: Slowdown::of(&mut slowdowns), by_size }
     }
 }
 
@@ -57,6 +59,9 @@ pub struct Collector {
     /// When each flow's last byte arrived; `u64::MAX` when it has not.
     arrived: Vec<u64>,
     flows: FlowRows,
+    vias: Vias,
+    /// A mechanism chooses among ports, so that each packet of a flow has a way of its own.
+    is_routed: bool,
     drops: Vec<Drop>,
     pauses: Vec<Pause>,
     packets: Vec<Trace>,
@@ -65,6 +70,8 @@ pub struct Collector {
     first_drop: Option<(Drop, u64)>,
     fct: Vec<u64>,
     fct_acked: Vec<u64>,
+    slowdowns: Vec<f64>,
+    warnings: Vec<Warning>,
     by_workload: BTreeMap<String, Gathered>,
     size_classes: Vec<u64>,
     keeps_flows: bool,
@@ -115,6 +122,8 @@ impl Collector {
             },
             arrived: vec![u64::MAX; plan.flows as usize],
             flows: FlowRows::default(),
+            vias: Vias::default(),
+            is_routed: runner.scenario().switch.mechanisms().any(|p| p.routes),
             drops: Vec::new(),
             pauses: Vec::new(),
             packets: Vec::new(),
@@ -122,6 +131,8 @@ impl Collector {
             first_drop: None,
             fct: Vec::new(),
             fct_acked: Vec::new(),
+            slowdowns: Vec::new(),
+            warnings: warnings(runner),
             by_workload,
             size_classes: runner.scenario().probe.size_classes.iter().map(|b| b.0).collect(),
             keeps_flows: runner.scenario().probe.flows,
@@ -223,9 +234,9 @@ impl Collector {
 
     /// Hands on each table that has at least `least` rows.
     fn hand_on(&mut self, least: usize, observer: &mut dyn Observer) {
-        let Self { names, flows, drops, pauses, packets, samples, .. } = self;
+        let Self { names, flows, vias, drops, pauses, packets, samples, .. } = self;
         if flows.flow.len() >= least {
-            observer.rows(names.flows(std::mem::take(flows)));
+            observer.rows(names.flows(std::mem::take(flows), vias));
         }
         if drops.len() >= least {
             observer.rows(names.drops(&std::mem::take(drops)));
@@ -253,16 +264,18 @@ impl Collector {
         let arrived = self.arrived[s.flow as usize];
         let fct = (arrived != u64::MAX).then(|| arrived - s.start.ps());
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
-        let ideal = self.ideal(cp, s, src);
-        if let Some(fct) = fct {
+        let (ideal, via) = self.ideal(cp, s, src);
+        let slowdown = fct.map(|f| f as f64 / ideal as f64);
+        if let (Some(fct), Some(slowdown)) = (fct, slowdown) {
             if !plan.is_warm(workload) {
                 self.fct.push(fct);
+                self.slowdowns.push(slowdown);
             }
             let class = self.size_classes.partition_point(|bound| *bound <= s.size);
             if let Some(entry) = self.by_workload.get_mut(&plan.names[workload as usize]) {
                 entry.flows.completed += 1;
                 entry.by_size[class].0.push(fct);
-                entry.by_size[class].1 += fct as f64 / ideal as f64;
+                entry.by_size[class].1.push(slowdown);
             }
         }
         self.fct_acked.extend(acked.filter(|_| !plan.is_warm(workload)));
@@ -281,18 +294,19 @@ impl Collector {
         r.fct.push(fct);
         r.acked.push(acked);
         r.ideal.push(ideal);
-        r.slowdown.push(fct.map(|f| f as f64 / ideal as f64));
+        r.slowdown.push(slowdown);
         r.sent.push(s.packets);
         r.retransmitted.push(s.retransmitted);
         r.notifications.push(s.notifications);
         r.holds.push(s.holds);
         r.paused.push(s.paused.ps());
+        r.via.push(self.vias.place(if self.is_routed { Vec::new() } else { via }, &self.names.nodes));
     }
 
     /// The time that a flow alone would take to its last byte. Full packets follow one another at the pace of the slowest link so
     /// far; the last one, which may be shorter, follows them at some link and goes on alone: the link where that takes longest
-    /// decides.
-    fn ideal(&self, cp: &Checkpoint<'_, Node>, s: &Sent, src: u32) -> u64 {
+    /// decides. And the nodes on its way.
+    fn ideal(&self, cp: &Checkpoint<'_, Node>, s: &Sent, src: u32) -> (u64, Vec<u32>) {
         let mut probe = Packet::new(xoff_models::packet::Kind::Data, s.flow, 0, s.dst, 0, s.class);
         probe.path = s.path;
         let packets = self.framing.packets(s.size);
@@ -300,7 +314,7 @@ impl Collector {
         let last = u64::from(self.framing.wire(s.size, packets as u32 - 1));
         let (mut at, mut latency) = (src, 0);
         let (mut first, mut slowest, mut lasts, mut longest) = (0, 0, 0, 0_u64);
-        let mut links = Vec::new();
+        let (mut links, mut via) = (Vec::new(), Vec::new());
         loop {
             // By which port it left its source is the host's choice; from there on routes decide.
             let out = if links.is_empty() { usize::from(s.port) } else { cp.node(at).routes().port(&probe) };
@@ -313,10 +327,11 @@ impl Collector {
             if at == s.dst || links.len() > 250 {
                 break;
             }
+            via.push(at);
             latency += self.switch_delay[at as usize].ps();
         }
         if packets == 1 {
-            return latency + lasts;
+            return (latency + lasts, via);
         }
         for (of_full, of_last) in links {
             first += of_full;
@@ -324,7 +339,7 @@ impl Collector {
             longest = longest.max(first + (packets - 2) * slowest + lasts);
             lasts -= of_last;
         }
-        latency + longest
+        (latency + longest, via)
     }
 
     /// Counts, and the verdicts of all audits; the ledger knows what is on links.
@@ -409,7 +424,7 @@ impl Collector {
         open.sort_by_key(|p| (p.start, p.node, p.port, p.queue));
         self.pauses.extend(open);
         vec![
-            self.names.flows(std::mem::take(&mut self.flows)),
+            self.names.flows(std::mem::take(&mut self.flows), &self.vias),
             self.names.queues(q),
             self.names.pauses(&self.pauses),
             self.names.links(l, end),
@@ -429,11 +444,13 @@ impl Collector {
             flows: Flows { total: self.flows_total, completed: self.completed },
             fct_ps: Fct::of(&mut self.fct),
             fct_acked_ps: Fct::of(&mut self.fct_acked),
+            slowdown: Slowdown::of(&mut self.slowdowns),
             workloads: self.by_workload.into_iter().map(|(name, gathered)| (name, gathered.summary(&bounds))).collect(),
             parts: self.counts.parts,
             counts: self.counts.groups,
             drops: self.dropped,
             retransmitted: self.retransmitted,
+            warnings: self.warnings,
             audits: verdicts.0,
             performance,
         }

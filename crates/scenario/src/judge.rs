@@ -118,6 +118,13 @@ impl Ledger {
                 .then(|| format!("{missing} of {flows} flows were not delivered, and nothing is left to do")),
         }
     }
+
+    /// Flows that were under way, or still to come, when the run was ended: there is nothing to judge on them.
+    fn cut(&self, end: &End) -> Option<String> {
+        let Self { missing, flows, .. } = self;
+        (end.trouble.is_none() && end.finish != Finish::Idle && *missing > 0)
+            .then(|| format!("{missing} of {flows} flows were not over when the run was ended"))
+    }
 }
 
 fn cycle(names: &Names, end: &End) -> Option<String> {
@@ -140,5 +147,8 @@ pub fn judge(ledger: &Ledger, names: &Names, scenario: &Scenario, end: &End) -> 
     verdicts.enter("order", Judgement::Fail, disorder);
     verdicts.enter("deadlock", audits.deadlock, cycle(names, end));
     verdicts.enter("completion", audits.completion, ledger.incomplete(end));
+    if let Some(cut) = ledger.cut(end) {
+        verdicts.note("completion", cut);
+    }
     verdicts
 }

@@ -23,6 +23,7 @@ mod summary;
 mod table;
 mod validate;
 mod value;
+mod warnings;
 
 pub use check::check;
 pub use counts::{Declared, groups};
@@ -34,3 +35,4 @@ pub use run::{Outcome, run};
 pub use runner::Runner;
 pub use summary::Summary;
 pub use table::{Cells, Column, Data, Input, Table, table_files};
+pub use warnings::Warning;

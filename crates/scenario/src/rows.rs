@@ -1,5 +1,6 @@
 //! The tables of a result: rows as they are gathered, and the columns made of them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use xoff_models::record::{Drop, Pause, Sample, Trace};
@@ -37,6 +38,26 @@ pub struct FlowRows {
     pub notifications: Vec<u32>,
     pub holds: Vec<u32>,
     pub paused: Vec<u64>,
+    /// The nodes between its ends, by their place in [`Vias`].
+    pub via: Vec<u32>,
+}
+
+/// The distinct ways of flows, as lists of the nodes between their ends.
+#[derive(Default)]
+pub struct Vias {
+    known: HashMap<Vec<u32>, u32>,
+    names: Arc<Vec<String>>,
+}
+
+impl Vias {
+    /// The place of a way; a new one is added.
+    pub fn place(&mut self, nodes: Vec<u32>, names: &[String]) -> u32 {
+        *self.known.entry(nodes).or_insert_with_key(|nodes| {
+            let words: Vec<&str> = nodes.iter().map(|n| names[*n as usize].as_str()).collect();
+            Arc::make_mut(&mut self.names).push(words.join(", "));
+            self.names.len() as u32 - 1
+        })
+    }
 }
 
 /// Rows of `queues` and `links`: where, and numbers.
@@ -71,7 +92,7 @@ impl Names {
         Data::Name(ids.into_iter().collect(), self.nodes.clone())
     }
 
-    pub fn flows(&self, r: FlowRows) -> Table {
+    pub fn flows(&self, r: FlowRows, vias: &Vias) -> Table {
         let columns = vec![
             Column { name: "flow", data: Data::U32(r.flow) },
             Column { name: "workload", data: Data::Name(r.workload, self.workloads.clone()) },
@@ -89,6 +110,7 @@ impl Names {
             Column { name: "notifications", data: Data::U32(r.notifications) },
             Column { name: "holds", data: Data::U32(r.holds) },
             Column { name: "paused_ps", data: Data::U64(r.paused) },
+            Column { name: "via", data: Data::Name(r.via, vias.names.clone()) },
         ];
         Table { name: "flows", columns }
     }

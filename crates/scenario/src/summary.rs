@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::warnings::Warning;
+
 /// Flows in all and done.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Flows {
@@ -38,9 +40,44 @@ impl Fct {
         if n == 0 {
             return Self::default();
         }
-        let at = |permille: usize| Some(times[(permille * n).div_ceil(1000).max(1) - 1]);
+        let at = |permille: usize| Some(times[rank(permille, n)]);
         let mean = times.iter().map(|t| u128::from(*t)).sum::<u128>() / n as u128;
         Self { mean: Some(mean as u64), p50: at(500), p95: at(950), p99: at(990), p999: at(999), max: at(1000) }
+    }
+}
+
+/// Which of `n` sorted numbers is a percentile.
+fn rank(permille: usize, n: usize) -> usize {
+    (permille * n).div_ceil(1000).max(1) - 1
+}
+
+/// Slowdowns: completion times over those that flows alone would have.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Slowdown {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+impl Slowdown {
+    /// Of a list, which gets sorted; percentiles are the element at ⌈p·n⌉.
+    pub fn of(ratios: &mut [f64]) -> Self {
+        ratios.sort_unstable_by(f64::total_cmp);
+        if ratios.is_empty() {
+            return Self::default();
+        }
+        let at = |permille: usize| Some(ratios[rank(permille, ratios.len())]);
+        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+        Self { mean: Some(mean), p50: at(500), p95: at(950), p99: at(990), p999: at(999), max: at(1000) }
     }
 }
 
@@ -51,6 +88,8 @@ pub struct WorkloadSummary {
     pub flows: Flows,
     /// Their times.
     pub fct_ps: Fct,
+    /// Their slowdowns.
+    pub slowdown: Slowdown,
     /// Their times by size, with `probe.size_classes`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_size: Vec<SizeClass>,
@@ -67,8 +106,8 @@ pub struct SizeClass {
     pub completed: u64,
     /// Their times.
     pub fct_ps: Fct,
-    /// Mean of completion time over ideal completion time.
-    pub mean_slowdown: Option<f64>,
+    /// Their slowdowns.
+    pub slowdown: Slowdown,
 }
 
 /// What the run cost.
@@ -107,6 +146,8 @@ pub struct Summary {
     pub fct_ps: Fct,
     /// The same, to the sender's last ACK.
     pub fct_acked_ps: Fct,
+    /// Their times over those that they would have alone in the network.
+    pub slowdown: Slowdown,
     /// By workload.
     pub workloads: BTreeMap<String, WorkloadSummary>,
     /// The parts that the scenario gives: mechanisms, transport, congestion control.
@@ -118,6 +159,8 @@ pub struct Summary {
     pub drops: u64,
     /// Data packets sent again.
     pub retransmitted: u64,
+    /// What looks wrong with the scenario.
+    pub warnings: Vec<Warning>,
     /// Verdicts.
     pub audits: BTreeMap<&'static str, String>,
     /// Cost; not part of the result.
@@ -134,5 +177,8 @@ mod tests {
         let fct = Fct::of(&mut times);
         assert_eq!((fct.p50, fct.p99, fct.max, fct.mean), (Some(100), Some(198), Some(200), Some(100)));
         assert_eq!(Fct::of(&mut []).max, None);
+        let slowdown = Slowdown::of(&mut [3.0, 1.0]);
+        assert_eq!((slowdown.mean, slowdown.p50, slowdown.p999, slowdown.max), (Some(2.0), Some(1.0), Some(3.0), Some(3.0)));
+        assert_eq!(Slowdown::of(&mut []).mean, None);
     }
 }

@@ -81,6 +81,8 @@ class Page:
     again: Again
     audits: list[Audit] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    """What looks wrong with the scenario."""
     networks: list[Network] = field(default_factory=list)
     charts: list[dict[str, Any]] = field(default_factory=list)
     """Groups of charts: ``id``, ``title``, and ``charts``, of which one is shown at a time."""

@@ -28,11 +28,12 @@ def build(result: Result) -> Page:
         title=str(scenario.get("name") or "A run"),
         subtitle=str(scenario.get("description") or ""),
         facts=[("seed", str(scenario.get("seed")))]
-        + [(what, text) for what, text in result.rows() if what != "audits"]
+        + [(what, text) for what, text in result.rows() if what not in {"audits", "warning"}]
         + [("engine", f"xoff {summary.get('version')}")],
         story=tell(scenario),
         again=_again(result),
         audits=audits(result.audits),
+        warnings=[f"{one['path']}: {one['message']}" for one in summary.get("warnings", ())],
     )
     if "links" in result.tables:
         page.networks = [drawing("", result, flows)]

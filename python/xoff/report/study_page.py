@@ -54,8 +54,9 @@ def build(study: Study) -> Page:
             document_text(plan.document),
             "Every run has its fingerprint in runs.parquet: the same one says that a run is the same, event for event.",
         ),
-        audits=audits(_worst(results)),
+        audits=audits(_worst(study, results)),
         failures=_failures(study),
+        warnings=[f"{warning} ({count:,} of {status.total:,} runs)" for warning, count in study.warnings.items()],
         charts=list(_charts(study, metrics)),
         tables=[_means(study, metrics), *_comparisons(study, metrics), _runs(study)],
         figures=_figures(study, metrics),
@@ -92,14 +93,21 @@ def _variant(name: str, changes: Mapping[str, Any]) -> str:
     return f"“{name}”: {', '.join(parts) or 'the base as it is'}."
 
 
-def _worst(results: list[tuple[Any, int, Result]]) -> dict[str, str]:
-    """The state of each audit over all runs: ok if it is so in each, or else what the first other run says."""
+def _worst(study: Study, results: list[tuple[Any, int, Result]]) -> dict[str, str]:
+    """The state of each audit over all runs: the first that failed, or else is not ok; runs without result included."""
+    store = study.store
+    states = [result.audits for _, _, result in results]
+    states += [store.failed_audits(run.key) for run in study.plan.runs if store.failure(run.key) is not None]
     found: dict[str, str] = {}
-    for _, _, result in results:
-        for name, state in result.audits.items():
-            if found.get(name, "ok") == "ok":
+    for one in states:
+        for name, state in one.items():
+            if name not in found or _severity(state) > _severity(found[name]):
                 found[name] = state
     return found
+
+
+def _severity(state: str) -> int:
+    return 0 if state == "ok" else 2 if state.startswith("failed") else 1
 
 
 def _failures(study: Study) -> list[str]:
@@ -145,8 +153,8 @@ def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]
     made: dict[str, Callable[[], Figure]] = {}
     if plot.x() is not None:
         made = {metric: partial(plot.metric, metric) for metric in metrics}
-    if len(study.plan.points) <= _BARS:
-        made["fct_bars"] = plot.bars
+    if len(study.plan.points) <= _BARS and metrics:
+        made["fct_bars" if any(one.endswith("fct_mean_ps") for one in metrics) else "bars"] = plot.bars
     if "flows" in study.plan.keep and _enough(study):
         made |= {"fct_cdf": plot.fct_cdf, "slowdown_by_size": plot.slowdown_by_size}
     return made
@@ -154,11 +162,13 @@ def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]
 
 def _means(study: Study, metrics: list[str]) -> Table:
     columns = study.plan.columns
-    found: dict[str, dict[str, Mean]] = {}
+    seeds = study.seeds_with_result()
+    found: dict[str, dict[str, Mean]] = {key: {} for key in seeds}
     for metric in metrics:
         for mean in study.means(metric):
-            found.setdefault(json.dumps(mean.point), {})[metric] = mean
+            found[json.dumps(mean.point)][metric] = mean
     heads, scales = [column.key for column in columns], {}
+    heads.append("seeds")
     for metric in metrics:
         scales[metric], head = scaled(metric, [one[metric].interval.mean for one in found.values() if metric in one])
         heads.append(head)
@@ -166,6 +176,7 @@ def _means(study: Study, metrics: list[str]) -> Table:
     for key, by_metric in found.items():
         point = json.loads(key)
         cells = [Cell(column.text(point[column.name]), point[column.name]) for column in columns]
+        cells.append(Cell(f"{seeds[key]} of {len(study.plan.seeds)}", seeds[key]))
         for metric in metrics:
             one = by_metric[metric].interval if metric in by_metric else None
             margin = f" ± {wording.number(one.margin / scales[metric], 3)}" if one and one.margin else ""
@@ -173,6 +184,8 @@ def _means(study: Study, metrics: list[str]) -> Table:
             cells.append(Cell(text, one.mean if one else None))
         rows.append(cells)
     note = "± is the half width of the 95 % confidence interval over the seeds." if len(study.plan.seeds) > 1 else ""
+    if any(count < len(study.plan.seeds) for count in seeds.values()):
+        note += " A mean over fewer seeds than others is one of those that have a result: the worst may be missing."
     return Table("Means by point", heads, rows, note)
 
 

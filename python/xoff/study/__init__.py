@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from xoff.statistics import Comparison
 from xoff.study import dataset
 from xoff.study.axes import VARIANT, Column
 from xoff.study.execution import Advance, Report, Task, execute
+from xoff.study.metrics import sizes_differ, unknown
 from xoff.study.plan import Plan, Run, read
 from xoff.study.store import Store, write_text
 
@@ -232,22 +234,24 @@ class Study:
         runs = self.runs
         names = [field.name for field in runs.schema if not pa.types.is_string(field.type)]
         names = [name for name in names if name not in {"seed", *(column.name for column in self.plan.columns)}]
-        for name in self.plan.metrics:
-            if name not in names:
-                raise InputError(f"metrics: {_no_column(name, names)}")
         if self.plan.metrics:
-            return list(self.plan.metrics)
+            # Without a single result there is none.
+            return [name for name in self.plan.metrics if name in names]
         means = [name for name in names if name.endswith("fct_mean_ps")]
         # With one workload its mean is the mean over all.
         means = ["fct_mean_ps"] if len(means) == 2 else means
         others = ["fct_p99_ps", *(count.metric for count in counts.headlines()), "drops"]
+        if sizes_differ(self.plan.document["scenario"]):
+            # A mean over small and large flows is one of the large ones.
+            means = [name.replace("fct_mean_ps", part) for name in means for part in ("slowdown_p50", "slowdown_p99")]
+            others = others[1:]
         return [*means, *(name for name in others if name in names and any(runs[name].to_pylist()))]
 
     def means(self, metric: str) -> list[Mean]:
         """A metric at each point that has a result: its value for each seed, its mean and confidence interval."""
         runs = self.runs
         if metric not in runs.column_names:
-            raise InputError(_no_column(metric, [name for name in runs.column_names if name not in {"run", "message"}]))
+            raise InputError(unknown(metric, [name for name in runs.column_names if name not in {"run", "message"}]))
         names = [column.name for column in self.plan.columns]
         found: dict[str, Mean] = {}
         values: dict[str, dict[int, float]] = {}
@@ -258,6 +262,23 @@ class Study:
                 values.setdefault(key, {})[row["seed"]] = row[metric]
                 found.setdefault(key, Mean(point, values[key]))
         return list(found.values())
+
+    def seeds_with_result(self) -> dict[str, int]:
+        """How many seeds of each point have a result, by the values of its columns as JSON, in the order of points."""
+        names = [column.name for column in self.plan.columns]
+        found: dict[str, int] = {}
+        for row in self.runs.select([*names, "status"]).to_pylist():
+            key = json.dumps({name: row[name] for name in names})
+            found[key] = found.get(key, 0) + (row["status"] == "ok")
+        return found
+
+    @property
+    def warnings(self) -> dict[str, int]:
+        """What looks wrong with scenarios of the study, and with how many of its runs."""
+        found: Counter[str] = Counter()
+        for _, _, result in self.results():
+            found.update(f"{one['path']}: {one['message']}" for one in result.summary.get("warnings", ()))
+        return dict(found)
 
     def compare(self, metric: str, first: Any, second: Any, of: str = VARIANT) -> list[Compared]:
         """Compare two values of a column by a metric, paired by seed, wherever all else is equal.
@@ -270,7 +291,7 @@ class Study:
         """
         column = next((one for one in self.plan.columns if of in {one.name, one.path}), None)
         if column is None:
-            raise InputError(f"of: {_no_column(of, [one.name for one in self.plan.columns])}")
+            raise InputError(f"of: {unknown(of, [one.name for one in self.plan.columns])}")
         wanted = [_wanted(column, value, self.plan) for value in (first, second)]
         return self._compared(self.means(metric), column, wanted)
 
@@ -370,11 +391,3 @@ def _wanted(column: Column, value: Any, plan: Plan) -> Any:
     raise InputError(
         f"{column.name}: there is no value {value!r}; there are {', '.join(column.text(one) for one in known)}"
     )
-
-
-def _no_column(name: str, names: list[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(f'`{one}`' for one in names)}"
-    return f"there is no column `{name}`; {hint}"

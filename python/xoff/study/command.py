@@ -152,8 +152,9 @@ def _machine(study: Study, found: Status, report: Report | None) -> dict[str, An
         written = [study.directory / f"{name}.parquet" for name in ("runs", *plan.keep)]
         document["tables"] = [str(path) for path in written if path.exists()] if found.done else []
         metrics = study.metrics() if found.complete else []
+        document["warnings"] = study.warnings
         document["means"] = [
-            {"metric": metric, "point": dict(one.point), **_json(one.interval)}
+            {"metric": metric, "point": dict(one.point), **_json(one.interval), "of_seeds": len(plan.seeds)}
             for metric in metrics
             for one in study.means(metric)
         ]
@@ -174,6 +175,8 @@ def _show(study: Study, found: Status, report: Report, part: tuple[int, int]) ->
         display.err.print(f"xoff: no result: {escape(plan.coordinates(run.point, run.seed))}: {escape(message)}")
     if found.complete:
         _show_means(study)
+    for warning, count in study.warnings.items():
+        display.err.print(f"xoff: warning: {escape(warning)} ({count:,} of {found.total:,} runs)")
     done = f"{report.simulated:,} simulated, {report.found:,} were there"
     display.out.print(f"\n{found.complete:,} of {found.total:,} runs are complete ({done})")
     if found.done and found.complete:
@@ -196,8 +199,11 @@ def _show_means(study: Study) -> None:
     plan = study.plan
     metrics = study.metrics()[:6]
     means = {metric: {json.dumps(one.point): one for one in study.means(metric)} for metric in metrics}
-    keys = list(dict.fromkeys(key for found in means.values() for key in found))
-    heads = [column.key for column in plan.columns]
+    with_result = study.seeds_with_result()
+    keys = list(with_result)
+    # How many seeds a mean is over is said of each point where that differs.
+    several = any(count != len(plan.seeds) for count in with_result.values())
+    heads = [*(column.key for column in plan.columns), *(["seeds"] if several else [])]
     seeds = f" (mean of {len(plan.seeds)} seeds ± 95 % interval)" if len(plan.seeds) > 1 else ""
     table = display.table(
         *heads,
@@ -208,6 +214,7 @@ def _show_means(study: Study) -> None:
     for key in keys[:_ROWS]:
         point = json.loads(key)
         cells = [escape(column.text(point[column.name])) for column in plan.columns]
+        cells += [f"{with_result[key]} of {len(plan.seeds)}"] if several else []
         found = [means[metric].get(key) for metric in metrics]
         table.add_row(
             *cells,

@@ -6,8 +6,7 @@ study yields the same rows wherever and in whatever order its runs were done.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,45 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xoff.results import synchronise
+from xoff.study.metrics import metrics
 from xoff.study.plan import Plan, Run
 from xoff.study.store import Store
-
-# What a summary says besides what was measured in the network.
-_LEFT_OUT = {"name", "seed", "version", "fingerprint", "audits", "performance", "workloads"}
-_UNITS = ("_ps", "_bytes", "_bps")
-
-
-def metrics(summary: Mapping[str, Any]) -> dict[str, int | float | None]:
-    """Every number of a summary by one name: ``fct_ps.mean`` is ``fct_mean_ps``; one of a workload begins with it."""
-    found: dict[str, int | float | None] = {}
-    for key, value in summary.items():
-        if key not in _LEFT_OUT:
-            found.update(_numbers(value, [key]))
-    taken: set[str] = set()
-    for workload, measured in summary.get("workloads", {}).items():
-        slug = re.sub(r"\W+", "_", str(workload)).strip("_").lower() or "unnamed"
-        # A workload that is called as a part of the summary is not to be taken for it.
-        slug = f"workload_{slug}" if slug in summary else slug
-        # Names that differ in signs alone are not to replace one another.
-        while slug in taken:
-            slug += "_"
-        taken.add(slug)
-        found.update(_numbers(measured, [slug]))
-    return found
-
-
-def _numbers(value: Any, keys: list[str]) -> Iterator[tuple[str, int | float | None]]:
-    if isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _numbers(part, [*keys, key])
-    elif isinstance(value, list):
-        for part in value:
-            if isinstance(part, Mapping) and "from_bytes" in part:
-                rest = {key: inner for key, inner in part.items() if key not in {"from_bytes", "to_bytes"}}
-                yield from _numbers(rest, [*keys[:-1], f"from_{part['from_bytes']}B"])
-    elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        unit = next((unit for key in keys for unit in _UNITS if key.endswith(unit)), "")
-        yield "_".join(key.removesuffix(unit) for key in keys) + unit, value
 
 
 def runs_table(plan: Plan, store: Store) -> pa.Table:

@@ -140,13 +140,14 @@ def _perform(job: Job, store: Store, watch: Watch | None) -> Outcome:
         return Outcome(job.key, "found")
     started = time.monotonic()
     status, message = "ok", ""
+    audits: dict[str, str] = {}
     with store.workspace() as work:
         place = work / job.key
         progress = watch.begin(job.key) if watch is not None else None
         try:
             running.run_prepared(job.prepared, threads=job.threads, out=place, keep=job.keep, progress=progress)
         except AuditError as error:
-            status, message = "audit", error.found
+            status, message, audits = "audit", error.found, error.result.audits
         except InputError as error:
             if isinstance(error.__cause__, OSError):
                 # Not the scenario is at fault, but the disk.
@@ -156,7 +157,7 @@ def _perform(job: Job, store: Store, watch: Watch | None) -> Outcome:
             if watch is not None:
                 watch.shares.pop(job.key, None)
         if status != "ok":
-            write_failure(place, status, message)
+            write_failure(place, status, message, audits)
         store.publish(place, job.key, job.keep or ())
     return Outcome(job.key, status, message, time.monotonic() - started)
 

@@ -118,6 +118,7 @@ class StudyPlot:
         places = [place for panel in panels for line in panel.lines for place in line.places]
         x_scale, x_label = scaled(column.name, places)
         shown = panels[:_PANELS]
+        seeds = len(self._study.plan.seeds)
         across = min(3, max(len(shown), 1))
         with rc_context(STYLE):
             size = (6.4, 3.6) if across == 1 else (3.2 * across, 2.6 * math.ceil(len(shown) / across) + 0.4)
@@ -125,7 +126,7 @@ class StudyPlot:
             grid = figure.subplots(math.ceil(len(shown) / across) or 1, across, squeeze=False, sharex=True, sharey=True)
             for axes, panel in zip(grid.flat, shown, strict=False):
                 for index, line in enumerate(panel.lines):
-                    _draw(axes, line, index, x_scale, scale)
+                    _draw(axes, line, index, x_scale, scale, seeds)
                 axes.set_title(panel.title, fontsize=8)
                 if _logarithmic(places):
                     axes.set_xscale("log")
@@ -144,18 +145,25 @@ class StudyPlot:
             handles, labels = grid[0][0].get_legend_handles_labels()
             if len(labels) > 1:
                 figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize=8)
+            if any(one.count < seeds for panel in shown for line in panel.lines for one in line.intervals):
+                figure.suptitle(f"open marks: fewer than {seeds} seeds have a result", fontsize=8)
             return figure
 
     def bars(self, metrics: Sequence[str] | None = None) -> Figure:
         """Bars with 95 % intervals over the seeds: a group for each point, a bar for each metric of one unit.
 
-        metrics: columns of ``study.runs`` with the same unit; the mean completion times if None.
+        metrics: columns of ``study.runs`` with the same unit; if None, the mean completion times, or else the first of
+            the metrics that are shown first.
+
+        Raises `InputError` if there is none.
         """
-        names = [one for one in self._study.metrics() if one.endswith("fct_mean_ps")] if metrics is None else metrics
+        names = list(metrics) if metrics is not None else self._bar_metrics()
         found = {
             name: {_named(self._study.plan.columns, mean.point): mean.interval for mean in self._study.means(name)}
             for name in names
         }
+        if not names:
+            raise InputError("metrics: no run has a number to draw")
         groups = list(dict.fromkeys(point for by_point in found.values() for point in by_point))
         scale, label = scaled(names[0], [end for by in found.values() for one in by.values() for end in _ends(one)])
         if len(names) > 1:
@@ -180,6 +188,11 @@ class StudyPlot:
             if len(names) > 1:
                 figure.legend(loc="outside lower center", ncols=min(4, len(names)), fontsize=8)
             return figure
+
+    def _bar_metrics(self) -> list[str]:
+        """The mean completion times, or else the metric that is shown first."""
+        known = self._study.metrics()
+        return [one for one in known if one.endswith("fct_mean_ps")] or known[:1]
 
     def fct_cdf(self, *, slowdown: bool = False) -> Figure:
         """Cumulative distribution of completion times or slowdowns, all seeds together: a panel for each point."""
@@ -262,7 +275,7 @@ def _line(name: str, means: Sequence[Mean], x: Column) -> Line:
     return Line(name, [mean.point[x.name] for mean in known], [mean.interval for mean in known])
 
 
-def _draw(axes: Any, line: Line, index: int, x_scale: float, scale: float) -> None:
+def _draw(axes: Any, line: Line, index: int, x_scale: float, scale: float, seeds: int) -> None:
     colour = COLOURS[index % len(COLOURS)]
     means = [one.mean / scale for one in line.intervals]
     if line.level:
@@ -276,6 +289,11 @@ def _draw(axes: Any, line: Line, index: int, x_scale: float, scale: float) -> No
     axes.errorbar(
         across, means, yerr=errors if any(errors) else None, marker=_SIGNS[index % len(_SIGNS)], markersize=4,
         capsize=2.5, color=colour, label=line.name,
+    )  # fmt: skip
+    few = [place for place, one in enumerate(line.intervals) if one.count < seeds]
+    axes.plot(
+        [across[place] for place in few], [means[place] for place in few], linestyle="",
+        marker=_SIGNS[index % len(_SIGNS)], markersize=4, color=colour, markerfacecolor="white", zorder=3,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from xoff import running
 from xoff._core import InputError
+from xoff.study import metrics
 from xoff.study.axes import Column, columns, dimensions
 from xoff.study.identity import engine, run_key, table_digest
 from xoff.tables import read_table
@@ -39,7 +40,7 @@ _TAKEN = frozenset({
     "run", "seed", "status", "message", "fingerprint", "time_ps", "node", "port", "in_port", "peer", "queue",
     "class", "cause", "reason", "flow", "seq", "workload", "label", "src", "dst", "size_bytes", "start_ps",
     "end_ps", "fct_ps", "fct_acked_ps", "ideal_fct_ps", "slowdown", "packets_sent", "retransmitted",
-    "notifications", "holds", "paused_ps", "rate_bps", "delay_ps", "data_bytes", "control_bytes", "busy_ps",
+    "notifications", "holds", "paused_ps", "via", "rate_bps", "delay_ps", "data_bytes", "control_bytes", "busy_ps",
     "data_packets", "utilisation", "max_bytes", "packets", "bytes", "marked", "dropped", "simulated_ps", "drops",
 })  # fmt: skip
 
@@ -156,6 +157,7 @@ class Plan:
         progress: called with how many combinations are looked at, and how many there are.
         """
         total = len(self.points) * len(self.seeds)
+        possible: set[str] = set()
         for number, (point, seed) in enumerate(itertools.product(self.points, self.seeds)):
             if progress is not None and number % 256 == 0:
                 progress(number, total)
@@ -168,7 +170,12 @@ class Plan:
             if lacking is not None:
                 setting = {"packets": "probe.packets = true", "samples": 'probe.queues = "1us"'}[lacking]
                 raise InputError(f"keep: the runs do not record `{lacking}`; set `{setting}` in the scenario")
+            if not possible.issuperset(self.metrics):
+                possible |= metrics.possible(prepared.document)
             self.runs.append(Run(point, seed, run_key(prepared, self._digest)))
+        wrong = next((name for name in self.metrics if name not in possible), None)
+        if self.runs and wrong is not None:
+            raise InputError(f"metrics: {metrics.unknown(wrong, sorted(possible))}")
         messages = {one.message for one in self.impossible}
         if self.impossible and not self.runs and len(messages) == 1:
             raise InputError(messages.pop())

@@ -110,6 +110,11 @@ class Store:
             return None
         return found["status"], found["message"]
 
+    def failed_audits(self, key: str) -> dict[str, str]:
+        """The audits of a run that violated one, and what they found."""
+        found = _object(self.directory / key / _FAILURE).get("audits", {})
+        return found if isinstance(found, dict) else {}
+
     def result(self, key: str, scenario: dict[str, Any] | None = None) -> Result:
         """Return the result of a run. Raises `InputError` if there is none.
 
@@ -188,10 +193,10 @@ class Store:
                 os.close(descriptor)
 
 
-def write_failure(place: Path, status: str, message: str) -> None:
+def write_failure(place: Path, status: str, message: str, audits: Mapping[str, str]) -> None:
     """Write why a run has no result, as a directory to publish."""
     place.mkdir()
-    write_text(place / _FAILURE, json.dumps({"status": status, "message": message}))
+    write_text(place / _FAILURE, json.dumps({"status": status, "message": message, "audits": dict(audits)}))
 
 
 def write_text(file: Path, text: str) -> None:

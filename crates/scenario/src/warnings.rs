@@ -1,0 +1,153 @@
+//! What looks wrong with a scenario that can run: said by `xoff check`, and by every run.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::Serialize;
+use xoff_models::mechanism::Levels;
+use xoff_models::mechanisms::at;
+use xoff_models::queueing::buffer::Accounting;
+use xoff_models::relay::Scheduler;
+use xoff_models::topology::{PortSpec, Topology};
+use xoff_units::{Bytes, Rate, Time};
+
+use crate::document::Turns;
+use crate::runner::Runner;
+
+/// Something that looks wrong, and the key that it is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// The path of the key.
+    pub path: String,
+    /// What, and why.
+    pub message: String,
+}
+
+impl Warning {
+    /// On a key.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+}
+
+/// All but what takes a search: whether pauses can deadlock is `xoff check`'s to say, and a run notices it.
+pub fn warnings(runner: &Runner) -> Vec<Warning> {
+    let s = runner.scenario();
+    let mut list = level_warnings(runner, &ingress_ports(runner));
+    if s.host.relay.scheduler == Scheduler::PerFlow && s.switch.scheduler != Turns::Strict {
+        let why = "switch.scheduler shares ports among classes, and within one flows of relays and what they relay take turns by packets";
+        list.push(Warning::new("host.relay.scheduler", why));
+    }
+    list.extend(unheard(runner));
+    if !s.switch.mechanisms().any(|p| p.routes) {
+        list.extend(unequal_choices(&runner.topology, &runner.ports));
+    }
+    if runner.plan.flows == 0 {
+        list.push(Warning::new("workload", "nothing is sent"));
+    }
+    list
+}
+
+/// A switch that has ports of several rates on equally short paths: ECMP gives the slower ones as many flows.
+fn unequal_choices(topology: &Topology, ports: &[Vec<PortSpec>]) -> Option<Warning> {
+    let is_switch = |n: usize| topology.nodes[n].forwards && !topology.nodes[n].is_host;
+    let uplinks = |n: usize| ports[n].iter().filter(|p| is_switch(p.peer as usize));
+    let differ = |n: usize| uplinks(n).any(|p| uplinks(n).next().is_some_and(|first| first.link.rate != p.link.rate));
+    let mixed: Vec<usize> = (0..ports.len()).filter(|n| is_switch(*n) && differ(*n)).collect();
+    let leaves = (0..ports.len()).filter(|n| is_switch(*n) && ports[*n].iter().any(|p| topology.nodes[p.peer as usize].is_host));
+    for leaf in leaves.take(if mixed.is_empty() { 0 } else { LEAVES }) {
+        let mut distance = vec![u32::MAX; ports.len()];
+        distance[leaf] = 0;
+        let mut queue = VecDeque::from([leaf]);
+        while let Some(at) = queue.pop_front() {
+            for p in uplinks(at) {
+                let peer = p.peer as usize;
+                if distance[peer] == u32::MAX {
+                    distance[peer] = distance[at] + 1;
+                    queue.push_back(peer);
+                }
+            }
+        }
+        for at in mixed.iter().copied().filter(|at| distance[*at] != u32::MAX) {
+            let mut rates = uplinks(at).filter(|p| distance[p.peer as usize] < distance[at]).map(|p| p.link.rate);
+            let Some(first) = rates.next() else { continue };
+            if let Some(other) = rates.find(|r| *r != first) {
+                let (at, leaf) = (&topology.nodes[at].name, &topology.nodes[leaf].name);
+                let why = format!(
+                    "{at} has ports of {first} and of {other} on equally short paths to {leaf}, and ECMP gives both as many flows: those on the slower ports are slowed"
+                );
+                return Some(Warning::new("network", why));
+            }
+        }
+    }
+    None
+}
+
+/// Switches with hosts to which paths are looked at; in a larger network the rest is taken to be like them.
+const LEAVES: usize = 256;
+
+/// Ingress ports of equal links and levels, and how many there are.
+pub type IngressPorts = Vec<((Rate, Time), Levels, u64)>;
+
+pub fn ingress_ports(runner: &Runner) -> IngressPorts {
+    let mut found: BTreeMap<_, (Levels, u64)> = BTreeMap::new();
+    for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
+        let delay = runner.settings.delay(node);
+        for p in &runner.ports[n] {
+            let Some(levels) = runner.settings.mechanisms.levels(&runner.settings.ingress(p, delay, node.is_host)) else { continue };
+            let key = (p.link.rate, p.link.delay, levels.headroom, known(&levels), levels.available);
+            found.entry(key).or_insert((levels, 0)).1 += 1;
+        }
+    }
+    found.into_iter().map(|(key, (levels, count))| ((key.0, key.1), levels, count)).collect()
+}
+
+/// XOFF and XON, unless they move.
+pub fn known(levels: &Levels) -> Option<(u64, u64)> {
+    (!levels.is_dynamic).then_some((levels.xoff, levels.xon))
+}
+
+/// What looks wrong with levels, and beside them.
+fn level_warnings(runner: &Runner, ports: &IngressPorts) -> Vec<Warning> {
+    let mut list = Vec::new();
+    let classes = runner.scenario().switch.classes;
+    for ((rate, delay), levels, _) in ports.iter().filter(|p| !p.1.is_dynamic) {
+        for part in runner.settings.mechanisms.parts() {
+            let properties = part.properties();
+            if let Some(available) = levels.available
+                && properties.has_levels
+                && available < levels.headroom
+                && properties.accounting == Some(Accounting::Ingress)
+            {
+                let shared = if classes > 1 { format!("with the buffer shared by {classes} classes, ") } else { String::new() };
+                let (available, xoff, needed) = (Bytes(available), Bytes(levels.xoff), Bytes(levels.headroom));
+                let why = format!(
+                    "{shared}{available} above XOFF {xoff} is less than the {needed} that a {rate} link of {delay} may need: packets may be lost"
+                );
+                list.push(Warning::new(at(part.path(), "xoff"), why));
+            }
+            list.extend(part.warn(levels).map(|(key, why)| Warning::new(at(part.path(), key), why)));
+        }
+    }
+    list
+}
+
+/// Mechanisms that nobody hears, and congestion controls that nobody tells.
+fn unheard(runner: &Runner) -> Vec<Warning> {
+    let control = &runner.settings.congestion_control;
+    let parts = runner.settings.mechanisms.parts();
+    let listens_to = control.listens_to();
+    let mut list = Vec::new();
+    if let (Some((mechanism, why)), Some(name)) = (listens_to, control.given().first())
+        && !parts.iter().any(|p| p.name() == mechanism)
+    {
+        list.push(Warning::new(format!("host.congestion_control.{name}"), why));
+    }
+    for part in &parts {
+        if let Some(why) = part.properties().tells_sources
+            && listens_to.is_none_or(|l| l.0 != part.name())
+        {
+            list.push(Warning::new(part.path(), why));
+        }
+    }
+    list
+}

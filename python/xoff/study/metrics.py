@@ -1,0 +1,102 @@
+"""The metrics of runs: every number of a summary by one name, which is a column of ``study.runs``."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import types
+import typing
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from xoff.summary import Summary
+
+# What a summary says besides what was measured in the network.
+_LEFT_OUT = {"name", "seed", "version", "fingerprint", "audits", "warnings", "performance", "workloads"}
+_UNITS = ("_ps", "_bytes", "_bps")
+
+
+def metrics(summary: Mapping[str, Any]) -> dict[str, int | float | None]:
+    """Every number of a summary by one name: ``fct_ps.mean`` is ``fct_mean_ps``; one of a workload begins with it."""
+    found: dict[str, int | float | None] = {}
+    for key, value in summary.items():
+        if key not in _LEFT_OUT:
+            found.update(_numbers(value, [key]))
+    taken: set[str] = set()
+    for workload, measured in summary.get("workloads", {}).items():
+        slug = re.sub(r"\W+", "_", str(workload)).strip("_").lower() or "unnamed"
+        # A workload that is called as a part of the summary is not to be taken for it.
+        slug = f"workload_{slug}" if slug in summary else slug
+        # Names that differ in signs alone are not to replace one another.
+        while slug in taken:
+            slug += "_"
+        taken.add(slug)
+        found.update(_numbers(measured, [slug]))
+    return found
+
+
+def possible(document: Mapping[str, Any]) -> set[str]:
+    """The metrics that a run of a resolved scenario can have."""
+    names = []
+    for workload in document.get("workload", []):
+        kind, traffic = next(_traffic(workload), ("flows", []))
+        name = str(workload.get("name") or kind)
+        names += [name, f"{name} warm"] if isinstance(traffic, dict) and traffic.get("warm") else [name]
+    classes = document.get("probe", {}).get("size_classes")
+    bounds = [0, *classes] if classes else []
+    return set(metrics(_like(Summary, names, bounds)))
+
+
+def sizes_differ(document: Mapping[str, Any]) -> bool:
+    """Whether flow sizes of a scenario are drawn, so that completion times of small and large flows are mixed."""
+    parts = [traffic for workload in document.get("workload", []) for _, traffic in _traffic(workload)]
+    return any(isinstance(one, dict) and not {"sizes", "points", "points_table"}.isdisjoint(one) for one in parts)
+
+
+def unknown(name: str, names: Collection[str]) -> str:
+    """Say that there is no such metric, or column, and which is nearest."""
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(f'`{one}`' for one in names)}"
+    return f"there is no column `{name}`; {hint}"
+
+
+def _traffic(workload: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The kind of traffic of a workload, and its parameters; nothing where they are in a table."""
+    return ((key, value) for key, value in workload.items() if isinstance(value, dict | list))
+
+
+def _like(kind: Any, workloads: list[str], bounds: list[int]) -> Any:
+    """A value of a type of the summary, with a number wherever it has one."""
+    if typing.is_typeddict(kind):
+        hints = typing.get_type_hints(kind)
+        return {key: _like(hint, workloads, bounds) for key, hint in hints.items()}
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is dict:
+        return {name: _like(inner[1], workloads, bounds) for name in workloads}
+    if origin is list:
+        like = _like(inner[0], workloads, bounds)
+        return [like | {"from_bytes": _bytes(bound)} for bound in bounds] if isinstance(like, dict) else []
+    if origin in {types.UnionType, typing.Union}:
+        return _like(inner[0], workloads, bounds)
+    return 0 if kind in {int, float} else ""
+
+
+def _bytes(bound: Any) -> int:
+    from xoff import wording
+
+    found = wording.quantity(bound) if isinstance(bound, str) else None
+    return found[0] if found else int(bound)
+
+
+def _numbers(value: Any, keys: list[str]) -> Iterator[tuple[str, int | float | None]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _numbers(part, [*keys, key])
+    elif isinstance(value, list):
+        for part in value:
+            if isinstance(part, Mapping) and "from_bytes" in part:
+                rest = {key: inner for key, inner in part.items() if key not in {"from_bytes", "below_bytes"}}
+                yield from _numbers(rest, [*keys[:-1], f"from_{part['from_bytes']}B"])
+    elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        unit = next((unit for key in keys for unit in _UNITS if key.endswith(unit)), "")
+        yield "_".join(key.removesuffix(unit) for key in keys) + unit, value
