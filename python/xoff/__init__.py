@@ -12,13 +12,35 @@
 Numbers carry their unit last (``fct_ps`` is in picoseconds, ``max_bytes`` in bytes).
 """
 
-from xoff._core import InputError
-from xoff.results import AuditError, Result, load
-from xoff.running import Progress, check, resolve, run
-from xoff.scenario import Scenario
-from xoff.study import Study, sweep
-from xoff.summary import Summary
-from xoff.version import __version__
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xoff._core import InputError
+    from xoff.results import AuditError, Result, load
+    from xoff.running import Progress, check, resolve, run
+    from xoff.scenario import Scenario
+    from xoff.study import Study, sweep
+    from xoff.summary import Summary
+    from xoff.version import __version__
+
+# Where each name is from. They are imported when they are first used: the command answers, and can be interrupted,
+# before all that a run needs is there.
+_FROM = {
+    "AuditError": "xoff.results",
+    "InputError": "xoff._core",
+    "Progress": "xoff.running",
+    "Result": "xoff.results",
+    "Scenario": "xoff.scenario",
+    "Study": "xoff.study",
+    "Summary": "xoff.summary",
+    "__version__": "xoff.version",
+    "check": "xoff.running",
+    "load": "xoff.results",
+    "resolve": "xoff.running",
+    "run": "xoff.running",
+    "sweep": "xoff.study",
+}
 
 __all__ = [
     "AuditError",
@@ -35,3 +57,14 @@ __all__ = [
     "run",
     "sweep",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FROM:
+        raise AttributeError(f"module 'xoff' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_FROM[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

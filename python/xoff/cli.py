@@ -5,6 +5,7 @@ Exit codes: 0 done; 1 an audit or a claim failed; 2 bad input, with one message 
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -495,9 +496,14 @@ def main() -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
-    # A job scheduler ends a job with SIGTERM: as little may be left behind as after Ctrl-C.
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        # The name of a file need not be text.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    # As little may be left behind as after Ctrl-C.
+    for number in running.INTERRUPTING:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     sys.exit(guarded(lambda: app(prog_name="xoff", standalone_mode=False)))
 
 

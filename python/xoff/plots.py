@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from xoff import wording
 
@@ -50,6 +51,8 @@ class Recorded(Protocol):
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000")
 STYLE = {
     "font.size": 9,
+    # Names are plain text: a dollar sign begins no formula.
+    "text.parse_math": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -338,14 +341,26 @@ def write(figure: Figure, path: Path) -> None:
     form: dict[str, Any] = (
         {"metadata": {"Date": None}} if path.suffix == ".svg" else {"metadata": {"Software": None}, "dpi": 300}
     )
+    _make_plain(figure)
     with rc_context(STYLE):
         figure.savefig(path, **form)
 
 
+def _make_plain(figure: Figure) -> None:
+    """Take out of all texts what no picture can hold."""
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            names = [text.get_text() for text in axis.get_ticklabels()]
+            if names != (plain := [wording.plain(name) for name in names]):
+                axis.set_ticks(axis.get_ticklocs(), plain)
+    for text in figure.findobj(Text):
+        text.set_text(wording.plain(text.get_text()))
+
+
 def save(figure: Figure, directory: Path, name: str) -> list[Path]:
-    """Write a figure as SVG and as PNG; return the paths."""
+    """Write a figure as SVG and as PNG; return the paths. Of a name only letters, digits and ``_.-`` are taken."""
     directory.mkdir(parents=True, exist_ok=True)
-    paths = [directory / f"{name}.svg", directory / f"{name}.png"]
+    paths = [directory / f"{wording.file_name(name)}{ending}" for ending in (".svg", ".png")]
     for path in paths:
         write(figure, path)
     return paths

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from xoff import _core, counts, wording
 from xoff._core import InputError
+from xoff.shape import mismatch
 from xoff.summary import Summary
 
 if TYPE_CHECKING:
@@ -205,8 +207,10 @@ def load(directory: str | Path) -> Result:
             raise ValueError
         if "network" not in scenario or not {"fingerprint", "flows", "audits"} <= summary.keys():
             raise ValueError
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise InputError(f"{path}: is not a result directory (no readable scenario.json and summary.json)") from None
+    if wrong := mismatch(summary, Summary):
+        raise InputError(f"{path / 'summary.json'}: is damaged: {wrong}")
     readers = {file.stem: _parquet_reader(file) for file in sorted(path.glob("*.parquet"))}
     return Result(scenario, cast(Summary, summary), readers, directory=path)
 
@@ -215,10 +219,13 @@ class DirectoryWriter:
     """Writes a result directory under a temporary name beside its place, and renames it once it is complete."""
 
     def __init__(self, directory: str | Path) -> None:
+        check_name(directory)
         try:
             # A path such as `.` or `a/..` has no name of its own to give to what was written beside it.
             self.path = path if (path := Path(directory)).name not in {"", ".."} else Path(os.path.abspath(path))  # noqa: PTH100
             # From the outermost on: what does not exist yet is removed again if there is no result.
+            # Where the name is a link, the result goes to where it leads, and the link stays.
+            self._target = Path(os.path.realpath(self.path)) if self.path.is_symlink() else self.path
             self._parents = [parent for parent in reversed(self.path.parents) if not parent.exists()]
             if self.path.exists() and not self.path.is_dir():
                 raise InputError(f"{self.path}: exists and is not a directory; choose another place for the result")
@@ -233,7 +240,12 @@ class DirectoryWriter:
 
     def __enter__(self) -> Self:
         # A place that cannot be written is to be noticed before the run, not after it.
-        self._place()
+        try:
+            self._place()
+        except BaseException:
+            # An interrupt at this very moment, too, leaves nothing.
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def append(self, name: str, stream: Any) -> None:
@@ -270,20 +282,20 @@ class DirectoryWriter:
                 file.write("\n")
                 file.flush()
                 os.fsync(file.fileno())
-        if self.path.is_dir():
-            old = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.old-", dir=self.path.parent))
+        if self._target.is_dir():
+            old = Path(tempfile.mkdtemp(prefix=f".{self._target.name}.old-", dir=self._target.parent))
             try:
-                self.path.rename(old / "result")
-                place.rename(self.path)
+                self._target.rename(old / "result")
+                place.rename(self._target)
             except BaseException:
                 # Stopped in between, by Ctrl-C too: the older result is better than none.
-                if not self.path.exists():
-                    (old / "result").rename(self.path)
+                if not self._target.exists():
+                    (old / "result").rename(self._target)
                 raise
             finally:
                 shutil.rmtree(old, ignore_errors=True)
         else:
-            place.rename(self.path)
+            place.rename(self._target)
         self._temporary = None
         return self.path
 
@@ -299,10 +311,10 @@ class DirectoryWriter:
     def _place(self) -> Path:
         if self._temporary is None:
             try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._temporary = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.partial-", dir=self.path.parent))
-                # A temporary directory is private by default; a result is as readable as any other directory.
-                self._temporary.chmod(0o777 & ~_umask())
+                self._target.parent.mkdir(parents=True, exist_ok=True)
+                # It is known before it is there, so that whatever comes in between leaves nothing.
+                self._temporary = self._target.with_name(f".{self._target.name}.partial-{uuid.uuid4().hex[:8]}")
+                self._temporary.mkdir()
             except OSError as error:
                 self._remove_parents()
                 raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
@@ -323,6 +335,12 @@ class DirectoryWriter:
         self._writers = {}
 
 
+def check_name(path: str | Path) -> None:
+    """Refuse a name that is no text: tables cannot be written there. Raises `InputError`."""
+    if any("\ud800" <= letter <= "\udfff" for letter in str(path)):
+        raise InputError(f"{str(path)!a}: the name is not UTF-8 text; choose another place")
+
+
 def synchronise(path: Path) -> None:
     """Have a file's or a directory's content on the disk, where a loss of power does not take it."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -335,7 +353,8 @@ def synchronise(path: Path) -> None:
 def _holds_a_result(directory: Path) -> bool:
     """Tell whether a directory is empty or holds a result and nothing else, so that it may be replaced."""
     names = {entry.name for entry in directory.iterdir()}
-    others = {name for name in names if not name.endswith(".parquet")} - _PARTS
+    # A report that was killed has left what it wrote into.
+    others = {name for name in names if not name.endswith(".parquet") and not name.startswith(".report-")} - _PARTS
     return not names or ({"scenario.json", "summary.json"} <= names and not others)
 
 
@@ -374,9 +393,3 @@ def _replace(document: dict[str, Any], key: str, value: str) -> None:
     for part in parts[:-1]:
         place = place[int(part)] if isinstance(place, list) else place[part]
     place[parts[-1]] = value
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,11 @@ class SupportsToDict(Protocol):
 Source: TypeAlias = str | Path | Mapping[str, Any] | SupportsToDict
 Overrides: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
 
+
+INTERRUPTING = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
+)
+"""What ends a run as Ctrl-C does: a job scheduler sends SIGTERM, a terminal that closes SIGHUP."""
 
 MAX_THREADS = 1024
 """More threads than any machine has cores are a slip of the pen. Those above the number of cores are not started."""

@@ -21,6 +21,20 @@ _QUANTITIES = {
 _QUANTITY = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?) ?([A-Za-z]+)")
 
 
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+
+
+def plain(text: str) -> str:
+    """A text from a file of somebody else, with a sign in place of each character that ends lines or documents."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def file_name(text: str) -> str:
+    """The name of a file that is called after something: no path, no hidden file, and not too long for a disk."""
+    name = re.sub(r"[^\w.-]", "_", plain(text)).lstrip(".")
+    return name[:100] or "unnamed"
+
+
 def quantity(text: str) -> tuple[int, str] | None:
     """Read a text such as ``10us``: its number and unit (``ps``, ``bytes`` or ``bps``); None if it is none."""
     found = _QUANTITY.fullmatch(text)

@@ -49,7 +49,8 @@ def write(directory: str | Path, *, figure: Callable[[str], None] | None = None)
                 figure(name)
             drawn += plots.save(draw(), Path(work), name)
         temporary = Path(work) / "report.html"
-        temporary.write_text(render(page), "utf-8")
+        # Half a character, which JSON can hold and UTF-8 cannot, is shown as a question mark.
+        temporary.write_bytes(render(page).encode("utf-8", "replace"))
         synchronise(temporary)
         (path / "figures").mkdir(exist_ok=True)
         for file in drawn:
@@ -82,7 +83,7 @@ def render(page: Page) -> str:
 
 
 def _data_url(text: str) -> str:
-    return "data:application/json;base64," + base64.b64encode(text.encode()).decode()
+    return "data:application/json;base64," + base64.b64encode(text.encode("utf-8", "replace")).decode()
 
 
 def command(directory: Path) -> int:

@@ -5,12 +5,14 @@ Nothing here knows a mechanism: whatever the schema describes can be told, and a
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from xoff import _core, wording
+from xoff import _core, running, wording
+from xoff._core import InputError
 
 _SHOWN_FLOWS = 6
 
@@ -22,6 +24,17 @@ def _schema() -> dict[str, Any]:
 
 
 def tell(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Return headings with sentences, as `_told`; of a document that is damaged, or of another version, what can be."""
+    try:
+        running.resolve(document)
+    except InputError as error:
+        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
+            return _told(document)
+        return [("Scenario", [f"It is damaged, or not one of this version: {error}"])]
+    return _told(document)
+
+
+def _told(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Return headings with sentences: the network, the switches, the hosts, the traffic, and what is recorded."""
     switch, host = document.get("switch", {}), document.get("host", {})
     told = [

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from xoff import counts, statistics
 from xoff._core import InputError
-from xoff.results import Result, synchronise
+from xoff.results import Result, check_name, synchronise
 from xoff.statistics import Comparison
 from xoff.study import dataset
 from xoff.study.axes import VARIANT, Column
@@ -120,8 +120,9 @@ class Study:
         study._runs = None
         try:
             study.plan = Plan.from_dict(json.loads((study.directory / _DOCUMENT).read_text("utf-8")))
-        except (OSError, ValueError, KeyError, TypeError, IndexError):
-            raise InputError(f"{directory}: is not the directory of a study (no readable {_DOCUMENT})") from None
+        except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+            why = f": {error}" if isinstance(error, ValueError) else ""
+            raise InputError(f"{directory}: is not the directory of a study (no readable {_DOCUMENT}{why})") from None
         return study
 
     @property
@@ -166,7 +167,9 @@ class Study:
             progress=progress,
         )
         # What is there is of this very study, and was written when all its runs were there.
-        if self.status().done and not all(file.exists() for file in self._tables()):
+        if self.status().done and not all(dataset.is_of(self.plan, file) for file in self._tables()):
+            # Another version of the study may have begun here since.
+            self._write_document()
             dataset.write(self.plan, self.store, self.directory)
         return report
 
@@ -334,6 +337,7 @@ class Study:
         return next(column for column in self.plan.columns if column.name == name)
 
     def _check_place(self) -> None:
+        check_name(self.directory)
         try:
             if self.directory.exists() and not self.directory.is_dir():
                 raise InputError(f"{self.directory}: exists and is not a directory; choose another place for the study")

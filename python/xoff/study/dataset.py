@@ -6,7 +6,7 @@ study yields the same rows wherever and in whatever order its runs were done.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,10 @@ import pyarrow.parquet as pq
 from xoff.results import synchronise
 from xoff.study.metrics import metrics
 from xoff.study.plan import Plan, Run
-from xoff.study.store import Store
+from xoff.study.store import Store, is_whole
+
+# In the metadata of each table: which plan it is of.
+_PLAN = b"xoff.plan"
 
 
 def runs_table(plan: Plan, store: Store) -> pa.Table:
@@ -76,6 +79,17 @@ def rows_of(plan: Plan, store: Store, table: str) -> Iterator[pa.Table]:
         yield rows
 
 
+def is_of(plan: Plan, file: Path) -> bool:
+    """Tell whether a file is a table of this very plan, and whole."""
+    if not is_whole(file):
+        return False
+    try:
+        metadata = pq.read_schema(file).metadata or {}
+    except (pa.ArrowException, OSError):
+        return False
+    return bool(metadata.get(_PLAN) == plan.digest().encode())
+
+
 def write(plan: Plan, store: Store, directory: Path) -> list[Path]:
     """Write ``runs.parquet``, and a file for each table that is kept; return their paths."""
     pieces = {"runs": iter([runs_table(plan, store)])} | {name: rows_of(plan, store, name) for name in plan.keep}
@@ -83,19 +97,20 @@ def write(plan: Plan, store: Store, directory: Path) -> list[Path]:
     with store.workspace() as work:
         for name, tables in pieces.items():
             target = directory / f"{name}.parquet"
-            _write(work / target.name, tables)
+            _write(work / target.name, tables, {_PLAN: plan.digest().encode()})
             (work / target.name).rename(target)
             written.append(target)
     synchronise(directory)
     return written
 
 
-def _write(path: Path, tables: Iterator[pa.Table]) -> None:
+def _write(path: Path, tables: Iterator[pa.Table], metadata: Mapping[bytes, bytes]) -> None:
     """Write tables one after another into one file; an empty one if there is none."""
     first = next(tables, pa.table({}))
+    first = first.replace_schema_metadata({**(first.schema.metadata or {}), **metadata})
     with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
         for rows in _merged(first, tables):
-            writer.write_table(rows)
+            writer.write_table(rows.replace_schema_metadata(first.schema.metadata))
     synchronise(path)
 
 

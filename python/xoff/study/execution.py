@@ -237,16 +237,14 @@ def execute(
 
 
 def _defer_interrupts(watch: Watch) -> dict[int, Any]:
-    """Let what interrupts (Ctrl-C, and SIGTERM in the command) set `watch.stop` instead.
+    """Let what interrupts (Ctrl-C, and in the command what ends processes) set `watch.stop` instead.
 
     Raised at any moment, an interrupt could leave a lock of the pool locked for ever. Return the handlers to restore;
     none if this is not the main thread, or somebody else handles the signals.
     """
     if threading.current_thread() is not threading.main_thread():
         return {}
-    interrupting = [
-        one for one in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(one) is signal.default_int_handler
-    ]
+    interrupting = [one for one in running.INTERRUPTING if signal.getsignal(one) is signal.default_int_handler]
     return {one: signal.signal(one, lambda *_: watch.stop.set()) for one in interrupting}
 
 

@@ -5,17 +5,21 @@ A *point* is one combination of values; a *run* is a point with a seed.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pyarrow as pa
 
 from xoff import running
 from xoff._core import InputError
+from xoff.shape import mismatch
 from xoff.study import metrics
 from xoff.study.axes import Column, columns, dimensions
 from xoff.study.identity import engine, run_key, table_digest
@@ -43,6 +47,26 @@ _TAKEN = frozenset({
     "notifications", "holds", "paused_ps", "via", "rate_bps", "delay_ps", "data_bytes", "control_bytes", "busy_ps",
     "data_packets", "utilisation", "max_bytes", "packets", "bytes", "marked", "dropped", "simulated_ps", "drops",
 })  # fmt: skip
+
+
+class _Settings(TypedDict):
+    settings: list[list[Any]]
+    labels: dict[str, Any]
+
+
+class _Document(TypedDict):
+    """What `Plan.to_dict` makes."""
+
+    name: str
+    description: str
+    columns: list[dict[str, str | None]]
+    keep: list[str]
+    metrics: list[str]
+    seeds: list[int]
+    points: list[_Settings]
+    runs: list[list[int | str]]
+    impossible: list[list[int | str]]
+    document: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +154,16 @@ class Plan:
 
     @staticmethod
     def from_dict(found: Mapping[str, Any]) -> Plan:
-        """Read back what `to_dict` wrote; such a plan knows its runs, and cannot do them."""
+        """Read back what `to_dict` wrote; such a plan knows its runs, and cannot do them.
+
+        Raises `ValueError` if it is something else: the file may be from anybody, and keys name directories.
+        """
+        if wrong := mismatch(found, _Document):
+            raise ValueError(wrong)
+        if keys := [key for _, _, key in found["runs"] if not re.fullmatch("[0-9a-f]{24}", str(key))]:
+            raise ValueError(f"runs: {keys[0]!r} is not the key of a run")
+        if unknown := set(found["keep"]) - {*TABLES}:
+            raise ValueError(f"keep: there is no table {min(unknown)!r}")
         points = tuple(
             Point(index, tuple((path, value) for path, value in one["settings"]), one["labels"])
             for index, one in enumerate(found["points"])
@@ -150,6 +183,11 @@ class Plan:
             runs=[Run(points[index], seed, key) for index, seed, key in found["runs"]],
             impossible=[Impossible(points[index], seed, message) for index, seed, message in found["impossible"]],
         )
+
+    def digest(self) -> str:
+        """A hash of all that tables over the study depend on beside its runs."""
+        text = json.dumps(self.to_dict(), default=lambda value: type(value).__name__)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def enumerate(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Find the key of each run, and the combinations that are impossible.

@@ -17,9 +17,11 @@ import tempfile
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from xoff.results import Result, load, synchronise
+from xoff.shape import mismatch
+from xoff.summary import Summary
 
 try:
     import fcntl
@@ -39,7 +41,7 @@ def _object(file: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _is_whole(table: Path) -> bool:
+def is_whole(table: Path) -> bool:
     """Tell whether a Parquet file ends as one does."""
     try:
         with table.open("rb") as file:
@@ -47,6 +49,18 @@ def _is_whole(table: Path) -> bool:
             return file.read() == b"PAR1"
     except OSError:
         return False
+
+
+def _is_summary(found: dict[str, Any]) -> bool:
+    return "performance" in found and not mismatch(found, Summary)
+
+
+class _Failure(TypedDict):
+    """What is kept of a run that has no result."""
+
+    status: str
+    message: str
+    audits: dict[str, str]
 
 
 class Store:
@@ -93,27 +107,24 @@ class Store:
             return False
         names = {entry.name for entry in os.scandir(place)}
         if _FAILURE in names:
-            return {"status", "message"} <= _object(place / _FAILURE).keys()
+            failure = _object(place / _FAILURE)
+            return not mismatch(failure, _Failure) and {"status", "message"} <= failure.keys()
         # What was copied from elsewhere may have been copied in part.
         return (
             {f"{table}.parquet" for table in tables} <= names
-            and "performance" in _object(place / "summary.json")
+            and _is_summary(_object(place / "summary.json"))
             and bool(_object(place / "scenario.json"))
-            and all(_is_whole(place / name) for name in names if name.endswith(".parquet"))
+            and all(is_whole(place / name) for name in names if name.endswith(".parquet"))
         )
 
     def failure(self, key: str) -> tuple[str, str] | None:
         """Why a run has no result, as ``("audit" or "invalid", message)``; None if it has one."""
-        try:
-            found = json.loads((self.directory / key / _FAILURE).read_text("utf-8"))
-        except FileNotFoundError:
-            return None
-        return found["status"], found["message"]
+        found = _object(self.directory / key / _FAILURE)
+        return (found["status"], found["message"]) if found else None
 
     def failed_audits(self, key: str) -> dict[str, str]:
         """The audits of a run that violated one, and what they found."""
-        found = _object(self.directory / key / _FAILURE).get("audits", {})
-        return found if isinstance(found, dict) else {}
+        return dict(_object(self.directory / key / _FAILURE).get("audits", {}))
 
     def result(self, key: str, scenario: dict[str, Any] | None = None) -> Result:
         """Return the result of a run. Raises `InputError` if there is none.

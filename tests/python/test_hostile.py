@@ -1,0 +1,213 @@
+"""Directories of somebody else, or damaged ones: no name becomes a path, a formula or a tag, no type a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import xoff
+from patience import PATIENCE_SECONDS
+from small import TOML, Command
+from xoff import InputError, plots, report, wording
+from xoff.study import Study
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("fct_mean_ps", "fct_mean_ps"),
+        ("../../etc/passwd", "_.._etc_passwd"),
+        ("/etc/x", "_etc_x"),
+        (".hidden", "hidden"),
+        ("", "unnamed"),
+        ("..", "unnamed"),
+        ("a\x00b\nc", "a_b_c"),
+        ("x" * 300, "x" * 100),
+    ],
+)
+def test_a_name_is_no_path(name: str, file: str) -> None:
+    assert wording.file_name(name) == file
+
+
+def _study(place: Path, scenario: dict[str, Any]) -> Path:
+    xoff.sweep({"base": scenario, "axes": {"switch.delay": ["1us", "2us"]}, "keep": []}, out=place)
+    return place
+
+
+def test_a_metric_of_somebody_else_is_no_path(scenario: dict[str, Any], tmp_path: Path) -> None:
+    place = _study(tmp_path / "deep" / "study", scenario)
+    evil = "../../../evil_fct_mean"
+    for file in (place / "runs").glob("*/summary.json"):
+        summary = json.loads(file.read_text())
+        file.write_text(json.dumps(summary | {f"{evil}_ps": 5}))
+    document = json.loads((place / "study.json").read_text())
+    (place / "study.json").write_text(json.dumps(document | {"metrics": [f"{evil}_ps"]}))
+    report.write(place)
+    assert {path.name for path in tmp_path.iterdir()} == {"deep"}
+    assert {path.name for path in (tmp_path / "deep").iterdir()} == {"study"}
+    assert (place / "figures" / "_.._.._evil_fct_mean_ps.svg").is_file()
+
+
+@pytest.mark.parametrize("key", ["../../x", "/etc", "0" * 23, "g" * 24, 7])
+def test_a_key_of_a_run_is_no_path(scenario: dict[str, Any], tmp_path: Path, key: object) -> None:
+    place = _study(tmp_path / "study", scenario)
+    document = json.loads((place / "study.json").read_text())
+    document["runs"][0][2] = key
+    (place / "study.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match="is not the directory of a study"):
+        Study.open(place)
+
+
+def test_names_are_plain_text_in_figures_and_on_pages(scenario: dict[str, Any], tmp_path: Path) -> None:
+    names = ["$\\frac{", "a\x00b\x1b[31m", "<script>alert(1)</script>", "half \ud83d a sign"]
+    workload = scenario["workload"][0]
+    place = xoff.run(scenario | {"workload": [workload | {"name": f"n{i}"} for i in range(4)]}, out=tmp_path / "r")
+    assert place.directory is not None
+    summary = json.loads((place.directory / "summary.json").read_text())
+    summary["name"] = "".join(names)
+    (place.directory / "summary.json").write_text(json.dumps(summary))
+    document = json.loads((place.directory / "scenario.json").read_text())
+    (place.directory / "scenario.json").write_text(json.dumps(document | {"name": names[2] + names[3]}))
+    flows = pq.read_table(place.directory / "flows.parquet")
+    column = flows.column_names.index("workload")
+    renamed = [names[int(name[1:])].encode("utf-8", "replace").decode() for name in flows["workload"].to_pylist()]
+    pq.write_table(flows.set_column(column, "workload", [renamed]), place.directory / "flows.parquet")
+    page = report.write(place.directory).read_text("utf-8")
+    assert "<script>alert" not in page
+    svg = (place.directory / "figures" / "fct_bars.svg").read_text("utf-8")
+    assert "\x00" not in svg
+    assert "\\frac{" in svg
+    figure = xoff.load(place.directory).plot.fct_cdf()
+    assert plots.save(figure, tmp_path, "again")
+
+
+def _damaged(value: Any, draw: random.Random) -> Any:
+    """The same with one part replaced by something of another type."""
+    if isinstance(value, dict) and value and draw.random() < 0.85:
+        key = draw.choice(sorted(value))
+        return value | {key: _damaged(value[key], draw)}
+    if isinstance(value, list) and value and draw.random() < 0.85:
+        index = draw.randrange(len(value))
+        return [*value[:index], _damaged(value[index], draw), *value[index + 1 :]]
+    return draw.choice([None, True, -1, 1e300, "x", "\ud800", [], [[]], {}, {"a": {}}])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_wrong_types_in_documents_end_in_one_message(
+    scenario: dict[str, Any], tmp_path: Path, xoff_here: Command, seed: int
+) -> None:
+    draw = random.Random(seed)
+    study = _study(tmp_path / "study", scenario)
+    result = tmp_path / "result"
+    xoff.run(scenario, out=result)
+    files = [study / "study.json", *sorted((study / "runs").glob("*/*.json")), *sorted(result.glob("*.json"))]
+    file = draw.choice(files)
+    file.write_text(json.dumps(_damaged(json.loads(file.read_text()), draw)))
+    for place in (study, result):
+        done = xoff_here("report", place)
+        assert done.returncode in {0, 2}, done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.returncode == 0 or done.stderr.count("xoff: error") == 1
+    (tmp_path / "s.json").write_text(json.dumps(scenario))
+    (tmp_path / "study.toml").write_text('base = "s.json"\nkeep = []\n[axes]\n"switch.delay" = ["1us", "2us"]\n')
+    assert xoff_here("sweep", "study.toml", "--out", study).returncode == 0
+
+
+def test_a_damaged_data_set_is_made_again(scenario: dict[str, Any], tmp_path: Path) -> None:
+    document = {"base": scenario, "axes": {"switch.delay": ["1us", "2us"]}}
+    xoff.sweep(document, out=tmp_path / "study")
+    before = {file.name: file.read_bytes() for file in (tmp_path / "study").glob("*.parquet")}
+    for name, content in before.items():
+        (tmp_path / "study" / name).write_bytes(content[: len(content) // 2])
+    xoff.sweep(document, out=tmp_path / "study")
+    assert {file.name: file.read_bytes() for file in (tmp_path / "study").glob("*.parquet")} == before
+
+
+def test_a_data_set_of_another_version_of_the_study_is_made_again(scenario: dict[str, Any], tmp_path: Path) -> None:
+    document = {"base": scenario, "axes": {"switch.delay": ["1us", "2us"]}}
+    xoff.sweep(document, out=tmp_path / "study")
+    older = (tmp_path / "study" / "runs.parquet").read_bytes()
+    wider = {"base": scenario, "axes": {"switch.delay": ["1us", "2us", "3us"]}}
+    xoff.sweep(wider, out=tmp_path / "study")
+    # As if the process of the first version had ended last.
+    (tmp_path / "study" / "runs.parquet").write_bytes(older)
+    xoff.sweep(wider, out=tmp_path / "study")
+    assert pq.read_table(tmp_path / "study" / "runs.parquet").num_rows == 3
+
+
+def test_what_a_killed_report_leaves_is_in_nobodys_way(scenario_file: Path, xoff_here: Command) -> None:
+    place = scenario_file.parent / "result"
+    assert xoff_here("run", scenario_file, "--out", "result").returncode == 0
+    (place / ".report-left").mkdir()
+    assert xoff_here("run", scenario_file, "--seed", "9", "--out", "result").returncode == 0
+    assert not (place / ".report-left").exists()
+
+
+def test_a_link_stays_a_link(scenario_file: Path, xoff_here: Command) -> None:
+    place = scenario_file.parent
+    (place / "disk").mkdir()
+    (place / "result").symlink_to(place / "disk" / "r1")
+    for seed in ("1", "2"):
+        assert xoff_here("run", scenario_file, "--seed", seed, "--out", "result").returncode == 0
+        assert (place / "result").is_symlink()
+        assert xoff.load(place / "disk" / "r1").summary["seed"] == int(seed)
+    assert sorted(path.name for path in (place / "disk").iterdir()) == ["r1"]
+
+
+def test_a_place_whose_name_is_no_text_is_refused(scenario_file: Path) -> None:
+    program = os.fsencode(Path(sys.executable).with_name("xoff"))
+    words = [program, b"run", os.fsencode(scenario_file), b"--out", b"out\xff"]
+    done = subprocess.run(words, cwd=scenario_file.parent, capture_output=True, timeout=PATIENCE_SECONDS, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"xoff: error: 'out\\udcff': the name is not UTF-8 text; choose another place\n"
+
+
+def test_an_interrupt_while_modules_are_imported(tmp_path: Path) -> None:
+    # The signal comes in the middle of the import of what the command needs.
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise SystemExit(3)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "xoff", "--version"], capture_output=True, text=True, check=False,
+        timeout=PATIENCE_SECONDS, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "xoff: interrupted\n")
+
+
+@pytest.fixture
+def long_run(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """Starts a run of many seconds."""
+    (tmp_path / "long.toml").write_text(TOML.replace("100KB", "4GB"))
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        words = [str(Path(sys.executable).with_name("xoff")), "run", "long.toml", "--out", "result"]
+        started.append(subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
+def test_a_terminal_that_closes_leaves_nothing(
+    long_run: Callable[[], subprocess.Popen[str]], tmp_path: Path, number: signal.Signals
+) -> None:
+    from patience import wait_until
+
+    process = long_run()
+    wait_until(lambda: any(tmp_path.glob(".result.partial-*")), process)
+    process.send_signal(number)
+    _, messages = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, messages) == (130, "xoff: interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
