@@ -29,6 +29,7 @@ def run(
     threads: int,
     progress: Callable[[str], None] | None = None,
     sink: Callable[[str, ArrowStream], None] | None = None,
+    poll: Callable[[], None] | None = None,
     window_ps: int | None = None,
     partitions: int | None = None,
     clusters: bool = True,

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from xoff import _core, running
+from xoff import _core, running, wording
 from xoff._core import InputError
 from xoff.results import AuditError, Result
 from xoff.version import __version__
@@ -82,7 +82,7 @@ def run(
 
     from xoff.display import run_bar
 
-    prepared = running.prepare(file, overrides=_overrides(set), seed=seed)
+    prepared = running.prepare(file, overrides=_settings(set), seed=seed)
     try:
         with run_bar(escape(prepared.name)) as bar:
             result = running.run_prepared(prepared, threads=threads, out=out, progress=bar.report)
@@ -129,7 +129,7 @@ def check(
     if deadlock is not None and (deadlock.suffix != ".json" or deadlock.exists()):
         why = "exists; choose another name" if deadlock.exists() else "a name that ends in .json is needed"
         raise InputError(f"--deadlock {deadlock}: {why}")
-    report = running.check(file, overrides=_overrides(set), seed=seed)
+    report = running.check(file, overrides=_settings(set), seed=seed)
     found = report["deadlock"] or {}
     if deadlock is not None and found.get("possible"):
         _write_new(deadlock, json.dumps(found["scenario"], indent=2) + "\n")
@@ -163,7 +163,7 @@ def check(
 
 def _show_load(load: dict[str, Any]) -> None:
     """Print what the workload offers to each layer of links, as shares of what they carry."""
-    from xoff import display, wording
+    from xoff import display
 
     shares = [
         {**layer, "mean": f"{layer['mean']:.1%}", "highest": f"{layer['highest']:.1%}"} for layer in load["layers"]
@@ -205,8 +205,6 @@ def _show_records(title: str, records: list[Any]) -> None:
 
 
 def _worded(key: str, value: Any) -> str:
-    from xoff import wording
-
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "–"}[value]
     if isinstance(value, int | float):
@@ -477,6 +475,15 @@ def new(
         print(path)
 
 
+def _settings(settings: list[str] | None) -> list[tuple[str, Any]]:
+    """What ``--set`` replaces, as values."""
+    pairs = _overrides(settings)
+    for key, text in pairs:
+        if len(text.splitlines()) > 1:
+            raise InputError(f"{key}: the value has more than one line; a setting is one value")
+    return [(key, running.typed(text)) for key, text in pairs]
+
+
 def _overrides(settings: list[str] | None) -> list[tuple[str, str]]:
     pairs = []
     for setting in settings or []:
@@ -519,7 +526,7 @@ def guarded(command: Callable[[], object]) -> int:
     except AuditError as error:
         return _fail(str(error), 1)
     except InputError as error:
-        return _fail(str(error), 2)
+        return _fail(str(error), 2, getattr(error, "errors", None))
     except BrokenPipeError:
         # The reader of our output left, as `| head` does; Python must not complain about it while it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -547,8 +554,20 @@ def guarded(command: Callable[[], object]) -> int:
         return _fail(message or type(error).__name__, 2)
 
 
-def _fail(message: str, code: int) -> int:
-    print(f"xoff: error: {message}", file=sys.stderr)
+# A line of a message is cut here: a value of somebody else may have millions of characters.
+_LINE = 2000
+
+
+def _fail(message: str, code: int, errors: list[dict[str, Any]] | None = None) -> int:
+    """Print a failure; with ``--json`` also as an object on standard output.
+
+    errors: what is wrong with a document, one by one: ``path``, ``message`` and ``line``.
+    """
+    lines = [wording.plain(line) for line in message.split("\n")]
+    lines = [line if len(line) <= _LINE else f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}" for line in lines]
+    print("xoff: error: " + "\n".join(lines), file=sys.stderr)
+    if "--json" in sys.argv[1:]:
+        print(json.dumps({"error": "\n".join(lines), **({} if errors is None else {"errors": errors})}))
     return code
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import signal
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -114,10 +115,12 @@ def run_prepared(
     out: str | Path | None = None,
     keep: Collection[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
+    poll: Callable[[], None] | None = None,
 ) -> Result:
     """Simulate a scenario that `prepare` returned; arguments as for `run`.
 
     keep: the tables that the directory holds; all that the run records, and its inputs, if None.
+    poll: called ten times a second from the first moment on; an exception that it raises stops the run.
     """
     if not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
         raise InputError(f"threads: {threads!r} is not allowed; allowed are 1 to {MAX_THREADS}")
@@ -128,7 +131,7 @@ def run_prepared(
             progress(Progress(**json.loads(text)))
 
     def simulate(sink: Callable[[str, Any], None] | None) -> _core.Output:
-        return _core.run(prepared.resolved, prepared.tables, threads, report, sink)
+        return _core.run(prepared.resolved, prepared.tables, threads, report, sink, poll)
 
     if out is None:
         output = simulate(None)
@@ -317,8 +320,8 @@ def _checked(value: Any, path: str) -> Any:
         return [_checked(part, f"{path}[{index}]") for index, part in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"{path}: {value} is not a finite number")
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise InputError(f"{path}: the number is out of range; integers have 64 bits")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InputError(f"{path}: {value} is out of range; whole numbers go up to {2**63 - 1}, as those of TOML")
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
         raise InputError(f"{path}: {value!r} is not valid Unicode text")
     if value is None or isinstance(value, str | int | float):
@@ -326,19 +329,25 @@ def _checked(value: Any, path: str) -> Any:
     raise InputError(f"{path}: {value!r} is of type {type(value).__name__}, which a scenario cannot hold")
 
 
+def typed(text: str) -> Any:
+    """Read what stands behind ``--set key=``: a value of TOML (number, boolean, list, quoted text), or else text."""
+    try:
+        value = None if "\n" in text or "\r" in text else tomllib.loads(f"v = {text}")["v"]
+    except (ValueError, RecursionError):
+        value = None
+    # A date of TOML is nothing that a scenario has.
+    return value if isinstance(value, str | int | float | list | dict) else text
+
+
 def _setting(value: Any) -> str:
-    """Write a value as the right-hand side of ``--set key=value``: bare text, or TOML for all else."""
+    """Write a value as TOML."""
     if isinstance(value, str):
-        return value
+        return json.dumps(value).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_quoted(part)}" for key, part in value.items()) + " }"
+        return "{ " + ", ".join(f"{_setting(key)} = {_setting(part)}" for key, part in value.items()) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_quoted(part) for part in value) + "]"
+        return "[" + ", ".join(map(_setting, value)) + "]"
     return json.dumps(value)
-
-
-def _quoted(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, str) else _setting(value)
 
 
 def _reader(output: _core.Output, name: str) -> Callable[[], pa.Table]:

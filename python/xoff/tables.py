@@ -8,7 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from xoff import wording
 from xoff._core import InputError
+
+MAX_ROWS = 2**27
+"""More rows are no table of nodes, links or flows that a machine could simulate."""
+_MAX_BYTES = 8 * 2**30
 
 
 def is_table(value: object) -> bool:
@@ -48,7 +53,14 @@ def _read_file(key: str, path: Path) -> pa.Table:
         import pyarrow.parquet
 
         # Read as one file: a name is not to be taken for a data set with partitions.
-        return pyarrow.parquet.ParquetFile(path).read()
+        file = pyarrow.parquet.ParquetFile(path)
+        # A small file may hold a value a thousand million times.
+        if file.metadata.num_rows > MAX_ROWS:
+            raise InputError(f"{key}: {path} has {file.metadata.num_rows:,} rows; {MAX_ROWS:,} are possible")
+        groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
+        if (size := sum(group.total_byte_size for group in groups)) > _MAX_BYTES:
+            raise InputError(f"{key}: {path} holds {wording.size(size)}; {wording.size(_MAX_BYTES)} are possible")
+        return file.read()
     if path.suffix in {".csv", ".tsv", ".txt"}:
         import pyarrow.csv
 

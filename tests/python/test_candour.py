@@ -15,18 +15,18 @@ from xoff.study import Study, metrics
 from xoff.study.store import write_failure
 
 # A congestion control that no switch tells anything.
-_UNHEARD = ("host.congestion_control.dcqcn", "{}")
+_UNHEARD = "host.congestion_control.dcqcn"
 _WARNING = "host.congestion_control.dcqcn: no switch marks packets"
 
 
 def test_a_warning_reaches_run_json_page_and_notebook(scenario_file: Path, xoff_here: Command) -> None:
-    setting = "=".join(_UNHEARD)
+    setting = f"{_UNHEARD}={{}}"
     done = xoff_here("run", scenario_file, "--set", setting, "--out", "result")
     assert _WARNING in done.stdout
     (warning,) = json.loads(xoff_here("run", scenario_file, "--set", setting, "--json").stdout)["warnings"]
     assert f"{warning['path']}: {warning['message']}".startswith(_WARNING)
     place = scenario_file.parent / "result"
-    assert warning in xoff.check(scenario_file, overrides=[_UNHEARD])["warnings"]
+    assert warning in xoff.check(scenario_file, overrides={_UNHEARD: {}})["warnings"]
     assert _WARNING in xoff.load(place)._repr_html_()
     assert _WARNING in report.write(place).read_text("utf-8")
 

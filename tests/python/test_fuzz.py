@@ -126,7 +126,9 @@ def _attempt(document: Any, **more: Any) -> None:
     except xoff.InputError as error:
         text = str(error)
         assert text, "an error says what is wrong"
-        assert "\n" not in text, "an error is one line"
+        lines, mistakes = text.split("\n"), getattr(error, "errors", ())
+        assert len(lines) == max(1, len(mistakes)), "a mistake is one line"  # noqa: PT017
+        assert all(line.startswith("  ") for line in lines[1:]), "what follows is told from other messages"
     except (xoff.AuditError, InterruptedError):
         pass
 

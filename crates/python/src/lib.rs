@@ -3,7 +3,6 @@
 //! JSON texts cross the border, and tables as Arrow C streams. The simulation runs without the interpreter's lock.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -17,10 +16,15 @@ use arrow_schema::{DataType, Field, Schema};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use pyo3_arrow::PyTable;
 use xoff_engine::Plan;
 use xoff_models::sizing::{PfcRequest, SfcRequest, size_pfc as pfc_size, size_sfc as sfc_size};
-use xoff_scenario::{Cells, Data, Input, Observer, Progress, Runner, Scenario, Table};
+use xoff_scenario::{Cells, Data, Input, InputErrors, Runner, Scenario, Table};
+
+mod caller;
+
+use crate::caller::Caller;
 
 create_exception!(_core, InputError, PyValueError, "Bad input: the one complete message names the key, its value, and what is allowed.");
 
@@ -32,8 +36,24 @@ fn broken(error: impl std::fmt::Display) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
 
+/// All that is wrong with a document, also as a list of dictionaries in the attribute `errors`.
+fn all_bad(errors: InputErrors) -> PyErr {
+    let error = InputError::new_err(errors.to_string());
+    let listed = Python::attach(|py| {
+        let list = errors.0.into_iter().map(|e| {
+            let dict = PyDict::new(py);
+            dict.set_item("path", e.path)?;
+            dict.set_item("message", e.message)?;
+            dict.set_item("line", e.line)?;
+            Ok(dict)
+        });
+        error.value(py).setattr("errors", list.collect::<PyResult<Vec<_>>>()?)
+    });
+    listed.err().unwrap_or(error)
+}
+
 fn scenario(resolved: &str) -> PyResult<Scenario> {
-    xoff_scenario::from_json(resolved, &[]).map_err(bad)
+    xoff_scenario::from_json(resolved, &[]).map_err(all_bad)
 }
 
 /// The version of the simulator.
@@ -62,7 +82,7 @@ fn resolve(text: &str, format: &str, overrides: Vec<(String, String)>) -> PyResu
         "toml" => xoff_scenario::from_toml(text, &overrides),
         _ => xoff_scenario::from_json(text, &overrides),
     };
-    serde_json::to_string(&scenario.map_err(bad)?).map_err(broken)
+    serde_json::to_string(&scenario.map_err(all_bad)?).map_err(broken)
 }
 
 /// The tables that a scenario names: path of the key, file.
@@ -154,46 +174,6 @@ fn stream(table: &Table) -> PyResult<PyTable> {
     PyTable::try_new(vec![batch], schema).map_err(|e| broken(&e))
 }
 
-/// Hands progress and rows to Python; keeps the first exception, which stops the run.
-struct Caller {
-    progress: Option<Py<PyAny>>,
-    sink: Option<Py<PyAny>>,
-    error: Option<PyErr>,
-}
-
-impl Observer for Caller {
-    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
-        let result = Python::attach(|py| {
-            py.check_signals()?;
-            if let Some(call) = &self.progress {
-                call.call1(py, (serde_json::to_string(&progress).map_err(broken)?,))?;
-            }
-            Ok(())
-        });
-        match result {
-            _ if self.error.is_some() => ControlFlow::Break(()),
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                self.error = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    }
-
-    fn takes_rows(&self) -> bool {
-        self.sink.is_some()
-    }
-
-    fn rows(&mut self, table: Table) {
-        if let Some(sink) = &self.sink
-            && self.error.is_none()
-        {
-            let result = Python::attach(|py| sink.call1(py, (table.name, stream(&table)?)).map(|_| ()));
-            self.error = result.err();
-        }
-    }
-}
-
 /// What one run left behind.
 #[pyclass(frozen)]
 struct Output {
@@ -220,7 +200,7 @@ impl Output {
 
 /// Runs a resolved scenario.
 #[pyfunction]
-#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, window_ps=None, partitions=None, clusters=true))]
+#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true))]
 #[allow(clippy::too_many_arguments, reason = "what the interpreter hands over")]
 fn run(
     py: Python<'_>,
@@ -229,18 +209,17 @@ fn run(
     threads: usize,
     progress: Option<Py<PyAny>>,
     sink: Option<Py<PyAny>>,
+    poll: Option<Py<PyAny>>,
     window_ps: Option<u64>,
     partitions: Option<usize>,
     clusters: bool,
 ) -> PyResult<Output> {
     let scenario = scenario(resolved)?;
     let mut tables = inputs(tables)?;
-    let mut caller = Caller { progress, sink, error: None };
     let plan = Plan { threads, partitions, window: window_ps.map(xoff_units::Time), clusters, ..Plan::default() };
-    let outcome = py.detach(|| Runner::new(scenario, |path| tables.remove(path))?.run(plan, &mut caller)).map_err(bad)?;
-    if let Some(error) = caller.error {
-        return Err(error);
-    }
+    let mut caller = Caller { progress, sink, poll };
+    let outcome =
+        caller.wait_for(py, move |observer| Runner::new(scenario, |path| tables.remove(path))?.run(plan, observer))?.map_err(bad)?;
     Ok(Output { summary: serde_json::to_string(&outcome.summary).map_err(broken)?, tables: outcome.tables })
 }
 
@@ -249,7 +228,9 @@ fn run(
 fn check(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> PyResult<String> {
     let scenario = scenario(resolved)?;
     let mut tables = inputs(tables)?;
-    py.detach(|| xoff_scenario::check(scenario, |path| tables.remove(path))).map(|v| v.to_string()).map_err(bad)
+    let mut caller = Caller::default();
+    let report = caller.wait_for(py, move |_| xoff_scenario::check(scenario, |path| tables.remove(path)))?;
+    report.map(|v| v.to_string()).map_err(bad)
 }
 
 fn request<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {

@@ -7,25 +7,51 @@ pub struct InputError {
     pub path: String,
     /// What is wrong, and what would be right.
     pub message: String,
+    /// The line of the file, where it is known.
+    pub line: Option<usize>,
 }
 
 impl InputError {
     /// An error at a path.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
+        Self { path: path.into(), message: message.into(), line: None }
     }
 }
 
 impl std::fmt::Display for InputError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.path.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.path, self.message) }
+        if self.path.is_empty() {
+            f.write_str(&self.message)?;
+        } else {
+            write!(f, "{}: {}", self.path, self.message)?;
+        }
+        self.line.map_or(Ok(()), |line| write!(f, " (line {line})"))
     }
 }
 
 impl std::error::Error for InputError {}
 
+/// All that is wrong with a document; prints as one message, a line for each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputErrors(pub Vec<InputError>);
+
+impl std::fmt::Display for InputErrors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n  "))
+    }
+}
+
+impl std::error::Error for InputErrors {}
+
+impl From<InputError> for InputErrors {
+    fn from(error: InputError) -> Self {
+        Self(vec![error])
+    }
+}
+
 impl From<(String, String)> for InputError {
     fn from((path, message): (String, String)) -> Self {
-        Self { path, message }
+        Self::new(path, message)
     }
 }

@@ -3,12 +3,17 @@
 use serde::de::DeserializeOwned;
 
 use crate::document::Scenario;
-use crate::error::InputError;
-use crate::validate::validate;
+use crate::error::{InputError, InputErrors};
+use crate::mistakes;
+use crate::validate::{MAX_WORKLOADS, validate};
 use crate::value::{Wrong, parse};
 
 /// Reads TOML, with `key=value` pairs set on top of it.
-pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario, InputError> {
+pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario, InputErrors> {
+    // Before so long a text takes its time.
+    if text.matches("[[workload]]").count() > MAX_WORKLOADS {
+        return Err(InputError::new("workload", format!("more than the {MAX_WORKLOADS} that are possible are listed")).into());
+    }
     let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
         let line = e.span().map_or(0, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
         InputError::new(format!("line {line}"), format!("this is not TOML: {}", e.message()))
@@ -16,11 +21,19 @@ pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario,
     let table = toml::Value::Table(table);
     finite(&table, "")?;
     let value = serde_json::to_value(table).map_err(|e| InputError::new("", e.to_string()))?;
-    from_value(value, overrides)
+    from_value(value, overrides).map_err(|mut wrong| {
+        // What was set on top of the text is in none of its lines.
+        let is_set = |path: &str| overrides.iter().any(|(key, _)| path == key || path.starts_with(&format!("{key}.")));
+        let (of_text, others): (Vec<_>, Vec<_>) = std::mem::take(&mut wrong.0).into_iter().partition(|e| !is_set(&e.path));
+        wrong.0 = of_text;
+        mistakes::locate(text, &mut wrong.0);
+        wrong.0.extend(others);
+        wrong
+    })
 }
 
 /// Reads JSON, with `key=value` pairs set on top of it.
-pub fn from_json(text: &str, overrides: &[(String, String)]) -> Result<Scenario, InputError> {
+pub fn from_json(text: &str, overrides: &[(String, String)]) -> Result<Scenario, InputErrors> {
     let value = serde_json::from_str(text).map_err(|e| InputError::new(format!("line {}", e.line()), format!("this is not JSON: {e}")))?;
     from_value(value, overrides)
 }
@@ -37,13 +50,13 @@ fn finite(value: &toml::Value, path: &str) -> Result<(), InputError> {
     }
 }
 
-fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> Result<Scenario, InputError> {
+fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> Result<Scenario, InputErrors> {
     for (path, text) in overrides {
         set(&mut value, path, text)?;
     }
-    let scenario: Scenario = parse(value).map_err(|e: Wrong| InputError::new(e.path, e.message))?;
-    validate(&scenario)?;
-    Ok(scenario)
+    let scenario: Scenario = parse(value.clone()).map_err(|_| InputErrors(mistakes::all(value)))?;
+    let wrong = validate(&scenario);
+    if wrong.is_empty() { Ok(scenario) } else { Err(InputErrors(wrong)) }
 }
 
 /// Reads what a calculator is asked, from JSON.

@@ -12,15 +12,11 @@ use crate::document::{Scenario, Turns};
 use crate::error::InputError;
 
 /// Workloads are numbered with 16 bits.
-const MAX_WORKLOADS: usize = 65_535;
+pub const MAX_WORKLOADS: usize = 65_535;
 
-/// Says which key of a document makes no sense.
-pub fn validate(s: &Scenario) -> Result<(), InputError> {
-    framing(s)?;
-    switch(s)?;
-    host(s)?;
-    parts(s)?;
-    run(s)
+/// Says which keys of a document make no sense: the first of each part of it.
+pub fn validate(s: &Scenario) -> Vec<InputError> {
+    [framing(s), switch(s), host(s), parts(s), run(s)].into_iter().filter_map(Result::err).collect()
 }
 
 /// Packet sizes.
@@ -140,6 +136,10 @@ fn run(s: &Scenario) -> Result<(), InputError> {
     }
     if s.probe.queues.is_some_and(|q| q < Time::ns(1)) {
         return wrong("probe.queues", "the interval must be 1ns or longer".into());
+    }
+    if s.seed > i64::MAX as u64 {
+        // TOML has no larger numbers, and a seed is to be written in each of its ways.
+        return wrong("seed", format!("{} is out of range; allowed are whole numbers from 0 to {}", s.seed, i64::MAX));
     }
     if s.until == Some(Time::ZERO) {
         return wrong("until", "a run of no time has no result; leave it out to run until nothing is left to do".into());

@@ -26,8 +26,9 @@ pub fn parse<T: de::DeserializeOwned>(value: Value) -> Result<T, Wrong> {
 
 impl Wrong {
     fn below(mut self, key: &str) -> Self {
+        let key = shown(key);
         self.path = match self.path.chars().next() {
-            None => key.to_string(),
+            None => key,
             Some('[') => format!("{key}{}", self.path),
             Some(_) => format!("{key}.{}", self.path),
         };
@@ -73,12 +74,48 @@ fn given(unexpected: &Unexpected<'_>) -> String {
         Unexpected::Unsigned(value) => value.to_string(),
         Unexpected::Signed(value) => value.to_string(),
         Unexpected::Float(value) => value.to_string(),
-        Unexpected::Str(text) => format!("`{text}`"),
+        Unexpected::Str(text) => format!("`{}`", shown(text)),
         Unexpected::Unit => "nothing".into(),
         Unexpected::Seq => "a list".into(),
         Unexpected::Map => "a table".into(),
         other => other.to_string(),
     }
+}
+
+/// A text of the user as a message can hold it: in one line, and not too long.
+pub fn shown(text: &str) -> String {
+    let mut made: String =
+        text.chars().take(SHOWN).flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        made.push('…');
+    }
+    made
+}
+
+/// So many characters of a text of the user are shown.
+const SHOWN: usize = 200;
+
+/// What people call keys that have another name here.
+const ALIASES: &[(&str, &str)] = &[
+    ("ci", "congestion_isolation"),
+    ("duration", "until"),
+    ("flow_size", "size"),
+    ("bandwidth", "rate"),
+    ("capacity", "rate"),
+    ("latency", "delay"),
+    ("mtu", "payload"),
+    ("gbn", "go_back_n"),
+];
+
+/// The key that is meant, if one is near: an alias, or else the most similar one.
+fn nearest<'a>(field: &str, expected: &[&'a str]) -> Option<&'a str> {
+    let plain = field.to_lowercase();
+    let alias = ALIASES.iter().filter(|a| a.0 == plain).find_map(|a| expected.iter().find(|name| **name == a.1));
+    let similar = || {
+        let near = expected.iter().map(|name| (strsim::jaro_winkler(&plain, name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
+        near.filter(|n| n.0 > 0.8).map(|n| n.1)
+    };
+    alias.or_else(similar).copied()
 }
 
 fn choices(names: &[&str]) -> String {
@@ -113,11 +150,12 @@ impl de::Error for Wrong {
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(format_args!("unknown choice `{variant}`; {}", allowed(expected)))
+        Self::custom(format_args!("unknown choice `{}`; {}", shown(variant), allowed(expected)))
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self::custom(format_args!("unknown key `{field}`; {}", allowed(expected)))
+        let meant = nearest(field, expected).map_or(String::new(), |name| format!(" (did you mean `{name}`?)"));
+        Self::custom(format_args!("unknown key `{}`{meant}; {}", shown(field), allowed(expected)))
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -346,7 +384,7 @@ mod tests {
             (r#"{"inner": {"count": 300}}"#, "inner.count: 300 is out of range; a whole number from 0 to 255 is needed"),
             (r#"{"inner": {"count": 1.5}}"#, "inner.count: 1.5 was given; a whole number from 0 to 255 is needed"),
             (r#"{"inner": {}}"#, "inner: missing key `count`"),
-            (r#"{"inner": {"coun": 1}}"#, "inner.coun: unknown key `coun`; allowed is `count`"),
+            (r#"{"inner": {"coun": 1}}"#, "inner.coun: unknown key `coun` (did you mean `count`?); allowed is `count`"),
             (r#"{"list": {}}"#, "list: a table was given; a list is needed"),
             (r#"{"list": [{"count": 1}, [2]]}"#, "list[1]: a list was given; a table is needed"),
             (r#"{"pairs": [[1, 2], [3]]}"#, "pairs[1]: a list of 1 was given; a list of 2 is needed"),

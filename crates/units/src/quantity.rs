@@ -19,9 +19,18 @@ impl fmt::Display for ParseQuantityError {
 
 impl std::error::Error for ParseQuantityError {}
 
+/// No quantity needs more characters; what is longer is not shown.
+const LONGEST: usize = 100;
+
 /// Parses `<decimal number><unit>` exactly: `units` maps a unit to how many base units it holds.
 pub(crate) fn parse(text: &str, what: &str, example: &str, units: &[(&str, u128)], max: u64) -> Result<u64, ParseQuantityError> {
     let text = text.trim();
+    if text.len() > LONGEST {
+        return Err(ParseQuantityError(format!(
+            "a text of {} characters is too large for {what}; write one such as \"{example}\"",
+            text.len()
+        )));
+    }
     let allowed = || units.iter().map(|u| u.0).collect::<Vec<_>>().join(", ");
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
     let (number, unit) = (text[..split].replace('_', ""), text[split..].trim());

@@ -27,7 +27,7 @@ def changed(
         made[experiment] = {}
         for name, scenario in named.items():
             resolved = running.resolve(scenario)
-            here = [(path, value) for path, value in changes if _has_table(resolved, path)]
+            here = [(path, running.typed(value)) for path, value in changes if _has_table(resolved, path)]
             used |= {path for path, _ in here}
             made[experiment][name] = running.resolve(scenario, overrides=here) if here else scenario
     for path, _ in changes:

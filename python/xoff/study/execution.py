@@ -107,14 +107,18 @@ class Watch:
         self.shares: dict[str, tuple[float, float]] = {}
         """By key of a run under way: when it started, and the share of it that is done."""
 
+    def poll(self) -> None:
+        """Stop the run that calls it, if all are to stop."""
+        if self.stop.is_set():
+            raise KeyboardInterrupt
+
     def begin(self, key: str) -> Callable[[running.Progress], None]:
         """Return what a run calls while it lasts."""
         started = time.monotonic()
         self.shares[key] = (started, 0.0)
 
         def report(progress: running.Progress) -> None:
-            if self.stop.is_set():
-                raise KeyboardInterrupt
+            self.poll()
             self.shares[key] = (started, progress.share)
 
         return report
@@ -145,7 +149,10 @@ def _perform(job: Job, store: Store, watch: Watch | None) -> Outcome:
         place = work / job.key
         progress = watch.begin(job.key) if watch is not None else None
         try:
-            running.run_prepared(job.prepared, threads=job.threads, out=place, keep=job.keep, progress=progress)
+            poll = watch.poll if watch is not None else None
+            running.run_prepared(
+                job.prepared, threads=job.threads, out=place, keep=job.keep, progress=progress, poll=poll
+            )
         except AuditError as error:
             status, message, audits = "audit", error.found, error.result.audits
         except InputError as error:

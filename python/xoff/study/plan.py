@@ -334,7 +334,7 @@ def _seeds(found: Any, base: Any, directory: Path | None) -> tuple[int, ...]:
     whole = isinstance(found, int) and not isinstance(found, bool)
     if whole and 1 <= found <= _MAX_RUNS:
         return tuple(range(1, found + 1))
-    if isinstance(found, list | tuple) and found and all(type(one) is int and 0 <= one < 2**64 for one in found):
+    if isinstance(found, list | tuple) and found and all(type(one) is int and 0 <= one < 2**63 for one in found):
         if len(set(found)) < len(found):
             raise InputError("seeds: a seed stands there twice")
         return tuple(found)

@@ -1,0 +1,200 @@
+//! All that is wrong with a document at once, each with its line.
+//!
+//! A reader of types stops at the first value that does not fit. Here that value is taken out and the rest is read again, until
+//! nothing is wrong any more: what is left has been read as if the user had mended the first mistakes.
+
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::document::Scenario;
+use crate::error::InputError;
+use crate::value::{Wrong, parse};
+
+/// More would be read by nobody.
+const MOST: usize = 20;
+
+/// All that types say of a document of which something does not fit.
+pub fn all(mut document: Value) -> Vec<InputError> {
+    let mut found: Vec<InputError> = Vec::new();
+    let mut out = TakenOut::default();
+    while found.len() < MOST {
+        let Err(wrong) = parse::<Scenario>(document.clone()) else { break };
+        let missing = wrong.message.strip_prefix("missing key `").and_then(|rest| rest.split('`').next());
+        let path = out.original(&wrong.path);
+        // A key that was taken out is not missing, and what is wrong with a table may be that it was.
+        let is_ours = missing.map_or_else(|| out.has_within(&path), |key| out.paths.contains(&join(&path, key)));
+        if !is_ours {
+            found.push(InputError::new(path, hinted(wrong.message.clone())));
+        }
+        if !out.take(&mut document, &wrong) {
+            break;
+        }
+    }
+    found
+}
+
+/// What a list of tables is in TOML is the slip behind most tables where a list is needed.
+fn hinted(message: String) -> String {
+    if message == "a table was given; a list is needed" {
+        return format!("{message}; in TOML each entry begins with the name in two brackets, such as [[workload]]");
+    }
+    message
+}
+
+/// What was taken out of a document.
+#[derive(Default)]
+struct TakenOut {
+    /// Keys, as they were called in the document of the user.
+    paths: Vec<String>,
+    /// Entries of lists, with the path of the list as it is called now.
+    entries: Vec<(String, usize)>,
+}
+
+impl TakenOut {
+    /// Takes out what is wrong; false if it is not there, or is the document itself.
+    fn take(&mut self, document: &mut Value, wrong: &Wrong) -> bool {
+        let parts = split(&wrong.path);
+        let Some((last, way)) = parts.split_last() else { return false };
+        let mut at = document;
+        for part in way {
+            let next = match part {
+                Part::Key(key) => at.get_mut(*key),
+                Part::Index(index) => at.get_mut(*index),
+            };
+            let Some(next) = next else { return false };
+            at = next;
+        }
+        self.paths.push(self.original(&wrong.path));
+        match (last, at) {
+            (Part::Key(key), Value::Object(table)) => table.remove(*key).is_some(),
+            (Part::Index(index), Value::Array(list)) if *index < list.len() => {
+                list.remove(*index);
+                let end = wrong.path.rfind('[').unwrap_or_default();
+                self.entries.push((wrong.path[..end].to_string(), *index));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a key within a table was taken out.
+    fn has_within(&self, table: &str) -> bool {
+        self.paths.iter().any(|path| path.strip_prefix(table).is_some_and(|rest| rest.starts_with('.') || rest.starts_with('[')))
+    }
+
+    /// What a path of the document as it is now is in that of the user.
+    fn original(&self, path: &str) -> String {
+        let mut made = path.to_string();
+        for (list, taken) in self.entries.iter().rev() {
+            let Some(rest) = path.strip_prefix(list.as_str()).and_then(|rest| rest.strip_prefix('[')) else { continue };
+            let Some((index, behind)) = rest.split_once(']') else { continue };
+            let Some((_, now)) = made.split_at(list.len()).1.split_once('[') else { continue };
+            let now = now.split(']').next().and_then(|n| n.parse::<usize>().ok()).or_else(|| index.parse().ok());
+            if let Some(now) = now.filter(|now| now >= taken) {
+                made = format!("{list}[{}]{behind}", now + 1);
+            }
+        }
+        made
+    }
+}
+
+enum Part<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+/// A path in parts: `workload[1].class` is a key, an index and a key.
+fn split(path: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    for one in path.split('.').filter(|p| !p.is_empty()) {
+        let (key, indices) = one.find('[').map_or((one, ""), |at| one.split_at(at));
+        parts.push(Part::Key(key));
+        parts.extend(indices.split(['[', ']']).filter_map(|n| n.parse().ok()).map(Part::Index));
+    }
+    parts
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_string() } else { format!("{path}.{key}") }
+}
+
+/// Adds to each mistake the line of a TOML text that it is in: that of its key, or of the table that lacks it; and sorts them.
+pub fn locate(text: &str, mistakes: &mut [InputError]) {
+    let Ok(document) = DeTable::parse(text) else { return };
+    for mistake in mistakes.iter_mut() {
+        if let Some(at) = place(&document, &split(&mistake.path)) {
+            mistake.line = Some(text[..at.min(text.len())].matches('\n').count() + 1);
+        }
+    }
+    mistakes.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
+}
+
+/// Where the text has the last part of a path that it has.
+fn place(document: &Spanned<DeTable<'_>>, parts: &[Part<'_>]) -> Option<usize> {
+    let (first, rest) = parts.split_first()?;
+    let Part::Key(key) = first else { return None };
+    let (name, mut value) = document.get_ref().iter().find(|(name, _)| name.get_ref() == key)?;
+    let mut at = name.span().start;
+    for part in rest {
+        match (part, value.get_ref()) {
+            (Part::Key(key), DeValue::Table(table)) => {
+                let Some((name, inner)) = table.iter().find(|(name, _)| name.get_ref() == key) else { break };
+                (at, value) = (name.span().start, inner);
+            }
+            (Part::Index(index), DeValue::Array(list)) => {
+                let Some(inner) = list.get(*index) else { break };
+                (at, value) = (inner.span().start, inner);
+            }
+            _ => break,
+        }
+    }
+    Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::read::from_toml;
+
+    fn found(text: &str) -> Vec<(String, Option<usize>)> {
+        from_toml(text, &[]).unwrap_err().0.into_iter().map(|e| (e.path, e.line)).collect()
+    }
+
+    #[test]
+    fn all_mistakes_come_at_once_with_their_lines() {
+        let text = "seed = true\n\n[network.star]\nhosts = 2\nlink = { rate = 5, delay = \"1 parsec\" }\n\n[switch]\ncolour = 1\n\n\
+                    [[workload]]\nincast = { senders = [1], receiver = 0, size = \"1MB\" }\n\n[[workload]]\nincast = { receiver = 0 }\n";
+        assert_eq!(
+            found(text),
+            [
+                ("seed".to_string(), Some(1)),
+                ("network.star.link.delay".to_string(), Some(5)),
+                ("network.star.link.rate".to_string(), Some(5)),
+                ("switch.colour".to_string(), Some(8)),
+                ("workload[1].incast".to_string(), Some(14)),
+            ]
+        );
+    }
+
+    #[test]
+    fn entries_keep_their_numbers_when_others_are_taken_out() {
+        let star = "[network.star]\nhosts = 2\nlink = { rate = \"1Gbps\", delay = \"1us\" }\n";
+        let text = format!("workload = [1, {{ colour = 2 }}, 3, {{ class = true }}]\n{star}");
+        let paths: Vec<String> = found(&text).into_iter().map(|f| f.0).collect();
+        assert_eq!(paths, ["workload[0]", "workload[1].colour", "workload[2]", "workload[3].class"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told_for_each_part_of_the_document() {
+        let text = "until = \"0s\"\n[network.star]\nhosts = 2\nlink = { rate = \"1Gbps\", delay = \"1us\" }\n[switch]\nclasses = 9\n[framing]\npayload = \"0B\"\n";
+        let lines: Vec<Option<usize>> = found(text).into_iter().map(|f| f.1).collect();
+        assert_eq!(lines, [Some(1), Some(6), Some(8)]);
+    }
+
+    #[test]
+    fn a_table_instead_of_a_list_of_tables_is_hinted_at() {
+        let text = "[network.star]\nhosts = 2\nlink = { rate = \"1Gbps\", delay = \"1us\" }\n[workload]\nclass = 1\n";
+        let error = from_toml(text, &[]).unwrap_err().to_string();
+        assert!(error.contains("[[workload]]") && error.ends_with("(line 4)"), "{error}");
+    }
+}
