@@ -19,7 +19,7 @@ import typer
 
 from xoff import _core, running, wording
 from xoff._core import InputError
-from xoff.results import AuditError, Result
+from xoff.results import AuditError, Result, write_new
 from xoff.version import __version__
 
 app = typer.Typer(
@@ -39,6 +39,9 @@ app.add_typer(size, name="size")
 
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="The scenario: a TOML file, or a JSON file.", show_default=False)
+]
+ScenarioOrStudy = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The scenario, or the study: a TOML or JSON file.", show_default=False)
 ]
 Set = Annotated[
     list[str] | None,
@@ -112,7 +115,7 @@ def _show(result: Result, title: str) -> None:
 
 @app.command()
 def check(
-    file: File,
+    file: ScenarioOrStudy,
     set: Set = None,
     seed: Seed = None,
     deadlock: Annotated[
@@ -125,14 +128,20 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Validates a scenario without running it, and explains its network."""
+    """Validates a scenario without running it, and explains its network; or each variant of a study."""
     if deadlock is not None and (deadlock.suffix != ".json" or deadlock.exists()):
         why = "exists; choose another name" if deadlock.exists() else "a name that ends in .json is needed"
         raise InputError(f"--deadlock {deadlock}: {why}")
+    if _is_study(file):
+        from xoff.study.command import check as check_study
+
+        if set or seed is not None or deadlock is not None:
+            raise InputError("--set, --seed and --deadlock: are for scenarios; a study has its own settings and seeds")
+        raise typer.Exit(check_study(file, as_json=as_json))
     report = running.check(file, overrides=_settings(set), seed=seed)
     found = report["deadlock"] or {}
     if deadlock is not None and found.get("possible"):
-        _write_new(deadlock, json.dumps(found["scenario"], indent=2) + "\n")
+        write_new(deadlock, json.dumps(found["scenario"], indent=2) + "\n")
     if as_json:
         print(json.dumps(report))
         return
@@ -161,6 +170,14 @@ def check(
         display.out.print(f"No deadlock was found, so that {escape(str(deadlock))} was not written")
 
 
+def _is_study(file: Path) -> bool:
+    """Tell whether a file is a study, and no scenario; one that cannot be read is told of as a scenario."""
+    from xoff.study.plan import is_study
+
+    # What comes through a pipe can be read but once.
+    return file.is_file() and is_study(file)
+
+
 def _show_load(load: dict[str, Any]) -> None:
     """Print what the workload offers to each layer of links, as shares of what they carry."""
     from xoff import display
@@ -172,16 +189,6 @@ def _show_load(load: dict[str, Any]) -> None:
     _show_records(f"load that is offered from {begin} to {end}, headers included", shares)
     if load["waiting_flows"]:
         display.out.print(f"It leaves out {load['waiting_flows']:,} flows that wait for others.")
-
-
-def _write_new(file: Path, text: str) -> None:
-    """Write a file that appears when it is complete."""
-    part = file.with_name(f".{file.name}.part")
-    try:
-        part.write_text(text, "utf-8")
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _show_records(title: str, records: list[Any]) -> None:
@@ -443,9 +450,9 @@ def bench(
 
 
 def _kinds() -> list[str]:
-    from xoff.new import KINDS
+    from xoff.new import DOCUMENTS, KINDS
 
-    return list(KINDS)
+    return [*DOCUMENTS, *KINDS]
 
 
 @app.command()
@@ -454,7 +461,8 @@ def new(
         str,
         typer.Argument(
             metavar="KIND",
-            help="mechanism, transport, congestion_control, routing, topology, workload or experiment.",
+            help="scenario or study; in a source checkout also mechanism, transport, congestion_control, routing, "
+            "topology, workload or experiment.",
             show_default=False,
             autocompletion=_kinds,
         ),
@@ -463,15 +471,16 @@ def new(
         str,
         typer.Argument(
             metavar="NAME",
-            help="Its slug, such as [b]my_scheme[/b]; an experiment is DOCUMENT/NAME.",
+            help="The file of a scenario or a study; the slug of a part, such as [b]my_scheme[/b]; an experiment is "
+            "DOCUMENT/NAME.",
             show_default=False,
         ),
-    ],
+    ] = "",
 ) -> None:
-    """Writes the skeleton of a new part into a source checkout: registered, compiling, with its test."""
-    from xoff.new import create
+    """Writes a scenario or a study that runs as it is; in a source checkout also the skeleton of a part."""
+    from xoff.new import DOCUMENTS, create, document
 
-    for path in create(kind, name):
+    for path in [document(kind, name)] if kind in DOCUMENTS else create(kind, name):
         print(path)
 
 

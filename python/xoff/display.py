@@ -116,8 +116,8 @@ class RunBars:
 class _CountBar:
     """A bar that counts runs, and ends with the block that it is opened for."""
 
-    def __init__(self, description: str, last: ProgressColumn) -> None:
-        counts = TextColumn("{task.completed:.0f}/{task.total:.0f} runs")
+    def __init__(self, description: str, last: ProgressColumn, what: str = "runs") -> None:
+        counts = TextColumn(f"{{task.completed:.0f}}/{{task.total:.0f}} {what}")
         columns = (TextColumn(description), BarColumn(bar_width=28), counts, last)
         self._bars = Bars(*columns, console=err, transient=True)
         self._task: TaskID | None = None
@@ -133,10 +133,10 @@ class _CountBar:
 
 
 class PlanBar(_CountBar):
-    """The progress bar of a study that is planned. Call `report` as its ``progress`` callback."""
+    """The progress bar of a study that is planned, or looked at. Call `report` as its ``progress`` callback."""
 
-    def __init__(self) -> None:
-        super().__init__("Planning", _Remaining(table_column=Column(no_wrap=True, min_width=16)))
+    def __init__(self, doing: str = "Planning", what: str = "runs") -> None:
+        super().__init__(doing, _Remaining(table_column=Column(no_wrap=True, min_width=16)), what)
         self._started = time.monotonic()
 
     def report(self, done: int, total: int) -> None:

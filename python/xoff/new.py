@@ -1,13 +1,16 @@
-"""``xoff new``: writes the skeleton of a new part into a source checkout, registered, compiling, with its test.
+"""``xoff new``: writes a scenario or a study to begin with, or the skeleton of a new part into a source checkout.
 
+A scenario or a study is a template with comments that runs as it is. A part is registered, compiles, and has its test.
 A skeleton is a file of ``templates/`` and a list of edits that register it. All edits are worked out before anything is
 written, so that a checkout is changed as a whole or not at all.
 """
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -15,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from xoff import wording
 from xoff._core import InputError
+from xoff.results import write_new
 
 Edit: TypeAlias = Callable[[str, str], str]
 """Takes the text of a file and the slug; returns the text with the slug registered."""
@@ -102,10 +107,31 @@ KINDS = {
 }
 
 
+DOCUMENTS = ("scenario", "study")
+
+
+def document(kind: str, name: str = "") -> Path:
+    """Write a scenario or a study that runs as it is, with comments on what it could have; return its path.
+
+    name: its file, ``.toml`` or without ending; that of its kind if empty.
+    """
+    file = Path(name or kind)
+    file = file if file.suffix == ".toml" else file.with_name(f"{file.name}.toml")
+    if file.exists():
+        raise InputError(f"{file}: is there already; choose another name")
+    text = (_TEMPLATES / f"{kind}.toml").read_text("utf-8")
+    # The name of a file may hold what ends a text or a comment.
+    quoted = json.dumps(wording.plain(file.stem))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_new(file, text.replace('"{name}"', quoted).replace("{file}", shlex.quote(wording.plain(str(file)))))
+    return file
+
+
 def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
     """Write a part of a kind; return the paths of the files that were written or changed."""
     if kind not in KINDS:
-        raise InputError(f"new: `{kind}` is not a kind of part; allowed are {', '.join(KINDS)}")
+        allowed = ", ".join((*DOCUMENTS, *KINDS))
+        raise InputError(f"new: `{kind}` is not a kind of file or part; allowed are {allowed}")
     document, _, slug = name.rpartition("/")
     if kind == "experiment" and not _is_slug(document):
         raise InputError(f"new: `{name}` names no document; an experiment is DOCUMENT/NAME, such as sfc/buffer_size")

@@ -335,6 +335,16 @@ class DirectoryWriter:
         self._writers = {}
 
 
+def write_new(file: Path, text: str) -> None:
+    """Write a file that appears when it is complete."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        part.write_text(text, "utf-8")
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def check_name(path: str | Path) -> None:
     """Refuse a name that is no text: tables cannot be written there. Raises `InputError`."""
     if any("\ud800" <= letter <= "\udfff" for letter in str(path)):

@@ -94,7 +94,8 @@ def run(
 
     scenario: the path of a TOML or JSON file, or the document itself as a dictionary or a typed ``Scenario``.
         Wherever a document names a table file it may hold a data frame instead.
-    overrides: settings that replace those of the document, such as ``{"switch.flow_control.pfc.xoff": "300KB"}``.
+    overrides: settings that replace those of the document, such as ``{"switch.flow_control.pfc.xoff": "300KB"}``; None
+        takes one away.
     seed: replaces the document's seed.
     threads: how many threads simulate; the result does not depend on it.
     tables: data frames for the tables that the document names, by key (``workload[0].table``) or by file name.
@@ -330,11 +331,16 @@ def _checked(value: Any, path: str) -> Any:
 
 
 def typed(text: str) -> Any:
-    """Read what stands behind ``--set key=``: a value of TOML (number, boolean, list, quoted text), or else text."""
+    """Read what stands behind ``--set key=``: a value of TOML (number, boolean, list, quoted text), or else text.
+
+    ``null`` takes a key away.
+    """
     try:
         value = None if "\n" in text or "\r" in text else tomllib.loads(f"v = {text}")["v"]
     except (ValueError, RecursionError):
         value = None
+    if text.strip() == "null":
+        return None
     # A date of TOML is nothing that a scenario has.
     return value if isinstance(value, str | int | float | list | dict) else text
 

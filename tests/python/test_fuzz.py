@@ -127,7 +127,7 @@ def _attempt(document: Any, **more: Any) -> None:
         text = str(error)
         assert text, "an error says what is wrong"
         lines, mistakes = text.split("\n"), getattr(error, "errors", ())
-        assert len(lines) == max(1, len(mistakes)), "a mistake is one line"  # noqa: PT017
+        assert len(lines) == max(1, len(mistakes)), "a mistake is one line"
         assert all(line.startswith("  ") for line in lines[1:]), "what follows is told from other messages"
     except (xoff.AuditError, InterruptedError):
         pass

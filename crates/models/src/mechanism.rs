@@ -284,6 +284,8 @@ pub struct Properties {
     pub tags_data: bool,
     /// It tells the congestion control of sources something; what to say if none of them listens.
     pub tells_sources: Option<&'static str>,
+    /// It gives the signal of another mechanism, by the name of that: marks are ECN's, whoever sets them.
+    pub signals_as: Option<&'static str>,
     /// It wants a congestion queue for each class at each port of a node that forwards.
     pub wants_congestion_queues: bool,
     /// Queues that it wants at the interface of a host, if more than one; they are classes as far as the first switch.

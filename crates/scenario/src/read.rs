@@ -65,7 +65,8 @@ pub fn request<T: DeserializeOwned>(text: &str) -> Result<T, InputError> {
     parse(value).map_err(|e: Wrong| InputError::new(e.path, e.message))
 }
 
-/// Sets a value by path, making tables on the way: `switch.flow_control.pfc.xoff` or `workload[0].incast.size`.
+/// Sets a value by path, making tables on the way: `switch.flow_control.pfc.xoff` or `workload[0].incast.size`. `null` takes what
+/// stands there away, so that its default holds.
 fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), InputError> {
     let bad = |why: &str| InputError::new(path, why.to_string());
     if text.contains(['\n', '\r']) {
@@ -79,8 +80,10 @@ fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), Input
         }
         Err(_) => serde_json::Value::String(text.to_string()),
     };
+    let is_taken_away = text.trim() == "null";
     let mut at = root;
-    for part in path.split('.') {
+    let mut parts = path.split('.').peekable();
+    while let Some(part) = parts.next() {
         let (key, mut rest) = part.find('[').map_or((part, ""), |i| part.split_at(i));
         if key.is_empty() {
             return Err(bad("this is not a path; write keys with dots, such as switch.flow_control.pfc.xoff"));
@@ -92,6 +95,10 @@ fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), Input
             *at = serde_json::json!({});
         }
         let table = at.as_object_mut().ok_or_else(|| bad("a part of this path is not a table"))?;
+        if is_taken_away && parts.peek().is_none() && rest.is_empty() {
+            table.remove(key);
+            return Ok(());
+        }
         at = table.entry(key).or_insert(serde_json::Value::Null);
         while !rest.is_empty() {
             let (index, after) = rest
@@ -156,6 +163,10 @@ mod tests {
         {
             assert!(set(path, "1").is_err(), "{path}");
         }
+        assert!(set("switch.flow_control.pfc", "null").is_ok(), "what is not there is taken away, too");
+        let both = [("switch.flow_control.pfc".to_string(), "{}".to_string()), ("switch.flow_control.pfc".into(), "null".into())];
+        assert!(from_toml(STAR, &both).unwrap().switch.flow_control.pfc.is_none());
+        assert!(set("network", "null").unwrap_err().to_string().contains("missing key `network`"));
         assert!(set("seed", "1\nname = 2").unwrap_err().to_string().contains("more than one line"));
     }
 

@@ -138,7 +138,7 @@ fn unheard(runner: &Runner) -> Vec<Warning> {
     let listens_to = control.listens_to();
     let mut list = Vec::new();
     if let (Some((mechanism, why)), Some(name)) = (listens_to, control.given().first())
-        && !parts.iter().any(|p| p.name() == mechanism)
+        && !parts.iter().any(|p| p.name() == mechanism || p.properties().signals_as == Some(mechanism))
     {
         list.push(Warning::new(format!("host.congestion_control.{name}"), why));
     }

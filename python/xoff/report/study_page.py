@@ -17,7 +17,7 @@ from xoff.report.page import Again, Cell, Network, Page, Table, document_text, t
 from xoff.report.run_page import audits, drawing
 from xoff.results import Result
 from xoff.study import Mean, Study
-from xoff.study.axes import VARIANT, leaves, read_axes
+from xoff.study.axes import OF_VARIANTS, VARIANT, leaves, read_axes
 from xoff.study.figures import scaled, words
 
 _FEW = 20
@@ -87,9 +87,10 @@ def _varies(study: Study) -> list[str]:
 
 
 def _variant(name: str, changes: Mapping[str, Any]) -> str:
-    fixed = leaves({key: part for key, part in changes.items() if key != "axes"})
+    fixed = leaves({key: part for key, part in changes.items() if key not in OF_VARIANTS})
     own = [axis.path for axis in read_axes(changes.get("axes", {}), "axes")]
-    parts = [*(f"{path} {value(part)}".rstrip() for path, part in fixed), *(f"{path} as below" for path in own)]
+    parts = [f"without {path}" for path in changes.get("unset", [])]
+    parts += [*(f"{path} {value(part)}".rstrip() for path, part in fixed), *(f"{path} as below" for path in own)]
     return f"“{name}”: {', '.join(parts) or 'the base as it is'}."
 
 

@@ -24,6 +24,8 @@ from xoff._core import InputError
 from xoff.study import settings
 
 VARIANT = "variant"
+OF_VARIANTS = ("axes", "unset")
+"""What stands in a variant beside settings."""
 _RANGE = ("from", "to", "step", "points", "scale")
 _MAX_VALUES = 100_000
 
@@ -207,7 +209,8 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
         if not isinstance(changes, Mapping):
             raise InputError(f"{where}: a table of settings is needed, as they stand in a scenario")
         own = read_axes(changes.get("axes", {}), f"{where}.axes")
-        fixed = list(leaves({key: value for key, value in changes.items() if key != "axes"}))
+        fixed = [(path, None) for path in _unset(changes, where)]
+        fixed += leaves({key: value for key, value in changes.items() if key not in OF_VARIANTS})
         for path, _ in fixed:
             check_path(path, where)
         for axis in own:
@@ -217,6 +220,14 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
             level = _level(list(combination))
             levels.append(Level((*fixed, *level.settings), ((VARIANT, str(name)), *level.labels)))
     return tuple(levels)
+
+
+def _unset(changes: Mapping[str, Any], where: str) -> list[str]:
+    """The settings of the base that a variant does not have."""
+    found = changes.get("unset", [])
+    if not isinstance(found, list | tuple) or not all(isinstance(path, str) for path in found):
+        raise InputError(f'{where}.unset: {found!r} was given; a list of paths is needed, such as ["switch.ecn"]')
+    return list(found)
 
 
 def leaves(found: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

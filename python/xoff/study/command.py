@@ -13,12 +13,13 @@ from typing import Any
 
 from rich.markup import escape
 
-from xoff import display, wording
+from xoff import _core, display, wording
 from xoff._core import InputError
 from xoff.statistics import Interval
 from xoff.study import Report, Status, Study
 from xoff.study.axes import VARIANT
 from xoff.study.figures import words
+from xoff.study.plan import Plan, read
 
 _ROWS = 30
 # Of more points, only the first metric is compared on the terminal.
@@ -61,6 +62,48 @@ def command(
     return 0 if not (found.failed or found.impossible or report.failures) else 1
 
 
+def check(file: Path, *, as_json: bool) -> int:
+    """Look at each point of a study without running it; return the exit code: 1 if some are impossible."""
+    with display.PlanBar() as planning:
+        plan = read(file, planning.report)
+    found: dict[str, list[str]] = {}
+    reports: list[dict[str, Any]] = []
+    first = {run.point.index: run for run in reversed(plan.runs)}
+    with display.PlanBar("Checking", "points") as checking:
+        for number, point in enumerate(point for point in plan.points if point.index in first):
+            checking.report(number, len(first))
+            prepared = plan.prepare(point, first[point.index].seed)
+            report = json.loads(_core.check(prepared.resolved, prepared.tables))
+            reports.append({"point": plan.values(point), **{key: report[key] for key in ("network", "workload")}})
+            for one in report["warnings"]:
+                found.setdefault(f"{one['path']}: {one['message']}", []).append(plan.coordinates(point))
+    impossible = _groups(plan)
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "name": plan.name,
+                    "points": reports,
+                    "seeds": list(plan.seeds),
+                    "runs": len(plan.runs),
+                    "impossible": [{"point": where, "message": message} for where, message in impossible],
+                    "warnings": [{"message": message, "points": points} for message, points in found.items()],
+                }
+            )
+        )
+        return 1 if impossible else 0
+    seeds = f"{len(plan.seeds)} seed{'s' if len(plan.seeds) > 1 else ''}"
+    verdict = "is valid" if not impossible else "has combinations that are impossible"
+    points = f"{len(first):,} point{'s' if len(first) != 1 else ''}"
+    display.out.print(f"[b]{escape(str(file))}[/b] {verdict}: {points}, {seeds}, {len(plan.runs):,} runs")
+    for where, message in impossible[:_ROWS]:
+        display.out.print(f"[red]impossible[/red] {escape(where)}: {escape(message)}")
+    for message, points in found.items():
+        shown = "; ".join(points[:3]) + (f"; … {len(points):,} points in all" if len(points) > 3 else "")
+        display.out.print(f"[yellow]warning[/yellow] {escape(message)} ({escape(shown)})")
+    return 1 if impossible else 0
+
+
 def _kept(study: Study) -> str:
     found = study.status()
     return (
@@ -87,9 +130,8 @@ def _executor(dask: str | None) -> Iterator[Executor | None]:
         yield executor
 
 
-def _groups(study: Study) -> list[tuple[str, str]]:
+def _groups(plan: Plan) -> list[tuple[str, str]]:
     """Each combination that is impossible, and why; once, if it is so for every seed."""
-    plan = study.plan
     seeds: dict[tuple[int, str], list[int]] = {}
     for one in plan.impossible:
         seeds.setdefault((one.point.index, one.message), []).append(one.seed)
@@ -100,7 +142,7 @@ def _groups(study: Study) -> list[tuple[str, str]]:
 
 
 def _warn_impossible(study: Study) -> None:
-    groups = _groups(study)
+    groups = _groups(study.plan)
     for where, message in groups[:_ROWS]:
         print(f"xoff: impossible: {where}: {message}", file=sys.stderr)
     if len(groups) > _ROWS:

@@ -278,6 +278,15 @@ def read(source: str | Path | Mapping[str, Any], progress: Callable[[int, int], 
     return plan
 
 
+def is_study(path: Path) -> bool:
+    """Tell whether a file is a study: it names a base or has one in it."""
+    try:
+        found = _parsed_text(path)
+    except InputError:
+        return False
+    return "network" not in found and bool({"base", "scenario", "axes", "variants"} & found.keys())
+
+
 def _parsed_text(path: Path) -> dict[str, Any]:
     text = running.read_text(path)
     try:

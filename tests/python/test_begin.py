@@ -1,0 +1,99 @@
+"""What a new user begins with: commented files that run as they are, and a look at variants before anything runs."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import xoff
+from small import TOML, Command
+from xoff import InputError
+
+
+def test_a_new_scenario_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
+    assert xoff_here("new", "scenario").stdout == "scenario.toml\n"
+    assert xoff.check(tmp_path / "scenario.toml")["warnings"] == []
+    done = xoff_here("run", "scenario.toml")
+    assert (done.returncode, "30 of 30 completed" in done.stdout) == (0, True)
+    # What is commented out is right, too.
+    text = (tmp_path / "scenario.toml").read_text()
+    for line in (
+        "# threshold",
+        "# pause",
+        "# [switch.flow_control.sfc]",
+        "# until",
+        "# [probe]",
+        "# queues",
+        "# packets",
+    ):
+        assert line in text
+        text = text.replace(line, line[2:])
+    (tmp_path / "scenario.toml").write_text(text)
+    assert xoff.check(tmp_path / "scenario.toml")["warnings"] == []
+
+
+def test_a_new_study_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
+    assert xoff_here("new", "study", 'my "study"').stdout == 'my "study".toml\n'
+    done = xoff_here("check", 'my "study".toml')
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ['my "study".toml is valid: 8 points, 3 seeds, 24 runs']
+    document = tomllib.loads((tmp_path / 'my "study".toml').read_text())
+    assert document["name"] == 'my "study"'
+    study = xoff.sweep(document | {"seeds": 1}, out=tmp_path / "out")
+    assert study.status().complete == 8
+    assert study.warnings == {}
+
+
+def test_nothing_is_replaced(xoff_here: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("mine")
+    done = xoff_here("new", "scenario", "mine")
+    assert (done.returncode, done.stderr) == (2, "xoff: error: mine.toml: is there already; choose another name\n")
+    assert (tmp_path / "mine.toml").read_text() == "mine"
+
+
+def test_a_variant_can_be_without_what_the_base_has(scenario_file: Path, tmp_path: Path) -> None:
+    text = 'base = "small.toml"\n[variants.PFC]\n[variants.none]\nunset = ["switch.flow_control.pfc"]\n'
+    (tmp_path / "study.toml").write_text(text)
+    study = xoff.sweep(tmp_path / "study.toml", out=tmp_path / "out")
+    parts = [result.summary["parts"] for _, _, result in study.results()]
+    assert ["pfc" in one for one in parts] == [True, False]
+    (tmp_path / "study.toml").write_text(text.replace("pfc", "pfx"))
+    with pytest.raises(InputError, match=r"variants.none: no scenario has a setting `switch.flow_control.pfx`"):
+        xoff.sweep(tmp_path / "study.toml", out=tmp_path / "other")
+    (tmp_path / "study.toml").write_text(text.replace('["switch.flow_control.pfc"]', '"switch"'))
+    with pytest.raises(InputError, match=r"variants.none.unset: 'switch' was given; a list of paths is needed"):
+        xoff.sweep(tmp_path / "study.toml", out=tmp_path / "other")
+    # The same in Python and on a command line.
+    assert "pfc" not in xoff.run(scenario_file, overrides={"switch.flow_control.pfc": None}).summary["parts"]
+
+
+def test_null_on_a_command_line_takes_a_key_away(scenario_file: Path, xoff_here: Command) -> None:
+    done = xoff_here("run", scenario_file, "--json", "--set", "switch.flow_control.pfc=null")
+    assert "pfc" not in json.loads(done.stdout)["parts"]
+
+
+def test_all_variants_of_a_study_are_checked_before_it_runs(scenario_file: Path, xoff_here: Command) -> None:
+    (scenario_file.parent / "study.toml").write_text(
+        'base = "small.toml"\nseeds = 2\n[variants.a]\nhost.congestion_control.dcqcn = {}\n[variants.b]\n'
+        'switch.flow_control.pfc.xoff = "900KB"\n'
+    )
+    done = xoff_here("check", "study.toml")
+    assert done.returncode == 1
+    first, impossible, warning = done.stdout.splitlines()
+    assert first == "study.toml has combinations that are impossible: 1 point, 2 seeds, 2 runs"
+    assert impossible.startswith("impossible variant b: switch.flow_control.pfc.xoff: 900KB is above")
+    assert warning.startswith("warning host.congestion_control.dcqcn: no switch marks packets")
+    found = json.loads(xoff_here("check", "study.toml", "--json").stdout)
+    assert [one["point"] for one in found["points"]] == [{"variant": "a"}]
+    assert [one["point"] for one in found["impossible"]] == ["variant b"]
+    assert [one["points"] for one in found["warnings"]] == [["variant a"]]
+    refused = xoff_here("check", "study.toml", "--seed", "3")
+    assert (refused.returncode, "are for scenarios" in refused.stderr) == (2, True)
+
+
+def test_what_is_no_study_is_told_of_as_a_scenario(scenario_file: Path, xoff_here: Command) -> None:
+    scenario_file.write_text(TOML.replace("[network.star]", "[netwerk.star]"))
+    assert "unknown key `netwerk`" in xoff_here("check", scenario_file).stderr
