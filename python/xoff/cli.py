@@ -174,8 +174,11 @@ def _is_study(file: Path) -> bool:
     """Tell whether a file is a study, and no scenario; one that cannot be read is told of as a scenario."""
     from xoff.study.plan import is_study
 
-    # What comes through a pipe can be read but once.
-    return file.is_file() and is_study(file)
+    try:
+        # What comes through a pipe can be read but once.
+        return file.is_file() and is_study(file)
+    except (OSError, ValueError):
+        return False
 
 
 def _show_load(load: dict[str, Any]) -> None:

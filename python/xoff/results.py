@@ -33,10 +33,17 @@ class AuditError(RuntimeError):
 
     def __init__(self, result: Result) -> None:
         self.result = result
-        failed = [f"{name}: {state.partition(': ')[2]}" for name, state in result.audits.items() if not _passed(state)]
+        names = [name for name, state in result.audits.items() if not _passed(state)]
+        failed = [f"{name}: {result.audits[name].partition(': ')[2]}" for name in names]
         self.found = "; ".join(failed)
         """What the audits found, in one line."""
-        super().__init__("the run violated an audit and has no result\n" + "\n".join(f"  {line}" for line in failed))
+        lines = ["the run violated an audit and has no result", *(f"  {line}" for line in failed)]
+        if result.directory is not None:
+            lines.append(f"what it had is in {result.directory}, for xoff report")
+        if may := [name for name in names if name in result.scenario.get("audits", {})]:
+            settings = " ".join(f"--set audits.{name}=record" for name in may)
+            lines.append(f"to have a result of a run that does so, and study it: {settings}")
+        super().__init__("\n".join(lines))
 
 
 class Result:
@@ -259,6 +266,19 @@ class DirectoryWriter:
         for batch in reader:
             if batch.num_rows:
                 self._writers[name].write_batch(batch)
+
+    def fail(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Path | None:
+        """Complete the directory of a run that violated an audit: ``.failed`` is added to its name.
+
+        Returns its path; None if something else has that name.
+        """
+        beside = self._target.with_name(f"{self._target.name}.failed")
+        if beside.is_symlink() or (beside.exists() and not (beside.is_dir() and _holds_a_result(beside))):
+            return None
+        self._place()
+        self._target = beside
+        self.commit(scenario, summary, inputs)
+        return self.path.with_name(f"{self.path.name}.failed")
 
     def commit(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Path:
         """Complete the directory and give it its name; a result of the same name is replaced."""

@@ -45,6 +45,8 @@ MAX_THREADS = 1024
 _MAX_SCENARIO_BYTES = 64 * 2**20
 # As deep as the readers of TOML and JSON go.
 _MAX_DEPTH = 100
+# What no part of a key has that is not quoted.
+_NO_KEY = frozenset(" \t={}[],")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ def run(
     seed: replaces the document's seed.
     threads: how many threads simulate; the result does not depend on it.
     tables: data frames for the tables that the document names, by key (``workload[0].table``) or by file name.
-    out: a directory to stream the result into. It appears under this name only when it is complete.
+    out: a directory to stream the result into. It appears under this name only when it is complete. What a run had that
+        violated an audit is then in a directory beside it, with ``.failed`` behind the name.
     progress: called with a `Progress` at most ten times a second; an exception it raises stops the run.
 
     Raises `InputError` if the input is bad, and `AuditError` if the run violated an audit: such a run has no result.
@@ -148,11 +151,18 @@ def run_prepared(
                 writer.append(name, rows)
 
         output = simulate(append)
-        result = _audited(Result(prepared.document, json.loads(output.summary), {}))
+        result = Result(prepared.document, json.loads(output.summary), {})
+        if keep is not None:
+            # Who chooses what is kept has the inputs elsewhere, and no use for what failed.
+            _audited(result)
         for name in filter(kept, output.tables):
             writer.append(name, output.table(name))
-        # Who chooses what is kept has the inputs elsewhere.
-        writer.commit(result.scenario, result.summary, prepared.tables if keep is None else {})
+        inputs = prepared.tables if keep is None else {}
+        if result.ok:
+            writer.commit(result.scenario, result.summary, inputs)
+        else:
+            failed = writer.fail(result.scenario, result.summary, inputs)
+            raise AuditError(result if failed is None else load(failed))
     return load(writer.path)
 
 
@@ -262,6 +272,24 @@ def read_text(path: Path) -> str:
     return text
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what TOML text holds. Raises `ValueError` if it is not TOML, or a key in it has too many parts."""
+    # The reader's memory grows with the square of the parts of a key.
+    if any(_is_deep(line) for line in text.splitlines() if line.count(".") > _MAX_DEPTH):
+        raise ValueError("it is nested too deeply")
+    return tomllib.loads(text)
+
+
+def _is_deep(line: str) -> bool:
+    """Tell whether a line has a key of more parts than documents are deep."""
+    parts = 0
+    for part in line.split("."):
+        parts = 0 if _NO_KEY.intersection(part.strip()) else parts + 1
+        if parts > _MAX_DEPTH:
+            return True
+    return False
+
+
 def parse_json(path: Path, text: str) -> Any:
     """Return what JSON text holds. Raises `ValueError` if it is not JSON, and `InputError` if a key stands twice."""
 
@@ -336,7 +364,7 @@ def typed(text: str) -> Any:
     ``null`` takes a key away.
     """
     try:
-        value = None if "\n" in text or "\r" in text else tomllib.loads(f"v = {text}")["v"]
+        value = None if "\n" in text or "\r" in text else parse_toml(f"v = {text}")["v"]
     except (ValueError, RecursionError):
         value = None
     if text.strip() == "null":

@@ -10,6 +10,7 @@ import pytest
 
 import xoff
 from small import Command
+from xoff import report
 
 _LONG = """
 [network.leaf_spine]
@@ -96,3 +97,26 @@ def test_a_failed_audit_has_no_result(xoff_command: Command, scenario: dict[str,
     recorded = xoff_command("run", file, "--set", "audits.loss=record", "--json")
     assert recorded.returncode == 0, recorded.stderr
     assert json.loads(recorded.stdout)["drops"] > 0
+
+
+def test_what_a_failed_run_had_is_kept_beside(scenario: dict[str, Any], tmp_path: Path) -> None:
+    # XOFF leaves less headroom than the formula's: packets are lost.
+    lossy = scenario | {
+        "switch": {"buffer": {"per_port": "20KB"}, "flow_control": {"pfc": {"xoff": "19KB", "xon": "1KB"}}}
+    }
+    with pytest.raises(xoff.AuditError) as failure:
+        xoff.run(lossy, out=tmp_path / "result")
+    message = str(failure.value)
+    assert f"what it had is in {tmp_path / 'result.failed'}, for xoff report" in message
+    assert message.endswith("to have a result of a run that does so, and study it: --set audits.loss=record")
+    assert [path.name for path in tmp_path.iterdir()] == ["result.failed"]
+    left = xoff.load(tmp_path / "result.failed")
+    assert not left.ok
+    assert left.drops.num_rows == left.summary["drops"] > 0
+    assert 'class="not-passed"' in report.write(tmp_path / "result.failed").read_text("utf-8")
+    # As it says, the same run has a result; and what else has the name is left alone.
+    assert xoff.run(lossy, overrides={"audits.loss": "record"}, out=tmp_path / "result").ok
+    (tmp_path / "other.failed").write_text("mine")
+    with pytest.raises(xoff.AuditError, match=r"no result\n  loss: .*\nto have a result") as failure:
+        xoff.run(lossy, out=tmp_path / "other")
+    assert (tmp_path / "other.failed").read_text() == "mine"

@@ -98,8 +98,8 @@ def check(file: Path, *, as_json: bool) -> int:
     display.out.print(f"[b]{escape(str(file))}[/b] {verdict}: {points}, {seeds}, {len(plan.runs):,} runs")
     for where, message in impossible[:_ROWS]:
         display.out.print(f"[red]impossible[/red] {escape(where)}: {escape(message)}")
-    for message, points in found.items():
-        shown = "; ".join(points[:3]) + (f"; … {len(points):,} points in all" if len(points) > 3 else "")
+    for message, where_found in found.items():
+        shown = "; ".join(where_found[:3]) + (f"; … {len(where_found):,} points in all" if len(where_found) > 3 else "")
         display.out.print(f"[yellow]warning[/yellow] {escape(message)} ({escape(shown)})")
     return 1 if impossible else 0
 

@@ -9,7 +9,6 @@ import hashlib
 import itertools
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -290,7 +289,7 @@ def is_study(path: Path) -> bool:
 def _parsed_text(path: Path) -> dict[str, Any]:
     text = running.read_text(path)
     try:
-        found: Any = running.parse_json(path, text) if path.suffix == ".json" else tomllib.loads(text)
+        found: Any = running.parse_json(path, text) if path.suffix == ".json" else running.parse_toml(text)
     except InputError:
         raise
     except RecursionError:

@@ -144,12 +144,7 @@ impl Install for CongestionIsolation {
 
     fn properties(_: &Params) -> Properties {
         let why = "a host that relays does not isolate flows of its own, which PFC could then not hold";
-        Properties {
-            assigns_queues: true,
-            refuses_relayed_sources: Some(("", why)),
-            signals_as: Some("ecn"),
-            ..Properties::default()
-        }
+        Properties { assigns_queues: true, refuses_relayed_sources: Some(("", why)), signals_as: Some("ecn"), ..Properties::default() }
     }
 
     fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {
