@@ -1,7 +1,7 @@
 """The networks, mechanisms and traffic of the PortFC paper, for all of its experiments.
 
-Source: "PortFC: Designing High-Performance Deadlock-Free BCube Networks", section V-A. What it states stands below as
-it is; where it is silent, the choice is a parameter of `Setting`, marked as ours.
+Source: "Revisiting Flow Control in Node-Centric Datacenter Networks", section V-A. What it states stands below as it
+is; where it is silent, the choice is a parameter of `Setting`, marked as ours.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ MECHANISMS = {
 }
 """What the paper compares, all with DCQCN; PFC only where it says what PFC does."""
 COMPARED = ("portfc", "irn", "go_back_n", "pfc_star")
-LOSSLESS = ("portfc", "pfc_star", "pfc")
 
 WORKLOADS = {"hadoop": "Hadoop", "storage": "Storage", "websearch": "WebSearch"}
 INCAST_SENDERS = {4: 8, 8: 32}
 """By n of NDC(n, 1)."""
 LINK = {"rate": "100Gbps", "delay": "1us"}
+HEADER_BYTES = 48
 RECORD = dict.fromkeys(("deadlock", "pauses", "completion", "loss"), "record")
 
 
@@ -32,17 +32,24 @@ RECORD = dict.fromkeys(("deadlock", "pauses", "completion", "loss"), "record")
 class Setting:
     """What the paper leaves open; every default is ours."""
 
-    load: float = 0.5
-    """Payload, as a share of the rate of both ports of a node."""
-    period_ms: float = 4
+    link_load: float = 0.5
+    """What Poisson traffic takes of each link, headers included; in Rail-only of each rail."""
+    port_load: float | None = None
+    """Instead: its payload, as a share of the rate of both ports of a node."""
+    period_ms: float = 0.5
     """From one incast to the next, each to a receiver and from senders drawn at random."""
-    arrivals_ms: float = 20
+    arrivals_ms: float = 10
+    alpha: float = 0.125
+    """What a port may take of the memory that is free: HPCC's constant."""
+    ecn_scope: str = "queue"
+    """Marks compare K_min with each queue; ``port``: with all queues of the port."""
+    dcqcn: bool = True
     payload_bytes: int = 1000
     xoff_kb: float = 75
     """6 BDP, with the one-way delay of a link (12.5 KB)."""
     xon_kb: float = 50
-    irn_bdp_bytes: int = 104_000
-    """100 Gb/s and 8.32 us: four links with their packets."""
+    irn_kb: float = 104
+    """IRN's window: 100 Gb/s and 8.32 us, four links with their packets."""
     first_hop: str = "hash"
     """Flows are spread over both paths by a hash; ``highest``: the fixed order of BCube."""
     relays: str = "forward"
@@ -51,6 +58,7 @@ class Setting:
     relay_delay_us: float = 0
     relay_buffer: str = "5MB"
     """For each port of a node, as much as a switch has in all."""
+    relay_marks: bool = False
     nack_us: float = 4
     """Go-Back-N: least time between two NACKs for a packet."""
 
@@ -61,7 +69,7 @@ DEFAULT = Setting()
 def transport(mechanism: str, setting: Setting) -> dict[str, Any]:
     """Return the transport of hosts: that of the mechanism, and Go-Back-N where nothing should be lost."""
     if mechanism == "irn":
-        return {"irn": {"bdp": f"{setting.irn_bdp_bytes}B", "rto_low": "100us", "rto_high": "320us", "few": 3}}
+        return {"irn": {"bdp": f"{setting.irn_kb:g}KB", "rto_low": "100us", "rto_high": "320us", "few": 3}}
     return {"go_back_n": {"rto": "10ms", "nack_interval": f"{setting.nack_us:g}us"}}
 
 
@@ -90,37 +98,41 @@ def scenario(
 ) -> dict[str, Any]:
     """Return the scenario of a mechanism in a network; more: further sections of the scenario."""
     # PFC* has a class for each hop, which take turns.
-    switch = {"classes": 2, "scheduler": "round_robin"} if mechanism == "pfc_star" else {}
-    return {
+    switch: dict[str, Any] = {"classes": 2, "scheduler": "round_robin"} if mechanism == "pfc_star" else {}
+    memory = {"total": "5MB", "alpha": setting.alpha, "reserve": "0B", "headroom": "0B"}
+    made = {
         "seed": seed,
         "network": dict(network),
-        "framing": {"payload": f"{setting.payload_bytes}B"},
+        "framing": {"payload": f"{setting.payload_bytes}B", "header": f"{HEADER_BYTES}B"},
         "switch": {
             **switch,
-            # One memory of 5 MB, of which anybody may use all.
-            "buffer": {"shared": {"total": "5MB", "alpha": 1024.0, "reserve": "0B", "headroom": "0B"}},
-            "ecn": {"red": {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}},
+            "buffer": {"shared": memory},
             "flow_control": flow_control(mechanism, setting),
         },
         "host": {
             "transport": transport(mechanism, setting),
-            "congestion_control": {"dcqcn": {"preset": "mellanox"}},
             "first_hop": setting.first_hop,
             "relay": {
                 "delay": f"{setting.relay_delay_us:g}us",
                 "scheduler": setting.relay_scheduler,
-                "buffer": {"per_port": setting.relay_buffer},
+                "buffer": "unlimited" if setting.relay_buffer == "unlimited" else {"per_port": setting.relay_buffer},
+                "ecn": setting.relay_marks,
             },
         },
         "workload": workload,
         "audits": RECORD,
         **more,
     }
+    if setting.dcqcn:
+        red = {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}
+        made["switch"]["ecn"] = {"red": red, "scope": setting.ecn_scope}
+        made["host"]["congestion_control"] = {"dcqcn": {"preset": "mellanox"}}
+    return made
 
 
-def ndc(n: int) -> dict[str, Any]:
-    """Return NDC(n, 1)."""
-    return {"ndc": {"n": n, "k": 1, "link": LINK}}
+def ndc(n: int, k: int = 1) -> dict[str, Any]:
+    """Return NDC(n, k)."""
+    return {"ndc": {"n": n, "k": k, "link": LINK}}
 
 
 def rail_only(n: int, scale_up_gbps: int = 160, rail_gbps: int = 100) -> dict[str, Any]:
@@ -132,21 +144,22 @@ def rail_only(n: int, scale_up_gbps: int = 160, rail_gbps: int = 100) -> dict[st
     return {"rail": {"servers": n, "gpus_per_server": n, **links}}
 
 
-def mixed(n: int, sizes: str, setting: Setting) -> list[dict[str, Any]]:
+def payload_load(n: int, setting: Setting, ports: float = 2) -> float:
+    """Return the payload of a node, as a share of the rate of all its ports, that loads links as the setting says.
+
+    Of two nodes one digit differs, or both: a packet crosses the links of a level with probability n / (n + 1).
+
+    ports: the rate of all ports of a node, in units of that of the slower one.
+    """
+    if setting.port_load is not None:
+        return setting.port_load
+    frame = 1 + HEADER_BYTES / setting.payload_bytes
+    return round(setting.link_load / (frame * ports * n / (n + 1)), 6)
+
+
+def mixed(n: int, sizes: str, setting: Setting, ports: float = 2) -> list[dict[str, Any]]:
     """Return Poisson traffic with incasts of 1 MB flows: 8 to 1 in NDC(4, 1), 32 to 1 in NDC(8, 1)."""
     count = max(1, round(setting.arrivals_ms / setting.period_ms))
-    return [
-        {
-            "name": "poisson",
-            "poisson": {"load": setting.load, "sizes": sizes, "duration": f"{setting.arrivals_ms:g}ms"},
-        },
-        {
-            "name": "incast",
-            "incasts": {
-                "senders": INCAST_SENDERS[n],
-                "size": "1MB",
-                "period": f"{setting.period_ms:g}ms",
-                "count": count,
-            },
-        },
-    ]
+    arrivals = {"load": payload_load(n, setting, ports), "sizes": sizes, "duration": f"{setting.arrivals_ms:g}ms"}
+    incasts = {"senders": INCAST_SENDERS[n], "size": "1MB", "period": f"{setting.period_ms:g}ms", "count": count}
+    return [{"name": "poisson", "poisson": arrivals}, {"name": "incast", "incasts": incasts}]
