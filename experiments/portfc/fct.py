@@ -27,6 +27,8 @@ CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, figures
 RIVALS = COMPARED[1:]
 IRN_MEAN = {"hadoop": 11.7, "storage": 40.9, "websearch": 69.2}
 """By how many percent PortFC's mean is below IRN's, in the paper; of the rest it gives ranges."""
+BACK = (58.4, 97.9)
+"""Of Go-Back-N, mean and tail, in section I."""
 IRN_TAIL, STAR_MEAN, STAR_TAIL = (16.9, 41.3), (49.9, 87.3), (53.3, 87.7)
 
 
@@ -69,6 +71,11 @@ def judge(runs: Runs) -> dict[str, Part]:
         "N.1b-irn-tail": _range(by["tail"]["irn"], IRN_TAIL, "lower than IRN (%)"),
         "N.1b-star-mean": _range(by["mean"]["pfc_star"], STAR_MEAN, "lower than PFC* (%)"),
         "N.1b-star-tail": _range(by["tail"]["pfc_star"], STAR_TAIL, "lower than PFC* (%)"),
+        "N.1b-go-back-n": Part(
+            in_range([*by["mean"]["go_back_n"].values(), *by["tail"]["go_back_n"].values()], *BACK),
+            {f"{kind} lower than Go-Back-N's (%)": _by_title(of_it["go_back_n"]) for kind, of_it in by.items()},
+            published={"lower than Go-Back-N's (%), with the tails of NDC(8,1)": f"{BACK[0]} to {BACK[1]}"},
+        ),
         "N.1c-mean": Part(_irn_second(found["mean"]), times["mean"]),
         "N.1c-tail": Part(_irn_second(found["tail"]), times["tail"]),
         "N.1d-published": Part(
@@ -142,6 +149,7 @@ _JUDGED = judged(
         "N.1b-irn-tail": "The tail is lower than IRN's by 16.9 to 41.3 %, within 10 points",
         "N.1b-star-mean": "The mean is lower than that of PFC* by 49.9 to 87.3 %, within 10 points",
         "N.1b-star-tail": "The tail is lower than that of PFC* by 53.3 to 87.7 %, within 10 points",
+        "N.1b-go-back-n": "Mean and tail are lower than Go-Back-N's by 58.4 to 97.9 %, within 10 points",
         "N.1c": "The second-best method is IRN: PortFC, then IRN, then PFC* and Go-Back-N, in all three workloads",
         "N.1c-mean": "… by the mean FCT",
         "N.1c-tail": "… by the 99th percentile",
