@@ -1,7 +1,7 @@
 """Poisson traffic with incasts in NDC(4, 1) and NDC(8, 1): what figures 8 to 14 are about, and their open choices.
 
-A run is named ``choice: workload/mechanism/seed N``. Five seeds have 10 ms of arrivals each in NDC(4, 1), and 5 ms in
-NDC(8, 1); open choices two of 4 and 2 ms. All flows are completed.
+A run is named ``choice: workload/mechanism/seed N``. Five seeds have 10 ms of arrivals each in NDC(4, 1), and 4 ms in
+NDC(8, 1); open choices two of 4 and 1.5 ms. All flows are completed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from experiments.portfc._runs import Runs, runs_of
 from xoff.reproduce import Cases, Judged, Part
 
 SEEDS = (1, 2, 3, 4, 5)
-ARRIVALS_MS = {4: 10.0, 8: 5.0}
-CHOICE_MS = {4: 4.0, 8: 2.0}
+ARRIVALS_MS = {4: 10.0, 8: 4.0}
+CHOICE_MS = {4: 4.0, 8: 1.5}
 QUICK_MS = {4: 1.5, 8: 0.6}
 SHORT = "short runs alone"
 _FIRST_PAGE = {"port_load": 0.5, "period_ms": 4.0, "alpha": 1024.0}

@@ -37,7 +37,7 @@ def table(given_too: Sequence[Parameter] = (), chosen_too: Sequence[Parameter] =
 
 def mixed(n: int, chosen_too: Sequence[Parameter] = ()) -> list[Parameter]:
     """Return the table of Poisson traffic with incasts in NDC(n, 1)."""
-    senders, of_ports, length = {4: (8, 84, "10 ms"), 8: (32, 93, "5 ms")}[n]
+    senders, of_ports, length = {4: (8, 84, "10 ms"), 8: (32, 93, "4 ms")}[n]
     return table(
         [
             given("network", f"NDC({n}, 1)", _SETUP),
