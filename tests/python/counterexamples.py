@@ -178,7 +178,7 @@ CHANGES: Mapping[str, Sequence[tuple[str, str]]] = {
     "bcn/B.1-pause": _NEVER_SLOWED,
     "bcn/beyond": _NEVER_SLOWED,
     "bcn/choices": (("host.congestion_control.bcn.gd", "0.00026"),),
-    "portfc/N.7r": (("host.relay.buffer.per_port", "200KB"),),
+    "portfc/N.7r": (("host.relay.buffer.per_port", "20KB"),),
 }
 """Where no run can stand in: settings with which a statement fails."""
 
