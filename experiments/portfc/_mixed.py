@@ -37,6 +37,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 """Values that the paper leaves open: the fields of `Setting` to replace. The first changes only length and seeds."""
 MORE_CHOICES: dict[str, dict[str, Any]] = {
+    "DCQCN of ConWeave's code": {"preset": "conweave"},
     "packets of 4048 B": {"payload_bytes": 4000},
     "X_OFF 150 KB, X_ON 100 KB (round-trip BDP)": {"xoff_kb": 150, "xon_kb": 100},
     "one order of digits": {"first_hop": "highest"},

@@ -44,6 +44,8 @@ class Setting:
     ecn_scope: str = "queue"
     """Marks compare K_min with each queue; ``port``: with all queues of the port."""
     dcqcn: bool = True
+    preset: str = "mellanox"
+    """Of DCQCN."""
     payload_bytes: int = 1000
     xoff_kb: float = 75
     """6 BDP, with the one-way delay of a link (12.5 KB)."""
@@ -126,7 +128,7 @@ def scenario(
     if setting.dcqcn:
         red = {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}
         made["switch"]["ecn"] = {"red": red, "scope": setting.ecn_scope}
-        made["host"]["congestion_control"] = {"dcqcn": {"preset": "mellanox"}}
+        made["host"]["congestion_control"] = {"dcqcn": {"preset": setting.preset}}
     return made
 
 

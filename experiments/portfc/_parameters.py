@@ -16,7 +16,12 @@ _GIVEN = [
 _CHOSEN = [
     chosen("BDP of the thresholds", "12.5 KB, one way", '"the delay D is the single-hop latency"', "25 KB"),
     chosen("IRN's window", "104 KB", "four links of 1 µs and their packets", "50, 75, 156 KB"),
-    chosen("DCQCN's other parameters", "preset `mellanox`", '"recommendations in the Mellanox firmware"'),
+    chosen(
+        "DCQCN's other parameters",
+        "preset `mellanox`",
+        '"recommendations in the Mellanox firmware"',
+        "those of ConWeave's code, from which the thresholds are",
+    ),
     chosen(
         "marks compare K_min with", "each queue", "RoCE switches mark by queue; PortFC has n of them", "the whole port"
     ),

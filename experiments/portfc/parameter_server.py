@@ -1,7 +1,7 @@
 """N.6: a parameter server in NDC(4, 1) and NDC(8, 1): all push, then it broadcasts.
 
 Source: the PortFC paper, section V-D, figures 15 and 16; 1, 2, 4 and 8 MB. Ours: the server is node 0; the paths of
-flows differ by the seed. Without DCQCN (a choice) shows what the first stage owes to it.
+flows differ by the seed. What the first stage owes to DCQCN is in `without_dcqcn.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEEDS = (1, 2, 3, 4, 5)
 SHORT = "two seeds alone"
 CHOICES: dict[str, dict[str, Any]] = {
     SHORT: {},
-    "without DCQCN": {"dcqcn": False},
+    "DCQCN of ConWeave's code": {"preset": "conweave"},
     "one pool of 5 MB": {"alpha": 1024.0},
     "marks by port": {"ecn_scope": "port"},
     "IRN's window 50 KB": {"irn_kb": 50},
@@ -45,7 +45,8 @@ class Case(Setting):
     seed: int = 1
 
 
-def _scenario(case: Case, mechanism: str) -> dict[str, Any]:
+def scenario_of(case: Case, mechanism: str) -> dict[str, Any]:
+    """Return the scenario of a case under a mechanism."""
     work = [{"parameter_server": {"server": 0, "size": f"{case.size_mb}MB"}}]
     return scenario(mechanism, ndc(case.n), work, case, seed=case.seed)
 
@@ -66,7 +67,8 @@ def stages_us(run: Run) -> tuple[float, float]:
     return first, max(end for _, end in ends) - first
 
 
-def _first_us(run: Run) -> float:
+def first_us(run: Run) -> float:
+    """Return how long the pushes took."""
     return stages_us(run)[0]
 
 
@@ -81,7 +83,7 @@ def _lost(run: Run) -> float:
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge both stages of every size."""
     cases = list(dict.fromkeys(name.split("/")[0] for name in runs.names))
-    first = {case: compared(runs, case, COMPARED, _first_us) for case in cases}
+    first = {case: compared(runs, case, COMPARED, first_us) for case in cases}
     broadcast = {case: compared(runs, case, COMPARED, _broadcast_us) for case in cases}
     most = {
         rival: max(((100 * (1 - one["portfc"] / one[rival]), case) for case, one in first.items())) for rival in AT_MOST
@@ -98,7 +100,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {
         "N.6-first": Part(
             all(lowest(one, "portfc") for one in first.values()),
-            {f"{case}: first stage (µs)": told(runs, case, COMPARED, _first_us) for case in cases}
+            {f"{case}: first stage (µs)": told(runs, case, COMPARED, first_us) for case in cases}
             | {f"{case}: PortFC shorter than (%)": lower_by(one, COMPARED[1:]) for case, one in first.items()},
         ),
         **{
@@ -147,7 +149,7 @@ _JUDGED = Judged(
     cases=Cases(
         cases={f"NDC({n},1), {size} MB": Case(n=n, size_mb=size) for n in (4, 8) for size in SIZES_MB},
         variants=COMPARED,
-        scenario=_scenario,
+        scenario=scenario_of,
         sized=_sized,
         choices=CHOICES,
     ),
@@ -157,7 +159,6 @@ PARAMETERS = table(
     [given("traffic", "all push 1, 2, 4 or 8 MB to one node, which then sends as much to each", "section V-D")],
     [
         chosen("seeds", "five, which differ in the paths", "nothing else is random", "two"),
-        chosen("DCQCN's part", "with DCQCN", '"for all of our experiments"', "without it"),
     ],
 )
 CLAIMS = _JUDGED.listed
@@ -172,7 +173,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
     panels = {}
     for network in dict.fromkeys(case.partition(", ")[0] for case in cases):
         of_it = [case for case in cases if case.startswith(f"{network}, ")]
-        for title, value in (("first stage", _first_us), ("broadcast", _broadcast_us)):
+        for title, value in (("first stage", first_us), ("broadcast", _broadcast_us)):
             panels[f"{network}: {title}"] = (
                 [case.partition(", ")[2] for case in of_it],
                 {name: [runs.mean(f"{case}/{name}", value) for case in of_it] for name in COMPARED},

@@ -165,6 +165,10 @@ _PORTFC: Mapping[str, Swap] = {
     "N.12-window": instead("irn", "portfc"),
     "N.13-deadlock": instead("pfc", "pfc_star"),
     "N.13-zero": instead("pfc", "pfc_star"),
+    "N.14-order": instead("irn", "pfc_star"),
+    "N.14-small": _PORTFC_IS_IRN,
+    "N.14-server": matching("^1 MB, without/irn/", "1 MB, with/irn/"),
+    "N.14-timeouts": matching("^timeouts, without/.* and .*/", "timeouts, without/100 and 320/"),
 }
 
 SWAPS: Mapping[str, Mapping[str, Swap]] = {"sfc": _SFC, "bcn": _BCN, "sfc-proxy": _PROXY, "portfc": _PORTFC}
