@@ -15,7 +15,7 @@ _GIVEN = [
 ]
 _CHOSEN = [
     chosen("BDP of the thresholds", "12.5 KB, one way", '"the delay D is the single-hop latency"', "25 KB"),
-    chosen("IRN's window", "104 KB", "four links of 1 µs and their packets", "50, 75, 156 KB"),
+    chosen("IRN's window", "104 KB", "four links of 1 µs and their packets", "50 KB; in NDC(4, 1) 75, 156 KB"),
     chosen(
         "DCQCN's other parameters",
         "preset `mellanox`",
@@ -43,6 +43,7 @@ def table(given_too: Sequence[Parameter] = (), chosen_too: Sequence[Parameter] =
 def mixed(n: int, chosen_too: Sequence[Parameter] = ()) -> list[Parameter]:
     """Return the table of Poisson traffic with incasts in NDC(n, 1)."""
     senders, of_ports, length = {4: (8, 84, "10 ms"), 8: (32, 93, "4 ms")}[n]
+    less, often = ("; 30 %", "0.25, 4 ms") if n == 4 else ("", "4 ms")
     return table(
         [
             given("network", f"NDC({n}, 1)", _SETUP),
@@ -53,11 +54,9 @@ def mixed(n: int, chosen_too: Sequence[Parameter] = ()) -> list[Parameter]:
                 "Poisson load",
                 "50 % of each link",
                 "a packet crosses up to two switches: load is what links carry",
-                f"30 %; 50 % of both ports of a node, which is {of_ports} % of each link",
+                f"50 % of both ports of a node, which is {of_ports} % of each link{less}",
             ),
-            chosen(
-                "incasts", "one every 0.5 ms, drawn at random", "with them lossy schemes lose packets", "0.25, 4 ms"
-            ),
+            chosen("incasts", "one every 0.5 ms, drawn at random", "with them lossy schemes lose packets", often),
             chosen("length", f"{length} of arrivals, five seeds", "all flows are completed", "two shorter ones"),
             *chosen_too,
         ],

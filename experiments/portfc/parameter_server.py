@@ -29,7 +29,6 @@ CHOICES: dict[str, dict[str, Any]] = {
     SHORT: {},
     "DCQCN of ConWeave's code": {"preset": "conweave"},
     "one pool of 5 MB": {"alpha": 1024.0},
-    "marks by port": {"ecn_scope": "port"},
     "IRN's window 50 KB": {"irn_kb": 50},
 }
 AT_MOST = {"irn": 12.6, "pfc_star": 79.2}
