@@ -18,7 +18,7 @@ from experiments.portfc._parameters import table
 from experiments.portfc._runs import Run, Runs, Value, compared, lower_by, runs_of, told
 from experiments.portfc.experts import TRAFFIC, WITHOUT_ATE
 
-from xoff.reproduce import Cases, Judged, Part, chosen, given, lowest
+from xoff.reproduce import Cases, Judged, Part, chosen, given, lowest, whole
 from xoff.results import Result
 
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, section V-E"
@@ -86,7 +86,7 @@ def judge(runs: Runs) -> dict[str, Part]:
         ),
         {f"{title}: packets lost": told(runs, sizes, shown, _lost) for sizes, title in WORKLOADS.items()},
     )
-    return parts
+    return {"N.7m": whole(parts)} | parts
 
 
 def _lost(run: Run) -> float:
