@@ -153,6 +153,14 @@ _JUDGED = Judged(
         choices=CHOICES,
     ),
     control=SHORT,
+    reasons={
+        "N.6b-irn": "Up to 86 %, with 1 MB in NDC(4, 1), and 31 % with 8 MB in NDC(8, 1). It is DCQCN: flows that were "
+        "slowed at the start never get back their rate in time. Without it the first stage takes the same time with "
+        "all (N.14); with the parameters of ConWeave's code it is 10 to 43 %.",
+        "N.6b-star": "69 %, with 1 MB in NDC(8, 1), and 5 to 9 % in NDC(4, 1): the same cause.",
+        "N.6c": "In NDC(4, 1) IRN loses nothing, and is longer. In NDC(8, 1) it loses 3000 to 5000 packets; with one "
+        "pool it loses none, and takes as long. The cause is DCQCN (N.14).",
+    },
 )
 PARAMETERS = table(
     [given("traffic", "all push 1, 2, 4 or 8 MB to one node, which then sends as much to each", "section V-D")],
