@@ -144,7 +144,7 @@ _JUDGED = Judged(
     control=SHORT,
     reasons={
         "N.7-tail": "29 and 0 %. Over a window of 10 µs ATE costs what PortFC gains: without it the 99th percentile is "
-        "54 and 39 % below IRN's. ATE moves no load, and sends bursts to the same relays (N.7b).",
+        "54 and 39 % below IRN's. ATE moves no load, and changes the order alone (N.7b).",
         "N.7-mean": "13 and 14 % below; without ATE 23 and 40 %.",
         "N.7t": "29 %, without ATE 54 %. Where the paper's 79 % are from is not traced: skews, gating and windows of "
         "IRN do not give it.",
