@@ -144,6 +144,7 @@ _PORTFC: Mapping[str, Swap] = {
     "N.7m-mean": _PORTFC_IS_IRN,
     "N.7m-tail": _PORTFC_IS_IRN,
     "N.7m-loss": matching("^storage/portfc/", "storage/go_back_n/"),
+    "N.7n": instead("portfc", "portfc without ATE"),
     "N.7b": matching("^without/", "algorithm, p 0.9, 10 µs/"),
     "N.7c": matching("^without/", "algorithm, p 0.9, 10 µs/"),
     "N.7p": matching("^(algorithm|equation), p (0.5|0.7|1), 10 µs/", "without/"),
