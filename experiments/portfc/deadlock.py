@@ -209,11 +209,12 @@ _JUDGED = Judged(
     runs=runs_of,
     judge=judge,
     reasons={
-        "N.8b": "Nothing is blocked: no port is paused, and links carry as much as with PortFC. Own flows of a node "
-        "take turns one by one under PFC*, so that the background flow has one in 2 L + 1 of the link; PortFC gives "
-        "flows of two and of four hops a turn each.",
+        "N.8b": "Nothing is blocked: no port is paused (once for 7 µs with four flows, and twice with six), and links "
+        "carry as much as with PortFC. Own flows of a node take turns one by one under PFC*, so that the background "
+        "flow has one in 2 L + 1 of the link; PortFC gives flows of two and of four hops a turn each.",
         "N.8f": "The factor is (2 L + 1) / 3 for L loop-making flows a node, and set by their number alone: 1.67 for "
         "two, 2.33 for three. The published 1.9 lies between them; no whole number gives it.",
+        "N.8-star/one": "One loop-making flow a node has a turn as the background flow has, with all three.",
         "N.8-pfc/one": "One loop-making flow a node fills no queue: nothing pauses, and all three share alike.",
     },
     quick_reasons=True,
