@@ -209,7 +209,7 @@ _JUDGED = Judged(
     runs=runs_of,
     judge=judge,
     reasons={
-        "N.8b": "Nothing is blocked: no port is paused (once for 7 µs with four flows, and twice with six), and links "
+        "N.8b": "Nothing is blocked: no port is paused (with four and six flows one or two are, for 7 µs), and links "
         "carry as much as with PortFC. Own flows of a node take turns one by one under PFC*, so that the background "
         "flow has one in 2 L + 1 of the link; PortFC gives flows of two and of four hops a turn each.",
         "N.8f": "The factor is (2 L + 1) / 3 for L loop-making flows a node, and set by their number alone: 1.67 for "

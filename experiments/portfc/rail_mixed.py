@@ -123,6 +123,7 @@ _JUDGED = Judged(
     ),
     control=_mixed.SHORT,
     reasons={
+        "N.7m": "see N.7m-loss",
         "N.7m-loss": "A relay from the faster domain to a rail takes in 160 Gb/s and sends 100, and nobody pauses its "
         "feeder (N.9r). In one seed of five of WebSearch 1262 packets are lost with ATE, and 516 607 without. Relays "
         "that mark lose nothing.",
