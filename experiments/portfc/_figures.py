@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.portfc._ndc import MECHANISMS
+from experiments.portfc._runs import name_of
 from matplotlib import rc_context
 
 from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, legend_below, write
@@ -23,7 +24,7 @@ def bars(path: Path, panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequ
             strict=True,
         ):
             is_rate = "Gb/s" in label
-            shown = [(MECHANISMS.get(name, name), values) for name, values in series.items()]
+            shown = [(name_of(name), values) for name, values in series.items()]
             grouped_bars(axes, groups, shown, digits=1 if is_rate else 0)
             for mark in axes.texts:
                 mark.set(rotation=90, fontsize=5)

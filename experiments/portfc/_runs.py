@@ -94,7 +94,7 @@ def told(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Value) -> di
 
 def name_of(mechanism: str) -> str:
     """Return the name that readers know."""
-    return MECHANISMS.get(mechanism, mechanism)
+    return MECHANISMS.get(mechanism) or mechanism.replace("portfc", MECHANISMS["portfc"])
 
 
 def lower_by(values: Mapping[str, float], others: Iterable[str]) -> dict[str, float]:

@@ -184,7 +184,7 @@ def judge(runs: Runs) -> dict[str, Part]:
             factor is not None and about(factor, 1.9),
             {
                 "PortFC against PFC* (times)": factor,
-                "PortFC if relays take turns, against PFC* (times)": _times(after[TURNS].mean, star),
+                "PortFC if relays take turns, against PFC* (times)": _times(after[name_of(TURNS)].mean, star),
                 "packets lost at relays then": Spread.of(run.drops for run in each[TURNS]),
                 "PortFC against PFC* (times), by L": factors,
                 "(2 L + 1) / 3": {count: round((2 * int(count) + 1) / 3, 2) for count in factors},
