@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.congestion_isolation._fabric import CLASSES, ELEPHANTS, MICE, VARIANTS
-from experiments.congestion_isolation._runs import Gain, Run, Runs, gain
+from experiments.congestion_isolation._runs import Gain, Run, Runs, change, gain
 from matplotlib import rc_context
 
 from xoff.plots import COLOURS, STYLE, Canvas, grouped_bars, legend_below, write
@@ -16,17 +16,24 @@ from xoff.results import Result
 
 COUNTS: dict[str, Callable[[Run], float]] = {
     "PFC pauses": lambda run: run.pauses,
-    "notifications": lambda run: run.cnps,
+    "CNPs": lambda run: run.cnps,
 }
-"""Notifications are the document's CNP frames: with the preset here, marks that acknowledgements carry back."""
+
+
+def statements(claim: str, what: str) -> dict[str, str]:
+    """Return what the document says of a threshold: of performance, of pause frames and of CNP frames."""
+    return {
+        claim: f"{what}: performance improves because fewer pause and CNP frames are triggered; large flows are "
+        "affected more than small flows",
+        f"{claim}-large": "Large flows are affected more than small flows, and performance improves: the mean FCT of "
+        "flows above 10 MB falls, and by a larger share than that of flows below 100 KB changes",
+        f"{claim}-pauses": "Fewer pause frames are triggered",
+        f"{claim}-cnps": "Fewer CNP frames are triggered",
+    }
 
 
 def judge(runs: Runs, claim: str, usual: str, higher: str) -> dict[str, Part]:
-    """Judge CI's gain by the higher threshold by size, its pauses and its CNPs.
-
-    Large flows are those above 10 MB, small ones those below 100 KB. Large flows are affected more if their mean FCT
-    changes by a larger share, and improve if it is lower.
-    """
+    """Judge CI's gain by the higher threshold by size, its pauses and its CNPs: an effect is one beyond chance."""
     gains = {size: _gain(runs, "ci", usual, higher, size) for size in CLASSES}
     measured: dict[str, Any] = {
         f"{size}: mean FCT (µs), CI": {
@@ -36,16 +43,18 @@ def judge(runs: Runs, claim: str, usual: str, higher: str) -> dict[str, Part]:
         }
         for size, found in gains.items()
     }
-    frames = {
-        f"{what}, CI": {label: runs.count(label, "ci", read) for label in (usual, higher)}
-        for what, read in COUNTS.items()
-    }
-    return {
-        f"{claim}-large": Part(
-            gains[ELEPHANTS].share > 0 and gains[ELEPHANTS].share > abs(gains[MICE].share), measured
-        ),
-        f"{claim}-frames": Part(all(found[higher] < found[usual] for found in frames.values()), dict(frames)),
-    }
+    large = gains[ELEPHANTS]
+    parts = {f"{claim}-large": Part(large.is_sure and large.share > abs(gains[MICE].share), measured)}
+    for part, (what, read) in zip(("pauses", "cnps"), COUNTS.items(), strict=True):
+        counted = {label: [read(run) for run in runs.of(label, "ci")] for label in (usual, higher)}
+        found = change(counted[higher], counted[usual])
+        shown: dict[str, Any] = {label: runs.counts(label, "ci", read) for label in counted}
+        parts[f"{claim}-{part}"] = Part(
+            found.is_sure and found.share > 0,
+            {f"{what}, CI": shown | {"fewer by": str(found)}},
+            void="" if any(counted[usual]) else f"there are no {what} to lose",
+        )
+    return parts
 
 
 def _gain(runs: Runs, variant: str, usual: str, changed: str, size: str) -> Gain:
@@ -53,7 +62,7 @@ def _gain(runs: Runs, variant: str, usual: str, changed: str, size: str) -> Gain
 
 
 def figure(results: Mapping[str, Result], path: Path, usual: str, changed: str) -> None:
-    """Draw by size class the mean FCT and by how much the change lowers it, and pauses and notifications."""
+    """Draw by size class the mean FCT and by how much the change lowers it, and pauses and CNPs."""
     runs = Runs(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(11, 7.6), layout="constrained")
@@ -85,7 +94,7 @@ def figure(results: Mapping[str, Result], path: Path, usual: str, changed: str) 
             lower[column].set_xlim(-0.5, len(VARIANTS) - 0.5)
         for axes, (what, read) in zip(counts.subplots(1, len(COUNTS)), COUNTS.items(), strict=True):
             series = [
-                (text, [runs.count(label, variant, read) for label in (usual, changed)])
+                (text, [runs.counts(label, variant, read).mean for label in (usual, changed)])
                 for variant, text in VARIANTS.items()
             ]
             grouped_bars(axes, [usual, changed], series, digits=1)

@@ -15,18 +15,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-VARIANTS = {
-    "none": "without CI",
-    "isolated": "CI, isolated packets marked",
-    "selecting": "CI, selecting packets marked",
-}
-"""What the document compares: PFC + ECN with hashed queues, and PFC + ECN with CI, in both readings of `READINGS`."""
+VARIANTS = {"none": "without CI", "ci": "CI"}
+"""What the document compares: PFC + ECN with hashed queues, and PFC + ECN with CI."""
 
-READINGS = {
-    "isolated": "every packet in the congested queue is marked",
-    "selecting": "only the packet that selects its flow is marked",
+MARKS: dict[str, str] = {
+    "congested": "the selecting packet, and in the congested queue by ECN's curve",
+    "both": "the selecting packet, and in both queues by ECN's curve",
+    "isolated": "every packet in the congested queue, whatever it holds",
+    "selecting": "the selecting packet alone",
 }
-"""The document says "ECN is marked once a packet is isolated"; each claim is judged for both readings."""
+"""Which packets CI marks. The document says "PFC + ECN with CI", and "ECN is marked once a packet is isolated"."""
+
+CUT = [
+    [0, 0],
+    [180, 10],
+    [216, 20],
+    [560, 30],
+    [900, 40],
+    [1100, 50],
+    [1870, 60],
+    [3160, 70],
+    [10e3, 80],
+    [400e3, 90],
+    [3.16e6, 95],
+    [30e6, 100],
+]
+"""Data-mining sizes (VL2), cut: bytes and cumulative percent. The largest 5 % end at 30 MB in place of 1 GB."""
 
 CLASSES: dict[str, tuple[float, float]] = {
     "all": (0, float("inf")),
@@ -42,6 +56,8 @@ MICE, ELEPHANTS = "< 100 KB", "> 10 MB"
 
 CONGESTED, NON_CONGESTED = 0, 1
 """Classes, and the document's numbers of the two queues."""
+WORKLOAD = "all"
+"""Its name. Flows that are under way at the start have another one, and are no part of completion times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +74,22 @@ class Case:
     low_kb: float = 10
     high_kb: float = 300
     """Of CI's curve. That of ECN without CI stays at 300 KB."""
+    ecn_high_kb: float | None = None
+    """Ours: of ECN's curve beside CI; None: CI's, the one curve that the document lists for CI."""
+    mark: str = "congested"
+    """Ours: one of `MARKS`."""
     switch_ns: int = 0
     lossy: bool = False
     """No PFC."""
     seed: int = 1
-    ms: float = 10
-    """Ours: how long flows arrive. Every flow is completed."""
+    ms: float = 3
+    """Ours: how long flows arrive."""
+    ends: bool = False
+    """Ours: the run ends when the last flow has arrived; otherwise every flow is completed."""
+    sizes: str = "cut"
+    """Ours: `CUT`, or the distribution of that name."""
+    warm: bool | float = True
+    """Ours: flows under way at the start: as many as this load has in equilibrium, or so many a server; False: none."""
     load: float = 0.6
     """Ours: share of each server's rate."""
     tell_kb: float = 375
@@ -76,10 +102,10 @@ class Case:
     """Ours: a flow without packets in the congested queue for so long returns, however full that queue is."""
     congested_last: bool = False
     """Ours: CI's congested queue is served when the other is empty; otherwise both take turns."""
-    accounting: str = "ingress"
-    """Ours: what PFC compares with XOFF: the bytes of each input and queue, or (``egress``) each egress queue."""
-    dcqcn: str = "conweave"
-    """Ours: whose parameters DCQCN has."""
+    accounting: str = "egress"
+    """Ours: what PFC compares with XOFF: each egress queue, or (``ingress``) the bytes of each input and queue."""
+    dcqcn: str = "mellanox"
+    """Ours: whose parameters DCQCN has: those of adapters, which send CNPs as frames."""
     payload_bytes: int = 1452
     """Ours: packets of 1500 B."""
 
@@ -89,9 +115,11 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
     half = case.tors // 2
     flow_control: dict[str, Any] = {}
     if not case.lossy:
-        flow_control["pfc"] = {"xoff": f"{case.xoff_kb:g}KB", "xon": f"{case.xon_kb:g}KB"}
-        if case.accounting != "ingress":
-            flow_control["pfc"]["accounting"] = case.accounting
+        flow_control["pfc"] = {
+            "xoff": f"{case.xoff_kb:g}KB",
+            "xon": f"{case.xon_kb:g}KB",
+            "accounting": case.accounting,
+        }
     switch: dict[str, Any] = {
         "delay": f"{case.switch_ns}ns",
         "classes": case.queues,
@@ -101,13 +129,13 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
         "flow_control": flow_control,
     }
     classify: dict[str, Any] = {"mice": {"below": "100KB", "class": 2}} if case.queues == 3 else {}
-    if variant in READINGS:
+    if variant == "ci":
         flow_control["congestion_isolation"] = {
             "low": f"{case.low_kb:g}KB",
             "high": f"{case.high_kb:g}KB",
             "pmax": 0.01,
             "tell": f"{case.tell_kb:g}KB",
-            "mark": variant,
+            "mark": "isolated" if case.mark == "isolated" else "selecting",
             "class": NON_CONGESTED,
             "congested_class": CONGESTED,
             "hosts": case.hosts,
@@ -117,10 +145,16 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
             flow_control["congestion_isolation"]["age"] = f"{case.age_us:g}us"
         if case.congested_last:
             switch["priority_classes"] = case.queues - 1
+        if case.mark in {"congested", "both"}:
+            switch["ecn"] = {"red": _red(case, case.ecn_high_kb or case.high_kb)}
+        if case.mark == "congested":
+            switch["ecn"]["classes"] = [CONGESTED]
     else:
-        switch["ecn"] = {"red": {"kmin": f"{case.low_kb:g}KB", "kmax": "300KB", "pmax": 0.01}}
+        switch["ecn"] = {"red": _red(case, 300)}
         classify["by_destination"] = 2
-    return {
+    traffic: dict[str, Any] = {"load": case.load, "duration": f"{case.ms:g}ms", "warm": case.warm}
+    traffic |= {"points": CUT} if case.sizes == "cut" else {"sizes": case.sizes}
+    made = {
         "name": f"{case.tors * half} servers, {case.queues} queues, {VARIANTS[variant]}",
         "seed": case.seed,
         "network": {
@@ -134,15 +168,14 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
         "framing": {"payload": f"{case.payload_bytes}B", "header": "48B"},
         "switch": switch,
         "host": {"congestion_control": {"dcqcn": {"preset": case.dcqcn}}, "classify": classify},
-        "workload": [
-            {
-                "name": "all",
-                "class": NON_CONGESTED,
-                "poisson": {"load": case.load, "sizes": "datamining", "duration": f"{case.ms:g}ms"},
-            }
-        ],
+        "workload": [{"name": WORKLOAD, "class": NON_CONGESTED, "poisson": traffic}],
         "probe": {"queues": "10us", "size_classes": ["100KB", "1MB", "10MB"]},
     }
+    return made | ({"until": f"{case.ms:g}ms"} if case.ends else {})
+
+
+def _red(case: Case, high_kb: float) -> dict[str, Any]:
+    return {"kmin": f"{case.low_kb:g}KB", "kmax": f"{high_kb:g}KB", "pmax": 0.01}
 
 
 def rack(host: str, tors: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.congestion_isolation._fabric import CLASSES, READINGS, VARIANTS
+from experiments.congestion_isolation._fabric import CLASSES, VARIANTS
 from experiments.congestion_isolation._runs import CHOICES, Gain, Runs
 from matplotlib import rc_context
 
@@ -60,17 +60,15 @@ def bars(results: Mapping[str, Result], path: Path, labels: Mapping[str, str], w
 def _draw_gains(
     axes: Any, results: Mapping[str, Result], cases: Mapping[str, tuple[str, str]], size: str, *, upright: bool = True
 ) -> None:
-    """Draw the gain by CI in both readings with its interval; cases: choice and label, by what to call them."""
-    for index, reading in enumerate(READINGS, 1):
-        gains = [_gain_or_none(Runs(results, choice, reading), label, size) for choice, label in cases.values()]
-        places = [place + (index - 1.5) * 0.25 for place in range(len(cases))]
-        shares = [100 * found.share for found in gains]
-        style = {"fmt": "o", "markersize": 3, "elinewidth": 1, "color": COLOURS[index]}
-        if upright:
-            axes.errorbar(places, shares, yerr=[100 * (found.half or 0) for found in gains], **style)
-        else:
-            # Two seeds: an interval by Student's t says nothing.
-            axes.errorbar(shares, places, **style)
+    """Draw the gain by CI with its interval; cases: choice and label, by what to call them."""
+    gains = [_gain_or_none(Runs(results, choice), label, size) for choice, label in cases.values()]
+    shares = [100 * found.share for found in gains]
+    style = {"fmt": "o", "markersize": 3, "elinewidth": 1, "color": COLOURS[1]}
+    if upright:
+        axes.errorbar(range(len(cases)), shares, yerr=[100 * (found.half or 0) for found in gains], **style)
+    else:
+        # One or two seeds: an interval by Student's t says nothing.
+        axes.errorbar(shares, range(len(cases)), **style)
     ticks = range(len(cases))
     if upright:
         axes.axhline(0, color="grey", linewidth=0.8)

@@ -2,8 +2,8 @@
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Memory Sensitivity" (first):
 "performance does not change at all". This is taken at its word: runs must have the same fingerprint, that of every
-event. Ours: 128 servers. What stops a queue is XOFF, which is compared with the same bytes as the size of the queue, so
-that only headroom beyond XOFF could be missed.
+event. Ours: 128 servers. What stops a queue is XOFF, so that only headroom beyond it could be missed: if no queue ever
+came to XOFF there is nothing to judge.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.congestion_isolation._fabric import Case
+from experiments.congestion_isolation._fabric import VARIANTS, Case
 from experiments.congestion_isolation._figures import bars
-from experiments.congestion_isolation._runs import COMPARED, Runs, judged
+from experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
+from experiments.congestion_isolation._runs import Runs, judged
 
-from xoff.reproduce import Part
+from xoff.reproduce import Part, given
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Memory Sensitivity (queue size)"
@@ -28,21 +29,26 @@ def judge(runs: Runs) -> dict[str, Part]:
     """Judge that the fingerprints are equal, seed by seed."""
     prints = {
         variant: [[run.result.fingerprint for run in runs.of(label, variant)] for label in _LABELS.values()]
-        for variant in COMPARED
+        for variant in VARIANTS
     }
     measured: dict[str, Any] = {
-        f"{COMPARED[variant]}: equal fingerprints": f"{sum(map(str.__eq__, *found))} of {len(found[0])} seeds"
+        f"{VARIANTS[variant]}: equal fingerprints": f"{sum(map(str.__eq__, *found))} of {len(found[0])} seeds"
         for variant, found in prints.items()
     }
-    return {"C.3": Part(all(one == two for one, two in prints.values()), measured)}
+    measured["PFC pauses"] = {
+        text: runs.counts(_LABELS["1 MB"], variant, lambda run: run.pauses) for variant, text in VARIANTS.items()
+    }
+    reached = all(runs.reaches_xoff(_LABELS["1 MB"], variant=variant) for variant in VARIANTS)
+    void = "" if reached else "with or without CI no queue came to XOFF"
+    return {"C.3": Part(all(one == two for one, two in prints.values()), measured, void=void)}
 
 
 _JUDGED = judged(
     statements={"C.3": "PFC and CI thresholds unchanged, queues of 2 MB in place of 1 MB: nothing changes at all"},
     cases={_LABELS["1 MB"]: Case(), _LABELS["2 MB"]: Case(queue_mb=2)},
     judge=judge,
-    choices=("PFC by egress queue",),
 )
+PARAMETERS = [*_SHARED, given("queues", "1 and 2 MB", "Memory Sensitivity")]
 CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims

@@ -14,10 +14,11 @@ from typing import Any
 
 from experiments.congestion_isolation._fabric import CLASSES, MICE, SIZES, Case
 from experiments.congestion_isolation._figures import bars
-from experiments.congestion_isolation._runs import CHOICES, Runs, judged
-from experiments.congestion_isolation.scales import THREE, TORS
+from experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
+from experiments.congestion_isolation._runs import Runs, judged
+from experiments.congestion_isolation.scales import THREE, TORS, TWO
 
-from xoff.reproduce import Part, about_the_same
+from xoff.reproduce import Part, about_the_same, chosen
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Review: Previous Data With 3 Queue Model"
@@ -28,10 +29,15 @@ def judge(runs: Runs) -> dict[str, Part]:
     mice: dict[str, Any] = {}
     others: dict[str, Any] = {}
     same, lower = True, True
-    for label in (THREE[tors] for tors in TORS if THREE[tors] in runs):
+    for tors in TORS:
+        label = THREE[tors]
+        if label not in runs:
+            continue
         compared = runs.compared(label)
         for size in CLASSES:
             (mice if size == MICE else others).update({key: value for key, value in compared.items() if size in key})
+        if TWO[tors] in runs:
+            mice[f"{TWO[tors]}, two queues, {MICE}: gain"] = str(runs.gain(TWO[tors], MICE))
         same &= about_the_same(runs.mean_us(label, "ci", MICE), runs.mean_us(label, "none", MICE))
         lower &= all(runs.gain(label, size).share > 0 for size in SIZES if size != MICE)
     return {"C.2": Part(same, mice), "C.2-others": Part(lower, others)}
@@ -42,16 +48,18 @@ _JUDGED = judged(
         "C.2": "Three queues: with mice prioritisation on both sides, CI does not obviously improve the mice",
         "C.2-others": "Ours, for lost figures: in the three other size classes CI's mean FCT is lower",
     },
-    cases={THREE[tors]: Case(tors=tors, queues=3) for tors in TORS},
-    judge=judge,
-    choices=tuple(CHOICES),
-    reasons={
-        "C.2-others/isolated": (
-            "As in C.1: marking every packet in the congested queue costs the larger flows more throughput than "
-            "isolation gains them."
-        ),
+    cases={
+        **{THREE[tors]: Case(tors=tors, queues=3) for tors in TORS},
+        # For comparison.
+        TWO[TORS[0]]: Case(),
     },
+    judge=judge,
+    ours=("C.2-others",),
 )
+PARAMETERS = [
+    *_SHARED,
+    chosen("mice of the third queue", "flows below 100 KB, from their first packet", "the document's smallest class"),
+]
 CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
 claims = _JUDGED.claims
