@@ -218,7 +218,7 @@ _JUDGED = judged(
     },
     cases={_LABELS[0]: Case(tors=48), _LABELS[1]: Case()},
     judge=judge,
-    choices=(*READ, "load 30 %", "load 80 %", "congested queue served last"),
+    choices=(*READ, "whole VL2, 3 flows under way", "load 30 %", "load 80 %", "congested queue served last"),
 )
 PARAMETERS = [
     *_SHARED,

@@ -21,7 +21,7 @@ from experiments.congestion_isolation._figures import bars
 from experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
 from experiments.congestion_isolation._runs import CHOICES, Gain, Runs, judged
 
-from xoff.reproduce import Part, chosen
+from xoff.reproduce import Part, RunFailed, chosen
 from xoff.results import Result
 from xoff.statistics import interval
 
@@ -61,11 +61,25 @@ def judge(runs: Runs) -> dict[str, Part]:
             "PFC pauses": lambda run: run.pauses,
         }.items():
             measured[f"{two}: {what}"] = {text: runs.counts(two, one, read) for one, text in VARIANTS.items()}
+    if not runs.choice:
+        measured |= {f"{choice}: gain": found for choice in CHOICES if (found := _told(Runs(runs.results, choice)))}
     return {
         "C.1-lower": Part(lower, measured),
         "C.1-mice": Part(mice, shares),
         "C.1-more": Part(more, models),
     }
+
+
+def _told(runs: Runs) -> dict[str, Any]:
+    """Return what a page says of an open choice: gains and the load that is carried without CI."""
+    label = TWO[TORS[0]]
+    if label not in runs:
+        return {}
+    try:
+        gains = {size: str(runs.gain(label, size)) for size in CLASSES}
+    except RunFailed:
+        return {"of no size": "a run lost packets"}
+    return gains | {"load carried": runs.counts(label, "none", lambda run: run.carried).mean}
 
 
 def _apart(runs: Runs, two: str, three: str, size: str) -> Gain:

@@ -172,7 +172,48 @@ _PORTFC: Mapping[str, Swap] = {
     "N.14-timeouts": matching("^timeouts, without/.* and .*/", "timeouts, without/100 and 320/"),
 }
 
-SWAPS: Mapping[str, Mapping[str, Swap]] = {"sfc": _SFC, "bcn": _BCN, "sfc-proxy": _PROXY, "portfc": _PORTFC}
+_CI_IS_NONE = instead("ci", "none")
+_SAME_XOFF = matching("^XOFF 1500 KB/ci/", "XOFF 750 KB/ci/")
+_SAME_HIGH = matching("^high 600 KB/ci/", "high 300 KB/ci/")
+_NO_LATENCY = matching("^400 ns a switch/", "no latency/")
+_CI: Mapping[str, Swap] = {
+    "C.1-lower": _CI_IS_NONE,
+    "C.1-mice": _CI_IS_NONE,
+    "C.1-more": matching("^128 servers/ci/", "128 servers/none/"),
+    "C.2": matching("^128 servers, three queues/none/", "128 servers/none/"),
+    "C.2-others": _CI_IS_NONE,
+    "C.3": matching("^queues of 2 MB/ci/", "queues of 2 MB/none/"),
+    "C.4-large": _SAME_XOFF,
+    "C.4-pauses": _SAME_XOFF,
+    "C.4-cnps": _SAME_XOFF,
+    "C.5-large": _SAME_HIGH,
+    "C.5-pauses": _SAME_HIGH,
+    "C.5-cnps": _SAME_HIGH,
+    "C.6-small": _NO_LATENCY,
+    "C.6-elephants": _NO_LATENCY,
+    "C.6-elephants-without": _NO_LATENCY,
+    "C.6-little": matching("^400 ns a switch/ci/", "400 ns a switch/none/"),
+    "C.7-most": _CI_IS_NONE,
+    "C.7-average": _CI_IS_NONE,
+    "C.7-shallow": _CI_IS_NONE,
+    "C.7-max": _CI_IS_NONE,
+    "C.7-alike": instead("none", "ci"),
+    "C.7-fewer": _CI_IS_NONE,
+    "C.8-rate": _CI_IS_NONE,
+    "C.8-performance": _CI_IS_NONE,
+    "C.8-flows": _CI_IS_NONE,
+    "C.8-only": _CI_IS_NONE,
+    "C.9-xoff": matching("^XOFF 1500 KB/ci/", "queues of 2 MB/ci/"),
+    "C.9-high": matching("^high 600 KB/ci/", "usual/ci/"),
+}
+
+SWAPS: Mapping[str, Mapping[str, Swap]] = {
+    "sfc": _SFC,
+    "sfc-proxy": _PROXY,
+    "bcn": _BCN,
+    "congestion-isolation": _CI,
+    "portfc": _PORTFC,
+}
 """By document and statement."""
 
 _NEVER_SLOWED = (("host.congestion_control.bcn.gd", "0.000001"),)
