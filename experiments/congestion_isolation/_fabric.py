@@ -19,8 +19,8 @@ VARIANTS = {"none": "without CI", "ci": "CI"}
 """What the document compares: PFC + ECN with hashed queues, and PFC + ECN with CI."""
 
 MARKS: dict[str, str] = {
-    "congested": "the selecting packet, and in the congested queue by ECN's curve",
     "both": "the selecting packet, and in both queues by ECN's curve",
+    "congested": "the selecting packet, and in the congested queue by ECN's curve",
     "isolated": "every packet in the congested queue, whatever it holds",
     "selecting": "the selecting packet alone",
 }
@@ -73,10 +73,10 @@ class Case:
     xon_kb: float = 4
     low_kb: float = 10
     high_kb: float = 300
-    """Of CI's curve. That of ECN without CI stays at 300 KB."""
-    ecn_high_kb: float | None = None
-    """Ours: of ECN's curve beside CI; None: CI's, the one curve that the document lists for CI."""
-    mark: str = "congested"
+    """Of CI's curve. That of ECN stays at 300 KB."""
+    ecn_follows: bool = False
+    """Ours: ECN's curve beside CI is CI's, the one curve that the document lists for CI."""
+    mark: str = "both"
     """Ours: one of `MARKS`."""
     switch_ns: int = 0
     lossy: bool = False
@@ -146,7 +146,7 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
         if case.congested_last:
             switch["priority_classes"] = case.queues - 1
         if case.mark in {"congested", "both"}:
-            switch["ecn"] = {"red": _red(case, case.ecn_high_kb or case.high_kb)}
+            switch["ecn"] = {"red": _red(case, case.high_kb if case.ecn_follows else 300)}
         if case.mark == "congested":
             switch["ecn"]["classes"] = [CONGESTED]
     else:

@@ -13,10 +13,10 @@ PARAMETERS: list[Parameter] = [
     given("queues", "1 MB; XOFF 750 KB, XON 4 KB", _COMPARED),
     given("ECN without CI; CI", "low 10 KB, high 300 KB, at most 1 %", _COMPARED),
     chosen(
-        "what CI marks",
-        "the packet that selects its flow, and in the congested queue by ECN's curve",
+        "what is marked with CI",
+        "the packet that selects its flow; and by ECN's curve on both queues, as without CI",
         '"PFC + ECN with CI", "ECN is marked once a packet is isolated"; found after a first result',
-        "ECN on both queues; all isolated packets; the selecting packet alone",
+        "ECN on the congested queue alone; all isolated packets; the selecting packet alone",
     ),
     chosen(
         "sizes",

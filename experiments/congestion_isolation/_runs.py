@@ -36,7 +36,7 @@ QUICK_MS = 1.5
 _RATE_BPS = 100e9
 
 _FIVE_SEEDS: dict[str, dict[str, Any]] = {
-    "ECN on both queues": {"mark": "both"},
+    "ECN on the congested queue alone": {"mark": "congested"},
     "all isolated packets marked": {"mark": "isolated"},
 }
 _TRAFFIC: dict[str, dict[str, Any]] = {
@@ -62,7 +62,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     **_TRAFFIC,
     "PFC by input": {"accounting": "ingress"},
     "DCQCN preset paper": {"dcqcn": "paper"},
-    "ECN's high at 300 KB": {"ecn_high_kb": 300},
+    "ECN's high follows CI's": {"ecn_follows": True},
     **_ONE_SEED,
 }
 """Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""

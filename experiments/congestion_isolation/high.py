@@ -1,9 +1,9 @@
 """C.5: CI's high threshold of 600 KB in place of 300 KB.
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Memory Sensitivity" (third):
-"only change the CI high threshold". It is the one curve that the document lists for CI, so that ECN beside CI has it,
-too; that ECN's stays at 300 KB is judged as well. Without CI ECN keeps 300 KB, and one run stands for both. Ours: 128
-servers. An effect is one beyond chance, over the seeds.
+"only change the CI high threshold". So ECN's curve beside CI stays at 300 KB; that it follows, since the document
+lists one curve for CI, is judged as well. Without CI nothing changes, and one run stands for both. Ours: 128 servers.
+An effect is one beyond chance, over the seeds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _JUDGED = judged(
     statements=_change.statements("C.5", "CI high 300 → 600 KB"),
     cases={_USUAL: Case(), _HIGHER: Case(high_kb=600)},
     judge=judge,
-    choices=(*READ, "ECN's high at 300 KB"),
+    choices=(*READ, "ECN's high follows CI's"),
 )
 PARAMETERS = [*_SHARED, given("high of CI", "300 and 600 KB", "Memory Sensitivity")]
 CLAIMS = _JUDGED.listed

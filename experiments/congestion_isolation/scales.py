@@ -107,7 +107,7 @@ _JUDGED = judged(
         **{THREE[tors]: Case(tors=tors, queues=3) for tors in TORS},
     },
     judge=judge,
-    choices=[choice for choice in CHOICES if choice != "ECN's high at 300 KB"],
+    choices=[choice for choice in CHOICES if choice != "ECN's high follows CI's"],
     ours=("C.1-lower",),
 )
 PARAMETERS = [

@@ -2,8 +2,8 @@
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Summary": "Threshold setting
 seems critical for the congested flows, but not for the non-congested flows". The thresholds are those of C.4 and C.5.
-Congested flows are those that were isolated, which their CNPs tell: CI marks the packet by which a flow is selected,
-and nothing outside the congested queue. Flows that are isolated with one threshold alone are in neither group, so that
+Congested flows are those whose sources got a CNP, as those of all isolated flows do; with ECN on the congested queue
+alone, which is judged as well, no others do. Flows that got one with one threshold alone are in neither group, so that
 none is chosen by what it gains. "Critical" is an effect on the mean FCT that is beyond chance, and "not for the
 non-congested" one of less than half of that share.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 from experiments.congestion_isolation._fabric import Case
 from experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
-from experiments.congestion_isolation._runs import READ, Gain, Runs, gain_of, judged
+from experiments.congestion_isolation._runs import Gain, Runs, gain_of, judged
 from matplotlib import rc_context
 
 from xoff.plots import COLOURS, STYLE, Canvas, legend_below, write
@@ -34,7 +34,7 @@ _GROUPS = ("congested flows", "non-congested flows")
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge the effect of each threshold on flows that are isolated with both values, and with neither."""
+    """Judge the effect of each threshold on flows that get CNPs with both values, and with neither."""
     parts = {}
     for part, (usual, changed) in _CHANGES.items():
         gains, numbers = _effects(runs, usual, changed)
@@ -79,8 +79,6 @@ _JUDGED = judged(
         "high 600 KB": Case(high_kb=600),
     },
     judge=judge,
-    # With ECN on both queues flows get CNPs that were never isolated.
-    choices=[choice for choice in READ if choice != "ECN on both queues"],
 )
 PARAMETERS = [*_SHARED, given("XOFF; high of CI", "750 and 1500 KB; 300 and 600 KB", "Memory Sensitivity")]
 CLAIMS = _JUDGED.listed
