@@ -298,7 +298,9 @@ def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
 
 
 def _payload(scenario: Mapping[str, Any]) -> int:
-    return int(str(scenario["framing"]["payload"]).removesuffix("B"))
+    """Return the payload of a packet in bytes; a resolved size is such as 1452B or 4KB."""
+    text = str(scenario["framing"]["payload"])
+    return int(text.removesuffix("KB")) * 1000 if text.endswith("KB") else int(text.removesuffix("B"))
 
 
 def picoseconds(text: str | float) -> int:
