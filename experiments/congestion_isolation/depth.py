@@ -39,7 +39,8 @@ _LABELS = ("1152 servers", "128 servers")
 _QUEUES = {CONGESTED: "queue 0", NON_CONGESTED: "queue 1"}
 _EACH_PS = 10_000_000
 _XOFF_KB = 750
-_LEVELS_KB = (10, 100, 300, _XOFF_KB)
+_LOW_KB = 10
+_LEVELS_KB = (0, _LOW_KB, 100, 300, _XOFF_KB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Depths:
         for one in sampled.to_pylist():
             averages[one["queue"] - 1].append(one["bytes_sum"] / 1e3 * _EACH_PS / until_ps)
             maxima[one["queue"] - 1].append(one["bytes_max"] / 1e3)
-        deep = Counter(samples.filter(pc.greater(samples["bytes"], _LEVELS_KB[0] * 1000))["queue"].to_pylist())
+        deep = Counter(samples.filter(pc.greater(samples["bytes"], _LOW_KB * 1000))["queue"].to_pylist())
         pauses = Counter(
             one["class"] for one in run.result.pauses.select(["class", "cause"]).to_pylist() if one["cause"] == "pfc"
         )
@@ -88,7 +89,7 @@ class Depths:
         """The largest maximum."""
         return max(self.maxima[queue], default=0)
 
-    def congested(self, queue: int, level_kb: float = _LEVELS_KB[0]) -> int:
+    def congested(self, queue: int, level_kb: float = _LOW_KB) -> int:
         """How many queues of a number had a maximum above a level."""
         return sum(depth > level_kb for depth in self.maxima[queue])
 
@@ -123,7 +124,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {
         "C.7-most": Part(
             all(share["CI"] > max(50, share["without CI"]) for share in shares.values()),
-            {f"{label}: share of queues never above {_LEVELS_KB[0]} KB (%)": share for label, share in shares.items()},
+            {f"{label}: share of queues never above {_LOW_KB} KB (%)": share for label, share in shares.items()},
         ),
         "C.7-average": Part(
             all(
@@ -180,7 +181,7 @@ def _measured(label: str, variants: Mapping[str, list[Depths]]) -> dict[str, dic
         for queue, name in _QUEUES.items():
             made["levels"][f"{text}: of {found[0].outputs} outputs, {name} ever above"] = {
                 **{f"{level} KB": fmean(one.congested(queue, level) for one in found) for level in _LEVELS_KB},
-                f"{_LEVELS_KB[0]} KB at a time": fmean(one.at_once[queue] for one in found),
+                f"{_LOW_KB} KB at a time": fmean(one.at_once[queue] for one in found),
             }
     return made
 
@@ -226,7 +227,8 @@ _JUDGED = judged(
         ),
         "C.7-fewer": (
             "Queue 0 has the congested flows of both queues, so that more of them are ever above 10 KB: 1332 of 3456 "
-            "instead of 1136 at 1152 servers. They are fewer than both queues together without CI (2255)."
+            "instead of 1136 at 1152 servers. They are fewer than both queues together without CI (2255), and fewer queues 0 are ever used "
+            "at all (1397 instead of 1705)."
         ),
     },
     choices=(*READ, "whole VL2, 3 flows under way", "load 30 %", "load 80 %", "congested queue served last"),
