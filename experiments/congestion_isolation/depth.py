@@ -227,8 +227,8 @@ _JUDGED = judged(
         ),
         "C.7-fewer": (
             "Queue 0 has the congested flows of both queues, so that more of them are ever above 10 KB: 1332 of 3456 "
-            "instead of 1136 at 1152 servers. They are fewer than both queues together without CI (2255), and fewer queues 0 are ever used "
-            "at all (1397 instead of 1705)."
+            "instead of 1136 at 1152 servers. They are fewer than both queues together without CI (2255), and fewer "
+            "queues 0 are ever used at all (1397 instead of 1705)."
         ),
     },
     choices=(*READ, "whole VL2, 3 flows under way", "load 30 %", "load 80 %", "congested queue served last"),
