@@ -28,7 +28,7 @@ PARAMETERS: list[Parameter] = [
         "load",
         "60 % offered, and from the start as many flows under way as it has in equilibrium",
         "none is stated; a cold fabric carries 8 % in 10 ms and never reaches XOFF",
-        "30 and 80 %; VL2 up to 1 GB with 1.5 or 3 flows a server under way, and cold",
+        "VL2 up to 1 GB with 1.5 flows a server under way, and cold; 30 and 80 %, and 3 flows (C.1, C.7)",
     ),
     chosen("arrivals", "3 ms, five seeds; above 128 servers 1 ms, one", "every flow is completed", "two seeds or one"),
     chosen("XOFF is compared with", "the egress queue", "the document compares queue depths with it", "each input"),
