@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -77,6 +78,17 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 _PAGES = [_ROOT / "README.md", _ROOT / "CONTRIBUTING.md", *sorted((_ROOT / "docs").rglob("*.md"))]
+
+
+def test_what_of_each_document_holds_is_what_its_page_says() -> None:
+    readme = (_ROOT / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| \[[^]]+\]\((docs/experiments/[\w-]+)\.md\) \|([\d |]+)\|", readme, re.M)
+    pages = {file.with_suffix("").relative_to(_ROOT).as_posix() for file in (_ROOT / "docs/experiments").glob("*.json")}
+    assert {page for page, _ in rows} == pages
+    for page, cells in rows:
+        tally = json.loads((_ROOT / f"{page}.json").read_text("utf-8"))["tally"]
+        assert tally.pop("void") == 0
+        assert [int(cell) for cell in cells.split("|")] == [sum(tally.values()), *tally.values()], page
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
