@@ -5,6 +5,7 @@
 - ``docs/reference/scenario.md``: the reference of all parameters
 - ``python/xoff/summary.py``: the types of a summary
 - ``docs/reference/summary.md``: the reference of its keys
+- ``docs/reference/tables.md``: the reference of result tables
 
 ``--check`` writes nothing and fails if one of them is stale.
 """
@@ -357,6 +358,26 @@ def python_summary() -> str:
     return _formatted("\n".join(lines) + "\n", "summary")
 
 
+def table_reference() -> str:
+    """Return the text of the reference of result tables: one section for each."""
+    lines = [
+        "# Result tables",
+        "",
+        "Every column of the tables of a result: Arrow tables in Python (`result.flows`, `result.table(name)`), and",
+        "Parquet files in the directory of a result. Written by `make generate`; do not edit.",
+        "",
+        "Units stand last in names: `_ps` are picoseconds, `_bps` bits per second. Tables of a study have the run, its",
+        "parameters and the seed in front.",
+    ]
+    words = {"Utf8": "text", "Float64": "number", "UInt64": "integer", "UInt32": "integer", "UInt16": "integer"}
+    for table in json.loads(_core.tables()):
+        lines += ["", f"## `{table['name']}`", "", table["about"], "", "| column | type | meaning |", "|---|---|---|"]
+        for column in table["columns"]:
+            kind = words.get(column["type"], "integer") + (" or null" if column["maybe"] else "")
+            lines.append(f"| `{column['name']}` | {kind} | {column['meaning']} |")
+    return "\n".join(lines) + "\n"
+
+
 def summary_reference() -> str:
     """Return the text of the reference of a summary: one section for each table of keys."""
     lines = [
@@ -502,6 +523,7 @@ def main() -> int:
         "docs/reference/scenario.md": reference(root),
         "python/xoff/summary.py": python_summary(),
         "docs/reference/summary.md": summary_reference(),
+        "docs/reference/tables.md": table_reference(),
     }
     stale = []
     for name, text in wanted.items():

@@ -98,6 +98,9 @@ def test_each_point_says_how_many_seeds_have_a_result(scenario_file: Path, xoff_
             audits = {"loss": "failed: 7 packets of a lossless class were dropped", "order": "ok"}
             write_failure(work / run.key, "audit", "loss: 7 packets", audits)
             study.store.publish(work / run.key, run.key, ())
+    assert repr(Study.open(place)) == "<xoff.Study study: 5 of 9 runs, 4 failed>"
+    shown = Study.open(place)._repr_html_()
+    assert [f"<td>{count} of 3</td>" in shown for count in (3, 2, 1, 0)] == [True, True, False, True]
     done = xoff_here("sweep", "study.toml", "--out", "study")
     assert done.returncode == 1
     rows = [line.split() for line in done.stdout.splitlines() if " of 3" in line and "µs" in line]

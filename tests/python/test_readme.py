@@ -81,8 +81,7 @@ _PAGES = [_ROOT / "README.md", _ROOT / "CONTRIBUTING.md", *sorted((_ROOT / "docs
 
 
 def test_what_of_each_document_holds_is_what_its_page_says() -> None:
-    readme = (_ROOT / "README.md").read_text("utf-8")
-    rows = re.findall(r"^\| \[[^]]+\]\((docs/experiments/[\w-]+)\.md\) \|([\d |]+)\|", readme, re.M)
+    rows = re.findall(r"^\| \[[^]]+\]\((docs/experiments/[\w-]+)\.md\) \|([\d |]+)\|", _TEXT, re.M)
     pages = {file.with_suffix("").relative_to(_ROOT).as_posix() for file in (_ROOT / "docs/experiments").glob("*.json")}
     assert {page for page, _ in rows} == pages
     for page, cells in rows:

@@ -10,7 +10,7 @@ import pytest
 
 import xoff
 from small import Command
-from xoff import report
+from xoff import _core, report
 
 _LONG = """
 [network.leaf_spine]
@@ -120,3 +120,15 @@ def test_what_a_failed_run_had_is_kept_beside(scenario: dict[str, Any], tmp_path
     with pytest.raises(xoff.AuditError, match=r"no result\n  loss: .*\nto have a result") as failure:
         xoff.run(lossy, out=tmp_path / "other")
     assert (tmp_path / "other.failed").read_text() == "mine"
+
+
+def test_tables_have_the_columns_that_are_declared(scenario: dict[str, Any]) -> None:
+    result = xoff.run(scenario | {"probe": {"packets": True, "queues": "1us"}})
+    declared = {table["name"]: table["columns"] for table in json.loads(_core.tables())}
+    assert result.tables == sorted(declared)
+    for name, columns in declared.items():
+        schema = result.table(name).schema
+        types = {"Utf8": "string", "Float64": "double"}
+        wanted = [(one["name"], types.get(one["type"], one["type"].lower()), one["maybe"]) for one in columns]
+        assert [(field.name, str(field.type), field.nullable) for field in schema] == wanted
+        assert all(one["meaning"].endswith(".") for one in columns)

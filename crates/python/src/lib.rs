@@ -74,6 +74,20 @@ fn groups() -> PyResult<String> {
     serde_json::to_string(&xoff_scenario::groups()).map_err(broken)
 }
 
+/// The tables of a result, as JSON: what a row is, and each column with its type and meaning.
+#[pyfunction]
+fn tables() -> PyResult<String> {
+    let column = |c: &xoff_scenario::Column| {
+        let kind = format!("{}", array(&c.data).data_type());
+        serde_json::json!({ "name": c.name, "type": kind, "maybe": is_maybe(&c.data), "meaning": c.meaning })
+    };
+    let list: Vec<_> = xoff_scenario::tables()
+        .iter()
+        .map(|t| serde_json::json!({ "name": t.name, "about": t.about, "columns": t.columns.iter().map(column).collect::<Vec<_>>() }))
+        .collect();
+    serde_json::to_string(&list).map_err(broken)
+}
+
 /// Reads a scenario, sets `overrides` on it, checks it, and returns it as JSON with every default filled in.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "what the interpreter hands over")]
@@ -164,11 +178,15 @@ fn array(data: &Data) -> ArrayRef {
     }
 }
 
+/// Whether cells may be null.
+fn is_maybe(data: &Data) -> bool {
+    matches!(data, Data::MaybeU64(_) | Data::MaybeF64(_) | Data::MaybeText(_))
+}
+
 fn stream(table: &Table) -> PyResult<PyTable> {
     let arrays: Vec<ArrayRef> = table.columns.iter().map(|c| array(&c.data)).collect();
-    let maybe = |d: &Data| matches!(d, Data::MaybeU64(_) | Data::MaybeF64(_) | Data::MaybeText(_));
     let fields: Vec<Field> =
-        table.columns.iter().zip(&arrays).map(|(c, a)| Field::new(c.name, a.data_type().clone(), maybe(&c.data))).collect();
+        table.columns.iter().zip(&arrays).map(|(c, a)| Field::new(c.name, a.data_type().clone(), is_maybe(&c.data))).collect();
     let schema = Arc::new(Schema::new(fields));
     let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(broken)?;
     PyTable::try_new(vec![batch], schema).map_err(|e| broken(&e))
@@ -257,6 +275,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(groups, module)?)?;
+    module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
     module.add_function(wrap_pyfunction!(table_files, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;

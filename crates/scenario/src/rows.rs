@@ -92,41 +92,89 @@ impl Names {
         Data::Name(ids.into_iter().collect(), self.nodes.clone())
     }
 
+    /// All tables without a row, to tell what they have.
+    pub fn empty() -> Vec<Table> {
+        let names = Self { nodes: Arc::default(), workloads: Arc::default(), ports: Vec::new() };
+        vec![
+            names.flows(FlowRows::default(), &Vias::default()),
+            names.queues(PortRows::default()),
+            names.links(PortRows::default(), Time::ZERO),
+            names.pauses(&[]),
+            names.drops(&[]),
+            names.packets(&[]),
+            names.samples(&[]),
+        ]
+    }
+
     pub fn flows(&self, r: FlowRows, vias: &Vias) -> Table {
         let columns = vec![
-            Column { name: "flow", data: Data::U32(r.flow) },
-            Column { name: "workload", data: Data::Name(r.workload, self.workloads.clone()) },
-            Column { name: "label", data: Data::MaybeText(r.label) },
-            Column { name: "src", data: self.node(r.src) },
-            Column { name: "dst", data: self.node(r.dst) },
-            Column { name: "size_bytes", data: Data::U64(r.size) },
-            Column { name: "start_ps", data: Data::U64(r.start) },
-            Column { name: "fct_ps", data: Data::MaybeU64(r.fct) },
-            Column { name: "fct_acked_ps", data: Data::MaybeU64(r.acked) },
-            Column { name: "ideal_fct_ps", data: Data::U64(r.ideal) },
-            Column { name: "slowdown", data: Data::MaybeF64(r.slowdown) },
-            Column { name: "packets_sent", data: Data::U64(r.sent) },
-            Column { name: "retransmitted", data: Data::U64(r.retransmitted) },
-            Column { name: "notifications", data: Data::U32(r.notifications) },
-            Column { name: "holds", data: Data::U32(r.holds) },
-            Column { name: "paused_ps", data: Data::U64(r.paused) },
-            Column { name: "via", data: Data::Name(r.via, vias.names.clone()) },
+            Column { name: "flow", meaning: "Its number; flows of a source have numbers without gaps.", data: Data::U32(r.flow) },
+            Column { name: "workload", meaning: "The workload it is of.", data: Data::Name(r.workload, self.workloads.clone()) },
+            Column { name: "label", meaning: "Its `id`, if it has one.", data: Data::MaybeText(r.label) },
+            Column { name: "src", meaning: "Where it starts.", data: self.node(r.src) },
+            Column { name: "dst", meaning: "Where it ends.", data: self.node(r.dst) },
+            Column { name: "size_bytes", meaning: "Payload.", data: Data::U64(r.size) },
+            Column { name: "start_ps", meaning: "When it started.", data: Data::U64(r.start) },
+            Column {
+                name: "fct_ps",
+                meaning: "From its start to the receiver's last byte; null if that never came.",
+                data: Data::MaybeU64(r.fct),
+            },
+            Column {
+                name: "fct_acked_ps",
+                meaning: "From its start to the sender's last ACK; null if that never came.",
+                data: Data::MaybeU64(r.acked),
+            },
+            Column {
+                name: "ideal_fct_ps",
+                meaning: "What `fct_ps` would be alone in the network, by the port that it took.",
+                data: Data::U64(r.ideal),
+            },
+            Column { name: "slowdown", meaning: "`fct_ps` over `ideal_fct_ps`.", data: Data::MaybeF64(r.slowdown) },
+            Column { name: "packets_sent", meaning: "Packets sent, again ones included.", data: Data::U64(r.sent) },
+            Column { name: "retransmitted", meaning: "Packets sent again.", data: Data::U64(r.retransmitted) },
+            Column {
+                name: "notifications",
+                meaning: "What its congestion control was told by the network.",
+                data: Data::U32(r.notifications),
+            },
+            Column { name: "holds", meaning: "How often a mechanism held it at its source.", data: Data::U32(r.holds) },
+            Column {
+                name: "paused_ps",
+                meaning: "For how long it was held so; pauses of the port that it left by are not in it.",
+                data: Data::U64(r.paused),
+            },
+            Column {
+                name: "via",
+                meaning: "The nodes between its ends; empty where each packet chooses its way.",
+                data: Data::Name(r.via, vias.names.clone()),
+            },
         ];
-        Table { name: "flows", columns }
+        Table { name: "flows", about: "One row a flow, as it ends; those that did not end come last.", columns }
     }
 
     pub fn queues(&self, q: PortRows) -> Table {
         let numbers: Vec<Data> = (0..5).map(|i| q.number(i)).collect();
         let mut columns = vec![
-            Column { name: "node", data: self.node(q.node) },
-            Column { name: "port", data: Data::U16(q.port) },
-            Column { name: "peer", data: self.node(q.peer) },
-            Column { name: "queue", data: Data::U16(q.queue) },
-            Column { name: "class", data: Data::U8(q.class) },
+            Column { name: "node", meaning: "Whose port it is.", data: self.node(q.node) },
+            Column { name: "port", meaning: "Its number at the node.", data: Data::U16(q.port) },
+            Column { name: "peer", meaning: "The node at the other end of the link.", data: self.node(q.peer) },
+            Column { name: "queue", meaning: "The queue's number at the port.", data: Data::U16(q.queue) },
+            Column { name: "class", meaning: "The class of what waits in it.", data: Data::U8(q.class) },
         ];
-        let names = ["max_bytes", "packets", "bytes", "marked", "dropped"];
-        columns.extend(names.into_iter().zip(numbers).map(|(name, data)| Column { name, data }));
-        Table { name: "queues", columns }
+        let names = [
+            ("max_bytes", "Its greatest depth."),
+            ("packets", "Packets that left it."),
+            ("bytes", "Bytes that left it."),
+            ("marked", "Packets that were marked in it."),
+            ("dropped", "Packets that were to wait in it and were dropped."),
+        ];
+        columns.extend(names.into_iter().zip(numbers).map(|((name, meaning), data)| Column { name, meaning, data }));
+        Table {
+            name: "queues",
+            about: "One row a queue of a port that sent or dropped something; control frames have one of their own, which is left out.",
+            columns,
+        }
     }
 
     /// `end` is when the last link fell silent, or when the run was cut short.
@@ -135,69 +183,81 @@ impl Names {
         let utilisation = Data::F64(l.numbers.iter().map(|r| r[4] as f64 / end).collect());
         let numbers: Vec<Data> = (0..7).map(|i| l.number(i)).collect();
         let mut columns = vec![
-            Column { name: "node", data: self.node(l.node) },
-            Column { name: "port", data: Data::U16(l.port) },
-            Column { name: "peer", data: self.node(l.peer) },
+            Column { name: "node", meaning: "The node that sends.", data: self.node(l.node) },
+            Column { name: "port", meaning: "Its port.", data: Data::U16(l.port) },
+            Column { name: "peer", meaning: "The node that receives.", data: self.node(l.peer) },
         ];
-        let names = ["rate_bps", "delay_ps", "data_bytes", "control_bytes", "busy_ps", "paused_ps", "data_packets"];
-        columns.extend(names.into_iter().zip(numbers).map(|(name, data)| Column { name, data }));
-        columns.push(Column { name: "utilisation", data: utilisation });
-        Table { name: "links", columns }
+        let names = [
+            ("rate_bps", "The link's rate."),
+            ("delay_ps", "Its propagation delay."),
+            ("data_bytes", "Bytes of data packets, again ones included."),
+            ("control_bytes", "Bytes of all other frames."),
+            ("busy_ps", "For how long it sent."),
+            ("paused_ps", "For how long some queue of the port was paused, overlaps counted for each."),
+            ("data_packets", "Data packets."),
+        ];
+        columns.extend(names.into_iter().zip(numbers).map(|((name, meaning), data)| Column { name, meaning, data }));
+        columns.push(Column { name: "utilisation", meaning: "`busy_ps` as a share of the run, 0 to 1.", data: utilisation });
+        Table { name: "links", about: "One row a direction of a link.", columns }
     }
 
     /// In order of their ends, which is that of the run; those that last come at its end.
     pub fn pauses(&self, p: &[Pause]) -> Table {
         let peer = |p: &Pause| self.ports[p.node as usize][p.port as usize].peer;
         let columns = vec![
-            Column { name: "node", data: self.node(p.iter().map(|p| p.node)) },
-            Column { name: "port", data: Data::U16(p.iter().map(|p| p.port).collect()) },
-            Column { name: "peer", data: self.node(p.iter().map(peer)) },
-            Column { name: "queue", data: Data::U16(p.iter().map(|p| p.queue).collect()) },
-            Column { name: "class", data: Data::U8(p.iter().map(|p| p.class).collect()) },
-            Column { name: "cause", data: Data::Static(p.iter().map(|p| p.cause).collect()) },
-            Column { name: "start_ps", data: times(p.iter().map(|p| p.start)) },
-            Column { name: "end_ps", data: Data::MaybeU64(p.iter().map(|p| p.end.map(Time::ps)).collect()) },
+            Column { name: "node", meaning: "Whose port was paused.", data: self.node(p.iter().map(|p| p.node)) },
+            Column { name: "port", meaning: "Its number at the node.", data: Data::U16(p.iter().map(|p| p.port).collect()) },
+            Column { name: "peer", meaning: "The node at the other end of the link.", data: self.node(p.iter().map(peer)) },
+            Column { name: "queue", meaning: "The queue's number at the port.", data: Data::U16(p.iter().map(|p| p.queue).collect()) },
+            Column { name: "class", meaning: "Its class.", data: Data::U8(p.iter().map(|p| p.class).collect()) },
+            Column { name: "cause", meaning: "The mechanism that paused it.", data: Data::Static(p.iter().map(|p| p.cause).collect()) },
+            Column { name: "start_ps", meaning: "When it began.", data: times(p.iter().map(|p| p.start)) },
+            Column {
+                name: "end_ps",
+                meaning: "When it ended; null if it never did.",
+                data: Data::MaybeU64(p.iter().map(|p| p.end.map(Time::ps)).collect()),
+            },
         ];
-        Table { name: "pauses", columns }
+        Table { name: "pauses", about: "One row a pause of a queue of a port, as it ends; those that never ended come last.", columns }
     }
 
     pub fn drops(&self, d: &[Drop]) -> Table {
         let columns = vec![
-            Column { name: "time_ps", data: times(d.iter().map(|d| d.at)) },
-            Column { name: "node", data: self.node(d.iter().map(|d| d.node)) },
-            Column { name: "port", data: Data::U16(d.iter().map(|d| d.port).collect()) },
-            Column { name: "in_port", data: Data::U16(d.iter().map(|d| d.in_port).collect()) },
-            Column { name: "class", data: Data::U8(d.iter().map(|d| d.class).collect()) },
-            Column { name: "flow", data: Data::U32(d.iter().map(|d| d.flow).collect()) },
-            Column { name: "seq", data: Data::U32(d.iter().map(|d| d.seq).collect()) },
-            Column { name: "reason", data: Data::Static(vec!["buffer full"; d.len()]) },
+            Column { name: "time_ps", meaning: "When.", data: times(d.iter().map(|d| d.at)) },
+            Column { name: "node", meaning: "Where.", data: self.node(d.iter().map(|d| d.node)) },
+            Column { name: "port", meaning: "The port that it was to leave by.", data: Data::U16(d.iter().map(|d| d.port).collect()) },
+            Column { name: "in_port", meaning: "The port that it came in by.", data: Data::U16(d.iter().map(|d| d.in_port).collect()) },
+            Column { name: "class", meaning: "Its class.", data: Data::U8(d.iter().map(|d| d.class).collect()) },
+            Column { name: "flow", meaning: "Its flow.", data: Data::U32(d.iter().map(|d| d.flow).collect()) },
+            Column { name: "seq", meaning: "Its number in the flow.", data: Data::U32(d.iter().map(|d| d.seq).collect()) },
+            Column { name: "reason", meaning: "Why.", data: Data::Static(vec!["buffer full"; d.len()]) },
         ];
-        Table { name: "drops", columns }
+        Table { name: "drops", about: "One row a data packet that was dropped.", columns }
     }
 
     pub fn packets(&self, t: &[Trace]) -> Table {
         let event = |t: &Trace| if t.is_departure { "depart" } else { "arrive" };
         let columns = vec![
-            Column { name: "time_ps", data: times(t.iter().map(|t| t.at)) },
-            Column { name: "node", data: self.node(t.iter().map(|t| t.node)) },
-            Column { name: "port", data: Data::U16(t.iter().map(|t| t.port).collect()) },
-            Column { name: "event", data: Data::Static(t.iter().map(event).collect()) },
-            Column { name: "kind", data: Data::Static(t.iter().map(|t| t.kind.name()).collect()) },
-            Column { name: "flow", data: Data::U32(t.iter().map(|t| t.flow).collect()) },
-            Column { name: "seq", data: Data::U32(t.iter().map(|t| t.seq).collect()) },
-            Column { name: "bytes", data: Data::U32(t.iter().map(|t| u32::from(t.bytes)).collect()) },
+            Column { name: "time_ps", meaning: "When its last bit arrived, or its first departed.", data: times(t.iter().map(|t| t.at)) },
+            Column { name: "node", meaning: "Where.", data: self.node(t.iter().map(|t| t.node)) },
+            Column { name: "port", meaning: "The port.", data: Data::U16(t.iter().map(|t| t.port).collect()) },
+            Column { name: "event", meaning: "`arrive` or `depart`.", data: Data::Static(t.iter().map(event).collect()) },
+            Column { name: "kind", meaning: "What kind of frame it is.", data: Data::Static(t.iter().map(|t| t.kind.name()).collect()) },
+            Column { name: "flow", meaning: "Its flow, or that of which it speaks.", data: Data::U32(t.iter().map(|t| t.flow).collect()) },
+            Column { name: "seq", meaning: "Its number in the flow.", data: Data::U32(t.iter().map(|t| t.seq).collect()) },
+            Column { name: "bytes", meaning: "Its size on the wire.", data: Data::U32(t.iter().map(|t| u32::from(t.bytes)).collect()) },
         ];
-        Table { name: "packets", columns }
+        Table { name: "packets", about: "One row each time a frame arrives or departs; with `probe.packets`.", columns }
     }
 
     pub fn samples(&self, s: &[Sample]) -> Table {
         let columns = vec![
-            Column { name: "time_ps", data: times(s.iter().map(|s| s.at)) },
-            Column { name: "node", data: self.node(s.iter().map(|s| s.node)) },
-            Column { name: "port", data: Data::U16(s.iter().map(|s| s.port).collect()) },
-            Column { name: "queue", data: Data::U16(s.iter().map(|s| s.queue).collect()) },
-            Column { name: "bytes", data: Data::U32(s.iter().map(|s| s.bytes).collect()) },
+            Column { name: "time_ps", meaning: "When.", data: times(s.iter().map(|s| s.at)) },
+            Column { name: "node", meaning: "Whose port it is.", data: self.node(s.iter().map(|s| s.node)) },
+            Column { name: "port", meaning: "Its number at the node.", data: Data::U16(s.iter().map(|s| s.port).collect()) },
+            Column { name: "queue", meaning: "The queue's number at the port.", data: Data::U16(s.iter().map(|s| s.queue).collect()) },
+            Column { name: "bytes", meaning: "Its depth.", data: Data::U32(s.iter().map(|s| s.bytes).collect()) },
         ];
-        Table { name: "samples", columns }
+        Table { name: "samples", about: "One row a queue that is not empty, each time queues are looked at; with `probe.queues`.", columns }
     }
 }

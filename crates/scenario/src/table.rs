@@ -55,8 +55,10 @@ pub enum Data {
 /// A named column.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// Its name.
+    /// Its name; what is a quantity ends in its unit.
     pub name: &'static str,
+    /// What a cell says.
+    pub meaning: &'static str,
     /// Its cells.
     pub data: Data,
 }
@@ -66,6 +68,8 @@ pub struct Column {
 pub struct Table {
     /// Its name.
     pub name: &'static str,
+    /// What a row is.
+    pub about: &'static str,
     /// Its columns, of one length.
     pub columns: Vec<Column>,
 }

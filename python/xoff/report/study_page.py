@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -16,9 +15,10 @@ from xoff.report.narrative import tell, value
 from xoff.report.page import Again, Cell, Network, Page, Table, document_text, table
 from xoff.report.run_page import audits, drawing
 from xoff.results import Result
-from xoff.study import Mean, Study
+from xoff.study import Study
 from xoff.study.axes import OF_VARIANTS, VARIANT, leaves, read_axes
-from xoff.study.figures import scaled, words
+from xoff.study.figures import words
+from xoff.study.means import by_point
 
 _FEW = 20
 _NETWORKS = 6
@@ -162,32 +162,12 @@ def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]
 
 
 def _means(study: Study, metrics: list[str]) -> Table:
-    columns = study.plan.columns
+    heads, rows = by_point(study, metrics)
     seeds = study.seeds_with_result()
-    found: dict[str, dict[str, Mean]] = {key: {} for key in seeds}
-    for metric in metrics:
-        for mean in study.means(metric):
-            found[json.dumps(mean.point)][metric] = mean
-    heads, scales = [column.key for column in columns], {}
-    heads.append("seeds")
-    for metric in metrics:
-        scales[metric], head = scaled(metric, [one[metric].interval.mean for one in found.values() if metric in one])
-        heads.append(head)
-    rows = []
-    for key, by_metric in found.items():
-        point = json.loads(key)
-        cells = [Cell(column.text(point[column.name]), point[column.name]) for column in columns]
-        cells.append(Cell(f"{seeds[key]} of {len(study.plan.seeds)}", seeds[key]))
-        for metric in metrics:
-            one = by_metric[metric].interval if metric in by_metric else None
-            margin = f" ± {wording.number(one.margin / scales[metric], 3)}" if one and one.margin else ""
-            text = f"{wording.number(one.mean / scales[metric], 4)}{margin}" if one else "–"
-            cells.append(Cell(text, one.mean if one else None))
-        rows.append(cells)
     note = "± is the half width of the 95 % confidence interval over the seeds." if len(study.plan.seeds) > 1 else ""
     if any(count < len(study.plan.seeds) for count in seeds.values()):
         note += " A mean over fewer seeds than others is one of those that have a result: the worst may be missing."
-    return Table("Means by point", heads, rows, note)
+    return Table("Means by point", heads, [[Cell(text, key) for text, key in row] for row in rows], note)
 
 
 def _comparisons(study: Study, metrics: list[str]) -> Any:

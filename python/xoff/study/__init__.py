@@ -10,6 +10,7 @@ Whatever stops a study, the same call goes on with the runs that are missing.
 from __future__ import annotations
 
 import contextlib
+import html
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Advance", "Compared", "Mean", "Report", "Status", "Study", "sweep"]
 
 _DOCUMENT = "study.json"
+# A notebook shows so many points.
+_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +338,24 @@ class Study:
     def column(self, name: str) -> Column:
         """The column of a parameter by its name."""
         return next(column for column in self.plan.columns if column.name == name)
+
+    def __repr__(self) -> str:
+        found = self.status()
+        return f"<xoff.Study {self.plan.name}: {found.complete} of {found.total} runs, {found.failed} failed>"
+
+    def _repr_html_(self) -> str:
+        """The means by point, as a notebook shows them."""
+        from xoff.study.means import by_point
+
+        caption = html.escape(repr(self).strip("<>"))
+        if not self.status().complete:
+            return f"<p>{caption}</p>"
+        heads, rows = by_point(self, self.metrics())
+        head = "".join(f"<th>{html.escape(one)}</th>" for one in heads)
+        cells = ["".join(f"<td>{html.escape(text)}</td>" for text, _ in row) for row in rows[:_SHOWN]]
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        rest = f"<p>… and {len(rows) - _SHOWN:,} more points</p>" if len(rows) > _SHOWN else ""
+        return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
     def _check_place(self) -> None:
         check_name(self.directory)
