@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import xoff
+from xoff.running import typed
 
 PAGE, QEQ = 64, 24_000
 LINE = {"rate": "10Gbps", "delay": "0ns"}
@@ -203,5 +204,6 @@ def test_what_makes_no_sense_is_refused(path: str, value: str, words: str) -> No
     if path.endswith("destinations"):
         scenario["workload"][0]["bernoulli"]["sources"] = [1, 2]
         value = "[1, 0]"
+    # As on a command line.
     with pytest.raises(xoff.InputError, match="^" + re.escape(words)):
-        xoff.run(scenario, overrides={path: value})
+        xoff.run(scenario, overrides={path: typed(value)})

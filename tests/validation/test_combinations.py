@@ -179,7 +179,7 @@ def test_a_run_has_to_end_before_the_clock_does() -> None:
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
 def test_numbers_are_finite(value: str) -> None:
     with pytest.raises(xoff.InputError, match=r"dcqcn\.g: .*not a finite number"):
-        xoff.check(incast(star(), [1]), overrides={"host.congestion_control.dcqcn.g": value})
+        xoff.check(incast(star(), [1]), overrides={"host.congestion_control.dcqcn.g": float(value)})
 
 
 @pytest.mark.parametrize("side", ["points", "limiters"])
