@@ -481,9 +481,9 @@ def new(
     ] = "",
 ) -> None:
     """Writes a scenario or a study that runs as it is; in a source checkout also the skeleton of a part."""
-    from xoff.new import DOCUMENTS, create, document
+    from xoff.new import DOCUMENTS, create, write_document
 
-    for path in [document(kind, name)] if kind in DOCUMENTS else create(kind, name):
+    for path in [write_document(kind, name)] if kind in DOCUMENTS else create(kind, name):
         print(path)
 
 

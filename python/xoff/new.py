@@ -110,7 +110,7 @@ KINDS = {
 DOCUMENTS = ("scenario", "study")
 
 
-def document(kind: str, name: str = "") -> Path:
+def write_document(kind: str, name: str = "") -> Path:
     """Write a scenario or a study that runs as it is, with comments on what it could have; return its path.
 
     name: its file, ``.toml`` or without ending; that of its kind if empty.

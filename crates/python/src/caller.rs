@@ -68,16 +68,11 @@ impl Observer for Remote {
 
 impl Caller {
     /// Does some work and returns what it returns, or what Python raised meanwhile.
-    pub fn wait_for<T: Send + 'static>(
-        &mut self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut dyn Observer) -> T + Send + 'static,
-    ) -> PyResult<T> {
-        let (said, hears) = sync_channel(0);
+    pub fn wait_for<T: Send + 'static>(&self, py: Python<'_>, work: impl FnOnce(&mut dyn Observer) -> T + Send + 'static) -> PyResult<T> {
+        let (said, mut hears) = sync_channel(0);
         let (answer, answers) = sync_channel(1);
         let mut remote = Remote { said, answers, takes_rows: self.sink.is_some() };
         let worker = thread::Builder::new().stack_size(STACK).spawn(move || work(&mut remote)).map_err(broken)?;
-        let mut hears = hears;
         loop {
             // The channel goes along and comes back: one thread may have it at a time.
             let heard;

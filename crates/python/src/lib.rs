@@ -235,7 +235,7 @@ fn run(
     let scenario = scenario(resolved)?;
     let mut tables = inputs(tables)?;
     let plan = Plan { threads, partitions, window: window_ps.map(xoff_units::Time), clusters, ..Plan::default() };
-    let mut caller = Caller { progress, sink, poll };
+    let caller = Caller { progress, sink, poll };
     let outcome =
         caller.wait_for(py, move |observer| Runner::new(scenario, |path| tables.remove(path))?.run(plan, observer))?.map_err(bad)?;
     Ok(Output { summary: serde_json::to_string(&outcome.summary).map_err(broken)?, tables: outcome.tables })
@@ -246,7 +246,7 @@ fn run(
 fn check(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> PyResult<String> {
     let scenario = scenario(resolved)?;
     let mut tables = inputs(tables)?;
-    let mut caller = Caller::default();
+    let caller = Caller::default();
     let report = caller.wait_for(py, move |_| xoff_scenario::check(scenario, |path| tables.remove(path)))?;
     report.map(|v| v.to_string()).map_err(bad)
 }

@@ -32,13 +32,9 @@ pub use document::{Audits, HostSettings, Judgement, Probe, Scenario, Switch, Tur
 pub use error::{InputError, InputErrors};
 pub use observer::{Observer, Progress};
 pub use read::{from_json, from_toml, request, schema};
+pub use rows::tables;
 pub use run::{Outcome, run};
 pub use runner::Runner;
 pub use summary::Summary;
 pub use table::{Cells, Column, Data, Input, Table, table_files};
 pub use warnings::Warning;
-
-/// The tables of a result, without a row: what there is, and what it means.
-pub fn tables() -> Vec<Table> {
-    rows::Names::empty()
-}

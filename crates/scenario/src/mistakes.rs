@@ -86,13 +86,12 @@ impl TakenOut {
     /// What a path of the document as it is now is in that of the user.
     fn original(&self, path: &str) -> String {
         let mut made = path.to_string();
+        // The last that was taken out first.
         for (list, taken) in self.entries.iter().rev() {
-            let Some(rest) = path.strip_prefix(list.as_str()).and_then(|rest| rest.strip_prefix('[')) else { continue };
-            let Some((index, behind)) = rest.split_once(']') else { continue };
-            let Some((_, now)) = made.split_at(list.len()).1.split_once('[') else { continue };
-            let now = now.split(']').next().and_then(|n| n.parse::<usize>().ok()).or_else(|| index.parse().ok());
-            if let Some(now) = now.filter(|now| now >= taken) {
-                made = format!("{list}[{}]{behind}", now + 1);
+            let entry = made.strip_prefix(list.as_str()).and_then(|rest| rest.strip_prefix('[')).and_then(|rest| rest.split_once(']'));
+            let Some((index, behind)) = entry else { continue };
+            if let Some(index) = index.parse::<usize>().ok().filter(|index| index >= taken) {
+                made = format!("{list}[{}]{behind}", index + 1);
             }
         }
         made

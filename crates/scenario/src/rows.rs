@@ -81,6 +81,20 @@ fn times(t: impl Iterator<Item = Time>) -> Data {
     Data::U64(t.map(Time::ps).collect())
 }
 
+/// The tables of a result, without a row: what there is, and what it means.
+pub fn tables() -> Vec<Table> {
+    let names = Names { nodes: Arc::default(), workloads: Arc::default(), ports: Vec::new() };
+    vec![
+        names.flows(FlowRows::default(), &Vias::default()),
+        names.queues(PortRows::default()),
+        names.links(PortRows::default(), Time::ZERO),
+        names.pauses(&[]),
+        names.drops(&[]),
+        names.packets(&[]),
+        names.samples(&[]),
+    ]
+}
+
 impl Names {
     /// A port in words.
     pub fn port(&self, node: u32, port: usize) -> String {
@@ -90,20 +104,6 @@ impl Names {
 
     fn node(&self, ids: impl IntoIterator<Item = u32>) -> Data {
         Data::Name(ids.into_iter().collect(), self.nodes.clone())
-    }
-
-    /// All tables without a row, to tell what they have.
-    pub fn empty() -> Vec<Table> {
-        let names = Self { nodes: Arc::default(), workloads: Arc::default(), ports: Vec::new() };
-        vec![
-            names.flows(FlowRows::default(), &Vias::default()),
-            names.queues(PortRows::default()),
-            names.links(PortRows::default(), Time::ZERO),
-            names.pauses(&[]),
-            names.drops(&[]),
-            names.packets(&[]),
-            names.samples(&[]),
-        ]
     }
 
     pub fn flows(&self, r: FlowRows, vias: &Vias) -> Table {
