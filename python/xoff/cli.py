@@ -274,26 +274,77 @@ def size_sfc(
 
 @size.command("pfc")
 def size_pfc(
-    link_delay: Annotated[str, typer.Option(help="Propagation delay of the link.")] = "150ns",
+    scenario: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Takes links and frames from this scenario.", show_default=False),
+    ] = None,
+    set: Set = None,
+    link_delay: Annotated[
+        str | None, typer.Option(help="Propagation delay of the link, or its length: 30m.", show_default="150ns")
+    ] = None,
     switch_delay: Annotated[
-        str, typer.Option(help="Time a switch takes between deciding on a pause and sending it.")
-    ] = "300ns",
-    rate: Annotated[str, typer.Option(help="Rate of the link.")] = "200Gbps",
-    max_frame: Annotated[str, typer.Option(help="Largest frame.")] = "4096B",
-    pause_frame: Annotated[str, typer.Option(help="Size of a pause frame.")] = "64B",
-    buffer: Annotated[str, typer.Option(help="Buffer of a port.")] = "400KB",
+        str | None, typer.Option(help="Fixed forwarding delay of the pausing switch.", show_default="300ns")
+    ] = None,
+    rate: Annotated[str | None, typer.Option(help="Rate of the link.", show_default="200Gbps")] = None,
+    max_frame: Annotated[
+        str | None, typer.Option(help="Largest frame of any class; needed without --scenario.", show_default=False)
+    ] = None,
+    pause_frame: Annotated[str | None, typer.Option(help="Size of a pause frame.", show_default="64B")] = None,
+    response_time: Annotated[
+        str, typer.Option(help="How long the neighbour takes to act on a pause: 2.02us at most at 100 Gb/s (802.3).")
+    ] = "0ns",
+    buffer: Annotated[str | None, typer.Option(help="Buffer of a port.", show_default=False)] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Builds the worst case, and measures what is needed to the frame.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Priority Flow Control: the headroom that makes a port lossless, and the highest XOFF that leaves it."""
-    request = {
-        "link_delay": link_delay,
-        "switch_delay": switch_delay,
-        "rate": rate,
-        "max_frame": max_frame,
-        "pause_frame": pause_frame,
-        "buffer": buffer,
-    }
-    _answer(_size(_core.size_pfc, request), as_json)
+    """Priority Flow Control: the headroom that makes a port lossless, step by step, and the XOFF that leaves it."""
+    from xoff import headroom
+
+    given = {"rate": rate, "link_delay": link_delay, "switch_delay": switch_delay}
+    given |= {"max_frame": max_frame, "pause_frame": pause_frame}
+    if scenario is not None:
+        if both := [key for key, value in given.items() if value is not None]:
+            raise InputError(f"--{both[0].replace('_', '-')}: it is the scenario's, with --scenario")
+        requests = list(headroom.of_scenario(scenario, _settings(set)))
+    elif max_frame is None:
+        raise InputError("--max-frame: give the largest frame of any class on the link, such as 4096B, or --scenario")
+    else:
+        usual = {"rate": "200Gbps", "link_delay": "150ns", "switch_delay": "300ns", "pause_frame": "64B"}
+        requests = [usual | {key: value for key, value in given.items() if value is not None}]
+    answers = []
+    for request in requests:
+        request |= {"response_time": response_time, "buffer": buffer}
+        answer = _size(_core.size_pfc, request)
+        if verify:
+            answer["measured"] = headroom.verify(request)
+        answers.append({"rate": request["rate"], "link_delay": request["link_delay"]} | answer)
+    if as_json:
+        print(json.dumps({"links": answers} if scenario is not None else answers[0]))
+        return
+    for answer in answers:
+        _show_headroom(answer)
+
+
+def _show_headroom(answer: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    from xoff import display
+
+    table = display.table("step", "time", "bytes", title=escape(f"{answer['rate']}, {answer['link_delay']}"))
+    for step in answer["steps"]:
+        table.add_row(step["step"], wording.time(step["time_ps"]), f"{step['bytes']:,}")
+    table.add_section()
+    table.add_row("[b]headroom[/b]", "", f"[b]{answer['headroom_bytes']:,}[/b]")
+    if answer["xoff_bytes"] is not None:
+        table.add_row("highest XOFF", "", f"{answer['xoff_bytes']:,}")
+    if measured := answer.get("measured"):
+        table.add_row("measured: lossless with", "", f"{measured['lossless_bytes']:,}")
+        table.add_row("measured: loses a packet with a frame less", "", f"{measured['lossy_bytes']:,}")
+    display.out.print(table)
+    for warning in answer["warnings"]:
+        display.out.print(f"[yellow]warning[/yellow] {escape(warning)}")
 
 
 def _size(calculate: Callable[[str], str], values: dict[str, Any]) -> dict[str, Any]:

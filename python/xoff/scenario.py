@@ -43,11 +43,13 @@ __all__ = [
     "LeafSpine",
     "Line",
     "Link",
+    "LinkOverride",
     "Mice",
     "Moe",
     "Ndc",
     "Network",
     "Node",
+    "Override",
     "ParameterServer",
     "Permutation",
     "Pfc",
@@ -62,11 +64,13 @@ __all__ = [
     "Scenario",
     "Sfc",
     "Shared",
+    "Shares",
     "Spray",
     "Star",
     "Step",
     "Switch",
     "ThreeTierClos",
+    "Thresholds",
     "Transport",
     "Turns",
     "Workload",
@@ -100,7 +104,7 @@ class Link(_Part):
     """Bits per second, each way."""
 
     delay: str
-    """Propagation delay; may be zero."""
+    """Propagation delay, or the length of the cable (`"30m"`, 5 ns a metre); may be zero."""
 
 
 @dataclass(kw_only=True)
@@ -281,7 +285,7 @@ class Edge(_Part):
     """Bits per second, each way."""
 
     delay: str
-    """Propagation delay."""
+    """Propagation delay, or the length of the cable."""
 
 
 @dataclass(kw_only=True)
@@ -299,6 +303,20 @@ class Explicit(_Part):
 
     links_table: str | None = None
     """A file with links: columns a, b, rate, delay."""
+
+
+@dataclass(kw_only=True)
+class LinkOverride(_Part):
+    """`network.overrides`: a link that differs from what its shape says."""
+
+    link: str
+    """Which: the names of its ends, such as `leaf1-spine3`, in either order; `*` stands for any characters."""
+
+    rate: str | None = None
+    """Bits per second, each way."""
+
+    delay: str | None = None
+    """Propagation delay, or the length of the cable."""
 
 
 @dataclass(kw_only=True)
@@ -328,6 +346,9 @@ class Network(_Part):
 
     explicit: Explicit | None = None
     """Nodes and links listed."""
+
+    overrides: Sequence[LinkOverride] | None = None
+    """Links of the shape that differ; of several that name a link the last one counts."""
 
 
 @dataclass(kw_only=True)
@@ -453,6 +474,11 @@ class Pfc(_Part):
     quanta: int | None = None
     """Pauses end by themselves after this many quanta of 512 bit times unless refreshed, which the pausing node does
     at half of it, or as often as its link can. Default: pauses last until the resume.
+    """
+
+    refresh: bool | None = None
+    """With `quanta`: whether pauses are refreshed. One that is not ends by itself, and the next packet that comes
+    while the bytes are still above XON makes another.
     """
 
     relays: Literal["native", "forward"] | None = None
@@ -677,6 +703,48 @@ class Routing(_Part):
 
 
 @dataclass(kw_only=True)
+class Thresholds(_Part):
+    """`switch.overrides.pfc`: what is left out is as everywhere."""
+
+    xoff: str | None = None
+    """Pause at this many bytes."""
+
+    xon: str | None = None
+    """Resume at this many bytes or fewer."""
+
+
+@dataclass(kw_only=True)
+class Shares(_Part):
+    """`switch.overrides.buffer`: what is left out is as everywhere."""
+
+    alpha: float | None = None
+    """A class of such an ingress port may use this share of what is free in the pool."""
+
+    headroom: str | None = None
+    """Headroom for each class of such an ingress port."""
+
+
+@dataclass(kw_only=True)
+class Override(_Part):
+    """`[[switch.overrides]]`: what is different at some switches, or at their ports of some speed."""
+
+    switches: Sequence[str] | None = None
+    """Names of switches; `*` stands for any characters. Default: all."""
+
+    rate: str | None = None
+    """Only their ports of this speed. Default: all."""
+
+    ecn: Ecn | None = None
+    """ECN marking at these outputs, in the place of `switch.ecn`."""
+
+    pfc: Thresholds | None = None
+    """Thresholds of `switch.flow_control.pfc`."""
+
+    buffer: Shares | None = None
+    """Shares of `switch.buffer.shared`."""
+
+
+@dataclass(kw_only=True)
 class Faults(_Part):
     """`switch.faults`: broken on purpose, so that tests can prove that the audits notice."""
 
@@ -722,6 +790,11 @@ class Switch(_Part):
 
     routing: Routing | None = None
     """Who chooses among several ports on shortest paths, packet by packet; a hash of the flow when nobody does."""
+
+    overrides: Sequence[Override] | None = None
+    """What is different at some switches, or at their ports of some speed; of several that are for a port the last one
+    counts.
+    """
 
     faults: Faults | None = None
     """Broken on purpose, to see the audits notice."""

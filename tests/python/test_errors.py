@@ -389,7 +389,7 @@ def test_files_that_are_no_scenario(xoff_here: Command, tmp_path: Path) -> None:
         (["size", "sfc", "--incast", "3", "--architecture", "crossbar"], "`voq`"),
         (["size", "sfc", "--incast", "3", "--pause", "-1us"], "negative"),
         (["size", "sfc", "--rate", "0bps"], "--rate: 0bps"),
-        (["size", "pfc", "--link-delay", "3KB"], "3KB"),
+        (["size", "pfc", "--max-frame", "1500B", "--link-delay", "3KB"], "3KB"),
         (["new", "gadget", "thing"], "gadget"),
         (["new", "mechanism", "Not A Slug"], "Not A Slug"),
     ],

@@ -68,7 +68,7 @@ def test_readable_output(xoff_command: Command, scenario_file: Path) -> None:
     [
         ["size", "sfc", "--incast", "3", "--json"],
         ["size", "sfc", "--json"],
-        ["size", "pfc", "--json"],
+        ["size", "pfc", "--max-frame", "1500B", "--json"],
         ["reproduce", "--list", "--json"],
         ["schema"],
     ],

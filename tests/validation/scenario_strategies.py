@@ -53,7 +53,7 @@ AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow"}
 # Ports of a switch, at most.
 PORTS = 16
 # Keys of a table that are none of what it lets one choose.
-BESIDE = {"workload": {"name", "start", "class"}, "switch.ecn": {"scope", "classes"}}
+BESIDE = {"network": {"overrides"}, "workload": {"name", "start", "class"}, "switch.ecn": {"scope", "classes"}}
 
 
 def part(path: str) -> dict[str, Any]:
@@ -710,6 +710,29 @@ def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
                 host["transport"] = {"irn": irn(d)}
 
 
+def mix(d: Draw, network: dict[str, Any], switch: dict[str, Any]) -> None:
+    """Let some links, switches and ports differ. It is drawn last, so that all else is as it would be without."""
+    if d.rng.random() < 0.3:
+        # The first host's links: every shape has them.
+        link, some = d.link(), d.rng.choice([["rate"], ["delay"], ["rate", "delay"]])
+        network["overrides"] = [{"link": "h*0-*", **{key: link[key] for key in some}}]
+    other: dict[str, Any] = {}
+    if "ecn" in switch and d.rng.random() < 0.5:
+        shape = "red" if "red" in switch["ecn"] else "step"
+        other["ecn"] = {**switch["ecn"], shape: {"red": red, "step": step}[shape](d)}
+    pfc = switch["flow_control"].get("pfc", {})
+    if "xoff" in pfc and "xon" not in pfc and d.rng.random() < 0.5:
+        other["pfc"] = {"xoff": f"{d.largest}B"}
+    if other:
+        where: dict[str, Any] = {"rate": d.rng.choice(d.links)["rate"]}
+        if {"leaf_spine", "star", "line", "fat_tree"} & set(network):
+            where = d.rng.choice([where, {}, {"switches": ["*0"]}])
+        switch["overrides"] = [{**where, **other}]
+    if "quanta" in pfc and switch["buffer"] == "unlimited" and d.rng.random() < 0.3:
+        # Each pause that ends by itself lets a round trip more into the headroom.
+        pfc["refresh"] = False
+
+
 def is_known(scenario: Mapping[str, Any]) -> bool:
     """Whether every part of a scenario has a strategy of its own."""
     for path in CHOICES:
@@ -807,8 +830,10 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
                 "start": rng.choice(["0ns", "0ns", "5us", "300us"]),
             }
         )
+    seed = rng.randrange(10**6)
+    mix(d, network, switch)
     return {
-        "seed": rng.randrange(10**6),
+        "seed": seed,
         "network": network,
         "framing": framing,
         "switch": switch,

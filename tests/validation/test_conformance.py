@@ -48,6 +48,7 @@ def test_strategies_are_of_registered_parts() -> None:
         "routing",
         "faults",
         "priority_classes",
+        "overrides",
     }
     assert keys("host") == {"transport", "congestion_control", "classify", "first_hop", "relay"}
     assert {"network", "switch", "host", "workload"} <= keys("")

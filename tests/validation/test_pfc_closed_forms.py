@@ -293,6 +293,30 @@ def test_quanta_expire_without_a_refresh(quanta: int) -> None:
         assert ends == expected
 
 
+@pytest.mark.parametrize("quanta", [200, 1000, 4000])
+def test_a_pause_that_is_not_refreshed_ends_by_itself(quanta: int) -> None:
+    """Without refresh traffic goes on n·512 bit times after the pause came in, or with the resume before that.
+
+    The switch asks again with the next packet that comes while it is above XON, and not before the last pause has
+    ended: its frames stand at least n·512 bit times apart, unless a resume is between them. One that was above XOFF all
+    along was silent for as long as the link is empty, so that more is lost of it than of one with refresh.
+    """
+    result = xoff.run(congested({"quanta": quanta, "refresh": False}) | {"audits": {"pauses": "record"}})
+    length = quanta * 5120
+    assert result.summary["flows"]["completed"] == 4
+    lasted = set()
+    for host in range(1, 5):
+        frames = [row.time_ps for row in events(result, f"host{host}", "pfc") if row.event == "arrive"]
+        for row in result.pauses.to_pylist():
+            if row["node"] == f"host{host}":
+                lasted.add(row["end_ps"] - row["start_ps"])
+                assert row["start_ps"] in frames
+                assert row["end_ps"] in frames or row["end_ps"] == row["start_ps"] + length
+    assert max(lasted) <= length
+    if quanta == 200:
+        assert max(lasted) == length
+
+
 def shares(result: xoff.Result, receiver_of: dict[int, str], begin_ps: int, end_ps: int) -> dict[int, int]:
     """Packets of each flow that arrived in a span of time."""
     return {

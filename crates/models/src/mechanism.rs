@@ -340,6 +340,8 @@ pub trait Install: Sized {
     const COUNTS: &'static [Count] = &[];
     /// The mechanism for a node, if it has a part there.
     fn install(params: &Self::Params, site: &Site<'_>, core: &mut Core) -> Option<Self>;
+    /// A port of a switch has a table of its own (`switch.overrides`). Levels are asked for by port anyway.
+    fn install_at(&mut self, _port: usize, _params: &Self::Params) {}
     /// What follows from its table.
     fn properties(_params: &Self::Params) -> Properties {
         Properties::default()

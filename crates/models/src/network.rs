@@ -16,7 +16,8 @@ use crate::framing::Framing;
 use crate::mechanism::{Ground, Ingress, Levels, Site};
 use crate::mechanisms::{self, Mechanisms, Part, Tables};
 use crate::node::{self, Faults, Node};
-use crate::queueing::buffer::{Accounting, Buffer, Params as BufferParams, SharedBuffer};
+use crate::overrides::Locals;
+use crate::queueing::buffer::{Accounting, Buffer, Params as BufferParams, Share, SharedBuffer};
 use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 use crate::record::Wanted;
 use crate::relay::{self, Scheduler};
@@ -37,8 +38,8 @@ pub struct Settings {
     pub switch_delay: Time,
     /// Where packets wait in switches.
     pub queueing: Queueing,
-    /// Admission.
-    pub buffer: BufferParams,
+    /// Admission, and mechanisms at switches and interfaces: what holds at each port.
+    pub locals: Locals,
     /// Data classes.
     pub classes: u8,
     /// Whether classes are served strictly by number (class 0 last) or in turns.
@@ -47,8 +48,6 @@ pub struct Settings {
     pub priority_classes: u8,
     /// Which class a new flow gets.
     pub classify: Classify,
-    /// Mechanisms at switches and interfaces.
-    pub mechanisms: Tables,
     /// Retransmission.
     pub transport: Protocol,
     /// Rates.
@@ -64,18 +63,23 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Mechanisms, as they are where no override is.
+    pub fn mechanisms(&self) -> &Tables {
+        &self.locals.list()[0].mechanisms
+    }
+
     /// The parts that are given, in the order of [`groups`].
     pub fn parts(&self) -> Vec<&'static str> {
-        let mechanisms = self.mechanisms.parts();
+        let mechanisms = self.mechanisms().parts();
         let mut names: Vec<&'static str> = mechanisms.iter().map(|p| p.name()).chain([endpoint::GROUP.name]).collect();
         let hosts = self.congestion_control.given().into_iter().chain([self.transport.name()]);
         names.extend(hosts.filter(|name| !mechanisms.iter().any(|p| p.name() == *name)));
         names
     }
 
-    /// The memory of a node that forwards.
-    const fn memory(&self, is_host: bool) -> &BufferParams {
-        if is_host { &self.relay.buffer } else { &self.buffer }
+    /// The memory of a node that forwards, with what the port has of it.
+    fn memory(&self, node: u32, port: usize, is_host: bool) -> &BufferParams {
+        if is_host { &self.relay.buffer } else { &self.locals.at(node as usize, port).buffer }
     }
 
     /// The forwarding delay of a node.
@@ -87,23 +91,30 @@ impl Settings {
         })
     }
 
-    /// An ingress port of a node that forwards, and whose own delay is `delay`.
-    pub fn ingress<'a>(&'a self, port: &'a PortSpec, delay: Time, is_host: bool) -> Ingress<'a> {
-        Ingress { port, delay, framing: &self.framing, memory: self.memory(is_host), classes: self.counted_classes(), is_host }
+    /// Port `number` of a node that forwards, and whose own delay is `delay`.
+    pub fn ingress<'a>(&'a self, node: u32, number: usize, port: &'a PortSpec, delay: Time, is_host: bool) -> Ingress<'a> {
+        let memory = self.memory(node, number, is_host);
+        Ingress { port, delay, framing: &self.framing, memory, classes: self.counted_classes(), is_host }
+    }
+
+    /// The levels of a port of a node that forwards, of the mechanism that has any.
+    pub fn levels(&self, node: u32, number: usize, port: &PortSpec, delay: Time, is_host: bool) -> Option<Levels> {
+        self.locals.at(node as usize, number).mechanisms.levels(&self.ingress(node, number, port, delay, is_host))
     }
 
     /// Classes that ingress is counted by: those of switches, or the queues of an interface.
     pub fn counted_classes(&self) -> u8 {
-        self.classes.max(self.mechanisms.interface_queues())
+        self.classes.max(self.mechanisms().interface_queues())
     }
 
     /// Whether memory belongs to outputs; a lossy output-queued switch drops at the output.
     fn counts_egress(&self) -> bool {
-        self.queueing == Queueing::Oq && self.mechanisms.accounting().is_none_or(|a| a == Accounting::Egress)
+        self.queueing == Queueing::Oq && self.mechanisms().accounting().is_none_or(|a| a == Accounting::Egress)
     }
 
-    fn buffer(&self, ports: usize, levels: &[Option<Levels>], is_host: bool) -> Buffer {
-        match self.memory(is_host) {
+    fn buffer(&self, node: u32, levels: &[Option<Levels>], is_host: bool) -> Buffer {
+        let (ports, classes) = (levels.len(), self.counted_classes() as usize);
+        match if is_host { &self.relay.buffer } else { &self.locals.list()[0].buffer } {
             BufferParams::Unlimited => Buffer::Unlimited,
             BufferParams::PerQueue(bytes) => {
                 let limit = bytes.0 as u32;
@@ -114,15 +125,13 @@ impl Settings {
                 if self.counts_egress() { Buffer::PerEgress { limit, used } } else { Buffer::PerIngress { limit, used } }
             }
             BufferParams::Shared(shared) => {
-                // Nothing is set aside where nobody pauses in time to use it.
-                let headroom = levels
-                    .iter()
-                    .flat_map(|l| {
-                        let bytes = l.map_or(0, |l| shared.headroom.map_or(l.headroom, |given| given.0));
-                        std::iter::repeat_n(bytes as i64, self.counted_classes() as usize)
-                    })
-                    .collect();
-                Buffer::Shared(SharedBuffer::new(shared.total.0, shared.alpha, shared.reserve.0, headroom))
+                let groups = levels.iter().enumerate().flat_map(|(port, levels)| {
+                    let BufferParams::Shared(here) = self.memory(node, port, is_host) else { unreachable!("overrides keep its kind") };
+                    // Nothing is set aside where nobody pauses in time to use it.
+                    let headroom = levels.map_or(0, |l| here.headroom.map_or(l.headroom, |given| given.0));
+                    std::iter::repeat_n(Share { alpha: here.alpha, headroom: headroom as i64 }, classes)
+                });
+                Buffer::Shared(SharedBuffer::new(shared.total.0, shared.reserve.0, groups))
             }
         }
     }
@@ -147,7 +156,7 @@ impl DataQueues {
         let relays = node.is_host && node.forwards;
         let inputs = if settings.queueing == Queueing::Voq && !node.is_host { ports } else { 1 };
         // Queues of an interface are served in turn.
-        let turns = settings.turns.or((settings.mechanisms.interface_queues() > 1).then_some(Turns::Packets));
+        let turns = settings.turns.or((settings.mechanisms().interface_queues() > 1).then_some(Turns::Packets));
         let strict = if turns.is_some() { settings.priority_classes.min(classes - 1) } else { classes };
         // The highest classes come strictly first, one after the other; the rest take turns.
         let level = |class: u8| 2 * (classes - 1 - class).min(strict) + 1;
@@ -157,7 +166,7 @@ impl DataQueues {
         if relays {
             data.extend((0..classes).map(|class| QueueSpec { class, level: relay_level(class), purpose: Purpose::Relayed }));
         }
-        if node.forwards && settings.mechanisms.any(|p| p.wants_congestion_queues) {
+        if node.forwards && settings.mechanisms().any(|p| p.wants_congestion_queues) {
             data.extend((0..classes).map(|class| QueueSpec { class, level: level(class), purpose: Purpose::Congestion }));
         }
         // Levels without a queue would be looked at with every packet.
@@ -208,7 +217,8 @@ struct Builder<'a> {
     ports: Vec<Vec<PortSpec>>,
     settings: &'a Settings,
     map: Arc<Map>,
-    parts: Vec<Box<dyn Part + 'a>>,
+    /// For each of [`Locals::list`].
+    parts: Vec<Vec<Box<dyn Part + 'a>>>,
 }
 
 impl Builder<'_> {
@@ -219,11 +229,12 @@ impl Builder<'_> {
     /// The levels of each ingress port of a node, if it forwards.
     fn levels(&self, node: u32) -> Vec<Option<Levels>> {
         let (spec, delay) = (&self.topology.nodes[node as usize], self.delay(node));
-        let levels = |port: &PortSpec| {
-            let ingress = self.settings.ingress(port, delay, spec.is_host);
-            self.parts.iter().find_map(|p| p.levels(&ingress)).filter(|_| spec.forwards)
+        let levels = |(number, port): (usize, &PortSpec)| {
+            let ingress = self.settings.ingress(node, number, port, delay, spec.is_host);
+            let parts = &self.parts[self.settings.locals.place(node as usize, number)];
+            parts.iter().find_map(|p| p.levels(&ingress)).filter(|_| spec.forwards)
         };
-        self.ports[node as usize].iter().map(levels).collect()
+        self.ports[node as usize].iter().enumerate().map(levels).collect()
     }
 
     fn core(&self, node: u32, levels: &[Option<Levels>]) -> Core {
@@ -234,15 +245,15 @@ impl Builder<'_> {
             .iter()
             .enumerate()
             .map(|(i, p)| {
-                let planned = self.parts.iter().find_map(|part| part.queues(&ground, node, i));
+                let planned = self.parts[0].iter().find_map(|part| part.queues(&ground, node, i));
                 let queues = QueuePlan { data: planned.unwrap_or_else(|| plans.data.clone()), turns: plans.turns };
                 let peer_delay = self.delay(p.peer);
                 Port::new(&queues, p.link.rate, p.link.delay + peer_delay, p.peer, peer_delay)
             })
             .collect();
         let queueing = if spec.is_host { Queueing::Oq } else { settings.queueing };
-        let buffer = if spec.forwards { settings.buffer(ports.len(), levels, spec.is_host) } else { Buffer::Unlimited };
-        let merges_classes = settings.mechanisms.interface_queues() > 1 && !spec.is_host;
+        let buffer = if spec.forwards { settings.buffer(node, levels, spec.is_host) } else { Buffer::Unlimited };
+        let merges_classes = settings.mechanisms().interface_queues() > 1 && !spec.is_host;
         Core::new(node, list, settings.counted_classes() as usize, queueing, buffer, merges_classes)
     }
 
@@ -269,7 +280,17 @@ impl Builder<'_> {
             map: &self.map,
             sources: &plan.sources,
         };
-        let mechanisms = Mechanisms::new(self.parts.iter().filter_map(|part| part.install(&site, &mut core)).collect());
+        let mut list = Vec::new();
+        for part in &self.parts[0] {
+            let Some(mut mechanism) = part.install(&site, &mut core) else { continue };
+            for port in 0..site.ports.len() {
+                let place = settings.locals.place(node as usize, port);
+                let own = self.parts[place].iter().filter(|p| place > 0 && p.name() == part.name());
+                own.for_each(|p| p.install_at(port, &mut mechanism));
+            }
+            list.push(mechanism);
+        }
+        let mechanisms = Mechanisms::new(list);
         let effects = Effects::new(Stream::new(settings.seed, u64::from(node), "mechanisms"));
         let routes = self.map.routes[node as usize].clone();
         Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint).with(settings.wanted, settings.faults)
@@ -293,7 +314,8 @@ impl Builder<'_> {
 pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
     let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed);
     let map = Arc::new(Map { routes, wiring: topology.wiring() });
-    let builder = Builder { topology, ports: topology.ports(), settings, map, parts: settings.mechanisms.parts() };
+    let parts = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
+    let builder = Builder { topology, ports: topology.ports(), settings, map, parts };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
     // Only what hears of answers asks for it.
@@ -336,12 +358,11 @@ impl Settings {
             framing,
             switch_delay: Time::ZERO,
             queueing: Queueing::default(),
-            buffer: BufferParams::default(),
+            locals: Locals::uniform(crate::overrides::Local::default()),
             classes: 1,
             turns: None,
             priority_classes: 0,
             classify: Classify::default(),
-            mechanisms: Tables::default(),
             transport: Protocol::new(&transport::Table::default(), &framing),
             congestion_control: CongestionControl::default(),
             relay: relay::Params::default(),

@@ -780,6 +780,7 @@ mod tests {
     use super::*;
     use crate::effects::Effect;
     use crate::network::{Settings, build};
+    use crate::overrides::{Local, Locals};
     use crate::queueing::buffer;
     use crate::topology::{Link, Shape, star};
     use crate::transport::{Protocol, Table, raw};
@@ -896,7 +897,8 @@ mod tests {
     fn what_finds_no_room_at_an_output_is_dropped_and_written_down() {
         // Two senders of four packets fill an output of 2500 bytes: each 100 ns one packet leaves and two come, of which the second
         // is that of port 1. The first pair finds room.
-        let settings = Settings { buffer: buffer::Params::PerPort(Bytes(2500)), ..raw_frames() };
+        let local = Local { buffer: buffer::Params::PerPort(Bytes(2500)), ..Local::default() };
+        let settings = Settings { locals: Locals::uniform(local), ..raw_frames() };
         let nodes = run(&settings, &[(0, 2, 4000, Time::ZERO), (1, 2, 4000, Time::ZERO)], &[]);
         let switch = &nodes[SWITCH as usize];
         let drops: Vec<_> = switch.records.drops.iter().map(|d| (d.at, d.port, d.in_port, d.flow, d.seq, d.bytes)).collect();

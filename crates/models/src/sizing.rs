@@ -2,11 +2,13 @@
 //!
 //! Sources: the SFC simulation document (parameter calculation, Parts 4 and 5) for the closed forms under `oq`; the forms for `voq`
 //! follow from N equal inputs, each growing at (1 − 1/N)·C and draining at C/N. PFC headroom: mechanisms.md 1.4 with a response
-//! time of zero, and one packet more for the one that crosses XOFF.
+//! time (zero for a scenario's own), and one packet more for the one that crosses XOFF. Its steps are those of 802.1Q Annex N:
+//! a frame in the way of the pause, the pause, the cable both ways, the neighbour's response, the frame that it has begun; where
+//! Annex N has delays of interfaces, this has the pipeline of the pausing switch, behind which a simulated switch counts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, Propagation, Rate, Time};
 
 /// What PFC headroom depends on.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -14,14 +16,18 @@ use xoff_units::{Bytes, Rate, Time};
 pub struct PfcRequest {
     /// Line rate.
     pub rate: Rate,
-    /// Propagation of the link.
+    /// Propagation of the link, or its length.
+    #[serde(deserialize_with = "Propagation::time")]
+    #[schemars(with = "Propagation")]
     pub link_delay: Time,
     /// Fixed processing delay of the pausing switch.
     #[serde(default)]
     pub switch_delay: Time,
-    /// The largest frame.
-    #[serde(default = "default_mtu")]
+    /// The largest frame of any class on the link.
     pub max_frame: Bytes,
+    /// How long the neighbour takes to act on a pause.
+    #[serde(default)]
+    pub response_time: Time,
     /// A pause frame.
     #[serde(default = "default_frame")]
     pub pause_frame: Bytes,
@@ -30,22 +36,27 @@ pub struct PfcRequest {
     pub buffer: Option<Bytes>,
 }
 
-fn default_mtu() -> Bytes {
-    Bytes(4096)
-}
-
 fn default_frame() -> Bytes {
     Bytes(64)
+}
+
+/// What arrives in one step of a pause, from the packet that asks for it to the last one that it does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// What happens.
+    pub step: &'static str,
+    /// How long it takes at most.
+    pub time_ps: u64,
+    /// What arrives meanwhile.
+    pub bytes: u64,
 }
 
 /// PFC headroom and what it is made of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PfcSize {
-    /// What arrives while the pause travels: (2·delay + switch delay)·C.
-    pub round_trip_bytes: u64,
-    /// The frame that the pause waits for, the pause itself, the frame already started, and the one that crossed XOFF.
-    pub packet_bytes: u64,
-    /// The sum.
+    /// The steps of a pause, in their order.
+    pub steps: Vec<Step>,
+    /// What arrives in all of them.
     pub headroom_bytes: u64,
     /// Buffer less headroom.
     pub xoff_bytes: Option<u64>,
@@ -56,8 +67,12 @@ pub struct PfcSize {
 /// The headroom that keeps a port lossless.
 pub fn pfc_headroom(rate: Rate, link_delay: Time, switch_delay: Time, max_frame: u64, pause_frame: u64) -> (u64, u64) {
     let round_trip = Time(2 * link_delay.0 + switch_delay.0);
-    let bytes = (u128::from(rate.0) * u128::from(round_trip.0)).div_ceil(8_000_000_000_000) as u64;
-    (bytes, 3 * max_frame + pause_frame)
+    (bytes_in(rate, round_trip), 3 * max_frame + pause_frame)
+}
+
+/// What a link carries in a time, a byte that is begun included.
+fn bytes_in(rate: Rate, time: Time) -> u64 {
+    (u128::from(rate.0) * u128::from(time.0)).div_ceil(8_000_000_000_000) as u64
 }
 
 /// Refuses what lies outside the range that a scenario allows; the message begins with the key.
@@ -84,16 +99,30 @@ pub fn size_pfc(request: &PfcRequest) -> Result<PfcSize, String> {
     {
         return Err(format!("buffer: {buffer} cannot hold a frame of {}", request.max_frame));
     }
-    let (round_trip_bytes, packet_bytes) =
-        pfc_headroom(request.rate, request.link_delay, request.switch_delay, request.max_frame.0, request.pause_frame.0);
-    let headroom_bytes = round_trip_bytes + packet_bytes;
+    within("response_time", request.response_time, Time::ZERO, Time::ms(1_000))?;
+    let (frame, pause) = (request.max_frame.0, request.pause_frame.0);
+    let during = |step, time: Time| Step { step, time_ps: time.ps(), bytes: bytes_in(request.rate, time) };
+    let of = |step, bytes| Step { step, time_ps: request.rate.time(bytes).ps(), bytes };
+    let steps = vec![
+        of("the packet that crosses XOFF", frame),
+        of("the pause waits for a frame that is being sent", frame),
+        of("the pause is sent", pause),
+        during("it travels", request.link_delay),
+        during("the neighbour acts on it", request.response_time),
+        of("the neighbour ends the frame that it has begun", frame),
+        during("what is on the link arrives", request.link_delay),
+        during("what is in the switch's pipeline comes out of it", request.switch_delay),
+    ];
+    // Rounded once: a scenario's headroom is the same.
+    let (round_trip, packets) = pfc_headroom(request.rate, request.link_delay, request.switch_delay + request.response_time, frame, pause);
+    let headroom_bytes = round_trip + packets;
     let xoff_bytes = request.buffer.map(|b| b.0.saturating_sub(headroom_bytes));
     let mut warnings = Vec::new();
     if xoff_bytes == Some(0) {
         warnings
             .push(format!("the buffer is smaller than the headroom of {}: losses are possible at any threshold", Bytes(headroom_bytes)));
     }
-    Ok(PfcSize { round_trip_bytes, packet_bytes, headroom_bytes, xoff_bytes, warnings })
+    Ok(PfcSize { steps, headroom_bytes, xoff_bytes, warnings })
 }
 
 /// Where the watched buffer is.

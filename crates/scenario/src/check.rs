@@ -15,7 +15,7 @@ use crate::error::InputError;
 use crate::load::load;
 use crate::runner::Runner;
 use crate::table::Input;
-use crate::warnings::{Warning, ingress_ports, known, warnings};
+use crate::warnings::{IngressPorts, Warning, ingress_ports, known, warnings};
 
 /// Checks a scenario and explains it.
 pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Value, InputError> {
@@ -26,7 +26,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     let ports = ingress_ports(&runner);
     let traffic = Traffic::new(t, &runner.ports, &runner.plan, &runner.settings);
     let mut deadlock = Value::Null;
-    if let Some(lossless) = runner.settings.mechanisms.parts().iter().find(|p| p.properties().is_lossless) {
+    if let Some(lossless) = runner.settings.mechanisms().parts().iter().find(|p| p.properties().is_lossless) {
         deadlock = match traffic.find_cycle() {
             Search::None => json!({ "possible": false }),
             Search::Cycle(cycle, witnesses) => {
@@ -64,9 +64,9 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     };
     let rows: Vec<Value> = ports
         .iter()
-        .map(|((rate, delay), levels, ports)| {
+        .map(|IngressPorts { rate, delay, levels, count, .. }| {
             let known = known(levels);
-            json!({ "rate": rate.to_string(), "delay": delay.to_string(), "ports": ports, "needed_bytes": levels.headroom,
+            json!({ "rate": rate.to_string(), "delay": delay.to_string(), "ports": count, "needed_bytes": levels.headroom,
                     "xoff_bytes": known.map(|l| l.0), "xon_bytes": known.map(|l| l.1), "available_bytes": levels.available })
         })
         .collect();

@@ -7,11 +7,10 @@ use xoff_engine::{Checkpoint, Finish};
 use xoff_models::congestion_control::contract::NOTIFICATIONS;
 use xoff_models::count::{LATE, PAUSED, Tally};
 use xoff_models::endpoint::{self, Sent};
-use xoff_models::framing::Framing;
 use xoff_models::mechanism::Hooks;
 use xoff_models::mechanisms::ecn::MARKED;
 use xoff_models::node::Node;
-use xoff_models::packet::Packet;
+use xoff_models::packet::{Kind, Packet};
 use xoff_models::record::{Drop, Pause, Sample, Trace};
 use xoff_models::workload::AllFlows;
 use xoff_units::Time;
@@ -19,6 +18,7 @@ use xoff_units::Time;
 use crate::audit::Verdicts;
 use crate::counts::Counts;
 use crate::document::Scenario;
+use crate::ideal::Alone;
 use crate::judge::{End, Ledger, judge};
 use crate::observer::{Observer, Progress};
 use crate::rows::{FlowRows, Names, PortRows, Vias};
@@ -96,8 +96,7 @@ pub struct Collector {
     pub hops: u64,
     dropped: u64,
     retransmitted: u64,
-    framing: Framing,
-    switch_delay: Vec<Time>,
+    alone: Alone,
 }
 
 /// Drops of one port and class within this time count as one shortage of headroom.
@@ -113,7 +112,6 @@ impl Collector {
             entry.flows.total += next - u64::from(*first);
             entry.by_size.resize(runner.scenario().probe.size_classes.len() + 1, Default::default());
         }
-        let delay = |n: &xoff_models::topology::NodeSpec| runner.settings.delay(n);
         Self {
             names: Names {
                 nodes: Arc::new(runner.topology.nodes.iter().map(|n| n.name.clone()).collect()),
@@ -150,8 +148,7 @@ impl Collector {
             hops: 0,
             dropped: 0,
             retransmitted: 0,
-            framing: runner.settings.framing,
-            switch_delay: runner.topology.nodes.iter().map(delay).collect(),
+            alone: Alone::new(runner),
         }
     }
 
@@ -264,8 +261,10 @@ impl Collector {
         let arrived = self.arrived[s.flow as usize];
         let fct = (arrived != u64::MAX).then(|| arrived - s.start.ps());
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
-        let (ideal, via) = self.ideal(cp, s, src);
-        let slowdown = fct.map(|f| f as f64 / ideal as f64);
+        let mut probe = Packet::new(Kind::Data, s.flow, 0, s.dst, 0, s.class);
+        probe.path = s.path;
+        let ideal = self.alone.of(cp, &self.names.ports, src, s.port, probe, s.size);
+        let slowdown = fct.map(|f| f as f64 / ideal.own.ps() as f64);
         if let (Some(fct), Some(slowdown)) = (fct, slowdown) {
             if !plan.is_warm(workload) {
                 self.fct.push(fct);
@@ -293,53 +292,15 @@ impl Collector {
         r.start.push(s.start.ps());
         r.fct.push(fct);
         r.acked.push(acked);
-        r.ideal.push(ideal);
+        r.ideal.push(ideal.own.ps());
+        r.fastest.push(ideal.fastest.ps());
         r.slowdown.push(slowdown);
         r.sent.push(s.packets);
         r.retransmitted.push(s.retransmitted);
         r.notifications.push(s.notifications);
         r.holds.push(s.holds);
         r.paused.push(s.paused.ps());
-        r.via.push(self.vias.place(if self.is_routed { Vec::new() } else { via }, &self.names.nodes));
-    }
-
-    /// The time that a flow alone would take to its last byte. Full packets follow one another at the pace of the slowest link so
-    /// far; the last one, which may be shorter, follows them at some link and goes on alone: the link where that takes longest
-    /// decides. And the nodes on its way.
-    fn ideal(&self, cp: &Checkpoint<'_, Node>, s: &Sent, src: u32) -> (u64, Vec<u32>) {
-        let mut probe = Packet::new(xoff_models::packet::Kind::Data, s.flow, 0, s.dst, 0, s.class);
-        probe.path = s.path;
-        let packets = self.framing.packets(s.size);
-        let full = u64::from(self.framing.wire(s.size, 0));
-        let last = u64::from(self.framing.wire(s.size, packets as u32 - 1));
-        let (mut at, mut latency) = (src, 0);
-        let (mut first, mut slowest, mut lasts, mut longest) = (0, 0, 0, 0_u64);
-        let (mut links, mut via) = (Vec::new(), Vec::new());
-        loop {
-            // By which port it left its source is the host's choice; from there on routes decide.
-            let out = if links.is_empty() { usize::from(s.port) } else { cp.node(at).routes().port(&probe) };
-            let port = &self.names.ports[at as usize][out];
-            latency += port.link.delay.ps();
-            links.push((port.link.rate.time(full).ps(), port.link.rate.time(last).ps()));
-            lasts += port.link.rate.time(last).ps();
-            probe.hop();
-            at = port.peer;
-            if at == s.dst || links.len() > 250 {
-                break;
-            }
-            via.push(at);
-            latency += self.switch_delay[at as usize].ps();
-        }
-        if packets == 1 {
-            return (latency + lasts, via);
-        }
-        for (of_full, of_last) in links {
-            first += of_full;
-            slowest = slowest.max(of_full);
-            longest = longest.max(first + (packets - 2) * slowest + lasts);
-            lasts -= of_last;
-        }
-        (latency + longest, via)
+        r.via.push(self.vias.place(if self.is_routed { Vec::new() } else { ideal.via }, &self.names.nodes));
     }
 
     /// Counts, and the verdicts of all audits; the ledger knows what is on links.

@@ -101,7 +101,7 @@ impl<'a> Traffic<'a> {
                 list.iter().enumerate().filter(|p| kept(p.1)).map(|(i, p)| (i as u16, p.peer)).collect()
             })
             .collect();
-        let any = |holds: fn(&Properties) -> bool| settings.mechanisms.any(holds);
+        let any = |holds: fn(&Properties) -> bool| settings.mechanisms().any(holds);
         let (raises_classes, passes_pauses_on) = (any(|p| p.raises_classes), any(|p| p.passes_pauses_on));
         Self { topology, ports, plan, settings, first, fabric, roots, raises_classes, passes_pauses_on }
     }
@@ -164,7 +164,7 @@ impl<'a> Traffic<'a> {
     /// Looks for a circle of links that can wait for one another.
     pub fn find_cycle(&self) -> Search {
         let Some(edges) = self.edges() else { return Search::TooLarge };
-        if let Some(planner) = self.settings.mechanisms.parts().iter().find(|p| p.properties().plans_queues) {
+        if let Some(planner) = self.settings.mechanisms().parts().iter().find(|p| p.properties().plans_queues) {
             return self.queue_cycle(planner.as_ref(), &edges);
         }
         match edges.cycle() {

@@ -7,6 +7,7 @@ use xoff_models::core::Queueing;
 use xoff_models::endpoint::Classify;
 use xoff_models::mechanisms::{FlowControl, Routing, Stamping, Tables, ecn, telemetry};
 use xoff_models::node::Faults;
+use xoff_models::overrides::{Local, Override};
 use xoff_models::queueing::buffer;
 use xoff_models::relay;
 use xoff_models::routing::FirstHop;
@@ -131,6 +132,9 @@ pub struct Switch {
     /// Who chooses among several ports on shortest paths, packet by packet; a hash of the flow when nobody does.
     #[serde(skip_serializing_if = "is_default")]
     pub routing: Routing,
+    /// What is different at some switches, or at their ports of some speed; of several that are for a port the last one counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
     /// Broken on purpose, to see the audits notice.
     #[serde(skip_serializing_if = "is_default")]
     pub faults: Faults,
@@ -145,6 +149,11 @@ impl Switch {
     pub fn mechanisms(&self) -> Tables {
         let stamping = Stamping { ecn: self.ecn.clone(), telemetry: self.telemetry.clone() };
         Tables { stamping, flow_control: self.flow_control.clone(), routing: self.routing.clone() }
+    }
+
+    /// What holds at a port without overrides.
+    pub fn local(&self) -> Local {
+        Local { mechanisms: self.mechanisms(), buffer: self.buffer.clone() }
     }
 }
 
@@ -161,6 +170,7 @@ impl Default for Switch {
             telemetry: None,
             flow_control: FlowControl::default(),
             routing: Routing::default(),
+            overrides: Vec::new(),
             faults: Faults::default(),
         }
     }

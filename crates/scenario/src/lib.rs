@@ -10,6 +10,7 @@ mod counts;
 mod dependency;
 mod document;
 mod error;
+mod ideal;
 mod judge;
 mod limits;
 mod load;

@@ -157,13 +157,14 @@ fn highest_class(s: &Scenario) -> u8 {
 
 /// Refuses levels that make no sense at some port, beside others that are computed, or that a shared buffer does not have.
 pub fn check_levels(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
-    let parts = settings.mechanisms.parts();
-    for (node, ports) in t.nodes.iter().zip(ports).filter(|n| n.0.forwards) {
+    let locals: Vec<_> = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
+    for (n, (node, ports)) in t.nodes.iter().zip(ports).enumerate().filter(|n| n.1.0.forwards) {
         let delay = settings.delay(node);
-        for port in ports {
-            let ingress = settings.ingress(port, delay, node.is_host);
+        for (number, port) in ports.iter().enumerate() {
+            let ingress = settings.ingress(n as u32, number, port, delay, node.is_host);
+            let parts = &locals[settings.locals.place(n, number)];
             let levels = parts.iter().find_map(|p| p.levels(&ingress));
-            for part in &parts {
+            for part in parts {
                 let found = part.check_port(&ingress, levels.as_ref());
                 found.map_err(|(key, why)| InputError::new(at(part.path(), key), format!("{why} (at {})", node.name)))?;
             }
@@ -227,9 +228,10 @@ fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option
 
 /// Refuses thresholds and reserves that do not fit into the switches' memory.
 pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
-    for (node, ports) in t.nodes.iter().zip(ports).filter(|n| n.0.forwards) {
+    for (n, (node, ports)) in t.nodes.iter().zip(ports).enumerate().filter(|n| n.1.0.forwards) {
         let delay = settings.delay(node);
-        let (memory, table) = if node.is_host { (&settings.relay.buffer, "host.relay") } else { (&settings.buffer, "switch") };
+        let buffer = &settings.locals.list()[0].buffer;
+        let (memory, table) = if node.is_host { (&settings.relay.buffer, "host.relay") } else { (buffer, "switch") };
         if let buffer::Params::Shared(shared) = memory {
             let wrong = |key: &str, what: &str, bytes: u128| {
                 let total = shared.total;
@@ -242,13 +244,14 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
             if reserve > total {
                 return wrong("reserve", "the reserve", reserve);
             }
-            let of = |port| settings.mechanisms.levels(&settings.ingress(port, delay, node.is_host)).map_or(0, |l| l.headroom);
-            let has_levels = settings.mechanisms.any(|p| p.has_levels);
-            let headroom: u128 = match shared.headroom {
-                _ if !has_levels => 0,
-                Some(given) => u128::from(given.0) * ports.len() as u128 * classes,
-                None => ports.iter().map(|p| u128::from(of(p))).sum::<u128>() * classes,
+            let of = |(number, port): (usize, &PortSpec)| {
+                let ingress = settings.ingress(n as u32, number, port, delay, node.is_host);
+                let buffer::Params::Shared(here) = ingress.memory else { return 0 };
+                let computed = || settings.locals.at(n, number).mechanisms.levels(&ingress).map_or(0, |l| l.headroom);
+                u128::from(here.headroom.map_or_else(computed, |given| given.0))
             };
+            let has_levels = settings.mechanisms().any(|p| p.has_levels);
+            let headroom = if has_levels { ports.iter().enumerate().map(of).sum::<u128>() * classes } else { 0 };
             if reserve + headroom > total {
                 let key = if shared.headroom.is_some() { "headroom" } else { "total" };
                 return wrong(key, "the headroom and the reserve", reserve + headroom);

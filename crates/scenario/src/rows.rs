@@ -32,6 +32,7 @@ pub struct FlowRows {
     pub fct: Vec<Option<u64>>,
     pub acked: Vec<Option<u64>>,
     pub ideal: Vec<u64>,
+    pub fastest: Vec<u64>,
     pub slowdown: Vec<Option<f64>>,
     pub sent: Vec<u64>,
     pub retransmitted: Vec<u64>,
@@ -127,8 +128,13 @@ impl Names {
             },
             Column {
                 name: "ideal_fct_ps",
-                meaning: "What `fct_ps` would be alone in the network, by the port that it took.",
+                meaning: "What `fct_ps` would be alone in the network, by the path that it took.",
                 data: Data::U64(r.ideal),
+            },
+            Column {
+                name: "fastest_fct_ps",
+                meaning: "The same by the fastest of the shortest paths, or by its own if that is faster.",
+                data: Data::U64(r.fastest),
             },
             Column { name: "slowdown", meaning: "`fct_ps` over `ideal_fct_ps`.", data: Data::MaybeF64(r.slowdown) },
             Column { name: "packets_sent", meaning: "Packets sent, again ones included.", data: Data::U64(r.sent) },

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_models::network::Settings;
+use xoff_models::overrides::Locals;
 use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::record::Wanted;
 use xoff_models::topology::{PortSpec, Topology};
@@ -38,12 +39,15 @@ impl Runner {
         limits::check_network(&scenario, &topology)?;
         let framing = scenario.framing.on_wire();
         let plan = workload::make(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
+        let ports = topology.ports();
+        let locals = Locals::new(scenario.switch.local(), &scenario.switch.overrides, &topology, &ports)
+            .map_err(|(key, why)| InputError::new(format!("switch.{key}"), why))?;
         let settings = Settings {
             seed: scenario.seed,
             framing,
             switch_delay: scenario.switch.delay,
             queueing: scenario.switch.queueing,
-            buffer: scenario.switch.buffer.clone(),
+            locals,
             classes: scenario.switch.classes,
             turns: match scenario.switch.scheduler {
                 Turns::Strict => None,
@@ -52,7 +56,6 @@ impl Runner {
             },
             priority_classes: scenario.switch.priority_classes,
             classify: scenario.host.classify.clone().unwrap_or_default(),
-            mechanisms: scenario.switch.mechanisms(),
             transport: Protocol::new(&scenario.host.transport, &framing),
             congestion_control: scenario.host.congestion_control.clone(),
             relay: scenario.host.relay.clone(),
@@ -60,7 +63,6 @@ impl Runner {
             faults: scenario.switch.faults,
             wanted: Wanted { packets: scenario.probe.packets, queues: scenario.probe.queues.unwrap_or_default() },
         };
-        let ports = topology.ports();
         reachable(&topology, &ports, &plan)?;
         limits::check_memory(&topology, &ports, &settings)?;
         limits::check_relays(&scenario, &topology, &ports, &plan)?;

@@ -16,7 +16,7 @@ pub const MAX_WORKLOADS: usize = 65_535;
 
 /// Says which keys of a document make no sense: the first of each part of it.
 pub fn validate(s: &Scenario) -> Vec<InputError> {
-    [framing(s), switch(s), host(s), parts(s), run(s)].into_iter().filter_map(Result::err).collect()
+    [framing(s), switch(s), host(s), parts(s), overrides(s), run(s)].into_iter().filter_map(Result::err).collect()
 }
 
 /// Packet sizes.
@@ -68,6 +68,31 @@ fn switch(s: &Scenario) -> Result<(), InputError> {
     let f = &s.framing;
     let largest = f.payload.0 + f.header.0 + f.gap.0;
     check_buffer("switch", &s.switch.buffer, largest)?;
+    Ok(())
+}
+
+/// What some switches or ports have of their own: each as if it held everywhere.
+fn overrides(s: &Scenario) -> Result<(), InputError> {
+    if switch(s).is_err() || parts(s).is_err() {
+        return Ok(());
+    }
+    let largest = s.framing.payload.0 + s.framing.header.0 + s.framing.gap.0;
+    for (i, change) in s.switch.overrides.iter().enumerate() {
+        let at = |key: &str| format!("switch.overrides[{i}].{key}");
+        if change.ecn.is_none() && change.pfc.is_none() && change.buffer.is_none() {
+            return Err(InputError::new(format!("switch.overrides[{i}]"), "it changes nothing; give ecn, pfc or buffer"));
+        }
+        let mut local = s.switch.local();
+        change.lay_over(&mut local).map_err(|(key, why)| InputError::new(at(key), why))?;
+        // Keys of the switch's tables, as they are called here.
+        let here = |error: InputError| {
+            let key = error.path.strip_prefix("switch.").unwrap_or(&error.path);
+            let key = key.strip_prefix("flow_control.").unwrap_or(key).replace("buffer.shared", "buffer");
+            InputError::new(at(&key), error.message)
+        };
+        check_buffer("switch", &local.buffer, largest).map_err(here)?;
+        local.mechanisms.validate(s.switch.classes, s.switch.queueing, &local.buffer).map_err(|e| here(e.into()))?;
+    }
     Ok(())
 }
 

@@ -85,20 +85,30 @@ fn unequal_choices(topology: &Topology, ports: &[Vec<PortSpec>]) -> Option<Warni
 /// Switches with hosts to which paths are looked at; in a larger network the rest is taken to be like them.
 const LEAVES: usize = 256;
 
-/// Ingress ports of equal links and levels, and how many there are.
-pub type IngressPorts = Vec<((Rate, Time), Levels, u64)>;
+/// Ingress ports of equal links, levels and settings.
+pub struct IngressPorts {
+    pub rate: Rate,
+    pub delay: Time,
+    pub levels: Levels,
+    /// Of their settings, in [`xoff_models::overrides::Locals::list`].
+    pub place: usize,
+    /// How many there are.
+    pub count: u64,
+}
 
-pub fn ingress_ports(runner: &Runner) -> IngressPorts {
-    let mut found: BTreeMap<_, (Levels, u64)> = BTreeMap::new();
+/// All ingress ports where levels are.
+pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
+    let mut found: BTreeMap<_, IngressPorts> = BTreeMap::new();
     for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
         let delay = runner.settings.delay(node);
-        for p in &runner.ports[n] {
-            let Some(levels) = runner.settings.mechanisms.levels(&runner.settings.ingress(p, delay, node.is_host)) else { continue };
-            let key = (p.link.rate, p.link.delay, levels.headroom, known(&levels), levels.available);
-            found.entry(key).or_insert((levels, 0)).1 += 1;
+        for (number, p) in runner.ports[n].iter().enumerate() {
+            let Some(levels) = runner.settings.levels(n as u32, number, p, delay, node.is_host) else { continue };
+            let place = runner.settings.locals.place(n, number);
+            let key = (p.link.rate, p.link.delay, levels.headroom, known(&levels), levels.available, place);
+            found.entry(key).or_insert(IngressPorts { rate: p.link.rate, delay: p.link.delay, levels, place, count: 0 }).count += 1;
         }
     }
-    found.into_iter().map(|(key, (levels, count))| ((key.0, key.1), levels, count)).collect()
+    found.into_values().collect()
 }
 
 /// XOFF and XON, unless they move.
@@ -107,11 +117,11 @@ pub fn known(levels: &Levels) -> Option<(u64, u64)> {
 }
 
 /// What looks wrong with levels, and beside them.
-fn level_warnings(runner: &Runner, ports: &IngressPorts) -> Vec<Warning> {
+fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
     let mut list = Vec::new();
     let classes = runner.scenario().switch.classes;
-    for ((rate, delay), levels, _) in ports.iter().filter(|p| !p.1.is_dynamic) {
-        for part in runner.settings.mechanisms.parts() {
+    for IngressPorts { rate, delay, levels, place, .. } in ports.iter().filter(|p| !p.levels.is_dynamic) {
+        for part in runner.settings.locals.list()[*place].mechanisms.parts() {
             let properties = part.properties();
             if let Some(available) = levels.available
                 && properties.has_levels
@@ -134,7 +144,7 @@ fn level_warnings(runner: &Runner, ports: &IngressPorts) -> Vec<Warning> {
 /// Mechanisms that nobody hears, and congestion controls that nobody tells.
 fn unheard(runner: &Runner) -> Vec<Warning> {
     let control = &runner.settings.congestion_control;
-    let parts = runner.settings.mechanisms.parts();
+    let parts = runner.settings.mechanisms().parts();
     let listens_to = control.listens_to();
     let mut list = Vec::new();
     if let (Some((mechanism, why)), Some(name)) = (listens_to, control.given().first())

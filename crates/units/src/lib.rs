@@ -3,8 +3,10 @@
 //! In scenario files a quantity is a string with a unit (`"150ns"`, `"400KB"`, `"200Gbps"`); inside it is a checked
 //! integer. `KB` is 1000 bytes, `KiB` is 1024.
 
+mod propagation;
 mod quantity;
 mod rate;
 
+pub use propagation::Propagation;
 pub use quantity::{Bytes, ParseQuantityError, Time};
 pub use rate::{Rate, Serializer};

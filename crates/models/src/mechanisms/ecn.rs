@@ -68,9 +68,13 @@ fn default_pmax() -> f64 {
     0.2
 }
 
-/// The marker of one node.
+/// The markers of one node, by output.
 #[derive(Debug)]
-pub struct Ecn {
+pub struct Ecn(Vec<Marker>);
+
+/// The marker of an output.
+#[derive(Debug, Clone, Copy)]
+struct Marker {
     kmin: u32,
     kmax: u32,
     pmax: f64,
@@ -88,7 +92,12 @@ impl Install for Ecn {
     const COUNTS: &'static [Count] = &[MARKED];
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
-        (site.forwards && (!site.is_host || site.relay.ecn)).then(|| Self::new(params))
+        let marker = Marker::new(params);
+        (site.forwards && (!site.is_host || site.relay.ecn)).then(|| Self(vec![marker; site.ports.len()]))
+    }
+
+    fn install_at(&mut self, port: usize, params: &Params) {
+        self.0[port] = Marker::new(params);
     }
 
     fn properties(_: &Params) -> Properties {
@@ -127,14 +136,13 @@ impl Install for Ecn {
     }
 
     fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {
-        (u64::from(Self::new(params).kmin) > levels.xoff)
+        (u64::from(Marker::new(params).kmin) > levels.xoff)
             .then(|| ("", format!("marking starts above XOFF, {}: PFC acts first", Bytes(levels.xoff))))
     }
 }
 
-impl Ecn {
-    /// The marker that `params` describe.
-    pub fn new(params: &Params) -> Self {
+impl Marker {
+    fn new(params: &Params) -> Self {
         let step = params.step.as_ref().map_or(0, |step| step.threshold.0);
         let (kmin, kmax, pmax) = params.red.as_ref().map_or((step, step, 1.0), |red| (red.kmin.0, red.kmax.0, red.pmax));
         let classes = params.classes.as_ref().map_or(u8::MAX, |list| list.iter().fold(0, |bits, class| bits | 1 << class));
@@ -159,14 +167,15 @@ impl Hooks for Ecn {
 
     #[inline]
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
-        if self.classes != u8::MAX && self.classes >> core.ports[event.port].queues[event.queue].class() & 1 == 0 {
+        let marker = &self.0[event.port];
+        if marker.classes != u8::MAX && marker.classes >> core.ports[event.port].queues[event.queue].class() & 1 == 0 {
             return;
         }
-        let queue = match self.scope {
+        let queue = match marker.scope {
             Scope::Queue => core.egress_bytes(event.port, event.queue),
             Scope::Port => core.waiting_bytes(event.port),
         };
-        if queue > self.kmin && (queue > self.kmax || effects.stream.uniform() < self.probability(queue)) {
+        if queue > marker.kmin && (queue > marker.kmax || effects.stream.uniform() < marker.probability(queue)) {
             effects.mark();
         }
     }
@@ -190,7 +199,7 @@ mod tests {
         for (queue, bytes) in bytes.into_iter().enumerate() {
             core.ports[0].queues[1 + queue].bytes.add(bytes);
         }
-        let (mut ecn, mut effects) = (Ecn::new(params), Effects::new(Stream::new(1, 1, "test")));
+        let (mut ecn, mut effects) = (Ecn(vec![Marker::new(params)]), Effects::new(Stream::new(1, 1, "test")));
         [0, 1, 2].map(|class| {
             let packet = Packet::new(Kind::Data, 0, 0, 1, 1500, class);
             ecn.on_dequeue(&Dequeued { packet: &packet, port: 0, queue: 1 + class as usize }, &core, &mut effects);
@@ -219,13 +228,13 @@ mod tests {
     #[test]
     fn red_is_linear_between_its_thresholds() {
         let red = Red { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2 };
-        let red = Ecn::new(&Params { red: Some(red), ..Params::default() });
+        let red = Marker::new(&Params { red: Some(red), ..Params::default() });
         let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
         assert!(near(red.probability(100_000), 0.0));
         assert!(near(red.probability(250_000), 0.1));
         assert!(near(red.probability(400_000), 0.2));
         assert!(near(red.probability(400_001), 1.0));
-        let step = Ecn::new(&step(200_000));
+        let step = Marker::new(&step(200_000));
         assert!(near(step.probability(200_000), 0.0));
         assert!(near(step.probability(200_001), 1.0));
     }

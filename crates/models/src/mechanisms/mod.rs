@@ -46,7 +46,8 @@ macro_rules! registry {
                 let mut list: Vec<Box<dyn Part + '_>> = Vec::new();
                 $($(if let Some(params) = &self.$field.$module {
                     let (name, path) = (stringify!($module), concat!($path, stringify!($module)));
-                    list.push(Box::new(Given::<$module::$name> { name, path, params, wrap: Mechanism::$name }));
+                    let mine = |m: &mut Mechanism, f: &mut dyn FnMut(&mut $module::$name)| if let Mechanism::$name(m) = m { f(m) };
+                    list.push(Box::new(Given::<$module::$name> { name, path, params, wrap: Mechanism::$name, mine }));
                 })*)*
                 list
             }
@@ -199,13 +200,19 @@ pub trait Part {
     fn waits_for(&self, wiring: &Wiring, queue: QueueAt) -> Vec<QueueAt>;
     /// See [`Install::install`].
     fn install(&self, site: &Site<'_>, core: &mut Core) -> Option<Mechanism>;
+    /// See [`Install::install_at`]; `mechanism` is what the same part of another table installed.
+    fn install_at(&self, port: usize, mechanism: &mut Mechanism);
 }
+
+/// Does something with a mechanism if it is of this type.
+type Mine<M> = fn(&mut Mechanism, &mut dyn FnMut(&mut M));
 
 struct Given<'a, M: Install> {
     name: &'static str,
     path: &'static str,
     params: &'a M::Params,
     wrap: fn(M) -> Mechanism,
+    mine: Mine<M>,
 }
 
 impl<M: Install> Part for Given<'_, M> {
@@ -247,6 +254,9 @@ impl<M: Install> Part for Given<'_, M> {
     }
     fn install(&self, site: &Site<'_>, core: &mut Core) -> Option<Mechanism> {
         M::install(self.params, site, core).map(self.wrap)
+    }
+    fn install_at(&self, port: usize, mechanism: &mut Mechanism) {
+        (self.mine)(mechanism, &mut |m| m.install_at(port, self.params));
     }
 }
 

@@ -8,6 +8,7 @@
 //! what a relay asks of its neighbours is a class lower (the paper's PFC*, after Tagger, Hu et al. 2017: no circle of classes can
 //! close, as a class waits for higher ones alone). Source: mechanisms.md section 1, 7.3 and 7.4 (15) (semantics of HPCC: on until an explicit resume), `[RES]` there for
 //! quanta with refresh.
+//! Without refresh a pause ends with its quanta, and the next packet that comes above XON makes another.
 //! Simplifications: the neighbour's response time is a frame in progress and nothing more; no lost frames; one class a frame.
 //! Invariants: pauses and resumes of a port and class alternate; with the computed headroom nothing is dropped.
 
@@ -35,7 +36,7 @@ pub enum Relays {
 }
 
 /// `switch.flow_control.pfc`
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom; with a shared buffer,
@@ -53,6 +54,10 @@ pub struct Params {
     /// it, or as often as its link can. Default: pauses last until the resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
+    /// With `quanta`: whether pauses are refreshed. One that is not ends by itself, and the next packet that comes while the bytes
+    /// are still above XON makes another; each time a round trip more comes into the headroom, which is computed for one.
+    #[serde(default = "default_refresh", skip_serializing_if = "is_true")]
+    pub refresh: bool,
     /// What hosts that relay do.
     #[serde(default)]
     pub relays: Relays,
@@ -67,6 +72,30 @@ pub struct Params {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_zero(n: &u32) -> bool {
     *n == 0
+}
+
+fn default_refresh() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            xoff: None,
+            xon: None,
+            accounting: Accounting::default(),
+            quanta: None,
+            refresh: true,
+            relays: Relays::default(),
+            hop_classes: false,
+            swallow_resumes: 0,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -87,6 +116,7 @@ pub struct Pfc {
     trigger: Trigger,
     frame_bytes: u16,
     quanta: Option<u16>,
+    refreshes: bool,
     swallow_resumes: u32,
     classes: usize,
     /// A host that relays and passes pauses on.
@@ -102,7 +132,7 @@ pub struct Pfc {
     is_paused: Vec<bool>,
     /// For each port and class: when the neighbour's pause of us ends, with quanta.
     expires: Vec<Time>,
-    /// For each port and class: when our pause is next refreshed, with quanta.
+    /// For each port and class, with quanta: when our pause is next refreshed, or ends by itself.
     refresh: Vec<Time>,
     /// For each port and class: since when it is over a threshold.
     since: Vec<Time>,
@@ -123,6 +153,7 @@ impl Pfc {
             trigger,
             frame_bytes,
             quanta,
+            refreshes: true,
             swallow_resumes: 0,
             classes: core.classes,
             passes_on: false,
@@ -239,9 +270,11 @@ impl Pfc {
         }
         if let Some(quanta) = self.quanta {
             let group = port * self.classes + class as usize;
-            let at = effects.now + core.ports[port].rate.time(u64::from(quanta) * BITS_A_QUANTUM / 8) / 2;
-            self.refresh[group] = at;
-            effects.push(Effect::Timer(at, REFRESH | group as u32));
+            let length = core.ports[port].rate.time(u64::from(quanta) * BITS_A_QUANTUM / 8);
+            self.refresh[group] = effects.now + if self.refreshes { length / 2 } else { length };
+            if self.refreshes {
+                effects.push(Effect::Timer(self.refresh[group], REFRESH | group as u32));
+            }
         }
     }
 }
@@ -264,6 +297,7 @@ impl Install for Pfc {
         } else {
             Self::new(Trigger::Never, site.framing.control, core, params.quanta)
         };
+        pfc.refreshes = params.refresh;
         pfc.passes_on = passes_on;
         pfc.raises_classes = is_relay && params.hop_classes;
         Some(pfc)
@@ -299,6 +333,9 @@ impl Install for Pfc {
         if params.accounting == Accounting::Egress && around.queueing == Queueing::Iq {
             let why = "egress needs queues at the outputs, and `iq` has none: nothing would ever pause; use oq, or ingress";
             return Err(("accounting", why.into()));
+        }
+        if !params.refresh && params.quanta.is_none() {
+            return Err(("refresh", "without quanta pauses last until the resume; give quanta".into()));
         }
         if params.quanta == Some(0) {
             return Err(("quanta", "0 is a resume; allowed are 1 to 65535".into()));
@@ -353,7 +390,8 @@ impl Install for Pfc {
 impl Hooks for Pfc {
     fn watches(&self) -> Watches {
         let raises = if self.raises_classes { Watches::ASSIGN } else { Watches::NONE };
-        raises.and(match self.trigger {
+        let renews = if self.refreshes || matches!(self.trigger, Trigger::Never) { Watches::NONE } else { Watches::ENQUEUE };
+        raises.and(renews).and(match self.trigger {
             Trigger::Never => Watches::CONTROL,
             Trigger::Level => Watches::CONTROL.and(Watches::REQUEST).and(Watches::LEVEL),
             Trigger::Dynamic(_) | Trigger::Egress(_) => Watches::CONTROL.and(Watches::REQUEST).and(Watches::ENQUEUE).and(Watches::DEQUEUE),
@@ -380,6 +418,10 @@ impl Hooks for Pfc {
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
         let (port, class) = (event.packet.in_port as usize, event.packet.class());
         let group = core.group(port, class);
+        if !self.refreshes && self.pausing[group] > 0 && self.refresh[group] <= effects.now {
+            self.pauses += 1;
+            self.send_pause(port, class, core, effects);
+        }
         match self.trigger {
             Trigger::Dynamic(_) => {
                 if let Buffer::Shared(shared) = &core.buffer
@@ -629,6 +671,32 @@ mod tests {
     }
 
     #[test]
+    fn without_refresh_the_next_packet_after_its_end_makes_another_pause() {
+        // 100 quanta of 512 bits at 100 Gb/s are 512 ns.
+        let (mut pfc, core, mut effects) = by_level(2, Some(100));
+        pfc.refreshes = false;
+        assert!(pfc.watches().has(Watches::ENQUEUE));
+        pfc.on_level(Crossing { port: 0, class: 0, is_up: true }, &core, &mut effects);
+        let list = effects.take();
+        assert_eq!(frames(&list), [(0, 1, 100)]);
+        assert!(!list.iter().any(|e| matches!(e.1, Effect::Timer(..))), "nothing refreshes it");
+        let packet = Packet::new(Kind::Data, 7, 0, 9, 1000, 0);
+        let mut renewed = Vec::new();
+        for ns in [0, 511, 512, 700, 1024] {
+            effects.now = Time::ns(ns);
+            pfc.on_enqueue(&Enqueued { packet: &packet, port: 1, queue: 1 }, &core, &mut effects);
+            renewed.extend(sent(&mut effects).iter().map(|f| (ns, f.2)));
+        }
+        assert_eq!(renewed, [(512, 100), (1024, 100)]);
+        pfc.on_level(Crossing { port: 0, class: 0, is_up: false }, &core, &mut effects);
+        assert_eq!(sent(&mut effects), [(0, 1, 0)]);
+        effects.now = Time::us(9);
+        pfc.on_enqueue(&Enqueued { packet: &packet, port: 1, queue: 1 }, &core, &mut effects);
+        assert_eq!(sent(&mut effects), [], "it is below XON");
+        assert_eq!(count(&pfc, effects.now)[..2], [3, 4]);
+    }
+
+    #[test]
     fn a_pause_expires_unless_it_was_refreshed() {
         // 100 quanta of 512 bits at 100 Gb/s are 512 ns.
         let (mut pfc, core, mut effects) = by_level(2, Some(100));
@@ -710,7 +778,7 @@ mod tests {
         // lets it go on when x + 3000 ≤ 10,000 − x, at 3500 and below.
         let (mut pfc, mut core, mut effects) = by_level(2, None);
         pfc.trigger = Trigger::Dynamic(3000);
-        core.buffer = Buffer::Shared(buffer::SharedBuffer::new(10_000, 1.0, 0, vec![0; 4]));
+        core.buffer = Buffer::Shared(buffer::SharedBuffer::new(10_000, 0, [buffer::Share { alpha: 1.0, headroom: 0 }; 4]));
         let packet = Packet::new(Kind::Data, 7, 0, 9, 500, 0);
         let mut when = Vec::new();
         for n in 1..=10 {

@@ -141,14 +141,15 @@ mod tests {
     use super::*;
     use crate::mechanisms::{bcn, pfc};
     use crate::network::Settings;
+    use crate::overrides::{Local, Locals};
     use crate::packet::{Kind, Packet};
 
     /// Mechanism 0 is PFC and mechanism 1, at the switch, BCN; neither does anything here by itself.
     fn settings() -> Settings {
-        let mut settings = Settings { classes: 2, ..Settings::for_tests() };
-        settings.mechanisms.flow_control.pfc = Some(pfc::Params::default());
-        settings.mechanisms.flow_control.bcn = Some(bcn::Params::default());
-        settings
+        let mut local = Local::default();
+        local.mechanisms.flow_control.pfc = Some(pfc::Params::default());
+        local.mechanisms.flow_control.bcn = Some(bcn::Params::default());
+        Settings { classes: 2, locals: Locals::uniform(local), ..Settings::for_tests() }
     }
 
     const PFC: u8 = 0;

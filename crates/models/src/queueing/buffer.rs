@@ -92,28 +92,37 @@ pub enum Buffer {
 #[derive(Debug)]
 pub struct SharedBuffer {
     pool: i64,
-    alpha: f64,
     reserve: i64,
-    headroom: Vec<i64>,
+    /// Of each ingress port and class.
+    shares: Vec<Share>,
     shared_used: i64,
     /// Reserve and pool bytes of each ingress port and class.
     main: Vec<i64>,
     in_headroom: Vec<i64>,
 }
 
+/// What an ingress port and class has of a shared buffer.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    /// Its share of what is free in the pool.
+    pub alpha: f64,
+    /// Its headroom.
+    pub headroom: i64,
+}
+
 impl SharedBuffer {
-    /// `headroom` has an entry for each ingress port and class.
-    pub fn new(total: u64, alpha: f64, reserve: u64, headroom: Vec<i64>) -> Self {
-        let count = headroom.len();
-        let reserve = reserve as i64;
-        let pool = total as i64 - headroom.iter().sum::<i64>() - reserve * count as i64;
-        Self { pool, alpha, reserve, headroom, shared_used: 0, main: vec![0; count], in_headroom: vec![0; count] }
+    /// With the share of each ingress port and class.
+    pub fn new(total: u64, reserve: u64, shares: impl IntoIterator<Item = Share>) -> Self {
+        let shares: Vec<Share> = shares.into_iter().collect();
+        let (count, reserve) = (shares.len(), reserve as i64);
+        let pool = total as i64 - shares.iter().map(|s| s.headroom).sum::<i64>() - reserve * count as i64;
+        Self { pool, reserve, shares, shared_used: 0, main: vec![0; count], in_headroom: vec![0; count] }
     }
 
     /// What a port and class may use of the pool now.
     #[inline]
-    pub fn threshold(&self) -> i64 {
-        ((self.pool - self.shared_used).max(0) as f64 * self.alpha) as i64
+    pub fn threshold(&self, group: usize) -> i64 {
+        ((self.pool - self.shared_used).max(0) as f64 * self.shares[group].alpha) as i64
     }
 
     /// Bytes of the pool that are left to share when nothing is used.
@@ -124,21 +133,21 @@ impl SharedBuffer {
     /// Whether port and class should be paused.
     #[inline]
     pub fn is_over(&self, group: usize) -> bool {
-        self.in_headroom[group] > 0 || (self.main[group] - self.reserve).max(0) >= self.threshold()
+        self.in_headroom[group] > 0 || (self.main[group] - self.reserve).max(0) >= self.threshold(group)
     }
 
     /// Whether port and class may be resumed: `offset` below the threshold, or empty.
     #[inline]
     pub fn is_under(&self, group: usize, offset: i64) -> bool {
         let used = (self.main[group] - self.reserve).max(0);
-        self.in_headroom[group] == 0 && (used == 0 || used + offset <= self.threshold())
+        self.in_headroom[group] == 0 && (used == 0 || used + offset <= self.threshold(group))
     }
 
     fn admit(&mut self, group: usize, bytes: i64) -> bool {
         let main = self.main[group] + bytes;
-        let over = main > self.reserve && main - self.reserve > self.threshold();
+        let over = main > self.reserve && main - self.reserve > self.threshold(group);
         if over {
-            if self.in_headroom[group] + bytes > self.headroom[group] {
+            if self.in_headroom[group] + bytes > self.shares[group].headroom {
                 return false;
             }
             self.in_headroom[group] += bytes;
@@ -201,7 +210,7 @@ mod tests {
     fn dynamic_threshold_settles_where_theory_says() {
         // n saturated groups each settle at alpha·B'/(1 + n·alpha), which leaves B'/(1 + n·alpha) free.
         for n in [1_usize, 2, 8] {
-            let mut b = SharedBuffer::new(1_000_000 + 8 * 10_000, 0.125, 0, vec![10_000; 8]);
+            let mut b = SharedBuffer::new(1_000_000 + 8 * 10_000, 0, [Share { alpha: 0.125, headroom: 10_000 }; 8]);
             assert_eq!(b.pool(), 1_000_000);
             loop {
                 let before = b.shared_used;
@@ -222,8 +231,20 @@ mod tests {
     }
 
     #[test]
+    fn shares_of_the_pool_are_as_their_alphas() {
+        // Saturated groups of alphas a and b settle at a·B'/(1 + a + b) and b·B'/(1 + a + b).
+        let (a, b) = (0.25, 1.0);
+        let mut buffer = SharedBuffer::new(1_020_000, 0, [a, b].map(|alpha| Share { alpha, headroom: 10_000 }));
+        while [0, 1].iter().any(|group| !buffer.is_over(*group) && buffer.admit(*group, 100)) {}
+        for (group, alpha) in [(0, a), (1, b)] {
+            let expected = alpha * 1e6 / (1.0 + a + b);
+            assert!((buffer.main[group] as f64 - expected).abs() <= 300.0, "{group}: {} against {expected}", buffer.main[group]);
+        }
+    }
+
+    #[test]
     fn headroom_is_used_past_the_threshold_and_everything_returns() {
-        let mut b = SharedBuffer::new(10_000, 1.0, 0, vec![2_000]);
+        let mut b = SharedBuffer::new(10_000, 0, [Share { alpha: 1.0, headroom: 2_000 }]);
         let mut admitted = 0;
         while b.admit(0, 1_000) {
             admitted += 1;

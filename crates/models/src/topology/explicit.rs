@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Rate, Time};
+use xoff_units::{Propagation, Rate, Time};
 
 use super::{Link, MAX_NODES, NodeSpec, Shape, Topology, bounded};
 
@@ -43,7 +43,9 @@ pub struct Edge {
     pub b: String,
     /// Bits per second, each way.
     pub rate: Rate,
-    /// Propagation delay.
+    /// Propagation delay, or the length of the cable.
+    #[serde(deserialize_with = "Propagation::time")]
+    #[schemars(with = "Propagation")]
     pub delay: Time,
 }
 

@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Rate, Time};
+use xoff_units::{Propagation, Rate, Time};
+
+use crate::names;
 
 /// A full-duplex link's rate and propagation delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -10,8 +12,25 @@ use xoff_units::{Rate, Time};
 pub struct Link {
     /// Bits per second, each way.
     pub rate: Rate,
-    /// Propagation delay; may be zero.
+    /// Propagation delay, or the length of the cable (`"30m"`, 5 ns a metre); may be zero.
+    #[serde(deserialize_with = "Propagation::time")]
+    #[schemars(with = "Propagation")]
     pub delay: Time,
+}
+
+/// `network.overrides`: a link that differs from what its shape says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkOverride {
+    /// Which: the names of its ends, such as `leaf1-spine3`, in either order; `*` stands for any characters.
+    pub link: String,
+    /// Bits per second, each way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Propagation delay, or the length of the cable.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "Propagation::some_time")]
+    #[schemars(with = "Option<Propagation>")]
+    pub delay: Option<Time>,
 }
 
 /// A shape that can be built.
@@ -33,6 +52,9 @@ macro_rules! registry {
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $shape: Option<$shape::Params>,)*
+            /// Links of the shape that differ; of several that name a link the last one counts.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            pub overrides: Vec<LinkOverride>,
         }
 
         impl Network {
@@ -78,9 +100,10 @@ impl Network {
         let all = Self::SHAPES.join(", ");
         match shapes.as_slice() {
             [(name, shape)] => {
-                let topology = shape
+                let mut topology = shape
                     .build()
                     .map_err(|(key, why)| (if key.is_empty() { (*name).to_string() } else { format!("{name}.{key}") }, why))?;
+                self.change_links(&mut topology)?;
                 topology.check().map_err(|why| ((*name).to_string(), why))?;
                 Ok(topology)
             }
@@ -90,6 +113,33 @@ impl Network {
                 Err((String::new(), format!("{} are given; give exactly one of {all}", names.join(" and "))))
             }
         }
+    }
+
+    /// Gives links what is said of them alone.
+    fn change_links(&self, topology: &mut Topology) -> Result<(), (String, String)> {
+        for (i, change) in self.overrides.iter().enumerate() {
+            if change.rate.is_none() && change.delay.is_none() {
+                return Err((format!("overrides[{i}]"), "it changes nothing; give rate, delay or both".into()));
+            }
+            let Topology { nodes, links } = topology;
+            let is_meant = |l: &LinkSpec| {
+                let (a, b) = (&nodes[l.a as usize].name, &nodes[l.b as usize].name);
+                names::matches(&change.link, &format!("{a}-{b}")) || names::matches(&change.link, &format!("{b}-{a}"))
+            };
+            let mut found = 0;
+            for link in links.iter_mut() {
+                if is_meant(link) {
+                    found += 1;
+                    link.link = Link { rate: change.rate.unwrap_or(link.link.rate), delay: change.delay.unwrap_or(link.link.delay) };
+                }
+            }
+            if found == 0 {
+                let known = links.iter().map(|l| format!("{}-{}", nodes[l.a as usize].name, nodes[l.b as usize].name));
+                let why = format!("no link is called `{}`; links are {}", change.link, names::some(known));
+                return Err((format!("overrides[{i}].link"), why));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,0 +1,178 @@
+//! Settings that some switches, or their ports of some speed, have of their own.
+//!
+//! What holds at a port is the scenario's `switch` with every override that is meant for it laid over it, one after the other.
+//! Ports of equal settings share them, so that a network without overrides costs nothing, and one with some a handful.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Rate};
+
+use crate::mechanisms::{Tables, ecn};
+use crate::names;
+use crate::queueing::buffer::Params as BufferParams;
+use crate::topology::{PortSpec, Topology};
+
+/// `[[switch.overrides]]`: what is different at some switches, or at their ports of some speed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Override {
+    /// Names of switches; `*` stands for any characters. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches: Option<Vec<String>>,
+    /// Only their ports of this speed. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// ECN marking at these outputs, in the place of `switch.ecn`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<ecn::Params>,
+    /// Thresholds of `switch.flow_control.pfc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pfc: Option<Thresholds>,
+    /// Shares of `switch.buffer.shared`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Shares>,
+}
+
+/// `switch.overrides.pfc`: what is left out is as everywhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Thresholds {
+    /// Pause at this many bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xoff: Option<Bytes>,
+    /// Resume at this many bytes or fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xon: Option<Bytes>,
+}
+
+/// `switch.overrides.buffer`: what is left out is as everywhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shares {
+    /// A class of such an ingress port may use this share of what is free in the pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// Headroom for each class of such an ingress port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Bytes>,
+}
+
+/// What holds at a port of a switch.
+#[derive(Debug, Clone, Default)]
+pub struct Local {
+    /// Mechanisms.
+    pub mechanisms: Tables,
+    /// The switch's memory, and what this port has of it.
+    pub buffer: BufferParams,
+}
+
+impl Override {
+    /// Lays it over what holds otherwise; an error has the key below the override, and what is wrong.
+    pub fn lay_over(&self, local: &mut Local) -> Result<(), (&'static str, String)> {
+        let missing = |key: &str| format!("there is no {key} that this could differ from; give it");
+        if let Some(ecn) = &self.ecn {
+            let place = local.mechanisms.stamping.ecn.as_mut().ok_or_else(|| ("ecn", missing("switch.ecn")))?;
+            *place = ecn.clone();
+        }
+        if let Some(thresholds) = &self.pfc {
+            let pfc = local.mechanisms.flow_control.pfc.as_mut().ok_or_else(|| ("pfc", missing("switch.flow_control.pfc")))?;
+            if pfc.xoff.is_none() && matches!(local.buffer, BufferParams::Shared(_)) {
+                let why = "the thresholds of a shared buffer are dynamic; give switch.flow_control.pfc.xoff, or buffer.alpha here";
+                return Err(("pfc", why.into()));
+            }
+            if thresholds.xoff.is_some() {
+                // What follows from another XOFF would be above this one, or far below it.
+                (pfc.xoff, pfc.xon) = (thresholds.xoff, None);
+            }
+            pfc.xon = thresholds.xon.or(pfc.xon);
+        }
+        if let Some(shares) = &self.buffer {
+            let BufferParams::Shared(shared) = &mut local.buffer else { return Err(("buffer", missing("switch.buffer.shared"))) };
+            shared.alpha = shares.alpha.unwrap_or(shared.alpha);
+            shared.headroom = shares.headroom.or(shared.headroom);
+        }
+        Ok(())
+    }
+
+    fn is_for(&self, switch: &str) -> bool {
+        self.switches.as_ref().is_none_or(|list| list.iter().any(|pattern| names::matches(pattern, switch)))
+    }
+}
+
+/// What holds at each port.
+#[derive(Debug, Clone)]
+pub struct Locals {
+    list: Vec<Local>,
+    /// For each node and port the place in the list; empty where nothing differs.
+    places: Vec<Vec<u16>>,
+}
+
+impl Locals {
+    /// The same everywhere.
+    pub fn uniform(base: Local) -> Self {
+        Self { list: vec![base], places: Vec::new() }
+    }
+
+    /// With overrides; an error has the path below `switch`, and what is wrong.
+    pub fn new(base: Local, overrides: &[Override], topology: &Topology, ports: &[Vec<PortSpec>]) -> Result<Self, (String, String)> {
+        let mut made = Self::uniform(base);
+        if overrides.is_empty() {
+            return Ok(made);
+        }
+        known(overrides, topology)?;
+        let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
+        for (node, ports) in topology.nodes.iter().zip(ports) {
+            let mine = if node.is_host { Vec::new() } else { (0..overrides.len()).filter(|i| overrides[*i].is_for(&node.name)).collect() };
+            let mut places = Vec::with_capacity(ports.len());
+            for port in ports {
+                let is_meant = |i: &usize| overrides[*i].rate.is_none_or(|rate| rate == port.link.rate);
+                let set: Vec<usize> = mine.iter().copied().filter(is_meant).collect();
+                let place = match sets.iter().position(|s| *s == set) {
+                    Some(place) => place,
+                    None => {
+                        let mut local = made.list[0].clone();
+                        for i in &set {
+                            let at = |(key, why): (&str, String)| (format!("overrides[{i}].{key}"), why);
+                            overrides[*i].lay_over(&mut local).map_err(at)?;
+                        }
+                        sets.push(set);
+                        made.list.push(local);
+                        sets.len() - 1
+                    }
+                };
+                places.push(place as u16);
+            }
+            made.places.push(places);
+        }
+        Ok(made)
+    }
+
+    /// All that are different; the first holds where nothing else does.
+    pub fn list(&self) -> &[Local] {
+        &self.list
+    }
+
+    /// The place in the list of what holds at a port.
+    pub fn place(&self, node: usize, port: usize) -> usize {
+        self.places.get(node).map_or(0, |ports| ports[port] as usize)
+    }
+
+    /// What holds at a port.
+    pub fn at(&self, node: usize, port: usize) -> &Local {
+        &self.list[self.place(node, port)]
+    }
+}
+
+/// Refuses names of switches that there are none of.
+fn known(overrides: &[Override], topology: &Topology) -> Result<(), (String, String)> {
+    let switches = || topology.nodes.iter().filter(|n| !n.is_host).map(|n| n.name.clone());
+    for (i, change) in overrides.iter().enumerate() {
+        for (k, pattern) in change.switches.iter().flatten().enumerate() {
+            if !switches().any(|name| names::matches(pattern, &name)) {
+                let why = format!("no switch is called `{pattern}`; switches are {}", names::some(switches()));
+                return Err((format!("overrides[{i}].switches[{k}]"), why));
+            }
+        }
+    }
+    Ok(())
+}

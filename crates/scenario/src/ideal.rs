@@ -1,0 +1,178 @@
+//! How long a flow would take alone in the network: by the way that it took, and by the fastest of the shortest ways.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use xoff_engine::Checkpoint;
+use xoff_models::framing::Framing;
+use xoff_models::node::Node;
+use xoff_models::packet::Packet;
+use xoff_models::topology::PortSpec;
+use xoff_units::{Rate, Time};
+
+use crate::runner::Runner;
+
+/// A link on a flow's way, and the delay to the next link: propagation, and that of the node there if it is not the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Leg {
+    rate: Rate,
+    delay: Time,
+}
+
+impl Leg {
+    fn is_as_good_as(&self, other: &Self) -> bool {
+        self.rate >= other.rate && self.delay <= other.delay
+    }
+}
+
+type Way = Vec<Leg>;
+
+/// Times of flows that are alone.
+#[derive(Debug)]
+pub struct Alone {
+    framing: Framing,
+    switch_delay: Vec<Time>,
+    /// All links between nodes that forward are alike, so that shortest ways between two hosts are, too.
+    is_uniform: bool,
+    /// The ways between two nodes where routes begin and end, those left out that another beats on every link.
+    known: HashMap<(u32, u32), Rc<Vec<Way>>>,
+}
+
+/// What a flow would take alone, and where it went.
+#[derive(Debug)]
+pub struct Ideal {
+    /// By the way that it took.
+    pub own: Time,
+    /// By the fastest of the shortest ways, or by its own if that is faster.
+    pub fastest: Time,
+    /// The nodes between its ends.
+    pub via: Vec<u32>,
+}
+
+impl Alone {
+    pub fn new(runner: &Runner) -> Self {
+        let nodes = &runner.topology.nodes;
+        let switch_delay: Vec<Time> = nodes.iter().map(|n| runner.settings.delay(n)).collect();
+        let forwards = |n: u32| nodes[n as usize].forwards;
+        let mut inner = runner.topology.links.iter().filter(|l| forwards(l.a) && forwards(l.b)).map(|l| (l.link.rate, l.link.delay));
+        let mut delays = (0..nodes.len()).filter(|n| nodes[*n].forwards).map(|n| switch_delay[n]);
+        let is_uniform = inner.next().is_none_or(|first| inner.all(|other| other == first))
+            && delays.next().is_none_or(|first| delays.all(|other| other == first))
+            // A host with ports of its own choice may have several that differ.
+            && runner.ports.iter().zip(nodes).all(|(ports, n)| n.forwards || ports.iter().all(|p| p.link == ports[0].link));
+        Self { framing: runner.settings.framing, switch_delay, is_uniform, known: HashMap::new() }
+    }
+
+    /// For a flow whose probe packet is bound for its destination on its own path, and that left `src` by a port.
+    pub fn of(&mut self, cp: &Checkpoint<'_, Node>, ports: &[Vec<PortSpec>], src: u32, port: u16, probe: Packet, size: u64) -> Ideal {
+        let (own, via) = self.walk(cp, ports, src, port, probe);
+        let time = self.time(&own, size);
+        if self.is_uniform {
+            return Ideal { own: time, fastest: time, via };
+        }
+        let dst = probe.dst();
+        // Hosts with one link share the ways between their switches.
+        let root = |n: u32| if ports[n as usize].len() == 1 { ports[n as usize][0].peer } else { n };
+        let (from, to) = (root(src), root(dst));
+        let ways = match self.known.get(&(from, to)) {
+            Some(ways) => ways.clone(),
+            None => {
+                let ways = Rc::new(self.ways(cp, ports, from, to, probe));
+                self.known.insert((from, to), ways.clone());
+                ways
+            }
+        };
+        let fastest = ways.iter().map(|between| {
+            let mut way = Vec::with_capacity(between.len() + 2);
+            if from != src {
+                way.push(self.leg(&ports[src as usize][0], dst));
+            }
+            way.extend_from_slice(between);
+            if to != dst {
+                let back = ports[dst as usize][0].peer_port;
+                way.push(self.leg(&ports[to as usize][back as usize], dst));
+            }
+            self.time(&way, size)
+        });
+        Ideal { own: time, fastest: fastest.fold(time, Time::min), via }
+    }
+
+    fn leg(&self, port: &PortSpec, dst: u32) -> Leg {
+        let behind = if port.peer == dst { Time::ZERO } else { self.switch_delay[port.peer as usize] };
+        Leg { rate: port.link.rate, delay: port.link.delay + behind }
+    }
+
+    /// The way that a flow took: by which port it left its source is the host's choice, and from there on routes decide.
+    fn walk(&self, cp: &Checkpoint<'_, Node>, ports: &[Vec<PortSpec>], src: u32, port: u16, mut probe: Packet) -> (Way, Vec<u32>) {
+        let (mut at, mut way, mut via) = (src, Way::new(), Vec::new());
+        loop {
+            let out = if way.is_empty() { usize::from(port) } else { cp.node(at).routes().port(&probe) };
+            let port = &ports[at as usize][out];
+            way.push(self.leg(port, probe.dst()));
+            probe.hop();
+            at = port.peer;
+            if at == probe.dst() || way.len() > 250 {
+                return (way, via);
+            }
+            via.push(at);
+        }
+    }
+
+    /// The shortest ways between two nodes, node by node.
+    fn ways(&self, cp: &Checkpoint<'_, Node>, ports: &[Vec<PortSpec>], from: u32, to: u32, mut probe: Packet) -> Vec<Way> {
+        probe.path = 0;
+        let mut front: BTreeMap<u32, Vec<Way>> = BTreeMap::from([(from, vec![Way::new()])]);
+        for _ in 0..250 {
+            if front.contains_key(&to) {
+                break;
+            }
+            let mut next: BTreeMap<u32, Vec<Way>> = BTreeMap::new();
+            for (at, ways) in front {
+                let routes = cp.node(at).routes();
+                let choices = routes.choices(probe.dst());
+                let only = [if choices.is_empty() { routes.port(&probe) as u16 } else { 0 }];
+                for out in if choices.is_empty() { &only } else { choices } {
+                    let port = &ports[at as usize][*out as usize];
+                    let leg = self.leg(port, probe.dst());
+                    let there = next.entry(port.peer).or_default();
+                    for way in &ways {
+                        add(there, way.iter().copied().chain([leg]).collect());
+                    }
+                }
+            }
+            front = next;
+        }
+        front.remove(&to).unwrap_or_default()
+    }
+
+    /// The time that a flow alone takes to its last byte. Full packets follow one another at the pace of the slowest link so far;
+    /// the last one, which may be shorter, follows them at some link and goes on alone: the link where that takes longest decides.
+    fn time(&self, way: &[Leg], size: u64) -> Time {
+        let packets = self.framing.packets(size);
+        let full = u64::from(self.framing.wire(size, 0));
+        let last = u64::from(self.framing.wire(size, packets as u32 - 1));
+        let latency: Time = way.iter().fold(Time::ZERO, |sum, leg| sum + leg.delay);
+        let mut lasts: u64 = way.iter().map(|leg| leg.rate.time(last).ps()).sum();
+        if packets == 1 {
+            return latency + Time(lasts);
+        }
+        let (mut first, mut slowest, mut longest) = (0, 0, 0);
+        for leg in way {
+            let of_full = leg.rate.time(full).ps();
+            first += of_full;
+            slowest = slowest.max(of_full);
+            longest = longest.max(first + (packets - 2) * slowest + lasts);
+            lasts -= leg.rate.time(last).ps();
+        }
+        latency + Time(longest)
+    }
+}
+
+/// Adds a way, unless another is as good on every link; leaves out those that it beats.
+fn add(ways: &mut Vec<Way>, way: Way) {
+    let beats = |a: &Way, b: &Way| a.iter().zip(b).all(|(a, b)| a.is_as_good_as(b));
+    if !ways.iter().any(|known| beats(known, &way)) {
+        ways.retain(|known| !beats(&way, known));
+        ways.push(way);
+    }
+}

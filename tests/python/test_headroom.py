@@ -1,0 +1,78 @@
+"""``xoff size pfc``: the headroom step by step, from a scenario, and measured in the worst case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from small import Command
+from xoff import headroom
+
+LINK = {"rate": "100Gbps", "link_delay": "500ns", "switch_delay": "300ns", "max_frame": "1000B", "pause_frame": "64B"}
+
+
+def test_the_steps_are_those_of_the_formula() -> None:
+    """12.5 B a nanosecond: 500 ns each way and 300 ns of the switch are 16,250 B; three frames and a pause more."""
+    answer = headroom.calculate(LINK)
+    assert answer["headroom_bytes"] == 16_250 + 3 * 1000 + 64
+    assert sum(step["bytes"] for step in answer["steps"]) == answer["headroom_bytes"]
+    late = headroom.calculate(LINK | {"response_time": "2.02us"})
+    assert late["headroom_bytes"] - answer["headroom_bytes"] == 25_250
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"rate": "400Gbps"},
+        {"link_delay": "0"},
+        {"max_frame": "9000B"},
+        {"response_time": "1us"},
+        {"switch_delay": "0"},
+    ],
+)
+def test_the_worst_case_needs_what_is_calculated_within_a_frame(change: dict[str, str]) -> None:
+    """What is measured is a whole number of frames above XOFF, and no more than is calculated."""
+    values = LINK | change
+    answer, found = headroom.calculate(values), headroom.verify(values)
+    frame = answer["steps"][0]["bytes"]
+    assert answer["headroom_bytes"] - frame < found["lossless_bytes"] <= answer["headroom_bytes"]
+    assert found["lossy_bytes"] == found["lossless_bytes"] - frame
+
+
+def test_links_and_frames_come_from_a_scenario(xoff_here: Command, tmp_path: Path) -> None:
+    file = tmp_path / "mixed.toml"
+    file.write_text(
+        '[network.leaf_spine]\nleaves = 2\nspines = 1\nhosts_per_leaf = 2\nlink = { rate = "100Gbps", delay = "1us" }\n'
+        '[[network.overrides]]\nlink = "leaf*-spine0"\nrate = "400Gbps"\n'
+        '[framing]\npayload = "4000B"\nheader = "50B"\ngap = "20B"\n'
+        '[switch]\ndelay = "100ns"\n[switch.flow_control.pfc]\n'
+    )
+    answer = xoff_here("size", "pfc", "--scenario", file, "--json")
+    links = json.loads(answer.stdout)["links"]
+    assert [(link["rate"], link["steps"][0]["bytes"], link["steps"][2]["bytes"]) for link in links] == [
+        ("100Gbps", 4070, 84),
+        ("400Gbps", 4070, 84),
+    ]
+    # What a scenario reserves is the same.
+    rows = json.loads(xoff_here("check", file, "--json").stdout)["headroom"]
+    assert [row["needed_bytes"] for row in rows] == [link["headroom_bytes"] for link in links]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "--max-frame: give the largest frame"),
+        (["--max-frame", "1500B", "--rate", "fast"], "--rate: "),
+        (["--max-frame", "1500B", "--link-delay", "1 furlong"], "--link-delay: "),
+        (["--scenario", "none.toml"], "none.toml"),
+        (["--scenario", "x.toml", "--rate", "1Gbps"], "--rate: it is the scenario's"),
+    ],
+)
+def test_bad_requests_are_one_message(xoff_here: Command, words: list[str], message: str) -> None:
+    answer = xoff_here("size", "pfc", *words)
+    assert answer.returncode == 2
+    assert message in answer.stderr
+    assert "Traceback" not in answer.stderr
