@@ -75,7 +75,7 @@ def verify(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _worst_case(values: Mapping[str, Any], answer: Mapping[str, Any], buffer: int, phase: int) -> dict[str, Any]:
-    """Return the scenario: ``sender`` fills a port, ``other`` keeps the way back busy, and ``sink`` takes hardly any."""
+    """Return the scenario: ``sender`` fills a port, ``other`` keeps the way back busy, ``sink`` takes hardly any."""
     frame, pause, delay, response = (answer["steps"][i] for i in (0, 2, 3, 4))
     # A neighbour that takes longer to act is a longer link.
     there = f"{delay['time_ps'] + (response['time_ps'] + 1) // 2}ps"

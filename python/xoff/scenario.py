@@ -478,7 +478,8 @@ class Pfc(_Part):
 
     refresh: bool | None = None
     """With `quanta`: whether pauses are refreshed. One that is not ends by itself, and the next packet that comes
-    while the bytes are still above XON makes another.
+    while the bytes are still above XON makes another; each time a round trip more comes into the headroom, which is
+    computed for one.
     """
 
     relays: Literal["native", "forward"] | None = None
