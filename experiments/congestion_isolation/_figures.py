@@ -67,7 +67,7 @@ def _draw_gains(
     if upright:
         axes.errorbar(range(len(cases)), shares, yerr=[100 * (found.half or 0) for found in gains], **style)
     else:
-        # One or two seeds: an interval by Student's t says nothing.
+        # One seed: an interval by Student's t says nothing.
         axes.errorbar(shares, range(len(cases)), **style)
     ticks = range(len(cases))
     if upright:

@@ -231,7 +231,14 @@ _JUDGED = judged(
             "queues 0 are ever used at all (1397 instead of 1705)."
         ),
     },
-    choices=(*READ, "whole VL2, 3 flows under way", "load 30 %", "load 80 %", "congested queue served last"),
+    choices=(
+        *READ,
+        "whole VL2, 1.5 flows under way",
+        "whole VL2, 3 flows under way",
+        "load 30 %",
+        "load 80 %",
+        "congested queue served last",
+    ),
 )
 PARAMETERS = [
     *_SHARED,

@@ -107,7 +107,7 @@ _JUDGED = judged(
         **{THREE[tors]: Case(tors=tors, queues=3) for tors in TORS},
     },
     judge=judge,
-    choices=[choice for choice in CHOICES if choice != "ECN's high follows CI's"],
+    choices=[choice for choice in CHOICES if choice not in {"ECN's high follows CI's", "load 80 %"}],
     ours=("C.1-lower",),
     reasons={
         "C.1-lower": (

@@ -71,6 +71,9 @@ class Case:
     """Ours: a flow of which packets still come is told again after this; None: after the pause."""
     resume_ends: str = "flow"
     """Ours: what a resume ends at the source's ToR: the pause for its flow, or all of the queue's."""
+    hold: str = "flow"
+    """What a host holds at a message: the flow that it names, or all to its destination, as messages of a class share a
+    connection."""
     cache: bool = False
     """Ours: a source's switch remembers the destinations that are paused."""
     spread_us: float = 0.0
@@ -152,6 +155,8 @@ def _sfc(case: Case, mechanism: str) -> dict[str, Any]:
             sfc["interval"] = f"{case.interval_us:g}us"
         if mechanism != "host":
             sfc["resume_ends"] = case.resume_ends
+    if mechanism == "host":
+        sfc["hold"] = case.hold
     if mechanism == "nic":
         sfc["queues"] = case.nic_queues
     if case.cache and mechanism in {"proxy", "isolation"}:

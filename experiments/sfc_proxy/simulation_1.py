@@ -13,7 +13,7 @@ from experiments.sfc_proxy._figures import bars
 from experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
 from experiments.sfc_proxy._runs import Runs, judged
 
-from xoff.reproduce import Part, given
+from xoff.reproduce import Part, chosen, given
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation 1"
@@ -38,6 +38,7 @@ _JUDGED = judged(
     traffic=(_MODEL,),
     mechanisms=_MECHANISMS,
     judge=judge,
+    choices={"hosts hold the destination": {"hold": "destination"}},
     reasons={
         "P.8": (
             "The background is faster with the proxy than with SFC at the hosts: small messages take 7.7 µs instead "
@@ -53,6 +54,12 @@ _JUDGED = judged(
 PARAMETERS = [
     *_SHARED,
     given("background, incasts", "Google RPC at 50 %; 120-to-1 of 256 KB at 8 %; different hosts", "Simulation 1"),
+    chosen(
+        "SFC at the hosts holds",
+        "the flow that is named",
+        '"SFCM is the signal to pause/resume the flow"',
+        "all flows to its destination",
+    ),
 ]
 CLAIMS = _JUDGED.listed
 scenarios = _JUDGED.scenarios
