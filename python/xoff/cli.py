@@ -37,6 +37,19 @@ size = typer.Typer(
 )
 app.add_typer(size, name="size")
 
+
+def _complete_setting(incomplete: str) -> list[str]:
+    from xoff.completion import settings
+
+    return settings(incomplete)
+
+
+def _complete_claim(incomplete: str) -> list[str]:
+    from xoff.completion import claims
+
+    return claims(incomplete)
+
+
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="The scenario: a TOML file, or a JSON file.", show_default=False)
 ]
@@ -49,6 +62,7 @@ Set = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Replaces a setting, such as [b]switch.flow_control.pfc.xoff=300KB[/b]; repeatable.",
+        autocompletion=_complete_setting,
     ),
 ]
 Seed = Annotated[
@@ -391,7 +405,8 @@ def sweep(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Keeps the study in this directory. Default: out/ and the name of its file.",
+            help="Keeps the study in this directory. Default: out/ and the name of its file, with its folder if it has "
+            "one: out/headroom for headroom.toml, out/a-headroom for a/headroom.toml.",
             show_default=False,
         ),
     ] = None,
@@ -412,13 +427,24 @@ def sweep(
             show_default=False,
         ),
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Prints every point and comparison, not the first 30.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Runs one scenario with many settings and seeds; started again, it does only what is missing."""
     from xoff.study.command import command
 
     code = command(
-        file, out=out, status=status, shard=shard, workers=workers, threads=threads, dask=dask, as_json=as_json
+        file,
+        out=out,
+        status=status,
+        shard=shard,
+        workers=workers,
+        threads=threads,
+        dask=dask,
+        rows=None if everything else 30,
+        as_json=as_json,
     )
     raise typer.Exit(code)
 
@@ -428,11 +454,21 @@ def report(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="The directory of a result or of a study.", show_default=False)
     ],
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="What to write: html (the page), svg, png, pdf (figures); repeatable. Default: html, svg and png.",
+            show_default=False,
+            autocompletion=lambda: ["html", "svg", "png", "pdf"],
+        ),
+    ] = None,
 ) -> None:
     """Draws the figures of a result or a study, and writes a page about it that needs nothing beside it."""
     from xoff.report import command
 
-    raise typer.Exit(command(directory))
+    raise typer.Exit(command(directory, formats))
 
 
 @app.command()
@@ -443,6 +479,7 @@ def reproduce(
             metavar="ID",
             help="Claims (sfc/5.1), experiments (sfc/incast_3_to_1) or documents (sfc).",
             show_default=False,
+            autocompletion=_complete_claim,
         ),
     ] = None,
     list_only: Annotated[

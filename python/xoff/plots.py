@@ -63,6 +63,8 @@ STYLE = {
     "legend.frameon": False,
     "svg.hashsalt": "xoff",
     "svg.fonttype": "none",
+    # Text, and not outlines.
+    "pdf.fonttype": 42,
 }
 _PS_PER_US = 1e6
 
@@ -338,9 +340,11 @@ def legend_below(figure: Figure, columns: int) -> None:
 
 def write(figure: Figure, path: Path) -> None:
     """Write a figure in the style of this module, the same bytes each time; PNG has 300 dots per inch."""
-    form: dict[str, Any] = (
-        {"metadata": {"Date": None}} if path.suffix == ".svg" else {"metadata": {"Software": None}, "dpi": 300}
-    )
+    form: dict[str, Any] = {
+        ".svg": {"metadata": {"Date": None}},
+        ".pdf": {"metadata": {"CreationDate": None}},
+        ".png": {"metadata": {"Software": None}, "dpi": 300},
+    }[path.suffix]
     _make_plain(figure)
     with rc_context(STYLE):
         figure.savefig(path, **form)
@@ -357,10 +361,14 @@ def _make_plain(figure: Figure) -> None:
         text.set_text(wording.plain(text.get_text()))
 
 
-def save(figure: Figure, directory: Path, name: str) -> list[Path]:
-    """Write a figure as SVG and as PNG; return the paths. Of a name only letters, digits and ``_.-`` are taken."""
+FORMATS = ("svg", "png", "pdf")
+"""What a figure can be written as."""
+
+
+def save(figure: Figure, directory: Path, name: str, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
+    """Write a figure in some of `FORMATS`; return the paths. Of a name only letters, digits and ``_.-`` are taken."""
     directory.mkdir(parents=True, exist_ok=True)
-    paths = [directory / f"{wording.file_name(name)}{ending}" for ending in (".svg", ".png")]
+    paths = [directory / f"{wording.file_name(name)}.{form}" for form in formats]
     for path in paths:
         write(figure, path)
     return paths

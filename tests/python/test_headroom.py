@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from small import Command
+import xoff
 from xoff import headroom
 
 LINK = {"rate": "100Gbps", "link_delay": "500ns", "switch_delay": "300ns", "max_frame": "1000B", "pause_frame": "64B"}
@@ -59,6 +60,25 @@ def test_links_and_frames_come_from_a_scenario(xoff_here: Command, tmp_path: Pat
     # What a scenario reserves is the same.
     rows = json.loads(xoff_here("check", file, "--json").stdout)["headroom"]
     assert [row["needed_bytes"] for row in rows] == [link["headroom_bytes"] for link in links]
+
+
+def test_a_check_says_the_thresholds_of_a_shared_buffer() -> None:
+    """A port that alone fills its share x of the pool B is paused at x = alpha (B - x), on top of its reserve."""
+    scenario = {
+        "network": {"star": {"hosts": 4, "link": {"rate": "100Gbps", "delay": "500ns"}}},
+        "framing": {"payload": "1000B", "header": "0B"},
+        "switch": {"buffer": {"shared": {"total": "1MB", "alpha": 0.25}}, "flow_control": {"pfc": {"xon": "2KB"}}},
+    }
+    (row,) = xoff.check(scenario)["headroom"]
+    needed = 12_500 + 3 * 1000 + 64
+    threshold = 4096 + (10**6 - 4 * (4096 + needed)) * 0.25 / 1.25
+    assert row["needed_bytes"] == row["available_bytes"] == needed
+    assert row["xoff_bytes"] == int(threshold)
+    assert row["xon_bytes"] == int(threshold) - 2000
+    # One that is fixed above what a port can have is never reached in time.
+    late = xoff.check(scenario, overrides={"switch.flow_control.pfc": {"xoff": "195KB"}})
+    assert late["headroom"][0]["available_bytes"] == int(threshold) + needed - 195_000
+    assert any("packets may be lost" in warning["message"] for warning in late["warnings"])
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,15 @@ def test_a_failed_audit_still_yields_its_summary(xoff_here: Command, scenario_fi
         ("xoff size ", ["sfc", "pfc"]),
         ("xoff new t", ["transport", "topology"]),
         ("xoff run --th", ["--threads"]),
+        ("xoff run a.toml --set swi", ["switch"]),
+        (
+            "xoff run a.toml --set switch.flow_control.pfc.x",
+            ["switch.flow_control.pfc.xoff=", "switch.flow_control.pfc.xon="],
+        ),
+        ("xoff run a.toml --set workload[0].incast.s", [f"workload[0].incast.{key}=" for key in ("senders", "size")]),
+        ("xoff run a.toml --set audits.loss=r", ["audits.loss=record"]),
+        ("xoff reproduce sfc/5.1-h", [f"sfc/5.1-headroom{reading}" for reading in ("", "/oq-egress", "/voq")]),
+        ("xoff report --format p", ["png", "pdf"]),
     ],
 )
 def test_tab_completion(words: str, expected: list[str]) -> None:

@@ -78,22 +78,23 @@ def test_the_command_and_the_reverse_question(xoff_command: Command) -> None:
 
 
 def test_pfc(xoff_command: Command) -> None:
-    answer = json.loads(xoff_command("size", "pfc", "--json").stdout)
-    assert answer["round_trip_bytes"] == 15_000
+    words = ["--max-frame", "4096B", "--buffer", "400KB"]
+    answer = json.loads(xoff_command("size", "pfc", *words, "--json").stdout)
+    assert answer["headroom_bytes"] == 15_000 + 3 * 4096 + 64
     assert answer["xoff_bytes"] == 400_000 - answer["headroom_bytes"]
 
 
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        ("pfc --rate 0bps", "--rate: 0bps is out of range; allowed are 1Mbps to 10Tbps"),
-        ("pfc --rate fast", "--rate: `fast`"),
+        ("pfc --max-frame 4KiB --rate 0bps", "--rate: 0bps is out of range; allowed are 1Mbps to 10Tbps"),
+        ("pfc --max-frame 4KiB --rate fast", "--rate: `fast`"),
         ("pfc --max-frame 0B", "--max-frame: "),
         ("pfc --max-frame 1TB", "--max-frame: "),
-        ("pfc --pause-frame 0B", "--pause-frame: "),
-        ("pfc --link-delay 100s", "--link-delay: 100s"),
-        ("pfc --switch-delay 100s", "--switch-delay: "),
-        ("pfc --buffer 1B", "--buffer: 1B cannot hold a frame of 4KiB"),
+        ("pfc --max-frame 4KiB --pause-frame 0B", "--pause-frame: "),
+        ("pfc --max-frame 4KiB --link-delay 100s", "--link-delay: 100s"),
+        ("pfc --max-frame 4KiB --switch-delay 100s", "--switch-delay: "),
+        ("pfc --max-frame 4KiB --buffer 1B", "--buffer: 1B cannot hold a frame of 4KiB"),
         ("sfc --incast 1000000000000000", "--incast: "),
         ("sfc --links 1000000000000000", "--links: "),
         ("sfc --links 18446744073709551616", "links"),

@@ -222,7 +222,7 @@ pub struct Site<'a> {
 pub struct Levels {
     /// Pause at this many bytes.
     pub xoff: u64,
-    /// Resume at this many.
+    /// Resume at this many; with a dynamic threshold, so far below it.
     pub xon: u64,
     /// What the computed headroom is.
     pub headroom: u64,

@@ -112,7 +112,8 @@ impl Settings {
         self.queueing == Queueing::Oq && self.mechanisms().accounting().is_none_or(|a| a == Accounting::Egress)
     }
 
-    fn buffer(&self, node: u32, levels: &[Option<Levels>], is_host: bool) -> Buffer {
+    /// The memory of a node that forwards, with the levels of its ports.
+    pub fn buffer(&self, node: u32, levels: &[Option<Levels>], is_host: bool) -> Buffer {
         let (ports, classes) = (levels.len(), self.counted_classes() as usize);
         match if is_host { &self.relay.buffer } else { &self.locals.list()[0].buffer } {
             BufferParams::Unlimited => Buffer::Unlimited,

@@ -15,7 +15,7 @@ use crate::error::InputError;
 use crate::load::load;
 use crate::runner::Runner;
 use crate::table::Input;
-use crate::warnings::{IngressPorts, Warning, ingress_ports, known, warnings};
+use crate::warnings::{IngressPorts, Warning, ingress_ports, warnings};
 
 /// Checks a scenario and explains it.
 pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Value, InputError> {
@@ -65,9 +65,9 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     let rows: Vec<Value> = ports
         .iter()
         .map(|IngressPorts { rate, delay, levels, count, .. }| {
-            let known = known(levels);
             json!({ "rate": rate.to_string(), "delay": delay.to_string(), "ports": count, "needed_bytes": levels.headroom,
-                    "xoff_bytes": known.map(|l| l.0), "xon_bytes": known.map(|l| l.1), "available_bytes": levels.available })
+                    "xoff_bytes": levels.xoff, "xon_bytes": levels.xon, "available_bytes": levels.available,
+                    "moves": levels.is_dynamic })
         })
         .collect();
     Ok(json!({

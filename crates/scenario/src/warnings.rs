@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Serialize;
 use xoff_models::mechanism::Levels;
 use xoff_models::mechanisms::at;
-use xoff_models::queueing::buffer::Accounting;
+use xoff_models::queueing::buffer::{Accounting, Buffer};
 use xoff_models::relay::Scheduler;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_units::{Bytes, Rate, Time};
@@ -96,24 +96,31 @@ pub struct IngressPorts {
     pub count: u64,
 }
 
-/// All ingress ports where levels are.
+/// All ingress ports where levels are; thresholds that move are as they are for a port that alone uses the switch's memory.
 pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
     let mut found: BTreeMap<_, IngressPorts> = BTreeMap::new();
     for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
         let delay = runner.settings.delay(node);
-        for (number, p) in runner.ports[n].iter().enumerate() {
-            let Some(levels) = runner.settings.levels(n as u32, number, p, delay, node.is_host) else { continue };
+        let ports = || runner.ports[n].iter().enumerate();
+        let levels: Vec<Option<Levels>> =
+            ports().map(|(number, p)| runner.settings.levels(n as u32, number, p, delay, node.is_host)).collect();
+        let buffer = runner.settings.buffer(n as u32, &levels, node.is_host);
+        let classes = usize::from(runner.settings.counted_classes());
+        for (number, p) in ports() {
+            let Some(mut levels) = levels[number] else { continue };
+            if let Buffer::Shared(shared) = &buffer {
+                let (threshold, headroom) = shared.alone(number * classes);
+                if levels.is_dynamic {
+                    (levels.xoff, levels.xon) = (threshold, threshold.saturating_sub(levels.xon));
+                }
+                levels.available = Some((threshold + headroom).saturating_sub(levels.xoff));
+            }
             let place = runner.settings.locals.place(n, number);
-            let key = (p.link.rate, p.link.delay, levels.headroom, known(&levels), levels.available, place);
+            let key = (p.link.rate, p.link.delay, levels.headroom, levels.xoff, levels.xon, levels.available, place);
             found.entry(key).or_insert(IngressPorts { rate: p.link.rate, delay: p.link.delay, levels, place, count: 0 }).count += 1;
         }
     }
     found.into_values().collect()
-}
-
-/// XOFF and XON, unless they move.
-pub fn known(levels: &Levels) -> Option<(u64, u64)> {
-    (!levels.is_dynamic).then_some((levels.xoff, levels.xon))
 }
 
 /// What looks wrong with levels, and beside them.

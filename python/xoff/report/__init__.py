@@ -11,13 +11,13 @@ from __future__ import annotations
 import base64
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
-from xoff import plots
+from xoff import plots, wording
 from xoff._core import InputError
 from xoff.report import run_page, study_page
 from xoff.report.page import Page
@@ -27,14 +27,26 @@ from xoff.study import Study
 _ASSETS = Path(__file__).parent / "assets"
 
 
-def write(directory: str | Path, *, figure: Callable[[str], None] | None = None) -> Path:
+FORMATS = ("html", "svg", "png")
+"""What is written if nothing is said."""
+
+
+def write(
+    directory: str | Path, *, formats: Collection[str] = FORMATS, figure: Callable[[str], None] | None = None
+) -> Path:
     """Write ``report.html`` and ``figures/`` into the directory of a result or of a study; return the page's path.
 
+    formats: of ``html`` (the page), ``svg``, ``png`` and ``pdf`` (figures). Each is the same bytes every time; texts in
+        SVG and PDF are text.
     figure: called with the name of each figure before it is drawn.
 
     Raises `InputError` if the directory holds neither a result nor a study, or nothing is complete in it.
     """
     path = Path(directory)
+    if unknown := sorted(set(formats) - {"html", *plots.FORMATS}):
+        known = ", ".join(("html", *plots.FORMATS))
+        raise InputError(f"--format: `{wording.plain(unknown[0])[:40]}` is not known; allowed are {known}")
+    pictures = [form for form in plots.FORMATS if form in formats]
     if (path / "study.json").is_file():
         page = study_page.build(Study.open(path))
     elif (path / "summary.json").is_file():
@@ -44,18 +56,19 @@ def write(directory: str | Path, *, figure: Callable[[str], None] | None = None)
     # Whoever interrupts it keeps the figures and the page of before, which belong together.
     with tempfile.TemporaryDirectory(prefix=".report-", dir=path) as work:
         drawn: list[Path] = []
-        for name, draw in page.figures.items():
+        for name, draw in page.figures.items() if pictures else ():
             if figure is not None:
                 figure(name)
-            drawn += plots.save(draw(), Path(work), name)
+            drawn += plots.save(draw(), Path(work), name, pictures)
         temporary = Path(work) / "report.html"
         # Half a character, which JSON can hold and UTF-8 cannot, is shown as a question mark.
         temporary.write_bytes(render(page).encode("utf-8", "replace"))
         synchronise(temporary)
-        (path / "figures").mkdir(exist_ok=True)
+        if drawn:
+            (path / "figures").mkdir(exist_ok=True)
         for file in drawn:
             file.replace(path / "figures" / file.name)
-        return temporary.replace(path / "report.html")
+        return temporary.replace(path / "report.html") if "html" in formats else path / "figures"
 
 
 def render(page: Page) -> str:
@@ -86,17 +99,20 @@ def _data_url(text: str) -> str:
     return "data:application/json;base64," + base64.b64encode(text.encode("utf-8", "replace")).decode()
 
 
-def command(directory: Path) -> int:
+def command(directory: Path, formats: Collection[str] | None = None) -> int:
     """Do what ``xoff report`` does; return its exit code."""
+    formats = formats or FORMATS
     from rich.markup import escape
 
     from xoff import display
 
     with display.err.status("drawing the figures") as status:
-        page = write(directory, figure=lambda name: status.update(f"drawing {name}"))
-    count = len(list((directory / "figures").glob("*.svg")))
-    figures = escape(str(directory / "figures"))
-    display.out.print(
-        f"The page is [b]{escape(str(page))}[/b]; {count} figures are in [b]{figures}[/b], as SVG and PNG"
-    )
+        page = write(directory, formats=formats, figure=lambda name: status.update(f"drawing {name}"))
+    pictures = [form for form in plots.FORMATS if form in formats]
+    if "html" in formats:
+        display.out.print(f"The page is [b]{escape(str(page))}[/b]")
+    if pictures:
+        count = len(list((directory / "figures").glob(f"*.{pictures[0]}")))
+        figures, kinds = escape(str(directory / "figures")), " and ".join(form.upper() for form in pictures)
+        display.out.print(f"{count} figures are in [b]{figures}[/b], as {kinds}")
     return 0

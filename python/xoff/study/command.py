@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from xoff.study.axes import VARIANT
 from xoff.study.figures import words
 from xoff.study.plan import Plan, read
 
+# Of mistakes.
 _ROWS = 30
 # Of more points, only the first metric is compared on the terminal.
 _FEW_POINTS = 5
@@ -35,12 +37,16 @@ def command(
     workers: int | None,
     threads: int,
     dask: str | None,
+    rows: int | None,
     as_json: bool,
 ) -> int:
-    """Do what ``xoff sweep`` does; return its exit code: 0 if every run has a result, 1 if some cannot have one."""
+    """Do what ``xoff sweep`` does; return its exit code: 0 if every run has a result, 1 if some cannot have one.
+
+    rows: how many points and comparisons are printed; all if None.
+    """
     part = _shard(shard)
     with display.PlanBar() as planning:
-        study = Study(file, out if out is not None else Path("out") / file.stem, progress=planning.report)
+        study = Study(file, out if out is not None else _place(file), progress=planning.report)
     if status:
         _show_status(study, as_json)
         return 0
@@ -58,8 +64,19 @@ def command(
     if as_json:
         print(json.dumps(_machine(study, found, report)))
     else:
-        _show(study, found, report, part)
+        _show(study, found, report, part, rows)
     return 0 if not (found.failed or found.impossible or report.failures) else 1
+
+
+def _place(file: Path) -> Path:
+    """Where a study is kept if nothing is said: a folder of its own for each file below the current directory."""
+    folders = file.parent
+    if file.is_absolute() or ".." in file.parts:
+        folders = Path(os.path.relpath(file.parent))
+    known = [part for part in folders.parts if part not in {"..", os.sep, "."}]
+    # What lies elsewhere goes by the folder that it is in.
+    known = known[-1:] if ".." in folders.parts else known
+    return Path("out") / "-".join([*known, file.stem])
 
 
 def check(file: Path, *, as_json: bool) -> int:
@@ -207,7 +224,7 @@ def _json(interval: Interval) -> dict[str, Any]:
     return {"mean": interval.mean, "low": interval.low, "high": interval.high, "seeds": interval.count}
 
 
-def _show(study: Study, found: Status, report: Report, part: tuple[int, int]) -> None:
+def _show(study: Study, found: Status, report: Report, part: tuple[int, int], rows: int | None) -> None:
     plan = study.plan
     for message, keys in _alike(report).items():
         display.err.print(f"xoff: {len(keys)} runs were not done: {escape(message)}")
@@ -216,7 +233,7 @@ def _show(study: Study, found: Status, report: Report, part: tuple[int, int]) ->
         _, message = study.store.failure(run.key) or ("", "")
         display.err.print(f"xoff: no result: {escape(plan.coordinates(run.point, run.seed))}: {escape(message)}")
     if found.complete:
-        _show_means(study)
+        _show_means(study, rows)
     for warning, count in study.warnings.items():
         display.err.print(f"xoff: warning: {escape(warning)} ({count:,} of {found.total:,} runs)")
     done = f"{report.simulated:,} simulated, {report.found:,} were there"
@@ -237,7 +254,7 @@ def _alike(report: Report) -> dict[str, list[str]]:
     return messages
 
 
-def _show_means(study: Study) -> None:
+def _show_means(study: Study, rows: int | None) -> None:
     plan = study.plan
     metrics = study.metrics()[:6]
     means = {metric: {json.dumps(one.point): one for one in study.means(metric)} for metric in metrics}
@@ -253,7 +270,7 @@ def _show_means(study: Study) -> None:
         title=escape(plan.name) + seeds,
         right=tuple(range(len(heads), len(heads) + len(metrics))),
     )
-    for key in keys[:_ROWS]:
+    for key in keys[:rows]:
         point = json.loads(key)
         cells = [escape(column.text(point[column.name])) for column in plan.columns]
         cells += [f"{with_result[key]} of {len(plan.seeds)}"] if several else []
@@ -263,14 +280,14 @@ def _show_means(study: Study) -> None:
             *(measured(metric, one.interval if one else None) for metric, one in zip(metrics, found, strict=True)),
         )
     display.out.print(table)
-    if len(keys) > _ROWS:
-        display.out.print(f"… and {len(keys) - _ROWS:,} more points")
-    _show_comparison(study, metrics[:1] if len(plan.points) > _FEW_POINTS else metrics)
+    if rows is not None and len(keys) > rows:
+        display.out.print(f"… and {len(keys) - rows:,} more points (--all prints them)")
+    _show_comparison(study, metrics[:1] if len(plan.points) > _FEW_POINTS else metrics, rows)
     if len(plan.seeds) > 1 and _nothing_random(study):
         display.out.print("Every seed gave the same result: nothing in this scenario is random, and one seed is enough")
 
 
-def _show_comparison(study: Study, metrics: list[str]) -> None:
+def _show_comparison(study: Study, metrics: list[str], rows: int | None) -> None:
     """Print what the first variant and each other one differ by, and whether that is real."""
     if not study.plan.columns or study.plan.columns[0].path != VARIANT:
         return
@@ -282,15 +299,15 @@ def _show_comparison(study: Study, metrics: list[str]) -> None:
     title = f"\nAgainst {first}" + (", paired by seed" if several else "")
     heads = ["", *(column.key for column in others), "metric", "difference", *(["is"] if several else [])]
     table = display.table(*heads, title=escape(title))
-    for metric, name, one in found[:_ROWS]:
+    for metric, name, one in found[:rows]:
         cells = [column.text(one.point[column.name]) for column in others]
         share = "" if one.comparison.relative is None else f" ({one.comparison.relative:+.1%})"
         difference = measured(metric, one.comparison.difference) + share
         last = [one.comparison.verdict] if several else []
         table.add_row(escape(name), *map(escape, cells), words(metric), difference, *last)
     display.out.print(table)
-    if len(found) > _ROWS:
-        display.out.print(f"… and {len(found) - _ROWS:,} more comparisons (on the page of xoff report)")
+    if rows is not None and len(found) > rows:
+        display.out.print(f"… and {len(found) - rows:,} more comparisons (--all prints them)")
 
 
 def _nothing_random(study: Study) -> bool:

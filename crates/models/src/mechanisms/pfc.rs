@@ -98,6 +98,13 @@ impl Default for Params {
     }
 }
 
+impl Params {
+    /// How far below a dynamic threshold a pause ends.
+    fn offset(&self) -> u64 {
+        self.xon.map_or(3 * 1024, |x| x.0)
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Trigger {
     /// Hosts only obey.
@@ -177,7 +184,7 @@ impl Pfc {
         let levels: Vec<(u32, u32)> = levels.collect();
         let trigger = match (&core.buffer, params.accounting) {
             (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => {
-                Trigger::Dynamic(params.xon.map_or(3 * 1024, |x| x.0 as i64))
+                Trigger::Dynamic(params.offset() as i64)
             }
             (_, Accounting::Egress) => Trigger::Egress(levels),
             _ => {
@@ -376,8 +383,9 @@ impl Install for Pfc {
             buffer::Params::Unlimited | buffer::Params::Shared(_) => None,
         };
         let xoff = params.xoff.map_or_else(|| limit.map_or(100_000, |l| l.saturating_sub(headroom).max(largest)), |x| x.0);
-        let xon = params.xon.map_or_else(|| xoff.saturating_sub(2 * largest), |x| x.0);
         let is_dynamic = params.xoff.is_none() && matches!(ingress.memory, buffer::Params::Shared(_));
+        let below = || if is_dynamic { params.offset() } else { xoff.saturating_sub(2 * largest) };
+        let xon = params.xon.map_or_else(below, |x| x.0);
         Some(Levels { xoff, xon, headroom, available: limit.map(|l| l.saturating_sub(xoff)), is_dynamic })
     }
 

@@ -125,6 +125,13 @@ impl SharedBuffer {
         ((self.pool - self.shared_used).max(0) as f64 * self.shares[group].alpha) as i64
     }
 
+    /// Where port and class are paused if they alone use the pool, and the headroom behind that.
+    pub fn alone(&self, group: usize) -> (u64, u64) {
+        let Share { alpha, headroom } = self.shares[group];
+        let used = self.pool.max(0) as f64 * alpha / (1.0 + alpha);
+        (self.reserve as u64 + used as u64, headroom as u64)
+    }
+
     /// Bytes of the pool that are left to share when nothing is used.
     pub const fn pool(&self) -> i64 {
         self.pool
