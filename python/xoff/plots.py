@@ -340,14 +340,14 @@ def legend_below(figure: Figure, columns: int) -> None:
 
 def write(figure: Figure, path: Path) -> None:
     """Write a figure in the style of this module, the same bytes each time; PNG has 300 dots per inch."""
-    form: dict[str, Any] = {
+    forms: dict[str, dict[str, Any]] = {
         ".svg": {"metadata": {"Date": None}},
         ".pdf": {"metadata": {"CreationDate": None}},
         ".png": {"metadata": {"Software": None}, "dpi": 300},
-    }[path.suffix]
+    }
     _make_plain(figure)
     with rc_context(STYLE):
-        figure.savefig(path, **form)
+        figure.savefig(path, **forms[path.suffix])
 
 
 def _make_plain(figure: Figure) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from small import Command
 import xoff
+from small import Command
 from xoff import headroom
 
 LINK = {"rate": "100Gbps", "link_delay": "500ns", "switch_delay": "300ns", "max_frame": "1000B", "pause_frame": "64B"}

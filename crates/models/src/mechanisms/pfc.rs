@@ -183,9 +183,7 @@ impl Pfc {
         let levels = site.levels.iter().flatten().map(|l| (l.xoff.min(most) as u32, l.xon.min(most - 1) as u32));
         let levels: Vec<(u32, u32)> = levels.collect();
         let trigger = match (&core.buffer, params.accounting) {
-            (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => {
-                Trigger::Dynamic(params.offset() as i64)
-            }
+            (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => Trigger::Dynamic(params.offset() as i64),
             (_, Accounting::Egress) => Trigger::Egress(levels),
             _ => {
                 for (port, (xoff, xon)) in levels.iter().enumerate() {
