@@ -13,7 +13,7 @@ export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help environment build demo test test-all test-browser test-rust check lint bench docs generate lock clean
+.PHONY: help environment build demo test test-all test-browser test-rust check lint bench wheel docs generate lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
@@ -59,6 +59,10 @@ test-browser: build ## checks the page of a report in a headless Chromium, if on
 bench: build ## measures data packet-hops per CPU-second on the bench cases
 	@$(BIN)/xoff bench
 
+wheel: environment ## builds a wheel into dist/, which needs neither Rust nor this checkout
+	@$(BIN)/maturin build --release --locked --quiet --out dist
+	@ls dist/*.whl
+
 docs: build ## builds the documentation into site/
 	@$(BIN)/mkdocs build --strict --quiet
 	@echo "The documentation is in site/index.html"
@@ -75,5 +79,5 @@ lock: ## writes requirements-dev.lock anew with the newest versions
 
 clean: ## removes everything that was built
 	@cargo clean --quiet
-	@rm -rf .venv site out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv site out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find python -name '*.so' -delete

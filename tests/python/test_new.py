@@ -22,7 +22,9 @@ _TARGET = Path(os.environ.get("CARGO_TARGET_DIR", _ROOT / "target"))
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A copy of the parts of this checkout that skeletons are written into."""
-    _copy(tmp_path, ["crates", "experiments", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "rustfmt.toml"])
+    experiments = Path("python", "xoff", "experiments")
+    shutil.copytree(_ROOT / experiments, tmp_path / experiments, ignore=shutil.ignore_patterns("__pycache__"))
+    _copy(tmp_path, ["crates", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "rustfmt.toml"])
     return tmp_path
 
 
@@ -30,7 +32,8 @@ def _copy(to: Path, names: list[str]) -> None:
     for name in names:
         if (_ROOT / name).is_dir():
             # The compiled core is that of this checkout.
-            shutil.copytree(_ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__", "_core.*"))
+            ignored = shutil.ignore_patterns("__pycache__", "_core.*")
+            shutil.copytree(_ROOT / name, to / name, ignore=ignored, dirs_exist_ok=True)
         else:
             shutil.copy(_ROOT / name, to)
 
@@ -105,7 +108,7 @@ def test_new_parts_are_everywhere(checkout: Path) -> None:
 
 def test_an_experiment_runs(checkout: Path) -> None:
     create("experiment", "sfc/brand_new", checkout)
-    script = checkout / "experiments" / "sfc" / "brand_new.py"
+    script = checkout / "python" / "xoff" / "experiments" / "sfc" / "brand_new.py"
     names: dict[str, object] = {"__name__": "brand_new"}
     exec(compile(script.read_text("utf-8"), str(script), "exec"), names)  # noqa: S102 (we wrote it just now)
     results = {name: xoff.run(scenario) for name, scenario in names["scenarios"](quick=True).items()}  # type: ignore[operator]

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from experiments.congestion_isolation._fabric import MARKS, Case
-from experiments.congestion_isolation._fabric import scenario as fabric
 from tests.validation.traces import events
 
 import xoff
+from xoff.experiments.congestion_isolation._fabric import MARKS, Case
+from xoff.experiments.congestion_isolation._fabric import scenario as fabric
 
 LINK = {"rate": "100Gbps", "delay": "200ns"}
 PACKET = 1500

@@ -1,6 +1,6 @@
-"""Published experiments: finds the files in ``experiments/``, runs their scenarios, and judges their claims.
+"""Published experiments: finds the files in ``xoff/experiments/``, runs their scenarios, and judges their claims.
 
-An experiment is one file, ``experiments/<document>/<experiment>.py``, with
+An experiment is one file, ``xoff/experiments/<document>/<experiment>.py``, with
 
 - ``CITATION``: what it reproduces, in one sentence;
 - ``CLAIMS``: the published claims by id, such as ``{"sfc/5.1": "…"}``, written before the first run;
@@ -13,7 +13,7 @@ An experiment is one file, ``experiments/<document>/<experiment>.py``, with
 open choices with which each statement is judged, too, and reasons for what does not hold. A predicate looks at
 `Readings`.
 
-The folder ``experiments/sfc_proxy`` is the document ``sfc-proxy``. A file whose ``CLAIMS`` is empty is left out.
+The folder ``xoff/experiments/sfc_proxy`` is the document ``sfc-proxy``. A file whose ``CLAIMS`` is empty is left out.
 Files whose name starts with an underscore hold what experiments of a document share; ``page.md`` introduces the page of
 the document. ``python -m xoff.reproduce`` records the verdicts of the quick variants, which a test compares.
 """

@@ -95,7 +95,7 @@ def _introduction(document: str) -> str:
 
 
 def record() -> Path:
-    """Write the verdicts of all quick variants into ``experiments/verdicts.json``; return its path."""
+    """Write the verdicts of all quick variants into ``xoff/experiments/verdicts.json``; return its path."""
     verdicts = {
         claim.id: claim.words for outcome in evaluate(Request(experiments(), quick=True)) for claim in outcome.claims
     }

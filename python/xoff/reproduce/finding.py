@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,22 +48,16 @@ class Experiment:
 
 
 def directory() -> Path:
-    """Where the experiments are: in the source checkout of this package, or else beside the current directory."""
-    for root in (Path(__file__).resolve().parents[3], Path.cwd()):
-        if (root / "experiments").is_dir() and (root / "pyproject.toml").is_file():
-            return root / "experiments"
-    raise InputError("experiments: there are none here; run this command in a source checkout of xoff")
+    """Where the experiments are: a folder of this package."""
+    return Path(__file__).resolve().parents[1] / "experiments"
 
 
 def experiments() -> list[Experiment]:
     """Find all experiments, in the order of their documents and claims."""
-    root = directory()
-    if str(root.parent) not in sys.path:
-        sys.path.insert(0, str(root.parent))
     found = []
-    for file in sorted(root.glob("*/*.py")):
+    for file in sorted(directory().glob("*/*.py")):
         if not file.name.startswith("_"):
-            module = importlib.import_module(f"experiments.{file.parent.name}.{file.stem}")
+            module = importlib.import_module(f"xoff.experiments.{file.parent.name}.{file.stem}")
             document = file.parent.name.replace("_", "-")
             # A file without claims needs something that this build lacks.
             if module.CLAIMS:

@@ -1,7 +1,7 @@
 """The page of a document: every claim with its verdict and numbers, the figures, and a row for each run.
 
 ``xoff reproduce DOCUMENT --out DIR`` writes it as ``DIR/DOCUMENT.md``, and the same as JSON beside it; a part of the
-document or the quick variants have names that say so. Its introduction is ``experiments/DOCUMENT/page.md``, and each
+document or the quick variants have names that say so. Its introduction is ``page.md`` beside the experiments, and each
 section begins with the head of an experiment's file.
 """
 

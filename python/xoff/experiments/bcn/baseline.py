@@ -1,0 +1,89 @@
+"""The baseline: four end points send 5 Gb/s each to a fifth.
+
+Source: the BCN hot spot deck, "Workload" and "Baseline" slides: 10 Gb/s, an infinite buffer at the core, a frame
+sampled every 150 KB and up to 5 KB more. The document shows no result of it; ours is what its parameters mean: the
+queue swings about Qeq, and the link stays full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+from matplotlib import rc_context
+
+from xoff.experiments.bcn._network import QEQ_BYTES, START_MS, Setting, scenario
+from xoff.experiments.bcn._parameters import BASELINE
+from xoff.experiments.bcn._runs import SEEDS, STEP_US, Run, Runs, runs_of, told
+from xoff.plots import STYLE, canvas, write
+from xoff.reproduce import Judged, Part
+from xoff.results import Result
+
+CITATION = "BCN hot spots, IEEE 802.1au, baseline"
+
+SETTING = Setting(pause=False, sample_kb=150, innocents_gbps=0)
+UNTIL_MS, SKIP_MS = 105.0, 30.0
+
+
+def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
+    """Return the scenarios by seed."""
+    return {
+        f"seed {seed}": scenario(4, 1, 65.0 if quick else UNTIL_MS, seed, SETTING)
+        for seed in SEEDS[: 1 if quick else 5]
+    }
+
+
+def _steady(run: Run) -> Sequence[int]:
+    return run.queue[int(SKIP_MS * 1000 / STEP_US) :]
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge mean queue and throughput, means over the seeds."""
+    found = runs.starting("seed ")
+    queue = [fmean(_steady(run)) for run in found]
+    # Over the whole run, of which the first 60 us are empty at the sink.
+    rate = [run.hot_gbps for run in found]
+    holds = abs(fmean(queue) / QEQ_BYTES - 1) <= 0.25 and fmean(rate) >= 9.8
+    measured = {
+        "mean queue (KB); Qeq is 24": told([size / 1000 for size in queue]),
+        "its standard deviation (KB)": told([pstdev(_steady(run)) / 1000 for run in found]),
+        "link (Gb/s)": told(rate, 2),
+        "time to stability (ms)": told([run.stability_ms for run in found]),
+        "swing": ", ".join(sorted({run.verdict() for run in found})),
+    }
+    return {"baseline": Part(holds, measured)}
+
+
+_JUDGED = Judged(
+    document="bcn",
+    statements={
+        "baseline": "Four sources of 5 Gb/s into 10 Gb/s: in equilibrium the queue is Qeq on average (within 25 %), "
+        "and the link is full (within 2 %)",
+    },
+    ours=("baseline",),
+    runs=runs_of,
+    judge=judge,
+    reasons={"baseline": "The queue rests elsewhere, or runs empty so often that the link is not full."},
+    quick_reasons=True,
+)
+PARAMETERS = BASELINE
+CLAIMS = _JUDGED.listed
+claims = _JUDGED.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the queue of the first seed over time."""
+    run = runs_of(results).starting("seed ")[0]
+    with rc_context(STYLE):
+        drawing, axes = canvas(6.4, 3.2)
+        times = [START_MS + i * STEP_US / 1000 for i in range(len(run.queue))]
+        axes.plot(times, [size / 1000 for size in run.queue], color="#0072B2", linewidth=0.6)
+        axes.axhline(QEQ_BYTES / 1000, color="#888888", linestyle="--", linewidth=0.8)
+        axes.set_xlabel("time (ms); dashed: Qeq")
+        axes.set_ylabel("queue (KB)")
+        # The peak at the start would make a line of what is claimed.
+        axes.set_ylim(0, 4 * QEQ_BYTES / 1000)
+        axes.text(0.2, 0.94, f"first up to {max(run.queue) / 1000:.0f} KB", transform=axes.transAxes, fontsize=7)
+        write(drawing, path)

@@ -1,0 +1,310 @@
+"""What the experiments on Congestion Isolation share: what is read of a run, paired gains, and what is run.
+
+Defaults of every predicate: "lower" is a lower mean FCT; "about" is within 15 %; what is "beyond chance" has an
+interval of 95 % that leaves out zero. The gain by CI is the share by which it lowers the mean FCT. A mean over seeds
+gives each seed the same weight; variants are compared on the same seeds, which give them the same flows at the same
+times. 128 servers have five seeds of 3 ms of arrivals, larger fabrics one of 1 ms.
+
+Sizes are heavy-tailed. So every gain has an interval of 95 % beside it: by Student's t over the seeds' differences or,
+of a single seed, over its flows' differences (as if they were independent, which flows that meet are not).
+
+Each open choice is judged as well, at 128 servers: the same predicate, with one parameter that the document does not
+give set to another value. ECN on the congested queue alone, which is as fair a reading, has all five seeds; other
+choices have the first, and `one seed` changes nothing else. Those that bear on one statement alone are judged there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import fmean
+from typing import Any
+
+from xoff.experiments.congestion_isolation._fabric import CLASSES, VARIANTS, WORKLOAD, Case, rack, scenario
+from xoff.reproduce import Cases, Judged, Part, Readings, Spread
+from xoff.results import Result
+from xoff.statistics import interval
+
+SEEDS = (1, 2, 3, 4, 5)
+SMALLEST = 16
+"""The N of 128 servers, which has all seeds."""
+LARGER_MS = 1.0
+QUICK_SEEDS = (1, 2)
+QUICK_MS = 1.5
+_RATE_BPS = 100e9
+CONTROL = "one seed"
+"""The choice that changes nothing but the number of seeds."""
+
+_FIVE_SEEDS: dict[str, dict[str, Any]] = {
+    "ECN on the congested queue alone": {"mark": "congested"},
+}
+_TRAFFIC: dict[str, dict[str, Any]] = {
+    "whole VL2, 1.5 flows under way": {"sizes": "datamining", "warm": 1.5, "ms": 5, "ends": True},
+    "whole VL2, 3 flows under way": {"sizes": "datamining", "warm": 3, "ms": 5, "ends": True},
+    "whole VL2, cold, 10 ms": {"sizes": "datamining", "warm": False, "ms": 10},
+    "load 30 %": {"load": 0.3},
+    "load 80 %": {"load": 0.8},
+}
+_DETAILS: dict[str, dict[str, Any]] = {
+    "upstream told at 150 KB": {"tell_kb": 150},
+    "upstream told at 600 KB": {"tell_kb": 600},
+    "hosts ignore CIMs": {"hosts": False},
+    "flows age after 2 µs": {"age_us": 2},
+    "tables of 1 flow": {"table": 1},
+    "congested queue served last": {"congested_last": True},
+    "packets of 4048 B": {"payload_bytes": 4000},
+}
+CHOICES: dict[str, dict[str, Any]] = {
+    CONTROL: {},
+    **_FIVE_SEEDS,
+    "all isolated packets marked": {"mark": "isolated"},
+    "selecting packets alone marked": {"mark": "selecting"},
+    **_TRAFFIC,
+    "PFC by input": {"accounting": "ingress"},
+    "DCQCN preset paper": {"dcqcn": "paper"},
+    "ECN's high follows CI's": {"ecn_follows": True},
+    **_DETAILS,
+}
+"""Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""
+READ = (
+    CONTROL,
+    *_FIVE_SEEDS,
+    "all isolated packets marked",
+    "selecting packets alone marked",
+    "whole VL2, cold, 10 ms",
+    "PFC by input",
+)
+"""What every statement is judged with that they bear on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What is looked at of a flow."""
+
+    bytes: int
+    fct_us: float
+    """Of one that was under way when the run ended: what it takes if it goes on at its rate so far."""
+    is_notified: bool
+    """Its source got a CNP."""
+    is_within_rack: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """A result, and what claims look at."""
+
+    result: Result
+
+    @cached_property
+    def flows(self) -> list[Flow]:
+        """All flows, but for those that were under way at the start."""
+        scenario, until_ps = self.result.scenario, self.result.summary["simulated_ps"]
+        tors = int(scenario["network"]["leaf_spine"]["leaves"])
+        payload = _payload(scenario)
+        found = []
+        for one in self._table:
+            if one["workload"] != WORKLOAD:
+                continue
+            fct_ps = one["fct_ps"]
+            if fct_ps is None:
+                elapsed = until_ps - one["start_ps"]
+                arrived = (one["packets_sent"] - one["retransmitted"]) * payload
+                fct_ps = max(elapsed, one["ideal_fct_ps"], elapsed * one["size_bytes"] / arrived if arrived else 0)
+            is_within = rack(one["src"], tors) == rack(one["dst"], tors)
+            found.append(Flow(one["size_bytes"], fct_ps / 1e6, one["notifications"] > 0, is_within))
+        return found
+
+    @cached_property
+    def fct_us(self) -> dict[str, list[float]]:
+        """Flow completion times by size class, in the order of the flows."""
+        return {
+            name: [flow.fct_us for flow in self.flows if low <= flow.bytes < high]
+            for name, (low, high) in CLASSES.items()
+        }
+
+    @cached_property
+    def inter_rack_mice_us(self) -> list[float]:
+        """Flow completion times of flows below 100 KB between racks."""
+        return [flow.fct_us for flow in self.flows if flow.bytes < 100e3 and not flow.is_within_rack]
+
+    @property
+    def carried(self) -> float:
+        """The share of all servers' rate that flows took while they arrived, each taken to go on evenly."""
+        scenario = self.result.scenario
+        until_ps = picoseconds(scenario["workload"][0]["poisson"]["duration"])
+        payload = _payload(scenario)
+        sent = sum(
+            one["size_bytes"] * min(1.0, (until_ps - one["start_ps"]) / one["fct_ps"])
+            if one["fct_ps"]
+            else one["packets_sent"] * payload
+            for one in self._table
+        )
+        leaf_spine = scenario["network"]["leaf_spine"]
+        servers = int(leaf_spine["leaves"]) * int(leaf_spine["hosts_per_leaf"])
+        return float(sent * 8e12 / (until_ps * servers * _RATE_BPS))
+
+    @property
+    def pauses(self) -> int:
+        """How often PFC paused."""
+        return self.result.summary["pfc"]["pauses"]
+
+    @property
+    def cnps(self) -> int:
+        """CNP frames that sources got."""
+        return self.result.summary["dcqcn"]["notifications"]
+
+    @property
+    def _table(self) -> list[dict[str, Any]]:
+        columns = (
+            "workload",
+            "src",
+            "dst",
+            "size_bytes",
+            "start_ps",
+            "fct_ps",
+            "ideal_fct_ps",
+            "packets_sent",
+            "retransmitted",
+            "notifications",
+        )
+        found: list[dict[str, Any]] = self.result.flows.select(columns).to_pylist()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """The share by which a mean is lower than its reference, and half of the 95 % interval's width (if known)."""
+
+    share: float
+    half: float | None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is beyond chance."""
+        return self.half is not None and abs(self.share) > self.half
+
+    def __str__(self) -> str:
+        around = "" if self.half is None else f" ± {100 * self.half:.1f}"
+        return f"{100 * self.share:.1f}{around} %"
+
+
+class Runs(Readings[Run]):
+    """The runs with one open choice; a case has servers of one number.
+
+    Quick variants and choices leave out cases above 128 servers.
+    """
+
+    def __init__(self, results: Mapping[str, Result], choice: str = "", reading: str = "") -> None:
+        super().__init__(results, Run, choice, reading)
+
+    def of(self, label: str, variant: str) -> list[Run]:
+        """Return a case's runs of all seeds. Raises `RunFailed` if one violated an audit."""
+        return self.each(f"{label}/{variant}")
+
+    def mean_us(self, label: str, variant: str, size: str) -> float:
+        """Return the mean FCT of a size class, the mean over the seeds."""
+        return fmean(_means(self.of(label, variant), lambda run: run.fct_us[size]))
+
+    def gain(self, label: str, size: str) -> Gain:
+        """Return the gain by CI in a size class."""
+        return gain(self.of(label, "ci"), self.of(label, "none"), lambda run: run.fct_us[size])
+
+    def compared(self, label: str) -> dict[str, Any]:
+        """Return what a page says of a case: means with and without CI, and the gain with its interval."""
+        shown = {}
+        for size in CLASSES:
+            means = {text: self.mean_us(label, variant, size) for variant, text in VARIANTS.items()}
+            shown[f"{label}, {size}: mean FCT (µs)"] = {**means, "gain": str(self.gain(label, size))}
+        return shown
+
+    def counts(self, label: str, variant: str, what: Callable[[Run], float]) -> Spread:
+        """Return mean and range of a count over the seeds."""
+        return Spread.of(what(run) for run in self.of(label, variant))
+
+    def reaches_xoff(self, *labels: str, variant: str = "none") -> bool:
+        """Tell whether PFC ever paused in these cases."""
+        return any(run.pauses for label in labels for run in self.of(label, variant))
+
+
+def gain(runs: Sequence[Run], references: Sequence[Run], values: Callable[[Run], list[float]]) -> Gain:
+    """Return the share by which the mean of values is lower than in reference runs of the same seeds and flows."""
+    return gain_of([(values(run), values(base)) for run, base in zip(runs, references, strict=True)])
+
+
+def gain_of(seeds: Sequence[tuple[list[float], list[float]]]) -> Gain:
+    """Return the share by which a mean is lower than its reference, from the values of both, flow by flow, by seed."""
+    reference = fmean(fmean(base) for _, base in seeds if base)
+    pairs = [[other - one for one, other in zip(*each, strict=True)] for each in seeds]
+    means = [fmean(differences) for differences in pairs if differences]
+    spread = means if len(means) > 1 else next(differences for differences in pairs if differences)
+    half = interval(spread).margin
+    return Gain(fmean(means) / reference, None if half is None else half / reference)
+
+
+def change(values: Sequence[float], references: Sequence[float]) -> Gain:
+    """Return the share by which a count is lower than in reference runs of the same seeds."""
+    found = interval([base - one for one, base in zip(values, references, strict=True)])
+    reference = fmean(references) or 1.0
+    return Gain(found.mean / reference, None if found.margin is None else found.margin / reference)
+
+
+def _means(runs: Sequence[Run], values: Callable[[Run], list[float]]) -> list[float]:
+    """Means of each seed; a short quick run may have no flow of a class."""
+    return [fmean(found) for run in runs if (found := values(run))]
+
+
+def judged(
+    *,
+    statements: Mapping[str, str],
+    cases: Mapping[str, Case],
+    judge: Callable[[Runs], Mapping[str, Part]],
+    choices: Sequence[str] = READ,
+    reasons: Mapping[str, str] | None = None,
+    ours: Collection[str] = (),
+) -> Judged[Runs]:
+    """Return statements on cases, each judged with some of the `CHOICES`, too."""
+    return Judged(
+        document="congestion-isolation",
+        statements=statements,
+        runs=Runs,
+        judge=judge,
+        cases=Cases(
+            cases=cases,
+            variants=tuple(VARIANTS),
+            scenario=scenario,
+            sized=_sized,
+            choices={choice: CHOICES[choice] for choice in choices},
+        ),
+        control=CONTROL,
+        reasons=reasons or {},
+        ours=ours,
+        varied_as="with other choices, at 128 servers",
+        varied_failure="a run lost packets",
+    )
+
+
+def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
+    """Return a case by seed: open choices have 128 servers alone; quick variants leave them out, and end early."""
+    small = case.tors == SMALLEST
+    if (quick and choice) or (not small and (quick or choice)):
+        return {}
+    if quick:
+        return {seed: replace(case, seed=seed, ms=QUICK_MS, ends=True) for seed in QUICK_SEEDS}
+    if not small:
+        return {SEEDS[0]: replace(case, seed=SEEDS[0], ms=LARGER_MS)}
+    count = 1 if choice and choice not in _FIVE_SEEDS else len(SEEDS)
+    return {seed: replace(case, seed=seed) for seed in SEEDS[:count]}
+
+
+def _payload(scenario: Mapping[str, Any]) -> int:
+    """Return the payload of a packet in bytes; a resolved size is such as 1452B or 4KB."""
+    text = str(scenario["framing"]["payload"])
+    return int(text.removesuffix("KB")) * 1000 if text.endswith("KB") else int(text.removesuffix("B"))
+
+
+def picoseconds(text: str | float) -> int:
+    """Return a resolved time, such as 10ms, in picoseconds."""
+    units = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+    number = str(text).rstrip("mnpus")
+    return round(float(number) * units[str(text).removeprefix(number) or "ps"])

@@ -1,0 +1,284 @@
+"""C.7: the depths of all queues of the fabric, sampled periodically, at 1152 servers.
+
+Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slides "Queue Depth Comparison" and
+"Summary". As in the document, all is from periodic samples: of each queue of a switch their number, the sum of the
+depths, and the largest. Samples are taken every 10 µs (ours) while flows arrive. Averages are over samples and all
+queues of a number, empty ones included.
+
+The two queues without CI are alike if the interval of 95 % over the seeds at 128 servers of the difference of their
+averages contains zero, and if at each scale the numbers of queues whose maximum exceeds 10 KB are about the same. A
+queue suffers from congestion if its maximum exceeds CI's low threshold, 10 KB (ours), and has a low depth otherwise.
+Head-of-line blocking in queue 1 is a PFC pause of its class; that CI prevents it can be said where without CI there
+is some. That most queues have a low depth is so without CI as well: CI is to have more of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib import rc_context
+
+from xoff.experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
+from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
+from xoff.experiments.congestion_isolation._runs import READ, Run, Runs, judged, picoseconds
+from xoff.plots import COLOURS, STYLE, Canvas, legend_below, write
+from xoff.reproduce import Part, about_the_same, chosen, given
+from xoff.results import Result
+from xoff.statistics import interval
+
+CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Queue Depth Comparison"
+
+_LABELS = ("1152 servers", "128 servers")
+_QUEUES = {CONGESTED: "queue 0", NON_CONGESTED: "queue 1"}
+_EACH_PS = 10_000_000
+_XOFF_KB = 750
+_LOW_KB = 10
+_LEVELS_KB = (0, _LOW_KB, 100, 300, _XOFF_KB)
+
+
+@dataclass(frozen=True, slots=True)
+class Depths:
+    """Depths in KB by queue number: the average over all queues, and by output those above zero, from the deepest."""
+
+    average: dict[int, float]
+    averages: dict[int, list[float]]
+    maxima: dict[int, list[float]]
+    at_once: dict[int, float]
+    """How many queues of a number are above 10 KB at a time, on average."""
+    pauses: dict[int, int]
+    """PFC pauses of switches and servers, by class."""
+    outputs: int
+
+    @classmethod
+    def of(cls, run: Run) -> Depths:
+        """Read a run."""
+        scenario = run.result.scenario
+        tors = int(scenario["network"]["leaf_spine"]["leaves"])
+        # N ToRs have N outputs each, half of them to servers, and N/2 spines have N.
+        outputs = tors * tors * 3 // 2
+        until_ps = picoseconds(scenario["workload"][0]["poisson"]["duration"])
+        samples = _of_switches(run.result.samples)
+        samples = samples.filter(pc.less_equal(samples["time_ps"], until_ps))
+        averages: dict[int, list[float]] = {queue: [] for queue in _QUEUES}
+        maxima: dict[int, list[float]] = {queue: [] for queue in _QUEUES}
+        sampled = samples.group_by(["node", "port", "queue"]).aggregate([("bytes", "sum"), ("bytes", "max")])
+        for one in sampled.to_pylist():
+            averages[one["queue"] - 1].append(one["bytes_sum"] / 1e3 * _EACH_PS / until_ps)
+            maxima[one["queue"] - 1].append(one["bytes_max"] / 1e3)
+        deep = Counter(samples.filter(pc.greater(samples["bytes"], _LOW_KB * 1000))["queue"].to_pylist())
+        pauses = Counter(
+            one["class"] for one in run.result.pauses.select(["class", "cause"]).to_pylist() if one["cause"] == "pfc"
+        )
+        return cls(
+            {queue: sum(found) / outputs for queue, found in averages.items()},
+            {queue: sorted(found, reverse=True) for queue, found in averages.items()},
+            {queue: sorted(found, reverse=True) for queue, found in maxima.items()},
+            {queue: deep[queue + 1] * _EACH_PS / until_ps for queue in _QUEUES},
+            {queue: pauses[queue] for queue in _QUEUES},
+            outputs,
+        )
+
+    def deepest(self, queue: int) -> float:
+        """The largest maximum."""
+        return max(self.maxima[queue], default=0)
+
+    def congested(self, queue: int, level_kb: float = _LOW_KB) -> int:
+        """How many queues of a number had a maximum above a level."""
+        return sum(depth > level_kb for depth in self.maxima[queue])
+
+    def low_share(self) -> float:
+        """The share of all queues that never were above 10 KB, in percent."""
+        return 100 - 100 * sum(self.congested(queue) for queue in _QUEUES) / (len(_QUEUES) * self.outputs)
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge averages, maxima, likeness without CI, and the numbers of congested queues."""
+    found = {
+        label: {variant: [Depths.of(run) for run in runs.of(label, variant)] for variant in VARIANTS}
+        for label in _LABELS
+        if label in runs
+    }
+    measured = [_measured(label, variants) for label, variants in found.items()]
+    averages, maxima, levels = (
+        {key: value for one in measured for key, value in one[kind].items()}
+        for kind in ("averages", "maxima", "levels")
+    )
+    apart = interval([one.average[CONGESTED] - one.average[NON_CONGESTED] for one in found[_LABELS[1]]["none"]])
+    low, high = apart.mean - (apart.margin or 0.0), apart.mean + (apart.margin or 0.0)
+    alike = low <= 0 <= high and all(
+        about_the_same(_congested(variants["none"], CONGESTED), _congested(variants["none"], NON_CONGESTED))
+        for variants in found.values()
+    )
+    shares = {
+        label: {text: fmean(one.low_share() for one in variants[variant]) for variant, text in VARIANTS.items()}
+        for label, variants in found.items()
+    }
+    blocked = any(one.pauses[NON_CONGESTED] for variants in found.values() for one in variants["none"])
+    return {
+        "C.7-most": Part(
+            all(share["CI"] > max(50, share["without CI"]) for share in shares.values()),
+            {f"{label}: share of queues never above {_LOW_KB} KB (%)": share for label, share in shares.items()},
+        ),
+        "C.7-average": Part(
+            all(
+                _average(variants["ci"], NON_CONGESTED) < min(_average(variants["none"], queue) for queue in _QUEUES)
+                for variants in found.values()
+            ),
+            averages,
+        ),
+        "C.7-shallow": Part(
+            all(
+                _deepest(variants["ci"], NON_CONGESTED) < _deepest(variants["none"], NON_CONGESTED)
+                for variants in found.values()
+            ),
+            {key: value for key, value in maxima.items() if "depth" in key},
+        ),
+        "C.7-max": Part(
+            all(
+                one.deepest(NON_CONGESTED) <= _XOFF_KB and one.pauses[NON_CONGESTED] == 0
+                for variants in found.values()
+                for one in variants["ci"]
+            ),
+            maxima,
+            void="" if blocked else "without CI PFC never paused queue 1 either",
+        ),
+        "C.7-alike": Part(
+            alike,
+            {"queue 0 − queue 1 without CI, average (KB), 128 servers": f"{low:.3g} to {high:.3g}"}
+            | {key: value for key, value in levels.items() if "without CI" in key},
+        ),
+        "C.7-fewer": Part(
+            all(
+                _congested(variants["ci"], CONGESTED) < _congested(variants["none"], CONGESTED)
+                for variants in found.values()
+            ),
+            levels,
+        ),
+    }
+
+
+def _measured(label: str, variants: Mapping[str, list[Depths]]) -> dict[str, dict[str, Any]]:
+    """Return what a page says of a scale; counts are means over the seeds, maxima the largest."""
+    made: dict[str, dict[str, Any]] = {"averages": {}, "maxima": {}, "levels": {}}
+    for variant, found in variants.items():
+        text = f"{label}, {VARIANTS[variant]}"
+        made["averages"][f"{text}: average depth (KB)"] = {
+            name: _average(found, queue) for queue, name in _QUEUES.items()
+        }
+        made["maxima"][f"{text}: maximum depth (KB)"] = {
+            name: _deepest(found, queue) for queue, name in _QUEUES.items()
+        }
+        made["maxima"][f"{text}: PFC pauses"] = {
+            name: fmean(one.pauses[queue] for one in found) for queue, name in _QUEUES.items()
+        }
+        for queue, name in _QUEUES.items():
+            made["levels"][f"{text}: of {found[0].outputs} outputs, {name} ever above"] = {
+                **{f"{level} KB": fmean(one.congested(queue, level) for one in found) for level in _LEVELS_KB},
+                f"{_LOW_KB} KB at a time": fmean(one.at_once[queue] for one in found),
+            }
+    return made
+
+
+def _average(found: list[Depths], queue: int) -> float:
+    return fmean(one.average[queue] for one in found)
+
+
+def _deepest(found: list[Depths], queue: int) -> float:
+    return max(one.deepest(queue) for one in found)
+
+
+def _congested(found: list[Depths], queue: int) -> float:
+    return fmean(one.congested(queue) for one in found)
+
+
+def _of_switches(table: pa.Table) -> pa.Table:
+    """Rows of switches' data queues; queue 0 of a port is that of control frames, and class c is queue c + 1."""
+    return table.filter(pc.and_(pc.invert(pc.starts_with(table["node"], "host")), pc.greater(table["queue"], 0)))
+
+
+_JUDGED = judged(
+    statements={
+        "C.7": "CI keeps most queues at low depth, and head-of-line blocking out of the non-congested ones",
+        "C.7-most": "CI can keep most queues at low depth",
+        "C.7-average": "CI makes the average depth of non-congested queues quite low: below that of both queues "
+        "without CI",
+        "C.7-shallow": "For queue 1, the non-congested one, the maximum depth is lower with CI than without, too",
+        "C.7-max": (
+            "With CI the non-congested queue never exceeds XOFF, so that head-of-line blocking is limited to congested "
+            "queues"
+        ),
+        "C.7-alike": "Without CI the depths of the two queues are distributed alike",
+        "C.7-fewer": "With CI fewer queues 0 across the fabric suffer from congestion",
+    },
+    cases={_LABELS[0]: Case(tors=48), _LABELS[1]: Case()},
+    judge=judge,
+    reasons={
+        "C.7-most": (
+            "Flows start in queue 1, so that the bursts of an output pass through one queue, where they are spread "
+            "over two by destination without CI: more queues are ever above 10 KB (45 and 33 % of all at 1152 "
+            "servers). At 300 KB it is the other way round: 9 and 11 %."
+        ),
+        "C.7-fewer": (
+            "Queue 0 has the congested flows of both queues, so that more of them are ever above 10 KB: 1332 of 3456 "
+            "instead of 1136 at 1152 servers. They are fewer than both queues together without CI (2255), and fewer "
+            "queues 0 are ever used at all (1397 instead of 1705)."
+        ),
+    },
+    choices=(
+        *READ,
+        "whole VL2, 1.5 flows under way",
+        "whole VL2, 3 flows under way",
+        "load 30 %",
+        "load 80 %",
+        "congested queue served last",
+    ),
+)
+PARAMETERS = [
+    *_SHARED,
+    given("servers", "1152", "Queue Depth Comparison"),
+    chosen("samples", "every 10 µs while flows arrive", '"periodically"'),
+]
+CLAIMS = _JUDGED.listed
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the averages and maxima of all queues of the largest scale, from the deepest on."""
+    runs = Runs(results)
+    label = next(label for label in _LABELS if label in runs)
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(8, 5.6), layout="constrained")
+        grid = drawing.subplots(2, 2, sharex=True, sharey="row")
+        for index, (variant, text) in enumerate(VARIANTS.items()):
+            depths = Depths.of(runs.of(label, variant)[0])
+            for column, (queue, name) in enumerate(reversed(_QUEUES.items())):
+                for axes, values in zip(grid[:, column], (depths.averages[queue], depths.maxima[queue]), strict=True):
+                    axes.plot(range(1, len(values) + 1), values, color=COLOURS[index], label=text)
+                grid[0, column].set_title(f"{name} ({'non-' if queue else ''}congested with CI), {label}", fontsize=8)
+                grid[1, column].set_xlabel("queues of the fabric, deepest first")
+        for axes in grid[1]:
+            axes.axhline(_XOFF_KB, color="grey", linestyle=":")
+            axes.annotate(
+                "XOFF",
+                (0.99, _XOFF_KB),
+                xycoords=("axes fraction", "data"),
+                ha="right",
+                va="bottom",
+                color="grey",
+                fontsize=7,
+            )
+        for axes in grid.flat:
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+        grid[0, 0].set_ylabel("average depth (KB)")
+        grid[1, 0].set_ylabel("maximum depth (KB)")
+        legend_below(drawing, 4)
+        write(drawing, path)

@@ -1,0 +1,58 @@
+"""C.3: queues of 2 MB in place of 1 MB, all thresholds unchanged.
+
+Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Memory Sensitivity" (first):
+"performance does not change at all". This is taken at its word: runs must have the same fingerprint, that of every
+event. Ours: 128 servers. What stops a queue is XOFF, so that only headroom beyond it could be missed: if no queue ever
+came to XOFF there is nothing to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from xoff.experiments.congestion_isolation._fabric import VARIANTS, Case
+from xoff.experiments.congestion_isolation._figures import bars
+from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
+from xoff.experiments.congestion_isolation._runs import Runs, judged
+from xoff.reproduce import Part, given
+from xoff.results import Result
+
+CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Memory Sensitivity (queue size)"
+
+_LABELS = {"1 MB": "queues of 1 MB", "2 MB": "queues of 2 MB"}
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge that the fingerprints are equal, seed by seed."""
+    prints = {
+        variant: [[run.result.fingerprint for run in runs.of(label, variant)] for label in _LABELS.values()]
+        for variant in VARIANTS
+    }
+    measured: dict[str, Any] = {
+        f"{VARIANTS[variant]}: equal fingerprints": f"{sum(map(str.__eq__, *found))} of {len(found[0])} seeds"
+        for variant, found in prints.items()
+    }
+    measured["PFC pauses"] = {
+        text: runs.counts(_LABELS["1 MB"], variant, lambda run: run.pauses) for variant, text in VARIANTS.items()
+    }
+    reached = all(runs.reaches_xoff(_LABELS["1 MB"], variant=variant) for variant in VARIANTS)
+    void = "" if reached else "with or without CI no queue came to XOFF"
+    return {"C.3": Part(all(one == two for one, two in prints.values()), measured, void=void)}
+
+
+_JUDGED = judged(
+    statements={"C.3": "PFC and CI thresholds unchanged, queues of 2 MB in place of 1 MB: nothing changes at all"},
+    cases={_LABELS["1 MB"]: Case(), _LABELS["2 MB"]: Case(queue_mb=2)},
+    judge=judge,
+)
+PARAMETERS = [*_SHARED, given("queues", "1 and 2 MB", "Memory Sensitivity")]
+CLAIMS = _JUDGED.listed
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the mean FCT by size class."""
+    bars(results, path, {label: text for text, label in _LABELS.items()}, "size of a queue")

@@ -1,0 +1,124 @@
+"""C.9: the thresholds, for congested and for non-congested flows.
+
+Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Summary": "Threshold setting
+seems critical for the congested flows, but not for the non-congested flows". The thresholds are those of C.4 and C.5.
+Congested flows are those whose sources got a CNP, as those of all isolated flows do; with ECN on the congested queue
+alone, which is judged as well, no others do. Flows that got one with one threshold alone are in neither group, so that
+none is chosen by what it gains. "Critical" is an effect on the mean FCT that is beyond chance, and "not for the
+non-congested" one of less than half of that share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from matplotlib import rc_context
+
+from xoff.experiments.congestion_isolation._fabric import Case
+from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
+from xoff.experiments.congestion_isolation._runs import Gain, Runs, gain_of, judged
+from xoff.plots import COLOURS, STYLE, Canvas, legend_below, write
+from xoff.reproduce import Part, RunFailed, given
+from xoff.results import Result
+
+CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Summary (thresholds)"
+
+_CHANGES = {
+    "xoff": ("queues of 2 MB", "XOFF 1500 KB"),
+    "high": ("usual", "high 600 KB"),
+}
+"""Usual and changed case, by the part of the statement."""
+_GROUPS = ("congested flows", "non-congested flows")
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge the effect of each threshold on flows that get CNPs with both values, and with neither."""
+    parts = {}
+    for part, (usual, changed) in _CHANGES.items():
+        try:
+            gains, numbers = _effects(runs, usual, changed)
+        except RunFailed as error:
+            # With an open choice; the other threshold can be judged.
+            parts[f"C.9-{part}"] = Part(False, {changed: str(error)})
+            continue
+        congested, others = (gains[group] for group in _GROUPS)
+        parts[f"C.9-{part}"] = Part(
+            congested.is_sure and abs(others.share) < abs(congested.share) / 2,
+            {f"{changed}, {group}: gain": f"{gains[group]}, of {numbers[group]} flows" for group in _GROUPS},
+        )
+    return parts
+
+
+def _effects(runs: Runs, usual: str, changed: str) -> tuple[dict[str, Gain], dict[str, int]]:
+    """Return by group what the changed threshold gains, and how many flows of all seeds are in it."""
+    gains, numbers = {}, {}
+    for group in _GROUPS:
+        is_congested = group == _GROUPS[0]
+        seeds = []
+        for one, base in zip(runs.of(changed, "ci"), runs.of(usual, "ci"), strict=True):
+            pairs = [
+                (flow.fct_us, other.fct_us)
+                for flow, other in zip(one.flows, base.flows, strict=True)
+                if flow.is_notified == other.is_notified == is_congested
+            ]
+            seeds.append(([pair[0] for pair in pairs], [pair[1] for pair in pairs]))
+        gains[group] = gain_of(seeds)
+        numbers[group] = sum(len(values) for values, _ in seeds)
+    return gains, numbers
+
+
+_JUDGED = judged(
+    statements={
+        "C.9": "Threshold setting seems critical for the congested flows, but not for the non-congested flows",
+        "C.9-xoff": "XOFF 750 → 1500 KB changes the mean FCT of congested flows, and that of others less than half as "
+        "much",
+        "C.9-high": "CI high 300 → 600 KB changes the mean FCT of congested flows, and that of others less than half "
+        "as much",
+    },
+    cases={
+        "queues of 2 MB": Case(queue_mb=2),
+        "XOFF 1500 KB": Case(queue_mb=2, xoff_kb=1500),
+        "usual": Case(),
+        "high 600 KB": Case(high_kb=600),
+    },
+    judge=judge,
+    reasons={
+        "C.9-high": (
+            "Congested flows change within chance (2.3 ± 6.8 %), as do the others (-12 ± 13 %, mice among them lose "
+            "26 %, see C.5): it is the non-congested queue that holds more before flows are isolated."
+        ),
+    },
+)
+PARAMETERS = [*_SHARED, given("XOFF; high of CI", "750 and 1500 KB; 300 and 600 KB", "Memory Sensitivity")]
+CLAIMS = _JUDGED.listed
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the gain by each higher threshold for congested flows and for the others."""
+    runs = Runs(results)
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(5, 2.8), layout="constrained")
+        axes: Any = drawing.subplots()
+        for place, (usual, changed) in enumerate(_CHANGES.values()):
+            gains, _ = _effects(runs, usual, changed)
+            for index, group in enumerate(_GROUPS):
+                found = gains[group]
+                axes.errorbar(
+                    place + 0.2 * index - 0.1,
+                    100 * found.share,
+                    yerr=100 * (found.half or 0),
+                    fmt="o",
+                    markersize=4,
+                    color=COLOURS[index],
+                    label=group if place == 0 else None,
+                )
+        axes.axhline(0, color="grey", linewidth=0.8)
+        axes.set_xticks(range(len(_CHANGES)), [changed for _, changed in _CHANGES.values()])
+        axes.set_xlim(-0.5, len(_CHANGES) - 0.5)
+        axes.set_ylabel("gain of the mean FCT (%),\n95 % interval")
+        legend_below(drawing, 2)
+        write(drawing, path)

@@ -1,0 +1,109 @@
+"""Poisson traffic with incasts in NDC(4, 1) and NDC(8, 1): what figures 8 to 14 are about, and their open choices.
+
+A run is named ``choice: workload/mechanism/seed N``. Five seeds have 10 ms of arrivals each in NDC(4, 1), and 4 ms in
+NDC(8, 1); open choices two of 4 and 1 ms. All flows are completed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from xoff.experiments.portfc._ndc import COMPARED, WORKLOADS, Setting, mixed, ndc, scenario
+from xoff.experiments.portfc._runs import Runs, runs_of
+from xoff.reproduce import Cases, Judged, Part
+
+SEEDS = (1, 2, 3, 4, 5)
+ARRIVALS_MS = {4: 10.0, 8: 4.0}
+CHOICE_MS = {4: 4.0, 8: 1.0}
+QUICK_MS = {4: 1.5, 8: 0.6}
+SHORT = "short runs alone"
+_FIRST_PAGE = {"port_load": 0.5, "period_ms": 4.0, "alpha": 1024.0}
+
+CHOICES: dict[str, dict[str, Any]] = {
+    SHORT: {},
+    "50 % of both ports": {"port_load": 0.5},
+    "an incast every 4 ms": {"period_ms": 4.0},
+    "one pool of 5 MB": {"alpha": 1024.0},
+    "50 % of both ports, an incast every 4 ms, one pool": _FIRST_PAGE,
+    "marks by port": {"ecn_scope": "port"},
+    "IRN's window 50 KB": {"irn_kb": 50},
+}
+"""Values that the paper leaves open: the fields of `Setting` to replace. The first changes only length and seeds."""
+MORE_CHOICES: dict[str, dict[str, Any]] = {
+    "30 % of the links": {"link_load": 0.3},
+    "an incast every 0.25 ms": {"period_ms": 0.25},
+    "IRN's window 75 KB": {"irn_kb": 75},
+    "IRN's window 156 KB": {"irn_kb": 156},
+    "DCQCN of ConWeave's code": {"preset": "conweave"},
+    "packets of 4048 B": {"payload_bytes": 4000},
+    "X_OFF 150 KB, X_ON 100 KB (round-trip BDP)": {"xoff_kb": 150, "xon_kb": 100},
+    "one order of digits": {"first_hop": "highest"},
+    "PFC* detects at nodes": {"relays": "native"},
+    "relays take turns with own flows": {"relay_scheduler": "round_robin"},
+    "relays take 1 µs": {"relay_delay_us": 1},
+    "one NACK a gap": {"nack_us": 500},
+}
+"""Those that are judged in NDC(4, 1) alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Setting):
+    """A network, a workload, and what is open."""
+
+    n: int = 4
+    sizes: str = "websearch"
+    seed: int = 1
+    probe: bool = False
+    """Whether queues are looked at, every 10 us."""
+
+
+def scenario_of(case: Case, mechanism: str) -> dict[str, Any]:
+    """Return the scenario of a case under a mechanism."""
+    more = {"probe": {"queues": "10us"}} if case.probe else {}
+    return scenario(mechanism, ndc(case.n), mixed(case.n, case.sizes, case), case, seed=case.seed, **more)
+
+
+def sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
+    """Return a case by seed: open choices are short, and quick variants leave them out."""
+    if quick and choice:
+        return {}
+    lengths = QUICK_MS if quick else CHOICE_MS if choice else ARRIVALS_MS
+    some = replace(case, arrivals_ms=lengths[case.n])
+    if quick and case.n == 8:
+        return {1: replace(some, period_ms=0.3)}
+    return {seed: replace(some, seed=seed) for seed in (SEEDS[:2] if quick or choice else SEEDS)}
+
+
+def judged(
+    n: int,
+    *,
+    statements: Mapping[str, str],
+    judge: Callable[[Runs], Mapping[str, Part]],
+    variants: Sequence[str] = COMPARED,
+    workloads: Sequence[str] = tuple(WORKLOADS),
+    probe: bool = False,
+    reasons: Mapping[str, str] | None = None,
+    ours: Collection[str] = (),
+    readings: Mapping[str, str] | None = None,
+) -> Judged[Runs]:
+    """Return statements on NDC(n, 1), each judged with every open choice."""
+    more: dict[str, Any] = {"readings": readings} if readings else {}
+    return Judged(
+        document="portfc",
+        statements=statements,
+        runs=runs_of,
+        judge=judge,
+        cases=Cases(
+            cases={sizes: Case(n=n, sizes=sizes, probe=probe) for sizes in workloads},
+            variants=variants,
+            scenario=scenario_of,
+            sized=sized,
+            choices=CHOICES | (MORE_CHOICES if n == 4 else {}),
+        ),
+        control=SHORT,
+        reasons=reasons or {},
+        ours=ours,
+        **more,
+    )

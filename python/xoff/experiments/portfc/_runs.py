@@ -1,0 +1,131 @@
+"""What the experiments of the PortFC paper share: what is read of a run, and how it is told and judged.
+
+Defaults of every predicate: "lowest" or "lower" is a lower mean over the seeds in every case that the claim lists;
+published factors are met within 10 %, percentages within 10 percentage points, and a published range where
+all that was measured lies in it within as much. The tail is the 99th percentile in NDC(4, 1) and the 99.9th in NDC(8,
+1), as in the paper's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+from typing import TypeAlias
+
+from xoff.experiments.portfc._ndc import MECHANISMS
+from xoff.reproduce import Readings, Spread
+from xoff.results import Result
+
+POINTS = 10
+"""Percentage points within which a published percentage is met."""
+FACTOR = 0.1
+"""The share within which a published factor is met."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A result, and what claims look at."""
+
+    result: Result
+
+    def fct_us(self, workload: str | None = None) -> list[float]:
+        """Return completion times of all delivered flows, or of those of one workload, in rising order."""
+        return self._fct[workload]
+
+    def mean_us(self, workload: str | None = None) -> float:
+        """Return the mean FCT."""
+        return fmean(self.fct_us(workload))
+
+    def tail_us(self, share: float, workload: str | None = None) -> float:
+        """Return a percentile of the FCT: the element at ⌈share · n⌉."""
+        times = self.fct_us(workload)
+        return times[max(0, -int(-share * len(times) // 1) - 1)]
+
+    def throughput_gbps(self, workload: str | None = None) -> float:
+        """Return the mean over flows of payload over FCT."""
+        return fmean(8e3 * size / fct for name, size, fct in self.flows if workload in {None, name})
+
+    def bytes_gbps(self, workload: str | None = None) -> float:
+        """Return the payload of all flows over the sum of their FCT."""
+        of_it = [(size, fct) for name, size, fct in self.flows if workload in {None, name}]
+        return 8e3 * sum(size for size, _ in of_it) / sum(fct for _, fct in of_it)
+
+    def small_us(self, below: int = 100_000) -> float:
+        """Return the mean FCT of flows below a size."""
+        return fmean(fct / 1e6 for _, size, fct in self.flows if size < below)
+
+    @cached_property
+    def flows(self) -> list[tuple[str, int, int]]:
+        """Workload, bytes and FCT in picoseconds of each delivered flow."""
+        flows = self.result.flows
+        columns = (flows[name].to_pylist() for name in ("workload", "size_bytes", "fct_ps"))
+        return [(name, size, fct) for name, size, fct in zip(*columns, strict=True) if fct is not None]
+
+    @cached_property
+    def _fct(self) -> dict[str | None, list[float]]:
+        found: dict[str | None, list[float]] = {None: []}
+        for name, _, fct in self.flows:
+            found[None].append(fct / 1e6)
+            found.setdefault(name, []).append(fct / 1e6)
+        return {name: sorted(values) for name, values in found.items()}
+
+
+Runs: TypeAlias = Readings[Run]
+Value: TypeAlias = Callable[[Run], float]
+
+
+def runs_of(results: Mapping[str, Result], choice: str = "", reading: str = "") -> Runs:
+    """Return the runs of an experiment with one open choice, in one reading."""
+    return Readings(results, Run, choice, reading)
+
+
+def compared(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Value) -> dict[str, float]:
+    """Return a value by mechanism, the mean over the seeds."""
+    return {mechanism: runs.mean(f"{prefix}/{mechanism}", value) for mechanism in mechanisms}
+
+
+def told(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Value) -> dict[str, Spread]:
+    """Return a value by mechanism, as readers know it: mean and range over the seeds."""
+    return {name_of(mechanism): runs.spread(f"{prefix}/{mechanism}", value) for mechanism in mechanisms}
+
+
+def name_of(mechanism: str) -> str:
+    """Return the name that readers know."""
+    return MECHANISMS.get(mechanism) or mechanism.replace("portfc", MECHANISMS["portfc"])
+
+
+def lower_by(values: Mapping[str, float], others: Iterable[str]) -> dict[str, float]:
+    """Return by how many percent PortFC's value is below each of the others, by the names that readers know."""
+    return {name_of(other): round(100 * (1 - values["portfc"] / values[other]), 1) for other in others}
+
+
+def times(values: Mapping[str, float], others: Iterable[str]) -> dict[str, float]:
+    """Return how many times each of the others PortFC's value is, by the names that readers know."""
+    return {name_of(other): round(values["portfc"] / values[other], 2) for other in others}
+
+
+def about(factor: float, published: float) -> bool:
+    """Tell whether a factor meets the published one."""
+    return abs(factor - published) <= FACTOR * published
+
+
+def near(percent: float, published: float) -> bool:
+    """Tell whether a percentage meets the published one."""
+    return abs(percent - published) <= POINTS
+
+
+def in_range(found: Iterable[float], low: float, high: float) -> bool:
+    """Tell whether all percentages lie in a published range."""
+    return all(low - POINTS <= one <= high + POINTS for one in found)
+
+
+def factors_in(found: Iterable[float], low: float, high: float) -> bool:
+    """Tell whether all factors lie in a published range."""
+    return all(low * (1 - FACTOR) <= one <= high * (1 + FACTOR) for one in found)
+
+
+def names(values: Mapping[str, float], digits: int = 4) -> dict[str, float]:
+    """Return values by the names that readers know."""
+    return {name_of(key): float(f"{value:.{digits}g}") for key, value in values.items()}

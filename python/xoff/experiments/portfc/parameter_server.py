@@ -1,0 +1,188 @@
+"""N.6: a parameter server in NDC(4, 1) and NDC(8, 1): all push, then it broadcasts.
+
+Source: the PortFC paper, section V-D, figures 15 and 16; 1, 2, 4 and 8 MB. Ours: the server is node 0; the paths of
+flows differ by the seed. What the first stage owes to DCQCN is in `without_dcqcn.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from xoff.experiments.portfc._figures import bars
+from xoff.experiments.portfc._ndc import Setting, ndc, scenario
+from xoff.experiments.portfc._parameters import table
+from xoff.experiments.portfc._runs import Run, Runs, Value, compared, lower_by, name_of, names, near, runs_of, told
+from xoff.reproduce import Cases, Judged, Part, about_the_same, chosen, given, lowest
+from xoff.results import Result
+
+CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, figures 15 and 16"
+
+COMPARED = ("portfc", "irn", "pfc_star")
+SIZES_MB = (1, 2, 4, 8)
+SEEDS = (1, 2, 3, 4, 5)
+SHORT = "two seeds alone"
+CHOICES: dict[str, dict[str, Any]] = {
+    SHORT: {},
+    "DCQCN of ConWeave's code": {"preset": "conweave"},
+    "one pool of 5 MB": {"alpha": 1024.0},
+    "IRN's window 50 KB": {"irn_kb": 50},
+}
+AT_MOST = {"irn": 12.6, "pfc_star": 79.2}
+"""By how many percent PortFC's first stage is at most shorter, in the paper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Setting):
+    """A network, and how much each node pushes."""
+
+    n: int = 4
+    size_mb: int = 1
+    seed: int = 1
+
+
+def scenario_of(case: Case, mechanism: str) -> dict[str, Any]:
+    """Return the scenario of a case under a mechanism."""
+    work = [{"parameter_server": {"server": 0, "size": f"{case.size_mb}MB"}}]
+    return scenario(mechanism, ndc(case.n), work, case, seed=case.seed)
+
+
+def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
+    """Return a case by seed; the quick variants are the smaller network with the two smallest sizes."""
+    if quick and (choice or case.n > 4 or case.size_mb > 2):
+        return {}
+    return {seed: replace(case, seed=seed) for seed in (SEEDS[:2] if quick or choice else SEEDS)}
+
+
+def stages_us(run: Run) -> tuple[float, float]:
+    """Return how long the pushes took, and then the broadcast."""
+    flows = run.result.flows
+    columns = (flows[name].to_pylist() for name in ("dst", "start_ps", "fct_ps"))
+    ends = [(dst, (start + fct) / 1e6) for dst, start, fct in zip(*columns, strict=True)]
+    first = max(end for dst, end in ends if dst == "host0")
+    return first, max(end for _, end in ends) - first
+
+
+def first_us(run: Run) -> float:
+    """Return how long the pushes took."""
+    return stages_us(run)[0]
+
+
+def _broadcast_us(run: Run) -> float:
+    return stages_us(run)[1]
+
+
+def _lost(run: Run) -> float:
+    return run.result.summary["drops"]
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge both stages of every size."""
+    cases = list(dict.fromkeys(name.split("/")[0] for name in runs.names))
+    first = {case: compared(runs, case, COMPARED, first_us) for case in cases}
+    broadcast = {case: compared(runs, case, COMPARED, _broadcast_us) for case in cases}
+    most = {
+        rival: max(((100 * (1 - one["portfc"] / one[rival]), case) for case, one in first.items())) for rival in AT_MOST
+    }
+    lost = {case: runs.mean(f"{case}/irn", _lost) for case in cases}
+    longer = [case for case, one in first.items() if one["irn"] > 1.02 * one["portfc"]]
+    largest = [case for case in cases if case.endswith(cases[-1].rpartition(",")[2])]
+    kinds: dict[str, Value] = {"mean FCT (µs)": Run.mean_us, "p99 FCT (µs)": lambda run: run.tail_us(0.99)}
+    fct = {
+        f"{case}: {what}": (compared(runs, case, COMPARED, value), told(runs, case, COMPARED, value))
+        for case in largest
+        for what, value in kinds.items()
+    }
+    return {
+        "N.6-first": Part(
+            all(lowest(one, "portfc") for one in first.values()),
+            {f"{case}: first stage (µs)": told(runs, case, COMPARED, first_us) for case in cases}
+            | {f"{case}: PortFC shorter than (%)": lower_by(one, COMPARED[1:]) for case, one in first.items()},
+        ),
+        **{
+            f"N.6b-{short}": Part(
+                near(most[rival][0], AT_MOST[rival]),
+                {f"shorter than {name_of(rival)} by at most (%)": round(most[rival][0], 1), "with": most[rival][1]},
+                published={f"shorter than {name_of(rival)} by at most (%)": AT_MOST[rival]},
+            )
+            for rival, short in (("irn", "irn"), ("pfc_star", "star"))
+        },
+        "N.6c": Part(
+            all(lost[case] > 0 for case in longer),
+            {
+                "IRN: packets lost": {case: round(value) for case, value in lost.items()},
+                "IRN's first stage is longer, by more than 2 %, with": ", ".join(longer) or "none",
+            },
+            void="" if longer else "IRN's first stage is no longer than PortFC's",
+        ),
+        "N.6-broadcast": Part(
+            all(about_the_same(one[rival], one["portfc"]) for one in broadcast.values() for rival in COMPARED[1:]),
+            {f"{case}: broadcast (µs)": names(one) for case, one in broadcast.items()},
+        ),
+        "N.6-fct": Part(
+            all(lowest(means, "portfc") for means, _ in fct.values()),
+            {what: spread for what, (_, spread) in fct.items()},
+        ),
+    }
+
+
+_JUDGED = Judged(
+    document="portfc",
+    statements={
+        "N.6": "Parameter server: PortFC gets the highest performance with each flow size, in NDC(4,1) and NDC(8,1), "
+        "and the broadcast takes the same time with all",
+        "N.6-first": "The first stage is shortest with PortFC, for every size and both networks",
+        "N.6-broadcast": "The broadcast stage takes the same time (within 15 %) with PortFC, IRN and PFC*",
+        "N.6-fct": "With 8 MB mean and 99th percentile of the FCT are lowest with PortFC (figure 16)",
+        "N.6b": "PortFC reduces the time of the first stage by at most 12.6 % and 79.2 % compared to IRN and PFC*",
+        "N.6b-irn": "It is at most 12.6 % shorter than IRN's, within 10 points",
+        "N.6b-star": "It is at most 79.2 % shorter than that of PFC*, within 10 points",
+        "N.6c": "Packet loss increases the time of IRN's first stage: it loses packets wherever it is longer, by more "
+        "than 2 %",
+    },
+    runs=runs_of,
+    judge=judge,
+    cases=Cases(
+        cases={f"NDC({n},1), {size} MB": Case(n=n, size_mb=size) for n in (4, 8) for size in SIZES_MB},
+        variants=COMPARED,
+        scenario=scenario_of,
+        sized=_sized,
+        choices=CHOICES,
+    ),
+    control=SHORT,
+    reasons={
+        "N.6b-irn": "Up to 86 %, with 1 MB in NDC(4, 1), and 31 % with 8 MB in NDC(8, 1). It is DCQCN: flows that were "
+        "slowed at the start never get back their rate in time. Without it the first stage takes the same time with "
+        "all (N.14); with the parameters of ConWeave's code it is 10 to 43 %.",
+        "N.6b-star": "69 %, with 1 MB in NDC(8, 1), and 5 to 9 % in NDC(4, 1): the same cause.",
+        "N.6c": "In NDC(4, 1) IRN loses nothing, and is longer. In NDC(8, 1) it loses 3000 to 5000 packets; with one "
+        "pool it loses none, and takes as long. The cause is DCQCN (N.14).",
+    },
+)
+PARAMETERS = table(
+    [given("traffic", "all push 1, 2, 4 or 8 MB to one node, which then sends as much to each", "section V-D")],
+    [
+        chosen("seeds", "five, which differ in the paths", "nothing else is random", "two"),
+    ],
+)
+CLAIMS = _JUDGED.listed
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw both stages by size."""
+    runs = runs_of(results)
+    cases = list(dict.fromkeys(name.split("/")[0] for name in runs.names))
+    panels = {}
+    for network in dict.fromkeys(case.partition(", ")[0] for case in cases):
+        of_it = [case for case in cases if case.startswith(f"{network}, ")]
+        for title, value in (("first stage", first_us), ("broadcast", _broadcast_us)):
+            panels[f"{network}: {title}"] = (
+                [case.partition(", ")[2] for case in of_it],
+                {name: [runs.mean(f"{case}/{name}", value) for case in of_it] for name in COMPARED},
+                "time (µs)",
+            )
+    bars(path, panels)

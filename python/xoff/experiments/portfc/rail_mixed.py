@@ -1,0 +1,154 @@
+"""N.7m: Rail-only with Poisson traffic and incasts, which the paper evaluates "besides" MoE and draws no figure of.
+
+Source: the PortFC paper, section V-E. Rail-only(4); the traffic is that of figures 8 to 11, with 50 % load on the
+rails, which makes 31 % within servers. PortFC has ATE as in `experts.py`; PortFC without it stands beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from xoff.experiments.portfc import _mixed
+from xoff.experiments.portfc._figures import bars
+from xoff.experiments.portfc._ndc import COMPARED, WORKLOADS, mixed, rail_only, scenario
+from xoff.experiments.portfc._parameters import table
+from xoff.experiments.portfc._runs import Run, Runs, Value, compared, lower_by, names, runs_of, told
+from xoff.experiments.portfc.experts import TRAFFIC, WITHOUT_ATE
+from xoff.reproduce import Cases, Judged, Part, chosen, given, lowest, whole
+from xoff.results import Result
+
+CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, section V-E"
+
+N = 4
+PORTS = 2.6
+"""The rate of both ports of a node, in units of the rail's."""
+CHOICES: dict[str, dict[str, Any]] = {
+    _mixed.SHORT: {},
+    "ATE over 1000 µs": {"window_us": 1000},
+    "ATE by equation 3": {"raises": True},
+    "IRN's window 50 KB": {"irn_kb": 50},
+    "relays mark": {"relay_marks": True},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case(_mixed.Case):
+    """A workload, what is open, and ATE."""
+
+    window_us: float = 10
+    raises: bool = False
+
+
+def _scenario(case: Case, name: str) -> dict[str, Any]:
+    made = scenario(name.partition(" ")[0], rail_only(N), mixed(N, case.sizes, case, PORTS), case, seed=case.seed)
+    if name == "portfc":
+        ate = {"threshold": 0.9, "window": f"{case.window_us:g}us", "raises": case.raises}
+        made["host"]["first_hop"] = {"asymmetric": ate}
+    return made
+
+
+def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
+    """Return a case by seed: five of 5 ms, two of 2 ms with open choices, and one of 0.5 ms."""
+    if quick:
+        return {} if choice else {1: replace(case, arrivals_ms=0.5)}
+    some = replace(case, arrivals_ms=2 if choice else 5)
+    return {seed: replace(some, seed=seed) for seed in (_mixed.SEEDS[:2] if choice else _mixed.SEEDS)}
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge mean and tail, and what is lost."""
+    shown = (*COMPARED, WITHOUT_ATE)
+    kinds: dict[str, tuple[str, Value]] = {
+        "mean": ("mean FCT (µs)", Run.mean_us),
+        "tail": ("p99 FCT (µs)", lambda run: run.tail_us(0.99)),
+    }
+    parts = {}
+    for short, (what, value) in kinds.items():
+        found = {sizes: compared(runs, sizes, COMPARED, value) for sizes in WORKLOADS}
+        parts[f"N.7m-{short}"] = Part(
+            all(lowest(one, "portfc") for one in found.values()),
+            {f"{title}: {what}": told(runs, sizes, shown, value) for sizes, title in WORKLOADS.items()}
+            | {
+                f"{WORKLOADS[sizes]}: PortFC lower than (%)": lower_by(one, COMPARED[1:])
+                for sizes, one in found.items()
+            },
+        )
+    parts["N.7m-loss"] = Part(
+        not any(
+            _lost(run)
+            for sizes in WORKLOADS
+            for name in ("portfc", WITHOUT_ATE)
+            for run in runs.each(f"{sizes}/{name}")
+        ),
+        {f"{title}: packets lost": told(runs, sizes, shown, _lost) for sizes, title in WORKLOADS.items()},
+    )
+    mean = {sizes: compared(runs, sizes, ("portfc", WITHOUT_ATE), Run.mean_us) for sizes in WORKLOADS}
+    return {
+        "N.7m": whole(parts),
+        **parts,
+        "N.7n": Part(
+            all(one["portfc"] < one[WITHOUT_ATE] for one in mean.values()),
+            {f"{WORKLOADS[sizes]}: mean FCT (µs)": names(one) for sizes, one in mean.items()},
+        ),
+    }
+
+
+def _lost(run: Run) -> float:
+    return run.result.summary["drops"]
+
+
+_JUDGED = Judged(
+    document="portfc",
+    statements={
+        "N.7m": "Rail-only, Poisson traffic and incasts (ours: the paper evaluates it and draws no figure): PortFC has "
+        "the lowest FCT and loses nothing",
+        "N.7m-mean": "Rail-only: the mean FCT of PortFC is the lowest in all three workloads",
+        "N.7m-tail": "Rail-only: the 99th percentile of PortFC is the lowest in all three workloads",
+        "N.7m-loss": "PortFC loses no packet, at relays neither",
+        "N.7n": "ATE lowers the mean FCT of PortFC in all three workloads (ours: found after the result)",
+    },
+    ours=("N.7m", "N.7m-mean", "N.7m-tail", "N.7m-loss", "N.7n"),
+    runs=runs_of,
+    judge=judge,
+    cases=Cases(
+        cases={sizes: Case(sizes=sizes) for sizes in WORKLOADS},
+        variants=(*COMPARED, WITHOUT_ATE),
+        scenario=_scenario,
+        sized=_sized,
+        choices=CHOICES,
+    ),
+    control=_mixed.SHORT,
+    reasons={
+        "N.7m": "see N.7m-loss",
+        "N.7m-loss": "A relay from the faster domain to a rail takes in 160 Gb/s and sends 100, and nobody pauses its "
+        "feeder (N.9r). In one seed of five of WebSearch 1262 packets are lost with ATE, and 516 607 without. Relays "
+        "that mark lose nothing.",
+    },
+)
+PARAMETERS = table(
+    [*TRAFFIC, given("traffic", "Poisson arrivals of three workloads; 8 nodes send 1 MB each to one", "section V-A")],
+    [
+        chosen("Poisson load", "50 % of each rail, 31 % within servers", "as in NDC(4, 1)"),
+        chosen("incasts", "one every 0.5 ms", "as in NDC(4, 1)"),
+        chosen("length", "5 ms of arrivals, five seeds", "all flows are completed", "two of 2 ms"),
+        chosen("ATE acts", "if T >= p B, over 10 µs", "Algorithm 5, line 4", "equation 3; 1000 µs"),
+        chosen("relays mark", "no", "the paper has ECN at switches", "as switches do"),
+    ],
+)
+CLAIMS = _JUDGED.listed
+scenarios = _JUDGED.scenarios
+claims = _JUDGED.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw mean and tail."""
+    runs = runs_of(results)
+    kinds: dict[str, Value] = {"mean FCT": Run.mean_us, "99th percentile": lambda run: run.tail_us(0.99)}
+    panels: dict[str, Any] = {}
+    for title, value in kinds.items():
+        series = {name: [runs.mean(f"{s}/{name}", value) for s in WORKLOADS] for name in (*COMPARED, WITHOUT_ATE)}
+        panels[title] = (list(WORKLOADS.values()), series, "FCT (µs)")
+    bars(path, panels)

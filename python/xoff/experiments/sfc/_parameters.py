@@ -1,0 +1,69 @@
+"""The tables of parameters of the experiments on pinned flows: what the document gives, and what is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xoff.experiments.sfc._networks import PLACES, Case
+from xoff.reproduce import Parameter, chosen, given
+
+_SETTINGS = {
+    "incast": "senders",
+    "data_mb": "data a flow (MB)",
+    "buffer_kb": "buffer of a port (KB)",
+    "pfc_kb": "PFC threshold (KB)",
+    "sfc_kb": "SFC threshold (KB)",
+    "pause_us": "SFC pause and least interval (µs)",
+    "link_ns": "delay of a link (ns)",
+    "switch_ns": "delay of a switch (ns)",
+}
+
+
+def parameters(cases: Mapping[str, Case], where: str, more: Sequence[Parameter] = ()) -> list[Parameter]:
+    """Return the table of an experiment.
+
+    where: the slides that give the cases.
+    more: what this experiment alone chooses.
+    """
+    layers = {case.layers for case in cases.values()}
+    networks = []
+    if 3 in layers:
+        networks.append("8 core, 32 aggregation, 128 access switches, 1024 hosts")
+    if 2 in layers:
+        networks.append("2-layer CLOS")
+    shapes = []
+    if 3 in layers:
+        shapes.append(
+            "8 pods of 16 access and 4 aggregation switches; 2 links from access to aggregation, 4 to each core"
+        )
+    if 2 in layers:
+        shapes.append("8 leaves of 8 hosts, 8 spines")
+    return [
+        given("network", "; ".join(networks), where),
+        given("links", "200 Gb/s", where),
+        given("largest packet", "4 KB", where),
+        *(given(label, _values(cases, key), where) for key, label in _SETTINGS.items()),
+        given("DCQCN's K", f"{next(iter(cases.values())).ecn_kb:g} KB", "Part 4, basic settings; Part 5 gives none"),
+        chosen("shape of the network", "; ".join(shapes), "the counts of switches, nothing oversubscribed"),
+        chosen(
+            "victims",
+            f"{PLACES['C']} (C)",
+            "the incast alone is to hurt them; the figure is lost",
+            "; ".join(f"{text} ({place})" for place, text in PLACES.items() if place != "C"),
+        ),
+        chosen("switch", "shared memory (oq)", "the document names none", "output queues (oq-egress), voq"),
+        chosen("start of a flow", "within 1 µs, ten draws", "single runs move by up to a third", "one draw, or three"),
+        chosen("XON", "8 KB below XOFF", "two packets", "80 KB below XOFF (2 KB where delays vary)"),
+        chosen("DCQCN", "ConWeave's parameters, steps scaled by rate", "the newest public ones", "paper"),
+        chosen("packet", "4000 B of data, 48 B of headers", "4 KB in all"),
+        *more,
+    ]
+
+
+def _values(cases: Mapping[str, Case], key: str) -> str:
+    """One value, or that of each case where they differ."""
+    found = {name: getattr(case, key) for name, case in cases.items()}
+    texts = {name: "without end" if value is None else f"{value:g}" for name, value in found.items()}
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{name}: {text}" for name, text in texts.items())

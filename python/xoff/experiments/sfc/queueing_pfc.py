@@ -1,0 +1,160 @@
+"""Q.2: whom PFC pauses under input, output and virtual output queues, for the document's three causes.
+
+Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, back-up slides "The queuing architecture's effect on
+PFC".
+
+- many-to-one: hosts 1 to 3 send 5 MB each to one receiver. Hosts 4 to 7 send it a packet every 10 µs, and 5 MB each
+  to hosts of their own: they contribute almost nothing to the congestion.
+- pause from downstream: the receiver is behind a second switch, S1, where two more hosts send to it; S0 is linked to
+  S1 with 800 Gb/s, so that its queue to S1 grows only because S1 pauses it. Hosts 1 to 3 send 5 MB each to the
+  receiver and host 4 a packet every 10 µs; all four also send 5 MB each to hosts of their own at S0, the victims.
+- large-to-small: one host at 400 Gb/s sends 5 MB to one at 100 Gb/s.
+
+The document's output queues are `oq-egress`; the shared-memory switch stands beside it and is not judged. "Spreads" is
+judged by how many sending hosts PFC pauses at least once, "fewer PFCs" by the number of pauses,
+head-of-line blocking by the victims' mean FCT, "the same effect" by pauses and FCT within 15 %. See `_queueing.py`
+for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from matplotlib import rc_context
+
+from xoff.experiments.sfc._queueing import QUEUEINGS, drawn, draws, fct_us, flow, paused_ports, scenario, trickle
+from xoff.plots import STYLE, Canvas, grouped_bars, write
+from xoff.reproduce import Judged, Part, Readings, about_the_same, as_results, chosen, given, run_name
+from xoff.results import Result
+
+CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, the queuing architecture's effect on PFC (back-up slides)"
+
+_PACKETS = 40
+_CAUSES: dict[str, tuple[list[tuple[str, str, str]], list[dict[str, Any]]]] = {
+    "many-to-one": (
+        [(f"h{index}", "S0", "200Gbps") for index in range(1, 8)]
+        + [(f"v{index}", "S0", "200Gbps") for index in range(4, 8)]
+        + [("receiver", "S0", "200Gbps")],
+        [flow(f"heavy {index}", f"h{index}", "receiver") for index in range(1, 4)]
+        + [flow(f"victim {index}", f"h{index}", f"v{index}") for index in range(4, 8)]
+        + [packet for index in range(4, 8) for packet in trickle(f"h{index}", "receiver", _PACKETS)],
+    ),
+    "downstream": (
+        [(f"{kind}{index}", "S0", "200Gbps") for kind in "hv" for index in range(1, 5)]
+        + [("S0", "S1", "800Gbps"), ("b1", "S1", "200Gbps"), ("b2", "S1", "200Gbps"), ("receiver", "S1", "200Gbps")],
+        [flow(f"heavy {name}", name, "receiver") for name in ("h1", "h2", "h3", "b1", "b2")]
+        + [flow(f"victim {index}", f"h{index}", f"v{index}") for index in range(1, 5)]
+        + trickle("h4", "receiver", _PACKETS),
+    ),
+    "large-to-small": (
+        [("h1", "S0", "400Gbps"), ("receiver", "S0", "100Gbps")],
+        [flow("heavy 1", "h1", "receiver")],
+    ),
+}
+
+
+def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
+    """Return the scenarios by cause and queueing architecture."""
+    return {
+        run_name(cause, queueing, draw): scenario(queueing, links, drawn(flows, draw, quick))
+        for cause, (links, flows) in _CAUSES.items()
+        for queueing in QUEUEINGS
+        for draw in draws(quick)
+    }
+
+
+def judge(runs: Readings[Result]) -> dict[str, Part]:
+    """Judge an output-queued switch against the others."""
+    output = "oq-egress"
+
+    def by_queueing(cause: str, value: Callable[[Result], float]) -> dict[str, float]:
+        return {queueing: runs.mean(f"{cause}/{queueing}", value) for queueing in QUEUEINGS}
+
+    ports = {cause: by_queueing(cause, _hosts_paused) for cause in _CAUSES}
+    many, below, small = (by_queueing(cause, _pauses) for cause in _CAUSES)
+    blocked = by_queueing("downstream", _victims_us)
+    times = by_queueing("large-to-small", lambda result: fct_us(result)["heavy 1"])
+    return {
+        "Q.2-many-spread": Part(
+            ports["many-to-one"][output] > max(ports["many-to-one"]["iq"], ports["many-to-one"]["voq"]),
+            {"sending hosts paused": ports["many-to-one"]},
+        ),
+        "Q.2-many-fewer": Part(many["iq"] < many[output], {"PFC pauses": many}),
+        "Q.2-downstream-spread": Part(
+            ports["downstream"][output] > ports["downstream"]["voq"],
+            {"sending hosts paused": ports["downstream"], "PFC pauses": below},
+        ),
+        "Q.2-downstream-blocking": Part(blocked["iq"] > blocked[output], {"victims' mean FCT (µs)": blocked}),
+        "Q.2-mismatch": Part(
+            about_the_same(small[output], small["iq"]) and about_the_same(times[output], times["iq"]),
+            {"PFC pauses": small, "FCT (µs)": times},
+            void="" if small[output] else "PFC does not pause",
+        ),
+    }
+
+
+def _pauses(result: Result) -> int:
+    return result.summary["pfc"]["pauses"]
+
+
+def _hosts_paused(result: Result) -> int:
+    return sum(not port.startswith("S") for port in paused_ports(result))
+
+
+def _victims_us(result: Result) -> float:
+    return fmean(fct for name, fct in fct_us(result).items() if name.startswith("victim"))
+
+
+_JUDGED = Judged(
+    document="sfc",
+    statements={
+        "Q.2-many-spread": "Many-to-one: with OQ, PFC triggers upstream on many ingress ports, more than with IQ and "
+        "VOQ",
+        "Q.2-many-fewer": "Many-to-one: with IQ, fewer PFCs are triggered under the same threshold than with OQ, as "
+        "packets are distributed over ingress buffers",
+        "Q.2-downstream-spread": "PFC from downstream: with OQ, PFC triggers upstream on many ingress ports, on more "
+        "than with VOQ",
+        "Q.2-downstream-blocking": "PFC from downstream: IQ makes the head-of-line blocking even worse than OQ",
+        "Q.2-mismatch": "One large ingress to one small egress: OQ and IQ have the same effect",
+    },
+    runs=as_results,
+    judge=judge,
+)
+PARAMETERS = [
+    given("switches compared", "input, output and virtual output queues", "The queuing architecture"),
+    given("SFC threshold", "200 KB", "Part 5, basic settings"),
+    given("PFC threshold", "380 KB", "Part 5, basic settings"),
+    given("causes", "multi-to-one, PFC from downstream, large-to-small", "back-up slides"),
+    chosen("network", "see above", "the figures are lost"),
+    chosen(
+        "output queues", "oq-egress: PFC by egress queue", "a buffer on the output side", "oq, shared memory, is shown"
+    ),
+    chosen("buffer", "without end", "nothing is to be lost on links faster than 200 Gb/s"),
+    chosen("start of a flow", "within 1 µs, ten draws", "single runs move"),
+]
+CLAIMS = _JUDGED.listed
+claims = _JUDGED.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the number of pauses for each cause, and the victims' mean FCT."""
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(9, 3.2), layout="constrained")
+        left, right = drawing.subplots(1, 2)
+        runs = as_results(results)
+        series = [
+            (queueing, [runs.mean(f"{cause}/{queueing}", _pauses) for cause in _CAUSES]) for queueing in QUEUEINGS
+        ]
+        grouped_bars(left, list(_CAUSES), series, digits=0)
+        left.set_ylabel("PFC pauses")
+        causes = list(_CAUSES)[:2]
+        times = [
+            (queueing, [runs.mean(f"{cause}/{queueing}", _victims_us) for cause in causes]) for queueing in QUEUEINGS
+        ]
+        grouped_bars(right, causes, times, digits=0)
+        right.set_ylabel("victims' mean FCT (µs)")
+        drawing.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+        write(drawing, path)

@@ -1,0 +1,216 @@
+"""What the experiments on SFC's proxy mode share: what is read of a run, predicates on paired seeds, and what is run.
+
+Defaults of every predicate, set before the first run: "better" or "lower" is a lower mean FCT of the background in
+every size class and case that the claim lists; "similar" is within 15 %, "significantly" lower by more than that;
+"stable" compares the ratios of the highest to the lowest mean over the models. Five seeds have arrivals for 1 ms
+each; a mean is that of all their messages, and its range that of the seeds' means. Mechanisms are compared on the same
+seeds, which give them the same messages at the same times.
+
+Each open choice is judged as well: the same predicate, with one parameter that the document does not give set to
+another value, on one seed of 0.5 ms, and models 0 and 3; the first of them changes nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any
+
+import pyarrow.compute as pc
+
+from xoff.experiments.sfc_proxy._traffic import CLASSES, MODELS, TRAFFIC, Case, scenario
+from xoff.reproduce import ABOUT_THE_SAME, Cases, Judged, Part, Readings, Spread, about_the_same
+from xoff.results import Result
+
+ARRIVALS_MS = dict.fromkeys(range(1, 6), 1.0)
+"""How long flows arrive, by seed."""
+QUICK_MS = {1: 0.25, 2: 0.25}
+CHOICE_MS = {1: 0.5}
+PERCENTILES = {"p50": "p50", "p95": "p95", "p99": "p99", "p999": "p99.9"}
+
+CHOICES: dict[str, dict[str, Any]] = {
+    "0.5 ms alone": {},
+    "every switch signals": {"signals": "all"},
+    "fixed incast hosts": {"fixed_hosts": True},
+    "alpha 1/8": {"alpha": 0.125},
+    "computed pause": {"pause_ms": None},
+    "pauses of 1 ms": {"pause_ms": 1.0, "interval_us": None},
+    "a resume ends the queue's pause": {"resume_ends": "queue"},
+    "destination cache": {"cache": True},
+    "senders start within 0.3 ms": {"spread_us": 300.0},
+    "Pmax 1": {"pmax": 1.0},
+    "DCQCN timer 55 µs": {"increase_us": 55.0},
+}
+"""Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What claims look at, of one run."""
+
+    fct_us: dict[str, dict[str, float]]
+    """Of the background, by class: mean and percentiles."""
+    messages: dict[str, int]
+    """Of the background, by class: how many were delivered."""
+    incast_us: float
+    """Mean FCT of the incasts' flows."""
+    pfc_pauses: dict[str, int]
+    """By who was paused: ``host`` or ``switch``."""
+    host_paused_share: float
+    """Of the hosts' time, 0 to 1."""
+    sfcms: int
+    congestion_queues_bytes: int
+    """What the congestion queues of one source ToR held together, at most, in samples of 10 µs."""
+    congestion_queue_bytes: int
+    """The deepest congestion queue of a source ToR."""
+
+    @classmethod
+    def of(cls, result: Result) -> Run:
+        """Read a result."""
+        workloads = result.summary["workloads"]
+        by_size: dict[str, Any] = dict(zip(CLASSES, workloads["background"]["by_size"], strict=True))
+        times = {
+            name: {key: (value or 0) / 1e6 for key, value in found["fct_ps"].items()} for name, found in by_size.items()
+        }
+        paused = result.pauses.select(["node", "cause"]).to_pylist()
+        pauses = Counter("host" if _is_host(one["node"]) else "switch" for one in paused if one["cause"] == "pfc")
+        links = result.links.select(["node", "paused_ps"]).to_pylist()
+        at_hosts = [link["paused_ps"] for link in links if _is_host(link["node"])]
+        held: Counter[tuple[str, int]] = Counter()
+        if "samples" in result.tables:
+            samples = result.samples
+            congested = samples.filter(pc.equal(samples["queue"], 2)).select(["node", "time_ps", "bytes"])
+            for one in congested.to_pylist():
+                if one["node"].startswith("access"):
+                    held[one["node"], one["time_ps"]] += one["bytes"]
+        deepest = 0
+        for queue in result.queues.select(["node", "queue", "max_bytes"]).to_pylist():
+            # Queue 0 is that of control frames, 1 that of data, 2 the congestion queue.
+            if queue["queue"] == 2 and queue["node"].startswith("access"):
+                deepest = max(deepest, queue["max_bytes"])
+        return cls(
+            times,
+            {name: found["completed"] for name, found in by_size.items()},
+            (workloads["incast"]["fct_ps"]["mean"] or 0) / 1e6,
+            {"host": pauses["host"], "switch": pauses["switch"]},
+            sum(at_hosts) / (len(at_hosts) * result.summary["simulated_ps"]),
+            result.summary["sfc"]["messages"],
+            max(held.values(), default=0),
+            deepest,
+        )
+
+
+class Runs(Readings[Run]):
+    """The runs with one open choice; a case is a traffic under a mechanism."""
+
+    def __init__(self, results: Mapping[str, Result], choice: str = "", reading: str = "") -> None:
+        super().__init__(results, Run.of, choice, reading)
+
+    @property
+    def models(self) -> list[str]:
+        """The models that were run: all, or for an open choice the first and the last."""
+        return [model for model in MODELS if model in self]
+
+    def of(self, traffic: str, mechanism: str) -> list[Run]:
+        """Return the runs of all seeds. Raises `RunFailed` if one violated an audit."""
+        return self.each(f"{traffic}/{mechanism}")
+
+    def mean_us(self, traffic: str, mechanism: str) -> dict[str, float]:
+        """Return the mean FCT of the background by size class, over the messages of all seeds."""
+        runs = self.of(traffic, mechanism)
+        return {
+            name: sum(run.fct_us[name]["mean"] * run.messages[name] for run in runs)
+            / sum(run.messages[name] for run in runs)
+            for name in CLASSES
+        }
+
+    def lower(self, traffic: str, mechanism: str, *others: str) -> bool:
+        """Tell whether a mechanism's mean is below that of each of the others in every size class."""
+        mine = self.mean_us(traffic, mechanism)
+        return all(mine[name] < self.mean_us(traffic, other)[name] for other in others for name in CLASSES)
+
+    def similar(self, traffic: str, mechanism: str, other: str) -> bool:
+        """Tell whether two mechanisms' means are within 15 % of the second in every size class."""
+        mine, reference = self.mean_us(traffic, mechanism), self.mean_us(traffic, other)
+        return all(about_the_same(mine[name], reference[name]) for name in CLASSES)
+
+    def at_most(self, traffic: str, mechanism: str, other: str) -> bool:
+        """Tell whether a mechanism's mean is below the other's, or at most 15 % above it, in every size class."""
+        mine, reference = self.mean_us(traffic, mechanism), self.mean_us(traffic, other)
+        return all(mine[name] <= (1 + ABOUT_THE_SAME) * reference[name] for name in CLASSES)
+
+    def compared(self, traffic: str, mechanisms: Sequence[str], *, percentiles: bool = True) -> dict[str, Any]:
+        """Return what a page says of some mechanisms: means, over the seeds and of each, and percentiles."""
+        measured: dict[str, Any] = {}
+        for name in CLASSES:
+            means = {mechanism: self.mean_us(traffic, mechanism)[name] for mechanism in mechanisms}
+            measured[f"{traffic}, {name}: mean FCT (µs)"] = means
+            measured[f"{traffic}, {name}: mean FCT of a seed (µs)"] = {
+                one: Spread.of(run.fct_us[name]["mean"] for run in self.of(traffic, one)) for one in mechanisms
+            }
+            if percentiles:
+                shown = {
+                    one: " / ".join(
+                        f"{fmean(run.fct_us[name][key] for run in self.of(traffic, one)):.4g}" for key in PERCENTILES
+                    )
+                    for one in mechanisms
+                }
+                measured[f"{traffic}, {name}: {' / '.join(PERCENTILES.values())} (µs), means of the seeds"] = shown
+        return measured
+
+    def over_models(self, mechanisms: Sequence[str]) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+        """Return what a page says of the means over the models, and by class the ratios of highest to lowest."""
+        trend: dict[str, Any] = {}
+        ratios: dict[str, dict[str, float]] = {}
+        for name in CLASSES:
+            means = {one: [self.mean_us(model, one)[name] for model in self.models] for one in mechanisms}
+            shown = {one: " / ".join(f"{value:.4g}" for value in values) for one, values in means.items()}
+            trend[f"{name}: mean FCT in models 0 to 3 (µs)"] = shown
+            ratios[name] = {one: max(values) / min(values) for one, values in means.items()}
+        return trend, ratios
+
+
+def judged(
+    *,
+    statements: Mapping[str, str],
+    traffic: Sequence[str],
+    mechanisms: Sequence[str],
+    judge: Callable[[Runs], Mapping[str, Part]],
+    choices: Mapping[str, Mapping[str, Any]] | None = None,
+    reasons: Mapping[str, str] | None = None,
+    ours: Collection[str] = (),
+) -> Judged[Runs]:
+    """Return statements on mechanisms under some traffic, each judged with every open choice.
+
+    choices: more of them than `CHOICES`.
+    """
+    return Judged(
+        document="sfc-proxy",
+        statements=statements,
+        runs=Runs,
+        judge=judge,
+        cases=Cases(
+            cases={name: TRAFFIC[name] for name in traffic},
+            variants=mechanisms,
+            scenario=scenario,
+            sized=_sized,
+            choices=CHOICES | dict(choices or {}),
+        ),
+        control="0.5 ms alone",
+        reasons=reasons or {},
+        ours=ours,
+    )
+
+
+def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
+    """Return a case by seed: quick variants are short and leave out the open choices, which have the outer models."""
+    if choice and (quick or case in [TRAFFIC[model] for model in MODELS[1:-1]]):
+        return {}
+    lengths = QUICK_MS if quick else CHOICE_MS if choice else ARRIVALS_MS
+    return {seed: replace(case, seed=seed, ms=ms) for seed, ms in lengths.items()}
+
+
+def _is_host(node: str) -> bool:
+    return node.startswith("host")
