@@ -1000,6 +1000,9 @@ class HostSettings(_Part):
     congestion_control: CongestionControl | None = None
     """Rates."""
 
+    acks: Literal["control", "data"] | None = None
+    """Where ACKs and NACKs wait."""
+
     classify: Classify | None = None
     """Which class a flow gets, when it is not that of its workload."""
 

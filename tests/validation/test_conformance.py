@@ -50,7 +50,7 @@ def test_strategies_are_of_registered_parts() -> None:
         "priority_classes",
         "overrides",
     }
-    assert keys("host") == {"transport", "congestion_control", "classify", "first_hop", "relay"}
+    assert keys("host") == {"transport", "congestion_control", "classify", "first_hop", "relay", "acks"}
     assert {"network", "switch", "host", "workload"} <= keys("")
 
 

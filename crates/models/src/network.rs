@@ -15,7 +15,7 @@ use crate::endpoint::{self, Classify, Config, Endpoint};
 use crate::framing::Framing;
 use crate::mechanism::{Ground, Ingress, Levels, Site};
 use crate::mechanisms::{self, Mechanisms, Part, Tables};
-use crate::node::{self, Faults, Node};
+use crate::node::{self, Acks, Faults, Node};
 use crate::overrides::Locals;
 use crate::queueing::buffer::{Accounting, Buffer, Params as BufferParams, Share, SharedBuffer};
 use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
@@ -56,6 +56,8 @@ pub struct Settings {
     pub relay: relay::Params,
     /// By which of several ports a flow leaves its host.
     pub first_hop: FirstHop,
+    /// Where answers wait.
+    pub acks: Acks,
     /// What switches do wrong.
     pub faults: Faults,
     /// What to write down.
@@ -294,7 +296,7 @@ impl Builder<'_> {
         let mechanisms = Mechanisms::new(list);
         let effects = Effects::new(Stream::new(settings.seed, u64::from(node), "mechanisms"));
         let routes = self.map.routes[node as usize].clone();
-        Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint).with(settings.wanted, settings.faults)
+        Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint).with(settings.wanted, settings.acks, settings.faults)
     }
 
     /// Links with their lookahead, by sending node and port.
@@ -368,6 +370,7 @@ impl Settings {
             congestion_control: CongestionControl::default(),
             relay: relay::Params::default(),
             first_hop: FirstHop::default(),
+            acks: Acks::default(),
             faults: Faults::default(),
             wanted: Wanted::default(),
         }

@@ -51,6 +51,18 @@ pub struct Faults {
     pub overtake: u32,
 }
 
+/// `host.acks`: where the answers of receivers wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Acks {
+    /// In the control queue, before all data, where nothing pauses them.
+    #[default]
+    Control,
+    /// With the data of their class, at hosts and switches: they wait behind it, and its pauses hold them. No buffer counts them, so
+    /// that none is lost. CNPs stay control.
+    Data,
+}
+
 /// What nodes count beside their mechanisms: queues that waited for packets of the same flow in another queue.
 pub const ORDER: Group = Group { name: "order", label: "order of flows", counts: &[PAUSED] };
 
@@ -68,6 +80,7 @@ pub struct Node {
     /// Flows that start and end here.
     pub endpoint: Option<Box<Endpoint>>,
     faults: Faults,
+    acks: Acks,
     wanted: Wanted,
     next_sample: Time,
     /// What was written down.
@@ -101,6 +114,7 @@ impl Node {
             effects,
             endpoint,
             faults: Faults::default(),
+            acks: Acks::default(),
             wanted: Wanted::default(),
             next_sample: Time::NEVER,
             records: Records::default(),
@@ -111,11 +125,11 @@ impl Node {
         }
     }
 
-    /// The same node, with what it writes down and, if it forwards, does wrong.
+    /// The same node, with what it writes down, where answers wait and, if it forwards, what it does wrong.
     #[must_use]
-    pub fn with(self, wanted: Wanted, faults: Faults) -> Self {
+    pub fn with(self, wanted: Wanted, acks: Acks, faults: Faults) -> Self {
         let next_sample = if wanted.queues == Time::ZERO { Time::NEVER } else { Time::ZERO };
-        Self { wanted, next_sample, faults: if self.forwards { faults } else { Faults::default() }, ..self }
+        Self { wanted, next_sample, acks, faults: if self.forwards { faults } else { Faults::default() }, ..self }
     }
 
     /// Whether it is a host that passes packets on.
@@ -152,6 +166,21 @@ impl Node {
             self.put_on_wire(port, frame, cx);
         } else {
             self.core.ports[port].push(0, frame);
+            self.kick(port, cx);
+        }
+    }
+
+    /// Sends a frame that is no data, and that came by a port if it was not made here: answers wait where the scenario says.
+    #[inline]
+    fn send_on(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
+        if self.acks == Acks::Control || !frame.kind.is_answer() {
+            return self.send_control(port, frame, cx);
+        }
+        let queue = self.core.queue_for(frame.class(), frame.in_port as usize);
+        if self.is_idle(port, cx) && cx.settled(port) && !self.core.ports[port].queues[queue].is_blocked() {
+            self.put_on_wire(port, frame, cx);
+        } else {
+            self.core.ports[port].push(queue, frame);
             self.kick(port, cx);
         }
     }
@@ -226,7 +255,7 @@ impl Node {
         }
         packet.in_port = in_port as u16;
         if !packet.kind.is_data() {
-            self.send_control(self.routes.port(&packet), packet, cx);
+            self.send_on(self.routes.port(&packet), packet, cx);
             return;
         }
         let out = if self.mechanisms.want(Watches::ROUTE) { self.route(&packet, cx) } else { self.routes.port(&packet) };
@@ -544,7 +573,7 @@ impl Node {
             }
         }
         for frame in frames.into_iter().flatten() {
-            self.send_control(self.routes.port(&frame), frame, cx);
+            self.send_on(self.routes.port(&frame), frame, cx);
         }
         if let Some(at) = host_timer {
             cx.set_timer(at, token::pack(token::HOST, 0, 0));
@@ -750,7 +779,7 @@ impl EngineNode for Node {
                 None => return,
                 Some(Choice::Packet(queue)) => {
                     let Some(packet) = self.core.ports[port].pop(queue) else { return };
-                    if queue == 0 || !self.forwards {
+                    if queue == 0 || !self.forwards || !packet.kind.is_data() {
                         self.put_on_wire(port, packet, cx);
                     } else {
                         self.leave(port, queue as usize, packet, cx);

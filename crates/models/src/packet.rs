@@ -96,6 +96,12 @@ impl Kind {
         self as u8 == Self::Data as u8
     }
 
+    /// Whether it is what a receiver tells the sender of a flow about what came.
+    #[inline]
+    pub const fn is_answer(self) -> bool {
+        matches!(self, Self::Ack | Self::Nack)
+    }
+
     /// Whether it goes to the neighbour and no further.
     #[inline]
     pub const fn is_link_local(self) -> bool {

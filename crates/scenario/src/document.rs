@@ -6,7 +6,7 @@ use xoff_models::congestion_control::CongestionControl;
 use xoff_models::core::Queueing;
 use xoff_models::endpoint::Classify;
 use xoff_models::mechanisms::{FlowControl, Routing, Stamping, Tables, ecn, telemetry};
-use xoff_models::node::Faults;
+use xoff_models::node::{Acks, Faults};
 use xoff_models::overrides::{Local, Override};
 use xoff_models::queueing::buffer;
 use xoff_models::relay;
@@ -184,6 +184,9 @@ pub struct HostSettings {
     pub transport: Transport,
     /// Rates.
     pub congestion_control: CongestionControl,
+    /// Where ACKs and NACKs wait.
+    #[serde(skip_serializing_if = "is_default")]
+    pub acks: Acks,
     /// Which class a flow gets, when it is not that of its workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classify: Option<Classify>,

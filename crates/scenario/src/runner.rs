@@ -60,6 +60,7 @@ impl Runner {
             congestion_control: scenario.host.congestion_control.clone(),
             relay: scenario.host.relay.clone(),
             first_hop: scenario.host.first_hop.clone(),
+            acks: scenario.host.acks,
             faults: scenario.switch.faults,
             wanted: Wanted { packets: scenario.probe.packets, queues: scenario.probe.queues.unwrap_or_default() },
         };

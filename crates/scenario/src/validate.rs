@@ -2,6 +2,7 @@
 
 use xoff_models::congestion_control::contract::Hosts;
 use xoff_models::core::Queueing;
+use xoff_models::node::Acks;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
 use xoff_models::transport::Protocol;
@@ -112,6 +113,19 @@ fn host(s: &Scenario) -> Result<(), InputError> {
         if let Some(n) = classify.by_destination.filter(|n| *n == 0 || *n > s.switch.classes) {
             let allowed = s.switch.classes;
             return wrong("host.classify.by_destination", format!("{n} is out of range; allowed are 1 to {allowed} (switch.classes)"));
+        }
+    }
+    if s.host.acks == Acks::Data {
+        let mechanisms = s.switch.mechanisms();
+        let refused = |why: &str| wrong("host.acks", format!("{why}; leave them with control frames"));
+        if s.switch.queueing == Queueing::Iq {
+            return refused("with one FIFO an input (switch.queueing) there is no queue of a class for them at outputs");
+        }
+        if let Some(other) = mechanisms.others().iter().find(|o| o.properties.plans_queues || o.properties.assigns_queues) {
+            return refused(&format!("{} puts the packets of a class into queues of its own", other.name));
+        }
+        if mechanisms.interface_queues() > 1 {
+            return refused("the queues of an interface take the place of classes");
         }
     }
     if s.host.relay.ecn && s.switch.ecn.is_none() {

@@ -1,0 +1,79 @@
+"""ACKs in the class of data: they wait behind it, and its pauses hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import xoff
+
+FRAME_PS, ACK_PS, DELAY_PS = 83_840, 5_120, 1_000_000
+
+
+def crossing(acks: str, **switch: Any) -> xoff.Result:
+    """Two hosts fill the port to host 0, and 20 µs later host 0 sends one packet to host 1, whose ACK has to come back."""
+    return xoff.run(
+        {
+            "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
+            "framing": {"payload": "1000B", "header": "48B"},
+            "switch": switch,
+            "host": {"acks": acks},
+            "workload": [
+                {"flows": [{"src": src, "dst": 0, "size": "1MB"} for src in (1, 2)]},
+                {"flows": [{"src": 0, "dst": 1, "size": "1000B", "start": "20us"}]},
+            ],
+        }
+    )
+
+
+def answered(result: xoff.Result) -> dict[str, Any]:
+    """The row of the flow of one packet."""
+    row: dict[str, Any]
+    (row,) = (row for row in result.flows.to_pylist() if row["src"] == "host0")
+    return row
+
+
+def test_an_ack_in_the_control_queue_waits_for_a_frame_at_most() -> None:
+    row = answered(crossing("control"))
+    back = row["fct_acked_ps"] - row["fct_ps"]
+    alone = 2 * (ACK_PS + DELAY_PS)
+    assert alone <= back <= alone + 2 * FRAME_PS
+
+
+def test_an_ack_with_the_data_waits_for_all_that_came_before_it() -> None:
+    """Since 1 µs and a frame the port gets 2 C and sends C: when the ACK comes, as much waits as was sent."""
+    row = answered(crossing("data"))
+    arrives = row["start_ps"] + row["fct_ps"]
+    # It goes before the packets that its host has not made yet, behind the frame that has begun.
+    at_switch = arrives + ACK_PS + DELAY_PS
+    began = DELAY_PS + FRAME_PS
+    waits = at_switch - began
+    back = row["fct_acked_ps"] - row["fct_ps"]
+    assert back == pytest.approx(2 * (ACK_PS + DELAY_PS) + waits, abs=5 * FRAME_PS)
+
+
+def test_a_pause_of_their_class_holds_acks() -> None:
+    """Where PFC keeps the port to host 0 short it pauses host 1, whose ACK cannot leave; as control it can."""
+    held, free = (crossing(acks, flow_control={"pfc": {"xoff": "20KB"}}) for acks in ("data", "control"))
+    paused = [row for row in held.pauses.to_pylist() if row["node"] == "host1"]
+    assert paused
+    waits = [answered(result)["fct_acked_ps"] for result in (held, free)]
+    assert waits[0] > waits[1] + 5 * FRAME_PS
+    assert set(held.audits.values()) == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"switch.queueing": "iq"}, "host.acks: with one FIFO an input"),
+        (
+            {"switch.flow_control.congestion_isolation": {"low": "10KB", "high": "50KB"}, "switch.classes": 2},
+            "host.acks: congestion_isolation puts the packets",
+        ),
+    ],
+)
+def test_what_it_does_not_go_with_is_refused(change: dict[str, Any], message: str) -> None:
+    scenario = crossing("data").scenario
+    with pytest.raises(xoff.InputError, match=message):
+        xoff.check(scenario, overrides=change)
