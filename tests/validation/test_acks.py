@@ -12,7 +12,7 @@ FRAME_PS, ACK_PS, DELAY_PS = 83_840, 5_120, 1_000_000
 
 
 def crossing(acks: str, **switch: Any) -> xoff.Result:
-    """Two hosts fill the port to host 0, and 20 µs later host 0 sends one packet to host 1, whose ACK has to come back."""
+    """Two hosts fill the port to host 0, which sends one packet to host 1 after 20 µs; its ACK has to come back."""
     return xoff.run(
         {
             "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
