@@ -624,7 +624,7 @@ mod tests {
 
     /// Host 0 with flows 0 to 99; those of host 1 have the next hundred numbers.
     fn host(transport: &Table, control: &CongestionControl, waiting: Vec<(Vec<u32>, FlowSpec)>) -> Endpoint {
-        let line = Line { rate: Rate::gbps(100), seed: 1, round_trip: Time::ns(200) };
+        let line = Line { rate: Rate::gbps(100), seed: 1, round_trip: Time::ns(200), framing: Framing::for_tests() };
         let config = Config {
             framing: Framing::for_tests(),
             transport: Protocol::new(transport, &Framing::for_tests()),
@@ -746,15 +746,15 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_tells_the_round_trip_of_the_newest_packet_it_acknowledges() {
+    fn an_answer_tells_the_round_trip_of_the_packet_that_it_answers() {
         let mut e = windowed();
         let slot = start(&mut e, 7, 9000, Time::ZERO);
         assert_eq!(drain(&mut e, slot, Time::ZERO), [0, 1, 2]);
         e.on_answer(&answer(Kind::Ack, 7, 1), None, Time::us(1));
         // Packet 0 went with its answer. Packet 2 started at 200 ns.
         let mut stamps = e.senders[slot as usize].as_mut().and_then(|s| s.stamps.take()).unwrap();
-        assert_eq!(stamps.on_acknowledged(1, Time::us(1)), None);
-        assert_eq!(stamps.on_acknowledged(3, Time::us(1)), Some(Time::ns(800)));
+        assert_eq!(stamps.on_answer(0, 1, Time::us(1)), None);
+        assert_eq!(stamps.on_answer(2, 3, Time::us(1)), Some(Time::ns(800)));
         // A flow whose congestion control hears nothing keeps no times.
         let mut e = plain();
         let slot = start(&mut e, 7, 1000, Time::ZERO);

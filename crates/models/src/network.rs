@@ -181,7 +181,7 @@ struct Configs {
 
 impl Configs {
     fn scheme(&self, rate: Rate, settings: &Settings) -> Scheme {
-        let line = Line { rate, seed: settings.seed, round_trip: self.round_trip };
+        let line = Line { rate, seed: settings.seed, round_trip: self.round_trip, framing: settings.framing };
         Scheme::new(&settings.congestion_control, line)
     }
 

@@ -209,6 +209,11 @@ impl Packet {
         self.flags = (self.flags & !7) | class;
     }
 
+    /// The packet of its flow that an answer answers: an ACK the one before that which is expected next.
+    pub const fn answers(&self) -> u32 {
+        if matches!(self.kind, Kind::Nack) { self.info } else { self.seq.wrapping_sub(1) }
+    }
+
     /// Whether a flag is set.
     #[inline]
     pub const fn has(&self, flag: u8) -> bool {

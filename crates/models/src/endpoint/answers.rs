@@ -31,7 +31,8 @@ impl Sender {
             acknowledged: unacknowledged,
             next,
             is_marked: packet.has(Packet::ECHO),
-            rtt: self.stamps.as_mut().and_then(|stamps| stamps.on_acknowledged(unacknowledged, now)),
+            rtt: self.stamps.as_mut().and_then(|stamps| stamps.on_answer(packet.answers(), unacknowledged, now)),
+            hops: (packet.hops() as u32).saturating_sub(1),
             telemetry,
             now,
         };
