@@ -24,6 +24,7 @@ __all__ = [
     "CongestionControl",
     "CongestionIsolation",
     "Dcqcn",
+    "Dctcp",
     "Dynamic",
     "Ecn",
     "Edge",
@@ -65,8 +66,10 @@ __all__ = [
     "Spray",
     "Star",
     "Step",
+    "Swift",
     "Switch",
     "ThreeTierClos",
+    "Timely",
     "Transport",
     "Turns",
     "Workload",
@@ -839,6 +842,106 @@ class Hpcc(_Part):
 
 
 @dataclass(kw_only=True)
+class Dctcp(_Part):
+    """`host.congestion_control.dctcp`."""
+
+    g: float | None = None
+    """Weight of the last round trip in alpha, 0 to 1."""
+
+    additive_increase: str | None = None
+    """Additive increase (AI) a round trip; the default is a packet of 1000 B each 13 us."""
+
+    minimum_rate: str | None = None
+    """No flow goes slower."""
+
+    round_trip: str | None = None
+    """The longest round trip without queues, of which the largest window is the product with the line's rate. Default:
+    that of the network.
+    """
+
+
+@dataclass(kw_only=True)
+class Swift(_Part):
+    """`host.congestion_control.swift`; windows are in packets."""
+
+    base_target: str | None = None
+    """The target delay of a path without switches and without flow scaling; the paper's clusters have 25us."""
+
+    hop_target: str | None = None
+    """Added to the target for each switch on the way."""
+
+    scaling_range: str | None = None
+    """The most that flow scaling adds. Default: five base targets."""
+
+    scaling_min: float | None = None
+    """The window from which down flow scaling adds all of its range."""
+
+    scaling_max: float | None = None
+    """The window from which up it adds nothing."""
+
+    additive_increase: float | None = None
+    """Packets by which the window grows a round trip."""
+
+    beta: float | None = None
+    """Share of the excess delay by which it shrinks, 0 to 1."""
+
+    max_decrease: float | None = None
+    """The largest share that it loses at once, 0 to 1."""
+
+    reset_after: int | None = None
+    """Timeouts in a row after which it is the minimum."""
+
+    minimum_window: float | None = None
+    """No window is smaller."""
+
+    maximum_window: float | None = None
+    """No window is larger. Default: no limit."""
+
+    initial_window: float | None = None
+    """The window of a flow that starts. Default: the product of the line's rate and the longest round trip without
+    queues.
+    """
+
+
+@dataclass(kw_only=True)
+class Timely(_Part):
+    """`host.congestion_control.timely`."""
+
+    alpha: float | None = None
+    """Weight of the newest difference in the average, 0 to 1."""
+
+    beta: float | None = None
+    """Share of the excess, or of the gradient, by which the rate falls, 0 to 1."""
+
+    low: str | None = None
+    """Below this round trip the rate rises."""
+
+    high: str | None = None
+    """Above this one it falls."""
+
+    minimum_round_trip: str | None = None
+    """The round trip of which the gradient is a share."""
+
+    additive_increase: str | None = None
+    """Additive increase (AI). Default: 1 Mb/s for each Gb/s of the line."""
+
+    hyper_increase: str | None = None
+    """Hyper increase (HAI). Default: 5 Mb/s for each Gb/s of the line."""
+
+    steps: int | None = None
+    """Rises in a row before the hyper increase."""
+
+    minimum_rate: str | None = None
+    """No flow goes slower."""
+
+    window: bool | None = None
+    """Under way may be no more than the bandwidth-delay product times the rate's share of the line."""
+
+    round_trip: str | None = None
+    """The longest round trip without queues, for the window. Default: that of the network."""
+
+
+@dataclass(kw_only=True)
 class CongestionControl(_Part):
     """`host.congestion_control`: at most one; none means line rate."""
 
@@ -853,6 +956,15 @@ class CongestionControl(_Part):
 
     hpcc: Hpcc | None = None
     """HPCC, from in-band telemetry."""
+
+    dctcp: Dctcp | None = None
+    """DCTCP, from the share of marked packets."""
+
+    swift: Swift | None = None
+    """Swift, from the delay of packets."""
+
+    timely: Timely | None = None
+    """TIMELY, from how round trips change."""
 
 
 @dataclass(kw_only=True)

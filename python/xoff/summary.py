@@ -11,6 +11,7 @@ __all__ = [
     "BcnCounts",
     "CongestionIsolationCounts",
     "DcqcnCounts",
+    "DctcpCounts",
     "EcnCounts",
     "Flows",
     "OrderCounts",
@@ -295,6 +296,13 @@ class DcqcnCounts(TypedDict):
     """Congestion notifications."""
 
 
+class DctcpCounts(TypedDict):
+    """What DCTCP counted."""
+
+    notifications: int
+    """Congestion notifications."""
+
+
 class Summary(TypedDict):
     """What a run measured, in numbers."""
 
@@ -362,6 +370,9 @@ class Summary(TypedDict):
 
     dcqcn: DcqcnCounts
     """What DCQCN counted; zeros where the scenario does not give it."""
+
+    dctcp: DctcpCounts
+    """What DCTCP counted; zeros where the scenario does not give it."""
 
     drops: int
     """Data packets dropped."""

@@ -48,6 +48,8 @@ CHOICES = [
 ]
 # Those that draw the rates of sources from queues of outputs.
 CONGESTION_POINTS = ("bcn", "qcn")
+# Those that hear of nothing but answers.
+HEAR_ANSWERS = ("hpcc", "dctcp", "swift", "timely")
 # What makes SFC one of hosts.
 AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow"}
 # Ports of a switch, at most.
@@ -474,6 +476,27 @@ def hpcc(d: Draw) -> dict[str, Any]:
     return {"eta": d.rng.choice([0.95, 0.9]), "max_stage": d.rng.choice([0, 5])}
 
 
+def dctcp(d: Draw) -> dict[str, Any]:
+    """Its parameters, with marks or without."""
+    return {"g": d.rng.choice([0.0625, 1]), "additive_increase": d.rng.choice(["615Mbps", "10Gbps"])}
+
+
+def swift(d: Draw) -> dict[str, Any]:
+    """Targets above and below round trips; windows of less than a packet, but not so small that flows take long."""
+    return {
+        "base_target": d.rng.choice(["1us", "20us"]),
+        "hop_target": d.rng.choice(["0ns", "1us"]),
+        "initial_window": d.rng.choice([0.5, 10]),
+        "minimum_window": d.rng.choice([0.05, 1]),
+    }
+
+
+def timely(d: Draw) -> dict[str, Any]:
+    """Thresholds above and below round trips, with a window or without."""
+    low, high = d.rng.choice([("1us", "10us"), ("50us", "500us")])
+    return {"low": low, "high": high, "window": d.rng.random() < 0.5}
+
+
 def spray(d: Draw) -> dict[str, Any]:
     """At random or in turn."""
     return {"choice": d.choose("switch.routing.spray.choice")}
@@ -549,7 +572,15 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "host.transport": {"go_back_n": go_back_n, "irn": irn, "raw": raw},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
     "host.relay.scheduler": dict.fromkeys(["relay_first", "round_robin", "per_flow"], nothing),
-    "host.congestion_control": {"dcqcn": dcqcn, "bcn": bcn_limiters, "qcn": qcn_limiters, "hpcc": hpcc},
+    "host.congestion_control": {
+        "dcqcn": dcqcn,
+        "bcn": bcn_limiters,
+        "qcn": qcn_limiters,
+        "hpcc": hpcc,
+        "dctcp": dctcp,
+        "swift": swift,
+        "timely": timely,
+    },
     "workload": {
         "incast": incast,
         "incasts": incasts,
@@ -676,6 +707,12 @@ def draw_switch(d: Draw) -> dict[str, Any]:
     return switch
 
 
+def use_answers(d: Draw, host: dict[str, Any]) -> None:
+    """Let receivers answer where a congestion control hears of nothing else, or leave it out."""
+    if set(HEAR_ANSWERS) & set(host.get("congestion_control", {})) and "raw" in host.get("transport", {}):
+        del host["transport" if "host.congestion_control" in d.forced else "congestion_control"]
+
+
 def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
     """Let switches write the telemetry that HPCC reads, or leave HPCC out where they cannot."""
     if "hpcc" not in host.get("congestion_control", {}):
@@ -683,12 +720,10 @@ def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None
     control = switch["flow_control"]
     taken = "bcn" in control or control.get("sfc", {}).get("mode") == "nic_isolation"
     if d.forced.get("host.congestion_control") != "hpcc":
-        if taken or switch["queueing"] == "iq" or "raw" in host.get("transport", {}):
+        if taken or switch["queueing"] == "iq":
             del host["congestion_control"]
             return
     else:
-        if "raw" in host.get("transport", {}):
-            del host["transport"]
         control.pop("bcn", None)
         if control.get("sfc", {}).get("mode") == "nic_isolation":
             control["sfc"] |= AT_HOSTS
@@ -772,6 +807,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
                 switch["buffer"] = "unlimited"
             if d.wants(path, option, 0.2 if is_raw else chance):
                 host[kind] = written(d, path, option)
+    use_answers(d, host)
     use_telemetry(d, switch, host)
     use_routing(d, switch, host)
     if "raw" in host.get("transport", {}):

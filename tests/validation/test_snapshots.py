@@ -297,6 +297,14 @@ CASES: dict[str, dict[str, Any]] = {
         for scope in ("queue", "port")
     },
     "hpcc": case(FABRIC, INCAST, telemetry={}, host={"congestion_control": {"hpcc": {}}}),
+    "dctcp": case(FABRIC, INCAST, ecn={"step": {"threshold": "30KB"}}, host={"congestion_control": {"dctcp": {}}}),
+    "swift": case(FABRIC, INCAST, host={"congestion_control": {"swift": {"base_target": "5us"}}}),
+    **{
+        f"timely-{name}": case(
+            FABRIC, INCAST, host={"congestion_control": {"timely": {"low": "10us", "high": "50us", "window": window}}}
+        )
+        for name, window in (("rate", False), ("window", True))
+    },
     **{
         f"spray-{choice}": case(
             FABRIC,

@@ -154,6 +154,12 @@ registry! {
     qcn: Qcn,
     /// HPCC, from in-band telemetry.
     hpcc: Hpcc,
+    /// DCTCP, from the share of marked packets.
+    dctcp: Dctcp,
+    /// Swift, from the delay of packets.
+    swift: Swift,
+    /// TIMELY, from how round trips change.
+    timely: Timely,
 }
 
 impl Scheme {
