@@ -95,16 +95,17 @@ impl Sender {
         }
     }
 
-    /// Whether the window lets a packet go. One that is sent again was let go before: it would wait for itself.
+    /// Whether the window lets a packet go.
     #[inline]
     fn has_window(&self, seq: u32, config: &Config) -> bool {
-        seq < self.progress.highest || self.in_flight() * config.framing.payload < config.schemes[self.port as usize].window(&self.rate)
+        let is_held = seq >= self.progress.highest || config.transport.windows_hold_lost();
+        !is_held || self.in_flight(config) * config.framing.payload < config.schemes[self.port as usize].window(&self.rate)
     }
 
-    /// Packets from the oldest without ACK to the newest sent.
+    /// Packets under way.
     #[inline]
-    fn in_flight(&self) -> u64 {
-        u64::from(self.progress.next.saturating_sub(self.progress.unacknowledged))
+    fn in_flight(&self, config: &Config) -> u64 {
+        u64::from(config.transport.in_flight(&self.progress, &self.transport))
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Sent {
 /// An answer of the receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct Ack<'a> {
-    /// Payload that it acknowledges and that was not acknowledged before.
+    /// Payload of packets that have arrived, as it says for the first time.
     pub bytes: u64,
     /// Payload that is under way after it.
     pub in_flight: u64,
@@ -61,6 +61,8 @@ pub struct Ack<'a> {
     pub next: u32,
     /// It echoes a mark.
     pub is_marked: bool,
+    /// It reports a loss, of which [`Control::on_loss`] was told.
+    pub is_loss: bool,
     /// From the start of the packet that it answers to now, unless several copies of that were under way.
     pub rtt: Option<Time>,
     /// Nodes that forwarded it; on shortest paths as many as forwarded the packet that it answers.

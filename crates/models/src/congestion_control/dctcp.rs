@@ -166,6 +166,7 @@ mod tests {
                     acknowledged: seq + 1,
                     next: seq + 1 + WINDOW,
                     is_marked: is_marked(seq),
+                    is_loss: false,
                     rtt: None,
                     hops: 1,
                     telemetry: None,

@@ -198,6 +198,7 @@ mod tests {
                 acknowledged,
                 next: 150,
                 is_marked: false,
+                is_loss: false,
                 rtt: None,
                 hops: 1,
                 telemetry: Some(&telemetry),

@@ -242,8 +242,18 @@ mod tests {
     }
 
     fn hear(c: &Swift, s: &mut State, rtt: Time, now: Time) -> f64 {
-        let ack =
-            Ack { bytes: 1000, in_flight: 0, acknowledged: 1, next: 2, is_marked: false, rtt: Some(rtt), hops: 3, telemetry: None, now };
+        let ack = Ack {
+            bytes: 1000,
+            in_flight: 0,
+            acknowledged: 1,
+            next: 2,
+            is_marked: false,
+            is_loss: false,
+            rtt: Some(rtt),
+            hops: 3,
+            telemetry: None,
+            now,
+        };
         c.on_ack(s, &ack);
         s.window
     }

@@ -206,6 +206,7 @@ mod tests {
                 acknowledged: 10 * k + 1,
                 next: 10 * (k + 1),
                 is_marked: false,
+                is_loss: false,
                 rtt,
                 hops: 1,
                 telemetry: None,
