@@ -61,6 +61,7 @@ __all__ = [
     "Relay",
     "Routing",
     "Scenario",
+    "Selective",
     "Sfc",
     "Shared",
     "Spray",
@@ -71,6 +72,7 @@ __all__ = [
     "ThreeTierClos",
     "Timely",
     "Transport",
+    "Trimming",
     "Turns",
     "Workload",
 ]
@@ -436,6 +438,19 @@ class Ecn(_Part):
 
 
 @dataclass(kw_only=True)
+class Trimming(_Part):
+    """`switch.trimming`."""
+
+    limit: str | None = None
+    """The most that a queue of data may hold; with virtual output queues those of a class and output together.
+    Default: what the buffer has room for.
+    """
+
+    size: str | None = None
+    """Bytes on the wire of what is left of a packet."""
+
+
+@dataclass(kw_only=True)
 class Pfc(_Part):
     """`switch.flow_control.pfc`."""
 
@@ -720,6 +735,9 @@ class Switch(_Part):
     telemetry: Mapping[str, Any] | None = None
     """In-band network telemetry."""
 
+    trimming: Trimming | None = None
+    """Packet trimming."""
+
     flow_control: FlowControl | None = None
     """Flow control."""
 
@@ -759,6 +777,17 @@ class Irn(_Part):
 
 
 @dataclass(kw_only=True)
+class Selective(_Part):
+    """`host.transport.selective`."""
+
+    rto: str | None = None
+    """Silence after which all that is under way counts as lost."""
+
+    tolerance: int | None = None
+    """A packet counts as lost when one so many later has arrived; above what packets may overtake. Default: never."""
+
+
+@dataclass(kw_only=True)
 class Transport(_Part):
     """`host.transport`: at most one; Go-Back-N with its defaults when none is given."""
 
@@ -767,6 +796,9 @@ class Transport(_Part):
 
     irn: Irn | None = None
     """IRN."""
+
+    selective: Selective | None = None
+    """Any order: what is lost is known by headers that switches cut, and not by gaps."""
 
     raw: Mapping[str, Any] | None = None
     """Raw frames: nothing is acknowledged and nothing sent again."""

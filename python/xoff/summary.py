@@ -25,6 +25,7 @@ __all__ = [
     "Summary",
     "Times",
     "TransportCounts",
+    "TrimmingCounts",
     "Warning",
     "WorkloadSummary",
 ]
@@ -159,6 +160,13 @@ class EcnCounts(TypedDict):
 
     marked: int
     """Packets marked."""
+
+
+class TrimmingCounts(TypedDict):
+    """What packet trimming counted."""
+
+    trimmed: int
+    """Packets cut to their headers."""
 
 
 class PfcCounts(TypedDict):
@@ -343,6 +351,9 @@ class Summary(TypedDict):
 
     ecn: EcnCounts
     """What ECN counted; zeros where the scenario does not give it."""
+
+    trimming: TrimmingCounts
+    """What packet trimming counted; zeros where the scenario does not give it."""
 
     pfc: PfcCounts
     """What PFC counted; zeros where the scenario does not give it."""

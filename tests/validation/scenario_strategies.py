@@ -386,6 +386,11 @@ def irn(d: Draw) -> dict[str, Any]:
     return {"bdp": f"{d.rng.choice([1, 8, 100]) * d.largest}B", "rto_low": "200us", "rto_high": "1ms"}
 
 
+def selective(d: Draw) -> dict[str, Any]:
+    settings: dict[str, Any] = {"rto": d.rng.choice(["200us", "1ms"])}
+    return settings if d.rng.random() < 0.5 else {**settings, "tolerance": d.rng.choice([1, 3, 100])}
+
+
 def asymmetric(d: Draw) -> dict[str, Any]:
     return {"threshold": d.rng.choice([0.5, 0.9]), "window": d.rng.choice(["1us", "10us"])}
 
@@ -569,7 +574,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
     "switch.flow_control.sfc.resume_ends": dict.fromkeys(["flow", "queue"], nothing),
     "switch.flow_control.sfc.signals": dict.fromkeys(["all", "last_hop"], nothing),
-    "host.transport": {"go_back_n": go_back_n, "irn": irn, "raw": raw},
+    "host.transport": {"go_back_n": go_back_n, "irn": irn, "selective": selective, "raw": raw},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
     "host.relay.scheduler": dict.fromkeys(["relay_first", "round_robin", "per_flow"], nothing),
     "host.congestion_control": {
@@ -707,6 +712,19 @@ def draw_switch(d: Draw) -> dict[str, Any]:
     return switch
 
 
+def use_trimming(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
+    """Let switches cut packets, where nothing keeps them from being lost and someone brings them again."""
+    control = switch["flow_control"]
+    is_forced = d.forced.get("host.transport") == "selective"
+    if {"pfc", "portfc"} & set(control) or switch["queueing"] == "iq" or "raw" in host.get("transport", {}):
+        return
+    if d.rng.random() < (0.8 if is_forced else 0.1):
+        has_limit = switch["buffer"] == "unlimited" or d.rng.random() < 0.5
+        switch["trimming"] = {"limit": f"{d.rng.choice([1, 3, 30]) * d.largest}B"} if has_limit else {}
+        if d.rng.random() < 0.3:
+            switch["trimming"]["size"] = f"{d.rng.choice([20, 128])}B"
+
+
 def use_answers(d: Draw, host: dict[str, Any]) -> None:
     """Let receivers answer where a congestion control hears of nothing else, or leave it out."""
     if set(HEAR_ANSWERS) & set(host.get("congestion_control", {})) and "raw" in host.get("transport", {}):
@@ -741,8 +759,8 @@ def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
             if switch["queueing"] == "iq":
                 switch["queueing"] = "voq"
             switch["routing"] = written(d, "switch.routing", option)
-            if "raw" not in host.get("transport", {}):
-                host["transport"] = {"irn": irn(d)}
+            if not {"raw", "selective"} & set(host.get("transport", {})):
+                host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
 
 
 def is_known(scenario: Mapping[str, Any]) -> bool:
@@ -807,6 +825,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
                 switch["buffer"] = "unlimited"
             if d.wants(path, option, 0.2 if is_raw else chance):
                 host[kind] = written(d, path, option)
+    use_trimming(d, switch, host)
     use_answers(d, host)
     use_telemetry(d, switch, host)
     use_routing(d, switch, host)

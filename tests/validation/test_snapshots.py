@@ -306,6 +306,20 @@ CASES: dict[str, dict[str, Any]] = {
         for name, window in (("rate", False), ("window", True))
     },
     **{
+        f"trimming-{transport}": case(
+            FABRIC, INCAST, trimming={"limit": "12KB"}, routing={"spray": {}}, host={"transport": {transport: {}}}
+        )
+        for transport in ("selective", "irn", "go_back_n")
+    },
+    "selective": case(
+        FABRIC,
+        {"permutation": {"size": "200KB"}},
+        INCAST,
+        buffer={"per_port": "60KB"},
+        routing={"spray": {}},
+        host={"transport": {"selective": {"tolerance": 30}}},
+    ),
+    **{
         f"spray-{choice}": case(
             FABRIC,
             {"permutation": {"size": "200KB"}},

@@ -276,6 +276,8 @@ pub struct Properties {
     pub assigns_queues: bool,
     /// It plans the queues of ports itself ([`Install::queues`]).
     pub plans_queues: bool,
+    /// It cuts payloads off packets that find no room, which a transport has to bring again.
+    pub cuts_data: bool,
     /// It chooses among ports; at most one mechanism may.
     pub routes: bool,
     /// It foretells the ports that ECMP chooses.
@@ -318,6 +320,8 @@ pub struct Around<'a> {
     pub queueing: Queueing,
     /// The memory of switches.
     pub memory: &'a buffer::Params,
+    /// Packet sizes.
+    pub framing: &'a Framing,
 }
 
 impl Around<'_> {

@@ -114,16 +114,19 @@ fn host(s: &Scenario) -> Result<(), InputError> {
 fn parts(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     let mechanisms = s.switch.mechanisms();
-    mechanisms.validate(s.switch.classes, s.switch.queueing, &s.switch.buffer)?;
+    let framing = s.framing.on_wire();
+    mechanisms.validate(s.switch.classes, s.switch.queueing, &s.switch.buffer, &framing)?;
     if s.switch.queueing == Queueing::Iq && mechanisms.any(|p| p.wants_congestion_queues) {
         return wrong("switch.queueing", "with one FIFO an input no flow can have a congestion queue; allowed are oq and voq".into());
     }
     if mechanisms.interface_queues() > 1 && s.switch.classes > 1 {
         return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
     }
-    let framing = s.framing.on_wire();
     s.host.transport.validate(&framing)?;
     let acknowledges = Protocol::new(&s.host.transport, &framing).acknowledges();
+    if let Some(cuts) = mechanisms.parts().iter().find(|p| p.properties().cuts_data && !acknowledges) {
+        return wrong(cuts.path(), "raw frames are not sent again (host.transport.raw), so that no flow would bring what is cut".into());
+    }
     s.host.congestion_control.validate(&Hosts { framing: &framing, acknowledges })?;
     Ok(())
 }

@@ -184,6 +184,8 @@ registry! {
     go_back_n: GoBackN,
     /// IRN.
     irn: Irn,
+    /// Any order: what is lost is known by headers that switches cut, and not by gaps.
+    selective: Selective,
     /// Raw frames: nothing is acknowledged and nothing sent again.
     raw: Raw,
 }
