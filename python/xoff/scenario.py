@@ -49,6 +49,7 @@ __all__ = [
     "Ndc",
     "Network",
     "Node",
+    "Nscc",
     "ParameterServer",
     "Permutation",
     "Pfc",
@@ -974,6 +975,42 @@ class Timely(_Part):
 
 
 @dataclass(kw_only=True)
+class Nscc(_Part):
+    """`host.congestion_control.nscc`."""
+
+    round_trip: str | None = None
+    """The longest round trip without queues. Default: that of the network."""
+
+    target: str | None = None
+    """The delay that is aimed at. Default: three quarters of the round trip, which suits queues that are cut at one
+    product.
+    """
+
+    proportional_increase: float | None = None
+    """Packets by which a window grows each round trip of 12us, for each 12us of distance to the target and 150KB of
+    product.
+    """
+
+    fair_increase: float | None = None
+    """Packets by which it grows each window above the target, for each 150KB of product."""
+
+    fast_increase: float | None = None
+    """Share of what arrives by which it grows without delay, for each 150KB of product."""
+
+    additive_increase: float | None = None
+    """Packets by which it grows each round trip in any case, for each 150KB of product."""
+
+    gamma: float | None = None
+    """Share of the excess delay by which it shrinks, 0 to 1."""
+
+    quick_adapt: bool | None = None
+    """Whether a window falls to what arrived, after a trim or a long delay."""
+
+    maximum: float | None = None
+    """The largest window, and the first: products of the line's rate and a flow's round trip."""
+
+
+@dataclass(kw_only=True)
 class CongestionControl(_Part):
     """`host.congestion_control`: at most one; none means line rate."""
 
@@ -997,6 +1034,9 @@ class CongestionControl(_Part):
 
     timely: Timely | None = None
     """TIMELY, from how round trips change."""
+
+    nscc: Nscc | None = None
+    """NSCC, Ultra Ethernet's, from marks, delays and trims."""
 
 
 @dataclass(kw_only=True)

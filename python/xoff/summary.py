@@ -14,6 +14,7 @@ __all__ = [
     "DctcpCounts",
     "EcnCounts",
     "Flows",
+    "NsccCounts",
     "OrderCounts",
     "Performance",
     "PfcCounts",
@@ -311,6 +312,13 @@ class DctcpCounts(TypedDict):
     """Congestion notifications."""
 
 
+class NsccCounts(TypedDict):
+    """What NSCC counted."""
+
+    notifications: int
+    """Congestion notifications."""
+
+
 class Summary(TypedDict):
     """What a run measured, in numbers."""
 
@@ -384,6 +392,9 @@ class Summary(TypedDict):
 
     dctcp: DctcpCounts
     """What DCTCP counted; zeros where the scenario does not give it."""
+
+    nscc: NsccCounts
+    """What NSCC counted; zeros where the scenario does not give it."""
 
     drops: int
     """Data packets dropped."""

@@ -49,7 +49,7 @@ CHOICES = [
 # Those that draw the rates of sources from queues of outputs.
 CONGESTION_POINTS = ("bcn", "qcn")
 # Those that hear of nothing but answers.
-HEAR_ANSWERS = ("hpcc", "dctcp", "swift", "timely")
+HEAR_ANSWERS = ("hpcc", "dctcp", "swift", "timely", "nscc")
 # What makes SFC one of hosts.
 AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow"}
 # Ports of a switch, at most.
@@ -502,6 +502,12 @@ def timely(d: Draw) -> dict[str, Any]:
     return {"low": low, "high": high, "window": d.rng.random() < 0.5}
 
 
+def nscc(d: Draw) -> dict[str, Any]:
+    """Targets above and below round trips, windows large and small."""
+    settings: dict[str, Any] = {"quick_adapt": d.rng.random() < 0.7, "maximum": d.rng.choice([0.1, 1.5])}
+    return settings if d.rng.random() < 0.5 else {**settings, "target": d.rng.choice(["100ns", "10us"])}
+
+
 def spray(d: Draw) -> dict[str, Any]:
     """At random or in turn."""
     return {"choice": d.choose("switch.routing.spray.choice")}
@@ -585,6 +591,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "dctcp": dctcp,
         "swift": swift,
         "timely": timely,
+        "nscc": nscc,
     },
     "workload": {
         "incast": incast,

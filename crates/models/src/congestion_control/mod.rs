@@ -160,6 +160,8 @@ registry! {
     swift: Swift,
     /// TIMELY, from how round trips change.
     timely: Timely,
+    /// NSCC, Ultra Ethernet's, from marks, delays and trims.
+    nscc: Nscc,
 }
 
 impl Scheme {
