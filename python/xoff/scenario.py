@@ -448,7 +448,7 @@ class Trimming(_Part):
     """
 
     size: str | None = None
-    """Bytes on the wire of what is left of a packet."""
+    """Bytes of what is left of a packet on the wire, preamble and gap among them. Default: those of a control frame."""
 
 
 @dataclass(kw_only=True)

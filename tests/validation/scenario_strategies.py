@@ -27,6 +27,7 @@ CHOICES = [
     "switch.scheduler",
     "switch.ecn",
     "switch.ecn.scope",
+    "switch.trimming",
     "switch.flow_control",
     "switch.routing",
     "switch.routing.spray.choice",
@@ -565,6 +566,10 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.scheduler": {"strict": nothing, "round_robin": nothing, "drr": lambda d: f"{d.largest}B"},
     "switch.ecn": {"red": red, "step": step},
     "switch.ecn.scope": dict.fromkeys(["queue", "port"], nothing),
+    "switch.trimming": {
+        "limit": lambda d: f"{d.rng.choice([1, 3, 30]) * d.largest}B",
+        "size": lambda d: f"{d.rng.choice([84, 128])}B",
+    },
     "switch.flow_control": {
         "pfc": pfc,
         "sfc": sfc,
@@ -721,15 +726,19 @@ def draw_switch(d: Draw) -> dict[str, Any]:
 
 def use_trimming(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
     """Let switches cut packets, where nothing keeps them from being lost and someone brings them again."""
-    control = switch["flow_control"]
-    is_forced = d.forced.get("host.transport") == "selective"
-    if {"pfc", "portfc"} & set(control) or switch["queueing"] == "iq" or "raw" in host.get("transport", {}):
+    path = "switch.trimming"
+    if path in d.forced:
+        switch["flow_control"].clear()
+        if switch["queueing"] == "iq":
+            switch["queueing"] = "voq"
+        if "raw" in host.get("transport", {}):
+            del host["transport"]
+    elif {"pfc", "portfc", "raw"} & {*switch["flow_control"], *host.get("transport", {})} or switch["queueing"] == "iq":
         return
-    if d.rng.random() < (0.8 if is_forced else 0.1):
-        has_limit = switch["buffer"] == "unlimited" or d.rng.random() < 0.5
-        switch["trimming"] = {"limit": f"{d.rng.choice([1, 3, 30]) * d.largest}B"} if has_limit else {}
-        if d.rng.random() < 0.3:
-            switch["trimming"]["size"] = f"{d.rng.choice([20, 128])}B"
+    if d.wants("switch", "trimming", 0.8 if d.forced.get("host.transport") == "selective" else 0.1):
+        switch["trimming"] = written(d, path, d.choose(path))
+        if "limit" not in switch["trimming"] and switch["buffer"] == "unlimited":
+            switch["buffer"] = {"per_queue": per_queue(d)}
 
 
 def use_answers(d: Draw, host: dict[str, Any]) -> None:

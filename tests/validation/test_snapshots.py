@@ -320,6 +320,13 @@ CASES: dict[str, dict[str, Any]] = {
         )
         for transport in ("selective", "irn", "go_back_n")
     },
+    "trimming-size": case(
+        FABRIC,
+        INCAST,
+        trimming={"size": "128B"},
+        buffer={"per_queue": "12KB"},
+        host={"transport": {"selective": {}}},
+    ),
     "selective": case(
         FABRIC,
         {"permutation": {"size": "200KB"}},

@@ -101,6 +101,14 @@ def test_the_buffer_may_set_the_limit() -> None:
     assert slowest_us(cut) < slowest_us(dropped)
 
 
+def test_headers_may_be_larger_than_answers() -> None:
+    """The first round's headers of 256 B leave less of the link to packets."""
+    sizes = [xoff.run(incast(4, 300, switch={"trimming": {"limit": "9KB", "size": f"{size}B"}})) for size in (64, 256)]
+    for size, result in zip((64, 256), sizes, strict=True):
+        expected = 2 + wire_us(1 + 4 * 300, WIRE) + wire_us(result.summary["trimming"]["trimmed"], size)
+        assert slowest_us(result) == pytest.approx(expected, rel=0.01)
+
+
 @pytest.mark.parametrize("transport", ["go_back_n", "irn"])
 def test_other_transports_live_with_it(transport: str) -> None:
     """To Go-Back-N a header is a gap; IRN finds the gap by what follows, or by its timeout."""
@@ -166,6 +174,10 @@ def test_a_loss_without_trimming_waits_for_the_timeout_or_for_what_comes_after(t
         (
             incast(2, 3, switch={"trimming": {"limit": "9KB"}, "flow_control": {"pfc": {"xoff": "9KB"}}}),
             "switch.trimming: pfc pauses neighbours",
+        ),
+        (
+            incast(2, 3, switch={"trimming": {"limit": "9KB", "size": "63B"}}),
+            "switch.trimming.size: 63B is out",
         ),
         (incast(2, 3, switch={"trimming": {"limit": "9KB"}, "queueing": "iq"}), "switch.trimming: it looks at egress"),
         (incast(2, 3, host={"transport": {"raw": {}}}), "switch.trimming: raw frames are not sent again"),

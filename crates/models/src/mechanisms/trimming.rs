@@ -1,6 +1,6 @@
 //! Packet trimming: a data packet that finds no room loses its payload, and its header goes on before all data.
 //!
-//! Models: a packet that would take its queue beyond `limit`, or that the buffer has no room for, is cut to `size`. What is left goes
+//! Models: a packet that would take its queue beyond `limit`, or that the buffer has no room for, is cut to the `size` of a header. What is left goes
 //! on with the control frames, which no queue of data delays; its receiver knows at once what to ask for. Source: NDP (Handley et al.,
 //! SIGCOMM 2017, section 3.1) and the form of switches that Ultra Ethernet asks for (peers.md 4.1): it is the packet that arrives which
 //! is cut. As data it is dropped, and it is not in the table of drops.
@@ -21,21 +21,16 @@ use crate::packet::Packet;
 use crate::queueing::buffer;
 
 /// `switch.trimming`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// The most that a queue of data may hold; with virtual output queues those of a class and output together. Default: what the
     /// buffer has room for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Bytes>,
-    /// Bytes on the wire of what is left of a packet.
-    pub size: Bytes,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { limit: None, size: Bytes(64) }
-    }
+    /// Bytes of what is left of a packet on the wire, preamble and gap among them. Default: those of a control frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
 }
 
 /// Trimming at one switch.
@@ -55,7 +50,8 @@ impl Install for Trimming {
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         let limit = params.limit.map_or(u64::MAX, |limit| limit.0);
-        (site.forwards && !site.is_host).then_some(Self { limit, size: params.size.0 as u16, trimmed: 0 })
+        let size = params.size.map_or(site.framing.control, |size| size.0 as u16);
+        (site.forwards && !site.is_host).then_some(Self { limit, size, trimmed: 0 })
     }
 
     fn properties(_: &Params) -> Properties {
@@ -63,8 +59,9 @@ impl Install for Trimming {
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        if params.size.0 == 0 || params.size.0 > 65_535 {
-            return Err(("size", format!("{} is out of range; allowed are 1B to 65535B", params.size)));
+        if let Some(size) = params.size.filter(|size| size.0 < around.framing.minimum || size.0 > 65_535) {
+            let smallest = around.framing.minimum;
+            return Err(("size", format!("{size} is out of range; allowed are the smallest frame of {smallest} B and up to 65535B")));
         }
         if let Some(limit) = params.limit.filter(|limit| limit.0 < around.framing.largest()) {
             return Err(("limit", format!("{limit} is too low; it must hold a packet of {} B", around.framing.largest())));
