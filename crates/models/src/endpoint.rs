@@ -20,7 +20,7 @@ pub use self::receive::Answer;
 use self::receive::Receiver;
 use self::stamps::Stamps;
 
-use crate::congestion_control::contract::Sent as OnWire;
+use crate::congestion_control::contract::{Echo, Sent as OnWire};
 use crate::congestion_control::{Scheme, State};
 use crate::count::{Count, Group, Tally};
 use crate::framing::Framing;
@@ -41,6 +41,8 @@ pub struct Config {
     pub transport: Protocol,
     /// Rates, worked out for each port.
     pub schemes: Vec<Scheme>,
+    /// How receivers tell senders of marks.
+    pub echo: Option<Echo>,
     /// Which class a new flow gets.
     pub classify: Classify,
     /// Whose flow a number is.
@@ -593,6 +595,11 @@ impl Endpoint {
         self.config.schemes.first()?.name()
     }
 
+    /// Whether this flow has started and is not over.
+    pub fn is_under_way(&self, flow: u32) -> bool {
+        self.slot(flow).is_some()
+    }
+
     /// Whether a flow is under way.
     pub fn is_busy(&self) -> bool {
         self.senders.iter().any(Option::is_some)
@@ -629,6 +636,7 @@ mod tests {
         let config = Config {
             framing: Framing::for_tests(),
             transport: Protocol::new(transport, &Framing::for_tests()),
+            echo: Scheme::new(control, line).echo(),
             schemes: vec![Scheme::new(control, line)],
             classify: Classify::default(),
             sources: Arc::new(Sources { first: vec![0, 100, 200, 200] }),

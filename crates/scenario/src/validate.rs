@@ -1,12 +1,13 @@
 //! What the types of a document cannot say: ranges, and what goes with what.
 
-use xoff_models::congestion_control::contract::Hosts;
+use xoff_models::congestion_control::Scheme;
+use xoff_models::congestion_control::contract::{Echo, Hosts, Line};
 use xoff_models::core::Queueing;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
 use xoff_models::transport::Protocol;
 use xoff_models::workload::MAX_START;
-use xoff_units::Time;
+use xoff_units::{Rate, Time};
 
 use crate::document::{Scenario, Turns};
 use crate::error::InputError;
@@ -128,6 +129,17 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
         return wrong(cuts.path(), "raw frames are not sent again (host.transport.raw), so that no flow would bring what is cut".into());
     }
     s.host.congestion_control.validate(&Hosts { framing: &framing, acknowledges })?;
+    if let Some(hears) = mechanisms.parts().iter().find(|p| p.properties().hears_marks) {
+        if !acknowledges {
+            return wrong(hears.path(), "raw frames are not acknowledged (host.transport.raw), so that it never hears of a path".into());
+        }
+        let line = Line { rate: Rate::gbps(1), seed: 0, round_trip: Time::us(1), framing };
+        let echo = Scheme::new(&s.host.congestion_control, line).echo();
+        if let (Some(control), true) = (s.host.congestion_control.given().first(), echo.is_some_and(|e| e != Echo::EVERY)) {
+            let why = format!("it wants each mark on an ACK, and {control} has receivers tell of marks in packets, or seldom");
+            return wrong(hears.path(), why);
+        }
+    }
     Ok(())
 }
 

@@ -37,6 +37,11 @@ pub struct Echo {
     pub form: Form,
 }
 
+impl Echo {
+    /// Each mark, on the answer to its packet.
+    pub const EVERY: Self = Self { interval: Time::ZERO, form: Form::Ack };
+}
+
 /// A packet of a flow that starts on the wire.
 #[derive(Debug, Clone, Copy)]
 pub struct Sent {

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Rate, Time};
 
-use super::contract::{Ack, Control, Echo, Form, Hosts, Line, Sent, check_bounds};
+use super::contract::{Ack, Control, Echo, Hosts, Line, Sent, check_bounds};
 use crate::mechanism::Wrong;
 use crate::packet::Packet;
 
@@ -138,7 +138,7 @@ impl Control for Dctcp {
     }
 
     fn echo(&self) -> Option<Echo> {
-        Some(Echo { interval: Time::ZERO, form: Form::Ack })
+        Some(Echo::EVERY)
     }
 }
 

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::Time;
 
-use super::contract::{Ack, Control, Echo, Form, Hosts, Line, Loss, Sent};
+use super::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
 use crate::mechanism::Wrong;
 use crate::packet::Packet;
 
@@ -328,7 +328,7 @@ impl Control for Nscc {
     }
 
     fn echo(&self) -> Option<Echo> {
-        Some(Echo { interval: Time::ZERO, form: Form::Ack })
+        Some(Echo::EVERY)
     }
 }
 

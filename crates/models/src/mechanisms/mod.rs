@@ -154,6 +154,12 @@ impl Hooks for Mechanism {
     fn on_delivered(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_delivered(packet, port, core, effects));
     }
+    fn on_answer(&mut self, answer: &Packet, is_over: bool, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_answer(answer, is_over, core, effects));
+    }
+    fn on_silence(&mut self, flow: u32, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_silence(flow, core, effects));
+    }
     fn on_level(&mut self, crossing: Crossing, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_level(crossing, core, effects));
     }
