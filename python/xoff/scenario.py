@@ -60,6 +60,7 @@ __all__ = [
     "Rail",
     "Red",
     "Relay",
+    "Reps",
     "Routing",
     "Scenario",
     "Selective",
@@ -686,6 +687,20 @@ class Spray(_Part):
 
 
 @dataclass(kw_only=True)
+class Reps(_Part):
+    """`switch.routing.reps`."""
+
+    values: int | None = None
+    """Different entropy values of a flow; a few for each path."""
+
+    buffer: int | None = None
+    """Values that a flow remembers to use again."""
+
+    freeze: str | None = None
+    """After a timeout a flow goes round the values that it remembers for so long. Default: it goes on as before."""
+
+
+@dataclass(kw_only=True)
 class Routing(_Part):
     """`switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody
     does.
@@ -693,6 +708,9 @@ class Routing(_Part):
 
     spray: Spray | None = None
     """Each packet by itself, whatever its flow."""
+
+    reps: Reps | None = None
+    """Each packet by an entropy value that its host chooses (REPS)."""
 
 
 @dataclass(kw_only=True)

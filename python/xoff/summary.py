@@ -20,6 +20,7 @@ __all__ = [
     "PfcCounts",
     "PortfcCounts",
     "QcnCounts",
+    "RepsCounts",
     "SfcCounts",
     "SizeClass",
     "Slowdowns",
@@ -281,6 +282,13 @@ class QcnCounts(TypedDict):
     """Congestion notifications."""
 
 
+class RepsCounts(TypedDict):
+    """What REPS counted."""
+
+    recycled: int
+    """Packets sent by a path that went well."""
+
+
 class OrderCounts(TypedDict):
     """What order of flows counted."""
 
@@ -380,6 +388,9 @@ class Summary(TypedDict):
 
     qcn: QcnCounts
     """What QCN counted; zeros where the scenario does not give it."""
+
+    reps: RepsCounts
+    """What REPS counted; zeros where the scenario does not give it."""
 
     order: OrderCounts
     """What order of flows counted; zeros where the scenario does not give it."""

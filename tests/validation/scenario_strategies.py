@@ -514,6 +514,11 @@ def spray(d: Draw) -> dict[str, Any]:
     return {"choice": d.choose("switch.routing.spray.choice")}
 
 
+def reps(d: Draw) -> dict[str, Any]:
+    """Few values and many, a ring of one and of eight."""
+    return {"values": d.rng.choice([2, 64]), "buffer": d.rng.choice([1, 8])}
+
+
 def generic(d: Draw, path: str, option: str) -> Any:
     """A part that has no strategy: an example for each key that has no default."""
     if "oneOf" in part(path):
@@ -578,7 +583,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "bcn": bcn_points,
         "qcn": qcn_points,
     },
-    "switch.routing": {"spray": spray},
+    "switch.routing": {"spray": spray, "reps": reps},
     "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin"], nothing),
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
@@ -768,13 +773,30 @@ def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None
 
 def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
     """Let a scheme choose ports packet by packet, seldom unless it is forced; the transport has to bear disorder."""
+    control = switch["flow_control"]
     for option in registered("switch.routing"):
-        if d.wants("switch.routing", option, 0.05) and "portfc" not in switch["flow_control"]:
-            if switch["queueing"] == "iq" and not any(key.startswith("switch.routing") for key in d.forced):
+        if d.wants("switch.routing", option, 0.05) and "portfc" not in control:
+            is_forced = any(key.startswith("switch.routing") for key in d.forced)
+            if switch["queueing"] == "iq" and not is_forced:
                 continue
+            if option == "reps":
+                # It takes the free word of packets, and wants marks on ACKs.
+                tags = (
+                    "telemetry" in switch or "bcn" in control or control.get("sfc", {}).get("mode") == "nic_isolation"
+                )
+                hears = {"raw", "dcqcn"} & {*host.get("transport", {}), *host.get("congestion_control", {})}
+                if (tags or hears) and not is_forced:
+                    continue
+                for key in ("transport", "congestion_control") if tags or hears else ():
+                    host.pop(key, None)
+                if tags:
+                    switch.pop("telemetry", None)
+                    control.clear()
             if switch["queueing"] == "iq":
                 switch["queueing"] = "voq"
             switch["routing"] = written(d, "switch.routing", option)
+            if option == "reps" and "trimming" in switch and d.rng.random() < 0.5:
+                switch["routing"]["reps"]["freeze"] = d.rng.choice(["1us", "1ms"])
             if not {"raw", "selective"} & set(host.get("transport", {})):
                 host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
 

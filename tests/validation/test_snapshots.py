@@ -314,6 +314,15 @@ CASES: dict[str, dict[str, Any]] = {
         routing={"spray": {}},
         host={"transport": {"selective": {}}, "congestion_control": {"nscc": {}}},
     ),
+    "reps": case(
+        FABRIC,
+        INCAST,
+        {"permutation": {"size": "200KB"}},
+        trimming={"limit": "60KB"},
+        ecn={"red": {"kmin": "12KB", "kmax": "48KB", "pmax": 1.0}},
+        routing={"reps": {"freeze": "100us"}},
+        host={"transport": {"selective": {}}, "congestion_control": {"nscc": {}}},
+    ),
     **{
         f"trimming-{transport}": case(
             FABRIC, INCAST, trimming={"limit": "12KB"}, routing={"spray": {}}, host={"transport": {transport: {}}}

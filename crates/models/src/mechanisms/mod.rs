@@ -118,6 +118,8 @@ registry! {
     Routing at "switch.routing." in routing {
         /// Each packet by itself, whatever its flow.
         spray: Spray,
+        /// Each packet by an entropy value that its host chooses (REPS).
+        reps: Reps,
     }
 }
 
