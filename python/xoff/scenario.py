@@ -24,6 +24,7 @@ __all__ = [
     "CongestionControl",
     "CongestionIsolation",
     "Dcqcn",
+    "Dctcp",
     "Dynamic",
     "Ecn",
     "Edge",
@@ -49,6 +50,7 @@ __all__ = [
     "Ndc",
     "Network",
     "Node",
+    "Nscc",
     "Override",
     "ParameterServer",
     "Permutation",
@@ -60,18 +62,23 @@ __all__ = [
     "Rail",
     "Red",
     "Relay",
+    "Reps",
     "Routing",
     "Scenario",
+    "Selective",
     "Sfc",
     "Shared",
     "Shares",
     "Spray",
     "Star",
     "Step",
+    "Swift",
     "Switch",
     "ThreeTierClos",
     "Thresholds",
+    "Timely",
     "Transport",
+    "Trimming",
     "Turns",
     "Workload",
 ]
@@ -454,6 +461,19 @@ class Ecn(_Part):
 
 
 @dataclass(kw_only=True)
+class Trimming(_Part):
+    """`switch.trimming`."""
+
+    limit: str | None = None
+    """The most that a queue of data may hold; with virtual output queues those of a class and output together.
+    Default: what the buffer has room for.
+    """
+
+    size: str | None = None
+    """Bytes of what is left of a packet on the wire, preamble and gap among them. Default: those of a control frame."""
+
+
+@dataclass(kw_only=True)
 class Pfc(_Part):
     """`switch.flow_control.pfc`."""
 
@@ -694,6 +714,20 @@ class Spray(_Part):
 
 
 @dataclass(kw_only=True)
+class Reps(_Part):
+    """`switch.routing.reps`."""
+
+    values: int | None = None
+    """Different entropy values of a flow; a few for each path."""
+
+    buffer: int | None = None
+    """Values that a flow remembers to use again."""
+
+    freeze: str | None = None
+    """After a timeout a flow goes round the values that it remembers for so long. Default: it goes on as before."""
+
+
+@dataclass(kw_only=True)
 class Routing(_Part):
     """`switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody
     does.
@@ -701,6 +735,9 @@ class Routing(_Part):
 
     spray: Spray | None = None
     """Each packet by itself, whatever its flow."""
+
+    reps: Reps | None = None
+    """Each packet by an entropy value that its host chooses (REPS)."""
 
 
 @dataclass(kw_only=True)
@@ -786,6 +823,9 @@ class Switch(_Part):
     telemetry: Mapping[str, Any] | None = None
     """In-band network telemetry."""
 
+    trimming: Trimming | None = None
+    """Packet trimming."""
+
     flow_control: FlowControl | None = None
     """Flow control."""
 
@@ -830,6 +870,17 @@ class Irn(_Part):
 
 
 @dataclass(kw_only=True)
+class Selective(_Part):
+    """`host.transport.selective`."""
+
+    rto: str | None = None
+    """Silence after which all that is under way counts as lost."""
+
+    tolerance: int | None = None
+    """A packet counts as lost when one so many later has arrived; above what packets may overtake. Default: never."""
+
+
+@dataclass(kw_only=True)
 class Transport(_Part):
     """`host.transport`: at most one; Go-Back-N with its defaults when none is given."""
 
@@ -838,6 +889,9 @@ class Transport(_Part):
 
     irn: Irn | None = None
     """IRN."""
+
+    selective: Selective | None = None
+    """Any order: what is lost is known by headers that switches cut, and not by gaps."""
 
     raw: Mapping[str, Any] | None = None
     """Raw frames: nothing is acknowledged and nothing sent again."""
@@ -913,6 +967,142 @@ class Hpcc(_Part):
 
 
 @dataclass(kw_only=True)
+class Dctcp(_Part):
+    """`host.congestion_control.dctcp`."""
+
+    g: float | None = None
+    """Weight of the last round trip in alpha, 0 to 1."""
+
+    additive_increase: str | None = None
+    """Additive increase (AI) a round trip; the default is a packet of 1000 B each 13 us."""
+
+    minimum_rate: str | None = None
+    """No flow goes slower."""
+
+    round_trip: str | None = None
+    """The longest round trip without queues, of which the largest window is the product with the line's rate. Default:
+    that of the network.
+    """
+
+
+@dataclass(kw_only=True)
+class Swift(_Part):
+    """`host.congestion_control.swift`; windows are in packets."""
+
+    base_target: str | None = None
+    """The target delay of a path without switches and without flow scaling; the paper's clusters have 25us."""
+
+    hop_target: str | None = None
+    """Added to the target for each switch on the way."""
+
+    scaling_range: str | None = None
+    """The most that flow scaling adds. Default: five base targets."""
+
+    scaling_min: float | None = None
+    """The window from which down flow scaling adds all of its range."""
+
+    scaling_max: float | None = None
+    """The window from which up it adds nothing."""
+
+    additive_increase: float | None = None
+    """Packets by which the window grows a round trip."""
+
+    beta: float | None = None
+    """Share of the excess delay by which it shrinks, 0 to 1."""
+
+    max_decrease: float | None = None
+    """The largest share that it loses at once, 0 to 1."""
+
+    reset_after: int | None = None
+    """Timeouts in a row after which it is the minimum."""
+
+    minimum_window: float | None = None
+    """No window is smaller."""
+
+    maximum_window: float | None = None
+    """No window is larger. Default: no limit."""
+
+    initial_window: float | None = None
+    """The window of a flow that starts. Default: the product of the line's rate and the longest round trip without
+    queues.
+    """
+
+
+@dataclass(kw_only=True)
+class Timely(_Part):
+    """`host.congestion_control.timely`."""
+
+    alpha: float | None = None
+    """Weight of the newest difference in the average, 0 to 1."""
+
+    beta: float | None = None
+    """Share of the excess, or of the gradient, by which the rate falls, 0 to 1."""
+
+    low: str | None = None
+    """Below this round trip the rate rises."""
+
+    high: str | None = None
+    """Above this one it falls."""
+
+    minimum_round_trip: str | None = None
+    """The round trip of which the gradient is a share."""
+
+    additive_increase: str | None = None
+    """Additive increase (AI). Default: 1 Mb/s for each Gb/s of the line."""
+
+    hyper_increase: str | None = None
+    """Hyper increase (HAI). Default: 5 Mb/s for each Gb/s of the line."""
+
+    steps: int | None = None
+    """Rises in a row before the hyper increase."""
+
+    minimum_rate: str | None = None
+    """No flow goes slower."""
+
+    window: bool | None = None
+    """Under way may be no more than the bandwidth-delay product times the rate's share of the line."""
+
+    round_trip: str | None = None
+    """The longest round trip without queues, for the window. Default: that of the network."""
+
+
+@dataclass(kw_only=True)
+class Nscc(_Part):
+    """`host.congestion_control.nscc`."""
+
+    round_trip: str | None = None
+    """The longest round trip without queues. Default: that of the network."""
+
+    target: str | None = None
+    """The delay that is aimed at. Default: three quarters of the round trip, which suits queues that are cut at one
+    product.
+    """
+
+    proportional_increase: float | None = None
+    """Packets by which a window grows each round trip of 12us, for each 12us of distance to the target and 150KB of
+    product.
+    """
+
+    fair_increase: float | None = None
+    """Packets by which it grows each window above the target, for each 150KB of product."""
+
+    fast_increase: float | None = None
+    """Share of what arrives by which it grows without delay, for each 150KB of product."""
+
+    additive_increase: float | None = None
+    """Packets by which it grows each round trip in any case, for each 150KB of product."""
+
+    gamma: float | None = None
+    """Share of the excess delay by which it shrinks, 0 to 1."""
+
+    quick_adapt: bool | None = None
+    """Whether a window falls to what arrived, after a trim or a long delay."""
+
+    maximum: float | None = None
+    """The largest window, and the first: products of the line's rate and a flow's round trip."""
+
+
+@dataclass(kw_only=True)
 class CongestionControl(_Part):
     """`host.congestion_control`: at most one; none means line rate."""
 
@@ -927,6 +1117,18 @@ class CongestionControl(_Part):
 
     hpcc: Hpcc | None = None
     """HPCC, from in-band telemetry."""
+
+    dctcp: Dctcp | None = None
+    """DCTCP, from the share of marked packets."""
+
+    swift: Swift | None = None
+    """Swift, from the delay of packets."""
+
+    timely: Timely | None = None
+    """TIMELY, from how round trips change."""
+
+    nscc: Nscc | None = None
+    """NSCC, Ultra Ethernet's, from marks, delays and trims."""
 
 
 @dataclass(kw_only=True)

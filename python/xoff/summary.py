@@ -11,19 +11,23 @@ __all__ = [
     "BcnCounts",
     "CongestionIsolationCounts",
     "DcqcnCounts",
+    "DctcpCounts",
     "EcnCounts",
     "Flows",
+    "NsccCounts",
     "OrderCounts",
     "Performance",
     "PfcCounts",
     "PortfcCounts",
     "QcnCounts",
+    "RepsCounts",
     "SfcCounts",
     "SizeClass",
     "Slowdowns",
     "Summary",
     "Times",
     "TransportCounts",
+    "TrimmingCounts",
     "Warning",
     "WorkloadSummary",
 ]
@@ -160,6 +164,13 @@ class EcnCounts(TypedDict):
     """Packets marked."""
 
 
+class TrimmingCounts(TypedDict):
+    """What packet trimming counted."""
+
+    trimmed: int
+    """Packets cut to their headers."""
+
+
 class PfcCounts(TypedDict):
     """What PFC counted."""
 
@@ -271,6 +282,13 @@ class QcnCounts(TypedDict):
     """Congestion notifications."""
 
 
+class RepsCounts(TypedDict):
+    """What REPS counted."""
+
+    recycled: int
+    """Packets sent by a path that went well."""
+
+
 class OrderCounts(TypedDict):
     """What order of flows counted."""
 
@@ -290,6 +308,20 @@ class TransportCounts(TypedDict):
 
 class DcqcnCounts(TypedDict):
     """What DCQCN counted."""
+
+    notifications: int
+    """Congestion notifications."""
+
+
+class DctcpCounts(TypedDict):
+    """What DCTCP counted."""
+
+    notifications: int
+    """Congestion notifications."""
+
+
+class NsccCounts(TypedDict):
+    """What NSCC counted."""
 
     notifications: int
     """Congestion notifications."""
@@ -336,6 +368,9 @@ class Summary(TypedDict):
     ecn: EcnCounts
     """What ECN counted; zeros where the scenario does not give it."""
 
+    trimming: TrimmingCounts
+    """What packet trimming counted; zeros where the scenario does not give it."""
+
     pfc: PfcCounts
     """What PFC counted; zeros where the scenario does not give it."""
 
@@ -354,6 +389,9 @@ class Summary(TypedDict):
     qcn: QcnCounts
     """What QCN counted; zeros where the scenario does not give it."""
 
+    reps: RepsCounts
+    """What REPS counted; zeros where the scenario does not give it."""
+
     order: OrderCounts
     """What order of flows counted; zeros where the scenario does not give it."""
 
@@ -362,6 +400,12 @@ class Summary(TypedDict):
 
     dcqcn: DcqcnCounts
     """What DCQCN counted; zeros where the scenario does not give it."""
+
+    dctcp: DctcpCounts
+    """What DCTCP counted; zeros where the scenario does not give it."""
+
+    nscc: NsccCounts
+    """What NSCC counted; zeros where the scenario does not give it."""
 
     drops: int
     """Data packets dropped."""

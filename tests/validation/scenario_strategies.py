@@ -27,6 +27,7 @@ CHOICES = [
     "switch.scheduler",
     "switch.ecn",
     "switch.ecn.scope",
+    "switch.trimming",
     "switch.flow_control",
     "switch.routing",
     "switch.routing.spray.choice",
@@ -48,6 +49,8 @@ CHOICES = [
 ]
 # Those that draw the rates of sources from queues of outputs.
 CONGESTION_POINTS = ("bcn", "qcn")
+# Those that hear of nothing but answers.
+HEAR_ANSWERS = ("hpcc", "dctcp", "swift", "timely", "nscc")
 # What makes SFC one of hosts.
 AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow"}
 # Ports of a switch, at most.
@@ -384,6 +387,11 @@ def irn(d: Draw) -> dict[str, Any]:
     return {"bdp": f"{d.rng.choice([1, 8, 100]) * d.largest}B", "rto_low": "200us", "rto_high": "1ms"}
 
 
+def selective(d: Draw) -> dict[str, Any]:
+    settings: dict[str, Any] = {"rto": d.rng.choice(["200us", "1ms"])}
+    return settings if d.rng.random() < 0.5 else {**settings, "tolerance": d.rng.choice([1, 3, 100])}
+
+
 def asymmetric(d: Draw) -> dict[str, Any]:
     return {"threshold": d.rng.choice([0.5, 0.9]), "window": d.rng.choice(["1us", "10us"])}
 
@@ -474,9 +482,41 @@ def hpcc(d: Draw) -> dict[str, Any]:
     return {"eta": d.rng.choice([0.95, 0.9]), "max_stage": d.rng.choice([0, 5])}
 
 
+def dctcp(d: Draw) -> dict[str, Any]:
+    """Its parameters, with marks or without."""
+    return {"g": d.rng.choice([0.0625, 1]), "additive_increase": d.rng.choice(["615Mbps", "10Gbps"])}
+
+
+def swift(d: Draw) -> dict[str, Any]:
+    """Targets above and below round trips; windows of less than a packet, but not so small that flows take long."""
+    return {
+        "base_target": d.rng.choice(["1us", "20us"]),
+        "hop_target": d.rng.choice(["0ns", "1us"]),
+        "initial_window": d.rng.choice([0.5, 10]),
+        "minimum_window": d.rng.choice([0.05, 1]),
+    }
+
+
+def timely(d: Draw) -> dict[str, Any]:
+    """Thresholds above and below round trips, with a window or without."""
+    low, high = d.rng.choice([("1us", "10us"), ("50us", "500us")])
+    return {"low": low, "high": high, "window": d.rng.random() < 0.5}
+
+
+def nscc(d: Draw) -> dict[str, Any]:
+    """Targets above and below round trips, windows large and small."""
+    settings: dict[str, Any] = {"quick_adapt": d.rng.random() < 0.7, "maximum": d.rng.choice([0.1, 1.5])}
+    return settings if d.rng.random() < 0.5 else {**settings, "target": d.rng.choice(["100ns", "10us"])}
+
+
 def spray(d: Draw) -> dict[str, Any]:
     """At random or in turn."""
     return {"choice": d.choose("switch.routing.spray.choice")}
+
+
+def reps(d: Draw) -> dict[str, Any]:
+    """Few values and many, a ring of one and of eight."""
+    return {"values": d.rng.choice([2, 64]), "buffer": d.rng.choice([1, 8])}
 
 
 def generic(d: Draw, path: str, option: str) -> Any:
@@ -531,6 +571,10 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.scheduler": {"strict": nothing, "round_robin": nothing, "drr": lambda d: f"{d.largest}B"},
     "switch.ecn": {"red": red, "step": step},
     "switch.ecn.scope": dict.fromkeys(["queue", "port"], nothing),
+    "switch.trimming": {
+        "limit": lambda d: f"{d.rng.choice([1, 3, 30]) * d.largest}B",
+        "size": lambda d: f"{d.rng.choice([84, 128])}B",
+    },
     "switch.flow_control": {
         "pfc": pfc,
         "sfc": sfc,
@@ -539,17 +583,26 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "bcn": bcn_points,
         "qcn": qcn_points,
     },
-    "switch.routing": {"spray": spray},
+    "switch.routing": {"spray": spray, "reps": reps},
     "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin"], nothing),
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
     "switch.flow_control.sfc.resume_ends": dict.fromkeys(["flow", "queue"], nothing),
     "switch.flow_control.sfc.signals": dict.fromkeys(["all", "last_hop"], nothing),
-    "host.transport": {"go_back_n": go_back_n, "irn": irn, "raw": raw},
+    "host.transport": {"go_back_n": go_back_n, "irn": irn, "selective": selective, "raw": raw},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
     "host.relay.scheduler": dict.fromkeys(["relay_first", "round_robin", "per_flow"], nothing),
-    "host.congestion_control": {"dcqcn": dcqcn, "bcn": bcn_limiters, "qcn": qcn_limiters, "hpcc": hpcc},
+    "host.congestion_control": {
+        "dcqcn": dcqcn,
+        "bcn": bcn_limiters,
+        "qcn": qcn_limiters,
+        "hpcc": hpcc,
+        "dctcp": dctcp,
+        "swift": swift,
+        "timely": timely,
+        "nscc": nscc,
+    },
     "workload": {
         "incast": incast,
         "incasts": incasts,
@@ -676,6 +729,29 @@ def draw_switch(d: Draw) -> dict[str, Any]:
     return switch
 
 
+def use_trimming(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
+    """Let switches cut packets, where nothing keeps them from being lost and someone brings them again."""
+    path = "switch.trimming"
+    if path in d.forced:
+        switch["flow_control"].clear()
+        if switch["queueing"] == "iq":
+            switch["queueing"] = "voq"
+        if "raw" in host.get("transport", {}):
+            del host["transport"]
+    elif {"pfc", "portfc", "raw"} & {*switch["flow_control"], *host.get("transport", {})} or switch["queueing"] == "iq":
+        return
+    if d.wants("switch", "trimming", 0.8 if d.forced.get("host.transport") == "selective" else 0.1):
+        switch["trimming"] = written(d, path, d.choose(path))
+        if "limit" not in switch["trimming"] and switch["buffer"] == "unlimited":
+            switch["buffer"] = {"per_queue": per_queue(d)}
+
+
+def use_answers(d: Draw, host: dict[str, Any]) -> None:
+    """Let receivers answer where a congestion control hears of nothing else, or leave it out."""
+    if set(HEAR_ANSWERS) & set(host.get("congestion_control", {})) and "raw" in host.get("transport", {}):
+        del host["transport" if "host.congestion_control" in d.forced else "congestion_control"]
+
+
 def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
     """Let switches write the telemetry that HPCC reads, or leave HPCC out where they cannot."""
     if "hpcc" not in host.get("congestion_control", {}):
@@ -683,12 +759,10 @@ def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None
     control = switch["flow_control"]
     taken = "bcn" in control or control.get("sfc", {}).get("mode") == "nic_isolation"
     if d.forced.get("host.congestion_control") != "hpcc":
-        if taken or switch["queueing"] == "iq" or "raw" in host.get("transport", {}):
+        if taken or switch["queueing"] == "iq":
             del host["congestion_control"]
             return
     else:
-        if "raw" in host.get("transport", {}):
-            del host["transport"]
         control.pop("bcn", None)
         if control.get("sfc", {}).get("mode") == "nic_isolation":
             control["sfc"] |= AT_HOSTS
@@ -699,15 +773,32 @@ def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None
 
 def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
     """Let a scheme choose ports packet by packet, seldom unless it is forced; the transport has to bear disorder."""
+    control = switch["flow_control"]
     for option in registered("switch.routing"):
-        if d.wants("switch.routing", option, 0.05) and "portfc" not in switch["flow_control"]:
-            if switch["queueing"] == "iq" and not any(key.startswith("switch.routing") for key in d.forced):
+        if d.wants("switch.routing", option, 0.05) and "portfc" not in control:
+            is_forced = any(key.startswith("switch.routing") for key in d.forced)
+            if switch["queueing"] == "iq" and not is_forced:
                 continue
+            if option == "reps":
+                # It takes the free word of packets, and wants marks on ACKs.
+                tags = (
+                    "telemetry" in switch or "bcn" in control or control.get("sfc", {}).get("mode") == "nic_isolation"
+                )
+                hears = {"raw", "dcqcn"} & {*host.get("transport", {}), *host.get("congestion_control", {})}
+                if (tags or hears) and not is_forced:
+                    continue
+                for key in ("transport", "congestion_control") if tags or hears else ():
+                    host.pop(key, None)
+                if tags:
+                    switch.pop("telemetry", None)
+                    control.clear()
             if switch["queueing"] == "iq":
                 switch["queueing"] = "voq"
             switch["routing"] = written(d, "switch.routing", option)
-            if "raw" not in host.get("transport", {}):
-                host["transport"] = {"irn": irn(d)}
+            if option == "reps" and "trimming" in switch and d.rng.random() < 0.5:
+                switch["routing"]["reps"]["freeze"] = d.rng.choice(["1us", "1ms"])
+            if not {"raw", "selective"} & set(host.get("transport", {})):
+                host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
 
 
 def mix(d: Draw, network: dict[str, Any], switch: dict[str, Any]) -> None:
@@ -795,6 +886,8 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
                 switch["buffer"] = "unlimited"
             if d.wants(path, option, 0.2 if is_raw else chance):
                 host[kind] = written(d, path, option)
+    use_trimming(d, switch, host)
+    use_answers(d, host)
     use_telemetry(d, switch, host)
     use_routing(d, switch, host)
     if "raw" in host.get("transport", {}):

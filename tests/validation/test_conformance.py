@@ -44,6 +44,7 @@ def test_strategies_are_of_registered_parts() -> None:
         "scheduler",
         "ecn",
         "telemetry",
+        "trimming",
         "flow_control",
         "routing",
         "faults",
@@ -112,11 +113,13 @@ def contract(scenario: dict[str, Any]) -> xoff.Result:
     passed = sum(by_port.values())
     assert sum(row["data_packets"] for row in links) == sent + passed
     assert summary["drops"] == len(drops) == sum(row["dropped"] for row in queues)
-    if not drops and "routing" not in scenario["switch"]:
-        # Packets that overtake one another are taken for lost. Others are sent again only by a flow that waited for a
-        # timeout, behind pauses or a higher class.
+    trimmed = summary["trimming"]["trimmed"]
+    assert trimmed <= summary["retransmitted"]
+    if not drops and not trimmed and "routing" not in scenario["switch"]:
+        # Packets that overtake one another are taken for lost, and those that were cut are lost. Others are sent again
+        # only by a flow that waited for a timeout, behind pauses or a higher class.
         transport = (scenario["host"] or {}).get("transport") or {}
-        timeout_ps = 200_000_000 if "irn" in transport else 4_000_000_000
+        timeout_ps = 200_000_000 if {"irn", "selective"} & set(transport) else 4_000_000_000
         assert all(row["retransmitted"] == 0 or row["fct_acked_ps"] > timeout_ps for row in flows)
     assert summary["ecn"]["marked"] == sum(row["marked"] for row in queues)
     return result

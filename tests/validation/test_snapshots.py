@@ -297,6 +297,53 @@ CASES: dict[str, dict[str, Any]] = {
         for scope in ("queue", "port")
     },
     "hpcc": case(FABRIC, INCAST, telemetry={}, host={"congestion_control": {"hpcc": {}}}),
+    "dctcp": case(FABRIC, INCAST, ecn={"step": {"threshold": "30KB"}}, host={"congestion_control": {"dctcp": {}}}),
+    "swift": case(FABRIC, INCAST, host={"congestion_control": {"swift": {"base_target": "5us"}}}),
+    **{
+        f"timely-{name}": case(
+            FABRIC, INCAST, host={"congestion_control": {"timely": {"low": "10us", "high": "50us", "window": window}}}
+        )
+        for name, window in (("rate", False), ("window", True))
+    },
+    "nscc": case(
+        FABRIC,
+        INCAST,
+        {"permutation": {"size": "200KB"}},
+        trimming={"limit": "60KB"},
+        ecn={"red": {"kmin": "12KB", "kmax": "48KB", "pmax": 1.0}},
+        routing={"spray": {}},
+        host={"transport": {"selective": {}}, "congestion_control": {"nscc": {}}},
+    ),
+    "reps": case(
+        FABRIC,
+        INCAST,
+        {"permutation": {"size": "200KB"}},
+        trimming={"limit": "60KB"},
+        ecn={"red": {"kmin": "12KB", "kmax": "48KB", "pmax": 1.0}},
+        routing={"reps": {"freeze": "100us"}},
+        host={"transport": {"selective": {}}, "congestion_control": {"nscc": {}}},
+    ),
+    **{
+        f"trimming-{transport}": case(
+            FABRIC, INCAST, trimming={"limit": "12KB"}, routing={"spray": {}}, host={"transport": {transport: {}}}
+        )
+        for transport in ("selective", "irn", "go_back_n")
+    },
+    "trimming-size": case(
+        FABRIC,
+        INCAST,
+        trimming={"size": "128B"},
+        buffer={"per_queue": "12KB"},
+        host={"transport": {"selective": {}}},
+    ),
+    "selective": case(
+        FABRIC,
+        {"permutation": {"size": "200KB"}},
+        INCAST,
+        buffer={"per_port": "60KB"},
+        routing={"spray": {}},
+        host={"transport": {"selective": {"tolerance": 30}}},
+    ),
     **{
         f"spray-{choice}": case(
             FABRIC,

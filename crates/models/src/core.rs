@@ -126,6 +126,13 @@ impl Core {
         self.map.queue(class, in_port)
     }
 
+    /// Whether the buffer would take a packet that goes into a queue of a port.
+    pub fn has_room(&self, port: usize, queue: usize, packet: &Packet) -> bool {
+        let (in_port, group) = (packet.in_port as usize, self.group(packet.in_port as usize, packet.class()));
+        let (in_group, in_queue) = (self.ingress[group].bytes(), self.ports[port].queues[queue].bytes.bytes());
+        self.buffer.has_room(in_port, group, port, in_group, in_queue, packet.bytes)
+    }
+
     /// The queues of a port that serve a class.
     pub fn queues_of(&self, port: usize, class: u8) -> impl Iterator<Item = usize> + '_ {
         let queues = &self.ports[port].queues;

@@ -20,7 +20,7 @@ pub use self::receive::Answer;
 use self::receive::Receiver;
 use self::stamps::Stamps;
 
-use crate::congestion_control::contract::Sent as OnWire;
+use crate::congestion_control::contract::{Echo, Sent as OnWire};
 use crate::congestion_control::{Scheme, State};
 use crate::count::{Count, Group, Tally};
 use crate::framing::Framing;
@@ -41,6 +41,8 @@ pub struct Config {
     pub transport: Protocol,
     /// Rates, worked out for each port.
     pub schemes: Vec<Scheme>,
+    /// How receivers tell senders of marks.
+    pub echo: Option<Echo>,
     /// Which class a new flow gets.
     pub classify: Classify,
     /// Whose flow a number is.
@@ -95,16 +97,17 @@ impl Sender {
         }
     }
 
-    /// Whether the window lets a packet go. One that is sent again was let go before: it would wait for itself.
+    /// Whether the window lets a packet go.
     #[inline]
     fn has_window(&self, seq: u32, config: &Config) -> bool {
-        seq < self.progress.highest || self.in_flight() * config.framing.payload < config.schemes[self.port as usize].window(&self.rate)
+        let is_held = seq >= self.progress.highest || config.transport.windows_hold_lost();
+        !is_held || self.in_flight(config) * config.framing.payload < config.schemes[self.port as usize].window(&self.rate)
     }
 
-    /// Packets from the oldest without ACK to the newest sent.
+    /// Packets under way.
     #[inline]
-    fn in_flight(&self) -> u64 {
-        u64::from(self.progress.next.saturating_sub(self.progress.unacknowledged))
+    fn in_flight(&self, config: &Config) -> u64 {
+        u64::from(config.transport.in_flight(&self.progress, &self.transport))
     }
 }
 
@@ -592,6 +595,11 @@ impl Endpoint {
         self.config.schemes.first()?.name()
     }
 
+    /// Whether this flow has started and is not over.
+    pub fn is_under_way(&self, flow: u32) -> bool {
+        self.slot(flow).is_some()
+    }
+
     /// Whether a flow is under way.
     pub fn is_busy(&self) -> bool {
         self.senders.iter().any(Option::is_some)
@@ -624,10 +632,11 @@ mod tests {
 
     /// Host 0 with flows 0 to 99; those of host 1 have the next hundred numbers.
     fn host(transport: &Table, control: &CongestionControl, waiting: Vec<(Vec<u32>, FlowSpec)>) -> Endpoint {
-        let line = Line { rate: Rate::gbps(100), seed: 1, round_trip: Time::ns(200) };
+        let line = Line { rate: Rate::gbps(100), seed: 1, round_trip: Time::ns(200), framing: Framing::for_tests() };
         let config = Config {
             framing: Framing::for_tests(),
             transport: Protocol::new(transport, &Framing::for_tests()),
+            echo: Scheme::new(control, line).echo(),
             schemes: vec![Scheme::new(control, line)],
             classify: Classify::default(),
             sources: Arc::new(Sources { first: vec![0, 100, 200, 200] }),
@@ -746,15 +755,15 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_tells_the_round_trip_of_the_newest_packet_it_acknowledges() {
+    fn an_answer_tells_the_round_trip_of_the_packet_that_it_answers() {
         let mut e = windowed();
         let slot = start(&mut e, 7, 9000, Time::ZERO);
         assert_eq!(drain(&mut e, slot, Time::ZERO), [0, 1, 2]);
         e.on_answer(&answer(Kind::Ack, 7, 1), None, Time::us(1));
         // Packet 0 went with its answer. Packet 2 started at 200 ns.
         let mut stamps = e.senders[slot as usize].as_mut().and_then(|s| s.stamps.take()).unwrap();
-        assert_eq!(stamps.on_acknowledged(1, Time::us(1)), None);
-        assert_eq!(stamps.on_acknowledged(3, Time::us(1)), Some(Time::ns(800)));
+        assert_eq!(stamps.on_answer(0, 1, Time::us(1)), None);
+        assert_eq!(stamps.on_answer(2, 3, Time::us(1)), Some(Time::ns(800)));
         // A flow whose congestion control hears nothing keeps no times.
         let mut e = plain();
         let slot = start(&mut e, 7, 1000, Time::ZERO);

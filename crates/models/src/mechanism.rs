@@ -50,6 +50,8 @@ impl Watches {
     pub const DEPARTURE: Self = Self(512);
     /// [`Hooks::on_delivered`]
     pub const DELIVERED: Self = Self(1024);
+    /// [`Hooks::on_answer`] and [`Hooks::on_silence`]
+    pub const ANSWER: Self = Self(2048);
 
     /// Both.
     #[must_use]
@@ -171,6 +173,10 @@ pub trait Hooks {
     fn on_departure(&mut self, _event: &mut Departure<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet came by a port to the host where it ends.
     fn on_delivered(&mut self, _packet: &Packet, _port: usize, _core: &Core, _effects: &mut Effects) {}
+    /// An answer of its receiver came to a flow of this node, which may be over with it.
+    fn on_answer(&mut self, _answer: &Packet, _is_over: bool, _core: &Core, _effects: &mut Effects) {}
+    /// Nothing was heard of a flow of this node for its timeout.
+    fn on_silence(&mut self, _flow: u32, _core: &Core, _effects: &mut Effects) {}
     /// An ingress count crossed its level.
     fn on_level(&mut self, _crossing: Crossing, _core: &Core, _effects: &mut Effects) {}
     /// A frame that mechanisms see came in by a port: for this node, for its neighbour, or on its way.
@@ -276,10 +282,14 @@ pub struct Properties {
     pub assigns_queues: bool,
     /// It plans the queues of ports itself ([`Install::queues`]).
     pub plans_queues: bool,
+    /// It cuts payloads off packets that find no room, which a transport has to bring again.
+    pub cuts_data: bool,
     /// It chooses among ports; at most one mechanism may.
     pub routes: bool,
     /// It foretells the ports that ECMP chooses.
     pub foretells_routes: bool,
+    /// It wants every mark on the answer to its packet, as some congestion controls do.
+    pub hears_marks: bool,
     /// It uses the free word of data packets, or the congestion control that listens to it does; at most one mechanism may.
     pub tags_data: bool,
     /// It tells the congestion control of sources something; what to say if none of them listens.
@@ -318,6 +328,8 @@ pub struct Around<'a> {
     pub queueing: Queueing,
     /// The memory of switches.
     pub memory: &'a buffer::Params,
+    /// Packet sizes.
+    pub framing: &'a Framing,
 }
 
 impl Around<'_> {

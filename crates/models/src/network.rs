@@ -6,7 +6,7 @@ use xoff_engine::random::Stream;
 use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
 use xoff_units::{Rate, Time};
 
-use crate::congestion_control::contract::Line;
+use crate::congestion_control::contract::{Echo, Line};
 use crate::congestion_control::{self, CongestionControl, Scheme};
 use crate::core::{Core, Queueing};
 use crate::count::Group;
@@ -193,7 +193,7 @@ struct Configs {
 
 impl Configs {
     fn scheme(&self, rate: Rate, settings: &Settings) -> Scheme {
-        let line = Line { rate, seed: settings.seed, round_trip: self.round_trip };
+        let line = Line { rate, seed: settings.seed, round_trip: self.round_trip, framing: settings.framing };
         Scheme::new(&settings.congestion_control, line)
     }
 
@@ -202,10 +202,13 @@ impl Configs {
         if let Some(known) = self.known.iter().find(|c| c.0 == rates) {
             return known.1.clone();
         }
+        let schemes: Vec<Scheme> = rates.iter().map(|rate| self.scheme(*rate, settings)).collect();
+        let on_answers = settings.mechanisms().any(|p| p.hears_marks).then_some(Echo::EVERY);
         let config = Arc::new(Config {
             framing: settings.framing,
             transport: settings.transport.clone(),
-            schemes: rates.iter().map(|rate| self.scheme(*rate, settings)).collect(),
+            echo: schemes.first().and_then(Scheme::echo).or(on_answers),
+            schemes,
             classify: settings.classify.clone(),
             sources: plan.sources.clone(),
         });

@@ -477,8 +477,23 @@ impl Node {
             cx.set_timer(at, token::pack(token::RTO, 0, flow));
         }
         if went_back {
+            if self.mechanisms.want(Watches::ANSWER) {
+                self.effects.now = cx.now();
+                let core = &self.core;
+                self.mechanisms.each(Watches::ANSWER, &mut self.effects, |m, fx| m.on_silence(flow, core, fx));
+                self.apply(cx);
+            }
             self.relist(flow, cx);
         }
+    }
+
+    #[cold]
+    fn answered(&mut self, answer: &Packet, cx: &mut Cx<'_>) {
+        let is_over = self.endpoint.as_ref().is_none_or(|e| !e.is_under_way(answer.flow));
+        self.effects.now = cx.now();
+        let core = &self.core;
+        self.mechanisms.each(Watches::ANSWER, &mut self.effects, |m, fx| m.on_answer(answer, is_over, core, fx));
+        self.apply(cx);
     }
 
     fn start_flow(&mut self, spec: &FlowSpec, cx: &mut Cx<'_>) {
@@ -537,6 +552,9 @@ impl Node {
                 let may_send = endpoint.on_answer(&packet, slot.map(|slot| &*cx.sides().get(slot)), now);
                 if let Some(slot) = slot {
                     cx.sides().give_back(slot);
+                }
+                if self.mechanisms.want(Watches::ANSWER) {
+                    self.answered(&packet, cx);
                 }
                 if may_send {
                     self.relist(packet.flow, cx);

@@ -67,7 +67,7 @@ frames! {
     Data = 0 "data" Flow Transport;
     /// `seq` is the next packet that the receiver expects.
     Ack = 1 "ack" Flow Transport;
-    /// A gap: `seq` is the packet that the receiver expects, `info` the one that it got.
+    /// A loss: `seq` is the packet that the receiver expects, `info` the one that it got, or whose header.
     Nack = 2 "nack" Flow Transport;
     /// DCQCN's congestion notification to the sender of `flow`.
     Cnp = 3 "cnp" Flow Control;
@@ -87,6 +87,8 @@ frames! {
     Cnm = 9 "cnm" Path Control;
     /// What is left of a piece of a flow whose payload was cut off; `seq` is the packet's index.
     Header = 10 "header" Flow Transport;
+    /// Something came out of order, and nothing needs to be lost: `seq` and `info` as of a NACK.
+    Sack = 11 "sack" Flow Transport;
 }
 
 impl Kind {
@@ -213,6 +215,11 @@ impl Packet {
     #[inline]
     pub fn set_class(&mut self, class: u8) {
         self.flags = (self.flags & !7) | class;
+    }
+
+    /// The packet of its flow that an answer answers: an ACK the one before that which is expected next.
+    pub const fn answers(&self) -> u32 {
+        if matches!(self.kind, Kind::Nack | Kind::Sack) { self.info } else { self.seq.wrapping_sub(1) }
     }
 
     /// Whether a flag is set.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use xoff_models::congestion_control::CongestionControl;
 use xoff_models::core::Queueing;
 use xoff_models::endpoint::Classify;
-use xoff_models::mechanisms::{FlowControl, Routing, Stamping, Tables, ecn, telemetry};
+use xoff_models::mechanisms::{Admission, FlowControl, Routing, Stamping, Tables, ecn, telemetry, trimming};
 use xoff_models::node::{Acks, Faults};
 use xoff_models::overrides::{Local, Override};
 use xoff_models::queueing::buffer;
@@ -127,6 +127,9 @@ pub struct Switch {
     /// In-band network telemetry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<telemetry::Params>,
+    /// Packet trimming.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trimming: Option<trimming::Params>,
     /// Flow control.
     pub flow_control: FlowControl,
     /// Who chooses among several ports on shortest paths, packet by packet; a hash of the flow when nobody does.
@@ -148,7 +151,8 @@ impl Switch {
     /// All mechanisms that are given.
     pub fn mechanisms(&self) -> Tables {
         let stamping = Stamping { ecn: self.ecn.clone(), telemetry: self.telemetry.clone() };
-        Tables { stamping, flow_control: self.flow_control.clone(), routing: self.routing.clone() }
+        let admission = Admission { trimming: self.trimming.clone() };
+        Tables { stamping, admission, flow_control: self.flow_control.clone(), routing: self.routing.clone() }
     }
 
     /// What holds at a port without overrides.
@@ -168,6 +172,7 @@ impl Default for Switch {
             priority_classes: 0,
             ecn: None,
             telemetry: None,
+            trimming: None,
             flow_control: FlowControl::default(),
             routing: Routing::default(),
             overrides: Vec::new(),

@@ -1,13 +1,14 @@
 //! What the types of a document cannot say: ranges, and what goes with what.
 
-use xoff_models::congestion_control::contract::Hosts;
+use xoff_models::congestion_control::Scheme;
+use xoff_models::congestion_control::contract::{Echo, Hosts, Line};
 use xoff_models::core::Queueing;
 use xoff_models::node::Acks;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
 use xoff_models::transport::Protocol;
 use xoff_models::workload::MAX_START;
-use xoff_units::Time;
+use xoff_units::{Rate, Time};
 
 use crate::document::{Scenario, Turns};
 use crate::error::InputError;
@@ -92,7 +93,7 @@ fn overrides(s: &Scenario) -> Result<(), InputError> {
             InputError::new(at(&key), error.message)
         };
         check_buffer("switch", &local.buffer, largest).map_err(here)?;
-        local.mechanisms.validate(s.switch.classes, s.switch.queueing, &local.buffer).map_err(|e| here(e.into()))?;
+        local.mechanisms.validate(s.switch.classes, s.switch.queueing, &local.buffer, &s.framing.on_wire()).map_err(|e| here(e.into()))?;
     }
     Ok(())
 }
@@ -153,17 +154,31 @@ fn host(s: &Scenario) -> Result<(), InputError> {
 fn parts(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     let mechanisms = s.switch.mechanisms();
-    mechanisms.validate(s.switch.classes, s.switch.queueing, &s.switch.buffer)?;
+    let framing = s.framing.on_wire();
+    mechanisms.validate(s.switch.classes, s.switch.queueing, &s.switch.buffer, &framing)?;
     if s.switch.queueing == Queueing::Iq && mechanisms.any(|p| p.wants_congestion_queues) {
         return wrong("switch.queueing", "with one FIFO an input no flow can have a congestion queue; allowed are oq and voq".into());
     }
     if mechanisms.interface_queues() > 1 && s.switch.classes > 1 {
         return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
     }
-    let framing = s.framing.on_wire();
     s.host.transport.validate(&framing)?;
     let acknowledges = Protocol::new(&s.host.transport, &framing).acknowledges();
+    if let Some(cuts) = mechanisms.parts().iter().find(|p| p.properties().cuts_data && !acknowledges) {
+        return wrong(cuts.path(), "raw frames are not sent again (host.transport.raw), so that no flow would bring what is cut".into());
+    }
     s.host.congestion_control.validate(&Hosts { framing: &framing, acknowledges })?;
+    if let Some(hears) = mechanisms.parts().iter().find(|p| p.properties().hears_marks) {
+        if !acknowledges {
+            return wrong(hears.path(), "raw frames are not acknowledged (host.transport.raw), so that it never hears of a path".into());
+        }
+        let line = Line { rate: Rate::gbps(1), seed: 0, round_trip: Time::us(1), framing };
+        let echo = Scheme::new(&s.host.congestion_control, line).echo();
+        if let (Some(control), true) = (s.host.congestion_control.given().first(), echo.is_some_and(|e| e != Echo::EVERY)) {
+            let why = format!("it wants each mark on an ACK, and {control} has receivers tell of marks in packets, or seldom");
+            return wrong(hears.path(), why);
+        }
+    }
     Ok(())
 }
 

@@ -37,6 +37,11 @@ pub struct Echo {
     pub form: Form,
 }
 
+impl Echo {
+    /// Each mark, on the answer to its packet.
+    pub const EVERY: Self = Self { interval: Time::ZERO, form: Form::Ack };
+}
+
 /// A packet of a flow that starts on the wire.
 #[derive(Debug, Clone, Copy)]
 pub struct Sent {
@@ -51,7 +56,7 @@ pub struct Sent {
 /// An answer of the receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct Ack<'a> {
-    /// Payload that it acknowledges and that was not acknowledged before.
+    /// Payload of packets that have arrived, as it says for the first time.
     pub bytes: u64,
     /// Payload that is under way after it.
     pub in_flight: u64,
@@ -61,8 +66,12 @@ pub struct Ack<'a> {
     pub next: u32,
     /// It echoes a mark.
     pub is_marked: bool,
-    /// From the start of the newest packet that it acknowledges to now, unless that packet was sent more than once.
+    /// It reports a loss, of which [`Control::on_loss`] was told.
+    pub is_loss: bool,
+    /// From the start of the packet that it answers to now, unless several copies of that were under way.
     pub rtt: Option<Time>,
+    /// Nodes that forwarded it; on shortest paths as many as forwarded the packet that it answers.
+    pub hops: u32,
     /// What switches wrote beside the packet that it answers.
     pub telemetry: Option<&'a Telemetry>,
     /// When it arrived.
@@ -78,6 +87,15 @@ pub struct Line {
     pub seed: u64,
     /// The longest round trip in the network without queues: propagation both ways, and a packet of full size one way.
     pub round_trip: Time,
+    /// Packet sizes.
+    pub framing: Framing,
+}
+
+impl Line {
+    /// The bandwidth-delay product, in bytes, of its rate and a round trip; without one the longest.
+    pub fn product(&self, round_trip: Option<Time>) -> f64 {
+        (self.rate.0 as f64 * round_trip.unwrap_or(self.round_trip).ps() as f64 / 8e12).max(1.0)
+    }
 }
 
 /// What a congestion control's table is judged with.
@@ -87,6 +105,27 @@ pub struct Hosts<'a> {
     pub framing: &'a Framing,
     /// The transport's receivers answer.
     pub acknowledges: bool,
+}
+
+impl Hosts<'_> {
+    /// Refuses a control that hears answers only, where there are none; `missing` says what never comes back.
+    pub fn must_answer(&self, missing: &str) -> Result<(), Wrong> {
+        if self.acknowledges {
+            return Ok(());
+        }
+        Err(("", format!("raw frames are not acknowledged (host.transport.raw), so that {missing} comes back")))
+    }
+}
+
+/// Judges a `minimum_rate` and a `round_trip`, which many have.
+pub fn check_bounds(minimum_rate: Rate, round_trip: Option<Time>) -> Result<(), Wrong> {
+    if minimum_rate.0 < 1_000 {
+        return Err(("minimum_rate", format!("{minimum_rate} is too low; it must be 1kbps or more")));
+    }
+    if round_trip.is_some_and(|t| t < Time::ns(10) || t > Time::ms(1_000)) {
+        return Err(("round_trip", "allowed are 10ns to 1s".into()));
+    }
+    Ok(())
 }
 
 /// The contract of a congestion control; its parameters are worked out for one line rate and shared by all flows of a port.

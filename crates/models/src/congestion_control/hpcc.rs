@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Rate, Time};
 
-use super::contract::{Ack, Control, Count, Hosts, Line, Sent};
+use super::contract::{Ack, Control, Count, Hosts, Line, Sent, check_bounds};
 use crate::mechanism::Wrong;
 use crate::packet::Packet;
 use crate::telemetry::{Hop, Telemetry};
@@ -135,7 +135,7 @@ impl Control for Hpcc {
             additive: params.additive_increase.map_or(rate / 2500.0, |a| a.0 as f64),
             minimum: (params.minimum_rate.0 as f64).min(rate),
             round_trip,
-            product: (rate * round_trip / 8e12).max(1.0),
+            product: line.product(params.round_trip),
         }
     }
 
@@ -143,16 +143,8 @@ impl Control for Hpcc {
         if !(params.eta > 0.0 && params.eta <= 1.0) {
             return Err(("eta", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.eta)));
         }
-        if params.minimum_rate.0 < 1_000 {
-            return Err(("minimum_rate", format!("{} is too low; it must be 1kbps or more", params.minimum_rate)));
-        }
-        if params.round_trip.is_some_and(|t| t < Time::ns(10) || t > Time::ms(1_000)) {
-            return Err(("round_trip", "allowed are 10ns to 1s".into()));
-        }
-        if !hosts.acknowledges {
-            return Err(("", "raw frames are not acknowledged (host.transport.raw), so that no telemetry comes back".into()));
-        }
-        Ok(())
+        check_bounds(params.minimum_rate, params.round_trip)?;
+        hosts.must_answer("no telemetry")
     }
 
     fn start(&self) -> State {
@@ -181,8 +173,13 @@ impl Control for Hpcc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::framing::Framing;
 
     const T: Time = Time::us(12);
+
+    fn line() -> Line {
+        Line { rate: Rate::gbps(100), seed: 1, round_trip: T, framing: Framing::for_tests() }
+    }
 
     fn hop(at: Time, sent: u64, queued: u32) -> Hop {
         Hop { node: 7, port: 1, at, sent, queued, rate: Rate::gbps(100) }
@@ -191,7 +188,7 @@ mod tests {
     /// The rate after two ACKs, `apart` from one another, at an output that sent at line rate and held 150 KB.
     fn rate_after(apart: Time, eta: f64) -> f64 {
         let params = Params { eta, round_trip: Some(T), ..Params::default() };
-        let hpcc = Hpcc::new(&params, Line { rate: Rate::gbps(100), seed: 1, round_trip: T });
+        let hpcc = Hpcc::new(&params, line());
         let mut s = hpcc.start();
         let mut ack = |at: Time, sent: u64, acknowledged: u32| {
             let telemetry = Telemetry { hops: vec![hop(at, sent, 150_000)] };
@@ -201,7 +198,9 @@ mod tests {
                 acknowledged,
                 next: 150,
                 is_marked: false,
+                is_loss: false,
                 rtt: None,
+                hops: 1,
                 telemetry: Some(&telemetry),
                 now: at,
             };
@@ -221,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_hop_that_is_another_output_is_stored_and_not_compared() {
-        let hpcc = Hpcc::new(&Params::default(), Line { rate: Rate::gbps(100), seed: 1, round_trip: T });
+        let hpcc = Hpcc::new(&Params::default(), line());
         let (a, b) = (hop(Time::us(1), 0, 0), Hop { port: 2, ..hop(Time::us(2), 9_000_000, 0) });
         assert_eq!(hpcc.measure(&[a], &[b]), None);
         assert_eq!(hpcc.measure(&[a], &[a, b]), None);

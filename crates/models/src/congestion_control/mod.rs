@@ -154,6 +154,14 @@ registry! {
     qcn: Qcn,
     /// HPCC, from in-band telemetry.
     hpcc: Hpcc,
+    /// DCTCP, from the share of marked packets.
+    dctcp: Dctcp,
+    /// Swift, from the delay of packets.
+    swift: Swift,
+    /// TIMELY, from how round trips change.
+    timely: Timely,
+    /// NSCC, Ultra Ethernet's, from marks, delays and trims.
+    nscc: Nscc,
 }
 
 impl Scheme {

@@ -7,7 +7,7 @@ use crate::congestion_control::Scheme;
 use crate::congestion_control::contract::{Ack, Loss};
 use crate::packet::Packet;
 use crate::telemetry::Telemetry;
-use crate::transport::contract::Progress;
+use crate::transport::contract::{News, Progress};
 
 impl Sender {
     /// What is left of the wait for the next packet shrinks or grows with the rate, if the congestion control says so.
@@ -20,18 +20,20 @@ impl Sender {
 }
 
 impl Sender {
-    /// Tells a congestion control that wants to know of an answer; `before` is what was acknowledged before it.
+    /// Tells a congestion control that wants to know of an answer; `before` packets had arrived before it.
     #[cold]
-    fn hear(&mut self, packet: &Packet, before: u32, telemetry: Option<&Telemetry>, config: &Config, now: Time) {
+    fn hear(&mut self, packet: &Packet, before: u32, news: News, telemetry: Option<&Telemetry>, config: &Config, now: Time) {
         let payload = config.framing.payload;
         let Progress { unacknowledged, next, .. } = self.progress;
         let ack = Ack {
-            bytes: u64::from(unacknowledged.saturating_sub(before)) * payload,
-            in_flight: self.in_flight() * payload,
+            bytes: u64::from(config.transport.delivered(&self.progress, &self.transport).saturating_sub(before)) * payload,
+            in_flight: self.in_flight(config) * payload,
             acknowledged: unacknowledged,
             next,
             is_marked: packet.has(Packet::ECHO),
-            rtt: self.stamps.as_mut().and_then(|stamps| stamps.on_acknowledged(unacknowledged, now)),
+            is_loss: news.loss.is_some(),
+            rtt: self.stamps.as_mut().and_then(|stamps| stamps.on_answer(packet.answers(), unacknowledged, now)),
+            hops: (packet.hops() as u32).saturating_sub(1),
             telemetry,
             now,
         };
@@ -68,7 +70,7 @@ impl Endpoint {
         }
         let config = &*self.config;
         let Some(s) = &mut self.senders[slot] else { return false };
-        let before = s.progress.unacknowledged;
+        let before = config.transport.delivered(&s.progress, &s.transport);
         let news = config.transport.on_answer(&mut s.progress, &mut s.transport, packet);
         if news.is_news {
             s.deadline = now + config.transport.timeout(&s.progress, &s.transport);
@@ -77,7 +79,7 @@ impl Endpoint {
             config.schemes[s.port as usize].on_loss(&mut s.rate, loss, now);
         }
         if s.stamps.is_some() {
-            s.hear(packet, before, telemetry, config, now);
+            s.hear(packet, before, news, telemetry, config, now);
         }
         if s.progress.unacknowledged >= s.progress.packets {
             self.finish(slot, now);
@@ -110,7 +112,7 @@ impl Endpoint {
         if now < s.deadline {
             return (Some(s.deadline.min(shortest)), false);
         }
-        let outstanding = s.progress.next > s.progress.unacknowledged;
+        let outstanding = transport.in_flight(&s.progress, &s.transport) > 0;
         if outstanding {
             transport.on_timeout(&mut s.progress, &mut s.transport);
             self.config.schemes[s.port as usize].on_loss(&mut s.rate, Loss::Timeout, now);

@@ -120,7 +120,7 @@ impl Endpoint {
         let back = |reply: Reply| back(reply, packet, r.src, config.framing.control);
         let mut response = replies.reply.map(back);
         if packet.has(Packet::CE)
-            && let Some(Echo { interval, form }) = config.schemes[0].echo()
+            && let Some(Echo { interval, form }) = config.echo
             && r.last_echo.is_none_or(|last| now >= last + interval)
         {
             r.last_echo = Some(now);

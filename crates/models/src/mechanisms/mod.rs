@@ -7,6 +7,7 @@ use xoff_units::Time;
 use crate::core::{Core, Queueing};
 use crate::count::{Group, Tally};
 use crate::effects::Effects;
+use crate::framing::Framing;
 use crate::mechanism::{
     Admit, Around, Crossing, Departure, Dequeued, Enqueued, Ground, Hooks, Ingress, Install, Levels, Other, Place, Properties, QueueAt,
     Site, Verdict, Watches, Wrong,
@@ -94,6 +95,11 @@ registry! {
         /// In-band network telemetry.
         telemetry: Telemetry,
     }
+    /// What becomes of packets that find no room in a switch; they are dropped when nobody cares.
+    Admission at "switch." in admission {
+        /// Packet trimming.
+        trimming: Trimming,
+    }
     /// `switch.flow_control`: each mechanism at most once.
     FlowControl at "switch.flow_control." in flow_control {
         /// Priority-based Flow Control.
@@ -113,6 +119,8 @@ registry! {
     Routing at "switch.routing." in routing {
         /// Each packet by itself, whatever its flow.
         spray: Spray,
+        /// Each packet by an entropy value that its host chooses (REPS).
+        reps: Reps,
     }
 }
 
@@ -148,6 +156,12 @@ impl Hooks for Mechanism {
     }
     fn on_delivered(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_delivered(packet, port, core, effects));
+    }
+    fn on_answer(&mut self, answer: &Packet, is_over: bool, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_answer(answer, is_over, core, effects));
+    }
+    fn on_silence(&mut self, flow: u32, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_silence(flow, core, effects));
     }
     fn on_level(&mut self, crossing: Crossing, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_level(crossing, core, effects));
@@ -287,12 +301,12 @@ impl Tables {
     }
 
     /// Says which key makes no sense, what is wrong, and what would be right.
-    pub fn validate(&self, classes: u8, queueing: Queueing, memory: &buffer::Params) -> Result<(), (String, String)> {
+    pub fn validate(&self, classes: u8, queueing: Queueing, memory: &buffer::Params, framing: &Framing) -> Result<(), (String, String)> {
         let all = self.others();
         let parts = self.parts();
         for part in &parts {
             let others: Vec<Other> = all.iter().copied().filter(|o| o.name != part.name()).collect();
-            let around = Around { others: &others, classes, queueing, memory };
+            let around = Around { others: &others, classes, queueing, memory, framing };
             part.validate(&around).map_err(|(key, why)| (at(part.path(), key), why))?;
         }
         for (does, what) in EXCLUSIVE {

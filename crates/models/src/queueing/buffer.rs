@@ -150,10 +150,16 @@ impl SharedBuffer {
         self.in_headroom[group] == 0 && (used == 0 || used + offset <= self.threshold(group))
     }
 
+    /// Whether so many bytes more are beyond the threshold.
+    #[inline]
+    fn is_beyond(&self, group: usize, bytes: i64) -> bool {
+        let main = self.main[group] + bytes;
+        main > self.reserve && main - self.reserve > self.threshold(group)
+    }
+
     fn admit(&mut self, group: usize, bytes: i64) -> bool {
         let main = self.main[group] + bytes;
-        let over = main > self.reserve && main - self.reserve > self.threshold(group);
-        if over {
+        if self.is_beyond(group, bytes) {
             if self.in_headroom[group] + bytes > self.shares[group].headroom {
                 return false;
             }
@@ -195,6 +201,22 @@ impl Buffer {
             *used += u32::from(bytes);
         }
         fits
+    }
+
+    /// Whether [`Self::admit`] would take a packet's bytes.
+    pub fn has_room(&self, in_port: usize, group: usize, out_port: usize, in_group: u32, in_queue: u32, bytes: u16) -> bool {
+        let bytes = u32::from(bytes);
+        match self {
+            Self::Unlimited => in_group.max(in_queue) < UNLIMITED,
+            Self::PerIngress { limit, used } => used[in_port] + bytes <= *limit,
+            Self::PerEgress { limit, used } => used[out_port] + bytes <= *limit,
+            Self::PerIngressClass(limit) => in_group + bytes <= *limit,
+            Self::PerEgressQueue(limit) => in_queue + bytes <= *limit,
+            Self::Shared(shared) => {
+                let bytes = i64::from(bytes);
+                !shared.is_beyond(group, bytes) || shared.in_headroom[group] + bytes <= shared.shares[group].headroom
+            }
+        }
     }
 
     /// Gives a packet's bytes back.
@@ -246,6 +268,24 @@ mod tests {
         for (group, alpha) in [(0, a), (1, b)] {
             let expected = alpha * 1e6 / (1.0 + a + b);
             assert!((buffer.main[group] as f64 - expected).abs() <= 300.0, "{group}: {} against {expected}", buffer.main[group]);
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_what_would_be_admitted() {
+        let shared = || Buffer::Shared(SharedBuffer::new(20_000, 1_000, [Share { alpha: 0.5, headroom: 2_000 }; 2]));
+        let per_ingress = || Buffer::PerIngress { limit: 5_000, used: vec![0; 2] };
+        let per_egress = || Buffer::PerEgress { limit: 5_000, used: vec![0; 2] };
+        let all = [shared(), per_ingress(), per_egress(), Buffer::PerIngressClass(5_000), Buffer::PerEgressQueue(5_000), Buffer::Unlimited];
+        for mut b in all {
+            let mut admitted = 0;
+            for n in 0..40_u32 {
+                let (in_group, in_queue) = (n * 300, n * 200);
+                let has_room = b.has_room(1, 1, 0, in_group, in_queue, 700);
+                assert_eq!(b.admit(1, 1, 0, in_group, in_queue, 700), has_room, "{b:?}");
+                admitted += usize::from(has_room);
+            }
+            assert!(admitted > 0 && (admitted < 40 || matches!(b, Buffer::Unlimited)), "{b:?}");
         }
     }
 

@@ -100,6 +100,13 @@ impl Replies {
         self.reply = Some(Reply { kind: Kind::Ack, seq, info: 0 });
     }
 
+    /// This packet is expected next, and that one came, in whatever order.
+    #[inline]
+    pub fn acknowledge_one(&mut self, expected: u32, came: u32) {
+        let kind = if expected == came + 1 { Kind::Ack } else { Kind::Sack };
+        self.reply = Some(Reply { kind, seq: expected, info: if kind == Kind::Sack { came } else { 0 } });
+    }
+
     /// This packet is missing, and that one brought it to light.
     #[inline]
     pub fn report(&mut self, missing: u32, found: u32) {
@@ -123,6 +130,9 @@ pub trait Transport: Sized {
     const COUNTS: &'static [Count] = &[];
     /// Receivers answer, and senders send again what is lost.
     const ACKNOWLEDGES: bool = true;
+    /// What is lost is under way no longer, so that it waits for a window like what is new. Otherwise it was let go before, is under
+    /// way until it is acknowledged, and would wait for itself.
+    const WINDOWS_HOLD_LOST: bool = false;
     /// The transport with its parameters worked out.
     fn new(params: &Self::Params, framing: &Framing) -> Self;
     /// Says what of its table makes no sense.
@@ -135,6 +145,16 @@ pub trait Transport: Sized {
     fn next(&self, progress: &Progress, sender: &Self::Sender) -> Option<u32>;
     /// That packet was sent.
     fn on_sent(&self, progress: &mut Progress, sender: &mut Self::Sender, seq: u32);
+    /// Packets that are under way, as windows count them: from the oldest without ACK to the newest sent.
+    #[inline]
+    fn in_flight(&self, progress: &Progress, _sender: &Self::Sender) -> u32 {
+        progress.next.saturating_sub(progress.unacknowledged)
+    }
+    /// Packets that have arrived, as far as the sender knows.
+    #[inline]
+    fn delivered(&self, progress: &Progress, _sender: &Self::Sender) -> u32 {
+        progress.unacknowledged
+    }
     /// An answer of the receiver arrived.
     fn on_answer(&self, progress: &mut Progress, sender: &mut Self::Sender, frame: &Packet) -> News;
     /// Nothing was heard for the timeout.

@@ -11,12 +11,11 @@
 //! without ACK and the newest sent, as in the paper; the receiver's memory is not bounded beyond `bdp`.
 //! Invariants: each packet is delivered once; a flow completes on any loss pattern that ends.
 
-use std::collections::VecDeque;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
+use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
 use crate::framing::Framing;
 use crate::mechanism::Wrong;
@@ -39,41 +38,6 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self { bdp: Bytes(104_000), rto_low: Time::us(100), rto_high: Time::us(320), few: 3 }
-    }
-}
-
-/// Which packets arrived beyond the first that is missing.
-#[derive(Debug, Clone, Default)]
-pub struct Beyond {
-    /// The packet of the first entry.
-    base: u32,
-    is_here: VecDeque<bool>,
-}
-
-impl Beyond {
-    /// One past the highest packet that is here.
-    fn end(&self) -> u32 {
-        self.base + self.is_here.len() as u32
-    }
-
-    fn has(&self, seq: u32) -> bool {
-        seq >= self.base && self.is_here.get((seq - self.base) as usize) == Some(&true)
-    }
-
-    /// Enters a packet; true when it was not here.
-    fn enter(&mut self, seq: u32) -> bool {
-        let at = (seq - self.base) as usize;
-        if self.is_here.len() <= at {
-            self.is_here.resize(at + 1, false);
-        }
-        !std::mem::replace(&mut self.is_here[at], true)
-    }
-
-    /// Forgets what is before a packet.
-    fn advance(&mut self, to: u32) {
-        let gone = ((to - self.base) as usize).min(self.is_here.len());
-        self.is_here.drain(..gone);
-        self.base = to;
     }
 }
 
@@ -217,17 +181,11 @@ impl Transport for Irn {
             return Arrival::Again;
         }
         if seq > expected {
-            let beyond = kept.get_or_insert_with(|| Box::new(Beyond { base: expected, ..Beyond::default() }));
+            let beyond = kept.get_or_insert_with(|| Box::new(Beyond::from(expected)));
             replies.report(expected, seq);
             return if beyond.enter(seq) { Arrival::New } else { Arrival::Again };
         }
-        received.expected += 1;
-        if let Some(beyond) = kept {
-            while beyond.has(received.expected) {
-                received.expected += 1;
-            }
-            beyond.advance(received.expected);
-        }
+        received.expected = Beyond::next(kept, expected);
         replies.acknowledge(received.expected);
         Arrival::New
     }

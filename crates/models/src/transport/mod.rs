@@ -1,5 +1,6 @@
 //! Transports: what is sent again, and what the receiver answers. Their registry stands here.
 
+pub mod beyond;
 pub mod contract;
 
 use xoff_units::Time;
@@ -98,6 +99,12 @@ macro_rules! registry {
                 match self { $(Self::$name(_) => $module::$name::ACKNOWLEDGES,)* }
             }
 
+            /// See [`Transport::WINDOWS_HOLD_LOST`].
+            #[inline]
+            pub const fn windows_hold_lost(&self) -> bool {
+                match self { $(Self::$name(_) => $module::$name::WINDOWS_HOLD_LOST,)* }
+            }
+
             /// A flow of so many packets.
             pub fn sender(&self) -> Sender {
                 match self { $(Self::$name(t) => Sender::$name(t.sender()),)* }
@@ -177,6 +184,8 @@ registry! {
     go_back_n: GoBackN,
     /// IRN.
     irn: Irn,
+    /// Any order: what is lost is known by headers that switches cut, and not by gaps.
+    selective: Selective,
     /// Raw frames: nothing is acknowledged and nothing sent again.
     raw: Raw,
 }
@@ -198,6 +207,18 @@ impl Protocol {
     pub fn on_sent(&self, progress: &mut Progress, sender: &mut Sender, seq: u32) {
         each!(self, sender, Sender, (t, s) => t.on_sent(progress, s, seq));
         progress.highest = progress.highest.max(seq + 1);
+    }
+
+    /// See [`Transport::in_flight`].
+    #[inline]
+    pub fn in_flight(&self, progress: &Progress, sender: &Sender) -> u32 {
+        each!(self, sender, Sender, (t, s) => t.in_flight(progress, s))
+    }
+
+    /// See [`Transport::delivered`].
+    #[inline]
+    pub fn delivered(&self, progress: &Progress, sender: &Sender) -> u32 {
+        each!(self, sender, Sender, (t, s) => t.delivered(progress, s))
     }
 
     /// See [`Transport::timeout`].

@@ -1,0 +1,247 @@
+//! DCTCP, Data Center TCP (Alizadeh et al., SIGCOMM 2010), as senders in hardware have it: a rate, and the window that belongs to it.
+//!
+//! Models: each packet's mark comes back on its ACK. Once a round trip the share of marked ACKs moves an average α by the gain `g`.
+//! The first mark of a round trip cuts the rate by α/2; without a cut under way it rises by AI a round trip. The window is the
+//! bandwidth-delay product times the rate's share of the line. Source: HPCC's ns-3 code (peers.md 3), which paces DCTCP like its other
+//! senders; the paper has a window alone, and no pace. Marks are those of `switch.ecn.step` (there 30 KB for each 10 Gb/s).
+//! Simplifications: no slow start: a flow begins at line rate with a window of the product; losses change no rate, as in that code.
+//! Invariants: minimum rate ≤ rate ≤ line rate; α within 0..1; one cut in a window.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Rate, Time};
+
+use super::contract::{Ack, Control, Echo, Hosts, Line, Sent, check_bounds};
+use crate::mechanism::Wrong;
+use crate::packet::Packet;
+
+/// `host.congestion_control.dctcp`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Weight of the last round trip in alpha, 0 to 1.
+    pub g: f64,
+    /// Additive increase (AI) a round trip; the default is a packet of 1000 B each 13 us.
+    pub additive_increase: Rate,
+    /// No flow goes slower.
+    pub minimum_rate: Rate,
+    /// The longest round trip without queues, of which the largest window is the product with the line's rate. Default: that of the
+    /// network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<Time>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { g: 0.0625, additive_increase: Rate(615_000_000), minimum_rate: Rate::gbps(1), round_trip: None }
+    }
+}
+
+/// All parameters for one line.
+#[derive(Debug, Clone)]
+pub struct Dctcp {
+    line: f64,
+    g: f64,
+    additive: f64,
+    minimum: f64,
+    /// Payload of a bandwidth-delay product.
+    product: f64,
+}
+
+/// A flow's rate, and what it knows of marks.
+#[derive(Debug)]
+pub struct State {
+    /// Bits per second now.
+    rate: f64,
+    alpha: f64,
+    /// Marks of this round trip.
+    marked: u32,
+    /// ACKs that it has.
+    batch: u32,
+    /// An ACK beyond this packet ends it; zero before the first.
+    until: u32,
+    /// After a cut: an ACK beyond this packet lets the rate change again.
+    cut_until: Option<u32>,
+}
+
+impl Control for Dctcp {
+    type Params = Params;
+    type State = State;
+    const LABEL: &'static str = "DCTCP";
+    const HEARS_ACKS: bool = true;
+    const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("ecn", "no switch marks packets (switch.ecn), so DCTCP never reacts"));
+
+    fn new(params: &Params, line: Line) -> Self {
+        let rate = line.rate.0 as f64;
+        Self {
+            line: rate,
+            g: params.g,
+            additive: params.additive_increase.0 as f64,
+            minimum: (params.minimum_rate.0 as f64).min(rate),
+            product: line.product(params.round_trip),
+        }
+    }
+
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+        if !(params.g > 0.0 && params.g <= 1.0) {
+            return Err(("g", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.g)));
+        }
+        check_bounds(params.minimum_rate, params.round_trip)?;
+        hosts.must_answer("no mark")
+    }
+
+    fn start(&self) -> State {
+        State { rate: self.line, alpha: 1.0, marked: 0, batch: 0, until: 0, cut_until: None }
+    }
+
+    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
+        Time((sent.bytes as f64 * 8e12 / s.rate) as u64)
+    }
+
+    fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
+        s.marked += u32::from(ack.is_marked);
+        let is_full = ack.acknowledged > s.until;
+        if is_full {
+            // The first round trip only begins to count: its marks are those of the second as well.
+            if s.until > 0 {
+                let share = (f64::from(s.marked) / f64::from(s.batch)).min(1.0);
+                s.alpha = (1.0 - self.g) * s.alpha + self.g * share;
+                s.marked = 0;
+            }
+            // What is under way, and the ACK that ends the round trip.
+            s.batch = if s.until > 0 { ack.next.saturating_sub(ack.acknowledged) } else { ack.next } + 1;
+            s.until = ack.next;
+        }
+        if s.cut_until.is_some_and(|until| ack.acknowledged > until) {
+            s.cut_until = None;
+        }
+        if ack.is_marked && s.cut_until.is_none() {
+            s.rate = (s.rate * (1.0 - s.alpha / 2.0)).max(self.minimum);
+            s.cut_until = Some(ack.next);
+        }
+        if is_full && s.cut_until.is_none() {
+            s.rate = (s.rate + self.additive).min(self.line);
+        }
+    }
+
+    /// The mark that an ACK echoes; what follows from it is the ACK's.
+    fn hears(notice: &Packet) -> bool {
+        notice.has(Packet::ECHO)
+    }
+
+    fn window(&self, s: &State) -> u64 {
+        (self.product * s.rate / self.line).max(1.0) as u64
+    }
+
+    fn pace(&self, s: &State) -> Option<(f64, Time)> {
+        Some((s.rate, Time::ZERO))
+    }
+
+    fn echo(&self) -> Option<Echo> {
+        Some(Echo::EVERY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::framing::Framing;
+
+    const C: f64 = 100e9;
+    /// Packets of a product of 150 KB.
+    const WINDOW: u32 = 150;
+
+    fn dctcp() -> Dctcp {
+        Dctcp::new(&Params::default(), Line { rate: Rate::gbps(100), seed: 1, round_trip: Time::us(12), framing: Framing::for_tests() })
+    }
+
+    /// A sender that always has a window of packets under way: the answer to each of `from..to`.
+    fn hear(d: &Dctcp, s: &mut State, from: u32, to: u32, is_marked: impl Fn(u32) -> bool) {
+        for seq in from..to {
+            d.on_ack(
+                s,
+                &Ack {
+                    bytes: 1000,
+                    in_flight: 1000 * u64::from(WINDOW),
+                    acknowledged: seq + 1,
+                    next: seq + 1 + WINDOW,
+                    is_marked: is_marked(seq),
+                    is_loss: false,
+                    rtt: None,
+                    hops: 1,
+                    telemetry: None,
+                    now: Time::ZERO,
+                },
+            );
+        }
+    }
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-9 * b.abs()
+    }
+
+    #[test]
+    fn without_marks_alpha_decays_by_its_gain_once_a_round_trip() {
+        let (d, mut s) = (dctcp(), dctcp().start());
+        // The first ACK sees 151 packets sent; a round trip ends with the ACK beyond them, and lasts 151 ACKs.
+        let round = WINDOW + 1;
+        for k in 1..=20 {
+            hear(&d, &mut s, if k == 1 { 0 } else { 1 + (k - 1) * round }, 1 + k * round, |_| false);
+            assert!(near(s.alpha, (15.0_f64 / 16.0).powi(k as i32)), "{k}: {}", s.alpha);
+        }
+        assert!(near(s.rate, C));
+    }
+
+    #[test]
+    fn alpha_is_the_average_share_of_marked_answers() {
+        // A third of all ACKs: α tends to 1/3, from above by 15/16 of the difference a round trip.
+        let (d, mut s) = (dctcp(), dctcp().start());
+        let round = WINDOW + 1;
+        let k = 40;
+        hear(&d, &mut s, 0, 1 + k * round, |seq| seq % 3 == 0);
+        let share = 1.0 / 3.0;
+        let expected = share + (1.0 - share) * (15.0_f64 / 16.0).powi(k as i32);
+        assert!((s.alpha - expected).abs() < 0.005, "{} {expected}", s.alpha);
+    }
+
+    #[test]
+    fn when_all_is_marked_the_rate_halves_once_a_window() {
+        let (d, mut s) = (dctcp(), dctcp().start());
+        hear(&d, &mut s, 0, 1, |_| true);
+        assert!(near(s.rate, C / 2.0), "α is 1 at first");
+        hear(&d, &mut s, 1, 1 + WINDOW, |_| true);
+        assert!(near(s.rate, C / 2.0), "the window of the cut is not over");
+        hear(&d, &mut s, 1 + WINDOW, 2 + WINDOW, |_| true);
+        assert!(near(s.rate, C / 4.0));
+        hear(&d, &mut s, 2 + WINDOW, 20 * WINDOW, |_| true);
+        assert!(near(s.rate, 1e9) && near(s.alpha, 1.0), "down to the minimum: {}", s.rate);
+        assert_eq!(d.window(&s), 1500);
+    }
+
+    #[test]
+    fn a_round_trip_without_a_cut_adds_a_step() {
+        let (d, mut s) = (dctcp(), dctcp().start());
+        hear(&d, &mut s, 0, 1, |_| true);
+        let round = WINDOW + 1;
+        // The ACK that ends the window of the cut ends a round trip as well.
+        hear(&d, &mut s, 1, 1 + 10 * round, |_| false);
+        assert!(near(s.rate, C / 2.0 + 10.0 * 615e6), "{}", s.rate);
+        // 10·AI is 922 B a round trip each: 75 KB and 9 of them.
+        assert_eq!(d.window(&s), 75_000 + 9_225);
+    }
+
+    #[test]
+    fn one_step_by_hand() {
+        // After two round trips of which one answer in four was marked: the marks of the first count with the second's.
+        let (d, mut s) = (dctcp(), dctcp().start());
+        hear(&d, &mut s, 0, 2 + WINDOW, |seq| seq % 4 == 3);
+        // 38 of 152 answers, in a batch of 152: α = 15/16 + 1/16·(38/152) of what it was, 1.
+        assert!(near(s.alpha, 15.0 / 16.0 + 38.0 / 152.0 / 16.0), "{}", s.alpha);
+        // The first mark, of packet 3, halved the rate, and its window is that of packet 154.
+        assert!(near(s.rate, C / 2.0), "{}", s.rate);
+        hear(&d, &mut s, 2 + WINDOW, 4 + WINDOW, |_| false);
+        assert!(near(s.rate, C / 2.0), "{}", s.rate);
+        hear(&d, &mut s, 4 + WINDOW, 6 + WINDOW, |seq| seq == 5 + WINDOW);
+        assert!(near(s.rate, C / 2.0 * (1.0 - s.alpha / 2.0)), "{}", s.rate);
+    }
+}

@@ -1,0 +1,518 @@
+//! NSCC, Network Signal-based Congestion Control of Ultra Ethernet: a window from marks and delays together, with trims beside them.
+//!
+//! Models: each answer tells the delay above the smallest round trip and whether its packet was marked. Without a mark the window
+//! grows: below the target delay by the distance to it, above it by a fair share, and without any delay for a whole window by a quarter
+//! of what arrives. With a mark and a delay above the target it shrinks once a round trip, by `gamma` of the excess of an average delay.
+//! A packet that was cut takes its size from the window. Quick adaption: after a trim, or a delay of four targets, a window falls to
+//! what arrived in the last round trip and target, if that is below an eighth of the largest window; what was under way is not judged
+//! again then. Source: the public reference simulator of Ultra Ethernet (peers.md 5.2), which is not the text of its specification.
+//! Simplifications: no receiver credits (RCCC), and no penalty that a receiver sets; every packet is answered, and the smallest round
+//! trip is that of the flow's own answers. Marks of Ultra Ethernet are random between a fifth and four fifths of a product
+//! (`switch.ecn.red`).
+//! Invariants: a packet ≤ window ≤ `maximum` products; k packets cut take k packets, or less where quick adaption acts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::Time;
+
+use super::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
+use crate::mechanism::Wrong;
+use crate::packet::Packet;
+
+/// `host.congestion_control.nscc`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// The longest round trip without queues. Default: that of the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<Time>,
+    /// The delay that is aimed at. Default: three quarters of the round trip, which suits queues that are cut at one product.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Time>,
+    /// Packets by which a window grows each round trip of 12us, for each 12us of distance to the target and 150KB of product.
+    pub proportional_increase: f64,
+    /// Packets by which it grows each window above the target, for each 150KB of product.
+    pub fair_increase: f64,
+    /// Share of what arrives by which it grows without delay, for each 150KB of product.
+    pub fast_increase: f64,
+    /// Packets by which it grows each round trip in any case, for each 150KB of product.
+    pub additive_increase: f64,
+    /// Share of the excess delay by which it shrinks, 0 to 1.
+    pub gamma: f64,
+    /// Whether a window falls to what arrived, after a trim or a long delay.
+    pub quick_adapt: bool,
+    /// The largest window, and the first: products of the line's rate and a flow's round trip.
+    pub maximum: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            round_trip: None,
+            target: None,
+            proportional_increase: 4.0,
+            fair_increase: 5.0,
+            fast_increase: 0.25,
+            additive_increase: 0.15,
+            gamma: 0.8,
+            quick_adapt: true,
+            maximum: 1.5,
+        }
+    }
+}
+
+/// The network for which the increases are stated: 100 Gb/s and 12 us.
+const REFERENCE_ROUND_TRIP: f64 = 12e6;
+const REFERENCE_PRODUCT: f64 = 150_000.0;
+/// Weight of a sample in the average delay.
+const WEIGHT: f64 = 0.0125;
+/// What the network is taken to be free of queues below: 1 us.
+const NO_DELAY: f64 = 1e6;
+/// Packets that arrive between two growths, unless a round trip passes.
+const BATCH: f64 = 8.0;
+/// Quick adaption: targets of delay that call for it, and shares of the largest window above which it does nothing.
+const LONG: f64 = 4.0;
+const GATE: f64 = 8.0;
+
+/// All parameters for one line; times are picoseconds, windows bytes on the wire.
+#[derive(Debug, Clone)]
+pub struct Nscc {
+    round_trip: f64,
+    target: f64,
+    /// Bytes for each byte that arrives and picosecond of distance to the target.
+    proportional: f64,
+    fair: f64,
+    fast: f64,
+    additive: f64,
+    gamma: f64,
+    quick_adapt: bool,
+    /// The largest window for each picosecond of round trip.
+    maximum: f64,
+    payload: u64,
+    packet: f64,
+}
+
+/// A flow's window, and what it follows from.
+#[derive(Debug)]
+pub struct State {
+    window: f64,
+    /// The smallest round trip so far.
+    base: Option<f64>,
+    /// The average delay.
+    average: f64,
+    /// Growth to come, times the window.
+    growth: f64,
+    /// What arrived since the last growth.
+    received: f64,
+    /// What arrived in a row without delay.
+    undelayed: f64,
+    is_fast: bool,
+    last_cut: Option<Time>,
+    last_step: Time,
+    /// What arrived since quick adaption was last considered, and when it will be again.
+    achieved: f64,
+    adapts_at: Option<Time>,
+    is_triggered: bool,
+    /// After a quick adaption: what was under way then, and how much of it has been heard of.
+    to_ignore: f64,
+    ignored: f64,
+}
+
+impl Nscc {
+    fn base(&self, s: &State) -> f64 {
+        s.base.unwrap_or(self.round_trip)
+    }
+
+    fn largest(&self, s: &State) -> f64 {
+        (self.maximum * self.base(s)).max(self.packet)
+    }
+
+    /// Lets the window fall to what arrived, if that is called for; true when the answer at hand is not to be judged any more.
+    fn adapts(&self, s: &mut State, is_bad: bool, is_loss: bool, delay: f64, ack: &Ack<'_>) -> bool {
+        if !self.quick_adapt {
+            return false;
+        }
+        if is_bad && s.ignored < s.to_ignore {
+            return true;
+        }
+        if s.adapts_at.is_some_and(|at| ack.now <= at) {
+            return false;
+        }
+        let is_called_for = s.is_triggered || is_loss || delay > LONG * self.target;
+        let acts = s.adapts_at.is_some() && is_called_for && s.achieved < self.largest(s) / GATE;
+        if acts {
+            s.window = s.window.min(s.achieved.max(self.packet));
+            (s.to_ignore, s.ignored) = (self.on_wire(ack.in_flight), 0.0);
+            s.is_triggered = false;
+        }
+        s.achieved = 0.0;
+        s.adapts_at = Some(ack.now + Time((self.base(s) + self.target) as u64));
+        acts
+    }
+
+    /// Payload with its headers.
+    fn on_wire(&self, payload: u64) -> f64 {
+        payload as f64 / self.payload as f64 * self.packet
+    }
+
+    fn average(s: &mut State, sample: f64) {
+        s.average = (1.0 - WEIGHT) * s.average + WEIGHT * sample;
+    }
+
+    fn on_trim(&self, s: &mut State, ack: &Ack<'_>) {
+        s.ignored += self.packet;
+        Self::average(s, self.round_trip);
+        s.is_triggered = true;
+        if self.adapts(s, true, true, self.round_trip, ack) {
+            (s.growth, s.received) = (0.0, 0.0);
+        } else {
+            s.window -= self.packet;
+        }
+    }
+
+    /// Something arrived; without a round trip it is only counted.
+    fn on_arrival(&self, s: &mut State, delay: Option<f64>, ack: &Ack<'_>) {
+        let arrived = self.on_wire(ack.bytes);
+        s.ignored += arrived;
+        s.achieved += arrived;
+        s.received += arrived;
+        let Some(delay) = delay else { return };
+        let sample = if !ack.is_marked && delay > self.target { self.base(s) / 4.0 } else { delay };
+        Self::average(s, sample);
+        if self.adapts(s, ack.is_marked, false, delay, ack) {
+            (s.growth, s.received) = (0.0, 0.0);
+            return;
+        }
+        match (ack.is_marked, delay < self.target) {
+            (false, false) => s.growth += self.fair * arrived,
+            (false, true) => self.grow(s, delay, arrived),
+            (true, false) => self.cut(s, ack.now),
+            (true, true) => {}
+        }
+        let is_step = (ack.now - s.last_step).ps() as f64 >= self.round_trip;
+        if is_step || s.received > BATCH * self.packet {
+            s.window += s.growth / s.window;
+            (s.growth, s.received) = (0.0, 0.0);
+        }
+        if is_step {
+            s.window += self.additive;
+            s.last_step = ack.now;
+        }
+    }
+
+    fn grow(&self, s: &mut State, delay: f64, arrived: f64) {
+        s.undelayed = if delay < NO_DELAY { s.undelayed + arrived } else { 0.0 };
+        s.is_fast = delay < NO_DELAY && (s.is_fast || s.undelayed > s.window);
+        if s.is_fast {
+            s.window += self.fast * arrived;
+        } else {
+            s.growth += self.proportional * arrived * (self.target - delay);
+        }
+    }
+
+    fn cut(&self, s: &mut State, now: Time) {
+        (s.is_fast, s.undelayed) = (false, 0.0);
+        let is_over = s.last_cut.is_none_or(|last| (now - last).ps() as f64 > self.base(s));
+        if s.average > self.target && is_over {
+            s.window *= (1.0 - self.gamma * (s.average - self.target) / s.average).max(0.5);
+            s.last_cut = Some(now);
+        }
+    }
+}
+
+impl Control for Nscc {
+    type Params = Params;
+    type State = State;
+    const LABEL: &'static str = "NSCC";
+    const HEARS_ACKS: bool = true;
+    const LISTENS_TO: Option<(&'static str, &'static str)> =
+        Some(("ecn", "no switch marks packets (switch.ecn), so NSCC shrinks windows for losses alone"));
+
+    fn new(params: &Params, line: Line) -> Self {
+        let round_trip = params.round_trip.unwrap_or(line.round_trip).ps().max(1) as f64;
+        let scale = line.product(params.round_trip) / REFERENCE_PRODUCT;
+        let (payload, packet) = (line.framing.payload, line.framing.largest() as f64);
+        let packets = payload as f64 * scale;
+        Self {
+            round_trip,
+            target: params.target.map_or(0.75 * round_trip, |t| t.ps() as f64),
+            proportional: params.proportional_increase * packets / REFERENCE_ROUND_TRIP,
+            fair: params.fair_increase * packets,
+            fast: params.fast_increase * scale,
+            additive: params.additive_increase * packets,
+            gamma: params.gamma,
+            quick_adapt: params.quick_adapt,
+            maximum: params.maximum * line.rate.0 as f64 / 8e12,
+            payload,
+            packet,
+        }
+    }
+
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+        for (key, time) in [("round_trip", params.round_trip), ("target", params.target)] {
+            if time.is_some_and(|t| t < Time::ns(10) || t > Time::ms(1_000)) {
+                return Err((key, "allowed are 10ns to 1s".into()));
+            }
+        }
+        if !(params.gamma > 0.0 && params.gamma <= 1.0) {
+            return Err(("gamma", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.gamma)));
+        }
+        let gains = [
+            ("proportional_increase", params.proportional_increase),
+            ("fair_increase", params.fair_increase),
+            ("fast_increase", params.fast_increase),
+            ("additive_increase", params.additive_increase),
+        ];
+        for (key, gain) in gains {
+            if !(0.0..=1e3).contains(&gain) {
+                return Err((key, format!("{gain} is out of range; allowed are 0 to 1000")));
+            }
+        }
+        if !(0.1..=100.0).contains(&params.maximum) {
+            return Err(("maximum", format!("{} is out of range; allowed are 0.1 to 100", params.maximum)));
+        }
+        hosts.must_answer("neither mark nor delay")
+    }
+
+    fn start(&self) -> State {
+        State {
+            window: (self.maximum * self.round_trip).max(self.packet),
+            base: None,
+            average: 0.0,
+            growth: 0.0,
+            received: 0.0,
+            undelayed: 0.0,
+            is_fast: false,
+            last_cut: None,
+            last_step: Time::ZERO,
+            achieved: 0.0,
+            adapts_at: None,
+            is_triggered: false,
+            to_ignore: 0.0,
+            ignored: 0.0,
+        }
+    }
+
+    fn on_sent(&self, _: &mut State, _: &mut Packet, _: Sent) -> Time {
+        Time::ZERO
+    }
+
+    fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
+        let rtt = ack.rtt.map(|rtt| rtt.ps() as f64);
+        if let Some(rtt) = rtt {
+            s.base = Some(s.base.map_or(rtt, |base| base.min(rtt)));
+        }
+        if ack.is_loss {
+            self.on_trim(s, ack);
+        } else {
+            self.on_arrival(s, rtt.map(|rtt| rtt - self.base(s)), ack);
+        }
+        s.window = s.window.min(self.largest(s)).max(self.packet);
+    }
+
+    /// Losses that an answer reports are heard of with that.
+    fn on_loss(&self, s: &mut State, loss: Loss, _: Time) {
+        if loss == Loss::Timeout {
+            s.window = (s.window - self.packet).max(self.packet);
+        }
+    }
+
+    /// The mark that an ACK echoes; what follows from it is the ACK's.
+    fn hears(notice: &Packet) -> bool {
+        notice.has(Packet::ECHO)
+    }
+
+    /// Whole packets.
+    fn window(&self, s: &State) -> u64 {
+        (s.window / self.packet) as u64 * self.payload
+    }
+
+    fn echo(&self) -> Option<Echo> {
+        Some(Echo::EVERY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::framing::Framing;
+
+    const US: f64 = 1e6;
+    /// Bytes of a packet on the wire, of which 1000 are payload.
+    const PACKET: f64 = 1250.0;
+
+    fn nscc(quick_adapt: bool) -> Nscc {
+        let line = Line { rate: xoff_units::Rate::gbps(100), seed: 1, round_trip: Time::us(12), framing: Framing::for_tests() };
+        Nscc::new(&Params { quick_adapt, ..Params::default() }, line)
+    }
+
+    /// A flow whose smallest round trip is 12 us, and which stepped at 100 us.
+    fn flow(c: &Nscc, window: f64) -> State {
+        State { window, base: Some(12.0 * US), last_step: Time::us(100), ..c.start() }
+    }
+
+    /// An answer at so many nanoseconds beyond 100 us, of a packet that was delayed by so many.
+    fn answer(at_ns: u64, delay_ns: u64, is_marked: bool) -> Ack<'static> {
+        Ack {
+            bytes: 1000,
+            in_flight: 50_000,
+            acknowledged: 1,
+            next: 2,
+            is_marked,
+            is_loss: false,
+            rtt: Some(Time::us(12) + Time::ns(delay_ns)),
+            hops: 3,
+            telemetry: None,
+            now: Time::us(100) + Time::ns(at_ns),
+        }
+    }
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-6 * b.abs()
+    }
+
+    #[test]
+    fn a_flow_begins_with_one_and_a_half_products() {
+        let c = nscc(true);
+        assert!(near(c.start().window, 225_000.0) && near(c.target, 9.0 * US));
+        // 180 packets of 1250 bytes.
+        assert_eq!(c.window(&c.start()), 180_000);
+        // A smaller round trip bounds it further.
+        let mut s = flow(&c, 225_000.0);
+        c.on_ack(&mut s, &Ack { rtt: Some(Time::us(6)), ..answer(0, 0, false) });
+        assert!(near(s.window, 112_500.0));
+    }
+
+    #[test]
+    fn below_the_target_a_window_grows_by_the_distance() {
+        // Nine packets, 4 us below the target of 9 us: 4·1000/12·4 for each byte, over the window.
+        let c = nscc(false);
+        let mut s = flow(&c, 100_000.0);
+        for k in 0..8 {
+            c.on_ack(&mut s, &answer(k, 5000, false));
+        }
+        assert!(near(s.window, 100_000.0), "not before more than eight have arrived");
+        c.on_ack(&mut s, &answer(8, 5000, false));
+        assert!(near(s.window, 100_000.0 + 4000.0 / 12.0 * 4.0 * 9.0 * PACKET / 100_000.0), "{}", s.window);
+    }
+
+    #[test]
+    fn above_the_target_it_grows_by_a_fair_share() {
+        let c = nscc(false);
+        let mut s = flow(&c, 100_000.0);
+        for k in 0..9 {
+            c.on_ack(&mut s, &answer(k, 9500, false));
+        }
+        assert!(near(s.window, 100_000.0 + 5000.0 * 9.0 * PACKET / 100_000.0), "{}", s.window);
+    }
+
+    #[test]
+    fn each_round_trip_adds_a_step() {
+        // With a mark and a short delay nothing else changes.
+        let c = nscc(false);
+        let mut s = flow(&c, 100_000.0);
+        for us in [11, 12, 23, 24] {
+            c.on_ack(&mut s, &answer(us * 1000, 100, true));
+        }
+        assert!(near(s.window, 100_000.0 + 2.0 * 150.0), "{}", s.window);
+    }
+
+    #[test]
+    fn without_delay_for_a_window_it_grows_by_a_quarter_of_what_arrives() {
+        let c = nscc(false);
+        let mut s = flow(&c, 4.5 * PACKET);
+        for k in 0..4 {
+            c.on_ack(&mut s, &answer(k, 900, false));
+        }
+        assert!(near(s.window, 4.5 * PACKET));
+        c.on_ack(&mut s, &answer(4, 900, false));
+        assert!(near(s.window, 4.75 * PACKET));
+        // A delay of a microsecond ends it.
+        c.on_ack(&mut s, &answer(5, 1000, false));
+        c.on_ack(&mut s, &answer(6, 900, false));
+        assert!(near(s.window, 4.75 * PACKET) && !s.is_fast);
+    }
+
+    #[test]
+    fn marks_cut_by_the_average_delay_once_a_round_trip() {
+        let c = nscc(false);
+        let mut s = State { average: 18.0 * US, ..flow(&c, 100_000.0) };
+        // The sample is as long as the average: 1 − 0.8·(18 − 9)/18.
+        c.on_ack(&mut s, &answer(1, 18_000, true));
+        assert!(near(s.window, 60_000.0), "{}", s.window);
+        c.on_ack(&mut s, &answer(12_001, 18_000, true));
+        assert!(near(s.window, 60_000.0 + 150.0), "only the step of a round trip: {}", s.window);
+        c.on_ack(&mut s, &answer(12_002, 18_000, true));
+        assert!(near(s.window, 60_150.0 * 0.6));
+        // An average below the target cuts nothing, and no cut takes more than a half.
+        let mut s = State { average: 2.0 * US, ..flow(&c, 100_000.0) };
+        c.on_ack(&mut s, &answer(1, 18_000, true));
+        assert!(near(s.window, 100_000.0));
+        let mut s = State { average: 900.0 * US, ..flow(&c, 100_000.0) };
+        c.on_ack(&mut s, &answer(1, 18_000, true));
+        assert!(near(s.window, 50_000.0));
+    }
+
+    #[test]
+    fn delays_without_marks_hardly_move_the_average() {
+        let c = nscc(false);
+        let mut s = State { average: 8.0 * US, ..flow(&c, 100_000.0) };
+        c.on_ack(&mut s, &answer(1, 20_000, false));
+        assert!(near(s.average, 8.0 * US * 0.9875 + 3.0 * US * 0.0125), "a quarter of the round trip counts");
+        c.on_ack(&mut s, &answer(2, 5000, false));
+        assert!(near(s.average, (8.0 * 0.9875 + 3.0 * 0.0125) * 0.9875 * US + 5.0 * US * 0.0125));
+    }
+
+    #[test]
+    fn trims_take_their_packets() {
+        let c = nscc(false);
+        let mut s = flow(&c, 100_000.0);
+        let trim = |at| Ack { is_loss: true, bytes: 0, ..answer(at, 30_000, false) };
+        for k in 0..7 {
+            c.on_ack(&mut s, &trim(k));
+        }
+        assert!(near(s.window, 100_000.0 - 7.0 * PACKET));
+        c.on_loss(&mut s, Loss::Timeout, Time::us(200));
+        assert!(near(s.window, 100_000.0 - 8.0 * PACKET));
+        for k in 0..99 {
+            c.on_ack(&mut s, &trim(100 + k));
+        }
+        assert_eq!((s.window, c.window(&s)), (PACKET, 1000));
+    }
+
+    #[test]
+    fn quick_adaption_takes_a_window_to_what_arrived() {
+        let c = nscc(true);
+        let mut s = flow(&c, 200_000.0);
+        let trim = |at| Ack { is_loss: true, bytes: 0, ..answer(at, 30_000, false) };
+        // The first answer begins a span of 12 and 9 us; three packets arrive in it, and one is cut.
+        c.on_ack(&mut s, &answer(0, 5000, true));
+        for k in 1..=3 {
+            c.on_ack(&mut s, &answer(k, 5000, true));
+        }
+        c.on_ack(&mut s, &trim(4));
+        assert!(near(s.window, 200_000.0 - PACKET));
+        c.on_ack(&mut s, &trim(21_001));
+        assert!(near(s.window, 3.0 * PACKET), "{}", s.window);
+        // What was under way then, 50 packets, is ignored where it was marked or cut.
+        c.on_ack(&mut s, &trim(21_002));
+        c.on_ack(&mut s, &answer(21_003, 40_000, true));
+        assert!(near(s.window, 3.0 * PACKET));
+        for k in 0..48 {
+            c.on_ack(&mut s, &trim(21_004 + k));
+        }
+        assert!(near(s.window, 2.0 * PACKET), "the fiftieth counts: {}", s.window);
+    }
+
+    #[test]
+    fn quick_adaption_leaves_a_flow_alone_that_gets_its_share() {
+        // An eighth of the largest window is 28,125 bytes; 23 packets are more.
+        let c = nscc(true);
+        let mut s = State { average: 0.0, ..flow(&c, 200_000.0) };
+        for k in 0..24 {
+            c.on_ack(&mut s, &answer(k, 5000, true));
+        }
+        c.on_ack(&mut s, &Ack { is_loss: true, bytes: 0, ..answer(21_100, 30_000, false) });
+        assert!(near(s.window, 200_000.0 - PACKET), "{}", s.window);
+    }
+}

@@ -1,0 +1,362 @@
+//! REPS, Recycled Entropy Packet Spraying (Bonato et al., 2024): hosts choose the paths of packets, and use again what went well.
+//!
+//! Models: a source writes an entropy value onto each packet, and switches choose among equal ports by a hash of flow and value. The
+//! value of a packet whose answer bears no mark goes into a ring of `buffer` values; the next packet takes the oldest that was not used
+//! since, or a random one of `values`. After a timeout a source may freeze for a while: it goes round the values of its ring, then
+//! forgets them and draws the next sixteen at random. Source: Ultra Ethernet's public simulator (peers.md 8.5).
+//! Simplifications: every packet is answered there and then; a source remembers the values of its packets instead of reading them in
+//! answers, that of the last copy where a packet was sent again. The value takes the free word of packets, and no byte on the wire.
+//! Leaves out: the bit map of penalties, and the mixture of both. A host's own port is chosen as for any flow (`host.first_hop`).
+//! Invariants: every choice is on a shortest path; one value at one switch leads a flow to one port; a ring holds values of clean
+//! answers alone.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::random::{Stream, mix};
+use xoff_units::Time;
+
+use crate::core::{Core, Queueing};
+use crate::count::{Count, Tally};
+use crate::effects::Effects;
+use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches, Wrong};
+use crate::packet::{Kind, Packet};
+
+/// `switch.routing.reps`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Different entropy values of a flow; a few for each path.
+    pub values: u32,
+    /// Values that a flow remembers to use again.
+    pub buffer: u32,
+    /// After a timeout a flow goes round the values that it remembers for so long. Default: it goes on as before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freeze: Option<Time>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { values: 64, buffer: 8, freeze: None }
+    }
+}
+
+/// Random values after a freeze.
+const EXPLORED: u32 = 16;
+
+/// REPS at one node.
+#[derive(Debug)]
+pub struct Reps {
+    forwards: bool,
+    is_host: bool,
+    salt: u64,
+    values: u32,
+    buffer: usize,
+    freeze: Option<Time>,
+    /// Flows of this host that are under way.
+    flows: FxHashMap<u32, Flow>,
+    recycled: u64,
+}
+
+/// What a source remembers of a flow.
+#[derive(Debug, Default)]
+struct Flow {
+    /// Values of packets from this one on, which is the oldest without ACK.
+    first: u32,
+    sent: VecDeque<u16>,
+    /// Values of clean answers, the newest before `head`; of those `fresh` were not used since.
+    ring: Vec<u16>,
+    head: usize,
+    fresh: usize,
+    frozen_until: Option<Time>,
+    next_frozen: usize,
+    to_explore: u32,
+}
+
+impl Flow {
+    /// A clean answer to a packet with this value.
+    fn keep(&mut self, value: u16, buffer: usize) {
+        if self.ring.len() < buffer {
+            self.ring.push(value);
+        } else {
+            self.ring[self.head] = value;
+        }
+        self.head = (self.head + 1) % buffer;
+        self.fresh = (self.fresh + 1).min(buffer);
+    }
+
+    /// A value to use again, if there is one.
+    fn again(&mut self, buffer: usize) -> Option<u16> {
+        if self.to_explore > 0 {
+            self.to_explore -= 1;
+            return None;
+        }
+        if self.frozen_until.is_some() && !self.ring.is_empty() {
+            self.next_frozen = (self.next_frozen + 1) % self.ring.len();
+            return Some(self.ring[self.next_frozen]);
+        }
+        if self.fresh == 0 {
+            return None;
+        }
+        let oldest = (self.head + buffer - self.fresh) % buffer;
+        self.fresh -= 1;
+        Some(self.ring[oldest])
+    }
+
+    /// Ends a freeze whose time has come.
+    fn thaw(&mut self, now: Time) {
+        if self.frozen_until.is_some_and(|until| now > until) {
+            (self.frozen_until, self.fresh, self.head) = (None, 0, 0);
+            self.ring.clear();
+            self.to_explore = EXPLORED;
+        }
+    }
+
+    /// Remembers with which value a packet was sent.
+    fn note(&mut self, seq: u32, value: u16) {
+        let at = seq.wrapping_sub(self.first) as usize;
+        if let Some(known) = self.sent.get_mut(at) {
+            *known = value;
+        } else if at == self.sent.len() {
+            self.sent.push_back(value);
+        }
+    }
+
+    /// An answer came; returns the value of the packet that it answers, and forgets those before `to`.
+    fn answered(&mut self, seq: u32, to: u32) -> Option<u16> {
+        let value = self.sent.get(seq.wrapping_sub(self.first) as usize).copied();
+        let gone = (to.saturating_sub(self.first) as usize).min(self.sent.len());
+        self.sent.drain(..gone);
+        self.first += gone as u32;
+        value
+    }
+}
+
+const RECYCLED: Count = Count::number("recycled", "packets sent by a path that went well");
+
+impl Install for Reps {
+    type Params = Params;
+    const LABEL: &'static str = "REPS";
+    const COUNTS: &'static [Count] = &[RECYCLED];
+
+    fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
+        Some(Self {
+            forwards: site.forwards,
+            is_host: site.is_host,
+            salt: mix(u64::from(site.id) + 1),
+            values: params.values,
+            buffer: params.buffer as usize,
+            freeze: params.freeze,
+            flows: FxHashMap::default(),
+            recycled: 0,
+        })
+    }
+
+    fn properties(_: &Params) -> Properties {
+        Properties { routes: true, tags_data: true, hears_marks: true, ..Properties::default() }
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        if !(2..=65_536).contains(&params.values) {
+            return Err(("values", format!("{} is out of range; allowed are 2 to 65536", params.values)));
+        }
+        if !(1..=1024).contains(&params.buffer) {
+            return Err(("buffer", format!("{} is out of range; allowed are 1 to 1024", params.buffer)));
+        }
+        if params.freeze.is_some() && around.other(|o| o.cuts_data).is_none() {
+            let why = "without packets that are cut (switch.trimming) a timeout is congestion as well; leave it out";
+            return Err(("freeze", why.into()));
+        }
+        if around.queueing == Queueing::Iq {
+            return Err(("", "with one FIFO an input (switch.queueing) a packet's port is not chosen when it comes; use oq or voq".into()));
+        }
+        Ok(())
+    }
+}
+
+impl Reps {
+    fn choose(&mut self, packet: &Packet, now: Time, stream: &mut Stream) -> u16 {
+        let flow = self.flows.entry(packet.flow).or_default();
+        flow.thaw(now);
+        let again = flow.again(self.buffer);
+        self.recycled += u64::from(again.is_some());
+        let value = again.unwrap_or_else(|| stream.below(u64::from(self.values)) as u16);
+        flow.note(packet.seq, value);
+        value
+    }
+}
+
+impl Hooks for Reps {
+    fn watches(&self) -> Watches {
+        let at_switch = if self.forwards { Watches::ROUTE } else { Watches::NONE };
+        if self.is_host { at_switch.and(Watches::DEPARTURE).and(Watches::ANSWER) } else { at_switch }
+    }
+
+    fn route(&mut self, packet: &Packet, choices: &[u16], _: &Core, _: &mut Effects) -> Option<u16> {
+        let hash = mix(u64::from(packet.flow) ^ mix(u64::from(packet.info) + 1) ^ self.salt) >> 32;
+        Some(choices[((hash * choices.len() as u64) >> 32) as usize])
+    }
+
+    fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, effects: &mut Effects) {
+        if event.is_own {
+            event.packet.info = u32::from(self.choose(event.packet, effects.now, &mut effects.stream));
+        }
+    }
+
+    fn on_answer(&mut self, answer: &Packet, is_over: bool, _: &Core, effects: &mut Effects) {
+        if is_over {
+            self.flows.remove(&answer.flow);
+            return;
+        }
+        let Some(flow) = self.flows.get_mut(&answer.flow) else { return };
+        flow.thaw(effects.now);
+        let value = flow.answered(answer.answers(), answer.seq);
+        let is_clean = answer.kind != Kind::Nack && !answer.has(Packet::ECHO);
+        if let Some(value) = value.filter(|_| is_clean && flow.frozen_until.is_none()) {
+            flow.keep(value, self.buffer);
+        }
+    }
+
+    fn on_silence(&mut self, flow: u32, _: &Core, effects: &mut Effects) {
+        if let Some(freeze) = self.freeze
+            && let Some(flow) = self.flows.get_mut(&flow)
+            && flow.frozen_until.is_none()
+            && flow.to_explore == 0
+        {
+            flow.frozen_until = Some(effects.now + freeze);
+        }
+    }
+
+    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+        tally.add(RECYCLED, self.recycled);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reps(is_host: bool) -> Reps {
+        Reps {
+            forwards: !is_host,
+            is_host,
+            salt: mix(7),
+            values: 64,
+            buffer: 8,
+            freeze: Some(Time::us(10)),
+            flows: FxHashMap::default(),
+            recycled: 0,
+        }
+    }
+
+    /// A host that sends flow 3, answer by answer.
+    struct Host {
+        reps: Reps,
+        effects: Effects,
+        core: Core,
+        next: u32,
+    }
+
+    impl Host {
+        fn new() -> Self {
+            Self { reps: reps(true), effects: Effects::new(Stream::new(1, 1, "test")), core: Core::for_tests(1, 1), next: 0 }
+        }
+
+        /// The value of the next packet.
+        fn send(&mut self) -> u16 {
+            let packet = Packet::new(Kind::Data, 3, self.next, 9, 1000, 0);
+            self.next += 1;
+            self.reps.choose(&packet, self.effects.now, &mut self.effects.stream)
+        }
+
+        fn answer(&mut self, kind: Kind, came: u32, is_marked: bool) {
+            let mut answer = Packet::new(kind, 3, if kind == Kind::Ack { came + 1 } else { 0 }, 1, 64, 0);
+            answer.info = came;
+            if is_marked {
+                answer.set(Packet::ECHO);
+            }
+            self.reps.on_answer(&answer, false, &self.core, &mut self.effects);
+        }
+    }
+
+    #[test]
+    fn values_of_clean_answers_are_used_again_the_oldest_first() {
+        let mut h = Host::new();
+        let sent: Vec<u16> = (0..20).map(|_| h.send()).collect();
+        assert_eq!(h.reps.recycled, 0);
+        // Packets 4, 9 and 2 came through clean; 5 was marked and 6 was cut.
+        for (kind, came, is_marked) in
+            [(Kind::Sack, 4, false), (Kind::Sack, 5, true), (Kind::Sack, 9, false), (Kind::Nack, 6, false), (Kind::Sack, 2, false)]
+        {
+            h.answer(kind, came, is_marked);
+        }
+        assert_eq!([h.send(), h.send(), h.send()], [sent[4], sent[9], sent[2]]);
+        h.send();
+        assert_eq!(h.reps.recycled, 3, "then at random");
+    }
+
+    #[test]
+    fn a_ring_keeps_the_newest_eight() {
+        let mut h = Host::new();
+        let sent: Vec<u16> = (0..20).map(|_| h.send()).collect();
+        for seq in 0..10 {
+            h.answer(Kind::Ack, seq, false);
+        }
+        let again: Vec<u16> = (0..8).map(|_| h.send()).collect();
+        assert_eq!(again, sent[2..10]);
+        // What is acknowledged is forgotten, and a second answer tells nothing.
+        h.answer(Kind::Ack, 3, false);
+        h.send();
+        assert_eq!(h.reps.recycled, 8);
+    }
+
+    #[test]
+    fn after_a_timeout_a_flow_goes_round_what_it_knows() {
+        let mut h = Host::new();
+        let sent: Vec<u16> = (0..20).map(|_| h.send()).collect();
+        for seq in 0..3 {
+            h.answer(Kind::Ack, seq, false);
+        }
+        h.reps.on_silence(3, &h.core, &mut h.effects);
+        let round: Vec<u16> = (0..6).map(|_| h.send()).collect();
+        assert_eq!(round, [1, 2, 0, 1, 2, 0].map(|i| sent[i]));
+        // An answer teaches it nothing until the freeze is over; then it draws sixteen at random.
+        h.answer(Kind::Ack, 5, false);
+        h.effects.now = Time::us(11);
+        let before = h.reps.recycled;
+        h.send();
+        h.answer(Kind::Ack, 6, false);
+        for _ in 0..15 {
+            h.send();
+        }
+        assert_eq!(h.reps.recycled, before);
+        assert_eq!(h.send(), sent[6]);
+    }
+
+    #[test]
+    fn a_flow_that_is_over_is_forgotten() {
+        let mut h = Host::new();
+        h.send();
+        h.reps.on_answer(&Packet::new(Kind::Ack, 3, 1, 1, 64, 0), true, &h.core, &mut h.effects);
+        assert!(h.reps.flows.is_empty());
+    }
+
+    #[test]
+    fn a_value_leads_a_flow_to_one_port_and_values_to_all() {
+        let (mut switch, core) = (reps(false), Core::for_tests(6, 1));
+        let mut effects = Effects::new(Stream::new(1, 1, "test"));
+        let mut counts = [0_u32; 4];
+        for value in 0..40_000 {
+            let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
+            packet.info = value;
+            let port = switch.route(&packet, &[2, 3, 4, 5], &core, &mut effects).unwrap();
+            packet.seq = 7;
+            assert_eq!(switch.route(&packet, &[2, 3, 4, 5], &core, &mut effects), Some(port));
+            counts[port as usize - 2] += 1;
+        }
+        // Four standard deviations of a binomial count of mean 10,000 are 346.
+        assert!(counts.iter().all(|n| n.abs_diff(10_000) < 346), "{counts:?}");
+    }
+}

@@ -1,0 +1,130 @@
+//! Packet trimming: a data packet that finds no room loses its payload, and its header goes on before all data.
+//!
+//! Models: a packet that would take its queue beyond `limit`, or that the buffer has no room for, is cut to the `size` of a header. What is left goes
+//! on with the control frames, which no queue of data delays; its receiver knows at once what to ask for. Source: NDP (Handley et al.,
+//! SIGCOMM 2017, section 3.1) and the form of switches that Ultra Ethernet asks for (peers.md 4.1): it is the packet that arrives which
+//! is cut. As data it is dropped, and it is not in the table of drops.
+//! Simplifications: NDP cuts the packet that arrives or the last one of its queue with equal chances, so that synchronised senders do
+//! not lose in turn; headers go strictly first (NDP: 10 to 1) and, like all control frames, take no memory, so that none is lost or
+//! sent back; they carry no mark.
+//! Invariants: a queue of data never holds more than `limit`; packets that enter are delivered, cut or dropped.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Time};
+
+use crate::core::{Core, Queueing};
+use crate::count::{Count, Tally};
+use crate::effects::Effects;
+use crate::mechanism::{Admit, Around, Hooks, Install, Place, Properties, Site, Watches, Wrong};
+use crate::packet::Packet;
+use crate::queueing::buffer;
+
+/// `switch.trimming`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// The most that a queue of data may hold; with virtual output queues those of a class and output together. Default: what the
+    /// buffer has room for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Bytes>,
+    /// Bytes of what is left of a packet on the wire, preamble and gap among them. Default: those of a control frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
+}
+
+/// Trimming at one switch.
+#[derive(Debug)]
+pub struct Trimming {
+    limit: u64,
+    size: u16,
+    trimmed: u64,
+}
+
+const TRIMMED: Count = Count::number("trimmed", "packets cut to their headers");
+
+impl Install for Trimming {
+    type Params = Params;
+    const LABEL: &'static str = "packet trimming";
+    const COUNTS: &'static [Count] = &[TRIMMED];
+
+    fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
+        let limit = params.limit.map_or(u64::MAX, |limit| limit.0);
+        let size = params.size.map_or(site.framing.control, |size| size.0 as u16);
+        (site.forwards && !site.is_host).then_some(Self { limit, size, trimmed: 0 })
+    }
+
+    fn properties(_: &Params) -> Properties {
+        Properties { cuts_data: true, ..Properties::default() }
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        if let Some(size) = params.size.filter(|size| size.0 < around.framing.minimum || size.0 > 65_535) {
+            let smallest = around.framing.minimum;
+            return Err(("size", format!("{size} is out of range; allowed are the smallest frame of {smallest} B and up to 65535B")));
+        }
+        if let Some(limit) = params.limit.filter(|limit| limit.0 < around.framing.largest()) {
+            return Err(("limit", format!("{limit} is too low; it must hold a packet of {} B", around.framing.largest())));
+        }
+        if params.limit.is_none() && *around.memory == buffer::Params::Unlimited {
+            return Err(("limit", "the buffer is not limited either (switch.buffer), so that nothing would be cut; give a limit".into()));
+        }
+        if let Some(lossless) = around.other(|o| o.is_lossless) {
+            return Err(("", format!("{lossless} pauses neighbours so that nothing is lost; cut packets where it is not")));
+        }
+        if around.queueing == Queueing::Iq {
+            return Err(("", "it looks at egress queues, and `iq` has none; use oq or voq".into()));
+        }
+        Ok(())
+    }
+}
+
+impl Hooks for Trimming {
+    fn watches(&self) -> Watches {
+        Watches::ADMIT
+    }
+
+    fn admit(&mut self, packet: &mut Packet, place: Place, core: &Core, _: &mut Effects) -> Admit {
+        let Place { port, queue } = place;
+        let waits = u64::from(core.egress_bytes(port, queue)) + u64::from(packet.bytes);
+        if waits <= self.limit && core.has_room(port, queue, packet) {
+            return Admit::Accept(queue);
+        }
+        self.trimmed += 1;
+        Admit::Trim(self.size)
+    }
+
+    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+        tally.add(TRIMMED, self.trimmed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_engine::random::Stream;
+
+    use super::*;
+    use crate::packet::Kind;
+    use crate::queueing::buffer::Buffer;
+
+    /// What becomes of a packet of 1500 B behind so many bytes in its queue.
+    fn admitted(limit: u64, waits: u16, buffer: Buffer) -> Admit {
+        let (mut trimming, mut core) = (Trimming { limit, size: 64, trimmed: 0 }, Core::for_tests(2, 2));
+        core.buffer = buffer;
+        core.ports[1].queues[2].bytes.add(waits);
+        let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1500, 1);
+        let mut effects = Effects::new(Stream::new(1, 1, "test"));
+        let admit = trimming.admit(&mut packet, Place { port: 1, queue: 2 }, &core, &mut effects);
+        assert_eq!(trimming.trimmed == 1, admit == Admit::Trim(64));
+        admit
+    }
+
+    #[test]
+    fn a_packet_is_cut_that_its_queue_or_the_buffer_has_no_room_for() {
+        assert_eq!(admitted(12_000, 10_500, Buffer::Unlimited), Admit::Accept(2));
+        assert_eq!(admitted(12_000, 10_501, Buffer::Unlimited), Admit::Trim(64));
+        assert_eq!(admitted(u64::MAX, 10_500, Buffer::PerEgressQueue(12_000)), Admit::Accept(2));
+        assert_eq!(admitted(u64::MAX, 10_501, Buffer::PerEgressQueue(12_000)), Admit::Trim(64));
+        assert_eq!(admitted(u64::MAX, 0, Buffer::PerEgress { limit: 4000, used: vec![0, 2501] }), Admit::Trim(64));
+    }
+}

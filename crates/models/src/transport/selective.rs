@@ -1,0 +1,337 @@
+//! A transport that bears any order: what is lost is known by what switches say, and not by gaps.
+//!
+//! Models: every packet is answered with what is expected next and with the packet that came (ACK in order, SACK otherwise), and each
+//! header of a packet that was cut (`switch.trimming`) with a NACK of that packet. The sender keeps for each packet whether it is
+//! under way, there, or lost; it sends what is lost first, the oldest before others, and then what is new. Windows count what is under
+//! way alone, and hold back what is sent again like anything else. A gap means nothing by itself, unless `tolerance` packets beyond it
+//! have arrived; after a timeout all that is under way counts as lost. Source: reliable unordered delivery (RUD) of Ultra Ethernet as
+//! its public simulator has it (peers.md 5.2), and NDP for NACKs of headers (4.2).
+//! Simplifications: every packet is answered (there: one ACK for 16 KB); the receiver's bit map has no bound; a packet counts as lost
+//! by `tolerance` once, until a timeout; the timeout does not adapt. Without `switch.trimming` a dropped packet waits for `tolerance`
+//! or the timeout.
+//! Invariants: each packet is delivered once, in any order; packets under way, there and lost are all that were sent.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::Time;
+
+use super::beyond::Beyond;
+use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
+use crate::framing::Framing;
+use crate::mechanism::Wrong;
+use crate::packet::{Kind, Packet};
+
+/// `host.transport.selective`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Silence after which all that is under way counts as lost.
+    pub rto: Time,
+    /// A packet counts as lost when one so many later has arrived; above what packets may overtake. Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<u32>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { rto: Time::us(100), tolerance: None }
+    }
+}
+
+/// The transport with its parameters worked out.
+#[derive(Debug, Clone)]
+pub struct Selective {
+    rto: Time,
+    tolerance: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    UnderWay,
+    Lost,
+    There,
+}
+
+/// What a sender remembers of each packet from the oldest without ACK on.
+#[derive(Debug, Clone, Default)]
+pub struct Sender {
+    base: u32,
+    fates: VecDeque<Fate>,
+    /// Those that are lost, to be sent again.
+    lost: BTreeSet<u32>,
+    under_way: u32,
+    /// Packets that are there, those before `base` among them.
+    there: u32,
+    /// One past the highest packet that is there.
+    end: u32,
+    /// Packets before this one were judged by what arrived beyond them.
+    judged: u32,
+}
+
+impl Sender {
+    /// A packet has arrived; true when that was not known.
+    fn arrived(&mut self, seq: u32) -> bool {
+        let Some(fate) = self.fates.get_mut(seq.wrapping_sub(self.base) as usize) else { return false };
+        match std::mem::replace(fate, Fate::There) {
+            Fate::UnderWay => self.under_way -= 1,
+            Fate::Lost => {
+                self.lost.remove(&seq);
+            }
+            Fate::There => return false,
+        }
+        self.there += 1;
+        self.end = self.end.max(seq + 1);
+        true
+    }
+
+    /// All before a packet has arrived; true when something of that was not known.
+    fn advance(&mut self, to: u32) -> bool {
+        let is_new = to > self.base;
+        while self.base < to && !self.fates.is_empty() {
+            self.arrived(self.base);
+            self.fates.pop_front();
+            self.base += 1;
+        }
+        is_new
+    }
+
+    /// A packet is lost; true when it was under way.
+    fn lose(&mut self, seq: u32) -> bool {
+        let Some(fate) = self.fates.get_mut(seq.wrapping_sub(self.base) as usize) else { return false };
+        if *fate != Fate::UnderWay {
+            return false;
+        }
+        *fate = Fate::Lost;
+        self.under_way -= 1;
+        self.lost.insert(seq);
+        true
+    }
+}
+
+impl Transport for Selective {
+    type Params = Params;
+    type Sender = Box<Sender>;
+    type Receiver = Option<Box<Beyond>>;
+    type Host = ();
+    const LABEL: &'static str = "selective";
+    const WINDOWS_HOLD_LOST: bool = true;
+
+    fn new(params: &Params, _: &Framing) -> Self {
+        Self { rto: params.rto, tolerance: params.tolerance }
+    }
+
+    fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
+        if params.rto < Time::ns(100) {
+            return Err(("rto", "it must be 100ns or longer".into()));
+        }
+        if params.tolerance == Some(0) {
+            return Err(("tolerance", "it must be above zero".into()));
+        }
+        Ok(())
+    }
+
+    fn sender(&self) -> Box<Sender> {
+        Box::default()
+    }
+
+    fn next(&self, state: &Progress, sender: &Box<Sender>) -> Option<u32> {
+        sender.lost.first().copied().or_else(|| (state.next < state.packets).then_some(state.next))
+    }
+
+    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32) {
+        sender.under_way += 1;
+        if seq == state.next {
+            state.next += 1;
+            sender.fates.push_back(Fate::UnderWay);
+        } else {
+            sender.lost.remove(&seq);
+            sender.fates[(seq - sender.base) as usize] = Fate::UnderWay;
+        }
+    }
+
+    fn in_flight(&self, _: &Progress, sender: &Box<Sender>) -> u32 {
+        sender.under_way
+    }
+
+    fn delivered(&self, _: &Progress, sender: &Box<Sender>) -> u32 {
+        sender.there
+    }
+
+    fn on_answer(&self, state: &mut Progress, sender: &mut Box<Sender>, frame: &Packet) -> News {
+        let mut is_news = sender.advance(frame.seq.min(state.packets));
+        state.unacknowledged = sender.base;
+        let mut is_lost = false;
+        match frame.kind {
+            Kind::Sack => is_news |= sender.arrived(frame.info),
+            Kind::Nack => is_lost = sender.lose(frame.info),
+            _ => {}
+        }
+        if let Some(tolerance) = self.tolerance {
+            let until = sender.end.saturating_sub(tolerance);
+            for seq in sender.judged..until {
+                is_lost |= sender.lose(seq);
+            }
+            sender.judged = sender.judged.max(until);
+        }
+        News { is_news: is_news || is_lost, loss: is_lost.then_some(Loss::Reported) }
+    }
+
+    fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>) {
+        for seq in sender.base..state.next {
+            sender.lose(seq);
+        }
+    }
+
+    fn timeout(&self, _: &Progress, _: &Box<Sender>) -> Time {
+        self.rto
+    }
+
+    fn timeouts(&self) -> (Time, Time) {
+        (self.rto, self.rto)
+    }
+
+    /// Whatever comes is kept.
+    fn on_data(
+        &self,
+        received: &mut Received,
+        kept: &mut Option<Box<Beyond>>,
+        (): &mut (),
+        packet: &Packet,
+        replies: &mut Replies,
+    ) -> Arrival {
+        let (seq, expected) = (packet.seq, received.expected);
+        let arrival = if seq == expected {
+            received.expected = Beyond::next(kept, expected);
+            Arrival::New
+        } else if seq > expected && kept.get_or_insert_with(|| Box::new(Beyond::from(expected))).enter(seq) {
+            Arrival::New
+        } else {
+            Arrival::Again
+        };
+        replies.acknowledge_one(received.expected, seq);
+        arrival
+    }
+
+    /// It is lost, unless another copy came before.
+    fn on_header(&self, received: &mut Received, kept: &mut Option<Box<Beyond>>, (): &mut (), header: &Packet, replies: &mut Replies) {
+        let is_here = header.seq < received.expected || kept.as_ref().is_some_and(|beyond| beyond.has(header.seq));
+        if is_here {
+            replies.acknowledge_one(received.expected, header.seq);
+        } else {
+            replies.report(received.expected, header.seq);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::contract::Reply;
+
+    fn selective(tolerance: Option<u32>) -> Selective {
+        Selective { rto: Time::us(100), tolerance }
+    }
+
+    fn sent(t: &Selective, n: u32) -> (Progress, Box<Sender>) {
+        let (mut p, mut s) = (Progress { packets: 100, ..Progress::default() }, t.sender());
+        for seq in 0..n {
+            assert_eq!(t.next(&p, &s), Some(seq));
+            t.on_sent(&mut p, &mut s, seq);
+            p.highest = seq + 1;
+        }
+        (p, s)
+    }
+
+    fn frame(kind: Kind, seq: u32, info: u32) -> Packet {
+        let mut frame = Packet::new(kind, 0, seq, 0, 64, 0);
+        frame.info = info;
+        frame
+    }
+
+    /// Packets there and under way.
+    fn counts(s: &Sender) -> (u32, u32) {
+        (s.there, s.under_way)
+    }
+
+    #[test]
+    fn a_gap_means_nothing_and_a_nack_a_loss() {
+        let t = selective(None);
+        let (mut p, mut s) = sent(&t, 10);
+        for seq in [9, 3, 5] {
+            let news = t.on_answer(&mut p, &mut s, &frame(Kind::Sack, 0, seq));
+            assert_eq!(news, News { is_news: true, loss: None });
+        }
+        assert_eq!((counts(&s), t.next(&p, &s)), ((3, 7), Some(10)));
+        // Packets 6 and 2 were cut: they are no longer under way, and go before what is new, the oldest first.
+        for seq in [6, 2] {
+            let news = t.on_answer(&mut p, &mut s, &frame(Kind::Nack, 0, seq));
+            assert_eq!(news, News { is_news: true, loss: Some(Loss::Reported) });
+        }
+        assert_eq!((counts(&s), t.next(&p, &s)), ((3, 5), Some(2)));
+        t.on_sent(&mut p, &mut s, 2);
+        assert_eq!((counts(&s), t.next(&p, &s)), ((3, 6), Some(6)));
+        // A second copy may be cut as well.
+        assert!(t.on_answer(&mut p, &mut s, &frame(Kind::Nack, 0, 2)).loss.is_some());
+        assert_eq!(t.on_answer(&mut p, &mut s, &frame(Kind::Nack, 0, 2)), News::default());
+        // Everything before 6 is there: of that 0, 1, 2 and 4 are news.
+        assert_eq!(t.on_answer(&mut p, &mut s, &frame(Kind::Ack, 6, 0)), News { is_news: true, loss: None });
+        assert_eq!((counts(&s), t.next(&p, &s), p.unacknowledged), ((7, 2), Some(6), 6));
+        assert_eq!(t.on_answer(&mut p, &mut s, &frame(Kind::Sack, 6, 9)), News::default());
+        assert!(t.on_answer(&mut p, &mut s, &frame(Kind::Ack, 10, 0)).is_news);
+        assert_eq!((counts(&s), t.next(&p, &s)), ((10, 0), Some(10)));
+    }
+
+    #[test]
+    fn what_is_far_behind_counts_as_lost_once() {
+        let t = selective(Some(3));
+        let (mut p, mut s) = sent(&t, 10);
+        assert_eq!(t.on_answer(&mut p, &mut s, &frame(Kind::Sack, 0, 2)).loss, None);
+        assert_eq!(t.on_answer(&mut p, &mut s, &frame(Kind::Sack, 0, 3)).loss, Some(Loss::Reported));
+        assert_eq!(t.next(&p, &s), Some(0));
+        t.on_sent(&mut p, &mut s, 0);
+        // Packets 1 and 4 now, and not 0 again.
+        assert_eq!(t.on_answer(&mut p, &mut s, &frame(Kind::Sack, 0, 7)).loss, Some(Loss::Reported));
+        assert_eq!(s.lost, BTreeSet::from([1, 4]));
+    }
+
+    #[test]
+    fn after_a_timeout_all_that_is_under_way_counts_as_lost() {
+        let t = selective(None);
+        let (mut p, mut s) = sent(&t, 4);
+        t.on_answer(&mut p, &mut s, &frame(Kind::Sack, 0, 1));
+        t.on_timeout(&mut p, &mut s);
+        assert_eq!((counts(&s), s.lost.clone()), ((1, 0), BTreeSet::from([0, 2, 3])));
+        // What was only late needs not be sent again.
+        t.on_answer(&mut p, &mut s, &frame(Kind::Ack, 3, 0));
+        assert_eq!((counts(&s), t.next(&p, &s)), ((3, 0), Some(3)));
+    }
+
+    #[test]
+    fn the_receiver_keeps_what_comes_and_says_what_came() {
+        let t = selective(None);
+        let (mut received, mut kept) = (Received::default(), None);
+        let mut arrive = |kind: Kind, seq: u32| {
+            let mut replies = Replies::new(Time::ZERO, 0);
+            let packet = frame(kind, seq, 0);
+            let arrival = (kind == Kind::Data).then(|| t.on_data(&mut received, &mut kept, &mut (), &packet, &mut replies));
+            if kind == Kind::Header {
+                t.on_header(&mut received, &mut kept, &mut (), &packet, &mut replies);
+            }
+            (arrival, replies.reply.unwrap())
+        };
+        let reply = |kind, seq, info| Reply { kind, seq, info };
+        assert_eq!(arrive(Kind::Data, 0), (Some(Arrival::New), reply(Kind::Ack, 1, 0)));
+        assert_eq!(arrive(Kind::Data, 3), (Some(Arrival::New), reply(Kind::Sack, 1, 3)));
+        assert_eq!(arrive(Kind::Data, 3), (Some(Arrival::Again), reply(Kind::Sack, 1, 3)));
+        assert_eq!(arrive(Kind::Header, 1), (None, reply(Kind::Nack, 1, 1)));
+        assert_eq!(arrive(Kind::Header, 2), (None, reply(Kind::Nack, 1, 2)));
+        // Of packet 3 another copy is here.
+        assert_eq!(arrive(Kind::Header, 3), (None, reply(Kind::Sack, 1, 3)));
+        assert_eq!(arrive(Kind::Data, 2), (Some(Arrival::New), reply(Kind::Sack, 1, 2)));
+        assert_eq!(arrive(Kind::Data, 1), (Some(Arrival::New), reply(Kind::Sack, 4, 1)));
+        assert_eq!(arrive(Kind::Data, 1), (Some(Arrival::Again), reply(Kind::Sack, 4, 1)));
+        assert_eq!(arrive(Kind::Header, 0), (None, reply(Kind::Sack, 4, 0)));
+    }
+}

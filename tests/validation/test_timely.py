@@ -1,0 +1,29 @@
+"""TIMELY: no equilibrium of its own, but bounds. A window is what keeps the first queue short.
+
+Its steps are tested beside the code. Here: a flow that meets no queue keeps its line, a queue that grows beyond `high`
+is taken back, and a window bounds what N flows can queue.
+"""
+
+from typing import Any
+
+import pytest
+from tests.validation.long_flows import WIRE, delivered_gbps, queues, round_trip_us, to_one
+
+DELAY_US = 3
+PIPE = round_trip_us(DELAY_US) * 12_500
+
+
+def timely(senders: int, **settings: Any) -> dict[str, Any]:
+    """Long flows through one switch."""
+    return to_one(senders, DELAY_US, host={"congestion_control": {"timely": settings}})
+
+
+def test_a_flow_without_a_queue_keeps_its_line() -> None:
+    assert delivered_gbps(timely(1), 100, 600) == pytest.approx(100, rel=1e-4)
+
+
+def test_a_window_bounds_the_first_queue() -> None:
+    """N flows begin at line rate: with windows they queue what is not in the pipe, without twice as much and more."""
+    window = (PIPE // 1000 + 1) * WIRE
+    assert max(queues(timely(8, window=True), 0, 400)) <= 8 * window - PIPE + 8 * WIRE
+    assert max(queues(timely(8), 0, 400)) > 2 * 7 * PIPE
