@@ -598,7 +598,8 @@ def guarded(command: Callable[[], object]) -> int:
     except AuditError as error:
         return _fail(str(error), 1)
     except InputError as error:
-        return _fail(str(error), 2, getattr(error, "errors", None))
+        # What does not stand further in is no line of its own, but a value of somebody else.
+        return _fail(re.sub(r"\n(?!  )", "\ufffd", str(error)), 2, getattr(error, "errors", None))
     except BrokenPipeError:
         # The reader of our output left, as `| head` does; Python must not complain about it while it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
