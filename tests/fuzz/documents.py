@@ -71,7 +71,7 @@ def draw(rng: Random) -> Case:
         step = ["check", "case.json", *(_setting(rng) for _ in range(rng.randint(1, 3)))]
         return Case({**_tables(), "case.json": content}, steps(step))
     document = _drawn(rng) if kind < 7 else rng.choice(_documents())
-    changed = with_any_setting(rng, document) if rng.random() < 0.4 else values.damaged(rng, document)
+    changed = with_any_setting(rng, document) if rng.random() < 0.6 else values.damaged(rng, document)
     return Case({**_tables(), "case.json": values.as_json(changed)}, steps(["check", "case.json"]))
 
 
@@ -89,9 +89,10 @@ def _drawn(rng: Random) -> dict[str, Any]:
 def with_any_setting(rng: Random, document: dict[str, Any]) -> dict[str, Any]:
     """A document with one to three settings of the schema put to anything."""
     document = copy.deepcopy(document)
-    for _ in range(rng.randint(1, 3)):
+    for _ in range(rng.choice([1, 1, 2, 3])):
         at: Any = document
-        *keys, last = rng.choice(sorted(settings.kinds())).split(".")
+        path = _some_path(rng, document)
+        *keys, last = path.split(".")
         for key in keys:
             name = key.removesuffix("[]")
             is_list = key != name
@@ -99,8 +100,25 @@ def with_any_setting(rng: Random, document: dict[str, Any]) -> dict[str, Any]:
             at = at.setdefault(name, new) if isinstance(at, dict) else new
             at = at[0] if is_list and isinstance(at, list) and at else at
         if isinstance(at, dict):
-            at[last.removesuffix("[]")] = values.value(rng)
+            at[last.removesuffix("[]")] = values.of_kind(rng, settings.kinds()[path])
     return document
+
+
+def _some_path(rng: Random, document: dict[str, Any]) -> str:
+    """A path of the schema: most often one that the document has, or one of a table that it has."""
+    paths = sorted(settings.kinds())
+    there = [path for path in paths if not isinstance(_at(document, path), dict | list | None)]
+    near = [path for path in paths if isinstance(_at(document, path.rpartition(".")[0]), dict)]
+    return rng.choice(rng.choices([there or paths, near, paths], [6, 3, 1])[0])
+
+
+def _at(document: dict[str, Any], path: str) -> Any:
+    """What stands at a path, in the first place of each list; None if nothing does."""
+    at: Any = document
+    for key in filter(None, path.split(".")):
+        at = at.get(key.removesuffix("[]")) if isinstance(at, dict) else None
+        at = at[0] if key.endswith("[]") and isinstance(at, list) and at else at
+    return at
 
 
 def _setting(rng: Random) -> str:
@@ -109,4 +127,6 @@ def _setting(rng: Random) -> str:
     if rng.random() < 0.2:
         key = rng.choice([key[: rng.randrange(len(key) + 1)], f"{key}.x", f"{key}[0]", f"[{key}", "", " "])
     new = rng.choice([values.amount(rng), json.dumps(values.value(rng, 2)), "null", "[", '"', "{a=1}", "'"])
+    if (kind := settings.kind(key)) is not None and rng.random() < 0.5:
+        new = str(values.of_kind(rng, kind))
     return f"{key}={new}"

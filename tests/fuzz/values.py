@@ -38,6 +38,22 @@ def amount(rng: Random) -> str:
     return rng.choice(_DIGITS) + rng.choice(_UNITS)
 
 
+_NEAR = {
+    "ps": ["0ps", "1ps", "1ns", "300ns", "1us", "7us", "1ms", "4ms", "1s", "280s", "999999s"],
+    "bytes": ["0B", "1B", "64B", "1KB", "9KB", "100KB", "1MB", "16MiB", "4GiB", "10TB"],
+    "bps": ["1bps", "1Mbps", "1Gbps", "25Gbps", "100Gbps", "400Gbps", "10Tbps"],
+    "integer": [0, 1, 2, 3, 4, 7, 8, 16, 64, 255, 65_535, 2**32, 2**63 - 1],
+    "number": [0, 1e-9, 0.01, 0.125, 0.5, 0.9, 1, 1.5, 2, 100.0, 1e300],
+    "boolean": [True, False],
+    "object": [{}],
+}
+
+
+def of_kind(rng: Random, kind: str) -> Any:
+    """A value that may well stand where one of a kind does (`xoff.study.settings`)."""
+    return rng.choice(_NEAR[kind]) if kind in _NEAR and rng.random() < 0.85 else value(rng)
+
+
 def leaf(rng: Random) -> Any:
     """Something that is neither a list nor a table."""
     kind = rng.randrange(7)
