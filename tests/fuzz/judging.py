@@ -93,4 +93,5 @@ def bound() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, hard))
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + CPU_SECONDS, hard))
+    end = int(used.ru_utime + used.ru_stime) + CPU_SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (end if hard == resource.RLIM_INFINITY else min(end, hard), hard))

@@ -38,7 +38,7 @@ def amount(rng: Random) -> str:
     return rng.choice(_DIGITS) + rng.choice(_UNITS)
 
 
-_NEAR = {
+_NEAR: dict[str, list[Any]] = {
     "ps": ["0ps", "1ps", "1ns", "300ns", "1us", "7us", "1ms", "4ms", "1s", "280s", "999999s"],
     "bytes": ["0B", "1B", "64B", "1KB", "9KB", "100KB", "1MB", "16MiB", "4GiB", "10TB"],
     "bps": ["1bps", "1Mbps", "1Gbps", "25Gbps", "100Gbps", "400Gbps", "10Tbps"],

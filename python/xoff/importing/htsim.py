@@ -106,7 +106,8 @@ def _matrix(source: Source, notes: Notes) -> _Matrix:
     for line, words in _lines(source):
         first = words[0]
         if first in _COUNTS and not found.connections and not found.triggers:
-            counts[first] = (source.whole(" ".join(words[1:]), line, first, _MAX_FLOWS), line)
+            most = _MAX_HOSTS if first == "Nodes" else _MAX_FLOWS
+            counts[first] = (source.whole(" ".join(words[1:]), line, first, most), line)
         elif "->" in first:
             if "Nodes" not in counts:
                 source.wrong(line, "the number of nodes is needed before: Nodes 16")
