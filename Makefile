@@ -13,7 +13,7 @@ export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help environment build demo test test-all test-browser test-rust check lint bench wheel docs generate lock clean
+.PHONY: help environment build demo test test-all test-browser test-rust fuzz check lint bench wheel docs generate lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
@@ -43,6 +43,9 @@ test: ## builds everything and runs every check, and every test that is not slow
 
 test-all: build ## runs the slow tests, which make test leaves out: skeletons of every kind, killed studies, published claims
 	@$(PYTEST) -m slow
+
+fuzz: build ## for MINUTES (10): damaged files of all kinds, and mixed runs on several threads; what fails is kept in out/fuzz
+	@$(BIN)/python -W ignore -m tests.fuzz --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
 test-rust:
 	@$(CARGO) test --workspace --locked --quiet

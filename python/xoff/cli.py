@@ -36,6 +36,12 @@ size = typer.Typer(
     rich_markup_mode="rich",
 )
 app.add_typer(size, name="size")
+importing = typer.Typer(
+    help="Writes a scenario from the files of another simulator, and says what it could not carry over.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+app.add_typer(importing, name="import")
 
 
 def _complete_setting(incomplete: str) -> list[str]:
@@ -540,6 +546,60 @@ def bench(
     raise typer.Exit(command(cases or [], repeats=repeats, list_only=list_only, as_json=as_json))
 
 
+ImportedTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Writes the scenario and its tables into this new directory. Default: out/ and the name of a file.",
+        show_default=False,
+    ),
+]
+
+
+@importing.command("hpcc")
+def import_hpcc(
+    topology: Annotated[Path, typer.Argument(metavar="TOPOLOGY", help="Nodes and links.", show_default=False)],
+    flows: Annotated[Path, typer.Argument(metavar="FLOWS", help="Flows, of 6 or 5 values.", show_default=False)],
+    config: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG]", help="Settings: KEY VALUE.", show_default=False)
+    ] = None,
+    out: ImportedTo = None,
+    as_json: Json = False,
+) -> None:
+    """The HPCC family of ns-3 simulators (HPCC, ConWeave, ns3-datacenter)."""
+    from xoff.importing.command import command
+    from xoff.importing.hpcc import convert
+
+    command(convert, [topology, flows, config], name=flows, out=out, as_json=as_json)
+
+
+@importing.command("htsim")
+def import_htsim(
+    matrix: Annotated[Path, typer.Argument(metavar="CM", help="The connection matrix.", show_default=False)],
+    topology: Annotated[Path | None, typer.Argument(metavar="[TOPO]", help="The topology.", show_default=False)] = None,
+    start_unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UNIT",
+            help="What starts are in: us for main_uec and main_swift, ps for other programs. Needed if one is not 0.",
+            show_default=False,
+        ),
+    ] = None,
+    out: ImportedTo = None,
+    as_json: Json = False,
+) -> None:
+    """The simulator htsim (csg-htsim, uet-htsim)."""
+    from functools import partial
+
+    from xoff.importing.command import command
+    from xoff.importing.htsim import UNITS, convert
+
+    if start_unit is not None and start_unit not in UNITS:
+        raise InputError(f"--start-unit: `{start_unit}` is no unit of starts; allowed are {', '.join(UNITS)}")
+    command(partial(convert, unit=start_unit), [matrix, topology], name=matrix, out=out, as_json=as_json)
+
+
 def _kinds() -> list[str]:
     from xoff.new import DOCUMENTS, KINDS
 
@@ -626,7 +686,8 @@ def guarded(command: Callable[[], object]) -> int:
     except AuditError as error:
         return _fail(str(error), 1)
     except InputError as error:
-        return _fail(str(error), 2, getattr(error, "errors", None))
+        # What does not stand further in is no line of its own, but a value of somebody else.
+        return _fail(re.sub(r"\n(?!  )", "\ufffd", str(error)), 2, getattr(error, "errors", None))
     except BrokenPipeError:
         # The reader of our output left, as `| head` does; Python must not complain about it while it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

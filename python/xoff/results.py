@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -409,11 +410,36 @@ def _parquet_reader(file: Path) -> Callable[[], pa.Table]:
         import pyarrow.parquet
 
         try:
-            return pyarrow.parquet.read_table(file)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise InputError(f"{file}: is damaged, or no table of a result: {error}") from None
+            table = pyarrow.parquet.read_table(file)
+        except (pa.ArrowException, OSError) as error:
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(f"{file}: is damaged, or no table of a result: {why}") from None
+        for column, is_text in _declared().get(file.stem, {}).items():
+            if column not in table.column_names:
+                raise InputError(f"{file}: is damaged, or of another version: it has no column `{column}`")
+            if _is_text(table.schema.field(column).type) is not is_text:
+                kind = "texts" if is_text else "numbers"
+                raise InputError(f"{file}: is damaged: the column `{column}` does not hold {kind}")
+        return table
 
     return read
+
+
+@cache
+def _declared() -> dict[str, dict[str, bool]]:
+    """For each table of a result its columns, and whether they hold texts or numbers."""
+    tables = json.loads(_core.tables())
+    return {
+        table["name"]: {column["name"]: column["type"] == "Utf8" for column in table["columns"]} for table in tables
+    }
+
+
+def _is_text(kind: pa.DataType) -> bool | None:
+    """Whether a type is one of text, or of numbers; None if it is neither."""
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return False
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return True if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
 
 
 def _replace(document: dict[str, Any], key: str, value: str) -> None:

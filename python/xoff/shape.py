@@ -42,4 +42,7 @@ def mismatch(value: Any, kind: Any, path: str = "") -> str:
     # True is no number, and a whole number is one.
     allowed = (int, float) if kind is float else kind
     is_right = isinstance(value, allowed) and isinstance(value, bool) == (kind is bool)
+    # What counts and times are kept in.
+    if is_right and isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return f"{path}: it is beyond 64 bits"
     return "" if is_right else f"{path}: {_WORDS[kind]} is needed"

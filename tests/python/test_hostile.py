@@ -145,6 +145,107 @@ def test_a_data_set_of_another_version_of_the_study_is_made_again(scenario: dict
     assert pq.read_table(tmp_path / "study" / "runs.parquet").num_rows == 3
 
 
+def test_tables_of_a_damaged_run_are_refused_by_name(scenario: dict[str, Any], tmp_path: Path) -> None:
+    """One that is missing, one that differs from those of other runs, and columns that are gone or of another kind."""
+    xoff.sweep({"base": scenario, "axes": {"switch.delay": ["1us", "2us"]}}, out=tmp_path / "study")
+    study = Study.open(tmp_path / "study")
+    place = tmp_path / "study" / "runs" / study.plan.runs[-1].key / "links.parquet"
+    whole = pq.read_table(place)
+    first = whole.column_names[0]
+    for table, why in [
+        (whole.append_column("more", whole[first]), "`links` has other columns than in the runs before"),
+        (whole.drop_columns([first]), f"it has no column `{first}`"),
+        (whole.set_column(0, first, [[1] * whole.num_rows]), f"the column `{first}` does not hold texts"),
+        (whole.rename_columns([first, *[f"x{i}" for i in range(whole.num_columns - 1)]]), "it has no column"),
+        (whole.append_column(first, whole[first]), "Multiple matches"),
+        (None, "`links` is missing"),
+    ]:
+        place.unlink()
+        if table is not None:
+            pq.write_table(table, place)
+        with pytest.raises(InputError, match=why) as error:
+            study.table("links")
+        assert "\n" not in str(error.value)
+        assert str(place.parent) in str(error.value)
+
+
+def test_a_run_without_links_has_a_page(scenario: dict[str, Any], tmp_path: Path) -> None:
+    xoff.run(scenario, out=tmp_path / "result")
+    file = tmp_path / "result" / "links.parquet"
+    pq.write_table(pq.read_table(file).slice(0, 0), file)
+    assert "The table of links is empty." in report.write(tmp_path / "result").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("runs", []),
+        ("impossible", [[0, 1, "why"], [1, 2, "why"]]),
+        ("points", [{"settings": [], "labels": {"switch.delay": "host0"}}, {"settings": [], "labels": {}}]),
+        ("seeds", [1, 2]),
+        ("seeds", [10**30]),
+    ],
+)
+def test_a_plan_that_does_not_fit_together_is_refused(
+    scenario: dict[str, Any], tmp_path: Path, part: str, value: Any
+) -> None:
+    place = _study(tmp_path / "study", scenario)
+    document = json.loads((place / "study.json").read_text())
+    (place / "study.json").write_text(json.dumps(document | {part: value}))
+    with pytest.raises(InputError, match="is not the directory of a study"):
+        Study.open(place)
+
+
+def test_numbers_beyond_64_bits_are_no_summary(scenario: dict[str, Any], tmp_path: Path) -> None:
+    place = _study(tmp_path / "study", scenario)
+    file = next((place / "runs").glob("*/summary.json"))
+    summary = json.loads(file.read_text())
+    file.write_text(json.dumps(summary | {"simulated_ps": 2**63}))
+    assert Study.open(place).status().missing == 1
+    with pytest.raises(InputError, match="simulated_ps: it is beyond 64 bits"):
+        xoff.load(file.parent)
+
+
+def test_bytes_that_are_no_text_do_not_stop_a_study(scenario: dict[str, Any], tmp_path: Path) -> None:
+    place = _study(tmp_path / "study", scenario)
+    (place / "study.json").write_bytes(b"\xff" + (place / "study.json").read_bytes())
+    (place / "runs" / ".store").write_bytes(b"\xff\xfe")
+    _study(place, scenario)
+    assert Study.open(place).status().complete == 2
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ({"base": 1e300}, "base: the file of a scenario is needed"),
+        ({"base": []}, "base: the file of a scenario is needed"),
+        ({"scenario": "small.toml"}, "scenario: a table is needed"),
+        ({"axes": {"switch.delay": {"from": "1us", "to": "2us", "points": 2, "scale": []}}}, "allowed are `linear`"),
+    ],
+)
+def test_parts_of_a_study_of_another_type_are_refused(
+    scenario: dict[str, Any], tmp_path: Path, xoff_here: Command, document: dict[str, Any], why: str
+) -> None:
+    base = {} if "base" in document or "scenario" in document else {"base": scenario}
+    (tmp_path / "study.json").write_text(json.dumps(base | document))
+    done = xoff_here("check", "study.json")
+    assert done.returncode == 2
+    assert done.stderr.startswith("xoff: error: ")
+    assert why in done.stderr
+
+
+def test_a_value_with_several_lines_is_no_second_message(tmp_path: Path, xoff_here: Command) -> None:
+    (tmp_path / "nodes.csv").write_text('name,kind\nh,host\ns,"a\nxoff: error: b"\n')
+    (tmp_path / "links.csv").write_text("a,b,rate,delay\nh,s,1Gbps,1us\n")
+    (tmp_path / "case.toml").write_text('[network.explicit]\nnodes_table = "nodes.csv"\nlinks_table = "links.csv"\n')
+    done = xoff_here("check", "case.toml")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "xoff: error: network.explicit.nodes_table[1].kind: `a\ufffdxoff: error: b` is no kind; allowed are host, "
+        "switch, relay\n"
+    )
+
+
 def test_what_a_killed_report_leaves_is_in_nobodys_way(scenario_file: Path, xoff_here: Command) -> None:
     place = scenario_file.parent / "result"
     assert xoff_here("run", scenario_file, "--out", "result").returncode == 0

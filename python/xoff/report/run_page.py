@@ -73,7 +73,7 @@ def figures(result: Result, flows: pa.Table | None) -> dict[str, Callable[[], Fi
         made["queue_depth"] = plot.queue_depth
     if "pauses" in result.tables and result.pauses.num_rows:
         made["pauses"] = plot.pauses
-    if "links" in result.tables:
+    if "links" in result.tables and result.links.num_rows:
         made["link_use"] = plot.link_use
     return made
 

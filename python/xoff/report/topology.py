@@ -50,6 +50,8 @@ def draw(links: pa.Table, horizon_ps: int, endpoints: Collection[str]) -> tuple[
         )
         first, second = sorted((row["node"], row["peer"]), key=_natural)
         ends[first, second].append(_Direction(text, row["utilisation"], paused))
+    if not ends:
+        return "", "The table of links is empty."
     names = sorted({name for pair in ends for name in pair}, key=_natural)
     hosts = _hosts(ends, names, endpoints)
     left_out = ""

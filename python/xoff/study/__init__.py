@@ -378,7 +378,7 @@ class Study:
         """Write what is to be run; tables of an earlier version of the study are removed before."""
         text = json.dumps(self.plan.to_dict(), indent=1, ensure_ascii=False, default=lambda value: type(value).__name__)
         with contextlib.suppress(OSError):
-            if (self.directory / _DOCUMENT).read_text("utf-8") == text + "\n":
+            if (self.directory / _DOCUMENT).read_bytes() == f"{text}\n".encode():
                 return
         for file in self._tables():
             file.unlink(missing_ok=True)

@@ -126,7 +126,7 @@ def _range(found: Mapping[str, Any], path: str, where: str) -> tuple[Any, ...]:
     if ("step" in found) == ("points" in found):
         raise InputError(f"{where}: one of `step` and `points` is needed")
     scale = found.get("scale", "linear")
-    if scale not in {"linear", "log"}:
+    if scale not in ("linear", "log"):
         raise InputError(f"{where}.scale: {scale!r} was given; allowed are `linear` and `log`")
     if scale == "log" and "step" in found:
         raise InputError(f"{where}.scale: steps are equal; a logarithmic range takes `points`")

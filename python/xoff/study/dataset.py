@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from xoff._core import InputError
 from xoff.results import synchronise
 from xoff.study.metrics import metrics
 from xoff.study.plan import Plan, Run
@@ -60,8 +61,12 @@ def runs_table(plan: Plan, store: Store) -> pa.Table:
 
 
 def rows_of(plan: Plan, store: Store, table: str) -> Iterator[pa.Table]:
-    """The rows of one table of each run in turn, with the parameters and the seed in front."""
+    """The rows of one table of each run in turn, with the parameters and the seed in front.
+
+    Raises `InputError` if a run lacks it, or has other columns than the first: then the run is damaged.
+    """
     known = store.keys()
+    columns: pa.Schema | None = None
     fields = [
         pa.field("run", pa.string()),
         *(pa.field(column.name, column.type) for column in plan.columns),
@@ -70,7 +75,17 @@ def rows_of(plan: Plan, store: Store, table: str) -> Iterator[pa.Table]:
     for run in plan.runs:
         if run.key not in known or store.failure(run.key) is not None:
             continue
-        rows = store.result(run.key).table(table)
+        result = store.result(run.key)
+        if table not in result.tables:
+            raise InputError(
+                f"{result.directory}: is damaged: `{table}` is missing; the study has to do this run again"
+            )
+        rows = result.table(table)
+        columns = rows.schema if columns is None else columns
+        if not rows.schema.equals(columns):
+            raise InputError(
+                f"{result.directory}: `{table}` has other columns than in the runs before; one of them is damaged"
+            )
         values = plan.values(run.point)
         for index, field in enumerate(fields):
             value = {"run": run.key, "seed": run.seed, **values}[field.name]

@@ -167,7 +167,10 @@ class Plan:
             Point(index, tuple((path, value) for path, value in one["settings"]), one["labels"])
             for index, one in enumerate(found["points"])
         )
-        return Plan(
+        told = {(index, seed) for index, seed, _ in (*found["runs"], *found["impossible"])}
+        if told != set(itertools.product(range(len(points)), found["seeds"])):
+            raise ValueError("runs: not every point and seed is one of them, or impossible")
+        plan = Plan(
             name=found["name"],
             description=found["description"],
             columns=tuple(
@@ -182,6 +185,12 @@ class Plan:
             runs=[Run(points[index], seed, key) for index, seed, key in found["runs"]],
             impossible=[Impossible(points[index], seed, message) for index, seed, message in found["impossible"]],
         )
+        for column in plan.columns:
+            try:
+                pa.array([column.value(point.labels.get(column.path)) for point in points], column.type)
+            except (pa.ArrowException, ArithmeticError, ValueError, TypeError):
+                raise ValueError(f"points: some have no value of the column {column.name!r}") from None
+        return plan
 
     def digest(self) -> str:
         """A hash of all that tables over the study depend on beside its runs."""
@@ -311,11 +320,12 @@ def _parsed(path: Path) -> dict[str, Any]:
 def _base(document: Mapping[str, Any], directory: Path) -> tuple[Any, Path | None]:
     if ("base" in document) == ("scenario" in document):
         raise InputError('base: one of `base = "scenario.toml"` and a table [scenario] is needed')
-    if "scenario" in document:
-        return document["scenario"], directory
-    base = document["base"]
-    if isinstance(base, str | Path):
+    key = "scenario" if "scenario" in document else "base"
+    base = document[key]
+    if key == "base" and isinstance(base, str | Path):
         return directory / base, None
+    if not isinstance(base, Mapping | running.SupportsToDict):
+        raise InputError(f"{key}: {'a table' if key == 'scenario' else 'the file of a scenario'} is needed")
     return base, directory
 
 

@@ -84,12 +84,16 @@ class Store:
                 # The first of several processes gives the mark.
                 with contextlib.suppress(FileExistsError):
                     os.link(work / "mark", mark)
-        return mark.read_text("utf-8")
+        return self._mark()
+
+    def _mark(self) -> str:
+        # One that is damaged tells stores from one another as well.
+        return (self.directory / ".store").read_text("utf-8", errors="backslashreplace")
 
     def marked(self, mark: str) -> bool:
         """Tell whether this is the store that has a mark."""
         try:
-            return (self.directory / ".store").read_text("utf-8") == mark
+            return self._mark() == mark
         except OSError:
             return False
 

@@ -1,0 +1,39 @@
+"""What ``xoff import`` prints: what was written, and on standard error what could not be carried over."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from xoff import wording
+from xoff.importing.document import Imported
+from xoff.importing.source import Source, read
+
+
+def command(
+    convert: Callable[..., Imported], files: list[Path | None], *, name: Path, out: Path | None, as_json: bool
+) -> None:
+    """Turn files into a scenario.
+
+    name: the file after which the directory is called if none is given.
+    """
+    sources: list[Source | None] = [None if file is None else read(file) for file in files]
+    found = convert(*sources)
+    directory = Path("out") / wording.file_name(name.stem) if out is None else out
+    written = found.write(directory)
+    if as_json:
+        summary = {
+            "scenario": str(written[0]),
+            "files": [str(file) for file in written],
+            "flows": found.flows,
+            "bytes": found.bytes,
+            "notes": found.notes.records(),
+        }
+        print(json.dumps(summary))
+        return
+    for text in found.notes.texts():
+        print(f"xoff: {wording.plain(text)}", file=sys.stderr)
+    flows = "1 flow" if found.flows == 1 else f"{found.flows:,} flows"
+    print(f"{wording.plain(str(written[0]))}: {flows} of {wording.size(found.bytes)} together")

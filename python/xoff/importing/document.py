@@ -1,0 +1,205 @@
+"""A scenario that was imported: its settings with comments, its tables, and how they are written into a directory."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from xoff import running, wording
+from xoff._core import InputError
+from xoff.importing.notes import Notes
+from xoff.results import check_name, synchronise
+
+Value: TypeAlias = str | int | float | bool
+
+SCENARIO = "scenario.toml"
+_WIDTH = 118
+
+
+@dataclass(slots=True)
+class Table:
+    """A table of the scenario: its path, its settings, and what is said above it."""
+
+    path: str
+    values: dict[str, Value] = field(default_factory=dict)
+    comment: str = ""
+    is_listed: bool = False
+    """Whether it is one of a list (``[[workload]]``)."""
+
+    def text(self) -> str:
+        """The table as TOML."""
+        header = f"[[{self.path}]]\n" if self.is_listed else f"[{self.path}]\n" if self.path else ""
+        values = "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.values.items())
+        return commented(self.comment) + header + values
+
+
+@dataclass(slots=True)
+class Flow:
+    """A flow of an input file: hosts by name or number, bytes, picoseconds."""
+
+    src: str | int
+    dst: str | int
+    size: int
+    start: int
+    id: str
+    after: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class Workload:
+    """Flows that share a name and a class."""
+
+    name: str
+    flows: list[Flow]
+    priority: int = 0
+    """Its class."""
+    comment: str = ""
+    is_added: bool = False
+    """Whether it stands for something that the input has no flows for."""
+
+
+@dataclass(slots=True)
+class Imported:
+    """What was read of another simulator's files."""
+
+    about: str
+    """Which files it is from, in one line."""
+    name: str
+    top: dict[str, Value] = field(default_factory=dict)
+    """Settings that stand in no table."""
+    tables: list[Table] = field(default_factory=list)
+    nodes: list[tuple[str, str, int | None]] = field(default_factory=list)
+    """Name, kind, own delay in picoseconds; none where the network is a shape."""
+    links: list[tuple[str, str, int, int]] = field(default_factory=list)
+    """Two names, bits per second, picoseconds."""
+    workloads: list[Workload] = field(default_factory=list)
+    notes: Notes = field(default_factory=Notes)
+
+    @property
+    def flows(self) -> int:
+        """How many flows the input has."""
+        return sum(len(one.flows) for one in self.workloads if not one.is_added)
+
+    @property
+    def bytes(self) -> int:
+        """The payload of the flows that the input has."""
+        return sum(flow.size for one in self.workloads if not one.is_added for flow in one.flows)
+
+    def write(self, out: Path) -> list[Path]:
+        """Write the scenario and its tables into a new directory, which appears when it is complete; return the files.
+
+        Raises `InputError` if there is something already.
+        """
+        check_name(out)
+        try:
+            target = Path(os.path.realpath(out))
+            is_free = not target.exists() or (target.is_dir() and not any(target.iterdir()))
+        except (OSError, ValueError):
+            raise InputError(f"--out {str(out)!r}: is not the name of a directory") from None
+        if not is_free:
+            raise InputError(f"--out {out}: is there already and is not empty; name a new directory")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            place = Path(tempfile.mkdtemp(prefix=".import-", dir=target.parent))
+        except OSError as error:
+            raise InputError(f"--out {out}: cannot be written: {error.strerror}") from None
+        try:
+            place.chmod(0o755)
+            names = self._write(place)
+            # What was written is what the core takes.
+            running.resolve(place / SCENARIO)
+            for name in (*names, "."):
+                synchronise(place / name)
+            place.rename(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                shutil.rmtree(place)
+            raise
+        return [out / name for name in names]
+
+    def _write(self, place: Path) -> list[str]:
+        tables: dict[str, Iterable[str]] = {}
+        if self.nodes:
+            tables["nodes.csv"] = self._node_rows()
+            tables["links.csv"] = (
+                "a,b,rate,delay\n",
+                *(f"{a},{b},{rate}bps,{delay}ps\n" for a, b, rate, delay in self.links),
+            )
+        documents = []
+        given = [one for one in self.workloads if one.flows]
+        for index, one in enumerate(given):
+            file = "flows.csv" if len(given) == 1 else f"flows-{index}.csv"
+            tables[file] = _flow_rows(one.flows)
+            more: dict[str, Value] = {"class": one.priority} if one.priority else {}
+            values: dict[str, Value] = {"name": one.name, **more, "table": file}
+            documents.append(Table("workload", values, one.comment, is_listed=True))
+        (place / SCENARIO).write_text(self._text(documents), "utf-8")
+        for name, rows in tables.items():
+            with (place / name).open("w", encoding="utf-8") as file_:
+                file_.writelines(rows)
+        return [SCENARIO, *tables]
+
+    def _node_rows(self) -> Iterable[str]:
+        has_delay = any(delay is not None for _, _, delay in self.nodes)
+        yield "name,kind,delay\n" if has_delay else "name,kind\n"
+        for name, kind, delay in self.nodes:
+            yield f"{name},{kind}" + (("," if delay is None else f",{delay}ps") if has_delay else "") + "\n"
+
+    def _text(self, workloads: list[Table]) -> str:
+        head = f"{self.about}\n  xoff check {SCENARIO}\n  xoff run {SCENARIO} --out result"
+        tables: dict[str, Table] = {}
+        for one in self.tables:
+            before = tables.get(one.path, Table(one.path))
+            comment = "\n".join(filter(None, (before.comment, one.comment)))
+            tables[one.path] = Table(one.path, before.values | one.values, comment)
+        parts = [Table("", {"name": self.name, **self.top}, head), *tables.values(), *workloads]
+        if notes := self.notes.texts():
+            said = "\n".join(f"- {text}" for text in notes)
+            parts.append(Table("", comment=f"Not carried over, or in another way than there:\n{said}"))
+        return "\n".join(part.text() for part in parts)
+
+
+def _flow_rows(flows: list[Flow]) -> Iterable[str]:
+    has_after = any(flow.after for flow in flows)
+    yield "src,dst,size,start,id,after\n" if has_after else "src,dst,size,start,id\n"
+    for flow in flows:
+        row = f"{flow.src},{flow.dst},{flow.size}B,{flow.start}ps,{flow.id}"
+        yield f"{row},{';'.join(flow.after)}\n" if has_after else f"{row}\n"
+
+
+def commented(text: str) -> str:
+    """A text as lines of comment; a line that begins with spaces or a dash goes on further in."""
+    lines = []
+    for line in filter(None, text.split("\n")):
+        inner = "  " if line.startswith(("-", " ")) else ""
+        lines += textwrap.wrap(wording.plain(line), _WIDTH, subsequent_indent=inner, break_on_hyphens=False)
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def time(value_ps: int) -> str:
+    """A time as a scenario writes it."""
+    return wording.quantity_text(value_ps, "ps")
+
+
+def size(value: int) -> str:
+    """A size as a scenario writes it."""
+    return wording.quantity_text(value, "bytes")
+
+
+def rate(value: int) -> str:
+    """A rate as a scenario writes it."""
+    return wording.quantity_text(value, "bps")
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Values as a list in a sentence."""
+    *most, last = [str(value) for value in values] or [""]
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,215 @@
+"""Scenarios of the HPCC family of ns-3 simulators: a topology, flows, and a file of settings.
+
+The files are those that HPCC's ``third.cc`` and ConWeave's ``network-load-balance.cc`` read as streams of words: line
+breaks do not matter, and what follows the last word that is expected is a remark. A flow has six values in HPCC
+(source, destination, priority group, destination port, bytes, start in seconds), and five in ConWeave, which has no
+port. kB are 1000 bytes there, MB 1024 · 1024, ports are numbered from 1, and traffic begins at 2 s.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xoff.importing.document import Flow, Imported, Table, Workload, listed, time
+from xoff.importing.hpcc_settings import Settings
+from xoff.importing.notes import Notes
+from xoff.importing.source import Source, Words, shown
+
+_MAX_NODES = 2**20
+_MAX_LINKS = 2**22
+_MAX_FLOWS = 2**24
+# Workloads by priority group and port are results by name; a port for each flow would be none.
+_MAX_WORKLOADS = 16
+# Generators of this family begin here.
+_BEGIN_PS = 2 * 10**12
+
+Group: TypeAlias = tuple[int, int | None]
+"""Priority group and destination port of a flow."""
+
+
+@dataclass(slots=True)
+class Network:
+    """Which nodes are switches, and links as they are listed: two nodes, bits per second, picoseconds."""
+
+    is_switch: list[bool]
+    links: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+    def name(self, node: int) -> str:
+        """The name of a node in the scenario."""
+        return f"{'s' if self.is_switch[node] else 'h'}{node}"
+
+    def switch_rates(self) -> Counter[int]:
+        """How many ports of switches have a rate."""
+        ends = ((end, bps) for a, b, bps, _ in self.links for end in (a, b))
+        return Counter(bps for end, bps in ends if self.is_switch[end])
+
+    def host_rate(self) -> int:
+        """The rate of the first port of the first host."""
+        first = self.is_switch.index(False) if False in self.is_switch else -1
+        return next((bps for a, b, bps, _ in self.links if first in (a, b)), 0)
+
+
+def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
+    """Turn the files into a scenario."""
+    notes = Notes()
+    network = _topology(topology, notes)
+    is_conweave, read = _flows(flows, network, notes)
+    settings = Settings(config, network, notes, is_conweave=is_conweave)
+    begin = _begin(flows, read, settings)
+    groups = _groups(flows, read, notes)
+    classes = sorted({pg for pg, _ in groups})
+    files = listed(one.name for one in (topology, flows, config) if one is not None)
+    explicit = Table(
+        "network.explicit",
+        {"nodes_table": "nodes.csv", "links_table": "links.csv"},
+        "Node 7 of the topology is h7 if it is a host and s7 if it is a switch; its port p there is port p - 1 here.",
+    )
+    nodes: list[tuple[str, str, int | None]] = [
+        (network.name(node), "switch" if is_switch else "host", None)
+        for node, is_switch in enumerate(network.is_switch)
+    ]
+    return Imported(
+        about=f"Imported from {files}, files of the HPCC family of ns-3 simulators.",
+        name=flows.path.stem,
+        top=settings.top(begin),
+        tables=[explicit, *settings.tables(len(classes))],
+        nodes=nodes,
+        links=[(network.name(a), network.name(b), bps, delay) for a, b, bps, delay in network.links],
+        workloads=[
+            Workload(
+                f"group {pg}" if port is None else f"group {pg}, port {port}",
+                [Flow(one.src, one.dst, one.size, one.start - begin, one.id) for one in found],
+                classes.index(pg),
+                _said_of_flows(begin) if index == 0 else "",
+            )
+            for index, ((pg, port), found) in enumerate(groups.items())
+        ],
+        notes=notes,
+    )
+
+
+def _said_of_flows(begin: int) -> str:
+    taken = f"Starts are those of the input less {time(begin)}. " if begin else ""
+    return (
+        f"{taken}The id of a flow is its place in the input, from 0 on. A completion time there ends with the last ACK "
+        "at the sender: fct_acked_ps of the table flows."
+    )
+
+
+def _topology(source: Source, notes: Notes) -> Network:
+    words = Words(source)
+    fields = len(source.lines[0].split())
+    if fields in {5, 6}:
+        why = f"{fields} values; `nodes switches links` is needed (headers of astra-sim and SimAI are not read)"
+        source.wrong(1, why)
+    nodes = words.whole("the number of nodes", _MAX_NODES)
+    switches = words.whole("the number of switches", nodes)
+    count = words.whole("the number of links", _MAX_LINKS)
+    network = Network([False] * nodes)
+    for _ in range(switches):
+        network.is_switch[words.whole("the number of a switch", nodes - 1)] = True
+    linked = [False] * nodes
+    seen: set[tuple[int, int]] = set()
+    for _ in range(count):
+        a, b = (words.whole("a node of a link", nodes - 1) for _ in range(2))
+        line = words.line
+        if a == b:
+            source.wrong(line, f"node {a} is linked to itself")
+        bps = source.rate(words.take("the rate of a link"), words.line, "the rate of a link")
+        if bps == 0:
+            source.wrong(words.line, "the rate of a link: it is zero")
+        delay = source.time(words.take("the delay of a link"), words.line, "the delay of a link")
+        error = words.take("the error rate of a link")
+        if source.number(error, words.line, "the error rate of a link") > 0:
+            notes.add(source, line, f"links that lose packets at random (error rate {shown(error)}) lose none here")
+        linked[a] = linked[b] = True
+        if (pair := (min(a, b), max(a, b))) in seen:
+            notes.add(
+                source, line, "one more link between two nodes: the last of them alone is used there, here all are"
+            )
+        seen.add(pair)
+        network.links.append((a, b, bps, delay))
+    if not all(linked):
+        source.wrong(words.line, f"node {linked.index(False)} has no link")
+    return network
+
+
+@dataclass(slots=True)
+class _Read:
+    """A flow as it stands in the input; its start in picoseconds."""
+
+    group: Group
+    src: str
+    dst: str
+    size: int
+    start: int
+    id: str
+
+
+def _flows(source: Source, network: Network, notes: Notes) -> tuple[bool, list[_Read]]:
+    """Return whether flows have five values, and all flows."""
+    words = Words(source)
+    count = words.whole("the number of flows", _MAX_FLOWS)
+    has_port = _values(source, words.line, count) == 6
+    found: list[_Read] = []
+    most = len(network.is_switch) - 1
+    for index in range(count):
+        ends = []
+        for what in ("the source of a flow", "the destination of a flow"):
+            node = words.whole(what, most)
+            if network.is_switch[node]:
+                source.wrong(words.line, f"{what}: node {node} is a switch; flows go from host to host")
+            ends.append(node)
+        line = words.line
+        if ends[0] == ends[1]:
+            source.wrong(line, f"host {ends[0]} sends to itself")
+        group = words.whole("the priority group of a flow", 7)
+        port = words.whole("the destination port of a flow", 65_535) if has_port else None
+        size = words.whole("the bytes of a flow")
+        if size == 0:
+            notes.add(source, words.line, "a flow of no bytes has one")
+        start = source.scaled(words.take("the start of a flow"), words.line, "the start of a flow", 10**12)
+        src, dst = map(network.name, ends)
+        found.append(_Read((group, port), src, dst, max(1, size), start, str(index)))
+    if not found:
+        notes.add(source, (), "there are no flows")
+    notes.add(source, (), "where several paths are shortest, another hash chooses among them: not the same flows meet")
+    if any(one.group[0] == 0 for one in found):
+        notes.add(source, (), "priority group 0 is served before all others there, here in turn with them")
+    return not has_port, found
+
+
+def _values(source: Source, line: int, count: int) -> int:
+    """How many values the first flow has, which stands behind the number of flows or on the next line."""
+    behind = len(source.lines[line - 1].split()) - 1
+    following = ((number, len(text.split())) for number, text in enumerate(source.lines[line:], line + 1))
+    line, values = (line, behind) if behind else next((one for one in following if one[1]), (line, 0))
+    if count and values not in {5, 6}:
+        why = "a flow has 6 (source, destination, group, port, bytes, start) or 5 (without the port)"
+        source.wrong(line, f"{values} values; {why}")
+    return values
+
+
+def _begin(source: Source, flows: list[_Read], settings: Settings) -> int:
+    """The time there that is zero here."""
+    begin = settings.begin(_BEGIN_PS)
+    if flows and min(one.start for one in flows) < begin:
+        settings.notes.add(source, (), f"flows start before {time(begin)}, so that nothing is taken off from times")
+        return 0
+    return begin
+
+
+def _groups(source: Source, flows: list[_Read], notes: Notes) -> dict[Group, list[_Read]]:
+    """Flows by priority group and port, or by group alone where there are many ports."""
+    groups = {one.group for one in flows}
+    if len(groups) > _MAX_WORKLOADS:
+        notes.add(source, (), f"destination ports: {len(groups):,} kinds of flows would be as many workloads")
+        groups = {(pg, None) for pg, _ in groups}
+    found: dict[Group, list[_Read]] = {group: [] for group in sorted(groups, key=lambda one: (one[0], one[1] or 0))}
+    for one in flows:
+        found[one.group if one.group in found else (one.group[0], None)].append(one)
+    if any(port is not None for _, port in found):
+        notes.add(source, (), "destination ports are in the names of workloads")
+    return found

@@ -1,0 +1,307 @@
+"""Scenarios of htsim: a connection matrix (``.cm``), and the topology of a fat tree (``.topo``).
+
+Both are lines of words. A connection begins at a time or with a trigger, which other connections fire when they end:
+``oneshot`` by one of them, ``barrier`` by so many, ``multishot`` starts the next of its connections each time. All else
+(rates and packets without a topology, queues, transports) are options of the program that reads them.
+
+A flow of xoff waits for flows that arrive at its own source. Where a trigger is fired elsewhere, a message of a byte
+carries the word: from the destination of the flow that fires it to the source of the one that waits, in a class of its
+own that goes before all others, as an ACK does there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xoff.importing.document import Flow, Imported, Table, Workload, listed
+from xoff.importing.htsim_topology import default_fabric, fabric
+from xoff.importing.notes import Notes
+from xoff.importing.source import Source, shown
+
+_MAX_HOSTS = 2**20
+_MAX_FLOWS = 2**24
+_UNITS = {"ps": 1, "ns": 10**3, "us": 10**6}
+UNITS = tuple(_UNITS)
+"""The units that the start of a connection can be in."""
+
+_COUNTS = ("Nodes", "Connections", "Triggers", "Failures")
+_CONNECTION = re.compile("([0-9]{1,19})->([0-9]{1,19})")
+_KINDS = ("oneshot", "multishot", "barrier")
+
+
+@dataclass(slots=True)
+class _Connection:
+    line: int
+    src: int
+    dst: int
+    id: str = ""
+    size: int = 0
+    start: str | None = None
+    """As it stands there."""
+    trigger: str | None = None
+    fires: list[tuple[str, str]] = field(default_factory=list)
+    """Triggers, each with ``send`` or ``recv``."""
+
+
+@dataclass(slots=True)
+class _Trigger:
+    line: int
+    kind: str
+    count: int = 0
+    fired_by: list[_Connection] = field(default_factory=list)
+    starts: list[_Connection] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Matrix:
+    nodes: int
+    connections: list[_Connection]
+    triggers: dict[str, _Trigger]
+
+
+def convert(matrix: Source, topology: Source | None, unit: str | None) -> Imported:
+    """Turn the files into a scenario.
+
+    unit: what starts are in; needed if any is not zero.
+    """
+    notes = Notes()
+    read = _matrix(matrix, notes)
+    network = default_fabric(read.nodes, matrix, notes) if topology is None else fabric(topology, notes)
+    if topology is not None and network.hosts < read.nodes:
+        topology.wrong(1, f"it has {network.hosts} hosts; the {read.nodes} nodes of {matrix.name} need as many")
+    waits = _waits(matrix, read, notes)
+    flows, messages = _flows(matrix, read, waits, unit, notes)
+    notes.add(matrix, (), "packets, queues, routes and transport are options of the program there; here see the tables")
+    files = listed(one.name for one in (matrix, topology) if one is not None)
+    pfc = Table("switch.flow_control.pfc", comment="Not from the input: nothing is lost, and flows go at line rate.")
+    classes = Table("switch", {"classes": 2}, "Class 1 is that of messages that stand for triggers.")
+    more = [
+        Workload(
+            "triggers",
+            messages,
+            1,
+            "Not of the input: a byte to the source of a flow whose trigger is fired elsewhere.",
+            is_added=True,
+        )
+    ]
+    return Imported(
+        about=f"Imported from {files}, of htsim.",
+        name=matrix.path.stem,
+        tables=[*network.tables, *([classes] if messages else []), pfc],
+        nodes=network.nodes,
+        links=network.links,
+        workloads=[Workload("connections", flows, 0, "The id of a flow is that of its connection."), *more],
+        notes=notes,
+    )
+
+
+def _matrix(source: Source, notes: Notes) -> _Matrix:
+    """Read a connection matrix; counts of the header are those of its lines."""
+    counts: dict[str, tuple[int, int]] = {}
+    found = _Matrix(0, [], {})
+    failures = 0
+    ids: dict[str, int] = {}
+    for line, words in _lines(source):
+        first = words[0]
+        if first in _COUNTS and not found.connections and not found.triggers:
+            most = _MAX_HOSTS if first == "Nodes" else _MAX_FLOWS
+            counts[first] = (source.whole(" ".join(words[1:]), line, first, most), line)
+        elif "->" in first:
+            if "Nodes" not in counts:
+                source.wrong(line, "the number of nodes is needed before: Nodes 16")
+            one = _connection(source, line, words, counts["Nodes"][0], notes)
+            if one.id in ids:
+                source.wrong(line, f"the id {one.id} is that of line {ids[one.id]}, too")
+            ids[one.id] = line
+            found.connections.append(one)
+        elif first == "trigger":
+            name, trigger = _trigger(source, line, words)
+            if name in found.triggers:
+                source.wrong(line, f"trigger {name} is that of line {found.triggers[name].line}, too")
+            found.triggers[name] = trigger
+        elif first == "failure":
+            notes.add(source, line, "links do not fail here")
+            failures += 1
+        else:
+            source.wrong(
+                line, f"{shown(first)} is none of {', '.join(_COUNTS)}, a connection (0->1), trigger and failure"
+            )
+    if "Nodes" not in counts:
+        source.wrong(1, "the number of nodes is missing: Nodes 16")
+    there = {"Connections": len(found.connections), "Triggers": len(found.triggers), "Failures": failures}
+    for what, number in there.items():
+        said, line = counts.get(what, (0, len(source.lines)))
+        if said != number:
+            source.wrong(line, f"{what} {said}: there are {number}")
+    found.nodes = counts["Nodes"][0]
+    return found
+
+
+def _lines(source: Source) -> Iterator[tuple[int, list[str]]]:
+    for number, text in enumerate(source.lines, 1):
+        words = text.split()
+        if words and not words[0].startswith("#"):
+            yield number, words
+
+
+def _connection(source: Source, line: int, words: list[str], nodes: int, notes: Notes) -> _Connection:
+    ends = _CONNECTION.fullmatch(words[0])
+    if ends is None:
+        source.wrong(line, f"{shown(words[0])} is not two hosts, such as 0->1")
+    src, dst = (source.whole(end, line, "a host", max(0, nodes - 1)) for end in ends.groups())
+    if src == dst:
+        source.wrong(line, f"host {src} sends to itself")
+    one = _Connection(line, src, dst, f"line{line}")
+    has_size = False
+    rest = iter(words[1:])
+    for word in rest:
+        if word not in {"id", "msg", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio"}:
+            source.wrong(line, f"{shown(word)} is not known of a connection")
+        value = next(rest, "")
+        if word == "start":
+            source.number(value, line, word)
+            one.start = value
+            continue
+        number = source.whole(value, line, word)
+        if number == 0 and word not in {"size", "prio"}:
+            source.wrong(line, f"{word}: it is zero")
+        if word == "id":
+            one.id = str(number)
+        elif word == "msg":
+            one.id += f".{number}"
+            notes.add(source, line, "msg: each message is a flow of its own")
+        elif word == "size":
+            one.size, has_size = number, True
+        elif word == "trigger":
+            one.trigger = str(number)
+        elif word == "prio":
+            notes.add(source, line, "prio: what receivers prefer is not carried over")
+        else:
+            one.fires.append((str(number), word[:4]))
+    if not has_size:
+        source.wrong(line, "its size is missing")
+    if (one.start is None) == (one.trigger is None):
+        source.wrong(line, "a connection has either a start or a trigger")
+    return one
+
+
+def _trigger(source: Source, line: int, words: list[str]) -> tuple[str, _Trigger]:
+    name = ""
+    trigger = _Trigger(line, "")
+    rest = iter(words[1:])
+    for word in rest:
+        if word in _KINDS and not trigger.kind:
+            trigger.kind = word
+        elif word == "id":
+            name = str(source.whole(next(rest, ""), line, "id"))
+        elif word == "count":
+            trigger.count = source.whole(next(rest, ""), line, "count")
+        else:
+            source.wrong(line, f"{shown(word)} is not known of a trigger")
+    if not name or name == "0":
+        source.wrong(line, "a trigger needs an id above zero")
+    if not trigger.kind:
+        source.wrong(line, f"a trigger is one of {', '.join(_KINDS)}")
+    return name, trigger
+
+
+def _waits(source: Source, read: _Matrix, notes: Notes) -> dict[str, list[_Connection]]:
+    """For the id of each connection with a trigger, which ones it waits for; those that never start are left out."""
+    for one in read.connections:
+        for name, _ in one.fires:
+            _named(source, read, one, name).fired_by.append(one)
+        if one.trigger is not None:
+            _named(source, read, one, one.trigger).starts.append(one)
+    waits: dict[str, list[_Connection]] = {}
+    never: list[int] = []
+    for name, trigger in read.triggers.items():
+        fired, starts = trigger.fired_by, trigger.starts
+        if trigger.kind == "oneshot" and len(fired) > 1:
+            source.wrong(
+                fired[1].line, f"trigger {name} is oneshot, and fired by {len(fired)}; a barrier waits for several"
+            )
+        if trigger.kind == "barrier" and len(fired) > trigger.count:
+            source.wrong(trigger.line, f"trigger {name} counts to {trigger.count}, and is fired {len(fired)} times")
+        if trigger.kind == "multishot":
+            if len(fired) > 1:
+                notes.add(
+                    source, trigger.line, "multishot: each flow waits for one, in the order in which they are listed"
+                )
+            waits.update({one.id: [by] for one, by in zip(starts, fired, strict=False)})
+        elif fired and (trigger.kind == "oneshot" or len(fired) == trigger.count):
+            waits.update({one.id: fired for one in starts})
+        never += [one.line for one in starts if one.id not in waits]
+    # In the order of what starts: flows of a circle never do.
+    starting = {one.id for one in read.connections if one.start is not None}
+    following: dict[str, list[str]] = {}
+    left = {waiting: {by.id for by in fired} for waiting, fired in waits.items()}
+    for waiting, ids in left.items():
+        for id in ids:
+            following.setdefault(id, []).append(waiting)
+    queue = list(starting)
+    while queue:
+        for waiting in following.get(done := queue.pop(), ()):
+            left[waiting].discard(done)
+            if not left[waiting]:
+                queue.append(waiting)
+    never += [one.line for one in read.connections if left.get(one.id)]
+    if never:
+        notes.add(source, never, "never starts, as its trigger is not fired, or not often enough; it is left out")
+    return {waiting: fired for waiting, fired in waits.items() if not left[waiting]}
+
+
+def _named(source: Source, read: _Matrix, one: _Connection, name: str) -> _Trigger:
+    if name not in read.triggers:
+        source.wrong(one.line, f"there is no trigger {name}")
+    return read.triggers[name]
+
+
+def _flows(
+    source: Source, read: _Matrix, waits: dict[str, list[_Connection]], unit: str | None, notes: Notes
+) -> tuple[list[Flow], list[Flow]]:
+    """Return the flows, and the messages that stand for triggers."""
+    flows: list[Flow] = []
+    messages: dict[tuple[str, int], Flow] = {}
+    for one in read.connections:
+        if one.size == 0:
+            notes.add(source, one.line, "size 0: a flow without end is left out, and what waits for it")
+    endless = {one.id for one in read.connections if one.size == 0}
+    for one in _reachable(read.connections, waits, endless):
+        start = 0
+        if one.start is not None and unit is None:
+            if source.number(one.start, one.line, "start"):
+                why = (
+                    "is in microseconds for some programs and in picoseconds for others: give --start-unit us, ns or ps"
+                )
+                source.wrong(one.line, f"start {shown(one.start)} {why}")
+        elif one.start is not None:
+            start = source.scaled(one.start, one.line, "start", _UNITS[unit or "ps"])
+        after: list[str] = []
+        for by in waits.get(one.id, ()):
+            if by.dst == one.src:
+                after.append(by.id)
+                continue
+            message = Flow(by.dst, one.src, 1, 0, f"{by.id}-{one.src}", (by.id,))
+            after.append(messages.setdefault((by.id, one.src), message).id)
+            notes.add(source, one.line, "waits for a flow that ends elsewhere: a message of 1 B brings word of it")
+        flows.append(Flow(one.src, one.dst, one.size, start, one.id, tuple(dict.fromkeys(after))))
+    return flows, list(messages.values())
+
+
+def _reachable(
+    connections: list[_Connection], waits: dict[str, list[_Connection]], endless: set[str]
+) -> list[_Connection]:
+    """Connections that start, and wait for nothing that never ends."""
+    left_out = set(endless)
+    following: dict[str, list[str]] = {}
+    for waiting, fired in waits.items():
+        for by in fired:
+            following.setdefault(by.id, []).append(waiting)
+    queue = list(endless)
+    while queue:
+        new = [waiting for waiting in following.get(queue.pop(), ()) if waiting not in left_out]
+        left_out.update(new)
+        queue += new
+    return [one for one in connections if one.id not in left_out and (one.start is not None or one.id in waits)]

@@ -1,0 +1,147 @@
+"""Files of other simulators: their lines, words and numbers, with errors that name the file and the line.
+
+What stands in such a file is somebody else's: none of its words becomes a path or a part of a document as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import NoReturn
+
+from xoff import wording
+from xoff._core import InputError
+
+# Flows of the largest scenario, a line each.
+_MAX_BYTES = 2**30
+_SHOWN = 60
+_WHOLE = re.compile(r"[0-9]{1,19}")
+# A number of C++ that is not negative: no names such as `inf`, and no hexadecimal digits.
+_NUMBER = re.compile(r"(?=.{1,40}$)([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")
+
+_RATES = {"": 1, "b/s": 1, "bps": 1, "B/s": 8, "Bps": 8} | {
+    f"{prefix}{unit}": scale * bits
+    for prefix, scale in {"k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}.items()
+    for unit, bits in {"bps": 1, "b/s": 1, "Bps": 8, "B/s": 8}.items()
+}
+_TIMES = {"": 10**12, "s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 1}
+# More than any link or run has; what follows from these stays in 64 bits.
+_MAX_RATE = 10**13
+_MAX_TIME = 281 * 10**12
+
+
+@dataclass(slots=True)
+class Source:
+    """A file, by lines."""
+
+    path: Path
+    lines: list[str]
+
+    @property
+    def name(self) -> str:
+        """The last part of its path, to be shown."""
+        return wording.plain(self.path.name)
+
+    def words(self) -> Iterator[tuple[str, int]]:
+        """Yield its words, each with the number of its line, as a stream of C++ reads them."""
+        for number, line in enumerate(self.lines, 1):
+            for word in line.split():
+                yield word, number
+
+    def wrong(self, line: int, why: str) -> NoReturn:
+        """Raise `InputError` for a line."""
+        raise InputError(f"{self.path}: line {line}: {why}")
+
+    def whole(self, word: str, line: int, what: str, most: int = 2**63 - 1) -> int:
+        """Read a whole number."""
+        value = int(word) if _WHOLE.fullmatch(word) else -1
+        if not 0 <= value <= most:
+            self.wrong(line, f"{what}: {shown(word)} is not a whole number from 0 to {most}")
+        return value
+
+    def number(self, word: str, line: int, what: str) -> Decimal:
+        """Read a number that is not negative."""
+        if not _NUMBER.fullmatch(word):
+            self.wrong(line, f"{what}: {shown(word)} is not a number of zero or more")
+        return Decimal(word)
+
+    def rate(self, word: str, line: int, what: str) -> int:
+        """Read a rate as ns-3 writes it (``100Gbps``, ``40Gb/s``, ``25000000000.0``), in bits per second."""
+        return self._scaled(word, line, what, _RATES, _MAX_RATE, "a rate, such as 100Gbps")
+
+    def time(self, word: str, line: int, what: str) -> int:
+        """Read a time as ns-3 writes it (``1us``, ``0.001ms``; without a unit seconds), in picoseconds."""
+        return self._scaled(word, line, what, _TIMES, _MAX_TIME, "a time, such as 1us")
+
+    def _scaled(self, word: str, line: int, what: str, units: dict[str, int], most: int, example: str) -> int:
+        digits = re.match("[0-9.]*", word)
+        number = digits[0] if digits else ""
+        if not _NUMBER.fullmatch(number) or (unit := word[len(number) :]) not in units:
+            self.wrong(line, f"{what}: {shown(word)} is not {example}")
+        value = round(Decimal(number) * units[unit])
+        if value > most:
+            self.wrong(line, f"{what}: {shown(word)} is too large")
+        return value
+
+    def scaled(self, word: str, line: int, what: str, unit_ps: int) -> int:
+        """Read a number of units of time, in picoseconds."""
+        value = round(self.number(word, line, what) * unit_ps)
+        if value > _MAX_TIME:
+            self.wrong(line, f"{what}: {shown(word)} is too late; a simulation ends before {wording.time(_MAX_TIME)}")
+        return value
+
+
+@dataclass(slots=True)
+class Words:
+    """The words of a file, taken one after the other."""
+
+    source: Source
+    line: int = 1
+    """Of the word that was taken last."""
+    _left: Iterator[tuple[str, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._left = self.source.words()
+
+    def take(self, what: str) -> str:
+        """Return the next word. Raises `InputError` if the file has ended."""
+        word, line = next(self._left, ("", 0))
+        if not line:
+            self.source.wrong(len(self.source.lines), f"the file ends where {what} is expected")
+        self.line = line
+        return word
+
+    def rest(self) -> Iterator[tuple[str, int]]:
+        """Yield what is left."""
+        return self._left
+
+    def whole(self, what: str, most: int = 2**63 - 1) -> int:
+        """Take a whole number."""
+        return self.source.whole(self.take(what), self.line, what, most)
+
+
+def read(path: Path) -> Source:
+    """Read a file. Raises `InputError` if it is not there, too large, or not text."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{str(path)!r}: is not the name of a file") from None
+    if len(content) > _MAX_BYTES:
+        raise InputError(f"{path}: is larger than {wording.size(_MAX_BYTES)}")
+    try:
+        # Lines end as in C++, and nowhere else.
+        return Source(path, content.decode("utf-8-sig").split("\n"))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}: line {line}: is not UTF-8 text") from None
+
+
+def shown(word: str) -> str:
+    """A word of a file as messages quote it."""
+    return f"`{wording.plain(word if len(word) <= _SHOWN else word[:_SHOWN] + '…')}`"

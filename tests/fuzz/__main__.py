@@ -1,0 +1,197 @@
+"""Fuzzing: ``python -m tests.fuzz`` draws cases of all kinds until its minutes are over, and keeps those that fail.
+
+    make fuzz MINUTES=10 SEED=1
+    python -m tests.fuzz --seed 1 --cases documents=1000 --cases mixed=50
+    python -m tests.fuzz --repeat out/fuzz/seed-1/documents-0a1b2c3d
+
+A case follows from the seed, the fuzzer and a number alone. Cases are done by another process, which is started again
+when one ends it. Exit code 1 if something was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from tests.fuzz import FUZZERS, judging
+from tests.fuzz.case import Case, load, save
+from tests.fuzz.minimising import minimised
+
+_ROOT = Path(__file__).resolve().parents[2]
+# Cases of a fuzzer before it is the next one's turn.
+_BATCH = {"mixed": 10, "directories": 100}
+_DEFAULT_BATCH = 1000
+_ATTEMPTS_AFTER_DEATH = 40
+
+
+def drawn(fuzzer: str, seed: int, number: int) -> Case:
+    """The case of a fuzzer with this number."""
+    return FUZZERS[fuzzer](Random(f"{seed}/{fuzzer}/{number}"))
+
+
+def kind_of(finding: str) -> str:
+    """What two findings have alike when they are the same fault: the step, and how the sentence begins."""
+    step, _, text = finding.partition(": ")
+    return re.sub(r"[0-9a-f]{6,}|\d+|/\S+", "#", f"{step.split()[0]} {text}")[:70] if finding else ""
+
+
+def examine(fuzzer: str, seed: int, number: int, out: Path, place: Path) -> str:
+    """Do a case; return what was found. The first of a kind is kept, as small as it gets."""
+    judging.bound()
+    case = drawn(fuzzer, seed, number)
+    finding = judging.finding(case, place)
+    if not finding:
+        return ""
+    kind = kind_of(finding)
+
+    def is_same(smaller: Case) -> bool:
+        judging.bound()
+        return kind_of(judging.finding(smaller, place)) == kind
+
+    if not (kept := _kept(fuzzer, kind, out)).exists():
+        save(minimised(case, is_same), f"{fuzzer} {number}, seed {seed}: {finding}", kept)
+    return _told(fuzzer, number, finding, kept)
+
+
+def _kept(fuzzer: str, kind: str, out: Path) -> Path:
+    """Where a case of a kind is kept."""
+    return out / f"{fuzzer}-{hashlib.sha256(kind.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def _told(fuzzer: str, number: int, finding: str, kept: Path) -> str:
+    text = finding.encode("ascii", "backslashreplace").decode()
+    return f"{fuzzer} {number}: {text}\n  repeat: {Path(sys.executable)} -m tests.fuzz --repeat {kept}"
+
+
+def _worker(fuzzer: str, seed: int, first: int, last: int, out: Path) -> None:
+    """Do cases, and say on standard output which one is next and what was found, each as a line of JSON."""
+    with tempfile.TemporaryDirectory() as work:
+        for number in range(first, last):
+            print(json.dumps({"number": number}), flush=True)
+            if text := examine(fuzzer, seed, number, out, Path(work) / "case"):
+                print(json.dumps({"found": text}), flush=True)
+        print(json.dumps({"number": last}), flush=True)
+
+
+def batch(fuzzer: str, seed: int, first: int, last: int, out: Path) -> list[str]:
+    """Do cases in another process; one that it does not survive is a finding, too."""
+    found = []
+    while first < last:
+        words = [sys.executable, "-W", "ignore", "-m", "tests.fuzz", "--worker", fuzzer, str(first), str(last)]
+        words += ["--seed", str(seed), "--out", str(out)]
+        with subprocess.Popen(words, cwd=_ROOT, stdout=subprocess.PIPE, text=True, env=_environment()) as process:
+            for line in process.stdout or ():
+                said = json.loads(line)
+                first = said.get("number", first)
+                found += [said["found"]] if "found" in said else []
+        code = process.returncode
+        if first < last:
+            found.append(_died(fuzzer, seed, first, code, out))
+            first += 1
+    return found
+
+
+def _environment() -> dict[str, str]:
+    """The environment of a worker: the same paths, whatever directory it is in."""
+    paths = [str(_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "RUST_BACKTRACE": "0"}
+
+
+def _died(fuzzer: str, seed: int, number: int, code: int, out: Path) -> str:
+    """Keep a case that ended its process, smaller."""
+    why = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    finding = f"case: the process ended with {why}" + (
+        f": more than {judging.CPU_SECONDS} seconds of the processor" if why == "SIGXCPU" else ""
+    )
+    if (kept := _kept(fuzzer, finding, out)).exists():
+        return _told(fuzzer, number, finding, kept)
+    case = drawn(fuzzer, seed, number)
+    with tempfile.TemporaryDirectory() as work:
+
+        def is_same(smaller: Case) -> bool:
+            save(smaller, finding, Path(work))
+            words = [sys.executable, "-W", "ignore", "-m", "tests.fuzz", "--repeat", work]
+            done = subprocess.run(words, cwd=_ROOT, capture_output=True, check=False, env=_environment())
+            return done.returncode == code
+
+        # What takes minutes each time is kept as it is.
+        case = case if why == "SIGXCPU" else minimised(case, is_same, _ATTEMPTS_AFTER_DEATH)
+    save(case, f"{fuzzer} {number}, seed {seed}: {finding}", kept)
+    return _told(fuzzer, number, finding, kept)
+
+
+def _repeat(place: Path) -> int:
+    judging.bound()
+    with tempfile.TemporaryDirectory() as work:
+        finding = judging.finding(load(place), Path(work) / "case")
+    print(finding.encode("ascii", "backslashreplace").decode() or "nothing is wrong with this case")
+    return 1 if finding else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fuzz as the arguments say; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.partition("\n")[0])
+    parser.add_argument("--minutes", type=float, default=10.0, help="after this long no batch is begun (default: 10)")
+    parser.add_argument("--seed", type=int, help="from which all cases follow (default: drawn, and printed)")
+    parser.add_argument(
+        "--cases",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help=f"so many of a fuzzer ({', '.join(FUZZERS)}), no others",
+    )
+    parser.add_argument("--out", type=Path, default=_ROOT / "out" / "fuzz", help="where failing cases are kept")
+    parser.add_argument("--repeat", type=Path, metavar="DIR", help="does a case again that was kept")
+    parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.repeat is not None:
+        return _repeat(given.repeat)
+    seed = secrets.randbelow(2**31) if given.seed is None else given.seed
+    if given.worker is not None:
+        fuzzer, first, last = given.worker
+        _worker(fuzzer, seed, int(first), int(last), given.out)
+        return 0
+    wanted = {name: int(number) for name, _, number in (one.partition("=") for one in given.cases)}
+    if unknown := set(wanted) - set(FUZZERS):
+        parser.error(f"--cases: {', '.join(sorted(unknown))}: there are {', '.join(FUZZERS)}")
+    print(f"seed {seed}", flush=True)
+    return _fuzz(seed, wanted, given.minutes, given.out.resolve() / f"seed-{seed}")
+
+
+def _fuzz(seed: int, wanted: dict[str, int], minutes: float, out: Path) -> int:
+    """Do batches of all fuzzers in turn until the time is over, or all that is wanted is done."""
+    end = time.monotonic() + 60 * minutes
+    done = dict.fromkeys(wanted or FUZZERS, 0)
+    found = 0
+    while time.monotonic() < end:
+        left = [name for name in done if not wanted or done[name] < wanted[name]]
+        if not left:
+            break
+        for name in left:
+            size = _BATCH.get(name, _DEFAULT_BATCH)
+            last = min(done[name] + size, wanted.get(name, done[name] + size))
+            texts = batch(name, seed, done[name], last, out)
+            found += len(texts)
+            done[name] = last
+            print("".join(f"{text}\n" for text in texts) + f"{name}: {last:,} cases", flush=True)
+            if time.monotonic() >= end:
+                break
+    counts = ", ".join(f"{number:,} {name}" for name, number in done.items())
+    print(f"seed {seed}: {counts}; {found} failing" + (f", kept in {out}" if found else ""))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""Directories of results and studies whose files are damaged: for reports, readers, and a sweep that goes on."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+import tomllib
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tests.fuzz import values
+from tests.fuzz.case import Case, steps, tree
+from tests.fuzz.documents import SMALL
+
+import xoff
+
+_STUDY = {"base": "base.json", "axes": {"switch.delay": ["1us", "2us"]}, "seeds": 2}
+
+
+@cache
+def _whole() -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The files of a result, and of a study with its document beside it."""
+    document = {**tomllib.loads(SMALL), "probe": {"queues": "5us"}}
+    with tempfile.TemporaryDirectory() as work:
+        place = Path(work)
+        xoff.run(document, out=place / "result")
+        (place / "base.json").write_bytes(values.as_json(tomllib.loads(SMALL)))
+        (place / "study.json").write_bytes(values.as_json(_STUDY))
+        xoff.sweep(place / "study.json", out=place / "study")
+        result = {f"result/{name}": content for name, content in tree(place / "result").items()}
+        study = {name: content for name, content in tree(place).items() if not name.startswith("result/")}
+    return _timeless(result), _timeless(study)
+
+
+def _timeless(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files without what differs from one time to the next: durations, and the mark of a store."""
+    found = dict(files)
+    for name, content in files.items():
+        if name.endswith("/summary.json"):
+            summary = json.loads(content)
+            found[name] = values.as_json(summary | {"performance": dict.fromkeys(summary["performance"], 1)})
+        elif name.endswith("/.store"):
+            found[name] = b"0" * 32
+    return found
+
+
+def draw(rng: Random) -> Case:
+    """Draw a damaged directory, and who reads it."""
+    result, study = _whole()
+    is_study = rng.random() < 0.6
+    files = dict(study if is_study else result)
+    names = [name for name in files if "/" in name]
+    for name in rng.sample(names, rng.choice([1, 1, 1, 2, 4])):
+        new = _damaged(rng, name, files.pop(name))
+        if new is not None:
+            files[name] = new
+    is_drawn = rng.random() < 0.1
+    if is_study:
+        todo = [["report", "study"]] if is_drawn else [["read-study", "study"]]
+        if rng.random() < 0.2:
+            todo.append(["sweep", "study.json", "study"])
+        return Case(files, steps(*todo))
+    return Case(files, steps(["report", "result"] if is_drawn else ["read-result", "result"]))
+
+
+def _damaged(rng: Random, name: str, content: bytes) -> bytes | None:
+    """A file with something wrong with it; None if it is gone."""
+    kind = rng.randrange(10)
+    if kind == 0:
+        return None
+    if kind == 1:
+        return b""
+    if name.endswith(".json") and kind < 8:
+        return values.as_json(values.damaged(rng, json.loads(content)))
+    if name.endswith(".parquet") and kind < 7:
+        return _table(rng, content)
+    return values.flipped(rng, content)
+
+
+def _table(rng: Random, content: bytes) -> bytes:
+    """A table with a column gone, renamed, or of another type; or with other rows."""
+    table = pq.read_table(io.BytesIO(content))
+    if table.num_columns:
+        index = rng.randrange(table.num_columns)
+        name = table.column_names[index]
+        change = rng.randrange(5)
+        if change == 0:
+            table = table.drop_columns([name])
+        elif change == 1:
+            new = rng.choice(["x", "☃", table.column_names[0]])
+            table = table.rename_columns([new if at == index else one for at, one in enumerate(table.column_names)])
+        elif change == 2:
+            table = table.set_column(index, name, _cells(rng, table.num_rows))
+        elif change == 3:
+            table = table.slice(0, rng.choice([0, 1]))
+        else:
+            table = pa.concat_tables([table, table])
+    file = io.BytesIO()
+    try:
+        pq.write_table(table, file)
+    except (pa.ArrowException, ValueError):
+        return b"PAR1"
+    return file.getvalue()
+
+
+def _cells(rng: Random, rows: int) -> Any:
+    kinds: list[list[Any]] = [[None], ["x"], [-1], [2**63 - 1], [1e300], [float("nan")], [b"\xff"], [[1]], [True]]
+    return pa.array(rng.choice(kinds) * rows)

@@ -1,0 +1,56 @@
+"""Files of other simulators, with words that are wrong, missing or there again, and flipped bytes."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from tests.fuzz import values
+from tests.fuzz.case import Case, steps
+
+_EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"
+_KINDS = {
+    "hpcc": ["hpcc-topology.txt", "hpcc-flows.txt", "hpcc-config.txt"],
+    "htsim": ["alltoall.cm", "leaf-spine.topo"],
+}
+_WORDS = [
+    "",
+    "-1",
+    "0",
+    "1",
+    "9" * 25,
+    "nan",
+    "1e9",
+    "../x",
+    "->",
+    "\n",
+    "\0",
+    "☃",
+    "KMIN_MAP 3",
+    "trigger",
+    "1Gbps",
+    "2.5",
+]
+
+
+@cache
+def _content(name: str) -> bytes:
+    return (_EXAMPLES / name).read_bytes()
+
+
+def draw(rng: Random) -> Case:
+    """Draw files of which one is damaged."""
+    kind = rng.choice(list(_KINDS))
+    names = _KINDS[kind]
+    files = {name: _content(name) for name in names}
+    hit = rng.choice(names)
+    if rng.random() < 0.3:
+        files[hit] = values.flipped(rng, files[hit])
+    else:
+        words = files[hit].decode().split(" ")
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(words) + 1)
+            words[at : at + rng.choice([0, 1, 1, 3])] = [rng.choice([*_WORDS, rng.choice(words)])]
+        files[hit] = " ".join(words).encode()
+    return Case(files, steps(["import", kind, *names]))

@@ -1,0 +1,40 @@
+"""Runs in which mechanisms are mixed as the conformance harness mixes them, on 1, 2, 3 and 7 threads."""
+
+from __future__ import annotations
+
+import io
+from random import Random
+from typing import Any
+
+import pyarrow.csv
+from tests.fuzz import values
+from tests.fuzz.case import Case, steps
+from tests.validation.scenario_strategies import draw_scenario
+
+import xoff
+
+# A flow of a published size distribution can have a gigabyte.
+_MAX_BYTES = 20_000_000
+
+
+def draw(rng: Random) -> Case:
+    """Draw a scenario that is accepted; its tables are files."""
+    while True:
+        scenario = draw_scenario(rng, {})
+        if xoff.check(scenario)["workload"]["bytes"] < _MAX_BYTES:
+            break
+    files: dict[str, bytes] = {}
+    if rng.random() < 0.3:
+        scenario["until"] = rng.choice(["3us", "30us", "300us"])
+    for index, one in enumerate(scenario["workload"]):
+        if "table" in one:
+            files[f"flows-{index}.csv"] = _csv(one["table"])
+            one["table"] = f"flows-{index}.csv"
+    return Case({**files, "case.json": values.as_json(scenario)}, steps(["threads", "case.json"]))
+
+
+def _csv(table: Any) -> bytes:
+    file = io.BytesIO()
+    # As rows, for some libraries have kinds of text that CSV is not written from.
+    pyarrow.csv.write_csv(pyarrow.Table.from_pylist(pyarrow.table(table).to_pylist()), file)
+    return file.getvalue()

@@ -1,0 +1,173 @@
+"""What is done with the files of a case: commands of xoff, the readers of its directories, and runs on threads.
+
+A step is done inside this process, as the command does it: what is wrong with the input ends in a message and exit code
+2, and everything else that is raised leaves the step. Nothing is judged here but what only a step can see.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import xoff
+from xoff import _core, cli, report, running
+from xoff.study import Study
+
+THREADS = (1, 2, 3, 7)
+# What is accepted is simulated too, if that is little work: these bound it, whatever the rates.
+_MAX_BYTES, _MAX_FLOWS, _MAX_LINKS = 10**8, 1000, 100
+_UNTIL = "20us"
+_MAX_RUNS = 6
+
+
+class BrokenPromiseError(AssertionError):
+    """Something that must hold does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a step ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def take(step: tuple[str, ...]) -> Outcome:
+    """Take a step in the current directory. What is not refused as bad input is raised."""
+    name, *arguments = step
+    out, err = io.StringIO(), io.StringIO()
+    before = sys.argv
+    sys.argv = ["xoff", name, *arguments]
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            code = cli.guarded(lambda: STEPS[name](*arguments))
+    finally:
+        sys.argv = before
+    return Outcome(code, out.getvalue(), err.getvalue())
+
+
+def _check(file: str, *settings: str) -> None:
+    """``xoff check``; what is accepted and little work is run for a moment."""
+    cli.check(Path(file), set=list(settings), as_json=True)
+    overrides = cli._settings(list(settings))
+    network = running.check(file, overrides=overrides)
+    if _is_little(network):
+        prepared = running.prepare(file, overrides=[*overrides, ("until", _UNTIL)], seed=1)
+        try:
+            running.run_prepared(prepared)
+        except xoff.AuditError as error:
+            _hold(error.result, "here")
+            raise
+
+
+def _hold(result: xoff.Result, where: str) -> None:
+    """Audits that hold whatever is simulated, unless it is broken on purpose."""
+    if "faults" not in result.scenario["switch"]:
+        for name in ("conservation", "order"):
+            if result.audits[name].startswith("fail"):
+                raise BrokenPromiseError(f"{name} does not hold {where}: {result.audits[name]}")
+
+
+def _is_little(found: dict[str, Any]) -> bool:
+    workload, network = found["workload"], found["network"]
+    is_small = workload["bytes"] < _MAX_BYTES and workload["flows"] < _MAX_FLOWS
+    return bool(is_small and network["links"] < _MAX_LINKS)
+
+
+def _check_study(file: str) -> int:
+    """``xoff check`` of a study; one of few runs that are little work is swept."""
+    from xoff.study import command
+
+    code = command.check(Path(file), as_json=True)
+    study = Study(Path(file), Path("swept"))
+    runs = study.plan.runs
+    if code == 0 and len(runs) <= _MAX_RUNS:
+        prepared = [study.plan.prepare(run.point, run.seed) for run in runs]
+        reports = [json.loads(_core.check(one.resolved, one.tables)) for one in prepared]
+        if all(_is_little(one) for one in reports) and all(_is_short(one.document) for one in prepared):
+            return _sweep(file, "swept")
+    return code
+
+
+def _is_short(document: dict[str, Any]) -> bool:
+    return document.get("until") in {"1us", "5us", _UNTIL}
+
+
+def _sweep(file: str, out: str) -> int:
+    from xoff.study import command
+
+    return command.command(
+        Path(file), out=Path(out), status=False, shard="1/1", workers=1, threads=1, dask=None, as_json=True
+    )
+
+
+def _read_result(place: str) -> None:
+    """Everything that a result is asked for."""
+    result = xoff.load(place)
+    result.rows()
+    for name in result.tables:
+        result.table(name)
+    json.dumps(result.audits)
+
+
+def _read_study(place: str) -> None:
+    """Everything that a study is asked for."""
+    study = xoff.Study.open(place)
+    study.status()
+    names = study.runs.column_names
+    for metric in ("fct_mean_ps", "pfc_pauses"):
+        if metric in names:
+            study.means(metric)
+    for name in study.plan.keep:
+        study.table(name)
+    study.results()
+
+
+def _report(place: str) -> None:
+    report.write(Path(place))
+
+
+def _import(kind: str, *files: str) -> None:
+    from functools import partial
+
+    from xoff.importing import hpcc, htsim
+    from xoff.importing.command import command
+
+    convert: Callable[..., Any] = hpcc.convert if kind == "hpcc" else partial(htsim.convert, unit="us")
+    command(convert, [Path(file) for file in files], name=Path(files[0]), out=Path("imported"), as_json=True)
+
+
+def _threads(file: str) -> None:
+    """A run on several numbers of threads: fingerprint, tables and verdicts are the same."""
+    prepared = running.prepare(file)
+    found = []
+    for threads in THREADS:
+        try:
+            result = running.run_prepared(prepared, threads=threads)
+        except xoff.AuditError as error:
+            result = error.result
+        summary = {key: value for key, value in result.summary.items() if key != "performance"}
+        found.append((summary, result.flows))
+        _hold(result, f"on {threads} threads")
+    differing = [str(threads) for threads, one in zip(THREADS, found, strict=True) if one != found[0]]
+    if differing:
+        raise BrokenPromiseError(f"a run on {', '.join(differing)} threads differs from one on {THREADS[0]}")
+
+
+STEPS: dict[str, Callable[..., object]] = {
+    "check": _check,
+    "check-study": _check_study,
+    "sweep": _sweep,
+    "read-result": _read_result,
+    "read-study": _read_study,
+    "report": _report,
+    "import": _import,
+    "threads": _threads,
+}

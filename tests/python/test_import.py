@@ -1,0 +1,560 @@
+"""Scenarios of other simulators: what is read is what stands there, and what is not carried over is said."""
+
+from __future__ import annotations
+
+import json
+import random
+import tomllib
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xoff
+from small import Command
+
+_EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"
+_TOPOLOGY, _FLOWS, _CONFIG = (_EXAMPLES / f"hpcc-{name}.txt" for name in ("topology", "flows", "config"))
+_MATRIX, _TOPO = _EXAMPLES / "alltoall.cm", _EXAMPLES / "leaf-spine.topo"
+
+# Four hosts in two racks under two spines, all of 100 Gb/s: the smallest of its kind.
+_LEAF_SPINE = """8 4 8
+4 5 6 7
+0 4 100Gbps 1000ns 0
+1 4 100Gbps 1000ns 0
+2 5 100Gbps 1000ns 0
+3 5 100Gbps 1000ns 0
+4 6 100Gbps 1000ns 0
+4 7 100Gbps 1000ns 0
+5 6 100Gbps 1000ns 0
+5 7 100Gbps 1000ns 0
+"""
+_FIVE = "2\n0 2 3 20000 2.000000000\n3 1 3 1000 2.000100000\nwritten by a generator\n"
+_MAPS = "KMAX_MAP 1 100000000000 400\nKMIN_MAP 1 100000000000 100\nPMAX_MAP 1 100000000000 0.2\n"
+
+Import = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def imported(xoff_here: Command, tmp_path: Path) -> Import:
+    """Imports files, given as paths or as what is in them, into a directory; returns what ``--json`` says."""
+
+    def run(kind: str, *files: str | Path, options: tuple[str, ...] = (), out: str = "imported") -> dict[str, Any]:
+        paths = []
+        for index, file in enumerate(files):
+            if isinstance(file, str):
+                (tmp_path / f"{index}.txt").write_text(file, "utf-8")
+            paths.append(tmp_path / f"{index}.txt" if isinstance(file, str) else file)
+        done = xoff_here("import", kind, *paths, "--out", out, "--json", *options)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    return run
+
+
+def _document(said: dict[str, Any]) -> dict[str, Any]:
+    return tomllib.loads(Path(said["scenario"]).read_text("utf-8"))
+
+
+def _messages(said: dict[str, Any]) -> str:
+    return "\n".join(note["message"] for note in said["notes"])
+
+
+def _ran(said: dict[str, Any]) -> list[dict[str, Any]]:
+    """The flows of a run of what was imported, by id; all audits hold."""
+    xoff.check(said["scenario"])
+    result = xoff.run(said["scenario"])
+    assert set(result.audits.values()) == {"ok"}
+    return sorted(result.flows.to_pylist(), key=lambda row: row["label"])
+
+
+def test_flows_of_hpcc_are_those_of_the_input(imported: Import) -> None:
+    said = imported("hpcc", _TOPOLOGY, _FLOWS, _CONFIG)
+    rows = [line.split() for line in _FLOWS.read_text().splitlines()[1:]]
+    expected = [
+        (
+            str(index),
+            f"h{row[0]}",
+            f"h{row[1]}",
+            f"group {row[2]}, port {row[3]}",
+            int(row[4]),
+            (Decimal(row[5]) - 2) * 10**12,
+        )
+        for index, row in enumerate(rows)
+    ]
+    flows = _ran(said)
+    columns = ("label", "src", "dst", "workload", "size_bytes", "start_ps")
+    assert [tuple(row[column] for column in columns) for row in flows] == expected
+    assert (said["flows"], said["bytes"]) == (5, sum(int(row[4]) for row in rows))
+
+
+def test_completion_times_follow_from_the_topology(imported: Import) -> None:
+    # 1000 B and 48 B of headers at 25 Gb/s take 335.36 ns on each of two links of 1 us; the ACK of 60 B takes 19.2 ns.
+    last = _ran(imported("hpcc", _TOPOLOGY, _FLOWS, _CONFIG))[-1]
+    assert last["fct_ps"] == 2 * (335_360 + 1_000_000)
+    assert last["fct_acked_ps"] == last["fct_ps"] + 2 * (19_200 + 1_000_000)
+    # Twenty packets of 83.84 ns over four links of 100 Gb/s, which the last crosses behind the others.
+    first = _ran(imported("hpcc", _LEAF_SPINE, _FIVE, out="five"))[0]
+    assert first["fct_ps"] == (20 + 3) * 83_840 + 4 * 1_000_000
+
+
+def test_flows_of_conweave_have_five_values(imported: Import) -> None:
+    said = imported("hpcc", _LEAF_SPINE, _FIVE, f"CC_MODE 1\nFLOWGEN_START_TIME 2.0\nBUFFER_SIZE 9\n{_MAPS}")
+    document = _document(said)
+    assert [row["size_bytes"] for row in _ran(said)] == [20_000, 1000]
+    assert [row["start_ps"] for row in _ran(said)] == [0, 100_000_000]
+    assert document["workload"][0]["name"] == "group 3"
+    # 2 · 1 us · 100 Gb/s and two frames of 1048 B; the longest round trip is 8.32 us, as ConWeave has it.
+    assert document["switch"]["buffer"]["shared"] == {
+        "total": "9437184B", "alpha": 0.0625, "reserve": "1048B",
+    }  # fmt: skip
+    assert document["host"]["congestion_control"]["dcqcn"] == {"preset": "conweave", "window": "104000B"}
+
+
+@pytest.mark.parametrize(
+    ("config", "path", "value"),
+    [
+        (
+            "CC_MODE 1\nHAS_WIN 0\nRP_TIMER 300\nRATE_AI 5Mb/s",
+            "host.congestion_control.dcqcn.increase_interval",
+            "300us",
+        ),
+        ("CC_MODE 1\nHAS_WIN 0\nRATE_AI 5Mb/s", "host.congestion_control.dcqcn.additive_increase", "5Mbps"),
+        ("CC_MODE 1\nHAS_WIN 0\nCLAMP_TARGET_RATE 1", "host.congestion_control.dcqcn.clamp_target", True),
+        ("CC_MODE 3\nU_TARGET 0.9\nMI_THRESH 5", "host.congestion_control.hpcc", {"eta": 0.9, "max_stage": 5}),
+        ("CC_MODE 3", "framing.header", "90B"),
+        ("CC_MODE 3", "switch.telemetry", {}),
+        ("CC_MODE 0", "host", None),
+        ("CC_MODE 0\nPACKET_PAYLOAD_SIZE 4096", "framing.payload", "4096B"),
+        ("CC_MODE 0\nENABLE_QCN 0", "switch.ecn", None),
+        ("CC_MODE 0", "switch.ecn.red", {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}),
+        ("CC_MODE 0\nENABLE_PFC 0", "switch.flow_control", None),
+        ("CC_MODE 0\nENABLE_IRN 1", "host.transport.irn.bdp", "104000B"),
+        ("CC_MODE 0\nBUFFER_SIZE 32", "switch.buffer.shared.total", "33554432B"),
+        ("CC_MODE 0\nSIMULATOR_STOP_TIME 2.5", "until", "500ms"),
+        ("CC_MODE 0\nRANDOM_SEED 7", "seed", 7),
+        ("CC_MODE 0\nRANDOM_SEED 7\nRANDOM_SEED 8 {the last holds}", "seed", 8),
+    ],
+)
+def test_settings_of_hpcc(imported: Import, config: str, path: str, value: object) -> None:
+    said = imported("hpcc", _LEAF_SPINE, _FIVE.replace(" 3 ", " 3 100 "), f"{config}\n{_MAPS}")
+    found: Any = _document(said)
+    for key in path.split("."):
+        found = found.get(key) if found is not None else None
+    assert found == value
+    _ran(said)
+
+
+def test_the_headroom_is_that_of_hpcc_where_it_is_enough(imported: Import) -> None:
+    # Three products of 100 Gb/s and 1 us.
+    said = imported("hpcc", _LEAF_SPINE, _FIVE.replace(" 3 ", " 3 100 "), f"CC_MODE 0\n{_MAPS}")
+    assert _document(said)["switch"]["buffer"]["shared"]["headroom"] == "37500B"
+    short = imported("hpcc", _LEAF_SPINE.replace("1000ns", "1ns"), "0\n", f"CC_MODE 0\n{_MAPS}", out="short")
+    assert "headroom" not in _document(short)["switch"]["buffer"]["shared"]
+    assert "headroom of PFC: that of each link is computed here" in _messages(short)
+
+
+_KEYS = {
+    "ENABLE_QCN": "0", "ENABLE_PFC": "0", "ENABLE_IRN": "1", "USE_DYNAMIC_PFC_THRESHOLD": "0", "PAUSE_TIME": "10",
+    "PACKET_PAYLOAD_SIZE": "1500", "L2_CHUNK_SIZE": "1000", "L2_ACK_INTERVAL": "4", "L2_BACK_TO_ZERO": "1",
+    "SIMULATOR_STOP_TIME": "2.2", "CC_MODE": "7", "ALPHA_RESUME_INTERVAL": "55", "RATE_DECREASE_INTERVAL": "5",
+    "CLAMP_TARGET_RATE": "1", "RP_TIMER": "900", "EWMA_GAIN": "0.1", "FAST_RECOVERY_TIMES": "5", "RATE_AI": "6Mb/s",
+    "RATE_HAI": "60Mb/s", "MIN_RATE": "1Gb/s", "DCTCP_RATE_AI": "5Mb/s", "ERROR_RATE_PER_LINK": "0.01", "HAS_WIN": "0",
+    "VAR_WIN": "1", "GLOBAL_T": "0", "FAST_REACT": "0", "U_TARGET": "0.9", "MI_THRESH": "5", "INT_MULTI": "4",
+    "MULTI_RATE": "1", "SAMPLE_FEEDBACK": "1", "PINT_LOG_BASE": "1.01", "PINT_PROB": "0.5", "RATE_BOUND": "0",
+    "ACK_HIGH_PRIO": "0", "LINK_DOWN": "10 4 6", "BUFFER_SIZE": "4", "LB_MODE": "9", "CONWEAVE_TX_EXPIRY_TIME": "300",
+    "RANDOM_SEED": "5", "FLOWGEN_START_TIME": "1.0", "FLOWGEN_STOP_TIME": "2.4", "LOAD": "50",
+    "TRACE_FILE": "trace.txt", "QLEN_MON_START": "2000000000", "SOMETHING_NEW": "1", "KMIN_MAP": "1 100000000000 50",
+    "KMAX_MAP": "1 100000000000 800", "PMAX_MAP": "1 100000000000 0.1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["1", "3", "8", "0"])
+def test_nothing_is_dropped_silently(imported: Import, mode: str) -> None:
+    """A setting that is given changes the scenario, or is said."""
+    flows = _FIVE.replace(" 3 ", " 3 100 ")
+
+    def texts(out: str, config: str) -> tuple[str, list[list[int]]]:
+        """What stands in the files but for comments, and the lines of which something is said."""
+        said = imported("hpcc", _LEAF_SPINE, flows, config, out=out)
+        lines = "".join(Path(file).read_text("utf-8") for file in said["files"]).splitlines()
+        plain = "\n".join(line for line in lines if not line.startswith("#"))
+        return plain, [stretch for note in said["notes"] for stretch in note["lines"]]
+
+    base = f"{_MAPS}CC_MODE {mode}\n"
+    plain, _ = texts("plain", base)
+    # Of these xoff does one thing, which depends on the congestion control.
+    keys = _KEYS | {"VAR_WIN": "1" if mode == "1" else "0"}
+    for index, (key, value) in enumerate(keys.items()):
+        found, lines = texts(f"out{index}", f"{base}{key} {value}\n")
+        assert [5, 5] in lines or found != plain, key
+
+
+def test_what_is_said_stands_in_the_scenario_and_on_standard_error(xoff_here: Command, tmp_path: Path) -> None:
+    done = xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, _CONFIG)
+    assert done.returncode == 0
+    assert done.stdout == "out/hpcc-flows/scenario.toml: 5 flows of 2.0 MB together\n"
+    line = "hpcc-config.txt, line 29: ACK_HIGH_PRIO: ACKs wait behind data there; here control frames have a queue"
+    line += " of their own"
+    assert f"xoff: {line}\n" in done.stderr
+    comment = (tmp_path / "out" / "hpcc-flows" / "scenario.toml").read_text("utf-8").replace("\n#  ", "")
+    assert f"# - {line}\n" in comment
+
+
+def test_thresholds_by_speed_are_said(imported: Import) -> None:
+    said = imported("hpcc", _TOPOLOGY, _FLOWS, _CONFIG)
+    assert _document(said)["switch"]["ecn"]["red"] == {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}
+    note = next(note for note in said["notes"] if "a port of 100Gbps marks" in note["message"])
+    assert (note["file"], note["lines"]) == ("hpcc-config.txt", [[32, 34]])
+
+
+def test_classes_are_priority_groups(imported: Import) -> None:
+    said = imported("hpcc", _LEAF_SPINE, "3\n0 1 5 9 2.0\n1 0 3 9 2.0\n2 0 5 9 2.0\n")
+    document = _document(said)
+    assert document["switch"]["classes"] == 2
+    assert [(one["name"], one.get("class", 0)) for one in document["workload"]] == [("group 3", 0), ("group 5", 1)]
+    _ran(said)
+
+
+def test_flows_that_start_before_two_seconds_keep_their_times(imported: Import) -> None:
+    said = imported("hpcc", _LEAF_SPINE, "1\n0 1 3 9 0.001\n")
+    assert _ran(said)[0]["start_ps"] == 10**9
+    assert "nothing is taken off" in _messages(said)
+
+
+def test_links_are_carried_over_in_their_order(imported: Import) -> None:
+    text = "4 2 4\n0 3\n1 0 40Gb/s 0.001ms 0\n2 3 25000000000.0 1us 0.5\n3 0 100Gbps 2us 0\n0 3 100Gbps 2us 0\n"
+    said = imported("hpcc", text, "1\n1 2 3 9 2.0\n")
+    folder = Path(said["scenario"]).parent
+    assert (folder / "nodes.csv").read_text().split() == ["name,kind", "s0,switch", "h1,host", "h2,host", "s3,switch"]
+    assert (folder / "links.csv").read_text().split()[1:] == [
+        "h1,s0,40000000000bps,1000000ps",
+        "h2,s3,25000000000bps,1000000ps",
+        "s3,s0,100000000000bps,2000000ps",
+        "s0,s3,100000000000bps,2000000ps",
+    ]
+    lines = {note["message"]: note["lines"] for note in said["notes"]}
+    assert next(where for text, where in lines.items() if "at random" in text) == [[4, 4]]
+    assert next(where for text, where in lines.items() if "one more link" in text) == [[6, 6]]
+
+
+_HOSTILE = {
+    "empty topology": (["", _FIVE], "0.txt", 1, "the file ends where the number of nodes"),
+    "truncated topology": ([_LEAF_SPINE.partition("bps")[0], _FIVE], "0.txt", 3, "`100G` is not a rate"),
+    "missing links": (["3 1 9\n0\n1 0 1Gbps 1us 0\n2 0 1Gbps 1us 0\n", _FIVE], "0.txt", 5, "the file ends"),
+    "huge counts": (["99999999999 1 1\n", _FIVE], "0.txt", 1, "the number of nodes: `99999999999`"),
+    "negative": (["3 1 -2\n", _FIVE], "0.txt", 1, "the number of links: `-2`"),
+    "astra-sim": (["8 4 2 8 H100\n", _FIVE], "0.txt", 1, "headers of astra-sim"),
+    "no such node": (["3 1 1\n0\n1 7 1Gbps 1us 0\n", _FIVE], "0.txt", 3, "a node of a link: `7`"),
+    "itself": (["3 1 1\n0\n1 1 1Gbps 1us 0\n", _FIVE], "0.txt", 3, "linked to itself"),
+    "alone": (["3 1 1\n0\n1 0 1Gbps 1us 0\n", _FIVE], "0.txt", 3, "node 2 has no link"),
+    "zero rate": (["2 1 1\n0\n1 0 0Gbps 1us 0\n", _FIVE], "0.txt", 3, "the rate of a link: it is zero"),
+    "rate": (["2 1 1\n0\n1 0 9e9Gbps 1us 0\n", _FIVE], "0.txt", 3, "is not a rate"),
+    "delay": (["2 1 1\n0\n1 0 9Gbps 1min 0\n", _FIVE], "0.txt", 3, "`1min` is not a time"),
+    "NUL": ([_LEAF_SPINE.replace("7", "\0", 1), _FIVE], "0.txt", 2, "`\ufffd` is not a whole number"),
+    "many flows": ([_LEAF_SPINE, "999999999999\n"], "1.txt", 1, "the number of flows"),
+    "truncated flows": ([_LEAF_SPINE, "2\n0 1 3 100 9 2.0\n0 1 3\n"], "1.txt", 4, "the file ends where"),
+    "columns": ([_LEAF_SPINE, "1\n0 1 3 2.0\n"], "1.txt", 2, "4 values; a flow has 6"),
+    "switch sends": ([_LEAF_SPINE, "1\n4 1 3 9 2.0\n"], "1.txt", 2, "node 4 is a switch"),
+    "to itself": ([_LEAF_SPINE, "1\n1 1 3 9 2.0\n"], "1.txt", 2, "sends to itself"),
+    "negative bytes": ([_LEAF_SPINE, "1\n0 1 3 -9 2.0\n"], "1.txt", 2, "the bytes of a flow: `-9`"),
+    "bytes": ([_LEAF_SPINE, f"1\n0 1 3 {'9' * 5000} 2.0\n"], "1.txt", 2, "is not a whole number"),
+    "a path": (
+        [_LEAF_SPINE, "1\n../../etc/passwd 1 3 9 2.0\n"],
+        "1.txt",
+        2,
+        "`../../etc/passwd` is not a whole number",
+    ),
+    "start": ([_LEAF_SPINE, "1\n0 1 3 9 nan\n"], "1.txt", 2, "`nan` is not a number"),
+    "late": ([_LEAF_SPINE, "1\n0 1 3 9 1e9\n"], "1.txt", 2, "is too late"),
+    "group": ([_LEAF_SPINE, "1\n0 1 8 9 2.0\n"], "1.txt", 2, "the priority group of a flow: `8`"),
+    "map": ([_LEAF_SPINE, _FIVE, "KMIN_MAP 2 1 2 3\n"], "2.txt", 2, "the file ends where an entry of KMIN_MAP"),
+    "map count": ([_LEAF_SPINE, _FIVE, "KMIN_MAP 1000000000\n"], "2.txt", 1, "entries of KMIN_MAP"),
+    "no value": ([_LEAF_SPINE, _FIVE, "CC_MODE"], "2.txt", 1, "the value of CC_MODE"),
+    "no number": ([_LEAF_SPINE, _FIVE, f"CC_MODE 1\nRP_TIMER x\nHAS_WIN 0\n{_MAPS}"], "2.txt", 2, "RP_TIMER: `x`"),
+    "no entry": ([_LEAF_SPINE, _FIVE, "KMIN_MAP 0 KMAX_MAP 0\n\nPMAX_MAP 0"], "2.txt", 1, "need an entry for 100Gbps"),
+}
+
+
+@pytest.mark.parametrize("case", _HOSTILE)
+def test_bad_input_of_hpcc_names_file_and_line(xoff_here: Command, tmp_path: Path, case: str) -> None:
+    contents, file, line, why = _HOSTILE[case]
+    _refused(xoff_here, tmp_path, "hpcc", contents, file, line, why)
+
+
+def _refused(command: Command, folder: Path, kind: str, contents: list[str], file: str, line: int, why: str) -> None:
+    files = []
+    for index, content in enumerate(contents):
+        (folder / f"{index}.txt").write_text(content, "utf-8")
+        files.append(folder / f"{index}.txt")
+    before = sorted(folder.rglob("*"))
+    done = command("import", kind, *files, "--out", "imported")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"xoff: error: {folder / file}: line {line}: "), done.stderr
+    assert why in done.stderr
+    assert len(done.stderr) < 500
+    assert done.stderr.count("\n") == 1
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_nothing_is_written_over(xoff_here: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    for out in ("mine", "file"):
+        done = xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, "--out", out)
+        assert done.returncode == 2
+        assert done.stderr == f"xoff: error: --out {out}: is there already and is not empty; name a new directory\n"
+    (tmp_path / "empty").mkdir()
+    assert xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, "--out", "empty").returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "file", "mine"]
+    assert xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, "--out", "file/in").returncode == 2
+    assert xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, "--out", "a\0b").returncode == 2
+    assert xoff_here("import", "hpcc", tmp_path, _FLOWS).returncode == 2
+    assert xoff_here("import", "hpcc", "none.txt", _FLOWS).returncode == 2
+
+
+def test_names_of_files_become_no_paths(xoff_here: Command, tmp_path: Path) -> None:
+    name = tmp_path / '..."\u2028] = {}.txt'
+    name.write_bytes(_FLOWS.read_bytes())
+    done = xoff_here("import", "hpcc", _TOPOLOGY, name)
+    assert done.returncode == 0, done.stderr
+    (place,) = (tmp_path / "out").iterdir()
+    assert tomllib.loads((place / "scenario.toml").read_text("utf-8"))["name"] == name.stem
+    assert place.name[0] not in "./"
+
+
+def test_flows_of_htsim_are_those_of_the_input(imported: Import) -> None:
+    said = imported("htsim", _MATRIX, _TOPO)
+    rows = [line.split() for line in _MATRIX.read_text().splitlines() if "->" in line]
+    flows = [row for row in _ran(said) if row["workload"] == "connections"]
+    assert said["flows"] == len(flows) == len(rows) == 13
+    assert said["bytes"] == sum(row["size_bytes"] for row in flows) == 12 * 200_000 + 100_000
+    by_id = {row["label"]: row for row in flows}
+    for row in rows:
+        found = by_id[row[row.index("id") + 1]]
+        assert [f"host{end}" for end in row[0].split("->")] == [found["src"], found["dst"]]
+    # A flow begins when the one before was acknowledged, but for what a message takes longer or shorter than an ACK.
+    for before, after in (("1", "2"), ("2", "3"), ("4", "5"), ("8", "9")):
+        acked = by_id[before]["start_ps"] + by_id[before]["fct_acked_ps"]
+        assert 0 <= by_id[after]["start_ps"] - acked <= 20_000
+    # The barrier: host 0 has been told that its last flow arrived, and the flow 6 has come.
+    third = by_id["3"]["start_ps"] + by_id["3"]["fct_acked_ps"]
+    sixth = by_id["6"]["start_ps"] + by_id["6"]["fct_ps"]
+    assert 0 <= by_id["13"]["start_ps"] - max(third, sixth) <= 20_000
+
+
+def test_a_trigger_at_its_own_source_needs_no_message(imported: Import) -> None:
+    text = "Nodes 4\nConnections 2\nTriggers 1\n0->1 id 4 start 0 size 9000 recv_done_trigger 2\n"
+    text += "1->0 trigger 2 size 8\ntrigger id 2 oneshot\n"
+    said = imported("htsim", text)
+    first, second = _ran(said)
+    assert (first["label"], second["label"]) == ("4", "line5")
+    assert second["start_ps"] == first["fct_ps"]
+    assert len(_document(said)["workload"]) == 1
+
+
+def test_triggers_that_never_fire_are_said(imported: Import) -> None:
+    lines = [
+        "0->1 id 1 trigger 1 size 10 send_done_trigger 2",
+        "1->0 id 2 trigger 2 size 10 recv_done_trigger 1",
+        "0->1 id 3 trigger 3 size 10",
+        "0->1 id 4 start 0 size 10 send_done_trigger 4",
+        "2->1 id 5 trigger 4 size 10",
+        "0->1 id 6 start 0 size 0 recv_done_trigger 5",
+        "1->0 id 7 trigger 5 size 10",
+        "trigger id 1 oneshot", "trigger id 2 oneshot", "trigger id 3 oneshot", "trigger id 4 barrier count 2",
+        "trigger id 5 oneshot", "failure switch_type AGG switch_id 0 link_id 2",
+    ]  # fmt: skip
+    said = imported("htsim", "\n".join(["Nodes 4", "Connections 7", "Triggers 5", "Failures 1", *lines]))
+    assert [row["label"] for row in _ran(said)] == ["4"]
+    where = {note["message"].partition(":")[0].partition(",")[0]: note["lines"] for note in said["notes"]}
+    assert where["never starts"] == [[5, 7], [9, 9]]
+    assert where["size 0"] == [[10, 10]]
+    assert where["links do not fail here"] == [[17, 17]]
+
+
+def test_multishot_starts_one_flow_for_each(imported: Import) -> None:
+    lines = [
+        "0->1 id 1 start 0 size 10 recv_done_trigger 1",
+        "2->1 id 2 start 0 size 10 recv_done_trigger 1",
+        "1->0 id 3 trigger 1 size 10",
+        "1->2 id 4 trigger 1 size 10",
+        "1->3 id 5 trigger 1 size 10",
+        "trigger id 1 multishot",
+    ]
+    said = imported("htsim", "\n".join(["Nodes 4", "Connections 5", "Triggers 1", *lines]))
+    assert (Path(said["scenario"]).parent / "flows.csv").read_text().split()[3:] == [
+        "1,0,10B,0ps,3,1",
+        "1,2,10B,0ps,4,2",
+    ]
+    assert "multishot" in _messages(said)
+
+
+@pytest.mark.parametrize(("unit", "start_ps"), [("us", 2_500_000), ("ns", 2_500), ("ps", 2)])
+def test_starts_of_htsim_have_the_unit_that_is_given(imported: Import, unit: str, start_ps: int) -> None:
+    said = imported("htsim", "Nodes 4\nConnections 1\n0->1 start 2.5 size 10\n", options=("--start-unit", unit))
+    assert _ran(said)[0]["start_ps"] == start_ps
+
+
+def _topo(*tiers: str, nodes: int = 16, pod: int = 4) -> str:
+    body = "\n".join(f"Tier {index}\n{text.replace('; ', chr(10))}" for index, text in enumerate(tiers))
+    return f"Nodes {nodes}\nTiers {len(tiers)}\nPodsize {pod}\n{body}\n"
+
+
+_LINK = "Downlink_speed_Gbps 100; Downlink_Latency_ns 1000"
+_FAR = "Downlink_speed_Gbps 100; Downlink_Latency_ns 2000"
+# A packet of 1048 B takes 83.84 ns at 100 Gb/s, and half of that at 200.
+_HOP, _FAR_HOP, _FAST_HOP = 1_083_840, 2_083_840, 1_041_920
+_TOPOLOGIES = {
+    "fat tree": (
+        _topo(f"{_LINK}; Radix_Down 2; Radix_Up 2", f"{_LINK}; Radix_Down 2; Radix_Up 2", f"{_LINK}; Radix_Down 4"),
+        "fat_tree", (16, 20, 48), 4, 6 * _HOP,
+    ),
+    "leaf spine in bundles": (
+        _topo(f"{_LINK}; Radix_Down 4; Radix_Up 4", f"{_LINK}; Radix_Down 8; Bundle 2", pod=16),
+        "leaf_spine", (16, 6, 32), 2 * 2 * 2, 4 * _HOP,
+    ),
+    "oversubscribed, with longer links above": (
+        _topo(
+            f"{_LINK}; Radix_Down 4; Radix_Up 1; Oversubscribed 4",
+            f"{_FAR}; Radix_Down 2; Radix_Up 2", f"{_FAR}; Radix_Down 2", pod=8,
+        ),
+        "three_tier_clos", (16, 8, 24), 2, 2 * _HOP + 4 * _FAR_HOP,
+    ),
+    "bundles of slower links at the top": (
+        "Nodes 8\nTiers 3\nPodsize 4\n"
+        + "Tier 0\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 1000\n"
+        + "Tier 1\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 4\nDownlink_Latency_ns 1000\nBundle 1\n"
+        + "Tier 2\nDownlink_speed_Gbps 100\nRadix_Down 4\nDownlink_Latency_ns 1000\nBundle 2\n",
+        "explicit", (8, 12, 8 + 8 + 16), 2 * 2 * 2 * 2, 4 * _FAST_HOP + 2 * _HOP,
+    ),
+    "switches with latencies of their own": (
+        _topo(f"{_LINK}; Radix_Down 8; Radix_Up 8; Switch_Latency_ns 300", f"{_LINK}; Radix_Down 2", pod=16),
+        "explicit", (16, 10, 32), 8, 4 * _HOP + 2 * 300_000,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", _TOPOLOGIES)
+def test_topologies_of_htsim(imported: Import, case: str) -> None:
+    """Hosts, switches and links are as many as there; the farthest hosts have as many paths, and are as far."""
+    text, shape, sizes, paths, fct_ps = _TOPOLOGIES[case]
+    said = imported("htsim", f"Nodes {sizes[0]}\nConnections 1\n0->{sizes[0] - 1} start 0 size 1000\n", text)
+    report = xoff.check(said["scenario"])
+    assert list(_document(said)["network"]) == [shape]
+    assert tuple(report["network"][key] for key in ("hosts", "switches", "links")) == sizes
+    far = max(report["paths"], key=lambda one: one["links"])
+    assert far["paths"] == paths
+    (flow,) = _ran(said)
+    assert flow["fct_ps"] == fct_ps
+
+
+def test_the_cores_of_htsim_are_in_planes(imported: Import) -> None:
+    text = _TOPOLOGIES["bundles of slower links at the top"][0]
+    said = imported("htsim", "Nodes 8\nConnections 0\n", text)
+    links = (Path(said["scenario"]).parent / "links.csv").read_text().split()[1:]
+    cores = Counter(tuple(line.split(",")[:2]) for line in links if "core" in line)
+    assert cores == {(f"agg{agg}", f"core{core}"): 2 for agg in range(4) for core in (agg % 2, agg % 2 + 2)}
+
+
+_BAD_MATRICES = {
+    "empty": ("", 1, "the number of nodes is missing"),
+    "no nodes": ("Connections 1\n0->1 start 0 size 9\n", 2, "the number of nodes is needed"),
+    "count": ("Nodes 4\nConnections 2\n0->1 start 0 size 9\n", 2, "Connections 2: there are 1"),
+    "huge": ("Nodes 99999999999999999999\n", 1, "Nodes: `99999999999999999999`"),
+    "negative host": ("Nodes 4\n-1->2 start 0 size 9\n", 2, "is not two hosts"),
+    "no host": ("Nodes 4\n0->4 start 0 size 9\n", 2, "a host: `4`"),
+    "itself": ("Nodes 4\n1->1 start 0 size 9\n", 2, "sends to itself"),
+    "no size": ("Nodes 4\n0->1 start 0\n", 2, "its size is missing"),
+    "no start": ("Nodes 4\n0->1 size 9\n", 2, "either a start or a trigger"),
+    "both": ("Nodes 4\n0->1 size 9 start 0 trigger 1\n", 2, "either a start or a trigger"),
+    "cut": ("Nodes 4\n0->1 size\n", 2, "size: `` is not a whole number"),
+    "word": ("Nodes 4\n0->1 start 0 size 9 path ../../x\n", 2, "`path` is not known"),
+    "line": ("Nodes 4\n../../x\n", 2, "`../../x` is none of"),
+    "unit": ("Nodes 4\nConnections 1\n0->1 start 5 size 9\n", 3, "give --start-unit"),
+    "id": ("Nodes 4\n0->1 id 3 start 0 size 9\n0->1 id 3 start 0 size 9\n", 3, "the id 3 is that of line 2"),
+    "no trigger": ("Nodes 4\nConnections 1\n0->1 trigger 9 size 9\n", 3, "there is no trigger 9"),
+    "two shots": (
+        "Nodes 4\nConnections 2\nTriggers 1\n0->1 start 0 size 9 send_done_trigger 1\n"
+        "0->2 start 0 size 9 send_done_trigger 1\ntrigger id 1 oneshot\n", 5, "a barrier waits for several",
+    ),
+    "kind": ("Nodes 4\ntrigger id 1\n", 2, "a trigger is one of oneshot"),
+    "NUL": ("Nodes \0\n", 1, "Nodes: `\ufffd`"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", _BAD_MATRICES)
+def test_bad_matrices_of_htsim_name_file_and_line(xoff_here: Command, tmp_path: Path, case: str) -> None:
+    text, line, why = _BAD_MATRICES[case]
+    _refused(xoff_here, tmp_path, "htsim", [text], "0.txt", line, why)
+
+
+_BAD_TOPOLOGIES = {
+    "empty": ("", 1, "Tiers: 0"),
+    "tiers": ("Tiers 4\n", 1, "Tiers: 4; 2 or 3"),
+    "missing tier": ("Nodes 4\nTiers 2\nTier 0\n", 4, "Tier 1 is missing"),
+    "key": ("Nodes 4\nBuffer 9\n", 2, "`Buffer` is none of"),
+    "twice": ("Nodes 4\nNodes 5\n", 2, "is given in line 1"),
+    "negative": ("Nodes -4\n", 1, "Nodes: `-4`"),
+    "place": ("Nodes 4\nRadix_Up 4\n", 2, "Radix_Up stands behind a Tier"),
+    "cut": ("Nodes", 1, "Nodes: `` is not a whole number"),
+    "radix": (_topo(f"{_LINK}; Radix_Down 3; Radix_Up 2", f"{_LINK}; Radix_Down 2", pod=16), 7, "not a multiple of 3"),
+    "zero": (
+        _topo(f"{_LINK}; Radix_Down 0; Radix_Up 2", f"{_LINK}; Radix_Down 2", pod=16),
+        7,
+        "radix_down: it is zero",
+    ),
+    "bundle": (
+        _topo(f"{_LINK}; Radix_Down 4; Radix_Up 4", f"{_LINK}; Radix_Down 8", pod=16),
+        8,
+        "2 switches of tier 1",
+    ),
+    "few": (_topo(f"{_LINK}; Radix_Down 2; Radix_Up 2", f"{_LINK}; Radix_Down 2", nodes=4), 1, "it has 4 hosts"),
+}
+
+
+@pytest.mark.parametrize("case", _BAD_TOPOLOGIES)
+def test_bad_topologies_of_htsim_name_file_and_line(xoff_here: Command, tmp_path: Path, case: str) -> None:
+    text, line, why = _BAD_TOPOLOGIES[case]
+    _refused(xoff_here, tmp_path, "htsim", ["Nodes 8\nConnections 0\n", text], "1.txt", line, why)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_damaged_files_end_in_one_message(xoff_here: Command, tmp_path: Path, seed: int) -> None:
+    """Whatever becomes of a file, it is imported, or one message says what is wrong with it."""
+    draw = random.Random(seed)
+    words = [
+        b"",
+        b"-1",
+        b"0",
+        b"9" * 25,
+        b"nan",
+        b"\0",
+        b"\xff",
+        b"../x",
+        b"1e9",
+        b"->",
+        b"\n",
+        b"KMIN_MAP",
+        b"trigger",
+    ]
+    for number in range(20):
+        kind, files = draw.choice([("hpcc", [_TOPOLOGY, _FLOWS, _CONFIG]), ("htsim", [_MATRIX, _TOPO])])
+        paths = [tmp_path / file.name for file in files]
+        for file, path in zip(files, paths, strict=True):
+            path.write_bytes(file.read_bytes())
+        hit = draw.choice(paths)
+        content = bytearray(hit.read_bytes())
+        for _ in range(draw.randint(1, 3)):
+            at = draw.randrange(len(content) + 1)
+            content[at : at + draw.choice([0, 1, 2, 8, 2000])] = draw.choice(words)
+        hit.write_bytes(content)
+        done = xoff_here("import", kind, *paths, "--out", f"out{number}", "--json")
+        assert done.returncode in {0, 2}, (content, done.stderr)
+        assert done.returncode == 0 or done.stderr.count("\n") == 1
+        assert done.returncode == 0 or str(hit) in done.stderr or hit.name.endswith(".topo"), done.stderr
