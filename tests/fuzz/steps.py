@@ -104,7 +104,7 @@ def _sweep(file: str, out: str) -> int:
     from xoff.study import command
 
     return command.command(
-        Path(file), out=Path(out), status=False, shard="1/1", workers=1, threads=1, dask=None, as_json=True
+        Path(file), out=Path(out), status=False, shard="1/1", workers=1, threads=1, dask=None, rows=30, as_json=True
     )
 
 

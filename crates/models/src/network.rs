@@ -318,7 +318,8 @@ impl Builder<'_> {
 
 /// Builds all nodes and the engine.
 pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
-    let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed);
+    let ends = plan.ends(topology.nodes.len());
+    let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed, |node| ends[node]);
     let map = Arc::new(Map { routes, wiring: topology.wiring() });
     let parts = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
     let builder = Builder { topology, ports: topology.ports(), settings, map, parts };

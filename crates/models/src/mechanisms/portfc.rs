@@ -456,7 +456,7 @@ mod tests {
     use crate::topology::{Link, Shape, Topology, ndc, rail};
 
     fn map(t: &Topology) -> Map {
-        Map { routes: shortest(t, Arc::new(Paths::new()), &FirstHop::Highest, 1), wiring: t.wiring() }
+        Map { routes: shortest(t, Arc::new(Paths::new()), &FirstHop::Highest, 1, |_| true), wiring: t.wiring() }
     }
 
     fn link() -> Link {
@@ -478,7 +478,7 @@ mod tests {
         // Paths leave by level 0 first, as the figure's do.
         let t = ndc::Params { n: 4, k: 1, link: link(), levels: Vec::new() }.build().unwrap();
         let mut m = map(&t);
-        m.routes = shortest(&t, Arc::new(Paths::new()), &FirstHop::Hash, 1);
+        m.routes = shortest(&t, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true);
         // Node 15 to switch 19: four-hop flows F1 to F4 by way of nodes 12, 13, 14 and 12, two-hop flows F6 to F8 to those nodes.
         for (dst, queue) in [(0, 0), (1, 1), (2, 2), (8, 0), (12, 3), (13, 4), (14, 5)] {
             assert_eq!(own(&m, 15, 19, dst), queue, "to {dst}");

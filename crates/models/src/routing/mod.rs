@@ -195,16 +195,22 @@ pub fn longest_round_trip(topology: &Topology, ports: &[Vec<PortSpec>], delay_of
     longest
 }
 
-/// Shortest paths, all of equal length used; hosts that do not forward are never on the way.
-pub fn shortest(topology: &Topology, paths: Arc<Paths>, first_hop: &FirstHop, seed: u64) -> Vec<Arc<Routes>> {
+/// Shortest paths to the nodes where flows start or end, all of equal length used; hosts that do not forward are never on the way.
+pub fn shortest(
+    topology: &Topology,
+    paths: Arc<Paths>,
+    first_hop: &FirstHop,
+    seed: u64,
+    is_end: impl Fn(usize) -> bool,
+) -> Vec<Arc<Routes>> {
     let ports = topology.ports();
     let n = topology.nodes.len();
     let mut group = vec![u32::MAX; n];
     let mut port = vec![0_u16; n];
     let mut root_of_group = Vec::new();
     let mut group_of_root = HashMap::new();
-    // Nothing is sent to a node that is no host.
-    for node in (0..n).filter(|n| topology.nodes[*n].is_host) {
+    // Nothing is sent to any other node.
+    for node in (0..n).filter(|n| topology.nodes[*n].is_host && is_end(*n)) {
         let root = root(topology, &ports, node as u32);
         if root != node as u32 {
             port[node] = ports[node][0].peer_port;
@@ -300,7 +306,7 @@ mod tests {
     }
 
     fn routes(topology: &Topology, first_hop: &FirstHop, seed: u64) -> Vec<Arc<Routes>> {
-        shortest(topology, Arc::new(Paths::new()), first_hop, seed)
+        shortest(topology, Arc::new(Paths::new()), first_hop, seed, |_| true)
     }
 
     #[test]
@@ -398,7 +404,7 @@ mod tests {
         assert_eq!(paths.add(&[0, 3, 1, 1]), Some(2));
         assert_eq!(paths.add(&[0, 3, 0, 0]), Some(3));
         assert_eq!((paths.ports(2), paths.ports(3)), (&[0, 3, 1, 1][..], &[0, 3, 0, 0][..]));
-        let (table, ports) = (shortest(&topology, Arc::new(paths), &FirstHop::Hash, 1), topology.ports());
+        let (table, ports) = (shortest(&topology, Arc::new(paths), &FirstHop::Hash, 1, |_| true), topology.ports());
         for (path, dst, way) in [(2, 3, [0, 4, 7, 5, 3]), (3, 0, [3, 5, 7, 4, 0])] {
             for flow in 0..8 {
                 let mut packet = Packet::new(Kind::Data, flow, 0, dst, 1000, 0);

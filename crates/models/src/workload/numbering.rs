@@ -3,7 +3,7 @@
 //! Flows are numbered by source node, then by workload, then in order, so that a number tells its source. What a flow waits for
 //! and which path it is pinned to is checked here, as both need the flows of all workloads.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -95,6 +95,27 @@ impl AllFlows {
     /// Sources and flows with pinned paths.
     pub fn pinned(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
         self.listed().filter(|(_, flow)| flow.path >= Paths::FIRST)
+    }
+
+    /// For each of so many nodes whether flows start or end there.
+    pub fn ends(&self, nodes: usize) -> Vec<bool> {
+        let mut ends = vec![false; nodes];
+        for (src, flow) in self.listed() {
+            (ends[src as usize], ends[flow.dst as usize]) = (true, true);
+        }
+        // Sources of one workload share their list of destinations.
+        let mut seen = HashSet::new();
+        for (src, starts) in self.starts.iter().enumerate() {
+            for start in starts {
+                let Start::Drawn(flows) = start else { continue };
+                ends[src] = true;
+                let destinations = flows.destinations().1;
+                if seen.insert(destinations.as_ptr()) {
+                    destinations.iter().for_each(|dst| ends[*dst as usize] = true);
+                }
+            }
+        }
+        ends
     }
 
     /// For each source the nodes that it sends to on paths that are not pinned.
