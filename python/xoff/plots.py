@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from xoff import wording
+from xoff import counts, wording
 
 
 class Recorded(Protocol):
@@ -67,6 +68,12 @@ STYLE = {
     "pdf.fonttype": 42,
 }
 _PS_PER_US = 1e6
+
+
+def colour(name: str) -> str:
+    """The colour of a mechanism, or of what else pauses: the same in every figure and on every page."""
+    known = [group.name for group in counts.groups()]
+    return COLOURS[(known.index(name) if name in known else len(known)) % len(COLOURS)]
 
 
 class Canvas(Figure):  # type: ignore[misc]
@@ -139,8 +146,16 @@ def size_bins(flows: pa.Table, bins: int = 20) -> list[SizeBin]:
     return made
 
 
-def deepest(samples: pa.Table, top: int) -> list[tuple[str, list[float], list[float]]]:
+def deepest(result: Recorded, top: int) -> list[tuple[str, list[float], list[float]]]:
     """The deepest queues, deepest first: name, times in µs, depths in KB."""
+    samples, links = result.samples, result.links
+    peers = dict(
+        zip(
+            zip(links["node"].to_pylist(), links["port"].to_pylist(), strict=True),
+            links["peer"].to_pylist(),
+            strict=True,
+        )
+    )
     most: dict[tuple[str, int, int], int] = {}
     lines: dict[tuple[str, int, int], tuple[list[float], list[float]]] = {}
     columns = (samples[name].to_pylist() for name in ("time_ps", "node", "port", "queue", "bytes"))
@@ -151,7 +166,14 @@ def deepest(samples: pa.Table, top: int) -> list[tuple[str, list[float], list[fl
         times.append(time / _PS_PER_US)
         sizes.append(size / 1000)
     shown = sorted(most, key=lambda key: (-most[key], key))[:top]
-    return [(f"{node} port {port} queue {queue}", *lines[node, port, queue]) for node, port, queue in shown]
+    # Of several links to one node the port tells them apart.
+    pairs = Counter((node, peer) for (node, _), peer in peers.items())
+    names = []
+    for node, port, queue in shown:
+        peer = peers.get((node, port))
+        parallel = f" port {port}" if peer is None or pairs[node, peer] > 1 else ""
+        names.append(f"{node} → {peer}{parallel} queue {queue}" if peer else f"{node}{parallel} queue {queue}")
+    return [(name, *lines[key]) for name, key in zip(names, shown, strict=True)]
 
 
 def paused_ports(result: Recorded) -> list[tuple[str, list[tuple[str, float, float]]]]:
@@ -170,7 +192,9 @@ def draw_cdf(axes: Axes, groups: Sequence[tuple[str, pa.Table]], *, slowdown: bo
     """Draw the cumulative distribution of completion times or slowdowns of each group of flows."""
     for index, (name, flows) in enumerate(groups):
         values, shares = cumulative(flows, "slowdown" if slowdown else "fct_ps")
-        axes.step(values, shares, where="post", label=name, color=COLOURS[index % len(COLOURS)])
+        # Of curves that lie on one another each stays to be seen beneath the next.
+        width = max(1.0, 3.0 - 0.5 * index) if len(groups) > 1 else 1.4
+        axes.step(values, shares, where="post", label=name, color=COLOURS[index % len(COLOURS)], linewidth=width)
     values = [value for _, flows in groups for value in cumulative(flows, "slowdown" if slowdown else "fct_ps")[0]]
     if values and max(values) > 10 * min(values):
         axes.set_xscale("log")
@@ -239,7 +263,7 @@ class Plot:
             axes.bar(range(len(found)), means, 0.6, yerr=spread if found else None, color=COLOURS[0], capsize=3)
             axes.set_xticks(range(len(found)), [name for name, _ in found])
             axes.grid(visible=False, axis="x")
-            axes.set_xlabel(by)
+            axes.set_xlabel(f"{by}; bar: mean, whisker: shortest to longest")
             axes.set_ylabel("flow completion time (µs)")
             return figure
 
@@ -274,9 +298,10 @@ class Plot:
         """Depth of the deepest queues over time. Needs the table ``samples`` (``probe.queues`` in the scenario)."""
         with rc_context(STYLE):
             figure, axes = canvas()
-            shown = deepest(self._result.samples, top)
+            shown = deepest(self._result, top)
             for index, (label, times, sizes) in enumerate(shown):
-                axes.plot(times, sizes, label=label, color=COLOURS[index % len(COLOURS)])
+                width = max(0.6, 1.8 - 0.2 * index)
+                axes.plot(times, sizes, label=label, color=COLOURS[index % len(COLOURS)], linewidth=width)
             axes.set_xlabel("time (µs)")
             axes.set_ylabel("queue depth (KB)")
             if shown:
@@ -290,11 +315,11 @@ class Plot:
         with rc_context(STYLE):
             figure, axes = canvas(height=max(1.8, 1.1 + 0.22 * len(shown)))
             for place, (_, found) in enumerate(shown):
-                for index, cause in enumerate(causes):
+                for cause in causes:
                     spans = [(start, span) for kind, start, span in found if kind == cause]
-                    axes.broken_barh(spans, (place - 0.4, 0.8), color=COLOURS[index % len(COLOURS)])
-            for index, cause in enumerate(causes):
-                axes.plot([], [], color=COLOURS[index % len(COLOURS)], linewidth=6, label=cause)
+                    axes.broken_barh(spans, (place - 0.4, 0.8), color=colour(cause))
+            for cause in causes:
+                axes.plot([], [], color=colour(cause), linewidth=6, label=cause)
             axes.set_yticks(range(len(shown)), [name for name, _ in shown])
             axes.invert_yaxis()
             axes.set_xlabel("time (µs)")
@@ -329,7 +354,8 @@ def groups(flows: pa.Table, by: str | None) -> list[tuple[str, pa.Table]]:
 def legend(axes: Axes, entries: int) -> None:
     """Add a legend if there is anything to tell apart."""
     if entries > 1:
-        axes.legend(fontsize=8)
+        # Long enough to tell a dashed line from one that is not.
+        axes.legend(fontsize=8, handlelength=3)
 
 
 def legend_below(figure: Figure, columns: int) -> None:

@@ -78,7 +78,7 @@ def slowdown(id: str, title: str, groups: Sequence[tuple[str, pa.Table]]) -> dic
 
 def queues(id: str, result: Result, top: int = 8) -> dict[str, Any]:
     """The depths of the deepest queues over time."""
-    lines = plots.deepest(result.samples, top)
+    lines = plots.deepest(result, top)
     times = sorted({time for _, found, _ in lines for time in found})
     step = max(1, len(times) // (4 * _PLACES))
     times = times[::step]
@@ -134,6 +134,12 @@ def timeline(result: Result, top: int = 40) -> list[dict[str, Any]]:
         share = f"{total * _PS_PER_US / horizon:.1%}"
         rows.append({"name": name, "total": wording.time(total * _PS_PER_US), "share": share, "paths": paths})
     return rows
+
+
+def times(result: Result, parts: int = 4) -> list[str]:
+    """The marks of the axis below: the time at so many places of equal distance, from the start to the end."""
+    horizon = result.summary.get("simulated_ps") or 0
+    return [wording.time(horizon * part / parts) for part in range(parts + 1)]
 
 
 def _joined(spans: Sequence[tuple[str, float, float]], horizon: float) -> list[tuple[str, float, float]]:

@@ -87,6 +87,7 @@ class Page:
     charts: list[dict[str, Any]] = field(default_factory=list)
     """Groups of charts: ``id``, ``title``, and ``charts``, of which one is shown at a time."""
     timeline: list[dict[str, Any]] = field(default_factory=list)
+    times: list[str] = field(default_factory=list)
     causes: list[tuple[str, str]] = field(default_factory=list)
     """Causes of pauses and their colours."""
     tables: list[Table] = field(default_factory=list)

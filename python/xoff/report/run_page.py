@@ -10,7 +10,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from xoff import counts, plots
-from xoff.plots import COLOURS, completed, groups
+from xoff.plots import COLOURS, colour, completed, groups
 from xoff.report import charts, topology
 from xoff.report.narrative import tell
 from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table
@@ -40,9 +40,8 @@ def build(result: Result) -> Page:
         page.use_colours, page.paused_colours = topology.legend(topology.USE), topology.legend(topology.PAUSED)
     page.charts = list(_charts(result, flows))
     if "pauses" in result.tables:
-        page.timeline = charts.timeline(result)
-        causes = sorted(set(result.pauses["cause"].to_pylist()))
-        page.causes = [(cause, COLOURS[index % len(COLOURS)]) for index, cause in enumerate(causes)]
+        page.timeline, page.times = charts.timeline(result), charts.times(result)
+        page.causes = [(cause, colour(cause)) for cause in sorted(set(result.pauses["cause"].to_pylist()))]
     page.tables = list(_tables(result))
     page.figures = figures(result, flows)
     return page
