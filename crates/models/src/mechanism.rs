@@ -95,6 +95,8 @@ pub struct Departure<'a> {
     pub packet: &'a mut Packet,
     /// Output port; its counters include the packet.
     pub port: usize,
+    /// The queue of that port from which it comes.
+    pub queue: usize,
     /// It was made here.
     pub is_own: bool,
     /// What travels beside packets that are here; see [`Packet::record`].
