@@ -19,6 +19,7 @@ __all__ = [
     "Audits",
     "Bcn",
     "Bernoulli",
+    "Bfc",
     "Buffer",
     "Classify",
     "CongestionControl",
@@ -656,6 +657,26 @@ class Qcn(_Part):
 
 
 @dataclass(kw_only=True)
+class Bfc(_Part):
+    """`switch.flow_control.bfc`."""
+
+    queues: int | None = None
+    """Data queues of each output."""
+
+    round_trip: str | None = None
+    """Round trip of a hop (H). Default: twice the delay of the link by which a packet came."""
+
+    sticky: str | None = None
+    """How long a flow keeps its queue after its last arrival. Default: two round trips of a hop."""
+
+    entries: int | None = None
+    """Entries of a switch's table of flows for each of its queues; flows whose hashes agree are one."""
+
+    resume: Literal["counted", "threshold"] | None = None
+    """When a queue that was paused may go on."""
+
+
+@dataclass(kw_only=True)
 class FlowControl(_Part):
     """`switch.flow_control`: each mechanism at most once."""
 
@@ -676,6 +697,9 @@ class FlowControl(_Part):
 
     qcn: Qcn | None = None
     """Quantized Congestion Notification (IEEE 802.1Qau), the congestion points."""
+
+    bfc: Bfc | None = None
+    """Backpressure Flow Control."""
 
 
 @dataclass(kw_only=True)
