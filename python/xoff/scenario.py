@@ -452,6 +452,9 @@ class Trimming(_Part):
     size: str | None = None
     """Bytes of what is left of a packet on the wire, preamble and gap among them. Default: those of a control frame."""
 
+    turns: int | None = None
+    """Control frames, headers among them, that go before a packet of data that waits."""
+
 
 @dataclass(kw_only=True)
 class Pfc(_Part):

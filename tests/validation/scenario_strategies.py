@@ -585,6 +585,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.ecn": {"red": red, "step": step},
     "switch.ecn.scope": dict.fromkeys(["queue", "port"], nothing),
     "switch.trimming": {
+        "turns": lambda d: d.rng.choice([1, 10]),
         "limit": lambda d: f"{d.rng.choice([1, 3, 30]) * d.largest}B",
         "size": lambda d: f"{d.rng.choice([84, 128])}B",
     },
@@ -756,12 +757,14 @@ def use_trimming(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
         switch["flow_control"].clear()
         if switch["queueing"] == "iq":
             switch["queueing"] = "voq"
-        if "raw" in host.get("transport", {}):
-            del host["transport"]
+        # Go-Back-N may repeat itself for ever in step with its losses.
+        host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
     elif {"pfc", "portfc", "raw"} & {*switch["flow_control"], *host.get("transport", {})} or switch["queueing"] == "iq":
         return
     if d.wants("switch", "trimming", 0.8 if d.forced.get("host.transport") == "selective" else 0.1):
         switch["trimming"] = written(d, path, d.choose(path))
+        if d.forced.get("host.transport", "go_back_n") == "go_back_n" and not host.get("transport"):
+            host["transport"] = {"selective": selective(d)}
         if "limit" not in switch["trimming"] and switch["buffer"] == "unlimited":
             switch["buffer"] = {"per_queue": per_queue(d)}
 

@@ -338,7 +338,7 @@ CASES: dict[str, dict[str, Any]] = {
     "trimming-size": case(
         FABRIC,
         INCAST,
-        trimming={"size": "128B"},
+        trimming={"size": "128B", "turns": 3},
         buffer={"per_queue": "12KB"},
         host={"transport": {"selective": {}}},
     ),
