@@ -19,6 +19,7 @@ __all__ = [
     "Audits",
     "Bcn",
     "Bernoulli",
+    "Bfc",
     "Buffer",
     "Classify",
     "CongestionControl",
@@ -472,6 +473,9 @@ class Trimming(_Part):
     size: str | None = None
     """Bytes of what is left of a packet on the wire, preamble and gap among them. Default: those of a control frame."""
 
+    turns: int | None = None
+    """Control frames, headers among them, that go before a packet of data that waits."""
+
 
 @dataclass(kw_only=True)
 class Pfc(_Part):
@@ -683,6 +687,26 @@ class Qcn(_Part):
 
 
 @dataclass(kw_only=True)
+class Bfc(_Part):
+    """`switch.flow_control.bfc`."""
+
+    queues: int | None = None
+    """Data queues of each output."""
+
+    round_trip: str | None = None
+    """Round trip of a hop (H). Default: twice the delay of the link by which a packet came."""
+
+    sticky: str | None = None
+    """How long a flow keeps its queue after its last arrival. Default: two round trips of a hop."""
+
+    entries: int | None = None
+    """Entries of a switch's table of flows for each of its queues; flows whose hashes agree are one."""
+
+    resume: Literal["counted", "threshold"] | None = None
+    """When a queue that was paused may go on."""
+
+
+@dataclass(kw_only=True)
 class FlowControl(_Part):
     """`switch.flow_control`: each mechanism at most once."""
 
@@ -703,6 +727,9 @@ class FlowControl(_Part):
 
     qcn: Qcn | None = None
     """Quantized Congestion Notification (IEEE 802.1Qau), the congestion points."""
+
+    bfc: Bfc | None = None
+    """Backpressure Flow Control."""
 
 
 @dataclass(kw_only=True)

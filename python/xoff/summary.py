@@ -9,6 +9,7 @@ from typing import NotRequired, TypedDict
 
 __all__ = [
     "BcnCounts",
+    "BfcCounts",
     "CongestionIsolationCounts",
     "DcqcnCounts",
     "DctcpCounts",
@@ -282,6 +283,19 @@ class QcnCounts(TypedDict):
     """Congestion notifications."""
 
 
+class BfcCounts(TypedDict):
+    """What BFC counted."""
+
+    pauses: int
+    """BFC pauses."""
+
+    shared: int
+    """Flows that got a queue in use."""
+
+    paused_ps: int
+    """Paused, in picoseconds."""
+
+
 class RepsCounts(TypedDict):
     """What REPS counted."""
 
@@ -388,6 +402,9 @@ class Summary(TypedDict):
 
     qcn: QcnCounts
     """What QCN counted; zeros where the scenario does not give it."""
+
+    bfc: BfcCounts
+    """What BFC counted; zeros where the scenario does not give it."""
 
     reps: RepsCounts
     """What REPS counted; zeros where the scenario does not give it."""

@@ -33,6 +33,7 @@ CHOICES = [
     "switch.routing.spray.choice",
     "switch.flow_control.pfc.accounting",
     "switch.flow_control.pfc.relays",
+    "switch.flow_control.bfc.resume",
     "switch.flow_control.sfc.mode",
     "switch.flow_control.sfc.hold",
     "switch.flow_control.sfc.signals",
@@ -51,6 +52,8 @@ CHOICES = [
 CONGESTION_POINTS = ("bcn", "qcn")
 # Those that hear of nothing but answers.
 HEAR_ANSWERS = ("hpcc", "dctcp", "swift", "timely", "nscc")
+# Those that plan the queues of ports, and take the place of the others.
+PLANNERS = ("portfc", "bfc")
 # What makes SFC one of hosts.
 AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow"}
 # Ports of a switch, at most.
@@ -266,6 +269,16 @@ def portfc(d: Draw) -> dict[str, Any]:
     packets = d.rng.randint(2, 20)
     settings = {"xoff": f"{packets * d.largest}B", "xon": f"{(packets - 1) * d.largest}B"}
     return settings if d.rng.random() < 0.5 else {**settings, "direct_xoff": f"{2 * packets * d.largest}B"}
+
+
+def bfc(d: Draw) -> dict[str, Any]:
+    """Few queues and many, for hops whose round trip may be nothing."""
+    settings: dict[str, Any] = {
+        "queues": d.rng.choice([1, 3, 32]),
+        "resume": d.choose("switch.flow_control.bfc.resume"),
+    }
+    settings["entries"] = d.rng.choice([1, 100])
+    return settings if d.rng.random() < 0.5 else {**settings, "round_trip": d.rng.choice(["200ns", "2us"])}
 
 
 def sfc(d: Draw) -> dict[str, Any]:
@@ -572,6 +585,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.ecn": {"red": red, "step": step},
     "switch.ecn.scope": dict.fromkeys(["queue", "port"], nothing),
     "switch.trimming": {
+        "turns": lambda d: d.rng.choice([1, 10]),
         "limit": lambda d: f"{d.rng.choice([1, 3, 30]) * d.largest}B",
         "size": lambda d: f"{d.rng.choice([84, 128])}B",
     },
@@ -582,7 +596,9 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "portfc": portfc,
         "bcn": bcn_points,
         "qcn": qcn_points,
+        "bfc": bfc,
     },
+    "switch.flow_control.bfc.resume": dict.fromkeys(["counted", "threshold"], nothing),
     "switch.routing": {"spray": spray, "reps": reps},
     "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin"], nothing),
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
@@ -647,7 +663,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
     control: dict[str, Any] = {}
     for option in registered("switch.flow_control"):
         chance = 0.2 if option in CONGESTION_POINTS else 0.5
-        if option != "portfc" and d.wants("switch.flow_control", option, chance):
+        if option not in PLANNERS and d.wants("switch.flow_control", option, chance):
             control[option] = written(d, "switch.flow_control", option)[option]
     if d.relays_on_a_path:
         # A host that relays is no source for these.
@@ -657,11 +673,16 @@ def draw_switch(d: Draw) -> dict[str, Any]:
     is_forced = any(key.startswith("switch.") and key != "switch.flow_control" for key in d.forced)
     chance = 0.1 if d.relays_on_a_path == 1 and "switch.flow_control" not in d.forced and not is_forced else 0.0
     if d.wants("switch.flow_control", "portfc", chance):
-        # It plans the queues of ports, and takes the place of the others.
         switch["classes"] = d.classes = 1
         switch.get("ecn", {}).pop("classes", None)
         switch |= {"queueing": "oq", "scheduler": "strict", "buffer": "unlimited"}
         control = {"portfc": portfc(d)}
+    chance = 0.0 if d.relays_on_a_path or "switch.flow_control" in d.forced or is_forced else 0.05
+    if "portfc" not in control and d.wants("switch.flow_control", "bfc", chance):
+        switch["classes"] = d.classes = 1
+        switch.get("ecn", {}).pop("classes", None)
+        switch |= {"queueing": "oq", "scheduler": "strict"}
+        control = {"bfc": bfc(d)}
     if set(CONGESTION_POINTS) & set(control):
         # They look at the queues of outputs, and BCN's tags take the place of another.
         if switch["queueing"] == "iq" and d.forced.get("switch.flow_control") in CONGESTION_POINTS:
@@ -736,12 +757,14 @@ def use_trimming(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
         switch["flow_control"].clear()
         if switch["queueing"] == "iq":
             switch["queueing"] = "voq"
-        if "raw" in host.get("transport", {}):
-            del host["transport"]
+        # Go-Back-N may repeat itself for ever in step with its losses.
+        host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
     elif {"pfc", "portfc", "raw"} & {*switch["flow_control"], *host.get("transport", {})} or switch["queueing"] == "iq":
         return
     if d.wants("switch", "trimming", 0.8 if d.forced.get("host.transport") == "selective" else 0.1):
         switch["trimming"] = written(d, path, d.choose(path))
+        if d.forced.get("host.transport", "go_back_n") == "go_back_n" and not host.get("transport"):
+            host["transport"] = {"selective": selective(d)}
         if "limit" not in switch["trimming"] and switch["buffer"] == "unlimited":
             switch["buffer"] = {"per_queue": per_queue(d)}
 
@@ -757,13 +780,14 @@ def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None
     if "hpcc" not in host.get("congestion_control", {}):
         return
     control = switch["flow_control"]
-    taken = "bcn" in control or control.get("sfc", {}).get("mode") == "nic_isolation"
+    taken = {"bcn", "bfc"} & set(control) or control.get("sfc", {}).get("mode") == "nic_isolation"
     if d.forced.get("host.congestion_control") != "hpcc":
         if taken or switch["queueing"] == "iq":
             del host["congestion_control"]
             return
     else:
-        control.pop("bcn", None)
+        for key in ("bcn", "bfc"):
+            control.pop(key, None)
         if control.get("sfc", {}).get("mode") == "nic_isolation":
             control["sfc"] |= AT_HOSTS
         if switch["queueing"] == "iq":
@@ -781,9 +805,8 @@ def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
                 continue
             if option == "reps":
                 # It takes the free word of packets, and wants marks on ACKs.
-                tags = (
-                    "telemetry" in switch or "bcn" in control or control.get("sfc", {}).get("mode") == "nic_isolation"
-                )
+                isolates = control.get("sfc", {}).get("mode") == "nic_isolation"
+                tags = "telemetry" in switch or {"bcn", "bfc"} & set(control) or isolates
                 hears = {"raw", "dcqcn"} & {*host.get("transport", {}), *host.get("congestion_control", {})}
                 if (tags or hears) and not is_forced:
                     continue
@@ -865,8 +888,10 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
     d.classes = rng.choice([1, 1, 2, 3])
     # PortFC and pauses that are passed on need paths with few relays, and other mechanisms sources that are none.
     few = ["leaf_spine", "star", "rail"] if set(forced.values()) & {"portfc", "forward"} else None
-    at_switches = tuple(f"switch.flow_control.{key}" for key in ("congestion_isolation", "sfc.mode", "sfc.resume_ends"))
-    if "congestion_isolation" in forced.values() or any(key.startswith(at_switches) for key in forced):
+    at_switches = tuple(
+        f"switch.flow_control.{key}" for key in ("congestion_isolation", "sfc.mode", "sfc.resume_ends", "bfc")
+    )
+    if {"congestion_isolation", "bfc"} & set(forced.values()) or any(key.startswith(at_switches) for key in forced):
         few = ["leaf_spine", "star", "line"]
     network = written(d, "network", d.choose("network", few))
     switch = draw_switch(d)

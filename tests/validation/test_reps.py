@@ -82,6 +82,14 @@ def test_values_are_used_again() -> None:
     assert 0.9 * packets < result.summary["reps"]["recycled"] <= packets - 3 * 28
 
 
+def test_marks_that_nobody_sets_are_missed_and_those_that_it_hears_are_heard() -> None:
+    without = two_leaves({"reps": {}})
+    del without["switch"]["ecn"]
+    told = [warning["message"] for warning in xoff.check(without)["warnings"]]
+    assert any("REPS leaves a path for losses alone" in message for message in told)
+    assert xoff.check(two_leaves({"reps": {}}) | {"host": {"transport": {"selective": {}}}})["warnings"] == []
+
+
 @pytest.mark.parametrize(
     ("scenario", "why"),
     [

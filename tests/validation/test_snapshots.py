@@ -305,6 +305,12 @@ CASES: dict[str, dict[str, Any]] = {
         )
         for name, window in (("rate", False), ("window", True))
     },
+    **{
+        f"bfc-{resume}": case(
+            FABRIC, INCAST, {"permutation": {"size": "200KB"}}, flow_control={"bfc": {"queues": 3, "resume": resume}}
+        )
+        for resume in ("counted", "threshold")
+    },
     "nscc": case(
         FABRIC,
         INCAST,
@@ -332,7 +338,7 @@ CASES: dict[str, dict[str, Any]] = {
     "trimming-size": case(
         FABRIC,
         INCAST,
-        trimming={"size": "128B"},
+        trimming={"size": "128B", "turns": 3},
         buffer={"per_queue": "12KB"},
         host={"transport": {"selective": {}}},
     ),

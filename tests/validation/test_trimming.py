@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 import pytest
-from tests.validation.long_flows import CONTROL, WIRE
+from tests.validation.long_flows import CONTROL, WIRE, delivered_gbps
 
 import xoff
 
@@ -50,17 +50,27 @@ def test_the_receivers_link_is_never_idle(senders: int) -> None:
     assert slowest_us(result) == pytest.approx(expected, abs=1e-6)
 
 
-def test_headers_alone_can_fill_a_link() -> None:
-    """Sixteen senders without any congestion control: for each packet its headers take almost ten times its time.
+@pytest.mark.parametrize("turns", [1, 10, 255])
+def test_headers_leave_data_its_turns(turns: int) -> None:
+    """Sixteen senders at line rate for ever: of each 16 packets 15 are cut, if so many headers go before the sixteenth.
 
-    A packet is cut more than a hundred times until it arrives: trimming needs a control that hears of it.
+    Beyond that number more headers come than go, until their answers fail to appear; data has its share all the same.
     """
-    senders, packets = 16, 100
-    result = xoff.run(incast(senders, packets))
-    trimmed = result.summary["trimming"]["trimmed"]
-    assert wire_us(trimmed, CONTROL) > 5 * wire_us(senders * packets, WIRE)
-    busy = wire_us(senders * packets, WIRE) + wire_us(trimmed, CONTROL)
-    assert slowest_us(result) == pytest.approx(2 + busy, rel=0.02)
+    switch = {"trimming": {"limit": f"{LIMIT * WIRE}B", "turns": turns}}
+    scenario = incast(16, 1_000_000, switch=switch)
+    found = delivered_gbps(scenario, 50, 150)
+    assert found >= 100 * WIRE / (WIRE + turns * CONTROL) * 0.99
+    if turns == 10:
+        assert found == pytest.approx(100 * WIRE / (WIRE + turns * CONTROL), rel=0.02)
+
+
+def test_senders_that_do_not_slow_down_are_served_all_the_same() -> None:
+    """Small packets on short links, and headers a quarter of their size: with all headers first nothing would end."""
+    scenario = incast(9, 10)
+    scenario["network"]["star"]["link"] = {"rate": "40Gbps", "delay": "2500ps"}
+    scenario["framing"] = {"payload": "300B", "header": "0B", "gap": "20B"}
+    scenario["switch"] = {"trimming": {"limit": "960B"}}
+    assert xoff.run(scenario).summary["flows"]["completed"] == 9
 
 
 @pytest.mark.parametrize("senders", [2, 16])
@@ -80,11 +90,12 @@ def test_the_first_burst_is_cut_as_a_fluid_is() -> None:
     """Rounds of a packet from each sender, in the time of one packet on the link: all is known before any answer.
 
     The link serves s packets and the headers of what is cut in that time, s·1048 + cut·64 = rounds·1048, and the queue
-    keeps eight: cut = N·rounds − s − 8.
+    keeps eight: cut = N·rounds − s − 8, as long as headers go first.
     """
     senders, rounds = 10, 20
     first_us, all_us = 2 + 2 * wire_us(1, WIRE), wire_us(rounds, WIRE)
-    result = xoff.run(incast(senders, rounds, until=f"{round((first_us + all_us) * 1000)}ns"))
+    switch = {"trimming": {"limit": f"{LIMIT * WIRE}B", "turns": 255}}
+    result = xoff.run(incast(senders, rounds, switch=switch, until=f"{round((first_us + all_us) * 1000)}ns"))
     served = (rounds * WIRE - (senders * rounds - LIMIT) * CONTROL) / (WIRE - CONTROL)
     assert result.summary["trimming"]["trimmed"] == pytest.approx(senders * rounds - served - LIMIT, abs=2)
 
@@ -169,6 +180,7 @@ def test_a_loss_without_trimming_waits_for_the_timeout_or_for_what_comes_after(t
 @pytest.mark.parametrize(
     ("scenario", "why"),
     [
+        (incast(2, 3, switch={"trimming": {"limit": "9KB", "turns": 0}}), "switch.trimming.turns: headers would keep"),
         (incast(2, 3, switch={"trimming": {}}), "switch.trimming.limit: the buffer is not limited"),
         (incast(2, 3, switch={"trimming": {"limit": "1000B"}}), "switch.trimming.limit: 1KB is too low"),
         (

@@ -25,12 +25,20 @@ def packets(products: float) -> str:
 
 
 def fabric(*workload: dict[str, Any], k: int = 4, **switch: Any) -> dict[str, Any]:
-    """A fat tree of three levels whose queues cut packets at one product, and mark between a fifth and four fifths."""
+    """A fat tree of three levels whose queues cut packets at one product, and mark between a fifth and four fifths.
+
+    Headers go first, as good as always (100,000 to 1 there).
+    """
     red = {"kmin": packets(0.2), "kmax": packets(0.8), "pmax": 1.0}
     return {
         "network": {"fat_tree": {"k": k, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "framing": {"payload": f"{PAYLOAD}B", "header": f"{WIRE - PAYLOAD}B", "control": f"{CONTROL}B"},
-        "switch": {"trimming": {"limit": packets(1)}, "ecn": {"red": red}, "routing": {"spray": {}}, **switch},
+        "switch": {
+            "trimming": {"limit": packets(1), "turns": 255},
+            "ecn": {"red": red},
+            "routing": {"spray": {}},
+            **switch,
+        },
         "host": {"transport": {"selective": {}}, "congestion_control": {"nscc": {}}},
         "workload": list(workload),
     }

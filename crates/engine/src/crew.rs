@@ -241,6 +241,7 @@ impl Barrier {
 /// Where the other workers wait for a segment: a short spin, then sleep.
 #[derive(Default)]
 struct Gate {
+    /// The order's, to spin on.
     generation: AtomicU64,
     order: Mutex<Order>,
     changed: Condvar,
@@ -249,22 +250,27 @@ struct Gate {
 
 #[derive(Default)]
 struct Order {
+    /// Counts changes; a worker sleeps on this one, as it is changed under the lock alone and no wake-up can be missed.
+    generation: u64,
     segment: Option<(Time, Time, usize)>,
     closed: bool,
 }
 
 impl Gate {
     fn open(&self, segment: &Segment) {
-        let mut order = lock(&self.order);
-        order.segment = Some((segment.start, segment.until, segment.workers));
-        self.generation.fetch_add(1, Ordering::Release);
-        drop(order);
-        self.changed.notify_all();
+        self.change(|order| order.segment = Some((segment.start, segment.until, segment.workers)));
     }
 
     fn close(&self) {
-        lock(&self.order).closed = true;
-        self.generation.fetch_add(1, Ordering::Release);
+        self.change(|order| order.closed = true);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Order)) {
+        let mut order = lock(&self.order);
+        change(&mut order);
+        order.generation += 1;
+        self.generation.store(order.generation, Ordering::Release);
+        drop(order);
         self.changed.notify_all();
     }
 
@@ -276,10 +282,10 @@ impl Gate {
             std::hint::spin_loop();
         }
         let mut order = lock(&self.order);
-        while self.generation.load(Ordering::Acquire) == *seen {
+        while order.generation == *seen {
             order = self.changed.wait(order).unwrap_or_else(PoisonError::into_inner);
         }
-        *seen = self.generation.load(Ordering::Acquire);
+        *seen = order.generation;
         if order.closed {
             return None;
         }

@@ -95,6 +95,8 @@ pub struct Departure<'a> {
     pub packet: &'a mut Packet,
     /// Output port; its counters include the packet.
     pub port: usize,
+    /// The queue of that port from which it comes.
+    pub queue: usize,
     /// It was made here.
     pub is_own: bool,
     /// What travels beside packets that are here; see [`Packet::record`].
@@ -288,8 +290,8 @@ pub struct Properties {
     pub routes: bool,
     /// It foretells the ports that ECMP chooses.
     pub foretells_routes: bool,
-    /// It wants every mark on the answer to its packet, as some congestion controls do.
-    pub hears_marks: bool,
+    /// The mechanism at switches whose marks it hears, each on the answer to its packet, and what follows if there is none.
+    pub listens_to: Option<(&'static str, &'static str)>,
     /// It uses the free word of data packets, or the congestion control that listens to it does; at most one mechanism may.
     pub tags_data: bool,
     /// It tells the congestion control of sources something; what to say if none of them listens.

@@ -203,7 +203,7 @@ impl Configs {
             return known.1.clone();
         }
         let schemes: Vec<Scheme> = rates.iter().map(|rate| self.scheme(*rate, settings)).collect();
-        let on_answers = settings.mechanisms().any(|p| p.hears_marks).then_some(Echo::EVERY);
+        let on_answers = settings.mechanisms().any(|p| p.listens_to.is_some()).then_some(Echo::EVERY);
         let config = Arc::new(Config {
             framing: settings.framing,
             transport: settings.transport.clone(),

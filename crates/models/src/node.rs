@@ -163,7 +163,7 @@ impl Node {
     #[inline(always)]
     fn send_control(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
         if self.is_idle(port, cx) {
-            self.put_on_wire(port, frame, cx);
+            self.put_on_wire(port, 0, frame, cx);
         } else {
             self.core.ports[port].push(0, frame);
             self.kick(port, cx);
@@ -178,16 +178,16 @@ impl Node {
         }
         let queue = self.core.queue_for(frame.class(), frame.in_port as usize);
         if self.is_idle(port, cx) && cx.settled(port) && !self.core.ports[port].queues[queue].is_blocked() {
-            self.put_on_wire(port, frame, cx);
+            self.put_on_wire(port, queue, frame, cx);
         } else {
             self.core.ports[port].push(queue, frame);
             self.kick(port, cx);
         }
     }
 
-    /// Starts a frame on the link; the port must be free.
+    /// Starts a frame of a queue on the link; the port must be free.
     #[inline(always)]
-    fn put_on_wire(&mut self, port: usize, mut frame: Packet, cx: &mut Cx<'_>) {
+    fn put_on_wire(&mut self, port: usize, queue: usize, mut frame: Packet, cx: &mut Cx<'_>) {
         let p = &mut self.core.ports[port];
         let now = cx.now();
         let ends = now + p.serializer.time(u64::from(frame.bytes));
@@ -198,7 +198,7 @@ impl Node {
             p.last_data = now;
             self.counts.data_hops += 1;
             if self.mechanisms.want(Watches::DEPARTURE) {
-                self.depart(port, &mut frame, cx);
+                self.depart(port, queue, &mut frame, cx);
             }
         } else {
             p.control_bytes += u64::from(frame.bytes);
@@ -234,10 +234,10 @@ impl Node {
     }
 
     #[cold]
-    fn depart(&mut self, port: usize, packet: &mut Packet, cx: &mut Cx<'_>) {
+    fn depart(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) {
         self.effects.now = cx.now();
         let core = &self.core;
-        let mut event = Departure { is_own: packet.hops() == 0, packet, port, records: cx.sides() };
+        let mut event = Departure { is_own: packet.hops() == 0, packet, port, queue, records: cx.sides() };
         self.mechanisms.each(Watches::DEPARTURE, &mut self.effects, |m, fx| m.on_departure(&mut event, core, fx));
     }
 
@@ -413,7 +413,7 @@ impl Node {
                 self.core.ports[port].queues[queue].marked += 1;
             }
         }
-        self.put_on_wire(port, packet, cx);
+        self.put_on_wire(port, queue, packet, cx);
         // Frames that follow from the departure find the port busy.
         if crossed {
             self.crossing(in_port, class, false, cx);
@@ -656,7 +656,7 @@ impl Node {
                 return false;
             }
         };
-        self.put_on_wire(port, packet, cx);
+        self.put_on_wire(port, queue as usize, packet, cx);
         self.apply(cx);
         true
     }
@@ -798,7 +798,7 @@ impl EngineNode for Node {
                 Some(Choice::Packet(queue)) => {
                     let Some(packet) = self.core.ports[port].pop(queue) else { return };
                     if queue == 0 || !self.forwards || !packet.kind.is_data() {
-                        self.put_on_wire(port, packet, cx);
+                        self.put_on_wire(port, queue as usize, packet, cx);
                     } else {
                         self.leave(port, queue as usize, packet, cx);
                     }

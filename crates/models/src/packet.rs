@@ -89,6 +89,8 @@ frames! {
     Header = 10 "header" Flow Transport;
     /// Something came out of order, and nothing needs to be lost: `seq` and `info` as of a NACK.
     Sack = 11 "sack" Flow Transport;
+    /// Backpressure Flow Control; `seq` is a queue of the neighbour's output, `info` 1 to pause it, and 0 to resume.
+    Bfc = 12 "bfc" Link Mechanism;
 }
 
 impl Kind {

@@ -168,7 +168,7 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
         return wrong(cuts.path(), "raw frames are not sent again (host.transport.raw), so that no flow would bring what is cut".into());
     }
     s.host.congestion_control.validate(&Hosts { framing: &framing, acknowledges })?;
-    if let Some(hears) = mechanisms.parts().iter().find(|p| p.properties().hears_marks) {
+    if let Some(hears) = mechanisms.parts().iter().find(|p| p.properties().listens_to.is_some()) {
         if !acknowledges {
             return wrong(hears.path(), "raw frames are not acknowledged (host.transport.raw), so that it never hears of a path".into());
         }

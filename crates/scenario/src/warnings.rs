@@ -152,16 +152,18 @@ fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
 fn unheard(runner: &Runner) -> Vec<Warning> {
     let control = &runner.settings.congestion_control;
     let parts = runner.settings.mechanisms().parts();
-    let listens_to = control.listens_to();
+    let of_hosts = control.given().first().map(|name| format!("host.congestion_control.{name}")).zip(control.listens_to());
+    let of_parts = parts.iter().filter_map(|p| Some((p.path().to_string(), p.properties().listens_to?)));
+    let listeners: Vec<_> = of_hosts.into_iter().chain(of_parts).collect();
     let mut list = Vec::new();
-    if let (Some((mechanism, why)), Some(name)) = (listens_to, control.given().first())
-        && !parts.iter().any(|p| p.name() == mechanism || p.properties().signals_as == Some(mechanism))
-    {
-        list.push(Warning::new(format!("host.congestion_control.{name}"), why));
+    for (path, (mechanism, why)) in &listeners {
+        if !parts.iter().any(|p| p.name() == *mechanism || p.properties().signals_as == Some(mechanism)) {
+            list.push(Warning::new(path, *why));
+        }
     }
     for part in &parts {
         if let Some(why) = part.properties().tells_sources
-            && listens_to.is_none_or(|l| l.0 != part.name())
+            && listeners.iter().all(|l| l.1.0 != part.name())
         {
             list.push(Warning::new(part.path(), why));
         }

@@ -114,6 +114,8 @@ registry! {
         bcn: Bcn,
         /// Quantized Congestion Notification (IEEE 802.1Qau), the congestion points.
         qcn: Qcn,
+        /// Backpressure Flow Control.
+        bfc: Bfc,
     }
     /// `switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody does.
     Routing at "switch.routing." in routing {

@@ -155,7 +155,8 @@ impl Install for Reps {
     }
 
     fn properties(_: &Params) -> Properties {
-        Properties { routes: true, tags_data: true, hears_marks: true, ..Properties::default() }
+        let listens_to = Some(("ecn", "no switch marks packets (switch.ecn), so REPS leaves a path for losses alone"));
+        Properties { routes: true, tags_data: true, listens_to, ..Properties::default() }
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {

@@ -1,12 +1,12 @@
 //! Packet trimming: a data packet that finds no room loses its payload, and its header goes on before all data.
 //!
 //! Models: a packet that would take its queue beyond `limit`, or that the buffer has no room for, is cut to the `size` of a header. What is left goes
-//! on with the control frames, which no queue of data delays; its receiver knows at once what to ask for. Source: NDP (Handley et al.,
+//! on with the control frames, of which `turns` go before each packet of data; its receiver knows at once what to ask for. Source: NDP (Handley et al.,
 //! SIGCOMM 2017, section 3.1) and the form of switches that Ultra Ethernet asks for (peers.md 4.1): it is the packet that arrives which
 //! is cut. As data it is dropped, and it is not in the table of drops.
 //! Simplifications: NDP cuts the packet that arrives or the last one of its queue with equal chances, so that synchronised senders do
-//! not lose in turn; headers go strictly first (NDP: 10 to 1) and, like all control frames, take no memory, so that none is lost or
-//! sent back; they carry no mark.
+//! not lose in turn; headers, like all control frames, take no memory, so that none is lost or sent back; they carry no mark. With
+//! headers strictly first those of senders that do not slow down could keep data from ever being sent.
 //! Invariants: a queue of data never holds more than `limit`; packets that enter are delivered, cut or dropped.
 
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ use crate::packet::Packet;
 use crate::queueing::buffer;
 
 /// `switch.trimming`
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// The most that a queue of data may hold; with virtual output queues those of a class and output together. Default: what the
@@ -31,6 +31,14 @@ pub struct Params {
     /// Bytes of what is left of a packet on the wire, preamble and gap among them. Default: those of a control frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
+    /// Control frames, headers among them, that go before a packet of data that waits.
+    pub turns: u8,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { limit: None, size: None, turns: 10 }
+    }
 }
 
 /// Trimming at one switch.
@@ -48,10 +56,16 @@ impl Install for Trimming {
     const LABEL: &'static str = "packet trimming";
     const COUNTS: &'static [Count] = &[TRIMMED];
 
-    fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
+    fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
+        if !site.forwards || site.is_host {
+            return None;
+        }
+        for port in &mut core.ports {
+            port.control_turns = params.turns;
+        }
         let limit = params.limit.map_or(u64::MAX, |limit| limit.0);
         let size = params.size.map_or(site.framing.control, |size| size.0 as u16);
-        (site.forwards && !site.is_host).then_some(Self { limit, size, trimmed: 0 })
+        Some(Self { limit, size, trimmed: 0 })
     }
 
     fn properties(_: &Params) -> Properties {
@@ -59,6 +73,9 @@ impl Install for Trimming {
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        if params.turns == 0 {
+            return Err(("turns", "headers would keep data from ever being sent; it must be above zero".into()));
+        }
         if let Some(size) = params.size.filter(|size| size.0 < around.framing.minimum || size.0 > 65_535) {
             let smallest = around.framing.minimum;
             return Err(("size", format!("{size} is out of range; allowed are the smallest frame of {smallest} B and up to 65535B")));

@@ -188,6 +188,10 @@ pub struct Port {
     pub is_woken: bool,
     /// Whether there is but one data queue, which then has nobody to take turns with.
     is_single: bool,
+    /// Control frames that go before a packet of data that waits; none of them waits for data where it is zero.
+    pub control_turns: u8,
+    /// Control frames that went since data waits.
+    control_run: u8,
     order: Box<Order>,
     /// Propagation, and the peer's forwarding delay for what it forwards.
     pub delay: Time,
@@ -247,6 +251,8 @@ impl Port {
             peer_delay,
             peer,
             is_single: queues.len() == 2,
+            control_turns: 0,
+            control_run: 0,
             queues: queues.into_boxed_slice(),
             order: Box::new(Order { levels, groups, turns: plan.turns }),
             rate,
@@ -342,9 +348,26 @@ impl Port {
     #[inline]
     pub fn select(&mut self) -> Option<Choice> {
         if self.control > 0 {
-            return Some(Choice::Packet(0));
+            return Some(self.select_beside_control());
         }
+        self.select_data()
+    }
+
+    #[inline]
+    fn select_data(&mut self) -> Option<Choice> {
         if self.is_single { self.choose(1) } else { self.select_by_level() }
+    }
+
+    /// Control goes first, unless it is data's turn.
+    #[inline]
+    fn select_beside_control(&mut self) -> Choice {
+        if self.control_turns > 0 && self.control_run >= self.control_turns {
+            self.control_run = 0;
+            if let Some(data) = self.select_data() {
+                return data;
+            }
+        }
+        Choice::Packet(0)
     }
 
     /// What a queue has to send.
@@ -447,7 +470,12 @@ impl Port {
     #[inline]
     pub fn pop(&mut self, queue: u16) -> Option<Packet> {
         self.waiting -= 1;
-        self.control -= u32::from(queue == 0);
+        if queue == 0 {
+            self.control -= 1;
+            if self.control_turns > 0 {
+                self.control_run = if self.waiting > self.control { self.control_run + 1 } else { 0 };
+            }
+        }
         self.queues[queue as usize].packets.pop_front()
     }
 
@@ -478,6 +506,28 @@ mod tests {
             order.push(q);
         }
         order
+    }
+
+    #[test]
+    fn data_has_a_turn_beside_control_where_it_is_given_one() {
+        let order = |turns: u8, is_blocked: bool| {
+            let mut p = port(&[(0, 0)], Turns::Packets);
+            p.control_turns = turns;
+            let frame = |kind| Packet::new(kind, 1, 0, 0, 64, 0);
+            for _ in 0..6 {
+                p.push(0, frame(Kind::Header));
+            }
+            p.push(1, frame(Kind::Data));
+            p.push(1, frame(Kind::Data));
+            if is_blocked {
+                p.block(1, PFC);
+            }
+            drain(&mut p, 8)
+        };
+        assert_eq!(order(0, false), [0, 0, 0, 0, 0, 0, 1, 1]);
+        assert_eq!(order(2, false), [0, 0, 1, 0, 0, 1, 0, 0]);
+        assert_eq!(order(4, false), [0, 0, 0, 0, 1, 0, 0, 1]);
+        assert_eq!(order(2, true), [0; 6]);
     }
 
     #[test]

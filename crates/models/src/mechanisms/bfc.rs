@@ -1,0 +1,472 @@
+//! BFC, Backpressure Flow Control (Goyal et al., NSDI 2022): flows have queues of their own, and a hop pauses those that fill.
+//!
+//! Models: each output has `queues` data queues that take turns. A flow that has nothing here, and had nothing for `sticky`, gets the
+//! lowest queue that nobody uses, or a random one when all are used; until then it keeps its queue, and so its order. A queue above
+//! C·H/n (the line, the round trip of the hop by which the packet came, and the queues of the output that may send) has the packet
+//! counted, and the neighbour's queue from which it came is paused while any counted packet of it is here. Packets carry the number of
+//! that queue. Hosts give each flow a queue in the same way, until its last packet has left. Source: the public code of Pyrrha, which
+//! holds BFC (peers.md 6; the authors' own is not public).
+//! Simplifications: the number takes the free word of packets, and no byte on the wire; frames for a queue are of a control frame's
+//! size and never lost, so that nothing repeats them; queues take turns packet by packet (there: by bytes). `resume` as `threshold` is
+//! ours: a queue that has fallen to the threshold lets all go on that it paused.
+//! Leaves out: the first version's filters of paused flows. Static checks for deadlocks know nothing of its pauses.
+//! Invariants: a flow's packets are in one queue at a time; each pause has its resume; queues are never paused for themselves.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::random::mix;
+use xoff_units::Time;
+
+use crate::core::{Core, Queueing, Queues};
+use crate::count::{Count, PAUSED, Tally};
+use crate::effects::{Effect, Effects};
+use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Ground, Hooks, Install, Properties, Site, Verdict, Watches, Wrong};
+use crate::packet::{Kind, Packet};
+use crate::queueing::port::{Purpose, QueueSpec};
+
+/// When a queue that was paused may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Resume {
+    /// When every packet of it that was counted has left.
+    #[default]
+    Counted,
+    /// When the queue here that paused it has fallen to its threshold.
+    Threshold,
+}
+
+/// `switch.flow_control.bfc`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Data queues of each output.
+    pub queues: u32,
+    /// Round trip of a hop (H). Default: twice the delay of the link by which a packet came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<Time>,
+    /// How long a flow keeps its queue after its last arrival. Default: two round trips of a hop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sticky: Option<Time>,
+    /// Entries of a switch's table of flows for each of its queues; flows whose hashes agree are one.
+    pub entries: u32,
+    /// When a queue that was paused may go on.
+    pub resume: Resume,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { queues: 32, round_trip: None, sticky: None, entries: 100, resume: Resume::Counted }
+    }
+}
+
+/// Flows of one hash at an output.
+#[derive(Debug)]
+struct Entry {
+    queue: u16,
+    packets: u32,
+    last: Time,
+}
+
+/// A packet in a queue.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    in_port: u16,
+    /// The neighbour's queue from which it came.
+    from: u16,
+    is_counted: bool,
+}
+
+/// A data queue of an output.
+#[derive(Debug, Default)]
+struct Lane {
+    /// Entries with packets here; at a host flows that send.
+    users: u32,
+    /// Until when the last of them keeps it.
+    kept_until: Option<Time>,
+    packets: VecDeque<Waiting>,
+    /// The neighbours' queues that it pauses, where it lets them go on together.
+    paused: Vec<(u16, u16)>,
+}
+
+/// BFC at one node.
+#[derive(Debug)]
+pub struct Bfc {
+    resume: Resume,
+    frame_bytes: u16,
+    /// Of each port as an input: the round trip of its hop, and how long a flow keeps its queue.
+    hops: Vec<(Time, Time)>,
+    /// Of each port its data queues; the first is number 1.
+    lanes: Vec<Vec<Lane>>,
+    table: FxHashMap<(u16, u32), Entry>,
+    table_size: u32,
+    /// By input and neighbour's queue: what of this node pauses it.
+    holds: FxHashMap<(u16, u16), u32>,
+    pauses: u64,
+    shared: u64,
+}
+
+const PAUSES: Count = Count::number("pauses", "BFC pauses");
+const SHARED: Count = Count::number("shared", "flows that got a queue in use");
+
+impl Bfc {
+    /// The lowest queue of a port that nobody uses, or any.
+    fn free(&mut self, port: usize, now: Time, core: &Core, any: impl FnOnce(u64) -> u64) -> u16 {
+        let lanes = &self.lanes[port];
+        let is_free = |q: &usize| {
+            lanes[*q].users == 0 && lanes[*q].kept_until.is_none_or(|until| until < now) && !core.ports[port].queues[q + 1].is_blocked()
+        };
+        if let Some(queue) = (0..lanes.len()).find(is_free) {
+            return 1 + queue as u16;
+        }
+        self.shared += 1;
+        1 + any(lanes.len() as u64) as u16
+    }
+
+    fn key(&self, packet: &Packet, port: usize) -> (u16, u32) {
+        (port as u16, (mix(u64::from(packet.flow)) % u64::from(self.table_size)) as u32)
+    }
+
+    /// The queue above which packets that came by a port are counted, at an output.
+    fn threshold(&self, in_port: u16, port: usize, core: &Core) -> u64 {
+        let out = &core.ports[port];
+        let active = out.queues[1..].iter().filter(|q| q.bytes.bytes() > 0 && !q.is_blocked()).count().max(1);
+        out.rate.bytes_in(self.hops[in_port as usize].0) / active as u64
+    }
+
+    fn hold(&mut self, at: (u16, u16), effects: &mut Effects) {
+        let holds = self.holds.entry(at).or_default();
+        *holds += 1;
+        if *holds == 1 {
+            self.pauses += 1;
+            effects.push(Effect::Send(at.0 as usize, self.frame(at.1, 1)));
+        }
+    }
+
+    fn release(&mut self, at: (u16, u16), effects: &mut Effects) {
+        let Some(holds) = self.holds.get_mut(&at) else { return };
+        *holds -= 1;
+        if *holds == 0 {
+            self.holds.remove(&at);
+            effects.push(Effect::Send(at.0 as usize, self.frame(at.1, 0)));
+        }
+    }
+
+    fn frame(&self, queue: u16, pauses: u32) -> Packet {
+        let mut frame = Packet::new(Kind::Bfc, u32::MAX, u32::from(queue), 0, self.frame_bytes, 0);
+        frame.info = pauses;
+        frame
+    }
+}
+
+impl Install for Bfc {
+    type Params = Params;
+    const LABEL: &'static str = "BFC";
+    const COUNTS: &'static [Count] = &[PAUSES, SHARED, PAUSED];
+
+    fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
+        let hop = |delay: Time| {
+            let round_trip = params.round_trip.unwrap_or(delay * 2);
+            (round_trip, params.sticky.unwrap_or(round_trip * 2))
+        };
+        Some(Self {
+            resume: params.resume,
+            frame_bytes: site.framing.control,
+            hops: site.ports.iter().map(|p| hop(p.link.delay)).collect(),
+            lanes: core.ports.iter().map(|p| p.queues[1..].iter().map(|_| Lane::default()).collect()).collect(),
+            table: FxHashMap::default(),
+            table_size: params.entries * params.queues * site.ports.len().max(1) as u32,
+            holds: FxHashMap::default(),
+            pauses: 0,
+            shared: 0,
+        })
+    }
+
+    fn properties(_: &Params) -> Properties {
+        let why = "a host that relays would have its flows and what it relays in the same queues (switch.flow_control.bfc)";
+        Properties {
+            assigns_queues: true,
+            plans_queues: true,
+            tags_data: true,
+            refuses_relayed_sources: Some(("", why)),
+            ..Properties::default()
+        }
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        if !(1..=1024).contains(&params.queues) {
+            return Err(("queues", format!("{} is out of range; allowed are 1 to 1024", params.queues)));
+        }
+        if !(1..=10_000).contains(&params.entries) {
+            return Err(("entries", format!("{} is out of range; allowed are 1 to 10000", params.entries)));
+        }
+        for (key, time) in [("round_trip", params.round_trip), ("sticky", params.sticky)] {
+            if time.is_some_and(|t| t > Time::ms(1_000)) {
+                return Err((key, "allowed are 0ns to 1s".into()));
+            }
+        }
+        if let Some(lossless) = around.other(|o| o.is_lossless) {
+            return Err(("", format!("it takes the place of {lossless}; give one of them")));
+        }
+        if around.classes > 1 {
+            return Err(("", "it has queues of its own and one class; set switch.classes to 1".into()));
+        }
+        if around.queueing != Queueing::Oq {
+            return Err(("", "it looks at the queues of outputs; set switch.queueing to oq".into()));
+        }
+        Ok(())
+    }
+
+    fn queues(params: &Params, _: &Ground<'_>, _: u32, _: usize) -> Option<Vec<QueueSpec>> {
+        Some(vec![QueueSpec { class: 0, level: 0, purpose: Purpose::Planned }; params.queues as usize])
+    }
+}
+
+impl Hooks for Bfc {
+    fn watches(&self) -> Watches {
+        let all = [Watches::ASSIGN, Watches::ENQUEUE, Watches::DEQUEUE, Watches::DEPARTURE, Watches::CONTROL];
+        all.into_iter().fold(Watches::PLACE, Watches::and)
+    }
+
+    /// A flow of this node has its queue until its last packet leaves; what it sends again after that may share it.
+    fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
+        let queue = self.free(port, Time::ZERO, core, |n| mix(u64::from(packet.flow)) % n);
+        self.lanes[port][queue as usize - 1].users += 1;
+        Some(queue as usize)
+    }
+
+    fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, _: &mut Effects) {
+        let is_last = event.packet.has(Packet::LAST) && !event.packet.has(Packet::RETRANSMITTED);
+        if event.is_own && is_last {
+            self.lanes[event.port][event.queue - 1].users -= 1;
+        }
+        event.packet.info = event.queue as u32;
+    }
+
+    fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+        let (now, sticky) = (effects.now, self.hops[packet.in_port as usize].1);
+        let key = self.key(packet, port);
+        let kept = self.table.get(&key).filter(|e| e.packets > 0 || now - e.last <= sticky).map(|e| e.queue);
+        let queue = kept.unwrap_or_else(|| self.free(port, now, core, |n| effects.stream.below(n)));
+        let packets = self.table.get(&key).map_or(0, |e| e.packets);
+        self.table.insert(key, Entry { queue, packets, last: now });
+        let lane = &mut self.lanes[port][queue as usize - 1];
+        lane.kept_until = lane.kept_until.max(Some(now + sticky));
+        Some(queue as usize)
+    }
+
+    fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
+        let Enqueued { packet, port, queue } = *event;
+        let from = (packet.in_port, packet.info as u16);
+        let bytes = u64::from(core.ports[port].queues[queue].bytes.bytes());
+        let is_over = bytes > self.threshold(packet.in_port, port, core);
+        let key = self.key(packet, port);
+        let Some(entry) = self.table.get_mut(&key) else { return };
+        entry.packets += 1;
+        let lane = &mut self.lanes[port][queue - 1];
+        lane.users += u32::from(entry.packets == 1);
+        let is_counted = is_over && self.resume == Resume::Counted;
+        lane.packets.push_back(Waiting { in_port: from.0, from: from.1, is_counted });
+        let is_new = is_over && self.resume == Resume::Threshold && !lane.paused.contains(&from);
+        if is_new {
+            lane.paused.push(from);
+        }
+        if is_counted || is_new {
+            self.hold(from, effects);
+        }
+    }
+
+    fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+        let Dequeued { packet, port, queue } = *event;
+        let key = self.key(packet, port);
+        let lane = &mut self.lanes[port][queue - 1];
+        if let Some(entry) = self.table.get_mut(&key) {
+            entry.packets -= 1;
+            lane.users -= u32::from(entry.packets == 0);
+        }
+        let Some(left) = lane.packets.pop_front() else { return };
+        if left.is_counted {
+            self.release((left.in_port, left.from), effects);
+        }
+        let paused = std::mem::take(&mut self.lanes[port][queue - 1].paused);
+        let bytes = u64::from(core.ports[port].queues[queue].bytes.bytes());
+        let (over, under): (Vec<_>, Vec<_>) = paused.into_iter().partition(|at| bytes > self.threshold(at.0, port, core));
+        self.lanes[port][queue - 1].paused = over;
+        for at in under {
+            self.release(at, effects);
+        }
+    }
+
+    fn on_control(&mut self, frame: &Packet, port: usize, _: &Core, effects: &mut Effects) -> Verdict {
+        if frame.kind != Kind::Bfc {
+            return Verdict::Pass;
+        }
+        let queues = Queues::One(frame.seq as u16);
+        effects.push(if frame.info > 0 { Effect::Block(port, queues) } else { Effect::Unblock(port, queues) });
+        Verdict::Consume
+    }
+
+    fn standing_pauses(&self, add: &mut dyn FnMut(usize, u8)) {
+        let mut ports: Vec<u16> = self.holds.keys().map(|at| at.0).collect();
+        ports.sort_unstable();
+        for port in ports {
+            add(port as usize, 0);
+        }
+    }
+
+    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+        tally.add(PAUSES, self.pauses);
+        tally.add(SHARED, self.shared);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_engine::random::Stream;
+
+    use super::*;
+
+    const SIZE: u16 = 1000;
+
+    /// A switch of three ports with three data queues each, whose hops take 2 us: 25 KB at 100 Gb/s.
+    struct Switch {
+        bfc: Bfc,
+        core: Core,
+        effects: Effects,
+    }
+
+    impl Switch {
+        fn new(resume: Resume) -> Self {
+            let core = Core::for_tests(3, 3);
+            let bfc = Bfc {
+                resume,
+                frame_bytes: 64,
+                hops: vec![(Time::us(2), Time::us(4)); 3],
+                lanes: (0..3).map(|_| (0..3).map(|_| Lane::default()).collect()).collect(),
+                table: FxHashMap::default(),
+                table_size: 1000,
+                holds: FxHashMap::default(),
+                pauses: 0,
+                shared: 0,
+            };
+            Self { bfc, core, effects: Effects::new(Stream::new(1, 1, "test")) }
+        }
+
+        /// A packet of a flow comes by a port from a queue of the neighbour, for port 2; returns its queue here.
+        fn arrive(&mut self, flow: u32, in_port: u16, from: u32) -> usize {
+            let mut packet = Packet::new(Kind::Data, flow, 0, 9, SIZE, 0);
+            (packet.in_port, packet.info) = (in_port, from);
+            let queue = self.bfc.assign_queue(&mut packet, 2, &self.core, &mut self.effects).unwrap();
+            self.core.ports[2].queues[queue].bytes.add(SIZE);
+            self.bfc.on_enqueue(&Enqueued { packet: &packet, port: 2, queue }, &self.core, &mut self.effects);
+            queue
+        }
+
+        fn leave(&mut self, flow: u32, queue: usize) {
+            self.core.ports[2].queues[queue].bytes.sub(SIZE);
+            let packet = Packet::new(Kind::Data, flow, 0, 9, SIZE, 0);
+            self.bfc.on_dequeue(&Dequeued { packet: &packet, port: 2, queue }, &self.core, &mut self.effects);
+        }
+
+        /// What it told neighbours: port, queue there, and whether to pause it.
+        fn told(&mut self) -> Vec<(usize, u32, bool)> {
+            let told = |(_, effect): (u8, Effect)| match effect {
+                Effect::Send(port, frame) => (port, frame.seq, frame.info > 0),
+                other => panic!("{other:?}"),
+            };
+            self.effects.take().into_iter().map(told).collect()
+        }
+    }
+
+    #[test]
+    fn a_flow_gets_the_lowest_queue_that_nobody_uses() {
+        let mut s = Switch::new(Resume::Counted);
+        assert_eq!([s.arrive(1, 0, 1), s.arrive(2, 0, 2), s.arrive(1, 0, 1)], [1, 2, 1]);
+        // Flow 1 has left, and keeps its queue for 4 us after its last arrival.
+        s.leave(1, 1);
+        s.leave(1, 1);
+        s.effects.now = Time::us(4);
+        assert_eq!([s.arrive(3, 0, 3), s.arrive(1, 0, 1)], [3, 1]);
+        s.leave(1, 1);
+        s.effects.now = Time::us(9);
+        assert_eq!(s.arrive(4, 0, 4), 1);
+        // Flows 4, 2 and 3 have all queues: flow 1 shares one.
+        assert_eq!(s.bfc.shared, 0);
+        s.arrive(1, 0, 1);
+        assert_eq!(s.bfc.shared, 1);
+    }
+
+    #[test]
+    fn what_is_beyond_the_threshold_pauses_the_queue_that_it_came_from() {
+        // One queue may hold 25 packets, two of them 12 each.
+        let mut s = Switch::new(Resume::Counted);
+        for _ in 0..25 {
+            s.arrive(1, 0, 7);
+        }
+        assert_eq!(s.told(), []);
+        s.arrive(1, 0, 7);
+        s.arrive(1, 0, 7);
+        assert_eq!(s.told(), [(0, 7, true)]);
+        // Another flow: it is below its half, and then above.
+        for _ in 0..12 {
+            s.arrive(2, 1, 3);
+        }
+        assert_eq!(s.told(), []);
+        s.arrive(2, 1, 3);
+        assert_eq!(s.told(), [(1, 3, true)]);
+        // The neighbour goes on when the last packet that was counted has left.
+        for _ in 0..26 {
+            s.leave(1, 1);
+        }
+        assert_eq!(s.told(), []);
+        s.leave(1, 1);
+        assert_eq!(s.told(), [(0, 7, false)]);
+        assert_eq!(s.bfc.pauses, 2);
+    }
+
+    #[test]
+    fn with_a_threshold_it_goes_on_when_the_queue_has_fallen_to_it() {
+        let mut s = Switch::new(Resume::Threshold);
+        for _ in 0..30 {
+            s.arrive(1, 0, 7);
+        }
+        assert_eq!(s.told(), [(0, 7, true)]);
+        for _ in 0..4 {
+            s.leave(1, 1);
+        }
+        assert_eq!(s.told(), []);
+        s.leave(1, 1);
+        assert_eq!(s.told(), [(0, 7, false)]);
+    }
+
+    #[test]
+    fn a_frame_holds_one_queue() {
+        let mut s = Switch::new(Resume::Counted);
+        for pauses in [1, 0] {
+            let frame = s.bfc.frame(5, pauses);
+            assert_eq!(s.bfc.on_control(&frame, 1, &s.core, &mut s.effects), Verdict::Consume);
+        }
+        let asked: Vec<Effect> = s.effects.take().into_iter().map(|e| e.1).collect();
+        assert!(matches!(asked[..], [Effect::Block(1, Queues::One(5)), Effect::Unblock(1, Queues::One(5))]));
+    }
+
+    #[test]
+    fn a_host_gives_each_flow_a_queue_until_its_last_packet_leaves() {
+        let mut s = Switch::new(Resume::Counted);
+        let place = |s: &mut Switch, flow| s.bfc.place_flow(&mut Packet::new(Kind::Data, flow, 0, 9, 0, 0), 0, &s.core).unwrap();
+        assert_eq!([place(&mut s, 1), place(&mut s, 2)], [1, 2]);
+        let mut packet = Packet::new(Kind::Data, 1, 0, 9, SIZE, 0);
+        let leave = |s: &mut Switch, packet: &mut Packet| {
+            let mut records = crate::telemetry::Records::default();
+            let mut event = Departure { packet, port: 0, queue: 1, is_own: true, records: &mut records };
+            s.bfc.on_departure(&mut event, &s.core, &mut s.effects);
+        };
+        leave(&mut s, &mut packet);
+        assert_eq!((packet.info, place(&mut s, 3)), (1, 3));
+        packet.set(Packet::LAST);
+        leave(&mut s, &mut packet);
+        assert_eq!(place(&mut s, 4), 1);
+    }
+}
