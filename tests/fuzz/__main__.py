@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +35,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 _BATCH = {"mixed": 10, "directories": 100}
 _DEFAULT_BATCH = 1000
 _ATTEMPTS_AFTER_DEATH = 40
+# Many times what a case may take of the processor.
+_PATIENCE_SECONDS = 3600.0
 
 
 def drawn(fuzzer: str, seed: int, number: int) -> Case:
@@ -92,15 +95,27 @@ def batch(fuzzer: str, seed: int, first: int, last: int, out: Path) -> list[str]
         words = [sys.executable, "-W", "ignore", "-m", "tests.fuzz", "--worker", fuzzer, str(first), str(last)]
         words += ["--seed", str(seed), "--out", str(out)]
         with subprocess.Popen(words, cwd=_ROOT, stdout=subprocess.PIPE, text=True, env=_environment()) as process:
+            watch = _watched(process)
             for line in process.stdout or ():
+                watch.cancel()
                 said = json.loads(line)
                 first = said.get("number", first)
                 found += [said["found"]] if "found" in said else []
+                watch = _watched(process)
+            watch.cancel()
         code = process.returncode
         if first < last:
             found.append(_died(fuzzer, seed, first, code, out))
             first += 1
     return found
+
+
+def _watched(process: subprocess.Popen[str]) -> threading.Timer:
+    """End a process that says nothing for long: one that sleeps takes no time of the processor."""
+    timer = threading.Timer(_PATIENCE_SECONDS, process.kill)
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def _environment() -> dict[str, str]:
@@ -112,9 +127,13 @@ def _environment() -> dict[str, str]:
 def _died(fuzzer: str, seed: int, number: int, code: int, out: Path) -> str:
     """Keep a case that ended its process, smaller."""
     why = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    finding = f"case: the process ended with {why}" + (
-        f": more than {judging.CPU_SECONDS} seconds of the processor" if why == "SIGXCPU" else ""
-    )
+    # What was killed slept, and would sleep again, or would not.
+    is_quick = why not in {"SIGXCPU", "SIGKILL"}
+    reasons = {
+        "SIGXCPU": f": more than {judging.CPU_SECONDS} seconds of the processor",
+        "SIGKILL": ": it slept, or took all of the memory",
+    }
+    finding = f"case: the process ended with {why}{reasons.get(why, '')}"
     if (kept := _kept(fuzzer, finding, out)).exists():
         return _told(fuzzer, number, finding, kept)
     case = drawn(fuzzer, seed, number)
@@ -127,7 +146,7 @@ def _died(fuzzer: str, seed: int, number: int, code: int, out: Path) -> str:
             return done.returncode == code
 
         # What takes minutes each time is kept as it is.
-        case = case if why == "SIGXCPU" else minimised(case, is_same, _ATTEMPTS_AFTER_DEATH)
+        case = minimised(case, is_same, _ATTEMPTS_AFTER_DEATH) if is_quick else case
     save(case, f"{fuzzer} {number}, seed {seed}: {finding}", kept)
     return _told(fuzzer, number, finding, kept)
 

@@ -138,6 +138,14 @@ def test_work_and_memory_are_bounded(code: str, number: int | None) -> None:
     assert number is not None or "MemoryError" in done.stderr
 
 
+def test_a_process_that_sleeps_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(__main__, "_PATIENCE_SECONDS", 0.1)
+    words = [sys.executable, "-c", "import time\ntime.sleep(3600)"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        __main__._watched(process)
+        assert process.wait(PATIENCE_SECONDS) == -signal.SIGKILL
+
+
 def test_a_case_that_ends_its_process_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(__main__, "_ATTEMPTS_AFTER_DEATH", 1)
     text = __main__._died("documents", 1, 5, -signal.SIGABRT, tmp_path)

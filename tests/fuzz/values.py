@@ -51,7 +51,7 @@ _NEAR: dict[str, list[Any]] = {
 
 def of_kind(rng: Random, kind: str) -> Any:
     """A value that may well stand where one of a kind does (`xoff.study.settings`)."""
-    return rng.choice(_NEAR[kind]) if kind in _NEAR and rng.random() < 0.85 else value(rng)
+    return copy.copy(rng.choice(_NEAR[kind])) if kind in _NEAR and rng.random() < 0.85 else value(rng)
 
 
 def leaf(rng: Random) -> Any:

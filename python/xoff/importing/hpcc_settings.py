@@ -42,13 +42,13 @@ _WITHOUT_EFFECT = {
     "FLOW_FILE": "the flows that `xoff import` was given are taken",
     "PAUSE_TIME": "pauses last until the resume there, whatever it says; so they do here",
     "USE_DYNAMIC_PFC_THRESHOLD": "thresholds follow the free buffer there, whatever it says; so they do here",
-    "L2_CHUNK_SIZE": "has an effect with L2_BACK_TO_ZERO alone",
+    "L2_CHUNK_SIZE": "has an effect with L2_BACK_TO_ZERO, or an L2_ACK_INTERVAL above 1",
     "FLOWGEN_STOP_TIME": "flows are in their file; the run ends when all are done",
 }
 # Settings of which xoff models one value, and what is said of others.
 _ONE_VALUE = {
     "L2_ACK_INTERVAL": ("1", "every packet is acknowledged here"),
-    "L2_BACK_TO_ZERO": ("0", "a loss takes the sender back to the lost packet here, not to the beginning"),
+    "L2_BACK_TO_ZERO": ("0", "a loss takes the sender back to the lost packet here, not to the beginning of its chunk"),
     "RATE_BOUND": ("1", "flows are paced here"),
     "ACK_HIGH_PRIO": ("1", "ACKs wait behind data there; here control frames have a queue of their own"),
 }
