@@ -18,6 +18,7 @@ from xoff.results import synchronise
 from xoff.study.metrics import metrics
 from xoff.study.plan import Plan, Run
 from xoff.study.store import Store, is_whole
+from xoff.wording import plain
 
 # In the metadata of each table: which plan it is of.
 _PLAN = b"xoff.plan"
@@ -46,7 +47,7 @@ def runs_table(plan: Plan, store: Store) -> pa.Table:
                 summary = store.summary(run.key)
                 measured = metrics(summary)
                 names |= dict.fromkeys(measured)
-                rows.append(row | {"status": "ok", "fingerprint": summary["fingerprint"]} | measured)
+                rows.append(row | {"status": "ok", "fingerprint": plain(summary["fingerprint"])} | measured)
     taken = {"run", "seed", "status", "message", "fingerprint", *(column.name for column in plan.columns)}
     fields = [
         pa.field("run", pa.string()),
