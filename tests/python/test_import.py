@@ -166,7 +166,7 @@ _KEYS = {
     "RATE_HAI": "60Mb/s", "MIN_RATE": "1Gb/s", "DCTCP_RATE_AI": "5Mb/s", "ERROR_RATE_PER_LINK": "0.01", "HAS_WIN": "0",
     "VAR_WIN": "1", "GLOBAL_T": "0", "FAST_REACT": "0", "U_TARGET": "0.9", "MI_THRESH": "5", "INT_MULTI": "4",
     "MULTI_RATE": "1", "SAMPLE_FEEDBACK": "1", "PINT_LOG_BASE": "1.01", "PINT_PROB": "0.5", "RATE_BOUND": "0",
-    "ACK_HIGH_PRIO": "0", "LINK_DOWN": "10 4 6", "BUFFER_SIZE": "4", "LB_MODE": "9", "CONWEAVE_TX_EXPIRY_TIME": "300",
+    "ACK_HIGH_PRIO": "1", "LINK_DOWN": "10 4 6", "BUFFER_SIZE": "4", "LB_MODE": "9", "CONWEAVE_TX_EXPIRY_TIME": "300",
     "RANDOM_SEED": "5", "FLOWGEN_START_TIME": "1.0", "FLOWGEN_STOP_TIME": "2.4", "LOAD": "50",
     "TRACE_FILE": "trace.txt", "QLEN_MON_START": "2000000000", "SOMETHING_NEW": "1", "KMIN_MAP": "1 100000000000 50",
     "KMAX_MAP": "1 100000000000 800", "PMAX_MAP": "1 100000000000 0.1",
@@ -198,18 +198,27 @@ def test_what_is_said_stands_in_the_scenario_and_on_standard_error(xoff_here: Co
     done = xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, _CONFIG)
     assert done.returncode == 0
     assert done.stdout == "out/hpcc-flows/scenario.toml: 5 flows of 2.0 MB together\n"
-    line = "hpcc-config.txt, line 29: ACK_HIGH_PRIO: ACKs wait behind data there; here control frames have a queue"
-    line += " of their own"
+    line = "hpcc-config.txt, line 5: TOPOLOGY_FILE: the topology that `xoff import` was given is taken"
     assert f"xoff: {line}\n" in done.stderr
     comment = (tmp_path / "out" / "hpcc-flows" / "scenario.toml").read_text("utf-8").replace("\n#  ", "")
     assert f"# - {line}\n" in comment
 
 
-def test_thresholds_by_speed_are_said(imported: Import) -> None:
-    said = imported("hpcc", _TOPOLOGY, _FLOWS, _CONFIG)
-    assert _document(said)["switch"]["ecn"]["red"] == {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}
-    note = next(note for note in said["notes"] if "a port of 100Gbps marks" in note["message"])
-    assert (note["file"], note["lines"]) == ("hpcc-config.txt", [[32, 34]])
+def test_ports_of_another_speed_have_thresholds_and_a_share_of_their_own(imported: Import) -> None:
+    """Alpha is an eighth at the speed of hosts, and doubles with it."""
+    switch = _document(imported("hpcc", _TOPOLOGY, _FLOWS, _CONFIG))["switch"]
+    main = switch["ecn"]["red"]
+    others = {one["rate"]: one["ecn"]["red"] for one in switch["overrides"] if "ecn" in one}
+    assert others
+    assert all(red != main for red in others.values())
+    assert switch["buffer"]["shared"]["alpha"] == 0.125
+    assert [one["buffer"]["alpha"] for one in switch["overrides"] if "buffer" in one] == [0.5]
+
+
+def test_acks_wait_with_data_unless_the_file_says_otherwise(imported: Import) -> None:
+    for out, words, expected in (("a", "", "data"), ("b", "ACK_HIGH_PRIO 0\n", "data"), ("c", "ACK_HIGH_PRIO 1\n", None)):
+        said = imported("hpcc", _LEAF_SPINE, _FIVE.replace(" 3 ", " 3 100 "), f"{_MAPS}{words}", out=out)
+        assert _document(said).get("host", {}).get("acks") == expected
 
 
 def test_classes_are_priority_groups(imported: Import) -> None:

@@ -22,7 +22,11 @@ from patience import PATIENCE_SECONDS
 from small import Command
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PAGES = [_ROOT / "docs" / "tutorial.md", *sorted((_ROOT / "docs" / "how-to").glob("*.md"))]
+_PAGES = [
+    _ROOT / "docs" / "tutorial.md",
+    _ROOT / "docs" / "reference" / "python.md",
+    *sorted((_ROOT / "docs" / "how-to").glob("*.md")),
+]
 _BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.M | re.S)
 _BUILD = ("make build", "source .venv/bin/activate")
 

@@ -156,11 +156,12 @@ class Imported:
     def _text(self, workloads: list[Table]) -> str:
         head = f"{self.about}\n  xoff check {SCENARIO}\n  xoff run {SCENARIO} --out result"
         tables: dict[str, Table] = {}
-        for one in self.tables:
+        lists = [one for one in self.tables if one.is_listed]
+        for one in (one for one in self.tables if not one.is_listed):
             before = tables.get(one.path, Table(one.path))
             comment = "\n".join(filter(None, (before.comment, one.comment)))
             tables[one.path] = Table(one.path, before.values | one.values, comment)
-        parts = [Table("", {"name": self.name, **self.top}, head), *tables.values(), *workloads]
+        parts = [Table("", {"name": self.name, **self.top}, head), *tables.values(), *lists, *workloads]
         if notes := self.notes.texts():
             said = "\n".join(f"- {text}" for text in notes)
             parts.append(Table("", comment=f"Not carried over, or in another way than there:\n{said}"))

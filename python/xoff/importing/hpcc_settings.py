@@ -50,7 +50,6 @@ _ONE_VALUE = {
     "L2_ACK_INTERVAL": ("1", "every packet is acknowledged here"),
     "L2_BACK_TO_ZERO": ("0", "a loss takes the sender back to the lost packet here, not to the beginning of its chunk"),
     "RATE_BOUND": ("1", "flows are paced here"),
-    "ACK_HIGH_PRIO": ("1", "ACKs wait behind data there; here control frames have a queue of their own"),
 }
 _CONTROLS: dict[int, tuple[str, dict[str, str]]] = {
     1: (
@@ -103,7 +102,7 @@ _WORDS = dict.fromkeys(
     (
         *_WITHOUT_EFFECT, *_ONE_VALUE, *_OF_CONTROLS, *_WINDOW, *_CONWEAVE, "ENABLE_QCN", "ENABLE_PFC", "ENABLE_IRN",
         "PACKET_PAYLOAD_SIZE", "SIMULATOR_STOP_TIME", "FLOWGEN_START_TIME", "CC_MODE", "LB_MODE", "BUFFER_SIZE",
-        "RANDOM_SEED", "ERROR_RATE_PER_LINK",
+        "RANDOM_SEED", "ERROR_RATE_PER_LINK", "ACK_HIGH_PRIO",
     ), 1,
 ) | {"LINK_DOWN": 3}  # fmt: skip
 
@@ -165,9 +164,15 @@ class Settings:
         mode = self._whole("CC_MODE", 1)
         payload = self._whole("PACKET_PAYLOAD_SIZE", 1000)
         framing = Table("framing", self._framing(mode, payload), "Sizes of frames there; they are not padded.")
-        switch = [self._buffer(), self._marks(), *self._flow_control(mode)]
-        host = [self._retransmission(payload), self._control(mode, payload)]
+        switch = [self._buffer(), *self._marks(), *self._flow_control(mode), *self._shares()]
+        host = [self._acks(), self._retransmission(payload), self._control(mode, payload)]
         return [framing, *self._switch(classes, [one for one in switch if one]), *(one for one in host if one)]
+
+    def _acks(self) -> Table | None:
+        """Where ACKs wait: with the data of their group, unless the file says otherwise; ConWeave has no choice."""
+        if self._is_conweave or self._whole("ACK_HIGH_PRIO", 0):
+            return None
+        return Table("host", {"acks": "data"}, "ACKs wait with data (ACK_HIGH_PRIO).")
 
     def _framing(self, mode: int, payload: int) -> dict[str, Value]:
         header = _HEADER_BYTES + _STAMP_BYTES.get(mode, 0)
@@ -214,12 +219,18 @@ class Settings:
             values["headroom"] = f"{headroom}B"
         else:
             self._say_of_file("headroom of PFC: that of each link is computed here, for what is on its way")
-        rates = self._network.switch_rates()
-        if not self._is_conweave and any(bps > self._network.host_rate() for bps in rates):
-            text = "ports that are faster than those of hosts may take a larger share of the buffer there"
-            self._say("BUFFER_SIZE", text)
         said = "A port may take this share of what is free (alpha); reserve and headroom are those of each port there."
         return Table("switch.buffer.shared", values, said)
+
+    def _shares(self) -> list[Table]:
+        """Of ports that are faster than those of hosts: alpha doubles with the rate."""
+        found = []
+        for bps in sorted(self._network.switch_rates()):
+            doublings = max(0, (bps // max(1, self._network.host_rate())).bit_length() - 1)
+            if doublings and not self._is_conweave:
+                values: dict[str, Value] = {"rate": rate(bps), "buffer.alpha": min(0.125 * 2**doublings, 1024.0)}
+                found.append(Table("switch.overrides", values, is_listed=True))
+        return found
 
     def _headroom(self, bps: int, delay: int) -> int:
         """What a port sets aside there; 0 if that is too little for what is on its way when it pauses."""
@@ -237,15 +248,15 @@ class Settings:
                     found[end] = found.get(end, 0) + 1
         return found
 
-    def _marks(self) -> Table | None:
-        """ECN thresholds: those of the rate that most ports of switches have."""
+    def _marks(self) -> list[Table]:
+        """ECN thresholds of the rate that most ports of switches have, and of each other rate its own."""
         if not self._whole("ENABLE_QCN", 1) or self.source is None:
-            return None
+            return []
         rates = self._network.switch_rates()
         missing = [key for key in _MAPS if key not in self._found]
         if missing or not rates:
             self._say_of_file(f"{missing[0] if missing else 'ENABLE_QCN'}: not given, so that nothing is marked")
-            return None
+            return []
         of_rate = {bps: self._thresholds(self.source, bps) for bps in rates}
         main = max(rates, key=lambda bps: (rates[bps], bps))
         chosen = of_rate[main]
@@ -254,17 +265,19 @@ class Settings:
             self.source.wrong(
                 line, f"KMIN_MAP, KMAX_MAP and PMAX_MAP need an entry for {rate(main)}, the rate of ports"
             )
+        kmin, kmax, pmax = chosen
+        found = [Table("switch.ecn.red", {"kmin": size(kmin), "kmax": size(kmax), "pmax": pmax})]
         for bps, other in sorted(of_rate.items()):
-            if other != chosen:
-                would = "has no thresholds" if other is None else f"marks from {size(other[0])} to {size(other[1])}"
+            if other is None:
                 lines = [self._found[key][1] for key in _MAPS]
                 self.notes.add(
-                    self.source,
-                    lines,
-                    f"a port of {rate(bps)} {would} there; here as one of {rate(main)}: all have the same",
+                    self.source, lines, f"a port of {rate(bps)} has no thresholds there; here those of {rate(main)}"
                 )
-        kmin, kmax, pmax = chosen
-        return Table("switch.ecn.red", {"kmin": size(kmin), "kmax": size(kmax), "pmax": pmax})
+            elif other != chosen:
+                red: dict[str, Value] = {"ecn.red.kmin": size(other[0]), "ecn.red.kmax": size(other[1])}
+                values = {"rate": rate(bps), **red, "ecn.red.pmax": other[2]}
+                found.append(Table("switch.overrides", values, is_listed=True))
+        return found
 
     def _thresholds(self, source: Source, bps: int) -> tuple[int, int, float] | None:
         """Kmin and Kmax in bytes, and Pmax, for a rate."""

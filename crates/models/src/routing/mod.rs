@@ -328,6 +328,24 @@ mod tests {
     }
 
     #[test]
+    fn tables_are_as_long_as_there_are_ends() {
+        // Of hosts 0 to 3 at two leaves flows start and end at 0 and 3: two ways to keep at each leaf and spine.
+        let topology = clos(4, 1);
+        let table = shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |node| node == 0 || node == 3);
+        let all = routes(&topology, &FirstHop::Hash, 1);
+        assert_eq!(table[4].entries.len(), 2);
+        for (few, all) in table.iter().zip(&all) {
+            assert!((0..100).all(|flow| [0, 3].iter().all(|dst| few.choose(*dst, flow) == all.choose(*dst, flow))));
+        }
+        // A host that relays is a destination of its own, if anything ends there at all.
+        let mut relays = Topology::default();
+        relays.add_relays(5);
+        (1..5).for_each(|n| relays.join(n - 1, n, LINK));
+        let table = shortest(&relays, Arc::new(Paths::new()), &FirstHop::Hash, 1, |node| node == 0 || node == 4);
+        assert_eq!([1, 2, 3].map(|n: usize| table[n].entries.len()), [2; 3]);
+    }
+
+    #[test]
     fn what_a_flow_takes_at_one_node_says_nothing_of_the_next() {
         // Two spines above each of two leaves: with a hash of the flow alone half of the ports of leaf 5 would lie idle.
         let table = routes(&clos(2, 1), &FirstHop::Hash, 1);
