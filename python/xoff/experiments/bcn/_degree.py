@@ -1,7 +1,7 @@
 """A sweep over the degree of the hot spot, for one, five and ten flows of each kind an edge switch.
 
 Three experiments share it: the main reading; limiters that start at what their sources send; and congestion points at
-the core alone. The last two have fewer degrees, and three seeds.
+the core alone. The last two have fewer degrees, and two seeds.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 
 TOPOLOGIES = {"A": 1, "B": 5, "C": 10}
 """Contending flows of an edge switch, and innocent ones."""
-DEGREES = {"A": tuple(range(2, 81, 2)), "B": tuple(range(15, 81, 5)), "C": tuple(range(30, 81, 10))}
+DEGREES = {"A": (*range(2, 20, 2), *range(20, 81, 4)), "B": tuple(range(15, 81, 5)), "C": tuple(range(30, 81, 10))}
 HOT_GBPS, LINE_GBPS = 20, 10
 SAMPLE_KB, JITTER_KB, W, GI, GD = 100, 5, 2, 0.53, 2.6e-4
 """Of hot spots; the baseline is sampled every 150 KB."""

@@ -53,6 +53,6 @@ def hot_spot(degree: str, more: Sequence[Parameter] = ()) -> list[Parameter]:
             "the queue of the output",
         ),
         chosen("innocent flows", "2.5 Gb/s an edge switch", "they overload nothing", "1 and 5 Gb/s"),
-        chosen("seeds", "five", "the deck has one run a point", "three with a choice"),
+        chosen("seeds", "five", "the deck has one run a point", "two with a choice"),
         *more,
     ]

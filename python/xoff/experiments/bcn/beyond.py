@@ -41,8 +41,8 @@ REASON = (
     "samples a millisecond take from limiters at their share of 62.5 Mb/s, 9.75 % each: 74 Mb/s. Without PAUSE edge "
     "switches never fill, so that the core samples alone: 80 flows take longer than this run."
 )
-UNTIL_MS, QUICK = {22: 130.0, 80: 250.0}, {8: 73.0}
-MORE, MORE_UNTIL_MS = 160, 330.0
+UNTIL_MS, QUICK = {22: 130.0, 80: 200.0}, {8: 73.0}
+MORE, MORE_UNTIL_MS = 160, 300.0
 
 
 def variants(degree: int) -> dict[str, Setting]:
@@ -63,7 +63,7 @@ def variants(degree: int) -> dict[str, Setting]:
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     """Return the scenarios by degree, variant and seed."""
-    degrees, seeds = (QUICK, SEEDS[:1]) if quick else (UNTIL_MS, SEEDS[:3])
+    degrees, seeds = (QUICK, SEEDS[:1]) if quick else (UNTIL_MS, SEEDS[:2])
     made = {
         f"{degree}/{name}/seed {seed}": scenario(degree, PER_EDGE, until, seed, setting)
         for degree, until in degrees.items()

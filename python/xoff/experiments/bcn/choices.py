@@ -23,7 +23,7 @@ from xoff.results import Result
 
 CITATION = "BCN hot spots, IEEE 802.1au: what the deck leaves open"
 
-JUDGED, DEGREES, QUICK, CHOICE_SEEDS = ("A", "B"), (20, 40), (10,), SEEDS[:3]
+JUDGED, DEGREES, QUICK, CHOICE_SEEDS = ("A", "B"), (20, 40), (10,), SEEDS[:2]
 LITTLE = 0.25
 REASON = (
     "Changed by more than a quarter, or not stable within the run: {}. What a limiter starts at sets how far it has "

@@ -46,7 +46,7 @@ def _until_ms(degree: int) -> float:
 
 
 SWEEP = Sweep(
-    "core", lambda _: CORE_ALONE, _until_ms, math.log, "expected, N ln N", REASONS, degrees=COARSE, seeds=SEEDS[:3]
+    "core", lambda _: CORE_ALONE, _until_ms, math.log, "expected, N ln N", REASONS, degrees=COARSE, seeds=SEEDS[:2]
 )
 PARAMETERS = hot_spot("10 to 80")
 CLAIMS, claims = SWEEP.judged.listed, SWEEP.judged.claims

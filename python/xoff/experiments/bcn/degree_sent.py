@@ -34,7 +34,7 @@ def _cuts(_: int) -> float:
     return math.log(HOT_GBPS / LINE_GBPS)
 
 
-SWEEP = Sweep("sent", _setting, until_ms, _cuts, "expected, N ln 2", REASONS, degrees=COARSE, seeds=SEEDS[:3])
+SWEEP = Sweep("sent", _setting, until_ms, _cuts, "expected, N ln 2", REASONS, degrees=COARSE, seeds=SEEDS[:2])
 PARAMETERS = hot_spot("10 to 80")
 CLAIMS, claims = SWEEP.judged.listed, SWEEP.judged.claims
 scenarios, figure = SWEEP.scenarios, SWEEP.figure
