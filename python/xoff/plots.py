@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -373,7 +374,22 @@ def write(figure: Figure, path: Path) -> None:
     }
     _make_plain(figure)
     with rc_context(STYLE):
-        figure.savefig(path, **forms[path.suffix])
+        if path.suffix == ".svg":
+            buffer = io.StringIO()
+            figure.savefig(buffer, format="svg", **forms[path.suffix])
+            path.write_text(_numbered(buffer.getvalue()), "utf-8")
+        else:
+            figure.savefig(path, **forms[path.suffix])
+
+
+def _numbered(svg: str) -> str:
+    """Number the clip paths of a drawing: their names are hashes of places, whose last bits may differ."""
+    numbers: dict[str, str] = {}
+
+    def number(found: re.Match[str]) -> str:
+        return found[1] + numbers.setdefault(found[2], f"clip{len(numbers) + 1}")
+
+    return re.sub(r'( id="|url\(#)(p[0-9a-f]{10})(?=["\)])', number, svg)
 
 
 def _make_plain(figure: Figure) -> None:

@@ -216,7 +216,7 @@ def test_ports_of_another_speed_have_thresholds_and_a_share_of_their_own(importe
 
 
 def test_acks_wait_with_data_unless_the_file_says_otherwise(imported: Import) -> None:
-    for out, words, expected in (("a", "", "data"), ("b", "ACK_HIGH_PRIO 0\n", "data"), ("c", "ACK_HIGH_PRIO 1\n", None)):
+    for out, words, expected in (("a", "", "data"), ("b", "ACK_HIGH_PRIO 0\n", "data"), ("c", "ACK_HIGH_PRIO 1", None)):
         said = imported("hpcc", _LEAF_SPINE, _FIVE.replace(" 3 ", " 3 100 "), f"{_MAPS}{words}", out=out)
         assert _document(said).get("host", {}).get("acks") == expected
 
