@@ -111,7 +111,9 @@ impl AllFlows {
                 ends[src] = true;
                 let destinations = flows.destinations().1;
                 if seen.insert(destinations.as_ptr()) {
-                    destinations.iter().for_each(|dst| ends[*dst as usize] = true);
+                    for dst in destinations {
+                        ends[*dst as usize] = true;
+                    }
                 }
             }
         }
