@@ -128,7 +128,7 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
         ("CC_MODE 3\nU_TARGET 0.9\nMI_THRESH 5", "host.congestion_control.hpcc", {"eta": 0.9, "max_stage": 5}),
         ("CC_MODE 3", "framing.header", "90B"),
         ("CC_MODE 3", "switch.telemetry", {}),
-        ("CC_MODE 0", "host", None),
+        ("CC_MODE 0", "host", {"acks": "data"}),
         ("CC_MODE 0\nPACKET_PAYLOAD_SIZE 4096", "framing.payload", "4096B"),
         ("CC_MODE 0\nENABLE_QCN 0", "switch.ecn", None),
         ("CC_MODE 0", "switch.ecn.red", {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}),

@@ -111,7 +111,7 @@ def test_ctrl_c_while_a_network_is_built(tmp_path: Path) -> None:
     (tmp_path / "large.toml").write_text(
         "[network.rail]\nservers = 2000\ngpus_per_server = 8\n"
         'scale_up = { rate = "400Gbps", delay = "1us" }\nrail = { rate = "100Gbps", delay = "1us" }\n'
-        '[[workload]]\nflows = [{ src = 0, dst = 1, size = "10KB" }]\n'
+        '[[workload]]\npermutation = { size = "10KB" }\n'
     )
     words = [str(Path(sys.executable).with_name("xoff")), "run", "large.toml"]
     process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

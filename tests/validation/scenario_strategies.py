@@ -950,7 +950,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
         )
     seed = rng.randrange(10**6)
     mix(d, network, switch)
-    puts_apart = {"portfc", "congestion_isolation", "sfc"} & set(switch["flow_control"])
+    puts_apart = {"portfc", "congestion_isolation", "sfc", "bfc"} & set(switch["flow_control"])
     if not puts_apart and switch["queueing"] != "iq" and rng.random() < 0.2:
         host["acks"] = "data"
     return {
