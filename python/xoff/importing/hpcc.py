@@ -8,11 +8,11 @@ port. kB are 1000 bytes there, MB 1024 · 1024, ports are numbered from 1, and t
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from xoff.importing.document import Flow, Imported, Table, Workload, listed, time
+from xoff.importing.hpcc_network import Network
 from xoff.importing.hpcc_settings import Settings
 from xoff.importing.notes import Notes
 from xoff.importing.source import Source, Words, shown
@@ -27,28 +27,6 @@ _BEGIN_PS = 2 * 10**12
 
 Group: TypeAlias = tuple[int, int | None]
 """Priority group and destination port of a flow."""
-
-
-@dataclass(slots=True)
-class Network:
-    """Which nodes are switches, and links as they are listed: two nodes, bits per second, picoseconds."""
-
-    is_switch: list[bool]
-    links: list[tuple[int, int, int, int]] = field(default_factory=list)
-
-    def name(self, node: int) -> str:
-        """The name of a node in the scenario."""
-        return f"{'s' if self.is_switch[node] else 'h'}{node}"
-
-    def switch_rates(self) -> Counter[int]:
-        """How many ports of switches have a rate."""
-        ends = ((end, bps) for a, b, bps, _ in self.links for end in (a, b))
-        return Counter(bps for end, bps in ends if self.is_switch[end])
-
-    def host_rate(self) -> int:
-        """The rate of the first port of the first host."""
-        first = self.is_switch.index(False) if False in self.is_switch else -1
-        return next((bps for a, b, bps, _ in self.links if first in (a, b)), 0)
 
 
 def convert(topology: Source, flows: Source, config: Source | None) -> Imported:

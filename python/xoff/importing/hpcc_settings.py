@@ -9,15 +9,12 @@ from __future__ import annotations
 import re
 from collections import deque
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from xoff.importing.document import Table, Value, rate, size, time
+from xoff.importing.hpcc_network import Network
 from xoff.importing.notes import Notes
 from xoff.importing.source import Source, Words, shown
 from xoff.study import settings as known
-
-if TYPE_CHECKING:
-    from xoff.importing.hpcc import Network
 
 _MICROSECOND = 10**6
 _SECOND = 10**12

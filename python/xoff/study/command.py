@@ -70,12 +70,9 @@ def command(
 
 def _place(file: Path) -> Path:
     """Where a study is kept if nothing is said: a folder of its own for each file below the current directory."""
-    folders = file.parent
-    if file.is_absolute() or ".." in file.parts:
-        folders = Path(os.path.relpath(file.parent))
-    known = [part for part in folders.parts if part not in {"..", os.sep, "."}]
+    folders = Path(os.path.relpath(file.parent)).parts
     # What lies elsewhere goes by the folder that it is in.
-    known = known[-1:] if ".." in folders.parts else known
+    known = [file.absolute().parent.name] if ".." in folders else folders
     return Path("out") / "-".join([*known, file.stem])
 
 

@@ -1,0 +1,28 @@
+"""The network of a topology file of the HPCC family."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Network:
+    """Which nodes are switches, and links as they are listed: two nodes, bits per second, picoseconds."""
+
+    is_switch: list[bool]
+    links: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+    def name(self, node: int) -> str:
+        """The name of a node in the scenario."""
+        return f"{'s' if self.is_switch[node] else 'h'}{node}"
+
+    def switch_rates(self) -> Counter[int]:
+        """How many ports of switches have a rate."""
+        ends = ((end, bps) for a, b, bps, _ in self.links for end in (a, b))
+        return Counter(bps for end, bps in ends if self.is_switch[end])
+
+    def host_rate(self) -> int:
+        """The rate of the first port of the first host."""
+        first = self.is_switch.index(False) if False in self.is_switch else -1
+        return next((bps for a, b, bps, _ in self.links if first in (a, b)), 0)
