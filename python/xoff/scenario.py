@@ -1476,6 +1476,11 @@ class Probe(_Part):
     queues: str | None = None
     """Writes queue lengths at this interval to the table `samples`."""
 
+    delays: Literal["all"] | Sequence[int] | None = None
+    """Cuts the completion times of these flows, or of `all`, into what they went by with, in the table `delays`; and
+    writes to the table `contributions` whose bytes made a switch pause its neighbours.
+    """
+
     size_classes: Sequence[str] | None = None
     """Reports completion times of each workload by size, too: flows below the first of these, below the second, and so
     on.

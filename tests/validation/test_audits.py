@@ -15,7 +15,7 @@ from tests.validation.test_pfc_closed_forms import MTU, stalled, worst_case
 import xoff
 from patience import PATIENCE_SECONDS
 
-AUDITS = ["completion", "conservation", "deadlock", "loss", "order", "pauses"]
+AUDITS = ["completion", "conservation", "deadlock", "delays", "loss", "order", "pauses"]
 
 
 def _is_fine(state: str) -> bool:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from tests.validation.scenario_strategies import CHOICES, STRATEGIES, draw_scenario, keys, registered
+from tests.validation.tiling import delays_add_up
 
 import xoff
 from xoff import _core, counts
@@ -191,3 +192,5 @@ def test_conformance(path: str, option: str, rng: Random) -> None:
     # A flow of a published size distribution can have tens of megabytes: once more is enough.
     is_long = result.summary["performance"]["data_packet_hops"] > 500_000
     same_however_it_runs(scenario, result, PLANS[3:4] if is_long else PLANS)
+    if not is_long:
+        delays_add_up(scenario, result)

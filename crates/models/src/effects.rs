@@ -6,6 +6,28 @@ use xoff_units::Time;
 use crate::core::Queues;
 use crate::packet::Packet;
 
+/// Who asked a node to block queues of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// The node at the other end of the link.
+    Neighbour,
+    /// An output of some node.
+    Output(u32, u16),
+    /// Nobody but the mechanism here, or one further away that does not say where it is.
+    Itself,
+}
+
+/// Why a mechanism asks others to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Because {
+    /// Packets of this class that came by this port wait.
+    Input(usize, u8),
+    /// Packets with this value in their free word, that came by this port, wait.
+    Tagged(usize, u32),
+    /// Packets wait for this output.
+    Output(usize),
+}
+
 /// What a node is to do for a mechanism.
 #[derive(Debug, Clone, Copy)]
 pub enum Effect {
@@ -14,9 +36,11 @@ pub enum Effect {
     /// Send a control frame to its destination.
     Emit(Packet),
     /// Block queues of a port, with the mechanism as the cause.
-    Block(usize, Queues),
+    Block(usize, Queues, Asker),
     /// Take that back.
     Unblock(usize, Queues),
+    /// Write down whose bytes wait here, with a frame that asks others to stop.
+    Pausing(Because),
     /// Let a queue of a port wait until packets of the same flow in another queue have left.
     CloseGate(usize, u16),
     /// They have.

@@ -23,6 +23,7 @@ use self::stamps::Stamps;
 use crate::congestion_control::contract::{Echo, Sent as OnWire};
 use crate::congestion_control::{Scheme, State};
 use crate::count::{Count, Group, Tally};
+use crate::delays::Wait;
 use crate::framing::Framing;
 use crate::packet::{Kind, Packet};
 use crate::routing::ate::Weight;
@@ -481,6 +482,25 @@ impl Endpoint {
         }
         s.pace_at = resumes;
         Relist::At(resumes)
+    }
+
+    /// What a flow waits for; nothing when it is over.
+    pub fn waits_for(&self, flow: u32, now: Time) -> Option<Wait> {
+        let s = self.senders[self.slot(flow)?].as_ref()?;
+        if s.is_listed {
+            return Some(Wait::Turn(s.queue));
+        }
+        let Some(next) = self.config.transport.next(&s.progress, &s.transport) else { return Some(Wait::Answers) };
+        let arrives = s.arrives(next);
+        Some(if s.held_until > now {
+            Wait::Held
+        } else if !s.has_window(next, &self.config) {
+            Wait::Window
+        } else if arrives > now && arrives >= s.next_send {
+            Wait::Data
+        } else {
+            Wait::Pace
+        })
     }
 
     /// A pacing timer of a flow expired; one that was set before the pace rose has no meaning any more.

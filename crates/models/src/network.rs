@@ -299,7 +299,13 @@ impl Builder<'_> {
         let mechanisms = Mechanisms::new(list);
         let effects = Effects::new(Stream::new(settings.seed, u64::from(node), "mechanisms"));
         let routes = self.map.routes[node as usize].clone();
-        Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint).with(settings.wanted, settings.acks, settings.faults)
+        let reorders = settings.mechanisms().any(|p| p.routes) || settings.faults.overtake > 0;
+        Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint).with(
+            settings.wanted.clone(),
+            reorders,
+            settings.acks,
+            settings.faults,
+        )
     }
 
     /// Links with their lookahead, by sending node and port.

@@ -14,6 +14,7 @@ use xoff_units::Time;
 
 use crate::core::{Core, Queueing};
 use crate::count::{Group, PAUSED};
+use crate::delays::{Recorder, Start, Traced, Wait};
 use crate::effects::Effects;
 use crate::endpoint::{Answer, Endpoint, Relist, Turn, token};
 use crate::mechanism::{Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, Place, Verdict, Watches};
@@ -83,6 +84,10 @@ pub struct Node {
     acks: Acks,
     wanted: Wanted,
     next_sample: Time,
+    /// Whether frames that start are written down, or followed.
+    is_watched: bool,
+    /// What it writes down of delays, if it does.
+    pub delays: Option<Box<Recorder>>,
     /// What was written down.
     pub records: Records,
     /// Pauses that last.
@@ -117,6 +122,8 @@ impl Node {
             acks: Acks::default(),
             wanted: Wanted::default(),
             next_sample: Time::NEVER,
+            is_watched: false,
+            delays: None,
             records: Records::default(),
             open_pauses: Vec::new(),
             counts: Counts::default(),
@@ -127,9 +134,12 @@ impl Node {
 
     /// The same node, with what it writes down, where answers wait and, if it forwards, what it does wrong.
     #[must_use]
-    pub fn with(self, wanted: Wanted, acks: Acks, faults: Faults) -> Self {
+    pub fn with(self, wanted: Wanted, reorders: bool, acks: Acks, faults: Faults) -> Self {
         let next_sample = if wanted.queues == Time::ZERO { Time::NEVER } else { Time::ZERO };
-        Self { wanted, next_sample, acks, faults: if self.forwards { faults } else { Faults::default() }, ..self }
+        let recorder = || Box::new(Recorder::new(self.core.id, self.core.ports.len(), wanted.delays.clone(), reorders));
+        let delays = (wanted.delays != Traced::None).then(recorder);
+        let is_watched = wanted.packets || delays.is_some();
+        Self { wanted, next_sample, is_watched, delays, acks, faults: if self.forwards { faults } else { Faults::default() }, ..self }
     }
 
     /// Whether it is a host that passes packets on.
@@ -203,8 +213,8 @@ impl Node {
         } else {
             p.control_bytes += u64::from(frame.bytes);
         }
-        if self.wanted.packets {
-            self.trace(port, &frame, true, now);
+        if self.is_watched {
+            self.watch(port, queue, &frame, now);
         }
         let p = &self.core.ports[port];
         frame.hop();
@@ -239,6 +249,48 @@ impl Node {
         let core = &self.core;
         let mut event = Departure { is_own: packet.hops() == 0, packet, port, queue, records: cx.sides() };
         self.mechanisms.each(Watches::DEPARTURE, &mut self.effects, |m, fx| m.on_departure(&mut event, core, fx));
+    }
+
+    /// Writes down that a frame starts on the link.
+    #[cold]
+    fn watch(&mut self, port: usize, queue: usize, frame: &Packet, now: Time) {
+        if self.wanted.packets {
+            self.trace(port, frame, true, now);
+        }
+        if let Some(recorder) = &mut self.delays {
+            let p = &self.core.ports[port];
+            let (ends, ends_there) = (p.busy_until, frame.kind.is_link_local() || frame.dst() == p.peer);
+            let propagation = p.delay - p.peer_delay;
+            let reaches = ends + if ends_there { propagation } else { p.delay };
+            recorder.on_start(frame, &Start { port, queue, now, ends, reaches, propagation });
+        }
+    }
+
+    /// Writes down what a flow of this node waits for from now on.
+    fn follow(&mut self, flow: u32, now: Time) {
+        if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint)
+            && let Some(wait) = endpoint.waits_for(flow, now)
+        {
+            recorder.wait(flow, wait, now);
+        }
+    }
+
+    /// Nothing is written down of a flow that has ended.
+    #[cold]
+    fn follow_end(&mut self, flow: u32) {
+        if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint)
+            && !endpoint.is_under_way(flow)
+        {
+            recorder.end(flow);
+        }
+    }
+
+    /// A mechanism holds a flow of this node.
+    fn follow_hold(&mut self, flow: u32, owner: u8, now: Time) {
+        if let Some(recorder) = &mut self.delays {
+            recorder.hold(flow, self.mechanisms.name(owner), now);
+            self.follow(flow, now);
+        }
     }
 
     #[cold]
@@ -282,6 +334,9 @@ impl Node {
             self.counts.marked += 1;
             self.core.ports[out].queues[queue].marked += 1;
         }
+        if let Some(recorder) = &mut self.delays {
+            recorder.on_arrival(&packet, out, cx.now());
+        }
         let crossed = self.core.ingress[group].add(packet.bytes);
         let is_input_queued = self.core.queueing == Queueing::Iq;
         if !is_input_queued {
@@ -295,6 +350,9 @@ impl Node {
             let (core, event) = (&self.core, Enqueued { packet: &packet, port: out, queue });
             self.mechanisms.each(Watches::ENQUEUE, &mut self.effects, |m, fx| m.on_enqueue(&event, core, fx));
             self.apply(cx);
+        }
+        if let Some(recorder) = &mut self.delays {
+            recorder.has_entered();
         }
         if is_input_queued {
             self.core.inputs[group].push_back(packet);
@@ -460,7 +518,9 @@ impl Node {
     /// Puts a flow back into its queue's round when it can go on.
     fn relist(&mut self, flow: u32, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return };
-        match endpoint.relist(flow, cx.now()) {
+        let answer = endpoint.relist(flow, cx.now());
+        self.follow(flow, cx.now());
+        match answer {
             Relist::No => {}
             Relist::Now { slot, port, queue } => {
                 self.core.ports[port as usize].push_supplier(queue as usize, slot);
@@ -516,6 +576,9 @@ impl Node {
         if let Some(until) = held_until {
             cx.set_timer(until, token::pack(token::HOLD, 0, spec.flow));
         }
+        if let Some(recorder) = &mut self.delays {
+            recorder.start(spec.flow, spec.dst, port, queue, cx.now());
+        }
         self.core.ports[port].push_supplier(queue, slot);
         self.kick(port, cx);
     }
@@ -552,6 +615,9 @@ impl Node {
                 let may_send = endpoint.on_answer(&packet, slot.map(|slot| &*cx.sides().get(slot)), now);
                 if let Some(slot) = slot {
                     cx.sides().give_back(slot);
+                }
+                if self.delays.is_some() {
+                    self.follow_end(packet.flow);
                 }
                 if self.mechanisms.want(Watches::ANSWER) {
                     self.answered(&packet, cx);
@@ -632,7 +698,9 @@ impl Node {
         let Some(endpoint) = &mut self.endpoint else { return false };
         if let Some(other) = endpoint.queue_of(supplier).filter(|q| *q != queue) {
             // It has moved to another queue since it was listed.
+            let flow = endpoint.flow_of(supplier);
             self.core.ports[port].push_supplier(other as usize, supplier);
+            self.follow(flow, cx.now());
             return false;
         }
         let serializer = self.core.ports[port].serializer;
@@ -653,10 +721,18 @@ impl Node {
             Turn::SendAndLeave(packet) => packet,
             Turn::Leave => {
                 endpoint.reclaim(supplier);
+                self.follow(flow, cx.now());
                 return false;
             }
         };
+        if let Some(recorder) = &mut self.delays {
+            let wait = endpoint.waits_for(flow, cx.now()).unwrap_or(Wait::Answers);
+            recorder.sends(flow, wait, cx.now(), cx.now() + serializer.time(u64::from(packet.bytes)));
+        }
         self.put_on_wire(port, queue as usize, packet, cx);
+        if self.delays.is_some() {
+            self.follow_end(flow);
+        }
         self.apply(cx);
         true
     }

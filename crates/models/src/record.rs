@@ -2,15 +2,19 @@
 
 use xoff_units::Time;
 
+use crate::delays::Traced;
+use crate::effects::Asker;
 use crate::packet::Kind;
 
 /// What to write down.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Each frame that leaves or arrives.
     pub packets: bool,
     /// Queue lengths at this interval; zero means none.
     pub queues: Time,
+    /// Whose delays.
+    pub delays: Traced,
 }
 
 /// A packet that found no room.
@@ -47,6 +51,8 @@ pub struct Pause {
     pub class: u8,
     /// Name of the cause.
     pub cause: &'static str,
+    /// Who asked for it.
+    pub asker: Asker,
     /// From.
     pub start: Time,
     /// To; none while it lasts.

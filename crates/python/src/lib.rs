@@ -174,13 +174,17 @@ fn array(data: &Data) -> ArrayRef {
         Data::MaybeF64(v) => Arc::new(Float64Array::from(v.clone())),
         Data::Name(ids, names) => Arc::new(StringArray::from_iter_values(ids.iter().map(|i| names[*i as usize].as_str()))),
         Data::Static(v) => Arc::new(StringArray::from_iter_values(v.iter())),
+        Data::MaybeU16(v) => Arc::new(UInt16Array::from(v.clone())),
+        Data::MaybeU32(v) => Arc::new(UInt32Array::from(v.clone())),
+        Data::MaybeName(ids, names) => Arc::new(ids.iter().map(|i| i.map(|i| names[i as usize].as_str())).collect::<StringArray>()),
+        Data::MaybeStatic(v) => Arc::new(v.iter().copied().collect::<StringArray>()),
         Data::MaybeText(v) => Arc::new(StringArray::from(v.clone())),
     }
 }
 
 /// Whether cells may be null.
 fn is_maybe(data: &Data) -> bool {
-    matches!(data, Data::MaybeU64(_) | Data::MaybeF64(_) | Data::MaybeText(_))
+    !matches!(data, Data::U64(_) | Data::U32(_) | Data::U16(_) | Data::U8(_) | Data::F64(_) | Data::Name(..) | Data::Static(_))
 }
 
 fn stream(table: &Table) -> PyResult<PyTable> {

@@ -17,6 +17,7 @@ use xoff_units::Time;
 
 use crate::audit::Verdicts;
 use crate::counts::Counts;
+use crate::delays::{Delays, Delivered};
 use crate::document::Scenario;
 use crate::ideal::Alone;
 use crate::judge::{End, Ledger, judge};
@@ -66,6 +67,7 @@ pub struct Collector {
     pauses: Vec<Pause>,
     packets: Vec<Trace>,
     samples: Vec<Sample>,
+    pub delays: Delays,
     /// The first drop, and wire bytes dropped by then at its port and class within [`BURST`].
     first_drop: Option<(Drop, u64)>,
     fct: Vec<u64>,
@@ -126,6 +128,7 @@ impl Collector {
             pauses: Vec::new(),
             packets: Vec::new(),
             samples: Vec::new(),
+            delays: Delays::default(),
             first_drop: None,
             fct: Vec::new(),
             fct_acked: Vec::new(),
@@ -166,6 +169,7 @@ impl Collector {
 
     /// Takes what was written down since the last time, and hands on what makes a batch.
     pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
+        self.delays.drain(cp);
         for id in 0..cp.nodes() {
             let node = cp.node_mut(id);
             let Some(endpoint) = &mut node.endpoint else { continue };
@@ -231,7 +235,7 @@ impl Collector {
 
     /// Hands on each table that has at least `least` rows.
     fn hand_on(&mut self, least: usize, observer: &mut dyn Observer) {
-        let Self { names, flows, vias, drops, pauses, packets, samples, .. } = self;
+        let Self { names, flows, vias, drops, pauses, packets, samples, delays, .. } = self;
         if flows.flow.len() >= least {
             observer.rows(names.flows(std::mem::take(flows), vias));
         }
@@ -247,6 +251,12 @@ impl Collector {
         if samples.len() >= least {
             observer.rows(names.samples(&std::mem::take(samples)));
         }
+        if delays.rows.len() >= least {
+            observer.rows(names.delays(&std::mem::take(&mut delays.rows)));
+        }
+        if delays.contributions.len() >= least {
+            observer.rows(names.contributions(&std::mem::take(&mut delays.contributions)));
+        }
     }
 
     /// New packets that have arrived anywhere, and whether a flow is under way.
@@ -260,6 +270,10 @@ impl Collector {
         let workload = plan.name_of(s.flow);
         let arrived = self.arrived[s.flow as usize];
         let fct = (arrived != u64::MAX).then(|| arrived - s.start.ps());
+        if fct.is_some() {
+            let delivered = Delivered { flow: s.flow, start: s.start, arrived: Time(arrived), dst: s.dst };
+            self.delays.complete(&delivered, &self.names.ports);
+        }
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
         let mut probe = Packet::new(Kind::Data, s.flow, 0, s.dst, 0, s.class);
         probe.path = s.path;
@@ -318,6 +332,7 @@ impl Collector {
         // Raw frames that were dropped are nobody's to bring.
         ledger.missing = self.flows_total - self.completed - self.lost.len() as u64;
         ledger.flows = self.flows_total;
+        ledger.uncut = self.delays.wrong;
         judge(&ledger, &self.names, scenario, end)
     }
 
@@ -392,6 +407,8 @@ impl Collector {
             self.names.drops(&self.drops),
             self.names.packets(&self.packets),
             self.names.samples(&self.samples),
+            self.names.delays(&self.delays.rows),
+            self.names.contributions(&self.delays.contributions),
         ]
     }
 

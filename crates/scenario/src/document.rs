@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_models::congestion_control::CongestionControl;
 use xoff_models::core::Queueing;
+use xoff_models::delays::Traced;
 use xoff_models::endpoint::Classify;
 use xoff_models::mechanisms::{Admission, FlowControl, Routing, Stamping, Tables, ecn, telemetry, trimming};
 use xoff_models::node::{Acks, Faults};
@@ -210,6 +211,10 @@ pub struct Probe {
     /// Writes queue lengths at this interval to the table `samples`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Time>,
+    /// Cuts the completion times of these flows, or of `all`, into what they went by with, in the table `delays`; and writes to the
+    /// table `contributions` whose bytes made a switch pause its neighbours.
+    #[serde(skip_serializing_if = "Traced::is_none")]
+    pub delays: Traced,
     /// Reports completion times of each workload by size, too: flows below the first of these, below the second, and so on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub size_classes: Vec<Bytes>,
@@ -219,7 +224,7 @@ pub struct Probe {
 
 impl Default for Probe {
     fn default() -> Self {
-        Self { packets: false, queues: None, size_classes: Vec::new(), flows: true }
+        Self { packets: false, queues: None, delays: Traced::None, size_classes: Vec::new(), flows: true }
     }
 }
 

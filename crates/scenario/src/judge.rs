@@ -48,6 +48,8 @@ pub struct Ledger {
     pub missing: u64,
     /// All flows.
     pub flows: u64,
+    /// A flow whose completion time is not the sum of its parts, and that time.
+    pub uncut: Option<(u32, Time)>,
 }
 
 impl Ledger {
@@ -147,6 +149,8 @@ pub fn judge(ledger: &Ledger, names: &Names, scenario: &Scenario, end: &End) -> 
     verdicts.enter("order", Judgement::Fail, disorder);
     verdicts.enter("deadlock", audits.deadlock, cycle(names, end));
     verdicts.enter("completion", audits.completion, ledger.incomplete(end));
+    let uncut = ledger.uncut.map(|(flow, fct)| format!("the parts of the completion time of flow {flow} do not add up to {fct}"));
+    verdicts.enter("delays", Judgement::Fail, uncut);
     if let Some(cut) = ledger.cut(end) {
         verdicts.note("completion", cut);
     }

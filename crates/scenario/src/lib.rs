@@ -7,6 +7,7 @@ mod audit;
 mod check;
 mod collect;
 mod counts;
+mod delays;
 mod dependency;
 mod document;
 mod error;

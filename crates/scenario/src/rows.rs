@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use xoff_models::delays::Contribution;
+use xoff_models::effects::Asker;
 use xoff_models::record::{Drop, Pause, Sample, Trace};
 use xoff_models::topology::PortSpec;
 use xoff_units::Time;
 
+use crate::delays::Row;
 use crate::table::{Column, Data, Table};
 
 /// What numbers in rows stand for.
@@ -93,6 +96,8 @@ pub fn tables() -> Vec<Table> {
         names.drops(&[]),
         names.packets(&[]),
         names.samples(&[]),
+        names.delays(&[]),
+        names.contributions(&[]),
     ]
 }
 
@@ -210,6 +215,11 @@ impl Names {
     /// In order of their ends, which is that of the run; those that last come at its end.
     pub fn pauses(&self, p: &[Pause]) -> Table {
         let peer = |p: &Pause| self.ports[p.node as usize][p.port as usize].peer;
+        let origin = |p: &Pause| match p.asker {
+            Asker::Neighbour => (Some(peer(p)), None),
+            Asker::Output(node, port) => (Some(node), Some(port)),
+            Asker::Itself => (None, None),
+        };
         let columns = vec![
             Column { name: "node", meaning: "Whose port was paused.", data: self.node(p.iter().map(|p| p.node)) },
             Column { name: "port", meaning: "Its number at the node.", data: Data::U16(p.iter().map(|p| p.port).collect()) },
@@ -217,6 +227,16 @@ impl Names {
             Column { name: "queue", meaning: "The queue's number at the port.", data: Data::U16(p.iter().map(|p| p.queue).collect()) },
             Column { name: "class", meaning: "Its class.", data: Data::U8(p.iter().map(|p| p.class).collect()) },
             Column { name: "cause", meaning: "The mechanism that paused it.", data: Data::Static(p.iter().map(|p| p.cause).collect()) },
+            Column {
+                name: "origin",
+                meaning: "The node that asked for it; null where it was the node itself, or one that is not named.",
+                data: Data::MaybeName(p.iter().map(|p| origin(p).0).collect(), self.nodes.clone()),
+            },
+            Column {
+                name: "origin_port",
+                meaning: "The output there that filled; null where its inputs did.",
+                data: Data::MaybeU16(p.iter().map(|p| origin(p).1).collect()),
+            },
             Column { name: "start_ps", meaning: "When it began.", data: times(p.iter().map(|p| p.start)) },
             Column {
                 name: "end_ps",
@@ -254,6 +274,70 @@ impl Names {
             Column { name: "bytes", meaning: "Its size on the wire.", data: Data::U32(t.iter().map(|t| u32::from(t.bytes)).collect()) },
         ];
         Table { name: "packets", about: "One row each time a frame arrives or departs; with `probe.packets`.", columns }
+    }
+
+    pub fn delays(&self, d: &[Row]) -> Table {
+        let columns = vec![
+            Column { name: "flow", meaning: "The flow.", data: Data::U32(d.iter().map(|d| d.flow).collect()) },
+            Column {
+                name: "hop",
+                meaning: "Which link of its way; that of its source is number 0.",
+                data: Data::U16(d.iter().map(|d| d.hop).collect()),
+            },
+            Column { name: "node", meaning: "The node that sends there.", data: self.node(d.iter().map(|d| d.node)) },
+            Column { name: "port", meaning: "Its port.", data: Data::U16(d.iter().map(|d| d.port).collect()) },
+            Column {
+                name: "kind",
+                meaning: "What went by: a word of `xoff explain`.",
+                data: Data::Static(d.iter().map(|d| d.part.kind.name()).collect()),
+            },
+            Column {
+                name: "by_flow",
+                meaning: "The flow whose packets went first; null where it was none.",
+                data: Data::MaybeU32(d.iter().map(|d| d.part.flow).collect()),
+            },
+            Column {
+                name: "by",
+                meaning: "The mechanism that paused or held; null where it was none.",
+                data: Data::MaybeStatic(d.iter().map(|d| d.part.cause).collect()),
+            },
+            Column {
+                name: "start_ps",
+                meaning: "When it began, of a pause; null where pieces are added up.",
+                data: Data::MaybeU64(d.iter().map(|d| d.part.from.map(Time::ps)).collect()),
+            },
+            Column { name: "time_ps", meaning: "How long it took.", data: times(d.iter().map(|d| d.part.time)) },
+        ];
+        let about = "One row a part of a completion time, with `probe.delays`. The parts of a flow add up to its `fct_ps`; those of one \
+                     that was not delivered to its time at its source until the run ended.";
+        Table { name: "delays", about, columns }
+    }
+
+    pub fn contributions(&self, c: &[Contribution]) -> Table {
+        let columns = vec![
+            Column { name: "time_ps", meaning: "When the node asked for a pause.", data: times(c.iter().map(|c| c.at)) },
+            Column { name: "node", meaning: "The node.", data: self.node(c.iter().map(|c| c.node)) },
+            Column { name: "cause", meaning: "The mechanism.", data: Data::Static(c.iter().map(|c| c.cause).collect()) },
+            Column {
+                name: "in_port",
+                meaning: "The port to whose neighbour it spoke; null where all were told.",
+                data: Data::MaybeU16(c.iter().map(|c| c.input.map(|i| i.0)).collect()),
+            },
+            Column {
+                name: "which",
+                meaning: "The class, or the neighbour's queue, that is to stop.",
+                data: Data::MaybeU32(c.iter().map(|c| c.input.map(|i| i.1)).collect()),
+            },
+            Column {
+                name: "port",
+                meaning: "The output that bytes wait for; null where none do, and another node asked.",
+                data: Data::MaybeU16(c.iter().map(|c| c.port).collect()),
+            },
+            Column { name: "flow", meaning: "Their flow.", data: Data::MaybeU32(c.iter().map(|c| c.flow).collect()) },
+            Column { name: "bytes", meaning: "How many.", data: Data::U64(c.iter().map(|c| c.bytes).collect()) },
+        ];
+        let about = "One row an output and flow whose bytes made a node ask for a pause, with `probe.delays`.";
+        Table { name: "contributions", about, columns }
     }
 
     pub fn samples(&self, s: &[Sample]) -> Table {

@@ -169,6 +169,7 @@ impl Runner {
                 });
             }
         }
+        collector.delays.close(&mut cp);
         let verdicts = collector.judge(&cp, &scenario, &End { finish, trouble }, ledger);
         let tables = collector.finish(&cp, &plan, cp.now);
         let performance = Performance {

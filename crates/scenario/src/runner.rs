@@ -62,7 +62,11 @@ impl Runner {
             first_hop: scenario.host.first_hop.clone(),
             acks: scenario.host.acks,
             faults: scenario.switch.faults,
-            wanted: Wanted { packets: scenario.probe.packets, queues: scenario.probe.queues.unwrap_or_default() },
+            wanted: Wanted {
+                packets: scenario.probe.packets,
+                queues: scenario.probe.queues.unwrap_or_default(),
+                delays: scenario.probe.delays.clone(),
+            },
         };
         reachable(&topology, &ports, &plan)?;
         limits::check_memory(&topology, &ports, &settings)?;

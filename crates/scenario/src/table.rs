@@ -48,6 +48,14 @@ pub enum Data {
     Name(Vec<u32>, Arc<Vec<String>>),
     /// Text.
     Static(Vec<&'static str>),
+    /// 16 bits or nothing.
+    MaybeU16(Vec<Option<u16>>),
+    /// 32 bits or nothing.
+    MaybeU32(Vec<Option<u32>>),
+    /// Names by index, or nothing.
+    MaybeName(Vec<Option<u32>>, Arc<Vec<String>>),
+    /// Text or nothing.
+    MaybeStatic(Vec<Option<&'static str>>),
     /// Text or nothing.
     MaybeText(Vec<Option<String>>),
 }

@@ -22,7 +22,7 @@ use xoff_units::Time;
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
-use crate::effects::{Effect, Effects};
+use crate::effects::{Asker, Because, Effect, Effects};
 use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Ground, Hooks, Install, Properties, Site, Verdict, Watches, Wrong};
 use crate::packet::{Kind, Packet};
 use crate::queueing::port::{Purpose, QueueSpec};
@@ -141,6 +141,7 @@ impl Bfc {
         *holds += 1;
         if *holds == 1 {
             self.pauses += 1;
+            effects.push(Effect::Pausing(Because::Tagged(at.0 as usize, u32::from(at.1))));
             effects.push(Effect::Send(at.0 as usize, self.frame(at.1, 1)));
         }
     }
@@ -304,7 +305,7 @@ impl Hooks for Bfc {
             return Verdict::Pass;
         }
         let queues = Queues::One(frame.seq as u16);
-        effects.push(if frame.info > 0 { Effect::Block(port, queues) } else { Effect::Unblock(port, queues) });
+        effects.push(if frame.info > 0 { Effect::Block(port, queues, Asker::Neighbour) } else { Effect::Unblock(port, queues) });
         Verdict::Consume
     }
 
@@ -449,7 +450,7 @@ mod tests {
             assert_eq!(s.bfc.on_control(&frame, 1, &s.core, &mut s.effects), Verdict::Consume);
         }
         let asked: Vec<Effect> = s.effects.take().into_iter().map(|e| e.1).collect();
-        assert!(matches!(asked[..], [Effect::Block(1, Queues::One(5)), Effect::Unblock(1, Queues::One(5))]));
+        assert!(matches!(asked[..], [Effect::Block(1, Queues::One(5), Asker::Neighbour), Effect::Unblock(1, Queues::One(5))]));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use xoff_units::{Bytes, Time};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
-use crate::effects::{Effect, Effects};
+use crate::effects::{Asker, Because, Effect, Effects};
 use crate::mechanism::{Around, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches, Wrong};
 use crate::packet::{Kind, Packet};
 use crate::queueing::buffer::{self, Accounting, Buffer};
@@ -247,6 +247,7 @@ impl Pfc {
         self.pausing[group] += 1;
         if self.pausing[group] == 1 {
             self.pauses += 1;
+            effects.push(Effect::Pausing(Because::Input(port, class)));
             self.send_pause(port, class, core, effects);
         }
     }
@@ -491,7 +492,7 @@ impl Hooks for Pfc {
         if packet.info == 0 {
             effects.push(Effect::Unblock(port, Queues::Class(class)));
         } else {
-            effects.push(Effect::Block(port, Queues::Class(class)));
+            effects.push(Effect::Block(port, Queues::Class(class), Asker::Neighbour));
         }
         if self.passes_on && std::mem::replace(&mut self.is_paused[group], packet.info > 0) != (packet.info > 0) {
             self.pass_on(port, class, packet.info > 0, core, effects);
@@ -576,7 +577,7 @@ mod tests {
     /// Pauses of our own queues: port, class, and whether it begins.
     fn held(effects: &mut Effects) -> Vec<(usize, u8, bool)> {
         let pause = |e: &(u8, Effect)| match e.1 {
-            Effect::Block(port, Queues::Class(class)) => Some((port, class, true)),
+            Effect::Block(port, Queues::Class(class), _) => Some((port, class, true)),
             Effect::Unblock(port, Queues::Class(class)) => Some((port, class, false)),
             _ => None,
         };
@@ -712,7 +713,7 @@ mod tests {
             effects.now = now;
             pfc.on_control(&frame(1, 100), 1, &core, effects);
             let list = effects.take();
-            assert!(matches!(list[0].1, Effect::Block(1, Queues::Class(1))));
+            assert!(matches!(list[0].1, Effect::Block(1, Queues::Class(1), Asker::Neighbour)));
             if let Effect::Timer(at, token) = list[1].1 { (at, token) } else { panic!("{list:?}") }
         };
         let (first, token) = told(&mut pfc, &mut effects, Time::ZERO);

@@ -23,7 +23,7 @@ use xoff_units::{Bytes, Time};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
-use crate::effects::{Effect, Effects};
+use crate::effects::{Asker, Because, Effect, Effects};
 use crate::mechanism::{
     Around, Dequeued, Enqueued, Ground, Hooks, Ingress, Install, Levels, Properties, QueueAt, Site, Verdict, Watches, Wrong,
 };
@@ -395,6 +395,7 @@ impl Hooks for PortFc {
         if !output.is_paused[kind] && output.bytes(core, event.port, is_direct) >= output.levels[kind].0 {
             output.is_paused[kind] = true;
             self.pauses += 1;
+            effects.push(Effect::Pausing(Because::Output(event.port)));
             self.tell_others(event.port, PAUSE | if is_direct { DIRECT } else { 0 }, core, effects);
         }
     }
@@ -421,7 +422,7 @@ impl Hooks for PortFc {
             let queues = Queues::One(queue as u16);
             if is_pause {
                 *held += 1;
-                effects.push(Effect::Block(port, queues));
+                effects.push(Effect::Block(port, queues, Asker::Output(packet.flow, packet.seq as u16)));
             } else {
                 *held -= 1;
                 if *held == 0 {

@@ -4,7 +4,7 @@ use xoff_units::Time;
 
 use super::{Cx, Node, ORDER};
 use crate::core::Queues;
-use crate::effects::Effect;
+use crate::effects::{Asker, Effect};
 use crate::endpoint::token;
 use crate::mechanism::{Hooks, Watches};
 use crate::queueing::port::Cause;
@@ -41,9 +41,15 @@ impl Node {
                 self.core.ports[port].push(0, frame);
                 self.kick(port, cx);
             }
-            Effect::Block(port, queues) => self.block(port, queues, Cause::mechanism(owner), cx.now()),
+            Effect::Block(port, queues, asker) => self.block(port, queues, Cause::mechanism(owner), asker, cx.now()),
+            Effect::Pausing(because) => {
+                if let Some(recorder) = &mut self.delays {
+                    let routes = &self.routes;
+                    recorder.on_pausing(because, self.mechanisms.name(owner), &self.core, |p| routes.port(p), cx.now());
+                }
+            }
             Effect::Unblock(port, queues) => self.unblock(port, queues, Cause::mechanism(owner), cx),
-            Effect::CloseGate(port, queue) => self.block(port, Queues::One(queue), Cause::ORDER, cx.now()),
+            Effect::CloseGate(port, queue) => self.block(port, Queues::One(queue), Cause::ORDER, Asker::Itself, cx.now()),
             Effect::OpenGate(port, queue) => self.unblock(port, Queues::One(queue), Cause::ORDER, cx),
             Effect::PauseNeighbour(port, class, is_on) => {
                 self.effects.now = cx.now();
@@ -55,6 +61,7 @@ impl Node {
                     && let Some(until) = endpoint.hold(flow, until, self.mechanisms.name(owner), cx.now())
                 {
                     cx.set_timer(until, token::pack(token::HOLD, 0, flow));
+                    self.follow_hold(flow, owner, cx.now());
                 }
             }
             Effect::ReleaseFlow(flow) => {
@@ -65,8 +72,13 @@ impl Node {
             }
             Effect::HoldDestination(dst, until) => {
                 let Some(endpoint) = &mut self.endpoint else { return };
-                for flow in endpoint.hold_destination(dst, until, self.mechanisms.name(owner), cx.now()) {
+                let flows = endpoint.hold_destination(dst, until, self.mechanisms.name(owner), cx.now());
+                if let Some(recorder) = &mut self.delays {
+                    recorder.hold_destination(dst, self.mechanisms.name(owner));
+                }
+                for flow in flows {
                     cx.set_timer(until, token::pack(token::HOLD, 0, flow));
+                    self.follow_hold(flow, owner, cx.now());
                 }
             }
             Effect::ClassOfFlow(flow, class) => {
@@ -83,45 +95,49 @@ impl Node {
         cause.owner().map_or(ORDER.name, |owner| self.mechanisms.name(owner))
     }
 
-    fn block(&mut self, port: usize, queues: Queues, cause: Cause, now: Time) {
+    fn block(&mut self, port: usize, queues: Queues, cause: Cause, asker: Asker, now: Time) {
+        let name = self.cause_name(cause);
         let mut first = None;
         let mut is_new = false;
         let p = &mut self.core.ports[port];
         for queue in 1..p.queues.len() {
             if queues.has(queue, &p.queues[queue]) {
                 first = first.or(Some(queue));
-                is_new |= p.block(queue, cause);
+                if p.block(queue, cause) {
+                    is_new = true;
+                    if let Some(recorder) = &mut self.delays {
+                        recorder.block(port, queue, name, now);
+                    }
+                }
             }
         }
         if let (true, Some(queue)) = (is_new, first) {
             let class = p.queues[queue].class();
-            let pause = Pause {
-                node: self.core.id,
-                port: port as u16,
-                queue: queue as u16,
-                class,
-                cause: self.cause_name(cause),
-                start: now,
-                end: None,
-            };
+            let pause =
+                Pause { node: self.core.id, port: port as u16, queue: queue as u16, class, cause: name, asker, start: now, end: None };
             self.open_pauses.push(pause);
         }
     }
 
     fn unblock(&mut self, port: usize, queues: Queues, cause: Cause, cx: &mut Cx<'_>) {
+        let name = self.cause_name(cause);
         let mut first = None;
         let mut was_held = false;
         let p = &mut self.core.ports[port];
         for queue in 1..p.queues.len() {
             if queues.has(queue, &p.queues[queue]) {
                 first = first.or(Some(queue));
-                was_held |= p.unblock(queue, cause);
+                if p.unblock(queue, cause) {
+                    was_held = true;
+                    if let Some(recorder) = &mut self.delays {
+                        recorder.unblock(port, queue, name, cx.now());
+                    }
+                }
             }
         }
         if !was_held {
             return;
         }
-        let name = self.cause_name(cause);
         let is_this = |p: &Pause| p.port as usize == port && Some(p.queue as usize) == first && p.cause == name;
         if let Some(i) = self.open_pauses.iter().position(is_this) {
             let pause = self.open_pauses.swap_remove(i);
@@ -169,13 +185,13 @@ mod tests {
         let at_switch = |us: u64, owner: u8, effect: Effect| (SWITCH, Time::us(us), owner, effect);
         let script = [
             at_switch(0, BCN, Effect::Unblock(2, all)),
-            at_switch(1, PFC, Effect::Block(2, all)),
-            at_switch(2, BCN, Effect::Block(2, all)),
-            at_switch(3, PFC, Effect::Block(2, all)),
+            at_switch(1, PFC, Effect::Block(2, all, Asker::Neighbour)),
+            at_switch(2, BCN, Effect::Block(2, all, Asker::Neighbour)),
+            at_switch(3, PFC, Effect::Block(2, all, Asker::Neighbour)),
             at_switch(4, PFC, Effect::Unblock(2, all)),
             at_switch(5, PFC, Effect::CloseGate(2, 1)),
             at_switch(6, BCN, Effect::Unblock(2, all)),
-            at_switch(7, BCN, Effect::Block(2, Queues::Class(1))),
+            at_switch(7, BCN, Effect::Block(2, Queues::Class(1), Asker::Neighbour)),
             at_switch(9, BCN, Effect::OpenGate(2, 1)),
         ];
         let nodes = run(&settings(), &TEN, &script);

@@ -12,7 +12,7 @@ use xoff_units::Time;
 use super::{ISOLATED, Mode, PROXY_PAUSES, Params, ResumeEnds};
 use crate::core::{Core, Queues};
 use crate::count::Tally;
-use crate::effects::{Effect, Effects};
+use crate::effects::{Asker, Effect, Effects};
 use crate::mechanism::Enqueued;
 use crate::packet::Packet;
 use crate::queueing::isolation::Isolation;
@@ -159,7 +159,7 @@ impl Proxy {
         if !queue.is_blocked {
             queue.is_blocked = true;
             if let Some(congested) = core.congestion_queue(port, class) {
-                effects.push(Effect::Block(port, Queues::One(congested as u16)));
+                effects.push(Effect::Block(port, Queues::One(congested as u16), Asker::Itself));
             }
         }
         effects.push(Effect::Timer(until, CONGESTION | group as u32));
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn a_resume_ends_the_pause_of_its_flow_or_of_the_congestion_queue() {
         let [block, unblock] =
-            [Effect::Block(1, Queues::One(CONGESTED)), Effect::Unblock(1, Queues::One(CONGESTED))].map(|e| vec![format!("{e:?}")]);
+            [Effect::Block(1, Queues::One(CONGESTED), Asker::Itself), Effect::Unblock(1, Queues::One(CONGESTED))].map(|e| vec![format!("{e:?}")]);
         for (ends, at_resume, at_end) in [(ResumeEnds::Flow, vec![], unblock.clone()), (ResumeEnds::Queue, unblock.clone(), vec![])] {
             let (mut proxy, core, mut effects) = proxy(Mode::ProxyIsolation, ends);
             proxy.on_message(&message(1, Time::us(10)), &core, &mut effects);

@@ -4,7 +4,7 @@ use xoff_units::Time;
 
 use super::Hold;
 use crate::core::Queues;
-use crate::effects::{Effect, Effects};
+use crate::effects::{Asker, Effect, Effects};
 use crate::packet::Packet;
 
 /// SFC at a host that understands it.
@@ -44,7 +44,7 @@ impl Source {
             effects.push(Effect::Unblock(port, Queues::Class(class)));
         } else if until > *held {
             *held = until;
-            effects.push(Effect::Block(port, Queues::Class(class)));
+            effects.push(Effect::Block(port, Queues::Class(class), Asker::Itself));
             effects.push(Effect::Timer(until, index as u32));
         }
     }

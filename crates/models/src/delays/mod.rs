@@ -1,0 +1,449 @@
+//! Whose each picosecond of a flow's completion time is, and whose packets made a node pause its neighbours (`probe.delays`).
+//!
+//! A completion time has two parts that meet at the moment at which the *completing packet* starts: what its source did until then,
+//! and that packet's way. A source's time is cut where what keeps it from sending changes; time in a queue is cut by what its port
+//! did meanwhile. Nodes write both down for packets that may complete their flow: its last one, those sent again, and any where
+//! packets overtake one another. Which of them did is known when the flow has ended (`scenario/delays.rs`).
+//! Invariants: parts of a passage, or of a source between two such packets, add up to the time between their ends; a node without a
+//! recorder does the same, and takes no step more than to look whether it has one.
+
+mod port;
+mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use xoff_units::Time;
+
+use self::port::PortLog;
+use self::source::Source;
+pub use self::source::Wait;
+use crate::core::Core;
+use crate::effects::Because;
+use crate::packet::Packet;
+
+/// Whose delays are written down: flows by number, or `all`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Traced {
+    /// Nobody's.
+    #[default]
+    None,
+    /// Those of these flows, in order of their numbers.
+    Flows(Arc<[u32]>),
+    /// Those of all flows.
+    All,
+}
+
+impl Traced {
+    /// Whether nobody's are.
+    pub const fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    /// Whether those of a flow are.
+    pub fn has(&self, flow: u32) -> bool {
+        match self {
+            Self::None => false,
+            Self::Flows(list) => list.binary_search(&flow).is_ok(),
+            Self::All => true,
+        }
+    }
+}
+
+impl Serialize for Traced {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::None => serializer.collect_seq(std::iter::empty::<u32>()),
+            Self::Flows(list) => serializer.collect_seq(list.iter()),
+            Self::All => serializer.serialize_str("all"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Traced {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Traced;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list of flows by number, such as [3, 46], or \"all\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Traced, E> {
+                if text == "all" { Ok(Traced::All) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Traced, A::Error> {
+                let mut list = BTreeSet::new();
+                while let Some(flow) = seq.next_element::<u32>()? {
+                    list.insert(flow);
+                }
+                Ok(if list.is_empty() { Traced::None } else { Traced::Flows(list.into_iter().collect()) })
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for Traced {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Traced".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "flows by number, or \"all\"",
+            "anyOf": [
+                { "type": "array", "items": { "type": "integer", "minimum": 0, "maximum": u32::MAX } },
+                { "const": "all" }
+            ]
+        })
+    }
+}
+
+/// Makes [`Kind`] with the names and the meanings that tables show.
+macro_rules! kinds {
+    ($($kind:ident $name:literal $meaning:literal;)*) => {
+        /// What a part of a completion time went by with.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Kind {
+            $(#[doc = $meaning] $kind,)*
+        }
+
+        impl Kind {
+            /// All of them, in the order of a packet's way.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
+
+            /// The name in tables.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// What it means.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$kind => $meaning,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Transmission "transmission" "the source sends packets of the flow, before the one that completes it";
+    Again "again" "the source sends packets of the flow again";
+    Behind "behind" "the port sends a packet that goes first: of another flow, or of the same one";
+    Control "control" "the port sends a control frame";
+    Paused "paused" "a mechanism keeps the queue from sending";
+    Blocked "blocked" "the queue waits for nothing that its port does: behind the head of an input with one queue for all outputs";
+    Held "held" "a mechanism keeps the flow from sending, at its source";
+    Pace "pace" "its congestion control lets it send slower than its line";
+    Window "window" "as much is under way as its congestion control or transport allows";
+    Answers "answers" "all is sent, and packets are missing: the source waits for an answer or a timeout";
+    Data "data" "what it is to send is not there yet";
+    Serialization "serialization" "the completing packet's bits go onto the link";
+    Propagation "propagation" "they travel along it";
+    Processing "processing" "the next node takes its time before it forwards";
+}
+
+/// A part of a completion time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// What it went by with.
+    pub kind: Kind,
+    /// The flow whose packet was on the wire.
+    pub flow: Option<u32>,
+    /// The mechanism that paused or held.
+    pub cause: Option<&'static str>,
+    /// When it began, where it is one piece: a pause.
+    pub from: Option<Time>,
+    /// How long it took.
+    pub time: Time,
+}
+
+impl Part {
+    const fn new(kind: Kind, time: Time) -> Self {
+        Self { kind, flow: None, cause: None, from: None, time }
+    }
+}
+
+/// Adds a part to a list, to one of its like if there is any. Pauses stay apart, each with its beginning.
+fn add(parts: &mut Vec<Part>, part: Part) {
+    if part.time == Time::ZERO {
+        return;
+    }
+    let is_like = |p: &&mut Part| (p.kind, p.flow, p.cause, p.from) == (part.kind, part.flow, part.cause, part.from);
+    match parts.iter_mut().rev().find(is_like) {
+        Some(like) => like.time += part.time,
+        None => parts.push(part),
+    }
+}
+
+/// A packet that may complete its flow, at a node that it left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passage {
+    /// The flow.
+    pub flow: u32,
+    /// The node.
+    pub node: u32,
+    /// The port by which it left.
+    pub port: u16,
+    /// When it came; at its source, when it started.
+    pub arrived: Time,
+    /// When the next node has it.
+    pub reaches: Time,
+    /// At its source: what went by since the passage before, or since the flow started.
+    pub before: Option<Vec<Part>>,
+    /// What went by from `arrived` to `reaches`.
+    pub parts: Vec<Part>,
+}
+
+/// Bytes that wait where a node pauses its neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contribution {
+    /// When it asked for the pause.
+    pub at: Time,
+    /// The node.
+    pub node: u32,
+    /// The mechanism.
+    pub cause: &'static str,
+    /// What the pause is for: an input, and the class or the neighbour's queue; nothing where all that waits for an output is.
+    pub input: Option<(u16, u32)>,
+    /// The output that they wait for; none where nothing waits, and another node asked.
+    pub port: Option<u16>,
+    /// Their flow.
+    pub flow: Option<u32>,
+    /// How many.
+    pub bytes: u64,
+}
+
+/// A packet that waits.
+#[derive(Debug)]
+struct Waiting {
+    port: u16,
+    flow: u32,
+    seq: u32,
+    arrived: Time,
+}
+
+/// A frame that starts on the wire.
+#[derive(Debug, Clone, Copy)]
+pub struct Start {
+    /// Where.
+    pub port: usize,
+    /// From which queue.
+    pub queue: usize,
+    /// When.
+    pub now: Time,
+    /// When its last bit leaves.
+    pub ends: Time,
+    /// When the next node has it.
+    pub reaches: Time,
+    /// How long its bits are on their way; the rest is processing.
+    pub propagation: Time,
+}
+
+/// What one node writes down of delays.
+#[derive(Debug)]
+pub struct Recorder {
+    node: u32,
+    traced: Traced,
+    /// Packets overtake one another, so that any may be the one that completes its flow.
+    reorders: bool,
+    ports: Vec<PortLog>,
+    waiting: Vec<Waiting>,
+    /// A packet that counts as waiting, and is not in its queue yet, with the output.
+    entering: Option<(Packet, usize)>,
+    sources: BTreeMap<u32, Source>,
+    /// Who holds a destination.
+    destinations: BTreeMap<u32, &'static str>,
+    /// Passages since the last checkpoint.
+    pub passages: Vec<Passage>,
+    /// What made it pause neighbours, since the last checkpoint.
+    pub contributions: Vec<Contribution>,
+}
+
+impl Recorder {
+    /// For a node with so many ports.
+    pub fn new(node: u32, ports: usize, traced: Traced, reorders: bool) -> Self {
+        Self {
+            node,
+            traced,
+            reorders,
+            ports: (0..ports).map(|_| PortLog::default()).collect(),
+            waiting: Vec::new(),
+            entering: None,
+            sources: BTreeMap::new(),
+            destinations: BTreeMap::new(),
+            passages: Vec::new(),
+            contributions: Vec::new(),
+        }
+    }
+
+    /// Whether a packet may complete a flow whose delays are written down.
+    fn may_complete(&self, packet: &Packet) -> bool {
+        let is_candidate = self.reorders || packet.has(Packet::LAST) || packet.has(Packet::RETRANSMITTED);
+        packet.kind.is_data() && is_candidate && self.traced.has(packet.flow)
+    }
+
+    /// A packet came to be forwarded by a port; mechanisms will see it before it is in a queue.
+    pub fn on_arrival(&mut self, packet: &Packet, port: usize, now: Time) {
+        self.entering = Some((*packet, port));
+        if self.may_complete(packet) {
+            self.ports[port].enter(now);
+            self.waiting.push(Waiting { port: port as u16, flow: packet.flow, seq: packet.seq, arrived: now });
+        }
+    }
+
+    /// Mechanisms have seen it.
+    pub const fn has_entered(&mut self) {
+        self.entering = None;
+    }
+
+    /// A frame starts on the wire.
+    pub fn on_start(&mut self, packet: &Packet, start: &Start) {
+        if packet.kind.is_data() && packet.hops() == 0 {
+            self.send(packet, start);
+        } else if self.may_complete(packet) {
+            self.pass(packet, start);
+        }
+        self.ports[start.port].send(packet.kind.is_data().then_some(packet.flow), start.now, start.ends);
+    }
+
+    /// The way from the moment at which a packet starts on the wire.
+    fn way(start: &Start, parts: &mut Vec<Part>) {
+        add(parts, Part::new(Kind::Serialization, start.ends - start.now));
+        add(parts, Part::new(Kind::Propagation, start.propagation));
+        add(parts, Part::new(Kind::Processing, start.reaches - start.ends - start.propagation));
+    }
+
+    /// A source sends a packet.
+    fn send(&mut self, packet: &Packet, start: &Start) {
+        let may_complete = self.may_complete(packet);
+        let Some(source) = self.sources.get_mut(&packet.flow) else { return };
+        if may_complete {
+            let mut parts = Vec::new();
+            Self::way(start, &mut parts);
+            let before = Some(std::mem::take(&mut source.parts));
+            let (node, port) = (self.node, start.port as u16);
+            self.passages.push(Passage { flow: packet.flow, node, port, arrived: start.now, reaches: start.reaches, before, parts });
+        }
+        let kind = if packet.has(Packet::RETRANSMITTED) { Kind::Again } else { Kind::Transmission };
+        add(&mut source.parts, Part::new(kind, start.ends - start.now));
+    }
+
+    /// A packet that waited goes on.
+    fn pass(&mut self, packet: &Packet, start: &Start) {
+        let port = start.port as u16;
+        let is_it = |w: &Waiting| (w.port, w.flow, w.seq) == (port, packet.flow, packet.seq);
+        let Some(at) = self.waiting.iter().position(is_it) else { return };
+        let Waiting { flow, arrived, .. } = self.waiting.remove(at);
+        let mut parts = Vec::new();
+        self.ports[start.port].sweep(start.queue as u16, arrived, start.now, &mut |part| add(&mut parts, part));
+        self.ports[start.port].leave(arrived);
+        Self::way(start, &mut parts);
+        self.passages.push(Passage { flow, node: self.node, port, arrived, reaches: start.reaches, before: None, parts });
+    }
+
+    /// A cause keeps a queue from sending.
+    pub fn block(&mut self, port: usize, queue: usize, cause: &'static str, now: Time) {
+        self.ports[port].block(queue as u16, cause, now);
+    }
+
+    /// It does no more.
+    pub fn unblock(&mut self, port: usize, queue: usize, cause: &'static str, now: Time) {
+        self.ports[port].unblock(queue as u16, cause, now);
+    }
+
+    /// A flow starts in the round of a queue.
+    pub fn start(&mut self, flow: u32, dst: u32, port: usize, queue: usize, now: Time) {
+        if self.traced.has(flow) {
+            self.ports[port].enter(now);
+            let held_by = self.destinations.get(&dst).copied();
+            self.sources.insert(flow, Source::new(port as u16, queue as u16, held_by, now));
+        }
+    }
+
+    /// From now on, or from the end of its frame on, a flow waits for this.
+    pub fn wait(&mut self, flow: u32, wait: Wait, now: Time) {
+        if let Some(source) = self.sources.get_mut(&flow).filter(|s| s.wait != wait) {
+            source.turn_to(wait, now, &mut self.ports[source.port as usize]);
+        }
+    }
+
+    /// A flow sends from now until its frame has ended, and then waits.
+    pub fn sends(&mut self, flow: u32, wait: Wait, now: Time, ends: Time) {
+        if let Some(source) = self.sources.get_mut(&flow) {
+            let log = &mut self.ports[source.port as usize];
+            source.turn_to(wait, now, log);
+            source.resume(ends, log);
+        }
+    }
+
+    /// A mechanism holds a flow.
+    pub fn hold(&mut self, flow: u32, cause: &'static str, now: Time) {
+        if let Some(source) = self.sources.get_mut(&flow).filter(|s| s.held_by != Some(cause)) {
+            let wait = source.wait;
+            source.turn_to(wait, now, &mut self.ports[source.port as usize]);
+            source.held_by = Some(cause);
+        }
+    }
+
+    /// A mechanism holds a destination.
+    pub fn hold_destination(&mut self, dst: u32, cause: &'static str) {
+        if self.traced != Traced::None {
+            self.destinations.insert(dst, cause);
+        }
+    }
+
+    /// A flow has ended at its source.
+    pub fn end(&mut self, flow: u32) {
+        if let Some(source) = self.sources.remove(&flow) {
+            source.leave(&mut self.ports[source.port as usize]);
+        }
+    }
+
+    /// Flows that have not ended: what went by at their source until now, since their last passage.
+    pub fn unfinished(&mut self, now: Time) -> Vec<(u32, u16, Vec<Part>)> {
+        let sources = std::mem::take(&mut self.sources);
+        let close = |(flow, mut source): (u32, Source)| {
+            let port = source.port;
+            source.turn_to(Wait::Answers, now, &mut self.ports[port as usize]);
+            (flow, port, source.parts)
+        };
+        sources.into_iter().map(close).collect()
+    }
+
+    /// A mechanism asks for a pause: whose bytes wait here.
+    pub fn on_pausing(&mut self, because: Because, cause: &'static str, core: &Core, out: impl Fn(&Packet) -> usize, now: Time) {
+        let (input, only) = match because {
+            Because::Input(port, class) => (Some((port as u16, u32::from(class))), None),
+            Because::Tagged(port, tag) => (Some((port as u16, tag)), None),
+            Because::Output(port) => (None, Some(port)),
+        };
+        let counts = |p: &Packet| {
+            p.kind.is_data()
+                && match because {
+                    Because::Input(port, class) => p.in_port as usize == port && p.class() == class,
+                    Because::Tagged(port, tag) => p.in_port as usize == port && p.info == tag,
+                    Because::Output(_) => true,
+                }
+        };
+        let mut bytes: BTreeMap<(u16, u32), u64> = BTreeMap::new();
+        let queues = core.ports.iter().enumerate().flat_map(|(port, p)| p.queues.iter().skip(1).map(move |q| (port, q)));
+        let queued = queues.flat_map(|(port, q)| q.packets.iter().map(move |p| (p, port)));
+        let at_inputs = core.inputs.iter().flatten().map(|p| (p, out(p)));
+        let entering = self.entering.as_ref().map(|(p, port)| (p, *port));
+        for (packet, port) in queued.chain(at_inputs).chain(entering) {
+            if counts(packet) && only.is_none_or(|only| only == port) {
+                *bytes.entry((port as u16, packet.flow)).or_default() += u64::from(packet.bytes);
+            }
+        }
+        let one = Contribution { at: now, node: self.node, cause, input, port: only.map(|port| port as u16), flow: None, bytes: 0 };
+        if bytes.is_empty() {
+            self.contributions.push(one);
+        }
+        let all = bytes.into_iter().map(|((port, flow), bytes)| Contribution { port: Some(port), flow: Some(flow), bytes, ..one });
+        self.contributions.extend(all);
+    }
+}
+
+#[cfg(test)]
+mod tests;

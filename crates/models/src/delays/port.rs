@@ -1,0 +1,108 @@
+//! What a port did, as far back as somebody waits there.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use xoff_units::Time;
+
+use super::{Kind, Part};
+
+/// A frame on the wire.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    from: Time,
+    to: Time,
+    /// None for control.
+    flow: Option<u32>,
+}
+
+/// A time during which a cause kept a queue from sending; the last moment there is while it does.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    queue: u16,
+    cause: &'static str,
+    from: Time,
+    to: Time,
+}
+
+/// What a port did. Of frames it keeps the last, and those since the earliest moment from which on somebody waits; of pauses those
+/// that last, and the others as far back.
+#[derive(Debug, Default)]
+pub struct PortLog {
+    frames: VecDeque<Frame>,
+    blocks: Vec<Block>,
+    /// The moments from which on somebody waits.
+    waiting: BTreeMap<Time, u32>,
+}
+
+impl PortLog {
+    /// Somebody waits from this moment on.
+    pub fn enter(&mut self, from: Time) {
+        *self.waiting.entry(from).or_default() += 1;
+    }
+
+    /// Who waits since then does no more.
+    pub fn leave(&mut self, from: Time) {
+        if let Some(count) = self.waiting.get_mut(&from) {
+            *count -= 1;
+            if *count == 0 {
+                self.waiting.remove(&from);
+            }
+        }
+    }
+
+    fn earliest(&self, now: Time) -> Time {
+        self.waiting.first_key_value().map_or(now, |first| now.min(*first.0))
+    }
+
+    /// A frame starts.
+    pub fn send(&mut self, flow: Option<u32>, from: Time, to: Time) {
+        let earliest = self.earliest(from);
+        while self.frames.front().is_some_and(|f| f.to <= earliest) {
+            self.frames.pop_front();
+        }
+        self.frames.push_back(Frame { from, to, flow });
+    }
+
+    /// A cause keeps a queue from sending.
+    pub fn block(&mut self, queue: u16, cause: &'static str, now: Time) {
+        self.blocks.push(Block { queue, cause, from: now, to: Time::NEVER });
+    }
+
+    /// It does no more.
+    pub fn unblock(&mut self, queue: u16, cause: &'static str, now: Time) {
+        if let Some(block) = self.blocks.iter_mut().find(|b| (b.queue, b.cause, b.to) == (queue, cause, Time::NEVER)) {
+            block.to = now;
+        }
+        let earliest = self.earliest(now);
+        self.blocks.retain(|b| b.to > earliest);
+    }
+
+    /// Cuts the time of who waits in a queue into parts, without gaps and in order. What a pause and a frame share is the pause's,
+    /// and what two pauses share is that of the earlier one.
+    pub fn sweep(&self, queue: u16, from: Time, to: Time, part: &mut impl FnMut(Part)) {
+        let mut at = from;
+        for block in self.blocks.iter().filter(|b| b.queue == queue) {
+            let (start, end) = (block.from.max(at), block.to.min(to));
+            if start < end {
+                self.sweep_frames(at, start, part);
+                part(Part { cause: Some(block.cause), from: Some(start), ..Part::new(Kind::Paused, end - start) });
+                at = end;
+            }
+        }
+        self.sweep_frames(at, to, part);
+    }
+
+    fn sweep_frames(&self, from: Time, to: Time, part: &mut impl FnMut(Part)) {
+        let mut at = from;
+        // Frames are in order and do not overlap.
+        let first = self.frames.partition_point(|f| f.to <= from);
+        for frame in self.frames.range(first..).take_while(|f| f.from < to) {
+            let start = frame.from.max(at);
+            part(Part::new(Kind::Blocked, start - at));
+            at = frame.to.min(to);
+            let kind = if frame.flow.is_some() { Kind::Behind } else { Kind::Control };
+            part(Part { flow: frame.flow, ..Part::new(kind, at - start) });
+        }
+        part(Part::new(Kind::Blocked, to.since(at)));
+    }
+}

@@ -1,0 +1,81 @@
+//! What keeps a flow from sending, from moment to moment.
+
+use xoff_units::Time;
+
+use super::port::PortLog;
+use super::{Kind, Part, add};
+
+/// What a flow waits for at its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Its turn in a queue.
+    Turn(u16),
+    /// The end of a hold.
+    Held,
+    /// Its pace.
+    Pace,
+    /// Its window.
+    Window,
+    /// What it is to send.
+    Data,
+    /// To hear what became of what it sent.
+    Answers,
+}
+
+/// A flow that sends.
+#[derive(Debug)]
+pub struct Source {
+    pub port: u16,
+    pub wait: Wait,
+    /// Since when it waits for that; it may be the end of a frame of its own that is on the wire.
+    since: Time,
+    pub held_by: Option<&'static str>,
+    /// What went by since the last passage.
+    pub parts: Vec<Part>,
+}
+
+impl Source {
+    /// One that has just joined the round of a queue; the log of its port knows that somebody waits.
+    pub fn new(port: u16, queue: u16, held_by: Option<&'static str>, now: Time) -> Self {
+        Self { port, wait: Wait::Turn(queue), since: now, held_by, parts: Vec::new() }
+    }
+
+    /// From now on, or from the end of its frame on, it waits for something else.
+    pub fn turn_to(&mut self, wait: Wait, now: Time, log: &mut PortLog) {
+        let parts = &mut self.parts;
+        let mut waited = |kind, cause| add(parts, Part { cause, ..Part::new(kind, now.since(self.since)) });
+        match self.wait {
+            Wait::Turn(queue) if now > self.since => log.sweep(queue, self.since, now, &mut |part| add(parts, part)),
+            Wait::Turn(_) => {}
+            Wait::Held => waited(Kind::Held, self.held_by),
+            Wait::Pace => waited(Kind::Pace, None),
+            Wait::Window => waited(Kind::Window, None),
+            Wait::Data => waited(Kind::Data, None),
+            Wait::Answers => waited(Kind::Answers, None),
+        }
+        self.leave(log);
+        self.wait = wait;
+        self.since = self.since.max(now);
+        self.enter(log);
+    }
+
+    /// What it waits for begins with the end of its frame.
+    pub fn resume(&mut self, ends: Time, log: &mut PortLog) {
+        self.leave(log);
+        self.since = ends;
+        self.enter(log);
+    }
+
+    fn enter(&self, log: &mut PortLog) {
+        if matches!(self.wait, Wait::Turn(_)) {
+            log.enter(self.since);
+        }
+    }
+
+    /// It waits for its port no more.
+    pub fn leave(&self, log: &mut PortLog) {
+        if matches!(self.wait, Wait::Turn(_)) {
+            log.leave(self.since);
+        }
+    }
+}

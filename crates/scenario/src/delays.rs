@@ -1,0 +1,204 @@
+//! Completion times cut into parts: what nodes wrote down of packets that might complete their flow, joined when a flow has ended.
+
+use std::collections::BTreeMap;
+
+use xoff_engine::Checkpoint;
+use xoff_models::delays::{Contribution, Part, Passage};
+use xoff_models::node::Node;
+use xoff_models::topology::PortSpec;
+use xoff_units::Time;
+
+/// A part of a flow's completion time, and where it went by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The flow.
+    pub flow: u32,
+    /// Which link of its way: that of its source is number 0.
+    pub hop: u16,
+    /// The node that sends there.
+    pub node: u32,
+    /// Its port.
+    pub port: u16,
+    /// What went by with what.
+    pub part: Part,
+}
+
+/// A flow that has been delivered: when it started, and when its last byte came where.
+#[derive(Debug, Clone, Copy)]
+pub struct Delivered {
+    pub flow: u32,
+    pub start: Time,
+    pub arrived: Time,
+    pub dst: u32,
+}
+
+/// What is gathered of delays.
+#[derive(Debug, Default)]
+pub struct Delays {
+    /// Of flows that have not ended.
+    passages: BTreeMap<u32, Vec<Passage>>,
+    /// Rows that nobody has taken yet.
+    pub rows: Vec<Row>,
+    /// What made nodes pause their neighbours, which nobody has taken yet.
+    pub contributions: Vec<Contribution>,
+    /// The first flow whose parts do not add up, and by how much they should.
+    pub wrong: Option<(u32, Time)>,
+}
+
+impl Delays {
+    /// Takes what nodes wrote down since the last time.
+    pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        let known = self.contributions.len();
+        for id in 0..cp.nodes() {
+            let Some(recorder) = &mut cp.node_mut(id).delays else { continue };
+            for passage in recorder.passages.drain(..) {
+                self.passages.entry(passage.flow).or_default().push(passage);
+            }
+            self.contributions.append(&mut recorder.contributions);
+        }
+        self.contributions[known..].sort_by_key(|c| c.at);
+    }
+
+    /// Cuts the completion time of a flow whose delays were written down.
+    pub fn complete(&mut self, flow: &Delivered, ports: &[Vec<PortSpec>]) {
+        let Some(passages) = self.passages.remove(&flow.flow) else { return };
+        let Some(way) = way(&passages, flow, ports) else {
+            self.wrong.get_or_insert((flow.flow, flow.arrived - flow.start));
+            return;
+        };
+        let first = self.rows.len();
+        let row = |hop: usize, p: &Passage, part: &Part| Row { flow: flow.flow, hop: hop as u16, node: p.node, port: p.port, part: *part };
+        // Until the packet that completes the flow starts, passages of others are among what its source does.
+        let before = passages.iter().filter(|p| p.arrived <= way[0].arrived);
+        self.rows.extend(before.flat_map(|p| p.before.iter().flatten().map(move |part| row(0, p, part))));
+        for (hop, passage) in way.iter().enumerate() {
+            self.rows.extend(passage.parts.iter().map(|part| row(hop, passage, part)));
+        }
+        let sum = self.rows[first..].iter().fold(Time::ZERO, |sum, row| sum + row.part.time);
+        if sum != flow.arrived - flow.start {
+            self.wrong.get_or_insert((flow.flow, flow.arrived - flow.start));
+        }
+        self.merge(first);
+    }
+
+    /// Flows that have not been delivered by the end of the run: what went by at their sources.
+    pub fn close(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        let now = cp.now;
+        for id in 0..cp.nodes() {
+            let Some(recorder) = &mut cp.node_mut(id).delays else { continue };
+            for (flow, port, parts) in recorder.unfinished(now) {
+                let passages = self.passages.remove(&flow).unwrap_or_default();
+                let first = self.rows.len();
+                let all = passages.iter().filter_map(|p| p.before.as_ref()).flatten().chain(&parts);
+                self.rows.extend(all.map(|part| Row { flow, hop: 0, node: id, port, part: *part }));
+                self.merge(first);
+            }
+        }
+    }
+
+    /// Adds up rows of one kind, one place and one origin, from a row on.
+    fn merge(&mut self, first: usize) {
+        let mut sums: BTreeMap<_, Row> = BTreeMap::new();
+        for row in self.rows.drain(first..) {
+            let Part { kind, flow, cause, from, .. } = row.part;
+            let sum = sums
+                .entry((row.hop, kind, row.port, from, flow, cause))
+                .or_insert(Row { part: Part { time: Time::ZERO, ..row.part }, ..row });
+            sum.part.time += row.part.time;
+        }
+        self.rows.extend(sums.into_values());
+    }
+}
+
+/// The passages of the packet that completed a flow, from its source on: where it came from is known at each node by the moment.
+fn way<'a>(passages: &'a [Passage], flow: &Delivered, ports: &[Vec<PortSpec>]) -> Option<Vec<&'a Passage>> {
+    let (mut at, mut node) = (flow.arrived, flow.dst);
+    let mut way = Vec::new();
+    loop {
+        let leads_here = |p: &&Passage| p.reaches == at && ports[p.node as usize][p.port as usize].peer == node;
+        let passage = passages.iter().find(leads_here)?;
+        way.push(passage);
+        if passage.before.is_some() {
+            way.reverse();
+            return Some(way);
+        }
+        (at, node) = (passage.arrived, passage.node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_models::delays::Kind;
+    use xoff_models::topology::Link;
+    use xoff_units::Rate;
+
+    use super::*;
+
+    fn part(kind: Kind, ns: u64) -> Part {
+        Part { kind, flow: None, cause: None, from: None, time: Time::ns(ns) }
+    }
+
+    /// Hosts 0 and 1 at switch 2.
+    fn ports() -> Vec<Vec<PortSpec>> {
+        let port = |peer| PortSpec { peer, peer_port: 0, link: Link { rate: Rate::gbps(100), delay: Time::ns(100) } };
+        vec![vec![port(2)], vec![port(2)], vec![port(0), port(1)]]
+    }
+
+    /// A packet of flow 3 that leaves host 0 at 500 ns, and another that left before and was lost.
+    fn passages(way: u64) -> Vec<Passage> {
+        let at_source = |start: u64, before: Vec<Part>| Passage {
+            flow: 3,
+            node: 0,
+            port: 0,
+            arrived: Time::ns(start),
+            reaches: Time::ns(start + 200),
+            before: Some(before),
+            parts: vec![part(Kind::Serialization, 100), part(Kind::Propagation, 100)],
+        };
+        vec![
+            at_source(300, vec![part(Kind::Window, 300)]),
+            at_source(500, vec![part(Kind::Transmission, 100), part(Kind::Answers, 100)]),
+            at_source(900, vec![part(Kind::Answers, 400)]),
+            Passage {
+                flow: 3,
+                node: 2,
+                port: 1,
+                arrived: Time::ns(700),
+                reaches: Time::ns(1000),
+                before: None,
+                parts: vec![part(Kind::Behind, way)],
+            },
+        ]
+    }
+
+    fn complete(passages: Vec<Passage>) -> Delays {
+        let mut delays = Delays { passages: BTreeMap::from([(3, passages)]), ..Delays::default() };
+        delays.complete(&Delivered { flow: 3, start: Time::ZERO, arrived: Time::ns(1000), dst: 1 }, &ports());
+        delays
+    }
+
+    #[test]
+    fn a_completion_time_is_its_sources_until_the_packet_that_ends_it_starts() {
+        let delays = complete(passages(300));
+        assert_eq!(delays.wrong, None);
+        let rows: Vec<_> = delays.rows.iter().map(|r| (r.hop, r.node, r.part.kind, r.part.time.ps() / 1000)).collect();
+        let expected = [
+            (0, 0, Kind::Transmission, 100),
+            (0, 0, Kind::Window, 300),
+            (0, 0, Kind::Answers, 100),
+            (0, 0, Kind::Serialization, 100),
+            (0, 0, Kind::Propagation, 100),
+            (1, 2, Kind::Behind, 300),
+        ];
+        assert_eq!(rows, expected, "what the source did later is in no row");
+    }
+
+    #[test]
+    fn parts_that_do_not_add_up_and_ways_with_a_gap_are_noticed() {
+        assert_eq!(complete(passages(299)).wrong, Some((3, Time::ns(1000))));
+        let mut broken = passages(300);
+        broken.remove(1);
+        assert_eq!(complete(broken).wrong, Some((3, Time::ns(1000))));
+        assert_eq!(complete(Vec::new()).wrong, Some((3, Time::ns(1000))));
+    }
+}

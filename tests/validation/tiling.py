@@ -1,0 +1,49 @@
+"""What must hold of completion times cut into parts, whatever the scenario."""
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import xoff
+
+
+def delays_add_up(scenario: dict[str, Any], result: xoff.Result, *, threads: int = 2) -> xoff.Result:
+    """Run again with `probe.delays` and check its rows; `result` is that of the run without."""
+    probed = xoff.run({**scenario, "probe": {"delays": "all"}}, threads=threads)
+    for key in set(result.summary) - {"performance"}:
+        assert probed.summary[key] == result.summary[key], key
+    flows = {row["flow"]: row for row in probed.flows.to_pylist()}
+    rows = probed.table("delays").to_pylist()
+    sums: Counter[int] = Counter()
+    ways: dict[int, set[tuple[int, str, int]]] = defaultdict(set)
+    for row in rows:
+        assert row["time_ps"] > 0
+        sums[row["flow"]] += row["time_ps"]
+        ways[row["flow"]].add((row["hop"], row["node"], row["port"]))
+        # Behind whom, and who pauses or holds, is known; nothing else has anybody to name.
+        assert (row["by_flow"] is not None) == (row["kind"] == "behind")
+        assert (row["by"] is not None) == (row["kind"] in {"paused", "held"})
+        assert (row["start_ps"] is not None) == (row["kind"] == "paused")
+        # A port that neither sends nor is paused keeps nobody waiting, but for who stands behind the head of an input.
+        assert row["kind"] != "blocked" or scenario["switch"]["queueing"] == "iq"
+    assert sums == {flow: row["fct_ps"] for flow, row in flows.items()}
+    peers = {(row["node"], row["port"]): row["peer"] for row in probed.links.to_pylist()}
+    for flow, way in ways.items():
+        # A way without gaps, from the source to the destination.
+        nodes = [node for _, node, _ in sorted(way)]
+        ends = [peers[node, port] for _, node, port in sorted(way)]
+        assert nodes[0] == flows[flow]["src"]
+        assert ends == [*nodes[1:], flows[flow]["dst"]]
+    paused_within_pauses(probed, rows)
+    return probed
+
+
+def paused_within_pauses(result: xoff.Result, rows: list[dict[str, Any]]) -> None:
+    """Each paused part lies within a pause of its port, by its mechanism."""
+    pauses = defaultdict(list)
+    for row in result.pauses.to_pylist():
+        pauses[row["node"], row["port"], row["cause"]].append((row["start_ps"], row["end_ps"] or 2**63))
+    for row in rows:
+        if row["kind"] == "paused":
+            start, end = row["start_ps"], row["start_ps"] + row["time_ps"]
+            known = pauses[row["node"], row["port"], row["by"]]
+            assert any(first <= start and end <= last for first, last in known), row
