@@ -456,6 +456,33 @@ def sweep(
 
 
 @app.command()
+def explain(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a result.", show_default=False)],
+    flow: Annotated[
+        list[int] | None,
+        typer.Option(min=0, metavar="N", help="Cuts the completion time of this flow into parts; repeatable."),
+    ] = None,
+    worst: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Names the flows with the largest slowdowns.", show_default=False),
+    ] = None,
+    pauses: Annotated[
+        bool, typer.Option("--pauses", help="Says where pauses begin, who filled that port, and whom they cost.")
+    ] = False,
+    port: Annotated[
+        str | None,
+        typer.Option(metavar="NODE:PORT", help="Says what passed, queued and was paused there.", show_default=False),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Names all flows and all pauses, not the largest.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Says why flows were slow, to the picosecond, and who paused whom."""
+    from xoff.insight.command import command
+
+    command(directory, flows=flow or [], worst=worst, pauses=pauses, port=port, everything=everything, as_json=as_json)
+
+
+@app.command()
 def report(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="The directory of a result or of a study.", show_default=False)

@@ -66,7 +66,8 @@ class Result:
         self.directory = directory
         """Where the result is kept, if it was saved or loaded."""
         self._readers = dict(readers)
-        self._inputs = dict(inputs or {})
+        self.inputs = dict(inputs or {})
+        """The tables that the scenario names, by key; those of a result in a directory are read from there."""
         self._cache: dict[str, pa.Table] = {}
 
     @property
@@ -151,7 +152,7 @@ class Result:
         with DirectoryWriter(directory) as writer:
             for name in self.tables:
                 writer.append(name, self.table(name))
-            self.directory = writer.commit(self.scenario, self.summary, self._inputs)
+            self.directory = writer.commit(self.scenario, self.summary, self.inputs)
         return self.directory
 
     def rows(self) -> list[tuple[str, str]]:
@@ -401,6 +402,8 @@ def _not_recorded(name: str, recorded: list[str]) -> str:
     advice = {
         "packets": "; set `probe.packets = true` in the scenario",
         "samples": '; set `probe.queues = "1us"` in the scenario',
+        "delays": '; set `probe.delays = "all"` in the scenario',
+        "contributions": '; set `probe.delays = "all"` in the scenario',
     }.get(name, "")
     return f"this run did not record `{name}`{advice} (recorded: {', '.join(recorded) or 'nothing'})"
 

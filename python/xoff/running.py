@@ -41,6 +41,9 @@ INTERRUPTING = tuple(
 MAX_THREADS = 1024
 """More threads than any machine has cores are a slip of the pen. Those above the number of cores are not started."""
 
+PROBES = {"packets": "packets", "samples": "queues", "delays": "delays", "contributions": "delays"}
+"""Tables that a run has only if the scenario asks for them, and the key of `probe` that does."""
+
 # A larger file is not a scenario; reading it might never end (`/dev/zero`).
 _MAX_SCENARIO_BYTES = 64 * 2**20
 # As deep as the readers of TOML and JSON go.
@@ -77,9 +80,9 @@ class Prepared:
         return document
 
     def records(self, table: str) -> bool:
-        """Tell whether a run yields this table: the two large ones only if the scenario asks for them."""
+        """Tell whether a run yields this table: those of probes only if the scenario asks for them."""
         probe = self.document.get("probe", {})
-        return bool({"packets": probe.get("packets"), "samples": probe.get("queues")}.get(table, True))
+        return bool(probe.get(PROBES[table])) if table in PROBES else True
 
 
 def run(

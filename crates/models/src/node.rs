@@ -335,7 +335,7 @@ impl Node {
             self.core.ports[out].queues[queue].marked += 1;
         }
         if let Some(recorder) = &mut self.delays {
-            recorder.on_arrival(&packet, out, cx.now());
+            recorder.on_arrival(&packet, out, queue, cx.now());
         }
         let crossed = self.core.ingress[group].add(packet.bytes);
         let is_input_queued = self.core.queueing == Queueing::Iq;

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     fn part(kind: Kind, ns: u64) -> Part {
-        Part { kind, flow: None, cause: None, from: None, time: Time::ns(ns) }
+        Part { kind, flow: None, cause: None, from: None, pause: None, time: Time::ns(ns) }
     }
 
     /// Hosts 0 and 1 at switch 2.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use xoff_models::delays::Contribution;
-use xoff_models::effects::Asker;
+use xoff_models::effects::{Asker, Because};
 use xoff_models::record::{Drop, Pause, Sample, Trace};
 use xoff_models::topology::PortSpec;
 use xoff_units::Time;
@@ -306,6 +306,16 @@ impl Names {
                 meaning: "When it began, of a pause; null where pieces are added up.",
                 data: Data::MaybeU64(d.iter().map(|d| d.part.from.map(Time::ps)).collect()),
             },
+            Column {
+                name: "pause_queue",
+                meaning: "The queue of that pause in the table `pauses`.",
+                data: Data::MaybeU16(d.iter().map(|d| d.part.pause.map(|p| p.0)).collect()),
+            },
+            Column {
+                name: "pause_start_ps",
+                meaning: "When that pause began.",
+                data: Data::MaybeU64(d.iter().map(|d| d.part.pause.map(|p| p.1.ps())).collect()),
+            },
             Column { name: "time_ps", meaning: "How long it took.", data: times(d.iter().map(|d| d.part.time)) },
         ];
         let about = "One row a part of a completion time, with `probe.delays`. The parts of a flow add up to its `fct_ps`; those of one \
@@ -314,6 +324,11 @@ impl Names {
     }
 
     pub fn contributions(&self, c: &[Contribution]) -> Table {
+        let about = |c: &Contribution| match c.because {
+            Because::Input(port, class) => (Some(port as u16), Some(u16::from(class)), None),
+            Because::Tagged(port, tag) => (Some(port as u16), None, Some(tag as u16)),
+            Because::Output(_) => (None, None, None),
+        };
         let columns = vec![
             Column { name: "time_ps", meaning: "When the node asked for a pause.", data: times(c.iter().map(|c| c.at)) },
             Column { name: "node", meaning: "The node.", data: self.node(c.iter().map(|c| c.node)) },
@@ -321,18 +336,24 @@ impl Names {
             Column {
                 name: "in_port",
                 meaning: "The port to whose neighbour it spoke; null where all were told.",
-                data: Data::MaybeU16(c.iter().map(|c| c.input.map(|i| i.0)).collect()),
+                data: Data::MaybeU16(c.iter().map(|c| about(c).0).collect()),
             },
             Column {
-                name: "which",
-                meaning: "The class, or the neighbour's queue, that is to stop.",
-                data: Data::MaybeU32(c.iter().map(|c| c.input.map(|i| i.1)).collect()),
+                name: "class",
+                meaning: "The class of this node that is to come no more; null where it spoke of something else.",
+                data: Data::MaybeU16(c.iter().map(|c| about(c).1).collect()),
+            },
+            Column {
+                name: "peer_queue",
+                meaning: "The neighbour's queue that is to stop; null where it spoke of something else.",
+                data: Data::MaybeU16(c.iter().map(|c| about(c).2).collect()),
             },
             Column {
                 name: "port",
-                meaning: "The output that bytes wait for; null where none do, and another node asked.",
-                data: Data::MaybeU16(c.iter().map(|c| c.port).collect()),
+                meaning: "The output that bytes wait for; null where none do, and another mechanism asked.",
+                data: Data::MaybeU16(c.iter().map(|c| c.place.map(|p| p.0)).collect()),
             },
+            Column { name: "queue", meaning: "The queue there.", data: Data::MaybeU16(c.iter().map(|c| c.place.map(|p| p.1)).collect()) },
             Column { name: "flow", meaning: "Their flow.", data: Data::MaybeU32(c.iter().map(|c| c.flow).collect()) },
             Column { name: "bytes", meaning: "How many.", data: Data::U64(c.iter().map(|c| c.bytes).collect()) },
         ];

@@ -154,13 +154,15 @@ pub struct Part {
     pub cause: Option<&'static str>,
     /// When it began, where it is one piece: a pause.
     pub from: Option<Time>,
+    /// Which pause: the queue and the beginning of its record.
+    pub pause: Option<(u16, Time)>,
     /// How long it took.
     pub time: Time,
 }
 
 impl Part {
     const fn new(kind: Kind, time: Time) -> Self {
-        Self { kind, flow: None, cause: None, from: None, time }
+        Self { kind, flow: None, cause: None, from: None, pause: None, time }
     }
 }
 
@@ -204,10 +206,10 @@ pub struct Contribution {
     pub node: u32,
     /// The mechanism.
     pub cause: &'static str,
-    /// What the pause is for: an input, and the class or the neighbour's queue; nothing where all that waits for an output is.
-    pub input: Option<(u16, u32)>,
-    /// The output that they wait for; none where nothing waits, and another node asked.
-    pub port: Option<u16>,
+    /// What it is about.
+    pub because: Because,
+    /// The output and the queue that they wait in; none where nothing waits, and another mechanism asked.
+    pub place: Option<(u16, u16)>,
     /// Their flow.
     pub flow: Option<u32>,
     /// How many.
@@ -249,8 +251,8 @@ pub struct Recorder {
     reorders: bool,
     ports: Vec<PortLog>,
     waiting: Vec<Waiting>,
-    /// A packet that counts as waiting, and is not in its queue yet, with the output.
-    entering: Option<(Packet, usize)>,
+    /// A packet that counts as waiting, and is not there yet, with its output and queue.
+    entering: Option<(Packet, usize, usize)>,
     sources: BTreeMap<u32, Source>,
     /// Who holds a destination.
     destinations: BTreeMap<u32, &'static str>,
@@ -284,8 +286,8 @@ impl Recorder {
     }
 
     /// A packet came to be forwarded by a port; mechanisms will see it before it is in a queue.
-    pub fn on_arrival(&mut self, packet: &Packet, port: usize, now: Time) {
-        self.entering = Some((*packet, port));
+    pub fn on_arrival(&mut self, packet: &Packet, port: usize, queue: usize, now: Time) {
+        self.entering = Some((*packet, port, queue));
         if self.may_complete(packet) {
             self.ports[port].enter(now);
             self.waiting.push(Waiting { port: port as u16, flow: packet.flow, seq: packet.seq, arrived: now });
@@ -342,9 +344,9 @@ impl Recorder {
         self.passages.push(Passage { flow, node: self.node, port, arrived, reaches: start.reaches, before: None, parts });
     }
 
-    /// A cause keeps a queue from sending.
-    pub fn block(&mut self, port: usize, queue: usize, cause: &'static str, now: Time) {
-        self.ports[port].block(queue as u16, cause, now);
+    /// A cause keeps a queue from sending: part of a pause that is written down for its first queue.
+    pub fn block(&mut self, port: usize, queue: usize, first: usize, cause: &'static str, now: Time) {
+        self.ports[port].block(queue as u16, first as u16, cause, now);
     }
 
     /// It does no more.
@@ -413,34 +415,28 @@ impl Recorder {
 
     /// A mechanism asks for a pause: whose bytes wait here.
     pub fn on_pausing(&mut self, because: Because, cause: &'static str, core: &Core, out: impl Fn(&Packet) -> usize, now: Time) {
-        let (input, only) = match because {
-            Because::Input(port, class) => (Some((port as u16, u32::from(class))), None),
-            Because::Tagged(port, tag) => (Some((port as u16, tag)), None),
-            Because::Output(port) => (None, Some(port)),
-        };
-        let counts = |p: &Packet| {
+        let counts = |p: &Packet, out: usize| {
             p.kind.is_data()
                 && match because {
                     Because::Input(port, class) => p.in_port as usize == port && p.class() == class,
                     Because::Tagged(port, tag) => p.in_port as usize == port && p.info == tag,
-                    Because::Output(_) => true,
+                    Because::Output(port) => out == port,
                 }
         };
-        let mut bytes: BTreeMap<(u16, u32), u64> = BTreeMap::new();
-        let queues = core.ports.iter().enumerate().flat_map(|(port, p)| p.queues.iter().skip(1).map(move |q| (port, q)));
-        let queued = queues.flat_map(|(port, q)| q.packets.iter().map(move |p| (p, port)));
-        let at_inputs = core.inputs.iter().flatten().map(|p| (p, out(p)));
-        let entering = self.entering.as_ref().map(|(p, port)| (p, *port));
-        for (packet, port) in queued.chain(at_inputs).chain(entering) {
-            if counts(packet) && only.is_none_or(|only| only == port) {
-                *bytes.entry((port as u16, packet.flow)).or_default() += u64::from(packet.bytes);
-            }
+        let mut bytes: BTreeMap<(u16, u16, u32), u64> = BTreeMap::new();
+        let queues = core.ports.iter().enumerate().flat_map(|(port, p)| p.queues.iter().enumerate().skip(1).map(move |q| (port, q)));
+        let queued = queues.flat_map(|(port, (number, q))| q.packets.iter().map(move |p| (p, port, number)));
+        let at_inputs = core.inputs.iter().flatten().map(|p| (p, out(p), core.queue_for(p.class(), p.in_port as usize)));
+        let entering = self.entering.as_ref().map(|(p, port, queue)| (p, *port, *queue));
+        for (packet, port, queue) in queued.chain(at_inputs).chain(entering).filter(|(p, port, _)| counts(p, *port)) {
+            *bytes.entry((port as u16, queue as u16, packet.flow)).or_default() += u64::from(packet.bytes);
         }
-        let one = Contribution { at: now, node: self.node, cause, input, port: only.map(|port| port as u16), flow: None, bytes: 0 };
+        let none = Contribution { at: now, node: self.node, cause, because, place: None, flow: None, bytes: 0 };
         if bytes.is_empty() {
-            self.contributions.push(one);
+            self.contributions.push(none);
         }
-        let all = bytes.into_iter().map(|((port, flow), bytes)| Contribution { port: Some(port), flow: Some(flow), bytes, ..one });
+        let all = bytes.into_iter();
+        let all = all.map(|((port, queue, flow), bytes)| Contribution { place: Some((port, queue)), flow: Some(flow), bytes, ..none });
         self.contributions.extend(all);
     }
 }

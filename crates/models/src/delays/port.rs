@@ -19,6 +19,8 @@ struct Frame {
 #[derive(Debug, Clone, Copy)]
 struct Block {
     queue: u16,
+    /// The queue for which its pause is written down.
+    first: u16,
     cause: &'static str,
     from: Time,
     to: Time,
@@ -64,8 +66,8 @@ impl PortLog {
     }
 
     /// A cause keeps a queue from sending.
-    pub fn block(&mut self, queue: u16, cause: &'static str, now: Time) {
-        self.blocks.push(Block { queue, cause, from: now, to: Time::NEVER });
+    pub fn block(&mut self, queue: u16, first: u16, cause: &'static str, now: Time) {
+        self.blocks.push(Block { queue, first, cause, from: now, to: Time::NEVER });
     }
 
     /// It does no more.
@@ -85,7 +87,8 @@ impl PortLog {
             let (start, end) = (block.from.max(at), block.to.min(to));
             if start < end {
                 self.sweep_frames(at, start, part);
-                part(Part { cause: Some(block.cause), from: Some(start), ..Part::new(Kind::Paused, end - start) });
+                let pause = Some((block.first, block.from));
+                part(Part { cause: Some(block.cause), from: Some(start), pause, ..Part::new(Kind::Paused, end - start) });
                 at = end;
             }
         }

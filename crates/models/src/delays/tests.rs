@@ -28,8 +28,8 @@ fn time_in_a_queue_is_that_of_frames_pauses_and_nobody() {
     let expected = [behind(1, 50 + 40), behind(2, 100), (Kind::Control, None, None, None, 10), (Kind::Blocked, None, None, None, 90)];
     assert_eq!(swept(&log, 1, 50, 340), expected);
     // A pause counts before what the port sends meanwhile, and only in its queue; the second ends after the first.
-    log.block(1, "pfc", NS(150));
-    log.block(1, "sfc", NS(180));
+    log.block(1, 1, "pfc", NS(150));
+    log.block(1, 1, "sfc", NS(180));
     log.unblock(1, "pfc", NS(220));
     log.unblock(1, "sfc", NS(260));
     let paused = |cause, from, time| (Kind::Paused, None, Some(cause), Some(from), time);
@@ -69,7 +69,7 @@ fn what_keeps_a_source_changes_while_its_frame_is_on_the_wire() {
     recorder.wait(7, Wait::Held, NS(50));
     recorder.wait(7, Wait::Window, NS(150));
     recorder.wait(7, Wait::Turn(1), NS(180));
-    recorder.block(0, 1, "pfc", NS(190));
+    recorder.block(0, 1, 1, "pfc", NS(190));
     let left = recorder.unfinished(NS(250));
     let [(7, 0, parts)] = &left[..] else { panic!("{left:?}") };
     let expected: [Piece; 4] = [
@@ -108,15 +108,14 @@ fn bytes_of_a_pause_are_those_it_is_for() {
         core.ports[port].push(1 + class as usize, packet(flow, in_port, class));
     }
     let mut recorder = Recorder::new(4, 3, Traced::All, false);
-    recorder.on_arrival(&packet(11, 0, 1), 2, NS(7));
+    recorder.on_arrival(&packet(11, 0, 1), 2, 2, NS(7));
     let mut because = |because| {
         recorder.on_pausing(because, "pfc", &core, |_| 0, NS(7));
         let rows = std::mem::take(&mut recorder.contributions);
-        rows.iter().map(|c| (c.input, c.port, c.flow, c.bytes)).collect::<Vec<_>>()
+        rows.iter().map(|c| (c.place, c.flow, c.bytes)).collect::<Vec<_>>()
     };
-    let input = Some((0, 1));
-    assert_eq!(because(Because::Input(0, 1)), [(input, Some(1), Some(10), 2000), (input, Some(2), Some(11), 2000)]);
-    assert_eq!(because(Because::Tagged(1, 5)), [(Some((1, 5)), Some(2), Some(13), 1000)]);
-    assert_eq!(because(Because::Output(1)), [(None, Some(1), Some(10), 2000)]);
-    assert_eq!(because(Because::Input(2, 0)), [(Some((2, 0)), None, None, 0)]);
+    assert_eq!(because(Because::Input(0, 1)), [(Some((1, 2)), Some(10), 2000), (Some((2, 2)), Some(11), 2000)]);
+    assert_eq!(because(Because::Tagged(1, 5)), [(Some((2, 2)), Some(13), 1000)]);
+    assert_eq!(because(Because::Output(1)), [(Some((1, 2)), Some(10), 2000)]);
+    assert_eq!(because(Because::Input(2, 0)), [(None, None, 0)]);
 }

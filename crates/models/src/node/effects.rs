@@ -102,11 +102,11 @@ impl Node {
         let p = &mut self.core.ports[port];
         for queue in 1..p.queues.len() {
             if queues.has(queue, &p.queues[queue]) {
-                first = first.or(Some(queue));
+                let first = *first.get_or_insert(queue);
                 if p.block(queue, cause) {
                     is_new = true;
                     if let Some(recorder) = &mut self.delays {
-                        recorder.block(port, queue, name, now);
+                        recorder.block(port, queue, first, name, now);
                     }
                 }
             }

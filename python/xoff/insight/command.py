@@ -1,0 +1,177 @@
+"""What ``xoff explain`` prints."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from xoff import results, wording
+from xoff._core import InputError
+from xoff.insight import Forest, Tiling, ports, repeat, tilings, words
+from xoff.results import Result
+
+_TREES = 5
+
+
+def command(
+    directory: Path,
+    *,
+    flows: Sequence[int],
+    worst: int | None,
+    pauses: bool,
+    port: str | None,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """Explain a result. Without a question it names the five slowest flows, and the trees of pauses."""
+    result = results.load(directory)
+    if not (flows or worst or pauses or port):
+        worst, pauses = 5, True
+    chosen = {flow: _row(result, flow) for flow in flows}
+    slowest = _slowest(result, worst) if worst else []
+    asked = {*chosen, *slowest}
+    answer: dict[str, Any] = {}
+    facts = ports.facts(result, port) if port is not None else None
+    if asked or pauses:
+        # Whom pauses cost how much is known if all flows are cut.
+        result = _repeated(result, None if pauses else asked, directory)
+    forest = Forest(result) if asked or pauses else None
+    found = {one.number: one for one in tilings(result, forest)} if asked else {}
+    _say_what_is_missing(chosen, found)
+    if flows:
+        said = [found[flow] for flow in flows if flow in found]
+        texts = [one.to_dict() for one in said]
+        answer |= {"flow": texts[0]} if len(texts) == 1 else {"flows": texts}
+    if worst:
+        answer["worst"] = [found[flow].to_dict() for flow in slowest if flow in found]
+    if pauses and forest is not None:
+        answer["trees"] = [tree.to_dict() for tree in forest.trees]
+    if facts is not None:
+        answer["port"] = facts
+    if as_json:
+        print(json.dumps(answer))
+        return
+    if forest is not None:
+        for flow in flows:
+            _show_flow(found[flow], forest, everything=everything)
+        if worst:
+            _show_worst([found[flow] for flow in slowest if flow in found], forest, directory)
+        if pauses:
+            _show_trees(forest, everything=everything)
+    if facts is not None:
+        _show_port(facts)
+
+
+def _row(result: Result, flow: int) -> dict[str, Any]:
+    """Return a flow of the table `flows`."""
+    rows = result.flows
+    for row in rows.to_pylist():
+        if row["flow"] == flow:
+            return dict(row)
+    if not rows.num_rows:
+        raise InputError(f"--flow {flow}: the result has no flows (probe.flows is false, or none started)")
+    known = rows["flow"].to_pylist()
+    raise InputError(f"--flow {flow}: there is none of this number; there are {min(known)} to {max(known)}")
+
+
+def _slowest(result: Result, count: int) -> list[int]:
+    """Return the flows with the largest slowdowns; those that were not delivered come first."""
+    rows = result.flows.to_pylist()
+    if not rows:
+        raise InputError("--worst: the result has no flows (probe.flows is false, or none started)")
+    rows.sort(key=lambda row: (row["slowdown"] is not None, -(row["slowdown"] or 0), row["flow"]))
+    return [row["flow"] for row in rows[:count]]
+
+
+def _repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
+    from xoff.display import run_bar
+
+    if repeat.has_delays(result, flows):
+        return result
+    which = '"all"' if flows is None else str(sorted(flows))
+    where = wording.plain(str(directory))
+    why = f"repeats the run of {where}, which is exact; a result of a run with probe.delays = {which} needs no more"
+    print(f"xoff: {why}", file=sys.stderr)
+    with run_bar("again") as bar:
+        return repeat.repeated(result, flows, progress=bar.report)
+
+
+def _say_what_is_missing(chosen: dict[int, Any], found: dict[int, Tiling]) -> None:
+    for flow in chosen:
+        if flow not in found:
+            raise InputError(f"--flow {flow}: it had not started when the run ended")
+
+
+def _show_flow(tiling: Tiling, forest: Forest, *, everything: bool) -> None:
+    from rich.markup import escape
+
+    from xoff import display
+
+    for line in words.headline(tiling, forest):
+        display.out.print(escape(line), soft_wrap=True)
+    table = display.table("what went by", "where", "µs", "share", right=(2, 3))
+    for text, where, ps in words.rows(tiling, forest, everything=everything):
+        table.add_row(escape(text), escape(where), words.micro(ps), f"{ps / tiling.total_ps:.1%}")
+    table.add_section()
+    table.add_row("[b]together[/b]", "", f"[b]{words.micro(tiling.total_ps)}[/b]", "")
+    table.columns[0].no_wrap = False
+    display.out.print(table)
+
+
+def _show_worst(found: list[Tiling], forest: Forest, directory: Path) -> None:
+    from rich.markup import escape
+
+    from xoff import display
+
+    table = display.table(
+        "flow", "from, to", "size", "took", "slowdown", "most of its delay", right=(0, 2, 3, 4), title="slowest flows"
+    )
+    for one in found:
+        flow, part = one.flow, one.worst
+        most = "none" if part is None else f"{part.ps / one.total_ps:.0%} {words.what(part)}, at {_at(part, forest)}"
+        slowdown = "–" if flow["slowdown"] is None else f"{flow['slowdown']:.2f}"
+        took = "not delivered" if flow["fct_ps"] is None else wording.time(flow["fct_ps"])
+        ends = f"{wording.plain(flow['src'])} → {wording.plain(flow['dst'])}"
+        table.add_row(str(one.number), escape(ends), wording.size(flow["size_bytes"]), took, slowdown, escape(most))
+    display.out.print(table)
+    if found:
+        again = f"xoff explain {wording.plain(str(directory))} --flow {found[0].number}"
+        display.out.print(f"All parts of the first: [b]{escape(again)}[/b]", soft_wrap=True)
+
+
+def _at(part: Any, forest: Forest) -> str:
+    return words.place(part.node, part.port, forest.peers)
+
+
+def _show_trees(forest: Forest, *, everything: bool) -> None:
+    from rich.markup import escape
+
+    from xoff import display
+
+    if not forest.trees:
+        display.out.print("Nothing was paused.")
+        return
+    shown = forest.trees if everything else forest.trees[:_TREES]
+    display.out.print("[b]pauses, by where they begin[/b]")
+    for tree in shown:
+        first, *rest = words.tree(tree, forest)
+        display.out.print(f"[b]{escape(first)}[/b]", soft_wrap=True)
+        for line in rest:
+            display.out.print(escape(line), soft_wrap=True)
+    if len(shown) < len(forest.trees):
+        display.out.print(f"… and {len(forest.trees) - len(shown):,} more (all of them with --all or --json)")
+
+
+def _show_port(facts: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    from xoff import display
+
+    table = display.table("", "", title=escape(f"{wording.plain(facts['node'])} port {facts['port']}"))
+    table.show_header = False
+    for name, text in words.port_facts(facts):
+        table.add_row(escape(name), escape(text))
+    display.out.print(table)

@@ -1,0 +1,126 @@
+"""The completion time of a flow, cut into parts that add up to the picosecond."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from xoff.insight.trees import Forest, Root
+from xoff.results import Result
+
+ALONE = frozenset({"transmission", "serialization", "propagation", "processing"})
+"""What a flow spends alone in the network, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a completion time."""
+
+    kind: str
+    """A word of the table `delays`: `behind`, `paused`, `window`, …"""
+    ps: int
+    hop: int
+    """Which link of the way; that of the source is number 0."""
+    node: str
+    port: int
+    peer: str
+    """The node at the other end of the link."""
+    flow: int | None = None
+    """The flow whose packets went first."""
+    mechanism: str | None = None
+    """Who paused, or held."""
+    pauses: int = 0
+    """How many pieces it is of, if it is of pauses."""
+    root: Root | None = None
+    """Where those pauses come from."""
+
+    @property
+    def is_delay(self) -> bool:
+        """Whether a flow that is alone in the network has none of it."""
+        return self.kind not in ALONE
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it with the keys of ``xoff explain --json``."""
+        by: dict[str, Any] | None = None
+        if self.flow is not None:
+            by = {"flow": self.flow}
+        elif self.mechanism is not None:
+            by = {"mechanism": self.mechanism}
+            if self.pauses:
+                by["pauses"] = self.pauses
+            if self.root is not None:
+                by["root"] = self.root.to_dict()
+        where = {"hop": self.hop, "node": self.node, "port": self.port, "peer": self.peer}
+        return {"kind": self.kind, "ps": self.ps, "where": where, "by": by}
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """A flow, and what its completion time went by with."""
+
+    flow: dict[str, Any]
+    """Its row of the table `flows`."""
+    parts: tuple[Part, ...]
+    """In the order of the way; of one that was not delivered what went by at its source."""
+
+    @property
+    def number(self) -> int:
+        """The number of the flow."""
+        return int(self.flow["flow"])
+
+    @property
+    def total_ps(self) -> int:
+        """The sum of the parts."""
+        return sum(part.ps for part in self.parts)
+
+    @property
+    def worst(self) -> Part | None:
+        """The largest part that the flow would not have alone, pieces of one kind and place taken together."""
+        sums: dict[tuple[str, int, str | None, Root | None], list[Part]] = {}
+        for part in filter(lambda part: part.is_delay, self.parts):
+            sums.setdefault((part.kind, part.hop, part.mechanism, part.root), []).append(part)
+        if not sums:
+            return None
+        parts = max(sums.values(), key=lambda parts: sum(part.ps for part in parts))
+        first = parts[0]
+        ps, pauses = sum(part.ps for part in parts), sum(part.pauses for part in parts)
+        flow = first.flow if len(parts) == 1 else None
+        place = (first.hop, first.node, first.port, first.peer)
+        return Part(first.kind, ps, *place, flow, first.mechanism, pauses, first.root)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it with the keys of ``xoff explain --json``."""
+        keys = ("flow", "src", "dst", "size_bytes", "start_ps", "fct_ps", "ideal_fct_ps", "slowdown")
+        worst = self.worst
+        return {
+            **{key: self.flow[key] for key in keys},
+            "parts": [part.to_dict() for part in self.parts],
+            "worst": None if worst is None else worst.to_dict(),
+        }
+
+
+def tilings(result: Result, forest: Forest | None = None) -> Iterator[Tiling]:
+    """Yield the flows of a result whose delays it has, in order of their numbers.
+
+    forest: that of the same result, if there is one already.
+    """
+    forest = forest or Forest(result)
+    rows: dict[int, list[dict[str, Any]]] = {}
+    for row in result.table("delays").to_pylist():
+        rows.setdefault(row["flow"], []).append(row)
+    flows = {row["flow"]: row for row in result.flows.to_pylist() if row["flow"] in rows}
+    for number in sorted(flows):
+        yield Tiling(flows[number], tuple(_parts(rows[number], forest)))
+
+
+def _parts(rows: list[dict[str, Any]], forest: Forest) -> Iterator[Part]:
+    """Yield the parts of a flow, pauses of one place and one root together."""
+    together: dict[tuple[Any, ...], list[int]] = {}
+    for row in rows:
+        root = forest.root_of(row) if row["kind"] == "paused" else None
+        key = (row["kind"], row["hop"], row["node"], row["port"], row["by_flow"], row["by"], root)
+        together.setdefault(key, []).append(row["time_ps"])
+    for (kind, hop, node, port, flow, mechanism, root), times in together.items():
+        pauses = len(times) if kind == "paused" else 0
+        yield Part(kind, sum(times), hop, node, port, forest.peers[node, port], flow, mechanism, pauses, root)

@@ -1,0 +1,164 @@
+"""Tilings and trees in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from xoff import wording
+from xoff.insight.tiling import Part, Tiling
+from xoff.insight.trees import Forest, Root, Tree
+
+_MOST = 5
+"""So many of a list of flows are named."""
+
+_KINDS = {
+    "transmission": "sending its packets before the one that completes it",
+    "again": "sending packets again",
+    "control": "behind control frames",
+    "blocked": "behind the head of its input",
+    "pace": "kept to a pace below its line",
+    "window": "its window was full",
+    "answers": "all was sent: waiting for an answer or a timeout",
+    "data": "what it was to send was not there yet",
+    "serialization": "onto the link",
+    "propagation": "along the link",
+    "processing": "through the next node",
+}
+_ON_ITS_WAY = ("serialization", "propagation", "processing")
+
+
+def micro(ps: int) -> str:
+    """Picoseconds as microseconds with all digits, so that a column of them adds up."""
+    return f"{ps // 10**6:,}.{ps % 10**6:06d}"
+
+
+def what(part: Part) -> str:
+    """What a part went by with."""
+    if part.kind == "behind":
+        return "behind packets that went first" if part.flow is None else f"behind packets of flow {part.flow}"
+    if part.kind == "held":
+        return f"held by {part.mechanism} at its source"
+    if part.kind == "paused":
+        return f"paused by {part.mechanism}" + ("" if part.pauses == 1 else f", {part.pauses:,} times")
+    return _KINDS[part.kind]
+
+
+def place(node: str, port: int | None, peers: Mapping[tuple[str, int], str]) -> str:
+    """An output: ``leaf1 port 3 (to host7)``."""
+    node = wording.plain(node)
+    return node if port is None else f"{node} port {port} (to {wording.plain(peers[node, port])})"
+
+
+def root_place(root: Root, forest: Forest) -> str:
+    """Where pauses begin."""
+    if root.port is None:
+        return f"{wording.plain(root.node)}, at the request of another mechanism"
+    return place(root.node, root.port, forest.peers)
+
+
+def flows(sizes: Mapping[int, int], unit: str) -> str:
+    """Flows with what each has of a sum: ``flow 3 (51.2 KB, 60 %), flow 7 (…) and 5 more``."""
+    total = sum(sizes.values())
+    ordered = sorted(sizes.items(), key=lambda pair: (-pair[1], pair[0]))
+    text = wording.size if unit == "bytes" else wording.time
+    named = [f"flow {flow} ({text(value)}, {value / total:.0%})" for flow, value in ordered[:_MOST] if total]
+    return listed(named, len(ordered) - len(named))
+
+
+def listed(texts: Iterable[str], more: int) -> str:
+    """Texts as a list in words, with how many are left out."""
+    known = list(texts)
+    if more > 0:
+        return ", ".join(known) + f" and {more:,} more"
+    return known[0] if len(known) == 1 else ", ".join(known[:-1]) + " and " + known[-1] if known else "nobody"
+
+
+def headline(tiling: Tiling, forest: Forest) -> list[str]:
+    """A flow in a sentence or two."""
+    flow = tiling.flow
+    ends = f"{wording.plain(flow['src'])} → {wording.plain(flow['dst'])}"
+    who = f"Flow {tiling.number} ({ends}, {wording.size(flow['size_bytes'])}, from {wording.time(flow['start_ps'])} on)"
+    if flow["fct_ps"] is None:
+        lines = [f"{who} was not delivered: this is what went by at its source until the run ended."]
+    else:
+        alone = f"{flow['slowdown']:.2f} times the {wording.time(flow['ideal_fct_ps'])} that it takes alone"
+        lines = [f"{who} took {wording.time(flow['fct_ps'])}, {alone}."]
+    if (worst := tiling.worst) is not None:
+        share = worst.ps / tiling.total_ps
+        at = place(worst.node, worst.port, forest.peers)
+        lines.append(f"Most of its delay: {wording.time(worst.ps)} ({share:.0%} of all), {what(worst)}, at {at}.")
+        if worst.root is not None:
+            tree = next(tree for tree in forest.trees if tree.root == worst.root)
+            lines.append(f"Those pauses begin at {root_place(worst.root, forest)}{filled_by(tree)}.")
+    return lines
+
+
+def filled_by(tree: Tree) -> str:
+    """Who filled the output at which pauses begin, if that is known."""
+    return f", which was filled by {flows(tree.contributors, 'bytes')}" if tree.contributors else ""
+
+
+def rows(tiling: Tiling, forest: Forest, *, everything: bool = False) -> list[tuple[str, str, int]]:
+    """What, where and picoseconds of each part in the order of the way; of many flows that went first, the largest."""
+    shown: list[tuple[str, str, int]] = []
+    hops: dict[int, list[Part]] = {}
+    for part in tiling.parts:
+        hops.setdefault(part.hop, []).append(part)
+    for parts in hops.values():
+        at = place(parts[0].node, parts[0].port, forest.peers)
+        behind = sorted((part for part in parts if part.kind == "behind"), key=lambda part: -part.ps)
+        others = [] if everything or len(behind) <= _MOST + 1 else behind[_MOST:]
+        link = [] if everything else [part for part in parts if part.kind in _ON_ITS_WAY]
+        for part in parts:
+            if part not in others and part not in link:
+                began = f", begun at {root_place(part.root, forest)}" if part.root else ""
+                text = "behind packets of its own" if part.flow == tiling.number else what(part)
+                shown.append((text + began, at, part.ps))
+        if others:
+            shown.append((f"behind packets of {len(others):,} other flows", at, sum(part.ps for part in others)))
+        if link:
+            shown.append(("the completing packet on the link", at, sum(part.ps for part in link)))
+    return shown
+
+
+def tree(one: Tree, forest: Forest) -> list[str]:
+    """A tree of pauses in sentences."""
+    pauses, ports = len(one.pauses), len(one.ports)
+    start = min(pause.start_ps for pause in one.pauses)
+    last = [pause.end_ps for pause in one.pauses]
+    end = "the end of the run" if None in last else wording.time(max(ps for ps in last if ps is not None))
+    several = f"{pauses:,} pauses of {ports:,} ports" if pauses > 1 else "1 pause of 1 port"
+    back = f", {one.depth} links back" if one.depth > 1 else ""
+    lines = [
+        f"{one.root.cause}, class {one.root.class_}, from {root_place(one.root, forest)}:",
+        f"  {several}{back}, between {wording.time(start)} and {end}",
+    ]
+    if one.contributors:
+        lines.append(f"  filled by {flows(one.contributors, 'bytes')}")
+    cost = f"  cost {wording.time(one.lost_ps)} of completion times of {len(one.lost):,} flows" if one.lost else ""
+    if one.victims:
+        cost += f"; victims, which never go there: {flows(one.victims, 'ps')}"
+    lines.append(cost or "  cost no completion time")
+    return lines
+
+
+def port_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What passed, queued and was paused at a port."""
+    lines = [
+        ("to", wording.plain(facts["peer"])),
+        ("rate, delay", f"{wording.rate(facts['rate_bps'])}, {wording.time(facts['delay_ps'])}"),
+        ("sent", f"{wording.size(facts['data_bytes'])} of data, busy {facts['utilisation']:.1%} of the run"),
+    ]
+    for queue in facts["queues"]:
+        lost = "".join(f", {queue[key]:,} {key}" for key in ("marked", "dropped") if queue[key])
+        depth = f"{wording.size(queue['max_bytes'])} at most, {queue['packets']:,} packets{lost}"
+        lines.append((f"queue {queue['queue']}, class {queue['class']}", depth))
+    for pause in facts["pauses"]:
+        times = f"{wording.time(pause['ps'])} in all, {wording.time(pause['longest_ps'])} at most"
+        lasts = f"{pause['count']:,} times, {times}"
+        lines.append((f"paused by {pause['cause']}, class {pause['class']}", lasts))
+    if facts["flows"]:
+        named = [f"flow {flow['flow']} ({wording.size(flow['size_bytes'])})" for flow in facts["flows"][:_MOST]]
+        lines.append(("flows, by size", listed(named, len(facts["flows"]) - len(named))))
+    return lines
