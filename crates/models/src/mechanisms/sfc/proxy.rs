@@ -311,8 +311,8 @@ mod tests {
 
     #[test]
     fn a_resume_ends_the_pause_of_its_flow_or_of_the_congestion_queue() {
-        let [block, unblock] =
-            [Effect::Block(1, Queues::One(CONGESTED), Asker::Itself), Effect::Unblock(1, Queues::One(CONGESTED))].map(|e| vec![format!("{e:?}")]);
+        let [block, unblock] = [Effect::Block(1, Queues::One(CONGESTED), Asker::Itself), Effect::Unblock(1, Queues::One(CONGESTED))]
+            .map(|e| vec![format!("{e:?}")]);
         for (ends, at_resume, at_end) in [(ResumeEnds::Flow, vec![], unblock.clone()), (ResumeEnds::Queue, unblock.clone(), vec![])] {
             let (mut proxy, core, mut effects) = proxy(Mode::ProxyIsolation, ends);
             proxy.on_message(&message(1, Time::us(10)), &core, &mut effects);
