@@ -25,7 +25,7 @@ _STUDY = {"base": "base.json", "axes": {"switch.delay": ["1us", "2us"]}, "seeds"
 @cache
 def _whole() -> tuple[dict[str, bytes], dict[str, bytes]]:
     """The files of a result, and of a study with its document beside it."""
-    document = {**tomllib.loads(SMALL), "probe": {"queues": "5us"}}
+    document = {**tomllib.loads(SMALL), "probe": {"queues": "5us", "delays": "all"}}
     with tempfile.TemporaryDirectory() as work:
         place = Path(work)
         xoff.run(document, out=place / "result")
@@ -59,13 +59,13 @@ def draw(rng: Random) -> Case:
         new = _damaged(rng, name, files.pop(name))
         if new is not None:
             files[name] = new
-    is_drawn = rng.random() < 0.1
+    is_drawn = rng.random() < 0.2
     if is_study:
         todo = [["report", "study"]] if is_drawn else [["read-study", "study"]]
         if rng.random() < 0.2:
             todo.append(["sweep", "study.json", "study"])
         return Case(files, steps(*todo))
-    return Case(files, steps(["report", "result"] if is_drawn else ["read-result", "result"]))
+    return Case(files, steps([rng.choice(["report", "explain"]) if is_drawn else "read-result", "result"]))
 
 
 def _damaged(rng: Random, name: str, content: bytes) -> bytes | None:

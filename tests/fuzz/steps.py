@@ -134,6 +134,14 @@ def _report(place: str) -> None:
     report.write(Path(place))
 
 
+def _explain(place: str) -> None:
+    """All that a result is asked about its flows, its pauses and a port."""
+    from xoff.insight.command import command
+
+    for as_json in (True, False):
+        command(Path(place), flows=[0], worst=3, pauses=True, port="host0:0", everything=True, as_json=as_json)
+
+
 def _import(kind: str, *files: str) -> None:
     from functools import partial
 
@@ -168,6 +176,7 @@ STEPS: dict[str, Callable[..., object]] = {
     "read-result": _read_result,
     "read-study": _read_study,
     "report": _report,
+    "explain": _explain,
     "import": _import,
     "threads": _threads,
 }

@@ -154,14 +154,14 @@ def test_bytes_of_a_pause_are_those_of_the_input_that_crossed_its_threshold() ->
 
 @pytest.mark.parametrize("cause", ["pfc", "bfc", "portfc", "sfc"])
 def test_what_pauses_cost_is_what_flows_lost(cause: str) -> None:
-    control: dict[str, Any] = {
+    controls: dict[str, dict[str, Any]] = {
         "pfc": {"pfc": {"xoff": "10000B"}},
         "bfc": {"bfc": {}},
         "portfc": {"portfc": {}},
         "sfc": {"pfc": {"xoff": "40000B"}, "sfc": {"threshold": "20000B", "hold": "queue", "pause": "10us"}},
-    }[cause]
+    }
     flows = [flow(source, 0, 100) for source in (1, 2, 3)]
-    result = xoff.run(star(flows, switch={"flow_control": control}))
+    result = xoff.run(star(flows, switch={"flow_control": controls[cause]}))
     forest = Forest(result)
     paused = [part for tiling in tilings(result, forest) for part in tiling.parts if part.kind == "paused"]
     assert {part.mechanism for part in paused} >= {cause}

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use xoff_models::delays::Traced;
 use xoff_models::network::Settings;
 use xoff_models::overrides::Locals;
 use xoff_models::queueing::port::Turns as PortTurns;
@@ -39,6 +40,7 @@ impl Runner {
         limits::check_network(&scenario, &topology)?;
         let framing = scenario.framing.on_wire();
         let plan = workload::make(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
+        traced(&scenario.probe.delays, plan.flows)?;
         let ports = topology.ports();
         let locals = Locals::new(scenario.switch.local(), &scenario.switch.overrides, &topology, &ports)
             .map_err(|(key, why)| InputError::new(format!("switch.{key}"), why))?;
@@ -78,6 +80,18 @@ impl Runner {
     /// The scenario.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
+    }
+}
+
+/// Refuses to trace flows that there are not.
+fn traced(delays: &Traced, flows: u64) -> Result<(), InputError> {
+    let Traced::Flows(list) = delays else { return Ok(()) };
+    match list.iter().find(|flow| u64::from(**flow) >= flows) {
+        Some(flow) => {
+            let why = format!("flow {flow} is none of this scenario; it has flows 0 to {}", flows.saturating_sub(1));
+            Err(InputError::new("probe.delays", why))
+        }
+        None => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from xoff import results, wording
 from xoff._core import InputError
-from xoff.insight import Forest, Tiling, ports, repeat, tilings, words
+from xoff.insight import Forest, Tiling, ports, repeat, sound, tilings, words
 from xoff.results import Result
 
 _TREES = 5
@@ -28,6 +28,7 @@ def command(
 ) -> None:
     """Explain a result. Without a question it names the five slowest flows, and the trees of pauses."""
     result = results.load(directory)
+    sound.check(result, "flows", "pauses", "queues", "drops")
     if not (flows or worst or pauses or port):
         worst, pauses = 5, True
     chosen = {flow: _row(result, flow) for flow in flows}

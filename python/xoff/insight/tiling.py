@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from xoff._core import InputError
 from xoff.insight.trees import Forest, Root
 from xoff.results import Result
 
@@ -111,7 +112,10 @@ def tilings(result: Result, forest: Forest | None = None) -> Iterator[Tiling]:
         rows.setdefault(row["flow"], []).append(row)
     flows = {row["flow"]: row for row in result.flows.to_pylist() if row["flow"] in rows}
     for number in sorted(flows):
-        yield Tiling(flows[number], tuple(_parts(rows[number], forest)))
+        tiling = Tiling(flows[number], tuple(_parts(rows[number], forest)))
+        if tiling.flow["fct_ps"] not in {None, tiling.total_ps}:
+            raise InputError(f"{result.directory or 'the result'}: is damaged: parts of flow {number} do not add up")
+        yield tiling
 
 
 def _parts(rows: list[dict[str, Any]], forest: Forest) -> Iterator[Part]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from xoff.insight import sound
 from xoff.results import Result
 
 
@@ -119,6 +120,7 @@ class Forest:
         self._at: dict[tuple[str, int], list[Pause]] = defaultdict(list)
         self._by_identity: dict[tuple[str, int, int, str, int], Pause] = {}
         self._asked: dict[tuple[Any, ...], list[_Asked]] = defaultdict(list)
+        sound.check(result, "pauses", "delays", "contributions")
         self._read(result)
         rows = result.pauses.to_pylist()
         roots = {}

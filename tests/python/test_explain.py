@@ -1,0 +1,135 @@
+"""``xoff explain``: what it prints and puts out as JSON, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xoff
+from small import Command
+
+
+@pytest.fixture
+def kept(scenario_file: Path) -> Path:
+    """The result of the small scenario, an incast, with little memory and without probes."""
+    place = scenario_file.parent / "result"
+    xoff.run(scenario_file, overrides={"switch.buffer": {"per_port": "60KB"}}, out=place)
+    return place
+
+
+def test_parts_of_a_flow_add_up(xoff_here: Command, kept: Path) -> None:
+    done = xoff_here("explain", kept, "--flow", "2", "--json")
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+    assert "repeats the run" in done.stderr
+    flow = json.loads(done.stdout)["flow"]
+    assert sum(part["ps"] for part in flow["parts"]) == flow["fct_ps"] > flow["ideal_fct_ps"]
+    assert {"kind", "ps", "where", "by"} == set(flow["parts"][0])
+    assert flow["parts"][0]["where"] == {"hop": 0, "node": "host3", "port": 0, "peer": "switch0"}
+    assert any(part["by"] == {"flow": 0} for part in flow["parts"])
+
+    told = xoff_here("explain", kept, "--flow", "2").stdout
+    assert told.startswith("Flow 2 (host3 → host0, 100.0 KB, from 0 ps on) took ")
+    # With all digits, so that the column adds up.
+    rows = [line.split() for line in told.splitlines()]
+    numbers = [int(row[-2].replace(".", "")) for row in rows if row and row[-1].endswith("%") and "." in row[-2]]
+    [total] = [int(row[-1].replace(".", "")) for row in rows if row and row[0] == "together"]
+    assert sum(numbers) == total == flow["fct_ps"]
+
+
+def test_several_questions_have_one_answer(xoff_here: Command, kept: Path) -> None:
+    done = xoff_here(
+        "explain", kept, "--flow", "0", "--flow", "1", "--worst", "2", "--pauses", "--port", "switch0:0", "--json"
+    )
+    answer = json.loads(done.stdout)
+    assert sorted(answer) == ["flows", "port", "trees", "worst"]
+    assert [flow["flow"] for flow in answer["flows"]] == [0, 1]
+    slowdowns = [flow["slowdown"] for flow in answer["worst"]]
+    assert slowdowns == sorted(slowdowns, reverse=True)
+    assert answer["port"]["peer"] == "host0"
+    assert [flow["flow"] for flow in answer["port"]["flows"]] == [0, 1, 2]
+    [tree] = answer["trees"]
+    assert tree["root"] == {"node": "switch0", "port": 0, "class": 0, "cause": "pfc"}
+    assert {one["flow"] for one in tree["contributors"]} == {0, 1, 2}
+    assert tree["victims"] == []
+
+
+def test_without_a_question_it_names_the_slowest_flows_and_where_pauses_begin(xoff_here: Command, kept: Path) -> None:
+    done = xoff_here("explain", kept)
+    assert done.returncode == 0
+    assert "slowest flows" in done.stdout
+    assert "pfc, class 0, from switch0 port 0 (to host0):" in done.stdout
+    assert "filled by flow" in done.stdout
+
+
+def test_a_result_that_has_its_delays_is_not_repeated(
+    xoff_here: Command, scenario: dict[str, Any], tmp_path: Path
+) -> None:
+    xoff.run({**scenario, "probe": {"delays": "all"}}, out=tmp_path / "probed")
+    done = xoff_here("explain", tmp_path / "probed")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_run_that_failed_is_explained(xoff_here: Command, tmp_path: Path) -> None:
+    # Flow 0 for host1, whose packets nobody takes in while the switch pauses for ever.
+    document = {
+        "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "switch": {
+            "buffer": {"per_port": "200KB"},
+            "flow_control": {"pfc": {"xoff": "20KB", "swallow_resumes": 2}},
+        },
+        "workload": [{"incast": {"senders": [1, 2], "receiver": 0, "size": "200KB"}}],
+    }
+    with pytest.raises(xoff.AuditError):
+        xoff.run(document, out=tmp_path / "stuck")
+    done = xoff_here("explain", tmp_path / "stuck.failed", "--flow", "0", "--pauses")
+    assert done.returncode == 0
+    assert "was not delivered: this is what went by at its source until the run ended." in done.stdout
+    assert "paused by pfc" in done.stdout
+    answer = json.loads(xoff_here("explain", tmp_path / "stuck.failed", "--flow", "0", "--json").stdout)
+    assert answer["flow"]["fct_ps"] is None
+    assert answer["flow"]["worst"]["kind"] in {"paused", "answers"}
+
+
+def test_what_is_not_there_is_refused(xoff_here: Command, kept: Path, tmp_path: Path) -> None:
+    def refused(*words: str) -> str:
+        done = xoff_here("explain", kept, *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
+        return done.stderr
+
+    assert "--flow 7: there is none of this number; there are 0 to 2" in refused("--flow", "7")
+    assert "--port switch0:9: switch0 has ports 0 to 3" in refused("--port", "switch0:9")
+    assert "nodes are such as switch0" in refused("--port", "swich0:1")
+    assert "--port 3: name a node and a port" in refused("--port", "3")
+    assert xoff_here("explain", tmp_path / "nothing").returncode == 2
+    # Of another version, or changed by hand.
+    summary = json.loads((kept / "summary.json").read_text())
+    (kept / "summary.json").write_text(json.dumps(summary | {"fingerprint": "00"}))
+    assert "another fingerprint" in xoff_here("explain", kept).stderr
+
+
+def test_flows_that_are_not_there_cannot_be_traced(scenario: dict[str, Any]) -> None:
+    with pytest.raises(xoff.InputError, match=r"probe\.delays: flow 3 is none of this scenario; it has flows 0 to 2"):
+        xoff.run({**scenario, "probe": {"delays": [0, 3]}})
+    for wrong in ("some", 3, [1.5], [-1], {"flow": 3}):
+        with pytest.raises(xoff.InputError, match=r"probe\.delays"):
+            xoff.run({**scenario, "probe": {"delays": wrong}})
+    assert "delays" not in xoff.run({**scenario, "probe": {"delays": []}}).tables
+
+
+def test_names_are_only_names(xoff_here: Command, tmp_path: Path) -> None:
+    names = ["[red]h0[/red]", "=cmd()", "<b>h2</b>"]
+    nodes = [{"name": name, "kind": "host"} for name in names] + [{"name": "[s]", "kind": "switch"}]
+    links = [{"a": name, "b": "[s]", "rate": "100Gbps", "delay": "1us"} for name in names]
+    document = {
+        "network": {"explicit": {"nodes": nodes, "links": links}},
+        "workload": [{"incast": {"senders": names[1:], "receiver": names[0], "size": "10KB"}}],
+    }
+    xoff.run(document, out=tmp_path / "named")
+    done = xoff_here("explain", tmp_path / "named", "--flow", "0", "--worst", "2", "--port", "[s]:0")
+    assert done.returncode == 0
+    assert "[red]h0[/red]" in done.stdout
+    assert "[s] port 0 (to [red]h0[/red])" in done.stdout
