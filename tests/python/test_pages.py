@@ -23,7 +23,7 @@ from small import Command
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PAGES = [
-    _ROOT / "docs" / "tutorial.md",
+    *sorted((_ROOT / "docs").glob("tutorial*.md")),
     _ROOT / "docs" / "reference" / "python.md",
     *sorted((_ROOT / "docs" / "how-to").glob("*.md")),
 ]

@@ -266,7 +266,32 @@ impl Node {
         }
     }
 
+    /// Writes down that a packet came to wait for an output.
+    #[cold]
+    fn follow_arrival(&mut self, packet: &Packet, port: usize, queue: usize, now: Time) {
+        if let Some(recorder) = &mut self.delays {
+            recorder.on_arrival(packet, port, queue, now);
+        }
+    }
+
+    /// Mechanisms have seen the packet that came.
+    #[cold]
+    fn follow_entry(&mut self) {
+        if let Some(recorder) = &mut self.delays {
+            recorder.has_entered();
+        }
+    }
+
+    /// Writes down that a flow of this node sends until then, and what it waits for after that.
+    #[cold]
+    fn follow_turn(&mut self, flow: u32, now: Time, ends: Time) {
+        if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint) {
+            recorder.sends(flow, endpoint.waits_for(flow, now).unwrap_or(Wait::Answers), now, ends);
+        }
+    }
+
     /// Writes down what a flow of this node waits for from now on.
+    #[cold]
     fn follow(&mut self, flow: u32, now: Time) {
         if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint)
             && let Some(wait) = endpoint.waits_for(flow, now)
@@ -334,8 +359,8 @@ impl Node {
             self.counts.marked += 1;
             self.core.ports[out].queues[queue].marked += 1;
         }
-        if let Some(recorder) = &mut self.delays {
-            recorder.on_arrival(&packet, out, queue, cx.now());
+        if self.is_watched {
+            self.follow_arrival(&packet, out, queue, cx.now());
         }
         let crossed = self.core.ingress[group].add(packet.bytes);
         let is_input_queued = self.core.queueing == Queueing::Iq;
@@ -351,8 +376,8 @@ impl Node {
             self.mechanisms.each(Watches::ENQUEUE, &mut self.effects, |m, fx| m.on_enqueue(&event, core, fx));
             self.apply(cx);
         }
-        if let Some(recorder) = &mut self.delays {
-            recorder.has_entered();
+        if self.is_watched {
+            self.follow_entry();
         }
         if is_input_queued {
             self.core.inputs[group].push_back(packet);
@@ -519,7 +544,9 @@ impl Node {
     fn relist(&mut self, flow: u32, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return };
         let answer = endpoint.relist(flow, cx.now());
-        self.follow(flow, cx.now());
+        if self.is_watched {
+            self.follow(flow, cx.now());
+        }
         match answer {
             Relist::No => {}
             Relist::Now { slot, port, queue } => {
@@ -616,7 +643,7 @@ impl Node {
                 if let Some(slot) = slot {
                     cx.sides().give_back(slot);
                 }
-                if self.delays.is_some() {
+                if self.is_watched {
                     self.follow_end(packet.flow);
                 }
                 if self.mechanisms.want(Watches::ANSWER) {
@@ -700,7 +727,9 @@ impl Node {
             // It has moved to another queue since it was listed.
             let flow = endpoint.flow_of(supplier);
             self.core.ports[port].push_supplier(other as usize, supplier);
-            self.follow(flow, cx.now());
+            if self.is_watched {
+                self.follow(flow, cx.now());
+            }
             return false;
         }
         let serializer = self.core.ports[port].serializer;
@@ -721,16 +750,17 @@ impl Node {
             Turn::SendAndLeave(packet) => packet,
             Turn::Leave => {
                 endpoint.reclaim(supplier);
-                self.follow(flow, cx.now());
+                if self.is_watched {
+                    self.follow(flow, cx.now());
+                }
                 return false;
             }
         };
-        if let Some(recorder) = &mut self.delays {
-            let wait = endpoint.waits_for(flow, cx.now()).unwrap_or(Wait::Answers);
-            recorder.sends(flow, wait, cx.now(), cx.now() + serializer.time(u64::from(packet.bytes)));
+        if self.is_watched {
+            self.follow_turn(flow, cx.now(), cx.now() + serializer.time(u64::from(packet.bytes)));
         }
         self.put_on_wire(port, queue as usize, packet, cx);
-        if self.delays.is_some() {
+        if self.is_watched {
             self.follow_end(flow);
         }
         self.apply(cx);
