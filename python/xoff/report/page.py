@@ -100,6 +100,7 @@ MEANINGS = {
     "completion": "every flow was delivered when nothing was left to do",
     "conservation": "bytes in = delivered + dropped + queued + on links",
     "deadlock": "no ports wait for one another in a circle",
+    "delays": "parts of a completion time add up to it, where they are asked for",
     "loss": "nothing is dropped in a class that is to lose nothing",
     "order": "no packet overtakes another of its flow",
     "pauses": "every pause was taken back",
