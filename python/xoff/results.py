@@ -121,7 +121,7 @@ class Result:
 
     @property
     def samples(self) -> pa.Table:
-        """Depths of the queues over time; recorded if ``probe.queues`` names an interval."""
+        """Depths of the queues over time; recorded with ``probe.queues`` or ``probe.replay``."""
         return self.table("samples")
 
     @property
@@ -400,7 +400,7 @@ def _passed(state: str) -> bool:
 def _not_recorded(name: str, recorded: list[str]) -> str:
     advice = {
         "packets": "; set `probe.packets = true` in the scenario",
-        "samples": '; set `probe.queues = "1us"` in the scenario',
+        "samples": '; set `probe.replay = true` or `probe.queues = "1us"` in the scenario',
     }.get(name, "")
     return f"this run did not record `{name}`{advice} (recorded: {', '.join(recorded) or 'nothing'})"
 

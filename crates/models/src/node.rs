@@ -675,6 +675,30 @@ impl Node {
         self.leave(port, queue, packet, cx);
     }
 
+    /// Looks at the queues as often as this from now on, at its multiples.
+    pub fn sample_every(&mut self, interval: Time) {
+        self.wanted.queues = interval;
+        if self.next_sample != Time::NEVER {
+            self.next_sample = Time(self.next_sample.0.next_multiple_of(interval.0));
+        }
+    }
+
+    /// Writes down what waited up to a moment since the last event here.
+    pub fn sample_until(&mut self, now: Time) {
+        if self.next_sample <= now {
+            self.sample(now);
+        }
+    }
+
+    /// How many samples that would be.
+    pub fn samples_due(&self, now: Time) -> u64 {
+        if self.next_sample > now {
+            return 0;
+        }
+        let queues = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).filter(|q| q.bytes.bytes() > 0).count();
+        queues as u64 * (1 + now.since(self.next_sample).0 / self.wanted.queues.0)
+    }
+
     #[cold]
     fn sample(&mut self, now: Time) {
         while self.next_sample <= now {

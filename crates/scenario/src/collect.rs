@@ -66,6 +66,10 @@ pub struct Collector {
     pauses: Vec<Pause>,
     packets: Vec<Trace>,
     samples: Vec<Sample>,
+    /// How often queues are looked at.
+    interval: Option<Time>,
+    /// The samples are to stay few: they are thinned and not handed on before the end.
+    is_replay: bool,
     /// The first drop, and wire bytes dropped by then at its port and class within [`BURST`].
     first_drop: Option<(Drop, u64)>,
     fct: Vec<u64>,
@@ -99,6 +103,9 @@ pub struct Collector {
     alone: Alone,
 }
 
+/// The most samples that a replay keeps.
+const REPLAY_ROWS: u64 = 100_000;
+
 /// Drops of one port and class within this time count as one shortage of headroom.
 const BURST: Time = Time::us(20);
 
@@ -126,6 +133,8 @@ impl Collector {
             pauses: Vec::new(),
             packets: Vec::new(),
             samples: Vec::new(),
+            interval: runner.scenario().probe.interval(),
+            is_replay: runner.scenario().probe.replay,
             first_drop: None,
             fct: Vec::new(),
             fct_acked: Vec::new(),
@@ -212,8 +221,39 @@ impl Collector {
         self.packets[known.2..].sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port) } else { 0 }));
         self.samples[known.3..].sort_by_key(|s| s.at);
         self.note_drops(known.0);
+        if self.is_replay {
+            self.catch_up(cp);
+        }
         if observer.takes_rows() {
             self.hand_on(BATCH, observer);
+        }
+    }
+
+    /// Samples what waits at each node since its last event, as it does in a deadlock, before the present moment.
+    pub fn catch_up(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        // What happens at this very moment may have happened already.
+        let before = Time(cp.now.ps().saturating_sub(1));
+        self.thin(cp, before);
+        let known = self.samples.len();
+        for id in 0..cp.nodes() {
+            let node = cp.node_mut(id);
+            node.sample_until(before);
+            self.samples.append(&mut node.records.samples);
+        }
+        self.samples[known..].sort_by_key(|s| s.at);
+    }
+
+    /// Doubles the interval of a replay for as long as there are too many samples, with those that are due.
+    fn thin(&mut self, cp: &mut Checkpoint<'_, Node>, before: Time) {
+        let (Some(interval), true) = (&mut self.interval, self.is_replay) else { return };
+        let due: u64 = (0..cp.nodes()).map(|id| cp.node(id).samples_due(before)).sum();
+        let first = *interval;
+        while self.samples.len() as u64 + due / (interval.ps() / first.ps()) > REPLAY_ROWS && *interval <= cp.now {
+            *interval += *interval;
+            self.samples.retain(|s| s.at.ps() % interval.ps() == 0);
+        }
+        for id in (0..cp.nodes()).filter(|_| *interval > first) {
+            cp.node_mut(id).sample_every(*interval);
         }
     }
 
@@ -231,7 +271,7 @@ impl Collector {
 
     /// Hands on each table that has at least `least` rows.
     fn hand_on(&mut self, least: usize, observer: &mut dyn Observer) {
-        let Self { names, flows, vias, drops, pauses, packets, samples, .. } = self;
+        let Self { names, flows, vias, drops, pauses, packets, samples, is_replay, .. } = self;
         if flows.flow.len() >= least {
             observer.rows(names.flows(std::mem::take(flows), vias));
         }
@@ -244,7 +284,7 @@ impl Collector {
         if packets.len() >= least {
             observer.rows(names.packets(&std::mem::take(packets)));
         }
-        if samples.len() >= least {
+        if samples.len() >= least && !*is_replay {
             observer.rows(names.samples(&std::mem::take(samples)));
         }
     }
@@ -402,6 +442,7 @@ impl Collector {
             seed: scenario.seed,
             fingerprint: format!("{fingerprint:016x}"),
             simulated_ps: now.ps(),
+            sampled_every_ps: self.interval.map(Time::ps),
             flows: Flows { total: self.flows_total, completed: self.completed },
             fct_ps: Fct::of(&mut self.fct),
             fct_acked_ps: Fct::of(&mut self.fct_acked),

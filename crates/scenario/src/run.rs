@@ -169,6 +169,7 @@ impl Runner {
                 });
             }
         }
+        collector.catch_up(&mut cp);
         let verdicts = collector.judge(&cp, &scenario, &End { finish, trouble }, ledger);
         let tables = collector.finish(&cp, &plan, cp.now);
         let performance = Performance {

@@ -62,7 +62,7 @@ impl Runner {
             first_hop: scenario.host.first_hop.clone(),
             acks: scenario.host.acks,
             faults: scenario.switch.faults,
-            wanted: Wanted { packets: scenario.probe.packets, queues: scenario.probe.queues.unwrap_or_default() },
+            wanted: Wanted { packets: scenario.probe.packets, queues: scenario.probe.interval().unwrap_or_default() },
         };
         reachable(&topology, &ports, &plan)?;
         limits::check_memory(&topology, &ports, &settings)?;
