@@ -193,6 +193,9 @@ impl Collector {
                 self.add_flow(cp, plan, s);
             }
         }
+        if self.is_replay {
+            self.catch_up(cp);
+        }
         let known = (self.drops.len(), self.pauses.len(), self.packets.len(), self.samples.len());
         for id in 0..cp.nodes() {
             let node = cp.node_mut(id);
@@ -221,34 +224,28 @@ impl Collector {
         self.packets[known.2..].sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port) } else { 0 }));
         self.samples[known.3..].sort_by_key(|s| s.at);
         self.note_drops(known.0);
-        if self.is_replay {
-            self.catch_up(cp);
-        }
+        self.thin(cp, 0);
         if observer.takes_rows() {
             self.hand_on(BATCH, observer);
         }
     }
 
-    /// Samples what waits at each node since its last event, as it does in a deadlock, before the present moment.
+    /// Has each node write down what has waited there since its last event, as it does in a deadlock.
     pub fn catch_up(&mut self, cp: &mut Checkpoint<'_, Node>) {
         // What happens at this very moment may have happened already.
         let before = Time(cp.now.ps().saturating_sub(1));
-        self.thin(cp, before);
-        let known = self.samples.len();
+        let coming = (0..cp.nodes()).map(|id| cp.node(id).samples_until(before)).sum();
+        self.thin(cp, coming);
         for id in 0..cp.nodes() {
-            let node = cp.node_mut(id);
-            node.sample_until(before);
-            self.samples.append(&mut node.records.samples);
+            cp.node_mut(id).sample(before);
         }
-        self.samples[known..].sort_by_key(|s| s.at);
     }
 
-    /// Doubles the interval of a replay for as long as there are too many samples, with those that are due.
-    fn thin(&mut self, cp: &mut Checkpoint<'_, Node>, before: Time) {
+    /// Doubles the interval of a replay for as long as there are too many samples, with those that are coming.
+    fn thin(&mut self, cp: &mut Checkpoint<'_, Node>, coming: u64) {
         let (Some(interval), true) = (&mut self.interval, self.is_replay) else { return };
-        let due: u64 = (0..cp.nodes()).map(|id| cp.node(id).samples_due(before)).sum();
         let first = *interval;
-        while self.samples.len() as u64 + due / (interval.ps() / first.ps()) > REPLAY_ROWS && *interval <= cp.now {
+        while self.samples.len() as u64 + coming / (interval.ps() / first.ps()) > REPLAY_ROWS && *interval <= cp.now {
             *interval += *interval;
             self.samples.retain(|s| s.at.ps() % interval.ps() == 0);
         }

@@ -170,6 +170,7 @@ impl Runner {
             }
         }
         collector.catch_up(&mut cp);
+        collector.drain(&mut cp, &plan, observer);
         let verdicts = collector.judge(&cp, &scenario, &End { finish, trouble }, ledger);
         let tables = collector.finish(&cp, &plan, cp.now);
         let performance = Performance {

@@ -160,7 +160,7 @@ def _flows(flows: pa.Table, places: dict[str, int], budget: int) -> tuple[list[l
     """Each flow's name, ends, start, time to its last byte (-1 if that never came), bytes, and nodes between."""
     rows = [
         [
-            label or str(flow), places.get(src, -1), places.get(dst, -1), start, -1 if fct is None else fct, size,
+            label or f"flow {flow}", places.get(src, -1), places.get(dst, -1), start, -1 if fct is None else fct, size,
             [places[name] for name in via.split(", ") if name in places],
         ]
         for flow, label, src, dst, start, fct, size, via in _rows(

@@ -159,7 +159,7 @@
     map = sheet(find(".map"), data.height);
     const scale = map.width / data.width;
     radius = Math.max(1.5, data.radius * Math.min(1, Math.max(scale, 0.55)));
-    thin = Math.max(2.5, Math.min(6, 0.7 * radius));
+    thin = Math.max(1.6, Math.min(6, 0.7 * radius));
     spots = data.nodes.map(([name, x, y, isHost]) => ({ name, x: x * scale, y, isHost, edge: isHost ? radius : 1.2 * radius }));
     const tiers = new Map();
     for (const spot of spots) tiers.set(spot.y, [...(tiers.get(spot.y) || []), spot]);
@@ -218,7 +218,10 @@
         for (const key of [`${flow.way[i - 1]} ${flow.way[i]}`, `${flow.way[i]} ${flow.way[i - 1]}`]) if (links.has(key)) lit.add(key);
       }
     }
-    strokes(context, colours.flow, 1.6, () => lit.forEach((key) => parallel.get(key).forEach((i) => trace(context, ports[i].half))));
+    // Where there are many they step back behind what waits and is paused.
+    context.globalAlpha = Math.max(0.15, Math.min(1, 40 / lit.size));
+    strokes(context, colours.flow, lit.size > 100 ? 1 : 1.6, () => lit.forEach((key) => parallel.get(key).forEach((i) => trace(context, ports[i].half))));
+    context.globalAlpha = 1;
     if (chosen) {
       context.globalAlpha = 0.35;
       context.lineCap = "round";
@@ -351,7 +354,8 @@
     hill(overview, columns(overview, looksAsTimes(whole.looks), whole.sizes), 4, height - 1, largest(whole.sizes), colours.queue, true);
     if (pauses.length) {
       const most = columns(overview, pausedCount.times, pausedCount.numbers);
-      hill(overview, most, 4, height - 1, largest(pausedCount.numbers), colours.causes[0], false);
+      const colour = colours.causes.length === 1 ? colours.causes[0] : colours.ink;
+      hill(overview, most, 4, height - 1, largest(pausedCount.numbers), colour, false);
     }
     for (const { end } of flows) {
       if (end <= data.end) strokes(context, colours.flow, 1.5, () => {
@@ -448,8 +452,8 @@
     if (!chosen) return;
     cursor(history, state.t, historyCopy);
     const now = chosen.queues.map((queue) => [queue, depth(queue, state.t)]).filter(([, bytes]) => bytes > 0);
-    const parts = now.map(([queue, bytes]) => `${size(bytes)} in queue ${queue.number} (class ${queue.tag})`);
-    const waits = !data.every ? "queues were not recorded" : parts.length ? `${parts.join(", ")} waits` : "nothing waits";
+    const parts = now.map(([queue, bytes]) => `${size(bytes)} wait in queue ${queue.number} (class ${queue.tag})`);
+    const waits = !data.every ? "queues were not recorded" : parts.length ? parts.join(", ") : "nothing waits";
     const on = chosen.pauses.filter((pause) => isOn(pause, state.t));
     write(find(".state"), `At ${time(state.t)}: ${waits}; ${on.length ? "paused" : "not paused"}.`);
     find(".pauses").hidden = !on.length;
@@ -483,8 +487,8 @@
     slider.setAttribute("aria-valuetext", time(moment));
     write(find(".moment"), `${time(moment)} of ${time(data.end)}`);
     const parts = [
-      data.every ? `${size(state.total)} waits at ${count(state.waiting.length, "port", "ports")}` : "",
-      `${count(state.paused.length, "queue", "queues")} paused`,
+      data.every ? `${size(state.total)} wait at ${count(state.waiting.length, "port", "ports")} (at most ${size(largest(whole.sizes))})` : "",
+      `${count(state.paused.length, "queue", "queues")} paused (at most ${largest(pausedCount.numbers).toLocaleString("en")})`,
       flows.length ? `${count(state.flows.length, "flow", "flows")} under way` : "",
       flows.length ? `${state.finished.toLocaleString("en")} of ${flows.length.toLocaleString("en")} finished` : "",
     ];
@@ -572,7 +576,8 @@
     : (whole.looks[whole.sizes.indexOf(largest(whole.sizes))] || 0) * data.every;
   moment = most;
   redraw();
-  if (busy.length) choose(busy[0]);
+  const first = busy.find((port) => port.paused && port.peak) || busy[0];
+  if (first) choose(first);
   let width = root.clientWidth;
   new ResizeObserver(() => {
     if (root.clientWidth !== width) { width = root.clientWidth; redraw(); }
