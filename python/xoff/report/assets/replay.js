@@ -555,7 +555,8 @@
     event.target.title = port ? port.name : "";
   });
   for (const [canvas, area] of [[find(".overview"), () => overview], [find(".history"), () => history]]) {
-    const follow = (event) => { if (event.buttons & 1) seek(momentAt(area(), event.offsetX)); };
+    // As on the slider, which has the same steps.
+    const follow = (event) => { if (event.buttons & 1) seek(Math.round(momentAt(area(), event.offsetX) / step) * step); };
     canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); follow(event); });
     canvas.addEventListener("pointermove", follow);
   }
