@@ -49,10 +49,17 @@
     return pause;
   });
   const flows = data.flows.map(([name, src, dst, start, fct, bytes, via]) => ({
-    name, src, dst, start, end: fct < 0 ? Infinity : start + fct, bytes, way: [src, ...via, dst].filter((node) => node >= 0),
+    name, src, dst, start, bytes,
+    end: fct < 0 ? Infinity : start + fct,
+    way: [src, ...via, dst].filter((node) => node >= 0),
   }));
-  const links = new Map();
-  for (const port of ports) links.set(port.key, port);
+  // The halves of links on its way, both of each.
+  for (const flow of flows) {
+    flow.halves = flow.way.slice(1).flatMap((node, i) => {
+      const before = flow.way[i];
+      return [...(parallel.get(`${before} ${node}`) || []), ...(parallel.get(`${node} ${before}`) || [])];
+    });
+  }
 
   // How many looks of a queue's changes are not later than `look`.
   const upTo = (looks, look) => {
@@ -79,10 +86,10 @@
       bytesOf[queue.port.index] += bytes;
       total += bytes;
     }
-    // Those that began first have lasted longest.
     return {
       t, total,
       waiting: ports.filter((port) => bytesOf[port.index] > 0),
+      // Those that began first have lasted longest.
       paused: pauses.filter((pause) => isOn(pause, t)),
       flows: flows.filter((flow) => isOn(flow, t)),
       finished: flows.reduce((sum, flow) => sum + (flow.end <= t), 0),
@@ -118,6 +125,7 @@
       pausedCount.numbers.push(number += change);
     }
   }
+  const mostBytes = largest(whole.sizes), mostPaused = largest(pausedCount.numbers);
 
   // Colours are those of the page, in its light or dark dress.
   const colours = {};
@@ -160,7 +168,9 @@
     const scale = map.width / data.width;
     radius = Math.max(1.5, data.radius * Math.min(1, Math.max(scale, 0.55)));
     thin = Math.max(1.6, Math.min(6, 0.7 * radius));
-    spots = data.nodes.map(([name, x, y, isHost]) => ({ name, x: x * scale, y, isHost, edge: isHost ? radius : 1.2 * radius }));
+    spots = data.nodes.map(([name, x, y, isHost]) => (
+      { name, x: x * scale, y, isHost, edge: isHost ? radius : 1.2 * radius }
+    ));
     const tiers = new Map();
     for (const spot of spots) tiers.set(spot.y, [...(tiers.get(spot.y) || []), spot]);
     map.context.font = "11px system-ui, sans-serif";
@@ -213,14 +223,12 @@
     context.lineCap = "butt";
     // The ways of flows under way.
     const lit = new Set();
-    for (const flow of state.flows) {
-      for (let i = 1; i < flow.way.length; i++) {
-        for (const key of [`${flow.way[i - 1]} ${flow.way[i]}`, `${flow.way[i]} ${flow.way[i - 1]}`]) if (links.has(key)) lit.add(key);
-      }
-    }
+    for (const flow of state.flows) for (const index of flow.halves) lit.add(index);
     // Where there are many they step back behind what waits and is paused.
     context.globalAlpha = Math.max(0.15, Math.min(1, 40 / lit.size));
-    strokes(context, colours.flow, lit.size > 100 ? 1 : 1.6, () => lit.forEach((key) => parallel.get(key).forEach((i) => trace(context, ports[i].half))));
+    strokes(context, colours.flow, lit.size > 100 ? 1 : 1.6, () => {
+      for (const index of lit) trace(context, ports[index].half);
+    });
     context.globalAlpha = 1;
     if (chosen) {
       context.globalAlpha = 0.35;
@@ -325,7 +333,8 @@
     const { context } = area;
     context.beginPath();
     context.moveTo(EDGE, bottom);
-    for (let x = EDGE; x <= area.width - EDGE; x++) context.lineTo(x, bottom - (most[x] / (highest || 1)) * (bottom - top));
+    const tall = (bottom - top) / (highest || 1);
+    for (let x = EDGE; x <= area.width - EDGE; x++) context.lineTo(x, bottom - most[x] * tall);
     if (filled) {
       context.lineTo(area.width - EDGE, bottom);
       context.globalAlpha = 0.3;
@@ -351,11 +360,12 @@
     overview = sheet(find(".overview"));
     const { context, width, height } = overview;
     context.clearRect(0, 0, width, height);
-    hill(overview, columns(overview, looksAsTimes(whole.looks), whole.sizes), 4, height - 1, largest(whole.sizes), colours.queue, true);
+    const bytes = columns(overview, looksAsTimes(whole.looks), whole.sizes);
+    hill(overview, bytes, 4, height - 1, mostBytes, colours.queue, true);
     if (pauses.length) {
       const most = columns(overview, pausedCount.times, pausedCount.numbers);
       const colour = colours.causes.length === 1 ? colours.causes[0] : colours.ink;
-      hill(overview, most, 4, height - 1, largest(pausedCount.numbers), colour, false);
+      hill(overview, most, 4, height - 1, mostPaused, colour, false);
     }
     for (const { end } of flows) {
       if (end <= data.end) strokes(context, colours.flow, 1.5, () => {
@@ -379,7 +389,8 @@
       context.fillRect(from, top - 5, Math.max(to - from, 0.6), 4);
     }
     strokes(context, colours.line, 1, () => { context.moveTo(EDGE, bottom); context.lineTo(width - EDGE, bottom); });
-    hill(history, columns(history, looksAsTimes(chosen.sum.looks), chosen.sum.sizes), top, bottom, chosen.peak, colours.queue, true);
+    const bytes = columns(history, looksAsTimes(chosen.sum.looks), chosen.sum.sizes);
+    hill(history, bytes, top, bottom, chosen.peak, colours.queue, true);
     context.font = "11px system-ui, sans-serif";
     context.fillStyle = colours.faint;
     const parts = width > 600 ? 4 : 2;
@@ -395,7 +406,7 @@
   // Lists of the moment, in lines that stay: only their texts change.
   function lines(list) {
     return Array.from({ length: LINES }, () => {
-      const line = document.createElement("li"), button = document.createElement("button"), rest = document.createElement("span");
+      const [line, button, rest] = ["li", "button", "span"].map((name) => document.createElement(name));
       button.type = "button";
       line.append(button, rest);
       list.append(line);
@@ -434,12 +445,15 @@
       deep.splice(at, 0, port);
       deep.length = Math.min(deep.length, LINES);
     }
-    fill(lists[1], tell(deep.map((port) => ({ port, name: port.name, text: `: ${size(bytesOf[port.index])}` })), state.waiting.length));
+    const sized = deep.map((port) => ({ port, name: port.name, text: `: ${size(bytesOf[port.index])}` }));
+    fill(lists[1], tell(sized, state.waiting.length));
     names.forEach((line, index) => {
       const flow = state.flows[index];
       line.hidden = !flow;
       const end = (node) => (node < 0 ? "?" : data.nodes[node][0]);
-      if (flow) write(line, `${flow.name}: ${end(flow.src)} → ${end(flow.dst)}, ${size(flow.bytes)}, for ${time(t - flow.start)}`);
+      if (!flow) return;
+      const ends = `${end(flow.src)} → ${end(flow.dst)}`;
+      write(line, `${flow.name}: ${ends}, ${size(flow.bytes)}, for ${time(t - flow.start)}`);
     });
     const more = state.flows.length > LINES ? `and ${(state.flows.length - LINES).toLocaleString("en")} more` : "";
     write(find(".under-way").nextElementSibling, state.flows.length ? more : "none");
@@ -469,6 +483,8 @@
   }
   function choose(port) {
     chosen = port;
+    if (!busy.has(port)) which.add(new Option(port.name, String(port.index)));
+    busy.add(port);
     write(heads, port.name);
     which.value = String(port.index);
     drawHistory();
@@ -486,9 +502,10 @@
     slider.value = String(Math.round(moment / step));
     slider.setAttribute("aria-valuetext", time(moment));
     write(find(".moment"), `${time(moment)} of ${time(data.end)}`);
+    const ports = count(state.waiting.length, "port", "ports");
     const parts = [
-      data.every ? `${size(state.total)} wait at ${count(state.waiting.length, "port", "ports")} (at most ${size(largest(whole.sizes))})` : "",
-      `${count(state.paused.length, "queue", "queues")} paused (at most ${largest(pausedCount.numbers).toLocaleString("en")})`,
+      data.every ? `${size(state.total)} wait at ${ports} (at most ${size(mostBytes)})` : "",
+      `${count(state.paused.length, "queue", "queues")} paused (at most ${mostPaused.toLocaleString("en")})`,
       flows.length ? `${count(state.flows.length, "flow", "flows")} under way` : "",
       flows.length ? `${state.finished.toLocaleString("en")} of ${flows.length.toLocaleString("en")} finished` : "",
     ];
@@ -531,8 +548,8 @@
     speed.add(new Option(`${time(value).replace(/\.?0+ /, " ")} a second`, String(value), factor === 1, factor === 1));
   }
   // Those with something to show, the longest paused and the deepest first.
-  const busy = ports.filter((port) => port.queues.length || port.pauses.length)
-    .sort((a, b) => b.paused - a.paused || b.peak - a.peak || a.index - b.index);
+  const busy = new Set(ports.filter((port) => port.queues.length || port.pauses.length)
+    .sort((a, b) => b.paused - a.paused || b.peak - a.peak || a.index - b.index));
   for (const port of busy) which.add(new Option(port.name, String(port.index)));
 
   play.addEventListener("click", toggle);
@@ -546,7 +563,6 @@
   find(".map").addEventListener("click", (event) => {
     const port = portAt(event.offsetX, event.offsetY);
     if (!port) return;
-    if (![...which.options].some((option) => option.value === String(port.index))) which.add(new Option(port.name, String(port.index)));
     choose(port);
     slider.focus({ preventScroll: true });
   });
@@ -556,7 +572,9 @@
   });
   for (const [canvas, area] of [[find(".overview"), () => overview], [find(".history"), () => history]]) {
     // As on the slider, which has the same steps.
-    const follow = (event) => { if (event.buttons & 1) seek(Math.round(momentAt(area(), event.offsetX) / step) * step); };
+    const follow = (event) => {
+      if (event.buttons & 1) seek(Math.round(momentAt(area(), event.offsetX) / step) * step);
+    };
     canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); follow(event); });
     canvas.addEventListener("pointermove", follow);
   }
@@ -573,11 +591,12 @@
   find(".key .queue").parentElement.hidden = !data.every;
   // It begins where there is most to see.
   const most = pausedCount.numbers.length
-    ? pausedCount.times[pausedCount.numbers.indexOf(largest(pausedCount.numbers))]
-    : (whole.looks[whole.sizes.indexOf(largest(whole.sizes))] || 0) * data.every;
+    ? pausedCount.times[pausedCount.numbers.indexOf(mostPaused)]
+    : (whole.looks[whole.sizes.indexOf(mostBytes)] || 0) * data.every;
   moment = most;
   redraw();
-  const first = busy.find((port) => port.paused && port.peak) || busy[0];
+  const candidates = [...busy];
+  const first = candidates.find((port) => port.paused && port.peak) || candidates[0];
   if (first) choose(first);
   let width = root.clientWidth;
   new ResizeObserver(() => {
