@@ -79,7 +79,8 @@ class Prepared:
     def records(self, table: str) -> bool:
         """Tell whether a run yields this table: the two large ones only if the scenario asks for them."""
         probe = self.document.get("probe", {})
-        return bool({"packets": probe.get("packets"), "samples": probe.get("queues") or probe.get("replay")}.get(table, True))
+        samples = probe.get("queues") or probe.get("replay")
+        return bool({"packets": probe.get("packets"), "samples": samples}.get(table, True))
 
 
 def run(

@@ -80,7 +80,9 @@ def check_counts(browser: Browser, result: xoff.Result) -> int:
     assert f" · {len(paused)} queue{'' if len(paused) == 1 else 's'} paused (at most " in counts
     assert f" · {len(under_way)} flow{'' if len(under_way) == 1 else 's'} under way · " in counts
     assert counts.endswith(f" · {len(finished)} of 4 finished")
-    shown = browser.ask("[...document.querySelectorAll('#replay .under-way li:not([hidden])')].map((one) => one.textContent)")
+    shown = browser.ask(
+        "[...document.querySelectorAll('#replay .under-way li:not([hidden])')].map((one) => one.textContent)"
+    )
     assert {line.partition(":")[0] for line in shown} == {row["label"] for row in under_way}
     return time
 
@@ -151,7 +153,9 @@ def test_a_click_on_a_port_shows_its_queue_and_who_paused_it(browser: Browser, r
         browser.click(left + (x1 + 0.3 * (x2 - x1)) * scale, top + y1 + 0.3 * (y2 - y1))
         assert text(browser, ".port h3") == f"{row['node']} → {row['peer']}"
         waits = queues(result, time).get((row["node"], row["port"]), 0)
-        said = f"{wording.size(waits)} wait in queue {row['queue']} (class {row['class']})" if waits else "nothing waits"
+        said = (
+            f"{wording.size(waits)} wait in queue {row['queue']} (class {row['class']})" if waits else "nothing waits"
+        )
         assert text(browser, ".state") == f"At {wording.time(time)}: {said}; paused."
         cells = browser.ask("[...document.querySelectorAll('#replay .pauses td')].map((one) => one.textContent)")
         since, until = wording.time(row["start_ps"]), wording.time(row["end_ps"])
@@ -203,7 +207,9 @@ def test_keys_move_in_time(browser: Browser, result: xoff.Result) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 420])
-def test_it_is_drawn_at_any_width_light_and_dark(browser: Browser, result: xoff.Result, width: int, scheme: str) -> None:
+def test_it_is_drawn_at_any_width_light_and_dark(
+    browser: Browser, result: xoff.Result, width: int, scheme: str
+) -> None:
     browser.open(page(result), width=width, scheme=scheme)
     assert browser.complaints() == []
     assert browser.ask("document.documentElement.scrollWidth") <= width

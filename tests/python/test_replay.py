@@ -128,7 +128,10 @@ def test_what_waits_for_ever_waits_to_the_end(scenario: dict[str, Any]) -> None:
         for i in range(3)
     ]
     pfc = {"switch.flow_control.pfc.xoff": "20KB", "audits.deadlock": "record", "probe.replay": True}
-    ring = scenario | {"network": {"explicit": {"nodes": [*hosts, *switches], "links": links}}, "workload": [{"flows": flows}]}
+    ring = scenario | {
+        "network": {"explicit": {"nodes": [*hosts, *switches], "links": links}},
+        "workload": [{"flows": flows}],
+    }
     result = xoff.run(ring, overrides=pfc)
     data, _ = built(result)
     for time in (data["end"] - 1, data["end"]):

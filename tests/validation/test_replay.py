@@ -58,7 +58,9 @@ def test_what_waits_for_ever_is_sampled_to_the_end(probe: dict[str, Any]) -> Non
     waiting = {(node, port) for time, node, port, _, _ in rows(result) if time == last}
     # The ports that are paused for good: each has what the one before waits for.
     stuck = {
-        (row["node"], row["port"]) for row in result.pauses.to_pylist() if row["end_ps"] is None and row["node"][0] == "s"
+        (row["node"], row["port"])
+        for row in result.pauses.to_pylist()
+        if row["end_ps"] is None and row["node"][0] == "s"
     }
     assert len(stuck) == 3
     assert stuck <= waiting

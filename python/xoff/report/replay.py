@@ -1,8 +1,8 @@
 """The replay of a run on its page: what its script needs to show any moment, within a budget of bytes.
 
-It is made of the tables of a result: `links` for the map, `samples` for queues, `pauses`, and `flows`. A moment t of the
-replay is exact in what the tables hold: a queue is as it was at the last sample up to t, a pause is on from its
-``start_ps`` until before its ``end_ps``, a flow is under way from its ``start_ps`` until before its last byte arrives.
+It is made of the tables of a result: `links` for the map, `samples` for queues, `pauses`, and `flows`. A moment t is
+exact in what the tables hold: a queue is as it was at the last sample up to t, a pause is on from its ``start_ps`` until
+before its ``end_ps``, a flow is under way from its ``start_ps`` until before its last byte arrives.
 
 What does not fit is left out, and the page says so: every other sample, as often as it takes, so that the rest stay
 exact; of pauses the shortest; of flows the smallest.
@@ -11,7 +11,7 @@ exact; of pauses the shortest; of flows the smallest.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -37,9 +37,10 @@ def build(result: Result, budget: dict[str, int] = BUDGET) -> Replay:
     has_pauses = "pauses" in result.tables and result.pauses.num_rows > 0
     interval = result.summary.get("sampled_every_ps") or 0
     if not (has_samples and interval > 0) and not has_pauses:
-        what = "No queue waited and nothing was paused" if interval else "This run recorded no queues, and nothing was paused"
-        advice = "" if interval else f"; for a replay set probe.replay = true: {again}"
-        return Replay(None, [f"{what}{advice}."])
+        if interval:
+            return Replay(None, ["No queue waited and nothing was paused."])
+        what = "This run recorded no queues, and nothing was paused"
+        return Replay(None, [f"{what}; for a replay set probe.replay = true: {again}."])
     flows = result.flows if "flows" in result.tables else None
     ends = set() if flows is None else {*flows["src"].to_pylist(), *flows["dst"].to_pylist()}
     links = _rows(result.links, "node", "peer", "port", "rate_bps")
@@ -93,8 +94,9 @@ def _size(value: Any) -> int:
 def _queues(
     result: Result, ports: dict[_Port, int], interval: int, budget: int
 ) -> tuple[list[list[Any]], int, list[str]]:
-    """Each queue's port, number and class, and its changes: how many samples after the one before, and its bytes then."""
-    classes = {(node, port, queue): tag for node, port, queue, tag in _rows(result.queues, "node", "port", "queue", "class")}
+    """Each queue's port, number and class, and its changes: each so many samples after the one before, and the bytes."""
+    known = _rows(result.queues, "node", "port", "queue", "class") if "queues" in result.tables else []
+    classes = {(node, port, queue): tag for node, port, queue, tag in known}
     found: dict[tuple[str, int, int], dict[int, int]] = defaultdict(dict)
     for time, node, port, queue, size in _rows(result.samples, "time_ps", "node", "port", "queue", "bytes"):
         if (node, port) in ports:
