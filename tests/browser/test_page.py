@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,12 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PICTURES = _ROOT / "out" / "browser"
 
 pytestmark = pytest.mark.skipif(installed() is None, reason="no Chromium is installed; apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one
 
 
 @pytest.fixture(scope="module")

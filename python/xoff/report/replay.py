@@ -1,8 +1,8 @@
 """The replay of a run on its page: what its script needs to show any moment, within a budget of bytes.
 
 It is made of the tables of a result: `links` for the map, `samples` for queues, `pauses`, and `flows`. A moment t is
-exact in what the tables hold: a queue is as it was at the last sample up to t, a pause is on from its ``start_ps`` until
-before its ``end_ps``, a flow is under way from its ``start_ps`` until before its last byte arrives.
+exact in what the tables hold: a queue is as it was at the last sample up to t, a pause is on from its ``start_ps``
+until before its ``end_ps``, a flow is under way from its ``start_ps`` until before its last byte arrives.
 
 What does not fit is left out, and the page says so: every other sample, as often as it takes, so that the rest stay
 exact; of pauses the shortest; of flows the smallest.
@@ -94,7 +94,7 @@ def _size(value: Any) -> int:
 def _queues(
     result: Result, ports: dict[_Port, int], interval: int, budget: int
 ) -> tuple[list[list[Any]], int, list[str]]:
-    """Each queue's port, number and class, and its changes: each so many samples after the one before, and the bytes."""
+    """Each queue's port, number and class, and its changes: each so many samples after the last, and the bytes."""
     known = _rows(result.queues, "node", "port", "queue", "class") if "queues" in result.tables else []
     classes = {(node, port, queue): tag for node, port, queue, tag in known}
     found: dict[tuple[str, int, int], dict[int, int]] = defaultdict(dict)

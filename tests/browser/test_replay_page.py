@@ -5,6 +5,7 @@ Pictures of it, on a desk and on a phone, light and dark, are kept in ``out/brow
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ _PICTURES = _ROOT / "out" / "browser"
 _EXAMPLE = _ROOT / "examples" / "incast.toml"
 
 pytestmark = pytest.mark.skipif(installed() is None, reason="no Chromium is installed; apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one
 
 
 @pytest.fixture(scope="module")
