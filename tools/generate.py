@@ -143,6 +143,10 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "seed": ("int", "Its seed."),
             "fingerprint": ("str", "A hash of every event: equal for equal runs."),
             "simulated_ps": ("int", "When the last flow's last byte arrived, or where the run was stopped."),
+            "sampled_every_ps": (
+                "NotRequired[int]",
+                "How often queues were looked at; with `probe.queues` or `probe.replay`.",
+            ),
             "flows": ("Flows", "All flows."),
             "fct_ps": (
                 "Times",

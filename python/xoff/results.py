@@ -122,7 +122,7 @@ class Result:
 
     @property
     def samples(self) -> pa.Table:
-        """Depths of the queues over time; recorded if ``probe.queues`` names an interval."""
+        """Depths of the queues over time; recorded with ``probe.queues`` or ``probe.replay``."""
         return self.table("samples")
 
     @property
@@ -401,7 +401,7 @@ def _passed(state: str) -> bool:
 def _not_recorded(name: str, recorded: list[str]) -> str:
     advice = {
         "packets": "; set `probe.packets = true` in the scenario",
-        "samples": '; set `probe.queues = "1us"` in the scenario',
+        "samples": '; set `probe.replay = true` or `probe.queues = "1us"` in the scenario',
         "delays": '; set `probe.delays = "all"` in the scenario',
         "contributions": '; set `probe.delays = "all"` in the scenario',
     }.get(name, "")

@@ -41,8 +41,13 @@ INTERRUPTING = tuple(
 MAX_THREADS = 1024
 """More threads than any machine has cores are a slip of the pen. Those above the number of cores are not started."""
 
-PROBES = {"packets": "packets", "samples": "queues", "delays": "delays", "contributions": "delays"}
-"""Tables that a run has only if the scenario asks for them, and the key of `probe` that does."""
+PROBES = {
+    "packets": ("packets",),
+    "samples": ("queues", "replay"),
+    "delays": ("delays",),
+    "contributions": ("delays",),
+}
+"""Tables that a run has only if the scenario asks for them, and the keys of `probe` that do."""
 
 # A larger file is not a scenario; reading it might never end (`/dev/zero`).
 _MAX_SCENARIO_BYTES = 64 * 2**20
@@ -82,7 +87,7 @@ class Prepared:
     def records(self, table: str) -> bool:
         """Tell whether a run yields this table: those of probes only if the scenario asks for them."""
         probe = self.document.get("probe", {})
-        return bool(probe.get(PROBES[table])) if table in PROBES else True
+        return any(probe.get(key) for key in PROBES[table]) if table in PROBES else True
 
 
 def run(

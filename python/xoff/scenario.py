@@ -1481,6 +1481,11 @@ class Probe(_Part):
     writes to the table `contributions` whose bytes made a switch pause its neighbours.
     """
 
+    replay: bool | None = None
+    """Writes queue lengths to the table `samples` for the replay on the page of a run (`xoff report`): each 100 ns at
+    first, and half as often whenever there would be more than 100,000 rows.
+    """
+
     size_classes: Sequence[str] | None = None
     """Reports completion times of each workload by size, too: flows below the first of these, below the second, and so
     on.

@@ -359,6 +359,9 @@ class Summary(TypedDict):
     simulated_ps: int
     """When the last flow's last byte arrived, or where the run was stopped."""
 
+    sampled_every_ps: NotRequired[int]
+    """How often queues were looked at; with `probe.queues` or `probe.replay`."""
+
     flows: Flows
     """All flows."""
 

@@ -84,8 +84,9 @@ class Browser:
                 return result
             self.events.append(answer)
 
-    def open(self, page: Path, *, width: int = 1280, height: int = 1000) -> None:
-        """Open a page from its file, and wait until it has loaded."""
+    def open(self, page: Path, *, width: int = 1280, height: int = 1000, scheme: str = "light") -> None:
+        """Open a page from its file in a light or dark scheme, and wait until it has loaded."""
+        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.events.clear()
         self.send("Page.navigate", url=page.resolve().as_uri())
@@ -100,6 +101,37 @@ class Browser:
         answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def mouse(self, what: str, x: float, y: float) -> None:
+        """Press, move or release the left button at a place in the window, as a hand does."""
+        kind = {"press": "mousePressed", "move": "mouseMoved", "release": "mouseReleased"}[what]
+        held = {"press": 1, "move": 1, "release": 0}[what]
+        self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=held, clickCount=1)
+
+    def click(self, x: float, y: float) -> None:
+        """Click at a place in the window."""
+        self.mouse("press", x, y)
+        self.mouse("release", x, y)
+
+    def press(self, key: str) -> None:
+        """Press a key and let it go."""
+        code = {"Tab": 9, " ": 32, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}[key]
+        named: dict[str, Any] = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": code}
+        text = {"text": " "} if key == " " else {}
+        self.send("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **named, **text)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **named)
+
+    def place(self, selector: str) -> tuple[float, float, float, float]:
+        """Bring an element into the window; return its left and top edge there, its width and its height."""
+        left, top, width, height = self.ask(
+            f"""(() => {{
+                const element = document.querySelector({json.dumps(selector)});
+                element.scrollIntoView({{ block: "center" }});
+                const box = element.getBoundingClientRect();
+                return [box.left, box.top, box.width, box.height];
+            }})()"""
+        )
+        return left, top, width, height
 
     def complaints(self) -> list[str]:
         """Errors and warnings of the page's script and of the browser."""

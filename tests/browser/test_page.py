@@ -151,6 +151,38 @@ def test_another_point_is_another_chart(browser: Browser, study_page: Path) -> N
     assert browser.complaints() == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(browser: Browser, page: Path, scheme: str) -> None:
+    browser.open(page, scheme=scheme)
+    assert browser.complaints() == []
+    # The contrast of each text with what is behind it, after WCAG 2.1, which asks for 4.5.
+    contrasts = """(() => {
+        const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+        const light = (colour) => {
+            const [r, g, b] = parts(colour).map((one) => one / 255)
+                .map((one) => (one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const behind = (one) => {
+            const colour = getComputedStyle(one).backgroundColor;
+            return parts(colour)[3] === 0 && one.parentElement ? behind(one.parentElement) : colour;
+        };
+        const texts = [...document.querySelectorAll('body *:not(script, option)')].filter((one) =>
+            [...one.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim())
+            && !one.closest('svg') && one.getClientRects().length);
+        return texts.map((one) => {
+            const [a, b] = [light(getComputedStyle(one).color), light(behind(one))].sort((x, y) => x - y);
+            return [(b + 0.05) / (a + 0.05), one.outerHTML.slice(0, 80)];
+        });
+    })()"""
+    found = browser.ask(contrasts)
+    assert len(found) > 100
+    assert [text for contrast, text in found if contrast < 4.5] == []
+    paper = browser.ask("getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") is (scheme == "light")
+    browser.screenshot(_PICTURES / f"{page.parent.name}-{scheme}.png")
+
+
 def test_the_page_fits_a_phone(browser: Browser, page: Path) -> None:
     browser.open(page, width=400, height=800)
     assert browser.ask("document.documentElement.scrollWidth") <= 400

@@ -953,6 +953,8 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
     puts_apart = {"portfc", "congestion_isolation", "sfc", "bfc"} & set(switch["flow_control"])
     if not puts_apart and switch["queueing"] != "iq" and rng.random() < 0.2:
         host["acks"] = "data"
+    # What is written down changes nothing of what happens.
+    probe = rng.choice([{}, {}, {"replay": True}, {"queues": rng.choice(["1us", "777ns"])}])
     return {
         "seed": seed,
         "network": network,
@@ -960,4 +962,5 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
         "switch": switch,
         "host": host,
         "workload": workloads,
+        "probe": probe,
     }

@@ -54,6 +54,7 @@ def test_strategies_are_of_registered_parts() -> None:
     }
     assert keys("host") == {"transport", "congestion_control", "classify", "first_hop", "relay", "acks"}
     assert {"network", "switch", "host", "workload"} <= keys("")
+    assert keys("probe") == {"packets", "queues", "replay", "size_classes", "flows"}
 
 
 def notifications(result: xoff.Result) -> int:
@@ -123,6 +124,17 @@ def contract(scenario: dict[str, Any]) -> xoff.Result:
         timeout_ps = 200_000_000 if {"irn", "selective"} & set(transport) else 4_000_000_000
         assert all(row["retransmitted"] == 0 or row["fct_acked_ps"] > timeout_ps for row in flows)
     assert summary["ecn"]["marked"] == sum(row["marked"] for row in queues)
+
+    # Samples: on the grid that the summary names, of queues that held so much at some time.
+    if interval := summary.get("sampled_every_ps", 0):
+        samples = result.samples.to_pylist() if "samples" in result.tables else []
+        deepest = {(row["node"], row["port"], row["queue"]): row["max_bytes"] for row in queues}
+        assert not scenario["probe"].get("replay") or len(samples) <= 100_000
+        for row in samples:
+            assert row["time_ps"] % interval == 0
+            assert 0 < row["bytes"] <= deepest[row["node"], row["port"], row["queue"]]
+    else:
+        assert not scenario["probe"]
     return result
 
 

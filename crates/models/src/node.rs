@@ -781,8 +781,26 @@ impl Node {
         self.leave(port, queue, packet, cx);
     }
 
+    /// Looks at the queues as often as this from now on, at its multiples; of what was written down so far those stay.
+    pub fn sample_every(&mut self, interval: Time) {
+        self.wanted.queues = interval;
+        self.next_sample = Time(self.next_sample.0.next_multiple_of(interval.0));
+        self.records.samples.retain(|s| s.at.0.is_multiple_of(interval.0));
+    }
+
+    /// How many samples there are to take from here once those up to a moment are written down.
+    pub fn samples_until(&self, now: Time) -> u64 {
+        let taken = self.records.samples.len() as u64;
+        if self.next_sample > now {
+            return taken;
+        }
+        let queues = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).filter(|q| q.bytes.bytes() > 0).count();
+        taken + queues as u64 * (1 + now.since(self.next_sample).0 / self.wanted.queues.0)
+    }
+
+    /// Writes down what waits at each interval up to a moment: what has waited since the last event here.
     #[cold]
-    fn sample(&mut self, now: Time) {
+    pub fn sample(&mut self, now: Time) {
         while self.next_sample <= now {
             for (port, p) in self.core.ports.iter().enumerate() {
                 for (queue, q) in p.queues.iter().enumerate().skip(1) {

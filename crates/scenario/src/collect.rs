@@ -68,6 +68,10 @@ pub struct Collector {
     packets: Vec<Trace>,
     samples: Vec<Sample>,
     pub delays: Delays,
+    /// How often queues are looked at.
+    interval: Option<Time>,
+    /// The samples are to stay few: they are thinned and not handed on before the end.
+    is_replay: bool,
     /// The first drop, and wire bytes dropped by then at its port and class within [`BURST`].
     first_drop: Option<(Drop, u64)>,
     fct: Vec<u64>,
@@ -101,6 +105,9 @@ pub struct Collector {
     alone: Alone,
 }
 
+/// The most samples that a replay keeps.
+const REPLAY_ROWS: u64 = 100_000;
+
 /// Drops of one port and class within this time count as one shortage of headroom.
 const BURST: Time = Time::us(20);
 
@@ -129,6 +136,8 @@ impl Collector {
             packets: Vec::new(),
             samples: Vec::new(),
             delays: Delays::default(),
+            interval: runner.scenario().probe.interval(),
+            is_replay: runner.scenario().probe.replay,
             first_drop: None,
             fct: Vec::new(),
             fct_acked: Vec::new(),
@@ -188,6 +197,9 @@ impl Collector {
                 self.add_flow(cp, plan, s);
             }
         }
+        if self.is_replay {
+            self.catch_up(cp);
+        }
         let known = (self.drops.len(), self.pauses.len(), self.packets.len(), self.samples.len());
         for id in 0..cp.nodes() {
             let node = cp.node_mut(id);
@@ -216,8 +228,33 @@ impl Collector {
         self.packets[known.2..].sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port) } else { 0 }));
         self.samples[known.3..].sort_by_key(|s| s.at);
         self.note_drops(known.0);
+        self.thin(cp, 0);
         if observer.takes_rows() {
             self.hand_on(BATCH, observer);
+        }
+    }
+
+    /// Has each node write down what has waited there since its last event, as it does in a deadlock.
+    pub fn catch_up(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        // What happens at this very moment may have happened already.
+        let before = Time(cp.now.ps().saturating_sub(1));
+        let coming = (0..cp.nodes()).map(|id| cp.node(id).samples_until(before)).sum();
+        self.thin(cp, coming);
+        for id in 0..cp.nodes() {
+            cp.node_mut(id).sample(before);
+        }
+    }
+
+    /// Doubles the interval of a replay for as long as there are too many samples, with those that are coming.
+    fn thin(&mut self, cp: &mut Checkpoint<'_, Node>, coming: u64) {
+        let (Some(interval), true) = (&mut self.interval, self.is_replay) else { return };
+        let first = *interval;
+        while self.samples.len() as u64 + coming / (interval.ps() / first.ps()) > REPLAY_ROWS && *interval <= cp.now {
+            *interval += *interval;
+            self.samples.retain(|s| s.at.ps() % interval.ps() == 0);
+        }
+        for id in (0..cp.nodes()).filter(|_| *interval > first) {
+            cp.node_mut(id).sample_every(*interval);
         }
     }
 
@@ -235,7 +272,7 @@ impl Collector {
 
     /// Hands on each table that has at least `least` rows.
     fn hand_on(&mut self, least: usize, observer: &mut dyn Observer) {
-        let Self { names, flows, vias, drops, pauses, packets, samples, delays, .. } = self;
+        let Self { names, flows, vias, drops, pauses, packets, samples, is_replay, delays, .. } = self;
         if flows.flow.len() >= least {
             observer.rows(names.flows(std::mem::take(flows), vias));
         }
@@ -248,7 +285,7 @@ impl Collector {
         if packets.len() >= least {
             observer.rows(names.packets(&std::mem::take(packets)));
         }
-        if samples.len() >= least {
+        if samples.len() >= least && !*is_replay {
             observer.rows(names.samples(&std::mem::take(samples)));
         }
         if delays.rows.len() >= least {
@@ -419,6 +456,7 @@ impl Collector {
             seed: scenario.seed,
             fingerprint: format!("{fingerprint:016x}"),
             simulated_ps: now.ps(),
+            sampled_every_ps: self.interval.map(Time::ps),
             flows: Flows { total: self.flows_total, completed: self.completed },
             fct_ps: Fct::of(&mut self.fct),
             fct_acked_ps: Fct::of(&mut self.fct_acked),

@@ -215,6 +215,9 @@ pub struct Probe {
     /// table `contributions` whose bytes made a switch pause its neighbours.
     #[serde(skip_serializing_if = "Traced::is_none")]
     pub delays: Traced,
+    /// Writes queue lengths to the table `samples` for the replay on the page of a run (`xoff report`): each 100 ns at first,
+    /// and half as often whenever there would be more than 100,000 rows.
+    pub replay: bool,
     /// Reports completion times of each workload by size, too: flows below the first of these, below the second, and so on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub size_classes: Vec<Bytes>,
@@ -222,9 +225,19 @@ pub struct Probe {
     pub flows: bool,
 }
 
+impl Probe {
+    /// How often queues are looked at, to begin with.
+    pub fn interval(&self) -> Option<Time> {
+        self.queues.or(self.replay.then_some(Self::FINEST))
+    }
+
+    /// The interval that `replay` begins with.
+    const FINEST: Time = Time::ns(100);
+}
+
 impl Default for Probe {
     fn default() -> Self {
-        Self { packets: false, queues: None, delays: Traced::None, size_classes: Vec::new(), flows: true }
+        Self { packets: false, queues: None, delays: Traced::None, replay: false, size_classes: Vec::new(), flows: true }
     }
 }
 

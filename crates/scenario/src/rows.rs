@@ -369,6 +369,10 @@ impl Names {
             Column { name: "queue", meaning: "The queue's number at the port.", data: Data::U16(s.iter().map(|s| s.queue).collect()) },
             Column { name: "bytes", meaning: "Its depth.", data: Data::U32(s.iter().map(|s| s.bytes).collect()) },
         ];
-        Table { name: "samples", about: "One row a queue that is not empty, each time queues are looked at; with `probe.queues`.", columns }
+        Table {
+            name: "samples",
+            about: "One row a queue that is not empty, each time queues are looked at; with `probe.queues` or `probe.replay`.",
+            columns,
+        }
     }
 }

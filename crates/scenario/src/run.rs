@@ -169,6 +169,8 @@ impl Runner {
                 });
             }
         }
+        collector.catch_up(&mut cp);
+        collector.drain(&mut cp, &plan, observer);
         collector.delays.close(&mut cp);
         let verdicts = collector.judge(&cp, &scenario, &End { finish, trouble }, ledger);
         let tables = collector.finish(&cp, &plan, cp.now);

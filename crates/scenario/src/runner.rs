@@ -66,7 +66,7 @@ impl Runner {
             faults: scenario.switch.faults,
             wanted: Wanted {
                 packets: scenario.probe.packets,
-                queues: scenario.probe.queues.unwrap_or_default(),
+                queues: scenario.probe.interval().unwrap_or_default(),
                 delays: scenario.probe.delays.clone(),
             },
         };

@@ -140,6 +140,9 @@ pub struct Summary {
     pub fingerprint: String,
     /// When the last flow's last byte arrived, or where the run was stopped.
     pub simulated_ps: u64,
+    /// How often queues were looked at, with `probe.queues` or `probe.replay`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled_every_ps: Option<u64>,
     /// Flows.
     pub flows: Flows,
     /// Their times, start to the receiver's last byte, but of those that were under way when their workload began.

@@ -191,6 +191,10 @@ fn run(s: &Scenario) -> Result<(), InputError> {
     if s.probe.queues.is_some_and(|q| q < Time::ns(1)) {
         return wrong("probe.queues", "the interval must be 1ns or longer".into());
     }
+    if s.probe.replay && s.probe.queues.is_some() {
+        let why = "it finds the interval itself; leave out one of it and probe.queues, of which the page makes a replay, too";
+        return wrong("probe.replay", why.into());
+    }
     if s.seed > i64::MAX as u64 {
         // TOML has no larger numbers, and a seed is to be written in each of its ways.
         return wrong("seed", format!("{} is out of range; allowed are whole numbers from 0 to {}", s.seed, i64::MAX));

@@ -33,7 +33,7 @@ def repeated(
     # Tables stand beside the scenario where a result is kept.
     directory = result.directory if result.directory is not None else Path()
     delays: list[int] | str = "all" if flows is None else sorted(set(flows))
-    probe = {"probe.delays": delays, "probe.packets": False, "probe.queues": None}
+    probe = {"probe.delays": delays, "probe.packets": False, "probe.queues": None, "probe.replay": False}
     prepared = running.prepare(result.scenario, overrides=probe, tables=result.inputs, directory=directory)
     try:
         again = running.run_prepared(prepared, progress=progress)

@@ -13,6 +13,7 @@ import json
 import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -87,12 +88,21 @@ def render(page: Page) -> str:
             ("chart_licence", "uPlot.LICENSE"),
             ("style", "page.css"),
             ("script", "page.js"),
+            ("replay_style", "replay.css"),
+            ("replay_script", "replay.js"),
         )
     }
-    # A text in the data must not end the element that holds it.
-    charts = Markup(json.dumps(page.charts, ensure_ascii=False).replace("<", "\\u003c"))  # noqa: S704
-    text: str = environment.get_template("page.html.j2").render(page=page, charts=charts, **assets)
+    replay = page.replay and page.replay.data
+    text: str = environment.get_template("page.html.j2").render(
+        page=page, charts=_embedded(page.charts), replay=_embedded(replay), **assets
+    )
     return text
+
+
+def _embedded(data: Any) -> Markup:
+    """Data for a script: a text in it does not end the element that holds it."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704
 
 
 def _data_url(text: str) -> str:

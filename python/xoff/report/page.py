@@ -51,6 +51,16 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
+class Replay:
+    """What there is to replay."""
+
+    data: dict[str, Any] | None
+    """For the script; none if the run did not record what it takes."""
+    notes: list[str]
+    """What is left out, and why; how to have it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Audit:
     """An audit, what it is about, and what it found."""
 
@@ -84,6 +94,7 @@ class Page:
     warnings: list[str] = field(default_factory=list)
     """What looks wrong with the scenario."""
     networks: list[Network] = field(default_factory=list)
+    replay: Replay | None = None
     charts: list[dict[str, Any]] = field(default_factory=list)
     """Groups of charts: ``id``, ``title``, and ``charts``, of which one is shown at a time."""
     timeline: list[dict[str, Any]] = field(default_factory=list)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from matplotlib.colors import to_hex
 from xoff import wording
 
 USE, PAUSED = "YlGnBu", "OrRd"
-_WIDTH = 1080.0
+WIDTH = 1080.0
 _TIER = 110.0
 # More lines than this are a grey surface, and slow to show.
 _MOST_LINKS = 3000
@@ -32,6 +32,51 @@ class _Direction:
     text: str
     use: float
     paused: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the nodes of a network are drawn; none if it is too large."""
+
+    places: dict[str, tuple[float, float]]
+    """Centres of the nodes, `WIDTH` wide and from the top down."""
+    hosts: set[str]
+    note: str
+    """What is left out."""
+
+    @property
+    def height(self) -> float:
+        """How high the drawing is."""
+        return max(y for _, y in self.places.values()) + 34
+
+    @property
+    def radius(self) -> float:
+        """The size of a host, by how many nodes are in the most crowded tier."""
+        crowd = max(Counter(y for _, y in self.places.values()).values())
+        return max(2.0, min(9.0, 0.32 * WIDTH / crowd))
+
+
+def layout(pairs: Sequence[tuple[str, str]], endpoints: Collection[str]) -> Layout:
+    """Place the nodes.
+
+    pairs: the nodes at the ends of each direction of each link.
+    endpoints: names of nodes that flows begin or end at.
+    """
+    ports = Counter(first for first, _ in pairs)
+    ends = {_pair(first, second) for first, second in pairs}
+    if not ends:
+        return Layout({}, set(), "The table of links is empty.")
+    names = sorted({name for pair in ends for name in pair}, key=_natural)
+    hosts = {name for name in names if ports[name] <= 1 or name in endpoints or re.match(r"host\d", name)}
+    left_out = ""
+    if len(ends) > _MOST_LINKS:
+        ends = {pair for pair in ends if not hosts & set(pair)}
+        left_out = "The hosts are left out; they are in the table of links."
+        if len(ends) > _MOST_LINKS or not ends:
+            return Layout({}, hosts, "The network is too large to be drawn; the table of links has it.")
+    shown = {name for pair in ends for name in pair}
+    tiers = _tiers(sorted(ends), [name for name in names if name in shown], hosts & shown)
+    return Layout(_places(tiers), hosts, left_out)
 
 
 def draw(links: pa.Table, horizon_ps: int, endpoints: Collection[str]) -> tuple[str, str]:
@@ -48,29 +93,15 @@ def draw(links: pa.Table, horizon_ps: int, endpoints: Collection[str]) -> tuple[
             f"{row['node']} → {row['peer']}: {wording.rate(row['rate_bps'])}, sending {row['utilisation']:.1%}, "
             f"paused {paused:.1%} of the time"
         )
-        first, second = sorted((row["node"], row["peer"]), key=_natural)
-        ends[first, second].append(_Direction(text, row["utilisation"], paused))
-    if not ends:
-        return "", "The table of links is empty."
-    names = sorted({name for pair in ends for name in pair}, key=_natural)
-    hosts = _hosts(ends, names, endpoints)
-    left_out = ""
-    if len(ends) > _MOST_LINKS:
-        ends = {pair: found for pair, found in ends.items() if not hosts & set(pair)}
-        left_out = "The hosts are left out; they are in the table of links."
-        if len(ends) > _MOST_LINKS or not ends:
-            return "", "The network is too large to be drawn; the table of links has it."
-    shown = {name for pair in ends for name in pair}
-    places = _places(_tiers(ends, [name for name in names if name in shown], hosts & shown))
-    return _svg(ends, places, hosts), left_out
+        ends[_pair(row["node"], row["peer"])].append(_Direction(text, row["utilisation"], paused))
+    found = layout([(row["node"], row["peer"]) for row in links.select(["node", "peer"]).to_pylist()], endpoints)
+    if not found.places:
+        return "", found.note
+    return _svg({pair: ends[pair] for pair in ends if set(pair) <= found.places.keys()}, found), found.note
 
 
-def _hosts(ends: dict[tuple[str, str], list[_Direction]], names: Sequence[str], endpoints: Collection[str]) -> set[str]:
-    ports: dict[str, int] = defaultdict(int)
-    for (first, second), directions in ends.items():
-        for name in (first, second):
-            ports[name] += max(1, len(directions) // 2)
-    return {name for name in names if ports[name] == 1 or name in endpoints or re.match(r"host\d", name)}
+def _pair(first: str, second: str) -> tuple[str, str]:
+    return (first, second) if _natural(first) <= _natural(second) else (second, first)
 
 
 def _tiers(ends: Collection[tuple[str, str]], names: Sequence[str], hosts: set[str]) -> list[list[str]]:
@@ -100,21 +131,21 @@ def _places(tiers: Sequence[Sequence[str]]) -> dict[str, tuple[float, float]]:
     places = {}
     for level, names in enumerate(reversed(tiers)):
         for index, name in enumerate(names):
-            places[name] = (_WIDTH * (index + 0.5) / len(names), 30 + _TIER * level)
+            places[name] = (WIDTH * (index + 0.5) / len(names), 30 + _TIER * level)
     return places
 
 
-def _svg(ends: dict[tuple[str, str], list[_Direction]], places: dict[str, tuple[float, float]], hosts: set[str]) -> str:
-    height = max(y for _, y in places.values()) + 34
-    crowd = max(sum(1 for _, y in places.values() if y == level) for level in {y for _, y in places.values()})
+def _svg(ends: dict[tuple[str, str], list[_Direction]], found: Layout) -> str:
+    places, hosts, radius = found.places, found.hosts, found.radius
     parts = [
-        f'<svg class="network show-use" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" role="img" aria-label="The network">'
+        f'<svg class="network show-use" viewBox="0 0 {WIDTH:.0f} {found.height:.0f}" role="img" '
+        'aria-label="The network">'
     ]
     # What is used most is drawn last, above the rest.
-    for (first, second), found in sorted(ends.items(), key=lambda item: max(one.use + one.paused for one in item[1])):
+    for (first, second), both in sorted(ends.items(), key=lambda item: max(one.use + one.paused for one in item[1])):
         (x1, y1), (x2, y2) = places[first], places[second]
-        use, paused = max(one.use for one in found), max(one.paused for one in found)
-        title = html.escape("\n".join(one.text for one in found))
+        use, paused = max(one.use for one in both), max(one.paused for one in both)
+        title = html.escape("\n".join(one.text for one in both))
         path = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
         if abs(y1 - y2) < 1:
             # Neighbours of one tier: an arc, so that it does not run through the nodes between.
@@ -123,7 +154,6 @@ def _svg(ends: dict[tuple[str, str], list[_Direction]], places: dict[str, tuple[
             f'<path d="{path}" style="--use:{_colour(USE, use)};--paused:{_colour(PAUSED, paused)};'
             f'--use-width:{1 + 3 * use:.1f};--paused-width:{1 + 3 * paused:.1f}"><title>{title}</title></path>'
         )
-    radius = max(2.0, min(9.0, 0.32 * _WIDTH / crowd))
     for name, (x, y) in places.items():
         label = html.escape(name)
         if name in hosts:
@@ -143,7 +173,7 @@ def _svg(ends: dict[tuple[str, str], list[_Direction]], places: dict[str, tuple[
 
 def _colour(scale: str, share: float) -> str:
     if share < _UNUSED:
-        return "#dde2e7"
+        return "var(--unused)"
     # The lightest tenth of a scale could not be seen on white.
     return str(to_hex(colormaps[scale](0.12 + 0.88 * min(max(share, 0.0), 1.0))))
 

@@ -12,7 +12,9 @@ from typing import Any
 from xoff.summary import Summary
 
 # What a summary says besides what was measured in the network.
-_LEFT_OUT = {"name", "seed", "version", "fingerprint", "audits", "warnings", "performance", "workloads"}
+_LEFT_OUT = {
+    "name", "seed", "version", "fingerprint", "sampled_every_ps", "audits", "warnings", "performance", "workloads",
+}  # fmt: skip
 _UNITS = ("_ps", "_bytes", "_bps")
 
 

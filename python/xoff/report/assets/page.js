@@ -67,6 +67,9 @@ function whiskers(chart, series) {
 
 const number = (value) => (value === null || value === undefined ? "–" : Number(value.toPrecision(4)).toLocaleString("en"));
 
+// Colours of the page, in its light or dark dress.
+const dress = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
 function draw(place, spec) {
   place.replaceChildren();
   const ends = spec.series.flatMap((one) => [...one.values, ...(one.high || [])]).filter((value) => value !== null);
@@ -83,14 +86,14 @@ function draw(place, spec) {
       y,
     },
     axes: [
-      { label: spec.x.label, grid: { stroke: "#e4e8ec" }, ...places, values: (_, ticks) => ticks.map((t) => (t === null ? "" : number(t))) },
-      { label: spec.y.label, size: 70, grid: { stroke: "#e4e8ec" }, values: (_, ticks) => ticks.map((t) => (t === null ? "" : number(t))) },
+      { label: spec.x.label, stroke: () => dress("ink"), grid: { stroke: () => dress("line") }, ...places, values: (_, ticks) => ticks.map((t) => (t === null ? "" : number(t))) },
+      { label: spec.y.label, size: 70, stroke: () => dress("ink"), grid: { stroke: () => dress("line") }, values: (_, ticks) => ticks.map((t) => (t === null ? "" : number(t))) },
     ],
     series: [
       { label: spec.x.label, value: (_, value) => number(value) },
       ...spec.series.map((one) => ({
         label: one.name,
-        stroke: one.colour,
+        stroke: () => (one.colour === "#000000" ? dress("ink") : one.colour),
         width: 1.6,
         dash: one.dash ? [6, 4] : undefined,
         spanGaps: true,
@@ -111,5 +114,6 @@ for (const element of document.querySelectorAll(".chart-group")) {
   const which = element.querySelector("select");
   let chart = draw(place, group.charts[0]);
   if (which) which.addEventListener("change", () => (chart = draw(place, group.charts[which.selectedIndex])));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart.redraw());
   new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: 340 })).observe(place);
 }

@@ -1,0 +1,187 @@
+"""The replay of a run on its page: what its script needs to show any moment, within a budget of bytes.
+
+It is made of the tables of a result: `links` for the map, `samples` for queues, `pauses`, and `flows`. A moment t is
+exact in what the tables hold: a queue is as it was at the last sample up to t, a pause is on from its ``start_ps``
+until before its ``end_ps``, a flow is under way from its ``start_ps`` until before its last byte arrives.
+
+What does not fit is left out, and the page says so: every other sample, as often as it takes, so that the rest stay
+exact; of pauses the shortest; of flows the smallest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from xoff import counts, wording
+from xoff.plots import colour
+from xoff.report import topology
+from xoff.report.page import Replay
+from xoff.results import Result
+
+BUDGET = {"samples": 1_100_000, "pauses": 600_000, "flows": 300_000}
+"""The most bytes of the page that each takes: 2 MB in all."""
+
+
+_Port = tuple[str, int]
+
+
+def build(result: Result, budget: dict[str, int] = BUDGET) -> Replay:
+    """Collect the replay of a result."""
+    again = "xoff run scenario.json --set probe.replay=true --out result"
+    has_samples = "samples" in result.tables and result.samples.num_rows > 0
+    has_pauses = "pauses" in result.tables and result.pauses.num_rows > 0
+    interval = result.summary.get("sampled_every_ps") or 0
+    if not (has_samples and interval > 0) and not has_pauses:
+        if interval:
+            return Replay(None, ["No queue waited and nothing was paused."])
+        what = "This run recorded no queues, and nothing was paused"
+        return Replay(None, [f"{what}; for a replay set probe.replay = true: {again}."])
+    flows = result.flows if "flows" in result.tables else None
+    ends = set() if flows is None else {*flows["src"].to_pylist(), *flows["dst"].to_pylist()}
+    links = _rows(result.links, "node", "peer", "port", "rate_bps")
+    layout = topology.layout([(node, peer) for node, peer, _, _ in links], ends)
+    if not layout.places:
+        return Replay(None, [layout.note])
+    notes = [layout.note] if layout.note else []
+    places = {name: number for number, name in enumerate(layout.places)}
+    drawn = [link for link in links if link[0] in places and link[1] in places]
+    ports: dict[_Port, int] = {(node, port): number for number, (node, _, port, _) in enumerate(drawn)}
+    data: dict[str, Any] = {
+        "end": max(result.summary.get("simulated_ps") or 0, 1),
+        "width": topology.WIDTH,
+        "height": layout.height,
+        "radius": layout.radius,
+        "nodes": [
+            [name, round(x, 1), round(y, 1), int(name in layout.hosts)] for name, (x, y) in layout.places.items()
+        ],
+        "ports": [[places[node], places[peer], port, rate] for node, peer, port, rate in drawn],
+        "every": 0,
+        "queues": [],
+        "causes": [],
+        "pauses": [],
+        "flows": [],
+    }
+    if interval > 0:
+        data["queues"], data["every"], left_out = _queues(result, ports, interval, budget["samples"])
+        notes += left_out
+    else:
+        notes.append(f"Queues were not recorded: the pauses alone are shown. To see queues, too: {again}")
+    if has_pauses:
+        names = sorted(set(result.pauses["cause"].to_pylist()))
+        labels = {group.name: group.label for group in counts.groups()}
+        data["causes"] = [[labels.get(name, name), colour(name)] for name in names]
+        data["pauses"], left_out = _pauses(result.pauses, ports, names, budget["pauses"])
+        notes += left_out
+    if flows is not None:
+        data["flows"], left_out = _flows(flows, places, budget["flows"])
+        notes += left_out
+    return Replay(data, notes)
+
+
+def _rows(table: pa.Table, *columns: str) -> list[tuple[Any, ...]]:
+    return list(zip(*(table[name].to_pylist() for name in columns), strict=True))
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")) + 1
+
+
+def _queues(
+    result: Result, ports: dict[_Port, int], interval: int, budget: int
+) -> tuple[list[list[Any]], int, list[str]]:
+    """Each queue's port, number and class, and its changes: each so many samples after the last, and the bytes."""
+    known = _rows(result.queues, "node", "port", "queue", "class") if "queues" in result.tables else []
+    classes = {(node, port, queue): tag for node, port, queue, tag in known}
+    found: dict[tuple[str, int, int], dict[int, int]] = defaultdict(dict)
+    for time, node, port, queue, size in _rows(result.samples, "time_ps", "node", "port", "queue", "bytes"):
+        if (node, port) in ports:
+            found[node, port, queue][time // interval] = size
+    end = result.summary.get("simulated_ps") or 0
+    every = 1
+    while True:
+        # Samples from the start on, before the end.
+        looks = max(1, -(-end // (every * interval)))
+        made = [
+            [ports[node, port], queue, classes.get((node, port, queue), 0), _changes(sizes, every, looks)]
+            for (node, port, queue), sizes in sorted(found.items())
+        ]
+        if looks == 1 or _size(made) <= budget:
+            break
+        every *= 2
+    kept = every * interval
+    notes = [f"Queues are as they were every {wording.setting(kept, 'ps')}."]
+    if every > 1:
+        notes = [
+            f"Queues are as they were every {wording.setting(kept, 'ps')}; samples every "
+            f"{wording.setting(interval, 'ps')}, as the run recorded them, would not fit into this page."
+        ]
+    return made, kept, notes
+
+
+def _changes(sizes: dict[int, int], every: int, looks: int) -> list[int]:
+    """A queue's depths where they change, of so many looks; it is empty where it has no size.
+
+    sizes: by the number of the sample.
+    every: so many samples are a look.
+    """
+    seen = {index // every: size for index, size in sizes.items() if index % every == 0 and index < looks * every}
+    made: list[int] = []
+    last, depth = 0, 0
+    for look in sorted({*seen, *(look + 1 for look in seen if look + 1 < looks)}):
+        if (size := seen.get(look, 0)) != depth:
+            made += [look - last, size]
+            last, depth = look, size
+    return made
+
+
+def _pauses(
+    pauses: pa.Table, ports: dict[_Port, int], causes: Sequence[str], budget: int
+) -> tuple[list[list[int]], list[str]]:
+    """Each pause's port, queue, class, cause, start and length (-1 if it never ended), in order of their starts."""
+    numbers = {name: number for number, name in enumerate(causes)}
+    rows = [
+        [ports[node, port], queue, tag, numbers[cause], start, -1 if end is None else end - start]
+        for node, port, queue, tag, cause, start, end in _rows(
+            pauses, "node", "port", "queue", "class", "cause", "start_ps", "end_ps"
+        )
+        if (node, port) in ports
+    ]
+    kept = _within(rows, budget, lambda row: (row[5] >= 0, -row[5]))
+    notes = []
+    if len(kept) < len(rows):
+        notes = [f"Of {len(rows):,} pauses the {len(kept):,} longest are here; all of them are in the table of pauses."]
+    return sorted(kept, key=lambda row: row[4]), notes
+
+
+def _flows(flows: pa.Table, places: dict[str, int], budget: int) -> tuple[list[list[Any]], list[str]]:
+    """Each flow's name, ends, start, time to its last byte (-1 if that never came), bytes, and nodes between."""
+    rows = [
+        [
+            label or f"flow {flow}", places.get(src, -1), places.get(dst, -1), start, -1 if fct is None else fct, size,
+            [places[name] for name in via.split(", ") if name in places],
+        ]
+        for flow, label, src, dst, start, fct, size, via in _rows(
+            flows, "flow", "label", "src", "dst", "start_ps", "fct_ps", "size_bytes", "via"
+        )
+    ]  # fmt: skip
+    kept = _within(rows, budget, lambda row: -row[5])
+    notes = []
+    if len(kept) < len(rows):
+        notes = [f"Of {len(rows):,} flows the {len(kept):,} largest are here; all of them are in the table of flows."]
+    return sorted(kept, key=lambda row: row[3]), notes
+
+
+def _within(rows: Iterable[list[Any]], budget: int, rank: Callable[[list[Any]], Any]) -> list[list[Any]]:
+    """The first rows by rank that fit into so many bytes."""
+    kept, used = [], 2
+    for row in sorted(rows, key=rank):
+        used += _size(row)
+        if used > budget:
+            break
+        kept.append(row)
+    return kept
