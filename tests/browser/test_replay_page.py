@@ -249,7 +249,8 @@ def test_pauses_alone_are_replayed(browser: Browser, tmp_path: Path) -> None:
     browser.open(report.write(tmp_path / "result", formats=["html"]))
     assert browser.complaints() == []
     assert text(browser, ".counts").startswith("10 queues paused (at most 10) · 4 flows under way")
-    assert browser.ask("document.querySelector('#replay .key .queue').parentElement.hidden")
+    gone = "['.key .queue', '.deep', '.key .flow'].map((one) => root.querySelector(one).checkVisibility())"
+    assert browser.ask(f"(root => {gone})(document.getElementById('replay'))") == [False, False, True]
     assert "queues were not recorded; paused." in text(browser, ".state")
     assert "Queues were not recorded: the pauses alone are shown." in text(browser, "> .hint")
 

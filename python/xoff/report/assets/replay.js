@@ -588,7 +588,9 @@
     show(moment);
   }
   write(find(".deepest"), data.every ? size(deepest) : "–");
-  find(".key .queue").parentElement.hidden = !data.every;
+  // What was not recorded has no place.
+  for (const what of [".key .queue", ".deep"]) find(what).parentElement.hidden = !data.every;
+  for (const what of [".key .flow", ".under-way"]) find(what).parentElement.hidden = !flows.length;
   // It begins where there is most to see.
   const most = pausedCount.numbers.length
     ? pausedCount.times[pausedCount.numbers.indexOf(mostPaused)]
