@@ -9,6 +9,7 @@ pub mod count;
 pub mod effects;
 pub mod endpoint;
 pub mod framing;
+pub mod high_water;
 pub mod mechanism;
 pub mod mechanisms;
 mod names;
