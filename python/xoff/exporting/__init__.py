@@ -11,7 +11,7 @@ __all__ = ["FORMATS", "Format", "Written"]
 
 FORMATS: dict[str, Format] = {
     "perfetto": Format("xoff.exporting.perfetto", ".perfetto-trace"),
-    "pcapng": Format("xoff.exporting.pcapng", ".pcapng"),
+    "pcapng": Format("xoff.exporting.pcapng", ".pcapng.gz"),
     "fct": Format("xoff.exporting.fct", ".fct.txt"),
     "csv": Format("xoff.exporting.csv_tables", "-csv"),
 }

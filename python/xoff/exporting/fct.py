@@ -62,5 +62,7 @@ def _address(node: int) -> int:
 def _incasts(result: Result) -> set[str]:
     """Names of the workloads that are incasts."""
     workloads = result.scenario.get("workload", [])
-    found = [one for one in workloads if isinstance(one, dict) and "incast" in one] if isinstance(workloads, list) else []
+    found = (
+        [one for one in workloads if isinstance(one, dict) and "incast" in one] if isinstance(workloads, list) else []
+    )
     return {str(one.get("name") or "incast") for one in found}

@@ -48,12 +48,14 @@ class Format:
 def _new(place: Path) -> Iterator[Path]:
     """A name beside a place, for a file or a directory that gets the name of the place once it is complete."""
     check_name(place)
-    aside = place.with_name(f".{place.name}.partial-{uuid.uuid4().hex[:8]}")
+    aside = place.with_name(f".partial-{uuid.uuid4().hex[:8]}-{place.name}")
     try:
         if place.exists() or place.is_symlink():
             raise InputError(f"{place}: exists; choose another name with --out, or remove it")
         made = [parent for parent in place.parents if not parent.exists()]
         place.parent.mkdir(parents=True, exist_ok=True)
+    except InputError:
+        raise
     except ValueError:
         raise InputError(f"--out: {str(place)!r} is not a path") from None
     except OSError as error:

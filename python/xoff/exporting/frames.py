@@ -1,4 +1,4 @@
-"""The bytes of frames as they are on a wire, from Ethernet's header on to where nothing more is known.
+"""The bytes of frames as they are on a wire, from Ethernet's header to before its check sequence.
 
 Node n has the address 02:00:00 followed by n in three bytes, and 10.0.0.0 + n + 1. A network of routers is meant: the
 Ethernet addresses of a frame are those of the ends of its link, the IP addresses those of the ends of its flow.
@@ -13,11 +13,14 @@ Ethernet addresses of a frame are those of the ends of its link, the IP addresse
 | cnm | 0x22E7: quantised feedback, congestion point, the flow's first bytes | IEEE 802.1Qau |
 | all others | 0x88B5, which is for experiments: see `_ours` | ours |
 
-A flow's number is its queue pair, and with 0xC000 the low 14 bits of its UDP source port. Packets are SENDs, as a simulated
-flow is a message without a remote address. An echoed mark, for which an acknowledgement has no field, is its BECN bit.
-A class is the IP header's class selector; a packet whose payload was cut off has the lowest bit of its DSCP set besides.
-Left out, as zero: what a congestion point measured beside its feedback, credits, message numbers, telemetry, VLANs, and
-the data, after which a frame ends; checks over what is there (IP, ICRC) are right.
+A flow's queue pair is its number + 2, as 0 and 1 are for management; its number gives 14 bits of its UDP source port.
+Packets are SENDs, as a simulated flow is a message without a remote address. An echoed mark, for which an
+acknowledgement has no field, is its BECN bit. A class is the IP header's class selector; a packet whose payload was cut
+off has the lowest bit of its DSCP set besides.
+
+Zero is what is not known: the data, what a congestion point measured beside its feedback, credits, message numbers.
+Telemetry and VLANs are left out. Checks (IP, ICRC) are right. A frame is as long as the scenario says, less the four
+bytes of its check sequence, and at least as long as its form.
 """
 
 from __future__ import annotations
@@ -27,8 +30,10 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_SHORTEST = 60
-"""No Ethernet frame is shorter, without its check sequence."""
+_CHECK = 4
+"""The check sequence of Ethernet, and the ICRC."""
+_LONGEST = 60_000
+"""No packet of a simulation is longer."""
 _MSDU = 48
 """How much of a flow's frame a notification carries, at least."""
 
@@ -54,22 +59,19 @@ class Frame:
     seq: int
     value: int
     length: int
-    """Bytes on the wire, the gap not included."""
+    """Bytes on the wire, the check sequence included and the gap not."""
     classes: int
     is_marked: bool = False
     is_last: bool = False
     is_raw: bool = False
 
 
-def encode(frame: Frame) -> tuple[bytes, int]:
-    """Return a frame's bytes as far as they are known, and its whole length, which no form of its kind is longer than."""
-    data = _FORMS.get(frame.kind, _ours)(frame) if frame.flow or frame.kind in _WITHOUT_FLOW else _ours(frame)
-    whole = max(frame.length, len(data))
-    if frame.kind in _PACKETS and frame.flow:
-        return data, max(whole, len(data) + 4)
+def encode(frame: Frame) -> bytes:
+    """Return a frame's bytes; one that speaks of a flow that is not known takes the form that is ours."""
+    form = _FORMS.get(frame.kind, _ours) if frame.flow or frame.kind in _WITHOUT_FLOW else _ours
+    data = form(frame)
     # What is short is filled up.
-    data += bytes(max(0, min(_SHORTEST, whole) - len(data)))
-    return data, whole
+    return data + bytes(max(0, frame.length - _CHECK - len(data)))
 
 
 def mac(node: int) -> bytes:
@@ -87,7 +89,6 @@ def _ethernet(frame: Frame, kind: int, payload: bytes, to: bytes | None = None) 
 
 
 def _data(frame: Frame) -> bytes:
-    """A packet's headers; its payload and ICRC follow in what is cut off."""
     opcode = 0x01
     if frame.is_last:
         opcode = 0x02 if frame.seq else 0x04
@@ -96,9 +97,10 @@ def _data(frame: Frame) -> bytes:
     opcode |= 0x20 if frame.is_raw else 0
     dscp = (frame.classes & 7) << 3 | (frame.kind == "header")
     ecn = 0b11 if frame.is_marked else 0b10
-    whole = max(frame.length - 14, 44)
-    payload = _transport(opcode, frame.number, frame.seq, must_answer=frame.is_last and not frame.is_raw)
-    return _ethernet(frame, 0x0800, _internet(frame, _flow(frame), dscp << 2 | ecn, payload, whole))
+    head = _transport(opcode, frame.number, frame.seq, must_answer=frame.is_last and not frame.is_raw)
+    room = min(frame.length, _LONGEST) - _CHECK - 14 - 20 - 8 - len(head) - _CHECK
+    packet = _internet(frame, _flow(frame), dscp << 2 | ecn, head + bytes(max(room, 0)))
+    return _ethernet(frame, 0x0800, packet + _check(packet))
 
 
 def _ack(frame: Frame) -> bytes:
@@ -116,7 +118,7 @@ def _cnp(frame: Frame) -> bytes:
 def _answer(frame: Frame, payload: bytes) -> bytes:
     flow = _flow(frame)
     back = Flow(flow.dst, flow.src)
-    packet = _internet(frame, back, (frame.classes & 7) << 5, payload, 20 + 8 + len(payload) + 4)
+    packet = _internet(frame, back, (frame.classes & 7) << 5, payload)
     return _ethernet(frame, 0x0800, packet + _check(packet))
 
 
@@ -159,7 +161,6 @@ _FORMS: dict[str, Callable[[Frame], bytes]] = {
     "cim": _cim,
     "cnm": _cnm,
 }
-_PACKETS = {"data", "header"}
 _WITHOUT_FLOW = {"pfc"}
 
 
@@ -169,8 +170,7 @@ def _flow(frame: Frame) -> Flow:
 
 def _first(frame: Frame, seq: int) -> bytes:
     """What a notification repeats of a packet of its flow: the type, and headers."""
-    headers = _transport(0x01, frame.number, seq)
-    packet = _internet(frame, _flow(frame), (frame.classes & 7) << 5 | 0b10, headers, 20 + 8 + len(headers) + 4)
+    packet = _internet(frame, _flow(frame), (frame.classes & 7) << 5 | 0b10, _transport(0x01, frame.number, seq))
     return (b"\x08\0" + packet).ljust(_MSDU, b"\0")
 
 
@@ -178,13 +178,13 @@ def _transport(opcode: int, pair: int, psn: int, *, is_back: bool = False, must_
     """The base transport header."""
     marks = 0x40 if is_back else 0
     answer = 0x80 if must_answer else 0
-    numbers = struct.pack(">II", marks << 24 | pair & 0xFFFFFF, answer << 24 | psn & 0xFFFFFF)
+    numbers = struct.pack(">II", marks << 24 | pair % 0xFFFFFE + 2, answer << 24 | psn & 0xFFFFFF)
     return struct.pack(">BBH", opcode, 0, 0xFFFF) + numbers
 
 
-def _internet(frame: Frame, flow: Flow, service: int, payload: bytes, whole: int) -> bytes:
-    """IPv4 and UDP around a payload, of which more may follow: `whole` is the length with all."""
-    whole = min(whole, 0xFFFF)
+def _internet(frame: Frame, flow: Flow, service: int, payload: bytes) -> bytes:
+    """IPv4 and UDP around a payload, which the ICRC follows."""
+    whole = 20 + 8 + len(payload) + _CHECK
     ends = address(flow.src) + address(flow.dst)
     head = struct.pack(">BBHHHBBH", 0x45, service, whole, 0, 0x4000, 64, 17, 0) + ends
     total = sum(struct.unpack(">10H", head))
@@ -195,7 +195,7 @@ def _internet(frame: Frame, flow: Flow, service: int, payload: bytes, whole: int
 
 
 def _check(packet: bytes) -> bytes:
-    """The invariant CRC: over the packet, with ones in the place of what routers change, and of a header of InfiniBand."""
+    """The invariant CRC: over the packet, with ones for what routers change, and for the header that InfiniBand has."""
     masked = bytearray(packet)
     for at in (1, 8, 10, 11, 26, 27, 32):
         masked[at] = 0xFF

@@ -1,18 +1,21 @@
 """Frames as they were on the wire of links, in the form of packet captures that Wireshark reads: pcapng.
 
 Source: draft-ietf-opsawg-pcapng. Each direction of a link is an interface; a frame's stamp is the moment at which its
-first bit left, in picoseconds (``if_tsresol`` 12: the format keeps them, and Wireshark shows nanoseconds). A frame is
-captured as far as its headers go; its length is that on the wire without the gap, and at least that of its form. What
-frames look like is in `frames`.
+first bit left, in picoseconds (``if_tsresol`` 12: the format keeps them, and Wireshark shows nanoseconds). Frames are
+whole: Wireshark takes packets of RoCE that are cut for malformed. Their data are zeros, so that a file whose name ends
+in ``.gz``, which Wireshark reads as it is, is small. What frames look like is in `frames`.
 """
 
 from __future__ import annotations
 
 import difflib
+import gzip
 import re
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import pyarrow.compute
 
@@ -24,8 +27,7 @@ from xoff.exporting.rows import Nodes, recorded, rows, setting
 from xoff.results import Result
 from xoff.version import __version__
 
-_SNAP = 128
-"""No form of a frame that is cut has more bytes."""
+_LONGEST_NAME = 128
 _END = b"\0\0\0\0"
 
 
@@ -44,7 +46,7 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
     departs = departs.filter(compute.is_in(departs.column("node").cast("string"), _array({node for node, _ in links})))
     columns = ("time_ps", "node", "port", "kind", "flow", "seq", "bytes", "class", "marked", "last", "value")
     written = unknown = 0
-    with place.open("wb") as file:
+    with _opened(place) as file:
         _begin(file, nodes, links)
         for time, node, port, kind, number, seq, length, classes, marked, last, value in rows(
             result, "packets", *columns, table=departs
@@ -66,13 +68,23 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
                 is_raw=is_raw,
             )
             unknown += frame.flow is None and kind == "data"
-            data, whole = frames.encode(frame)
-            filled = data + bytes(-len(data) % 4)
-            whole = min(whole, 0xFFFFFFFF)
-            _block(file, 6, struct.pack("<5I", interface, time >> 32, time & 0xFFFFFFFF, len(data), whole) + filled)
+            data = frames.encode(frame)
+            stamp = struct.pack("<5I", interface, time >> 32, time & 0xFFFFFFFF, len(data), len(data))
+            _block(file, 6, stamp + data + bytes(-len(data) % 4))
             written += 1
     notes = (f"the flows of {unknown:,} packets are not in the table of flows (probe.flows = true)",) if unknown else ()
     return Written({"frames": written, "directions of links": len(links)}, notes)
+
+
+@contextmanager
+def _opened(place: Path) -> Iterator[BinaryIO]:
+    """A file to write, whose name says whether it is compressed. The same result gives the same bytes."""
+    with place.open("wb") as file:
+        if place.suffix != ".gz":
+            yield file
+            return
+        with gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=file, mtime=0) as packed:
+            yield cast(BinaryIO, packed)
 
 
 def _array(names: set[str]) -> object:
@@ -104,9 +116,9 @@ def _begin(file: BinaryIO, nodes: Nodes, links: list[tuple[str, int]]) -> None:
     _block(file, 0x0A0D0D0A, section + _option(4, f"xoff {__version__}".encode()) + _END)
     for node, port in links:
         peer, rate = nodes.ports[node, port]
-        name = wording.plain(f"{node} port {port} to {peer}").encode()[:_SNAP]
+        name = wording.plain(f"{node} port {port} to {peer}").encode()[:_LONGEST_NAME]
         options = _option(2, name) + _option(8, struct.pack("<Q", rate)) + _option(9, b"\x0c") + _END
-        _block(file, 1, struct.pack("<HHI", 1, 0, _SNAP) + options)
+        _block(file, 1, struct.pack("<HHI", 1, 0, 0) + options)
 
 
 def _option(code: int, value: bytes) -> bytes:

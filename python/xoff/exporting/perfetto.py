@@ -1,26 +1,28 @@
 """A trace for the Perfetto UI and its trace processor: who was paused, what waited, which flows were under way.
 
-Source: Perfetto's ``TrackEvent`` in protocol buffers, of which each message here is a line of its ``.proto`` files. The form
-is written here, in the few lines that it takes: the bindings that exist need a version of the library of protocol buffers
-that is not everybody's, and ten times the room. Perfetto also reads JSON, with the same resolution and less structure.
+Source: Perfetto's ``TrackEvent`` in protocol buffers, of which each message here is a line of its ``.proto`` files. The
+form is written here, in the few lines that it takes: the bindings that exist need a version of the library of protocol
+buffers that is not everybody's, and ten times the room. Perfetto also reads JSON, with the same resolution and less
+structure.
 
 Perfetto's times are whole nanoseconds: what happened within one is there in its order, and the exact picoseconds are
 arguments of each slice.
 
 - A port has a track for each cause and queue that was paused: a slice for each pause. One that never ended has no end.
 - A queue that was looked at (``probe.queues``) has a counter of its bytes, which is zero where it was seen empty.
-- A host has tracks of its flows: a slice for each, from its start to the receiver's last byte. Flows that overlap are on
-  tracks of their own.
+- A host has tracks of its flows: a slice for each, from its start to the receiver's last byte. Flows that overlap are
+  on tracks of their own.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from xoff import wording
+from xoff._core import InputError
 from xoff.exporting.format import Written
 from xoff.exporting.rows import again, rows, setting
 from xoff.results import Result
@@ -31,17 +33,18 @@ _BYTES, _IN_GIVEN_ORDER = 3, 3
 
 def write(result: Result, place: Path, _choices: list[str]) -> Written:
     """Write what a result recorded over time."""
+    found: dict[str, int] = {}
+    notes = []
     with place.open("wb") as file:
         tracks = _Tracks(file)
-        parts = {
-            "pauses": _pauses(result, tracks),
-            "samples": _samples(result, tracks) if "samples" in result.tables else 0,
-            "flows": _flows(result, tracks),
-        }
-    notes = ()
-    if not parts["samples"]:
-        notes = (f"queue lengths are not in it; repeat the run with them: {again(result, 'probe.queues=1us')}",)
-    return Written(parts, notes)
+        for name, (put, probe) in _PARTS.items():
+            if name in result.tables:
+                found[name] = put(result, tracks)
+            else:
+                notes.append(f"`{name}` are not in it; repeat the run for them: {again(result, probe)}")
+    if not found:
+        raise InputError(f"this run kept nothing to show over time; repeat it: {again(result, '')}")
+    return Written(found, tuple(notes))
 
 
 def _pauses(result: Result, tracks: _Tracks) -> int:
@@ -116,9 +119,7 @@ class _Tracks:
     def port(self, node: str, port: int, peer: str) -> int:
         return self.track((node, port), f"port {port} to {peer}", self.node(node), rank=port + 1)
 
-    def track(
-        self, key: tuple[object, ...], name: str, parent: int, *, rank: int = 0, is_counter: bool = False
-    ) -> int:
+    def track(self, key: tuple[object, ...], name: str, parent: int, *, rank: int = 0, is_counter: bool = False) -> int:
         """Return a track's number."""
         if key in self._known:
             return self._known[key]
@@ -172,3 +173,10 @@ def _varint(value: int) -> bytes:
         value >>= 7
     found.append(value)
     return bytes(found)
+
+
+_PARTS: dict[str, tuple[Callable[[Result, _Tracks], int], str]] = {
+    "pauses": (_pauses, ""),
+    "samples": (_samples, "probe.queues=1us"),
+    "flows": (_flows, "probe.flows=true"),
+}

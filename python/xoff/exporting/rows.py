@@ -1,4 +1,4 @@
-"""Rows of a result's tables as plain values. What was read may be damaged, or of somebody else: cells are checked here."""
+"""Rows of a result's tables as plain values; what was read may be damaged, or of somebody else: cells are checked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rows(result: Result, name: str, *columns: str, table: pa.Table | None = None
 
     columns: their names; one that ends in ``?`` may have cells without a value, which are None.
     """
-    table = result.table(name) if table is None else table
+    table = recorded(result, name) if table is None else table
     found = [_cells(name, column.rstrip("?"), table, is_optional=column.endswith("?")) for column in columns]
     for batch in pa.table(found, names=list(map(str, range(len(found))))).to_batches(1 << 16):
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
@@ -38,18 +38,21 @@ def _cells(name: str, column: str, table: pa.Table, *, is_optional: bool) -> pa.
     return cells
 
 
-def recorded(result: Result, name: str, setting: str) -> pa.Table:
-    """Return a table that is there with a probe alone. Raises `InputError`, which says how to repeat the run with it."""
+def recorded(result: Result, name: str, setting: str = "") -> pa.Table:
+    """Return a table. Raises `InputError`, which says how to repeat the run so that it is there.
+
+    setting: the probe that it needs, if any.
+    """
     if name in result.tables:
         return result.table(name)
-    raise InputError(f"this run did not record `{name}`; repeat it with them: {again(result, setting)}")
+    raise InputError(f"this run did not keep `{name}`; repeat it: {again(result, setting)}")
 
 
 def again(result: Result, setting: str) -> str:
-    """Return the command that repeats a run exactly and records more."""
+    """Return the command that repeats a run exactly, and records more."""
     directory = str(result.directory or "DIR")
-    scenario, out = shlex.quote(f"{directory}/scenario.json"), shlex.quote(f"{directory}-again")
-    return f"xoff run {scenario} --set {shlex.quote(setting)} --out {out}"
+    words = ["xoff", "run", f"{directory}/scenario.json", *(["--set", setting] if setting else [])]
+    return shlex.join([*words, "--out", f"{directory}-again"])
 
 
 def setting(result: Result, table: str, key: str, default: int) -> int:
