@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import xoff
-from xoff import _core, cli, report, running
+from xoff import InputError, _core, cli, report, running
 from xoff.study import Study
 
 THREADS = (1, 2, 3, 7)
@@ -134,6 +134,24 @@ def _report(place: str) -> None:
     report.write(Path(place))
 
 
+def _export(name: str) -> None:
+    """``xoff export`` in every format, each beside what the others wrote, whatever became of them."""
+    from xoff.exporting import FORMATS
+    from xoff.exporting.command import command
+
+    refused = []
+    for format, choices in {"perfetto": [""], "pcapng": ["*"], "fct": ["hpcc"], "csv": [""]}.items():
+        place = Path(f"exported{FORMATS[format].ending}")
+        try:
+            command(Path(name), {format: choices}, out=place, as_json=True)
+        except InputError as error:
+            refused.append(error)
+            if place.exists():
+                raise BrokenPromiseError(f"{place} is there, although it is refused: {error}") from None
+    if refused:
+        raise refused[0]
+
+
 def _import(kind: str, *files: str) -> None:
     from functools import partial
 
@@ -168,6 +186,7 @@ STEPS: dict[str, Callable[..., object]] = {
     "read-result": _read_result,
     "read-study": _read_study,
     "report": _report,
+    "export": _export,
     "import": _import,
     "threads": _threads,
 }

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from xoff._core import InputError
 from xoff.exporting.format import Written
-from xoff.exporting.rows import Nodes, again, rows
+from xoff.exporting.rows import Nodes, again, given, rows
 from xoff.results import Result
 
 VARIANTS = ("hpcc",)
@@ -49,7 +49,7 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
             file.write(f"{ends} {port} {kind} {size} {times}\n")
             written += 1
     notes = [f"{left_out:,} flows did not end and are not in it"] if left_out else []
-    if not result.scenario.get("probe", {}).get("flows", True):
+    if given(result, "probe", "flows") is False:
         notes.append(f"this run did not record flows; repeat it with them: {again(result, 'probe.flows=true')}")
     return Written({"flows": written}, tuple(notes))
 
@@ -61,7 +61,7 @@ def _address(node: int) -> int:
 
 def _incasts(result: Result) -> set[str]:
     """Names of the workloads that are incasts."""
-    workloads = result.scenario.get("workload", [])
+    workloads = given(result, "workload")
     found = (
         [one for one in workloads if isinstance(one, dict) and "incast" in one] if isinstance(workloads, list) else []
     )

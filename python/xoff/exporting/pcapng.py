@@ -23,7 +23,7 @@ from xoff import wording
 from xoff._core import InputError
 from xoff.exporting import frames
 from xoff.exporting.format import Written
-from xoff.exporting.rows import Nodes, recorded, rows, setting
+from xoff.exporting.rows import Nodes, given, quantity, recorded, rows
 from xoff.results import Result
 from xoff.version import __version__
 
@@ -38,8 +38,8 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
     packets = recorded(result, "packets", "probe.packets=true")
     pairs = rows(result, "flows", "flow", "src", "dst")
     flows = {number: frames.Flow(nodes.number(src), nodes.number(dst)) for number, src, dst in pairs}
-    gap = setting(result, "framing", "gap", 0)
-    is_raw = "raw" in (result.scenario.get("host", {}).get("transport") or {})
+    gap = quantity(result, "framing", "gap", 0)
+    is_raw = given(result, "host", "transport", "raw") is not None
     interfaces = {end: index for index, end in enumerate(links)}
     compute = pyarrow.compute
     departs = packets.filter(compute.equal(packets.column("event").cast("string"), "depart"))

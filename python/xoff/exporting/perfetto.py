@@ -24,7 +24,7 @@ from typing import BinaryIO
 from xoff import wording
 from xoff._core import InputError
 from xoff.exporting.format import Written
-from xoff.exporting.rows import again, rows, setting
+from xoff.exporting.rows import again, quantity, rows
 from xoff.results import Result
 
 _BEGIN, _END, _COUNTER = 1, 2, 4
@@ -61,7 +61,7 @@ def _pauses(result: Result, tracks: _Tracks) -> int:
 
 def _samples(result: Result, tracks: _Tracks) -> int:
     """Write counters. Of a queue that is empty there is no row, so that it is zero an interval after its last one."""
-    interval = setting(result, "probe", "queues", 0)
+    interval = quantity(result, "probe", "queues", 0)
     last: dict[tuple[str, int, int], int] = {}
     counters: dict[tuple[str, int, int], int] = {}
     peers = {(node, port): peer for node, port, peer in rows(result, "links", "node", "port", "peer")}

@@ -55,10 +55,18 @@ def again(result: Result, setting: str) -> str:
     return shlex.join([*words, "--out", f"{directory}-again"])
 
 
-def setting(result: Result, table: str, key: str, default: int) -> int:
+def given(result: Result, *keys: str) -> Any:
+    """Return a value of the scenario; None if there is none."""
+    value: Any = result.scenario
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def quantity(result: Result, table: str, key: str, default: int) -> int:
     """Return a quantity of the scenario, in picoseconds or bytes."""
-    value = result.scenario.get(table, {})
-    value = value.get(key, default) if isinstance(value, dict) else None
+    value = given(result, table, key)
+    value = default if value is None else value
     found = (value, "") if isinstance(value, int) else wording.quantity(value) if isinstance(value, str) else None
     if value in ("0", 0):
         return 0
