@@ -128,7 +128,7 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         {
             "bytes": ("int", "How much."),
             "threshold_bytes": ("int | None", "What it is compared with; null where there is none, or where it moves."),
-            "place": ("str | None", "The node, port and class."),
+            "place": ("str", "The node, port and class; empty if it was never above zero."),
         },
     ),
     "HighWaters": (

@@ -56,6 +56,12 @@ def _complete_claim(incomplete: str) -> list[str]:
     return claims(incomplete)
 
 
+def _complete_fct() -> list[str]:
+    from xoff.exporting.fct import VARIANTS
+
+    return list(VARIANTS)
+
+
 def _complete_result(incomplete: str) -> list[str]:
     from xoff.completion import results
 
@@ -510,9 +516,9 @@ def export(
         str | None,
         typer.Option(
             metavar="FORM",
-            help="Completion times: [b]hpcc[/b] for the scripts of HPCC.",
+            help="Completion times as the scripts of another simulator read them: [b]hpcc[/b].",
             show_default=False,
-            autocompletion=lambda: ["hpcc"],
+            autocompletion=_complete_fct,
         ),
     ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Every table as a CSV file.")] = False,

@@ -144,8 +144,8 @@ class HighWater(TypedDict):
     threshold_bytes: int | None
     """What it is compared with; null where there is none, or where it moves."""
 
-    place: str | None
-    """The node, port and class."""
+    place: str
+    """The node, port and class; empty if it was never above zero."""
 
 
 class HighWaters(TypedDict):

@@ -73,7 +73,7 @@ def test_marks_are_what_packets_show(queueing: str) -> None:
     assert marks["ingress"]["bytes"] == max(shown.values())
     assert marks["headroom"]["bytes"] == max(shown.values()) - 20_000
     assert marks["queue"]["bytes"] == max(row["max_bytes"] for row in result.queues.to_pylist())
-    assert marks["pool"] == {"bytes": 0, "threshold_bytes": None, "place": None}
+    assert marks["pool"] == {"bytes": 0, "threshold_bytes": None, "place": ""}
 
 
 _LINK = {"rate": "100Gbps", "delay": "500ns"}

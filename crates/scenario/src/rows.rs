@@ -217,7 +217,7 @@ impl Names {
         let Some((node, m)) = found else { return HighWater::default() };
         let port = m.port.map_or_else(|| self.nodes[*node as usize].clone(), |port| self.port(*node, port as usize));
         let place = m.class.map_or_else(|| port.clone(), |class| format!("{port}, class {class}"));
-        HighWater { bytes: m.bytes, threshold_bytes: m.threshold, place: Some(place) }
+        HighWater { bytes: m.bytes, threshold_bytes: m.threshold, place }
     }
 
     pub fn high_water(&self, m: &[(u32, Mark)]) -> Table {

@@ -136,8 +136,8 @@ pub struct HighWater {
     pub bytes: u64,
     /// What it is compared with.
     pub threshold_bytes: Option<u64>,
-    /// Where.
-    pub place: Option<String>,
+    /// Where; empty if it was never above zero.
+    pub place: String,
 }
 
 /// The summary.
