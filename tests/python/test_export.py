@@ -152,10 +152,10 @@ def test_a_capture_holds_the_frames_that_left_by_a_link(result: xoff.Result, tmp
 
 
 @pytest.mark.parametrize(
-    ("seq", "is_last", "opcode"), [(0, False, 0x00), (3, False, 0x01), (3, True, 0x02), (0, True, 0x04)]
+    ("seq", "is_last", "opcode"), [(0, False, 0x06), (3, False, 0x07), (3, True, 0x08), (0, True, 0x0A)]
 )
-def test_packets_are_sends(seq: int, is_last: bool, opcode: int) -> None:
-    frame = Frame("data", 2, 4, 65_540, Flow(1, 70_000), seq, 0, 1048, 3, is_last=is_last)
+def test_a_flow_is_one_write(seq: int, is_last: bool, opcode: int) -> None:
+    frame = Frame("data", 2, 4, 65_540, Flow(1, 70_000, 5000), seq, 0, 1048, 3, is_last=is_last)
     data = frames.encode(frame)
     assert len(data) == 1044
     assert data[:14] == bytes.fromhex("020000000004 020000000002 0800".replace(" ", ""))
@@ -167,7 +167,11 @@ def test_packets_are_sends(seq: int, is_last: bool, opcode: int) -> None:
     assert bth[0] == opcode
     assert struct.unpack(">I", bth[4:8])[0] == 65_542
     assert bth[8] == (0x80 if is_last else 0)
-    assert frames.encode(Frame("data", 2, 4, 1, Flow(1, 3), seq, 0, 1048, 3, False, is_last, True))[42] == opcode | 0x20
+    assert data[54:70] == (struct.pack(">QII", 0, 0, 5000) if seq == 0 else bytes(16))
+    assert (
+        frames.encode(Frame("data", 2, 4, 1, Flow(1, 3, 5000), seq, 0, 1048, 3, False, is_last, True))[42]
+        == opcode | 0x20
+    )
 
 
 def test_pfc_names_classes_and_quanta() -> None:
@@ -181,28 +185,28 @@ def test_pfc_names_classes_and_quanta() -> None:
 
 
 def test_answers_say_what_came() -> None:
-    ack = frames.encode(Frame("ack", 4, 2, 7, Flow(1, 3), 12, 0, 64, 0, is_marked=True))
+    ack = frames.encode(Frame("ack", 4, 2, 7, Flow(1, 3, 5000), 12, 0, 64, 0, is_marked=True))
     # It acknowledges packet 11, echoes a mark, and goes from the flow's end to its start.
     assert (ack[42], ack[46], int.from_bytes(ack[51:54], "big"), ack[54]) == (0x11, 0x40, 11, 0x1F)
     assert ack[26:34] == bytes([10, 0, 0, 4, 10, 0, 0, 2])
-    nack = frames.encode(Frame("nack", 4, 2, 7, Flow(1, 3), 12, 15, 64, 0))
+    nack = frames.encode(Frame("nack", 4, 2, 7, Flow(1, 3, 5000), 12, 15, 64, 0))
     assert (nack[42], nack[46], int.from_bytes(nack[51:54], "big"), nack[54]) == (0x11, 0, 12, 0x60)
-    cnp = frames.encode(Frame("cnp", 4, 2, 7, Flow(1, 3), 0, 0, 64, 0))
+    cnp = frames.encode(Frame("cnp", 4, 2, 7, Flow(1, 3, 5000), 0, 0, 64, 0))
     assert (cnp[42], cnp[46], cnp[54:70]) == (0x81, 0x40, bytes(16))
     assert len(cnp) == 14 + 20 + 8 + 12 + 16 + 4
     # Computed by another implementation of RoCEv2.
-    assert frames.encode(Frame("ack", 1, 2, 7, Flow(3, 4), 9, 0, 64, 3, is_marked=True))[-4:].hex() == "70013d2a"
+    assert frames.encode(Frame("ack", 1, 2, 7, Flow(3, 4, 5000), 9, 0, 64, 3, is_marked=True))[-4:].hex() == "70013d2a"
     assert cnp[-4:] == struct.pack("<I", _invariant(cnp))
 
 
 def test_notifications_of_bridges_repeat_what_they_are_about() -> None:
-    cim = frames.encode(Frame("cim", 4, 2, 7, Flow(1, 3), 1, 12, 64, 0))
+    cim = frames.encode(Frame("cim", 4, 2, 7, Flow(1, 3, 5000), 1, 12, 64, 0))
     assert cim[12:15] == b"\x89\xa2\x01"
     assert cim[15:27] == frames.mac(3) + frames.mac(1)
     assert struct.unpack_from(">HH", cim, 27) == (0, 48)
     assert cim[31:33] == b"\x08\0"
     assert int.from_bytes(cim[31 + 39 : 31 + 42], "big") == 12
-    cnm = frames.encode(Frame("cnm", 4, 2, 7, Flow(1, 3), 37, 5, 64, 2))
+    cnm = frames.encode(Frame("cnm", 4, 2, 7, Flow(1, 3, 5000), 37, 5, 64, 2))
     assert cnm[:14] == frames.mac(1) + frames.mac(4) + b"\x22\xe7"
     assert struct.unpack_from(">HQHHH", cnm, 14) == (37, 5, 0, 0, 2 << 13)
     assert struct.unpack_from(">6sH", cnm, 30) == (frames.mac(3), 48)
@@ -211,7 +215,7 @@ def test_notifications_of_bridges_repeat_what_they_are_about() -> None:
 @pytest.mark.parametrize("kind", ["sfcm", "bcn", "portfc", "bfc", "sack", "new_and_longer", "ack"])
 def test_what_has_no_published_form_is_ours(kind: str) -> None:
     # So is what speaks of a flow that is not known.
-    flow = None if kind == "ack" else Flow(1, 3)
+    flow = None if kind == "ack" else Flow(1, 3, 5000)
     data = frames.encode(Frame(kind, 4, 2, 7, flow, 2**32 - 1, 20_000, 64, 5))
     assert len(data) == 60
     assert data[12:14] == b"\x88\xb5"

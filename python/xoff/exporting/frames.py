@@ -5,7 +5,7 @@ Ethernet addresses of a frame are those of the ends of its link, the IP addresse
 
 | frame | form | source |
 |---|---|---|
-| data, header | RoCEv2: SEND of a reliable connection, of an unreliable one for raw frames | InfiniBand, annex A17 |
+| data, header | RoCEv2: RDMA WRITE of a reliable connection, of an unreliable one for raw frames | InfiniBand, annex A17 |
 | ack, nack | RoCEv2: acknowledge, with AETH; a nack says "PSN sequence error" | InfiniBand 9.7.5 |
 | cnp | RoCEv2: CNP, with BECN | InfiniBand, annex A17.9.3 |
 | pfc | MAC control 0x8808, opcode 0x0101: classes and quanta | IEEE 802.1Qbb |
@@ -14,11 +14,11 @@ Ethernet addresses of a frame are those of the ends of its link, the IP addresse
 | all others | 0x88B5, which is for experiments: see `_ours` | ours |
 
 A flow's queue pair is its number + 2, as 0 and 1 are for management; its number gives 14 bits of its UDP source port.
-Packets are SENDs, as a simulated flow is a message without a remote address. An echoed mark, for which an
-acknowledgement has no field, is its BECN bit. A class is the IP header's class selector; a packet whose payload was cut
+A flow is one RDMA WRITE, of which the first packet says how long it is. An echoed mark, for which an acknowledgement
+has no field, is its BECN bit. A class is the IP header's class selector; a packet whose payload was cut
 off has the lowest bit of its DSCP set besides.
 
-Zero is what is not known: the data, what a congestion point measured beside its feedback, credits, message numbers.
+Zero is what is not known: the data and their address, what a congestion point measured beside its feedback, credits, message numbers.
 Telemetry and VLANs are left out. Checks (IP, ICRC) are right. A frame is as long as the scenario says, less the four
 bytes of its check sequence, and at least as long as its form.
 """
@@ -40,10 +40,11 @@ _MSDU = 48
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What of a flow its frames say: nodes at its ends."""
+    """What of a flow its frames say: nodes at its ends, and its payload."""
 
     src: int
     dst: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +90,14 @@ def _ethernet(frame: Frame, kind: int, payload: bytes, to: bytes | None = None) 
 
 
 def _data(frame: Frame) -> bytes:
-    opcode = 0x01
-    if frame.is_last:
-        opcode = 0x02 if frame.seq else 0x04
-    elif not frame.seq:
-        opcode = 0x00
+    # First, middle, last, only; in a reliable connection or an unreliable one.
+    opcode = (0x0A if frame.is_last else 0x06) if frame.seq == 0 else (0x08 if frame.is_last else 0x07)
     opcode |= 0x20 if frame.is_raw else 0
     dscp = (frame.classes & 7) << 3 | (frame.kind == "header")
     ecn = 0b11 if frame.is_marked else 0b10
     head = _transport(opcode, frame.number, frame.seq, must_answer=frame.is_last and not frame.is_raw)
+    if frame.seq == 0:
+        head += struct.pack(">QII", 0, 0, min(_flow(frame).size, 0xFFFFFFFF))
     room = min(frame.length, _LONGEST) - _CHECK - 14 - 20 - 8 - len(head) - _CHECK
     packet = _internet(frame, _flow(frame), dscp << 2 | ecn, head + bytes(max(room, 0)))
     return _ethernet(frame, 0x0800, packet + _check(packet))
@@ -117,7 +117,7 @@ def _cnp(frame: Frame) -> bytes:
 
 def _answer(frame: Frame, payload: bytes) -> bytes:
     flow = _flow(frame)
-    back = Flow(flow.dst, flow.src)
+    back = Flow(flow.dst, flow.src, flow.size)
     packet = _internet(frame, back, (frame.classes & 7) << 5, payload)
     return _ethernet(frame, 0x0800, packet + _check(packet))
 
@@ -165,12 +165,12 @@ _WITHOUT_FLOW = {"pfc"}
 
 
 def _flow(frame: Frame) -> Flow:
-    return frame.flow or Flow(frame.sender, frame.receiver)
+    return frame.flow or Flow(frame.sender, frame.receiver, 0)
 
 
 def _first(frame: Frame, seq: int) -> bytes:
     """What a notification repeats of a packet of its flow: the type, and headers."""
-    packet = _internet(frame, _flow(frame), (frame.classes & 7) << 5 | 0b10, _transport(0x01, frame.number, seq))
+    packet = _internet(frame, _flow(frame), (frame.classes & 7) << 5 | 0b10, _transport(0x07, frame.number, seq))
     return (b"\x08\0" + packet).ljust(_MSDU, b"\0")
 
 

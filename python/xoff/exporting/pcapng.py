@@ -36,8 +36,8 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
     nodes = Nodes(result)
     links = _links(nodes, choices)
     packets = recorded(result, "packets", "probe.packets=true")
-    pairs = rows(result, "flows", "flow", "src", "dst")
-    flows = {number: frames.Flow(nodes.number(src), nodes.number(dst)) for number, src, dst in pairs}
+    known = rows(result, "flows", "flow", "src", "dst", "size_bytes")
+    flows = {number: frames.Flow(nodes.number(src), nodes.number(dst), size) for number, src, dst, size in known}
     gap = quantity(result, "framing", "gap", 0)
     is_raw = given(result, "host", "transport", "raw") is not None
     interfaces = {end: index for index, end in enumerate(links)}
