@@ -74,6 +74,10 @@ def test_marks_are_what_packets_show(queueing: str) -> None:
     assert marks["headroom"]["bytes"] == max(shown.values()) - 20_000
     assert marks["queue"]["bytes"] == max(row["max_bytes"] for row in result.queues.to_pylist())
     assert marks["pool"] == {"bytes": 0, "threshold_bytes": None, "place": ""}
+    # What never rose is not said.
+    lines = dict(result.rows())
+    assert lines["most at an input"] == f"{max(shown.values()) / 1000} KB of 20.0 KB, {marks['ingress']['place']}"
+    assert "most of a pool" not in lines
 
 
 _LINK = {"rate": "100Gbps", "delay": "500ns"}

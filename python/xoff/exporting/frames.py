@@ -5,7 +5,7 @@ Ethernet addresses of a frame are those of the ends of its link, the IP addresse
 
 | frame | form | source |
 |---|---|---|
-| data, header | RoCEv2: RDMA WRITE of a reliable connection, of an unreliable one for raw frames | InfiniBand, annex A17 |
+| data, header | RoCEv2: RDMA WRITE, reliable, or unreliable for raw frames | InfiniBand, annex A17 |
 | ack, nack | RoCEv2: acknowledge, with AETH; a nack says "PSN sequence error" | InfiniBand 9.7.5 |
 | cnp | RoCEv2: CNP, with BECN | InfiniBand, annex A17.9.3 |
 | pfc | MAC control 0x8808, opcode 0x0101: classes and quanta | IEEE 802.1Qbb |
@@ -18,9 +18,9 @@ A flow is one RDMA WRITE, of which the first packet says how long it is. An echo
 has no field, is its BECN bit. A class is the IP header's class selector; a packet whose payload was cut
 off has the lowest bit of its DSCP set besides.
 
-Zero is what is not known: the data and their address, what a congestion point measured beside its feedback, credits, message numbers.
-Telemetry and VLANs are left out. Checks (IP, ICRC) are right. A frame is as long as the scenario says, less the four
-bytes of its check sequence, and at least as long as its form.
+Zero is what is not known: the data and their address, what a congestion point measured beside its feedback, credits,
+message numbers. Telemetry and VLANs are left out. Checks (IP, ICRC) are right. A frame is as long as the scenario says,
+less the four bytes of its check sequence, and at least as long as its form.
 """
 
 from __future__ import annotations
