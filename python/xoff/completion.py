@@ -48,7 +48,8 @@ def results(incomplete: str) -> list[str]:
         found = [one for one in sorted(parent.iterdir()) if one.is_dir() and not one.name.startswith(".")]
     except OSError:
         return []
-    names = [(one, str(one)) for one in found if str(one).startswith(incomplete.removeprefix("./"))]
+    here = "./" if incomplete.startswith("./") else ""
+    names = [(one, f"{here}{one}") for one in found if f"{here}{one}".startswith(incomplete)]
     return [name if (one / "summary.json").is_file() else f"{name}/" for one, name in names]
 
 

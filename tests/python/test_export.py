@@ -472,6 +472,28 @@ def test_trace_processor_reads_a_trace(result: xoff.Result, tmp_path: Path) -> N
     assert str(result.pauses.num_rows) in done.stdout.split()
 
 
+def test_names_of_somebody_else_are_data(result: xoff.Result, tmp_path: Path) -> None:
+    evil = "\x1b[31m\nswitch0"
+    tables = {}
+    for name in ("links", "pauses", "packets", "flows", "samples"):
+        table = result.table(name)
+        for column in {"node", "peer", "src", "dst", "cause", "kind"} & {*table.column_names}:
+            texts = [evil if cell in {"switch0", "pfc"} else cell for cell in table.column(column).to_pylist()]
+            table = table.set_column(table.column_names.index(column), column, pa.array(texts, pa.string()))
+        tables[name] = table
+    hostile = _with(result, **tables)
+    _export(hostile, "perfetto", tmp_path / "trace")
+    tracks, events = _trace((tmp_path / "trace").read_bytes())
+    shown = [track["name"] for track in tracks.values()] + [event["name"] for event in events]
+    assert "\ufffd[31m\ufffdswitch0" in shown
+    assert not [name for name in shown if not name.isprintable()]
+    _export(hostile, "pcapng", tmp_path / "a.pcapng", "host1-*")
+    names = [
+        _options(body[8:])[2].decode() for kind, body in _blocks((tmp_path / "a.pcapng").read_bytes()) if kind == 1
+    ]
+    assert names == ["host1 port 0 to \ufffd[31m\ufffdswitch0", "\ufffd[31m\ufffdswitch0 port 1 to host1"]
+
+
 # Completion times
 
 
@@ -635,4 +657,5 @@ def test_directories_of_results_are_completed(
     assert completion.results("ou") == ["out/"]
     assert completion.results("out/") == ["out/incast"]
     assert completion.results("out/i") == ["out/incast"]
+    assert completion.results("./ou") == ["./out/"]
     assert completion.results("nowhere/x") == []
