@@ -282,6 +282,22 @@ def test_wireshark_reads_every_kind_of_frame(result: xoff.Result, tmp_path: Path
     assert {"0", "65535"} <= set(paused)
 
 
+def test_rows_of_packets_say_what_frames_do(result: xoff.Result) -> None:
+    """PFC frames have quanta or resume; the last packet of each flow says so; and no slot of a side record is shown."""
+    packets = result.packets.to_pylist()
+    assert {row["value"] for row in packets if row["kind"] == "pfc"} == {0, 65_535}
+    assert {row["value"] for row in packets if row["kind"] != "pfc"} == {0}
+    ends = {(row["flow"], row["seq"]) for row in packets if row["last"] and row["kind"] == "data"}
+    assert ends == {(flow, 99) for flow in range(3)}
+    telemetry = _SCENARIO | {
+        "switch": {"buffer": {"per_port": "200KB"}, "telemetry": {}},
+        "host": {"congestion_control": {"hpcc": {}}},
+    }
+    one, two = (xoff.run(telemetry, threads=threads).packets for threads in (1, 2))
+    assert one.equals(two)
+    assert set(one.column("value").to_pylist()) == {0}
+
+
 def test_a_run_without_packets_says_what_to_run(tmp_path: Path, xoff_here: Command) -> None:
     scenario = {key: value for key, value in _SCENARIO.items() if key != "probe"}
     (tmp_path / "s.json").write_text(json.dumps(scenario))
