@@ -123,6 +123,23 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "by_size": ("NotRequired[list[SizeClass]]", "Their times by size; with `probe.size_classes`."),
         },
     ),
+    "HighWater": (
+        "The most that the highest count of a kind ever was; zero if it was never above zero.",
+        {
+            "bytes": ("int", "How much."),
+            "threshold_bytes": ("int | None", "What it is compared with; null where there is none, or where it moves."),
+            "place": ("str", "The node, port and class; empty if it was never above zero."),
+        },
+    ),
+    "HighWaters": (
+        "High-water marks; the table `high_water` has those of every port.",
+        {
+            "ingress": ("HighWater", "What came by a port in a class and waits; compared with XOFF."),
+            "headroom": ("HighWater", "What of it is above XOFF; compared with the room that there is."),
+            "pool": ("HighWater", "What of a shared buffer's pool is used; compared with its size."),
+            "queue": ("HighWater", "What waits in a queue of an output."),
+        },
+    ),
     "Performance": (
         "What the run cost; no part of the result.",
         {
@@ -158,6 +175,7 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "workloads": ("dict[str, WorkloadSummary]", "By workload."),
             "parts": ("list[str]", "The parts that the scenario gives: mechanisms, transport, congestion control."),
             _COUNTS: ("", ""),
+            "high_water": ("HighWaters", "The most that counts which thresholds are compared with ever were."),
             "drops": ("int", "Data packets dropped."),
             "retransmitted": ("int", "Data packets sent again."),
             "warnings": ("list[Warning]", "What looks wrong with the scenario."),

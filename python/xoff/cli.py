@@ -56,6 +56,18 @@ def _complete_claim(incomplete: str) -> list[str]:
     return claims(incomplete)
 
 
+def _complete_fct() -> list[str]:
+    from xoff.exporting.fct import VARIANTS
+
+    return list(VARIANTS)
+
+
+def _complete_result(incomplete: str) -> list[str]:
+    from xoff.completion import results
+
+    return results(incomplete)
+
+
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="The scenario: a TOML file, or a JSON file.", show_default=False)
 ]
@@ -502,6 +514,56 @@ def report(
     from xoff.report import command
 
     raise typer.Exit(command(directory, formats))
+
+
+@app.command()
+def export(
+    directory: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="The directory of a result.",
+            show_default=False,
+            autocompletion=_complete_result,
+        ),
+    ],
+    perfetto: Annotated[
+        bool, typer.Option("--perfetto", help="Pauses, queues and flows over time, for the Perfetto UI.")
+    ] = False,
+    pcapng: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINK",
+            help="The frames on a link, for Wireshark: the names of its ends, such as [b]leaf1-spine3[/b], in either "
+            "order; [b]*[/b] stands for any characters; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    fct: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORM",
+            help="Completion times as the scripts of another simulator read them: [b]hpcc[/b].",
+            show_default=False,
+            autocompletion=_complete_fct,
+        ),
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Every table as a CSV file.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PLACE",
+            help="Writes this new file; with --csv, this new directory. Default: beside the result.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Writes what a run recorded in the formats of other tools."""
+    from xoff.exporting.command import command
+
+    chosen = {"perfetto": [""] * perfetto, "pcapng": pcapng or [], "fct": [fct] if fct else [], "csv": [""] * csv}
+    command(directory, {name: choices for name, choices in chosen.items() if choices}, out=out, as_json=as_json)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from xoff import _core
@@ -37,6 +38,19 @@ def claims(incomplete: str) -> list[str]:
     for one in experiments():
         known |= {one.id.partition("/")[0], one.id, *one.module.CLAIMS}
     return sorted(name for name in known if name.startswith(incomplete))
+
+
+def results(incomplete: str) -> list[str]:
+    """Return directories of results that begin so, and others on the way to one."""
+    begun = Path(incomplete)
+    parent = begun if incomplete.endswith("/") else begun.parent
+    try:
+        found = [one for one in sorted(parent.iterdir()) if one.is_dir() and not one.name.startswith(".")]
+    except OSError:
+        return []
+    here = "./" if incomplete.startswith("./") else ""
+    names = [(one, f"{here}{one}") for one in found if f"{here}{one}".startswith(incomplete)]
+    return [name if (one / "summary.json").is_file() else f"{name}/" for one, name in names]
 
 
 def _paths(schema: dict[str, Any], part: dict[str, Any], at: str, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:

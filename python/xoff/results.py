@@ -121,6 +121,11 @@ class Result:
         return self.table("packets")
 
     @property
+    def high_water(self) -> pa.Table:
+        """One row a count of a node that thresholds are compared with: the most that it ever was, and the threshold."""
+        return self.table("high_water")
+
+    @property
     def samples(self) -> pa.Table:
         """Depths of the queues over time; recorded with ``probe.queues`` or ``probe.replay``."""
         return self.table("samples")
@@ -171,6 +176,7 @@ class Result:
             ("slowdown median, p99", f"{_ratio(slowdown.get('p50'))}, {_ratio(slowdown.get('p99'))}"),
             *((count.title, count.text(value)) for count, value in counts.shown(summary)),
         ]
+        lines += _high_water(summary)
         lines.append(("drops", f"{summary.get('drops', 0):,}"))
         lines.append(("audits", audit_line(self.audits)))
         lines += [("warning", f"{one['path']}: {one['message']}") for one in summary.get("warnings", ())]
@@ -388,6 +394,26 @@ def _holds_a_result(directory: Path) -> bool:
     # A report that was killed has left what it wrote into.
     others = {name for name in names if not name.endswith(".parquet") and not name.startswith(".report-")} - _PARTS
     return not names or ({"scenario.json", "summary.json"} <= names and not others)
+
+
+_HIGH_WATER = {
+    "ingress": "most at an input",
+    "headroom": "most above XOFF",
+    "pool": "most of a pool",
+    "queue": "longest queue",
+}
+
+
+def _high_water(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The highest counts as lines to read; those that never rose are left out."""
+    marks: Mapping[str, Any] = summary.get("high_water") or {}
+    lines = []
+    for kind, title in _HIGH_WATER.items():
+        mark = marks.get(kind) or {}
+        if mark.get("bytes"):
+            of = f" of {wording.size(limit)}" if (limit := mark.get("threshold_bytes")) is not None else ""
+            lines.append((title, f"{wording.size(mark['bytes'])}{of}, {mark.get('place')}"))
+    return lines
 
 
 def _ratio(value: float | None) -> str:

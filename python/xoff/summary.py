@@ -15,6 +15,8 @@ __all__ = [
     "DctcpCounts",
     "EcnCounts",
     "Flows",
+    "HighWater",
+    "HighWaters",
     "NsccCounts",
     "OrderCounts",
     "Performance",
@@ -131,6 +133,35 @@ class WorkloadSummary(TypedDict):
 
     by_size: NotRequired[list[SizeClass]]
     """Their times by size; with `probe.size_classes`."""
+
+
+class HighWater(TypedDict):
+    """The most that the highest count of a kind ever was; zero if it was never above zero."""
+
+    bytes: int
+    """How much."""
+
+    threshold_bytes: int | None
+    """What it is compared with; null where there is none, or where it moves."""
+
+    place: str
+    """The node, port and class; empty if it was never above zero."""
+
+
+class HighWaters(TypedDict):
+    """High-water marks; the table `high_water` has those of every port."""
+
+    ingress: HighWater
+    """What came by a port in a class and waits; compared with XOFF."""
+
+    headroom: HighWater
+    """What of it is above XOFF; compared with the room that there is."""
+
+    pool: HighWater
+    """What of a shared buffer's pool is used; compared with its size."""
+
+    queue: HighWater
+    """What waits in a queue of an output."""
 
 
 class Performance(TypedDict):
@@ -426,6 +457,9 @@ class Summary(TypedDict):
 
     nscc: NsccCounts
     """What NSCC counted; zeros where the scenario does not give it."""
+
+    high_water: HighWaters
+    """The most that counts which thresholds are compared with ever were."""
 
     drops: int
     """Data packets dropped."""

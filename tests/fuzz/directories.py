@@ -25,7 +25,7 @@ _STUDY = {"base": "base.json", "axes": {"switch.delay": ["1us", "2us"]}, "seeds"
 @cache
 def _whole() -> tuple[dict[str, bytes], dict[str, bytes]]:
     """The files of a result, and of a study with its document beside it."""
-    document = {**tomllib.loads(SMALL), "probe": {"queues": "5us", "delays": "all"}}
+    document = {**tomllib.loads(SMALL), "probe": {"queues": "5us", "packets": True, "delays": "all"}}
     with tempfile.TemporaryDirectory() as work:
         place = Path(work)
         xoff.run(document, out=place / "result")
@@ -65,7 +65,8 @@ def draw(rng: Random) -> Case:
         if rng.random() < 0.2:
             todo.append(["sweep", "study.json", "study"])
         return Case(files, steps(*todo))
-    return Case(files, steps([rng.choice(["report", "explain"]) if is_drawn else "read-result", "result"]))
+    reader = rng.choice(["report", "explain"]) if is_drawn else rng.choice(["read-result", "export", "export"])
+    return Case(files, steps([reader, "result"]))
 
 
 def _damaged(rng: Random, name: str, content: bytes) -> bytes | None:

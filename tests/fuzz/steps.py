@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import xoff
-from xoff import _core, cli, report, running
+from xoff import InputError, _core, cli, report, running
 from xoff.study import Study
 
 THREADS = (1, 2, 3, 7)
@@ -142,6 +142,24 @@ def _explain(place: str) -> None:
         command(Path(place), flows=[0], worst=3, pauses=True, port="host0:0", everything=True, as_json=as_json)
 
 
+def _export(name: str) -> None:
+    """``xoff export`` in every format, each beside what the others wrote, whatever became of them."""
+    from xoff.exporting import FORMATS
+    from xoff.exporting.command import command
+
+    refused = []
+    for format, choices in {"perfetto": [""], "pcapng": ["*"], "fct": ["hpcc"], "csv": [""]}.items():
+        place = Path(f"exported{FORMATS[format].ending}")
+        try:
+            command(Path(name), {format: choices}, out=place, as_json=True)
+        except InputError as error:
+            refused.append(error)
+            if place.exists():
+                raise BrokenPromiseError(f"{place} is there, although it is refused: {error}") from None
+    if refused:
+        raise refused[0]
+
+
 def _import(kind: str, *files: str) -> None:
     from functools import partial
 
@@ -177,6 +195,7 @@ STEPS: dict[str, Callable[..., object]] = {
     "read-study": _read_study,
     "report": _report,
     "explain": _explain,
+    "export": _export,
     "import": _import,
     "threads": _threads,
 }

@@ -10,6 +10,7 @@ pub mod delays;
 pub mod effects;
 pub mod endpoint;
 pub mod framing;
+pub mod high_water;
 pub mod mechanism;
 pub mod mechanisms;
 mod names;

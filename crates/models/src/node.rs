@@ -320,8 +320,7 @@ impl Node {
 
     #[cold]
     fn trace(&mut self, port: usize, frame: &Packet, is_departure: bool, at: Time) {
-        let Packet { kind, flow, seq, bytes, .. } = *frame;
-        self.records.packets.push(Trace { at, node: self.core.id, port: port as u16, is_departure, kind, flow, seq, bytes });
+        self.records.packets.push(Trace { at, node: self.core.id, port: port as u16, is_departure, frame: *frame });
     }
 
     /// A packet that goes on to another node.

@@ -224,6 +224,12 @@ impl Packet {
         if matches!(self.kind, Kind::Nack | Kind::Sack) { self.info } else { self.seq.wrapping_sub(1) }
     }
 
+    /// What a frame says beside `seq`; zero of those that say nothing more. The word of data, and the slot of a record, are no part
+    /// of what is sent.
+    pub const fn says(&self) -> u32 {
+        if self.kind.is_seen() || matches!(self.kind, Kind::Nack | Kind::Sack) { self.info } else { 0 }
+    }
+
     /// Whether a flag is set.
     #[inline]
     pub const fn has(&self, flag: u8) -> bool {

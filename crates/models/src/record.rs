@@ -4,7 +4,7 @@ use xoff_units::Time;
 
 use crate::delays::Traced;
 use crate::effects::Asker;
-use crate::packet::Kind;
+use crate::packet::Packet;
 
 /// What to write down.
 #[derive(Debug, Clone, Default)]
@@ -70,14 +70,8 @@ pub struct Trace {
     pub port: u16,
     /// It left.
     pub is_departure: bool,
-    /// What it is.
-    pub kind: Kind,
-    /// Flow.
-    pub flow: u32,
-    /// Packet.
-    pub seq: u32,
-    /// Wire bytes.
-    pub bytes: u16,
+    /// As it was then.
+    pub frame: Packet,
 }
 
 /// A queue's length at a moment.

@@ -7,6 +7,7 @@ use xoff_engine::{Checkpoint, Finish};
 use xoff_models::congestion_control::contract::NOTIFICATIONS;
 use xoff_models::count::{LATE, PAUSED, Tally};
 use xoff_models::endpoint::{self, Sent};
+use xoff_models::high_water;
 use xoff_models::mechanism::Hooks;
 use xoff_models::mechanisms::ecn::MARKED;
 use xoff_models::node::Node;
@@ -24,7 +25,7 @@ use crate::judge::{End, Ledger, judge};
 use crate::observer::{Observer, Progress};
 use crate::rows::{FlowRows, Names, PortRows, Vias};
 use crate::runner::Runner;
-use crate::summary::{Fct, Flows, Performance, SizeClass, Slowdown, Summary, WorkloadSummary};
+use crate::summary::{Fct, Flows, HighWater, Performance, SizeClass, Slowdown, Summary, WorkloadSummary};
 use crate::table::Table;
 use crate::warnings::{Warning, warnings};
 
@@ -83,6 +84,7 @@ pub struct Collector {
     keeps_flows: bool,
     /// What all parts counted.
     counts: Counts,
+    high_water: BTreeMap<&'static str, HighWater>,
     /// When the last byte of a flow arrived.
     pub end: Time,
     completed: u64,
@@ -147,6 +149,7 @@ impl Collector {
             size_classes: runner.scenario().probe.size_classes.iter().map(|b| b.0).collect(),
             keeps_flows: runner.scenario().probe.flows,
             counts: Counts::new(&runner.settings),
+            high_water: BTreeMap::new(),
             end: Time::ZERO,
             completed: 0,
             left: Vec::new(),
@@ -434,6 +437,8 @@ impl Collector {
                 }
             }
         }
+        let marks: Vec<_> = (0..cp.nodes()).flat_map(|id| high_water::marks(&cp.node(id).core).map(move |m| (id, m))).collect();
+        self.high_water = high_water::Kind::ALL.iter().map(|kind| (kind.name(), self.names.highest(*kind, &marks))).collect();
         open.sort_by_key(|p| (p.start, p.node, p.port, p.queue));
         self.pauses.extend(open);
         vec![
@@ -446,6 +451,7 @@ impl Collector {
             self.names.samples(&self.samples),
             self.names.delays(&self.delays.rows),
             self.names.contributions(&self.delays.contributions),
+            self.names.high_water(&marks),
         ]
     }
 
@@ -464,6 +470,7 @@ impl Collector {
             workloads: self.by_workload.into_iter().map(|(name, gathered)| (name, gathered.summary(&bounds))).collect(),
             parts: self.counts.parts,
             counts: self.counts.groups,
+            high_water: self.high_water,
             drops: self.dropped,
             retransmitted: self.retransmitted,
             warnings: self.warnings,

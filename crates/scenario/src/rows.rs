@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use xoff_models::delays::Contribution;
 use xoff_models::effects::{Asker, Because};
+use xoff_models::high_water::{Kind, Mark};
+use xoff_models::packet::Packet;
 use xoff_models::record::{Drop, Pause, Sample, Trace};
 use xoff_models::topology::PortSpec;
 use xoff_units::Time;
 
 use crate::delays::Row;
+use crate::summary::HighWater;
 use crate::table::{Column, Data, Table};
 
 /// What numbers in rows stand for.
@@ -98,6 +101,7 @@ pub fn tables() -> Vec<Table> {
         names.samples(&[]),
         names.delays(&[]),
         names.contributions(&[]),
+        names.high_water(&[]),
     ]
 }
 
@@ -212,6 +216,41 @@ impl Names {
         Table { name: "links", about: "One row a direction of a link.", columns }
     }
 
+    /// The highest of a kind, which the first of equals is, with its place in words.
+    pub fn highest(&self, kind: Kind, marks: &[(u32, Mark)]) -> HighWater {
+        let found = marks.iter().filter(|(_, m)| m.kind == kind).reduce(|best, m| if m.1.bytes > best.1.bytes { m } else { best });
+        let Some((node, m)) = found else { return HighWater::default() };
+        let port = m.port.map_or_else(|| self.nodes[*node as usize].clone(), |port| self.port(*node, port as usize));
+        let place = m.class.map_or_else(|| port.clone(), |class| format!("{port}, class {class}"));
+        HighWater { bytes: m.bytes, threshold_bytes: m.threshold, place }
+    }
+
+    pub fn high_water(&self, m: &[(u32, Mark)]) -> Table {
+        let m: Vec<_> = m.iter().filter(|(_, m)| m.kind != Kind::Queue).collect();
+        let maybe = |get: fn(&Mark) -> Option<u64>| Data::MaybeU64(m.iter().map(|(_, m)| get(m)).collect());
+        let columns = vec![
+            Column { name: "node", meaning: "Where.", data: self.node(m.iter().map(|(node, _)| *node)) },
+            Column {
+                name: "kind",
+                meaning: "`ingress`: all that came by a port and waits; `headroom`: what of it is above XOFF; `pool`: the shared part of the buffer.",
+                data: Data::Static(m.iter().map(|(_, m)| m.kind.name()).collect()),
+            },
+            Column { name: "port", meaning: "The port that it came in by; null of a pool.", data: maybe(|m| m.port.map(u64::from)) },
+            Column { name: "class", meaning: "Its class; null of a pool.", data: maybe(|m| m.class.map(u64::from)) },
+            Column { name: "bytes", meaning: "The most that there ever was.", data: Data::U64(m.iter().map(|(_, m)| m.bytes).collect()) },
+            Column {
+                name: "threshold_bytes",
+                meaning: "XOFF of an ingress count, the size of a headroom or a pool; null where there is none, or where it moves.",
+                data: maybe(|m| m.threshold),
+            },
+        ];
+        Table {
+            name: "high_water",
+            about: "One row a count of a node that thresholds are compared with, and that was ever above zero; of queues it is `queues.max_bytes`.",
+            columns,
+        }
+    }
+
     /// In order of their ends, which is that of the run; those that last come at its end.
     pub fn pauses(&self, p: &[Pause]) -> Table {
         let peer = |p: &Pause| self.ports[p.node as usize][p.port as usize].peer;
@@ -263,15 +302,41 @@ impl Names {
 
     pub fn packets(&self, t: &[Trace]) -> Table {
         let event = |t: &Trace| if t.is_departure { "depart" } else { "arrive" };
+        let has = |flags: u8| Data::U8(t.iter().map(|t| u8::from(t.frame.has(flags))).collect());
         let columns = vec![
             Column { name: "time_ps", meaning: "When its last bit arrived, or its first departed.", data: times(t.iter().map(|t| t.at)) },
             Column { name: "node", meaning: "Where.", data: self.node(t.iter().map(|t| t.node)) },
             Column { name: "port", meaning: "The port.", data: Data::U16(t.iter().map(|t| t.port).collect()) },
             Column { name: "event", meaning: "`arrive` or `depart`.", data: Data::Static(t.iter().map(event).collect()) },
-            Column { name: "kind", meaning: "What kind of frame it is.", data: Data::Static(t.iter().map(|t| t.kind.name()).collect()) },
-            Column { name: "flow", meaning: "Its flow, or that of which it speaks.", data: Data::U32(t.iter().map(|t| t.flow).collect()) },
-            Column { name: "seq", meaning: "Its number in the flow.", data: Data::U32(t.iter().map(|t| t.seq).collect()) },
-            Column { name: "bytes", meaning: "Its size on the wire.", data: Data::U32(t.iter().map(|t| u32::from(t.bytes)).collect()) },
+            Column {
+                name: "kind",
+                meaning: "What kind of frame it is.",
+                data: Data::Static(t.iter().map(|t| t.frame.kind.name()).collect()),
+            },
+            Column {
+                name: "flow",
+                meaning: "Its flow, or that of which it speaks.",
+                data: Data::U32(t.iter().map(|t| t.frame.flow).collect()),
+            },
+            Column { name: "seq", meaning: "Its number in the flow.", data: Data::U32(t.iter().map(|t| t.frame.seq).collect()) },
+            Column {
+                name: "bytes",
+                meaning: "Its size on the wire.",
+                data: Data::U32(t.iter().map(|t| u32::from(t.frame.bytes)).collect()),
+            },
+            Column { name: "class", meaning: "Its class.", data: Data::U8(t.iter().map(|t| t.frame.class()).collect()) },
+            Column {
+                name: "marked",
+                meaning: "1 if it is marked, or an answer that says so of its packet.",
+                data: has(Packet::CE | Packet::ECHO),
+            },
+            Column { name: "again", meaning: "1 if it is a packet that was sent before.", data: has(Packet::RETRANSMITTED) },
+            Column { name: "last", meaning: "1 if it is the last packet of its flow.", data: has(Packet::LAST) },
+            Column {
+                name: "value",
+                meaning: "What it says beside `seq`: quanta of a PFC frame, nanoseconds of an SFCM, the packet that a NACK is about; 0 if nothing.",
+                data: Data::U32(t.iter().map(|t| t.frame.says()).collect()),
+            },
         ];
         Table { name: "packets", about: "One row each time a frame arrives or departs; with `probe.packets`.", columns }
     }

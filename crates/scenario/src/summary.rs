@@ -129,6 +129,17 @@ pub struct Performance {
     pub threads: usize,
 }
 
+/// The highest of the high-water marks of one kind.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct HighWater {
+    /// The most that there ever was.
+    pub bytes: u64,
+    /// What it is compared with.
+    pub threshold_bytes: Option<u64>,
+    /// Where; empty if it was never above zero.
+    pub place: String,
+}
+
 /// The summary.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
@@ -158,6 +169,8 @@ pub struct Summary {
     /// What parts counted, by their names, whether the scenario gives them or not.
     #[serde(flatten)]
     pub counts: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
+    /// By kind of count.
+    pub high_water: BTreeMap<&'static str, HighWater>,
     /// Data packets dropped.
     pub drops: u64,
     /// Data packets sent again.

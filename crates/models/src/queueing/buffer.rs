@@ -99,6 +99,9 @@ pub struct SharedBuffer {
     /// Reserve and pool bytes of each ingress port and class.
     main: Vec<i64>,
     in_headroom: Vec<i64>,
+    /// The most bytes of the pool that were ever used, and of the headroom of each ingress port and class.
+    shared_peak: i64,
+    headroom_peak: Vec<i64>,
 }
 
 /// What an ingress port and class has of a shared buffer.
@@ -116,7 +119,8 @@ impl SharedBuffer {
         let shares: Vec<Share> = shares.into_iter().collect();
         let (count, reserve) = (shares.len(), reserve as i64);
         let pool = total as i64 - shares.iter().map(|s| s.headroom).sum::<i64>() - reserve * count as i64;
-        Self { pool, reserve, shares, shared_used: 0, main: vec![0; count], in_headroom: vec![0; count] }
+        let zeros = || vec![0; count];
+        Self { pool, reserve, shares, shared_used: 0, main: zeros(), in_headroom: zeros(), shared_peak: 0, headroom_peak: zeros() }
     }
 
     /// What a port and class may use of the pool now.
@@ -135,6 +139,16 @@ impl SharedBuffer {
     /// Bytes of the pool that are left to share when nothing is used.
     pub const fn pool(&self) -> i64 {
         self.pool
+    }
+
+    /// The most bytes of the pool that were ever used.
+    pub const fn pool_peak(&self) -> i64 {
+        self.shared_peak
+    }
+
+    /// The most bytes of its headroom that a port and class ever used, and how large it is.
+    pub fn headroom_peak(&self, group: usize) -> (i64, i64) {
+        (self.headroom_peak[group], self.shares[group].headroom)
     }
 
     /// Whether port and class should be paused.
@@ -164,9 +178,11 @@ impl SharedBuffer {
                 return false;
             }
             self.in_headroom[group] += bytes;
+            self.headroom_peak[group] = self.headroom_peak[group].max(self.in_headroom[group]);
         } else {
             self.main[group] = main;
             self.shared_used += bytes.min((main - self.reserve).max(0));
+            self.shared_peak = self.shared_peak.max(self.shared_used);
         }
         true
     }
@@ -310,5 +326,7 @@ mod tests {
             b.release(0, 1_000);
         }
         assert_eq!((b.shared_used, b.main[0], b.in_headroom[0]), (0, 0, 0));
+        // What was used stays known: half of the pool, and the whole headroom.
+        assert_eq!((b.pool_peak(), b.headroom_peak(0)), (4_000, (2_000, 2_000)));
     }
 }

@@ -56,6 +56,11 @@ impl Counter {
         *self = Self { up: high, down: 0, high, low, ..*self };
     }
 
+    /// The level whose crossing upwards is reported, if any.
+    pub fn level(&self) -> Option<u32> {
+        (self.high != u32::MAX).then_some(self.high)
+    }
+
     /// Adds; true when the level was crossed upwards.
     #[inline]
     pub fn add(&mut self, bytes: u16) -> bool {
@@ -99,7 +104,9 @@ mod tests {
     #[test]
     fn crosses_up_at_high_and_down_at_low() {
         let mut c = Counter::default();
+        assert_eq!(c.level(), None);
         c.watch(300, 100);
+        assert_eq!(c.level(), Some(300));
         assert!(!c.add(299));
         assert!(c.add(1));
         assert!(!c.add(50));

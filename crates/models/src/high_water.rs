@@ -1,0 +1,138 @@
+//! High-water marks: the most that each count of a node ever was, with what it is compared with.
+//!
+//! A mark is read from the count itself when a run is over, so that it costs a run nothing but the maximum that the count keeps.
+//! Headroom is what an ingress port and class has above XOFF: with a threshold of its own, the bytes of its count beyond that; in a
+//! shared buffer, those that were let in past the dynamic threshold. With egress accounting no count of an ingress port is compared
+//! with anything, and there is no headroom to measure.
+
+use crate::core::Core;
+use crate::queueing::buffer::Buffer;
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// What came by a port in a class and waits anywhere in the node.
+    Ingress,
+    /// What of it is above XOFF.
+    Headroom,
+    /// What is used of the shared part of a buffer.
+    Pool,
+    /// What waits in a queue of an output.
+    Queue,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ingress, Self::Headroom, Self::Pool, Self::Queue];
+
+    /// The name in tables and summaries.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ingress => "ingress",
+            Self::Headroom => "headroom",
+            Self::Pool => "pool",
+            Self::Queue => "queue",
+        }
+    }
+}
+
+/// The most that a count ever was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// What is counted.
+    pub kind: Kind,
+    /// Of which port; none for the whole node.
+    pub port: Option<u16>,
+    /// Of which class.
+    pub class: Option<u8>,
+    /// How much it was.
+    pub bytes: u64,
+    /// What it is compared with, where that is fixed.
+    pub threshold: Option<u64>,
+}
+
+/// The marks of a node that are above zero: of ingress ports, of its memory, then of the queues of outputs.
+pub fn marks(core: &Core) -> impl Iterator<Item = Mark> {
+    let of_groups = (0..core.ingress.len()).flat_map(|group| {
+        let (port, class) = (Some((group / core.classes) as u16), Some((group % core.classes) as u8));
+        let (peak, level) = (u64::from(core.ingress[group].peak()), core.ingress[group].level().map(u64::from));
+        let (above, room) = headroom(core, group, peak, level);
+        [
+            Mark { kind: Kind::Ingress, port, class, bytes: peak, threshold: level },
+            Mark { kind: Kind::Headroom, port, class, bytes: above, threshold: room },
+        ]
+    });
+    let pool = match &core.buffer {
+        Buffer::Shared(b) => Some((b.pool_peak() as u64, b.pool().max(0) as u64)),
+        _ => None,
+    };
+    let of_pool = pool.map(|(bytes, size)| Mark { kind: Kind::Pool, port: None, class: None, bytes, threshold: Some(size) });
+    let of_queues = core.ports.iter().enumerate().flat_map(|(port, p)| {
+        p.queues.iter().skip(1).map(move |q| Mark {
+            kind: Kind::Queue,
+            port: Some(port as u16),
+            class: Some(q.class()),
+            bytes: u64::from(q.bytes.peak()),
+            threshold: None,
+        })
+    });
+    of_groups.chain(of_pool).chain(of_queues).filter(|m| m.bytes > 0)
+}
+
+/// The most that a port and class had above XOFF, and for how much there is room.
+fn headroom(core: &Core, group: usize, peak: u64, level: Option<u64>) -> (u64, Option<u64>) {
+    let limit = match &core.buffer {
+        Buffer::Shared(b) => {
+            let (used, size) = b.headroom_peak(group);
+            return (used as u64, Some(size as u64));
+        }
+        // Classes share the port's memory.
+        Buffer::PerIngress { limit, .. } => Some(u64::from(*limit) / core.classes as u64),
+        Buffer::PerIngressClass(limit) => Some(u64::from(*limit)),
+        Buffer::Unlimited | Buffer::PerEgress { .. } | Buffer::PerEgressQueue(_) => None,
+    };
+    let Some(xoff) = level else { return (0, None) };
+    (peak.saturating_sub(xoff), limit.map(|l| l.saturating_sub(xoff)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queueing::buffer::{Share, SharedBuffer};
+
+    /// What an ingress port and class of a core holds at most.
+    fn hold(core: &mut Core, port: usize, class: u8, bytes: u16) {
+        let group = core.group(port, class);
+        core.ingress[group].add(bytes);
+        core.ingress[group].sub(bytes);
+    }
+
+    #[test]
+    fn headroom_is_what_is_above_xoff() {
+        let mut core = Core::for_tests(2, 2);
+        core.buffer = Buffer::PerIngress { limit: 2_000, used: vec![0; 2] };
+        let group = core.group(1, 1);
+        core.ingress[group].watch(600, 100);
+        hold(&mut core, 1, 1, 850);
+        hold(&mut core, 0, 1, 300);
+        core.ports[1].queues[2].bytes.add(70);
+        let found: Vec<_> = marks(&core).map(|m| (m.kind.name(), m.port, m.class, m.bytes, m.threshold)).collect();
+        let expected = [
+            ("ingress", Some(0), Some(1), 300, None),
+            ("ingress", Some(1), Some(1), 850, Some(600)),
+            // Half of the port's memory, less XOFF.
+            ("headroom", Some(1), Some(1), 250, Some(400)),
+            ("queue", Some(1), Some(1), 70, None),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_shared_buffer_says_what_was_used_of_pool_and_headroom() {
+        let mut core = Core::for_tests(1, 1);
+        core.buffer = Buffer::Shared(SharedBuffer::new(10_000, 0, [Share { alpha: 1.0, headroom: 2_000 }]));
+        while core.buffer.admit(0, 0, 0, 0, 0, 1_000) {}
+        let found: Vec<_> = marks(&core).map(|m| (m.kind.name(), m.bytes, m.threshold)).collect();
+        assert_eq!(found, [("headroom", 2_000, Some(2_000)), ("pool", 4_000, Some(8_000))]);
+    }
+}

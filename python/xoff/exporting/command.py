@@ -1,0 +1,38 @@
+"""What ``xoff export`` prints: where each format was written, and what is in it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from xoff import wording
+from xoff._core import InputError
+from xoff.exporting import FORMATS
+from xoff.results import load
+
+
+def command(directory: Path, chosen: dict[str, list[str]], *, out: Path | None, as_json: bool) -> None:
+    """Write a result in the formats that were chosen, each with what was chosen for it."""
+    if not chosen:
+        raise InputError(f"no format: give {_listed([f'--{name}' for name in FORMATS])}")
+    if out is not None and len(chosen) > 1:
+        raise InputError(f"--out: is the place of one format, and there are {len(chosen)}; export one at a time")
+    result = load(directory)
+    answers: list[dict[str, Any]] = []
+    for name, choices in chosen.items():
+        place = FORMATS[name].place(result) if out is None else out
+        written = FORMATS[name].write(result, place, choices)
+        answers.append({"format": name, "path": str(place), **written.parts, "notes": list(written.notes)})
+        if not as_json:
+            for note in written.notes:
+                print(f"xoff: {wording.plain(note)}", file=sys.stderr)
+            parts = ", ".join(f"{number:,} {what}" for what, number in written.parts.items())
+            print(f"{wording.plain(str(place))}: {parts}")
+    if as_json:
+        print(json.dumps({"exports": answers}))
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,46 @@
+"""The tables of a result as CSV files, one each, in a directory.
+
+A text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-`` or ``@``, or with a tab or a line
+end before them) gets an apostrophe before it, in cells and in the names of columns; numbers stay as they are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.csv
+
+from xoff import wording
+from xoff._core import InputError
+from xoff.exporting.format import Written
+from xoff.results import Result
+
+_FORMULA = "^[=+@\t\r\n-]"
+
+
+def write(result: Result, place: Path, _choices: list[str]) -> Written:
+    """Write each table of a result."""
+    place.mkdir()
+    written = 0
+    for name in result.tables:
+        table = result.table(name)
+        try:
+            columns = [_harmless(column) for column in table.columns]
+            names = pyarrow.compute.replace_substring_regex(pa.array(table.column_names, pa.string()), _FORMULA, r"'\0")
+            harmless = pa.table(columns, names=names.to_pylist())
+            pyarrow.csv.write_csv(harmless, place / f"{wording.file_name(name)}.csv")
+        except pa.ArrowException as error:
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(f"{name}.parquet: cannot be written as CSV: {wording.plain(why)}") from None
+        written += table.num_rows
+        result.forget()
+    return Written({"tables": len(result.tables), "rows": written})
+
+
+def _harmless(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return column.cast(kind)
+    return pyarrow.compute.replace_substring_regex(column.cast(pa.large_string()), _FORMULA, r"'\0")

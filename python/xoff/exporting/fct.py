@@ -1,0 +1,68 @@
+"""Completion times as the analysis scripts of HPCC read them: ``fct.txt``, a line for each flow as it ends.
+
+Source: ``qp_finish`` of HPCC's ``third.cc`` and ``analysis/fct_analysis.py``. A line has eight columns: source and
+destination as addresses in hexadecimal, source and destination port, payload in bytes, start, completion time and the
+completion time alone in the network, in nanoseconds. The scripts divide the seventh by the eighth, choose flows by the
+destination port (100, or 200 for incast), and leave out what ends after a moment.
+
+Two things differ from HPCC's own file. Its completion times are to the sender's last ACK, and its times alone are an
+estimate from the round trip; here both are to the receiver's last byte (``fct_ps`` and ``ideal_fct_ps``), so that the
+slowdown of the scripts is that of the table. Flows that did not end are not in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from xoff._core import InputError
+from xoff.exporting.format import Written
+from xoff.exporting.rows import Nodes, again, given, rows
+from xoff.results import Result
+
+VARIANTS = ("hpcc",)
+_NORMAL, _INCAST = 100, 200
+_FIRST_PORT = 10_000
+
+
+def write(result: Result, place: Path, choices: list[str]) -> Written:
+    """Write the completion times of a result."""
+    for variant in choices:
+        if variant not in VARIANTS:
+            raise InputError(f"--fct: `{variant}` is no form of completion times; allowed: {', '.join(VARIANTS)}")
+    nodes = Nodes(result)
+    incasts = _incasts(result)
+    ports: Counter[tuple[str, str]] = Counter()
+    written = left_out = 0
+    columns = ("src", "dst", "workload", "size_bytes", "start_ps", "fct_ps?", "ideal_fct_ps")
+    with place.open("w", encoding="ascii") as file:
+        for src, dst, workload, size, start, fct, ideal in rows(result, "flows", *columns):
+            if fct is None:
+                left_out += 1
+                continue
+            # HPCC numbers the flows of a pair from 10000 on; a port has 16 bits.
+            port = _FIRST_PORT + ports[src, dst] % (2**16 - _FIRST_PORT)
+            ports[src, dst] += 1
+            ends = f"{_address(nodes.number(src)):08x} {_address(nodes.number(dst)):08x}"
+            kind = _INCAST if workload in incasts else _NORMAL
+            times = " ".join(str((time + 500) // 1000) for time in (start, fct, ideal))
+            file.write(f"{ends} {port} {kind} {size} {times}\n")
+            written += 1
+    notes = [f"{left_out:,} flows did not end and are not in it"] if left_out else []
+    if given(result, "probe", "flows") is False:
+        notes.append(f"this run did not record flows; repeat it with them: {again(result, 'probe.flows=true')}")
+    return Written({"flows": written}, tuple(notes))
+
+
+def _address(node: int) -> int:
+    """The address that HPCC gives a node."""
+    return (0x0B000001 + (node // 256) * 0x10000 + (node % 256) * 0x100) & 0xFFFFFFFF
+
+
+def _incasts(result: Result) -> set[str]:
+    """Names of the workloads that are incasts."""
+    workloads = given(result, "workload")
+    found = (
+        [one for one in workloads if isinstance(one, dict) and "incast" in one] if isinstance(workloads, list) else []
+    )
+    return {str(one.get("name") or "incast") for one in found}

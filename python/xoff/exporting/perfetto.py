@@ -1,0 +1,182 @@
+"""A trace for the Perfetto UI and its trace processor: who was paused, what waited, which flows were under way.
+
+Source: Perfetto's ``TrackEvent`` in protocol buffers, of which each message here is a line of its ``.proto`` files. The
+form is written here, in the few lines that it takes: the bindings that exist need a version of the library of protocol
+buffers that is not everybody's, and ten times the room. Perfetto also reads JSON, with the same resolution and less
+structure.
+
+Perfetto's times are whole nanoseconds: what happened within one is there in its order, and the exact picoseconds are
+arguments of each slice.
+
+- A port has a track for each cause and queue that was paused: a slice for each pause. One that never ended has no end.
+- A queue that was looked at (``probe.queues``) has a counter of its bytes, which is zero where it was seen empty.
+- A host has tracks of its flows: a slice for each, from its start to the receiver's last byte. Flows that overlap are
+  on tracks of their own.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from xoff import wording
+from xoff._core import InputError
+from xoff.exporting.format import Written
+from xoff.exporting.rows import again, quantity, rows
+from xoff.results import Result
+
+_BEGIN, _END, _COUNTER = 1, 2, 4
+_BYTES, _IN_GIVEN_ORDER = 3, 3
+
+
+def write(result: Result, place: Path, _choices: list[str]) -> Written:
+    """Write what a result recorded over time."""
+    found: dict[str, int] = {}
+    notes = []
+    with place.open("wb") as file:
+        tracks = _Tracks(file)
+        for name, (put, probe) in _PARTS.items():
+            if name in result.tables:
+                found[name] = put(result, tracks)
+            else:
+                notes.append(f"`{name}` are not in it; repeat the run for them: {again(result, probe)}")
+    if not found:
+        raise InputError(f"this run kept nothing to show over time; repeat it: {again(result, '')}")
+    return Written(found, tuple(notes))
+
+
+def _pauses(result: Result, tracks: _Tracks) -> int:
+    count = 0
+    columns = ("node", "port", "peer", "queue", "class", "cause", "start_ps", "end_ps?")
+    for node, port, peer, queue, classes, cause, start, end in rows(result, "pauses", *columns):
+        parent = tracks.port(node, port, peer)
+        track = tracks.track((node, port, "paused", cause, queue), f"paused: {cause}, queue {queue}", parent)
+        facts = {"class": classes, "queue": queue, "start_ps": start} | ({} if end is None else {"end_ps": end})
+        tracks.slice(track, f"paused by {cause}, class {classes}", start, end, facts)
+        count += 1
+    return count
+
+
+def _samples(result: Result, tracks: _Tracks) -> int:
+    """Write counters. Of a queue that is empty there is no row, so that it is zero an interval after its last one."""
+    interval = quantity(result, "probe", "queues", 0)
+    last: dict[tuple[str, int, int], int] = {}
+    counters: dict[tuple[str, int, int], int] = {}
+    peers = {(node, port): peer for node, port, peer in rows(result, "links", "node", "port", "peer")}
+    count = 0
+    for time, node, port, queue, length in rows(result, "samples", "time_ps", "node", "port", "queue", "bytes"):
+        key = (node, port, queue)
+        if key not in counters:
+            parent = tracks.port(node, port, peers.get((node, port), "?"))
+            counters[key] = tracks.track((*key, "bytes"), f"queue {queue}", parent, is_counter=True)
+        elif time > last[key] + interval:
+            tracks.count(counters[key], last[key] + interval, 0)
+        tracks.count(counters[key], time, length)
+        last[key] = time
+        count += 1
+    for key, time in last.items():
+        tracks.count(counters[key], time + interval, 0)
+    return count
+
+
+def _flows(result: Result, tracks: _Tracks) -> int:
+    columns = ("start_ps", "flow", "src", "dst", "workload", "label?", "size_bytes", "fct_ps?", "ideal_fct_ps", "via")
+    # By start; a lane of a host is free again when its flow has ended.
+    lanes: dict[str, list[tuple[float, int]]] = {}
+    count = 0
+    for start, flow, src, dst, workload, label, size, fct, ideal, via in sorted(
+        rows(result, "flows", *columns), key=lambda row: row[:2]
+    ):
+        busy = lanes.setdefault(src, [])
+        end = None if fct is None else start + fct
+        until = float("inf") if end is None else end
+        if busy and busy[0][0] <= start:
+            lane = heapq.heapreplace(busy, (until, busy[0][1]))[1]
+        else:
+            lane = len(busy)
+            heapq.heappush(busy, (until, lane))
+        track = tracks.track((src, "flows", lane), "flows", tracks.node(src))
+        facts = {"workload": workload, "size_bytes": size, "start_ps": start, "ideal_fct_ps": ideal, "via": via}
+        facts |= {} if fct is None else {"fct_ps": fct, "slowdown": f"{fct / ideal:.6g}" if ideal else ""}
+        facts |= {} if label is None else {"label": label}
+        tracks.slice(track, f"flow {flow} to {dst}", start, end, facts)
+        count += 1
+    return count
+
+
+class _Tracks:
+    """The tracks of a trace, which are described when something is first put on them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._known: dict[tuple[object, ...], int] = {}
+
+    def node(self, name: str) -> int:
+        return self.track((name,), name, 0)
+
+    def port(self, node: str, port: int, peer: str) -> int:
+        return self.track((node, port), f"port {port} to {peer}", self.node(node), rank=port + 1)
+
+    def track(self, key: tuple[object, ...], name: str, parent: int, *, rank: int = 0, is_counter: bool = False) -> int:
+        """Return a track's number."""
+        if key in self._known:
+            return self._known[key]
+        number = self._known[key] = len(self._known) + 1
+        body = _number(1, number) + _text(2, name) + _number(11, _IN_GIVEN_ORDER) + _number(12, rank & 0x7FFFFFFF)
+        body += _number(5, parent) if parent else b""
+        body += _message(8, _number(3, _BYTES)) if is_counter else b""
+        self._packet(_message(60, body))
+        return number
+
+    def slice(self, track: int, name: str, start: int, end: int | None, facts: dict[str, int | str]) -> None:
+        """Put a slice on a track, behind those that began before."""
+        self._event(start, _BEGIN, track, _text(23, name) + b"".join(_facts(facts)))
+        if end is not None:
+            self._event(max(end, start), _END, track, b"")
+
+    def count(self, track: int, time: int, value: int) -> None:
+        self._event(time, _COUNTER, track, _number(30, value))
+
+    def _event(self, time: int, kind: int, track: int, rest: bytes) -> None:
+        self._packet(_number(8, time // 1000) + _message(11, _number(9, kind) + _number(11, track) + rest))
+
+    def _packet(self, body: bytes) -> None:
+        # All of a trace is of one sequence.
+        self._file.write(_message(1, body + _number(10, 1)))
+
+
+def _facts(facts: dict[str, int | str]) -> Iterator[bytes]:
+    for name, value in facts.items():
+        yield _message(4, _text(10, name) + (_number(3, value) if isinstance(value, int) else _text(6, value)))
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value)
+
+
+def _text(field: int, value: str) -> bytes:
+    return _message(field, wording.plain(value).encode())
+
+
+def _message(field: int, body: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(body)) + body
+
+
+def _varint(value: int) -> bytes:
+    """Seven bits a byte, the lowest first."""
+    value &= 0xFFFFFFFFFFFFFFFF
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+_PARTS: dict[str, tuple[Callable[[Result, _Tracks], int], str]] = {
+    "pauses": (_pauses, ""),
+    "samples": (_samples, "probe.queues=1us"),
+    "flows": (_flows, "probe.flows=true"),
+}

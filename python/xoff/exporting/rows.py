@@ -1,0 +1,93 @@
+"""Rows of a result's tables as plain values; what was read may be damaged, or of somebody else: cells are checked."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from xoff import wording
+from xoff._core import InputError
+from xoff.results import Result
+
+
+def rows(result: Result, name: str, *columns: str, table: pa.Table | None = None) -> Iterator[tuple[Any, ...]]:
+    """Yield a tuple for each row of a table: whole numbers from zero on, and texts.
+
+    columns: their names; one that ends in ``?`` may have cells without a value, which are None.
+    """
+    table = recorded(result, name) if table is None else table
+    found = [_cells(name, column.rstrip("?"), table, is_optional=column.endswith("?")) for column in columns]
+    for batch in pa.table(found, names=list(map(str, range(len(found))))).to_batches(1 << 16):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _cells(name: str, column: str, table: pa.Table, *, is_optional: bool) -> pa.ChunkedArray:
+    cells = table.column(column)
+    kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    try:
+        cells = cells.cast(pa.uint64() if is_number else pa.string())
+    except pa.ArrowException:
+        what = "whole numbers from zero on" if is_number else "texts"
+        raise InputError(f"{name}.parquet: is damaged: the column `{column}` does not hold {what}") from None
+    if cells.null_count and not is_optional:
+        raise InputError(f"{name}.parquet: is damaged: cells of the column `{column}` have no value")
+    return cells
+
+
+def recorded(result: Result, name: str, setting: str = "") -> pa.Table:
+    """Return a table. Raises `InputError`, which says how to repeat the run so that it is there.
+
+    setting: the probe that it needs, if any.
+    """
+    if name in result.tables:
+        return result.table(name)
+    raise InputError(f"this run did not keep `{name}`; repeat it: {again(result, setting)}")
+
+
+def again(result: Result, setting: str) -> str:
+    """Return the command that repeats a run exactly, and records more."""
+    directory = str(result.directory or "DIR")
+    words = ["xoff", "run", f"{directory}/scenario.json", *(["--set", setting] if setting else [])]
+    return shlex.join([*words, "--out", f"{directory}-again"])
+
+
+def given(result: Result, *keys: str) -> Any:
+    """Return a value of the scenario; None if there is none."""
+    value: Any = result.scenario
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def quantity(result: Result, table: str, key: str, default: int) -> int:
+    """Return a quantity of the scenario, in picoseconds or bytes."""
+    value = given(result, table, key)
+    value = default if value is None else value
+    found = (value, "") if isinstance(value, int) else wording.quantity(value) if isinstance(value, str) else None
+    if value in ("0", 0):
+        return 0
+    if found is None or found[0] < 0:
+        raise InputError(f"scenario.json: is damaged: `{table}.{key}` is no quantity")
+    return found[0]
+
+
+class Nodes:
+    """The numbers of nodes, which are their places in the table of links, and the ports of each."""
+
+    def __init__(self, result: Result) -> None:
+        self.numbers: dict[str, int] = {}
+        self.ports: dict[tuple[str, int], tuple[str, int]] = {}
+        """The peer and the rate by node and port."""
+        for node, port, peer, rate in rows(result, "links", "node", "port", "peer", "rate_bps"):
+            self.numbers.setdefault(node, len(self.numbers))
+            self.ports[node, port] = (peer, rate)
+
+    def number(self, name: str) -> int:
+        """Return a node's number. Raises `InputError` if there is no such node."""
+        if name not in self.numbers:
+            raise InputError(f"links.parquet: is damaged: no link of `{wording.plain(name)}` is in it")
+        return self.numbers[name]
