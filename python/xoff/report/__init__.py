@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from xoff import plots, wording
 from xoff._core import InputError
+from xoff.insight.words import micro
 from xoff.report import run_page, study_page
-from xoff.report.page import Page
+from xoff.report.page import Bar, Page
 from xoff.results import load, synchronise
 from xoff.study import Study
 
@@ -79,6 +81,8 @@ def render(page: Page) -> str:
         undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     environment.filters["data_url"] = _data_url
+    environment.filters["micro"] = micro
+    environment.filters["linked"] = _linked
     assets = {
         name: Markup((_ASSETS / file).read_text("utf-8"))  # noqa: S704 (they are ours)
         for name, file in (
@@ -89,6 +93,8 @@ def render(page: Page) -> str:
             ("style", "page.css"),
             ("script", "page.js"),
             ("replay_style", "replay.css"),
+            ("delays_style", "delays.css"),
+            ("delays_script", "delays.js"),
             ("replay_script", "replay.js"),
         )
     }
@@ -103,6 +109,16 @@ def _embedded(data: Any) -> Markup:
     """Data for a script: a text in it does not end the element that holds it."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704
+
+
+def _linked(line: str, bars: Collection[Bar]) -> Markup:
+    """A text whose flows lead to their bars, if they have one."""
+    known = {str(bar.flow) for bar in bars}
+
+    def link(found: re.Match[str]) -> str:
+        return f'<a href="#flow-{found[1]}">{found[0]}</a>' if found[1] in known else found[0]
+
+    return Markup(re.sub(r"\bflow (\d+)\b", link, str(escape(line))))  # noqa: S704 (it is escaped)
 
 
 def _data_url(text: str) -> str:

@@ -61,6 +61,53 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a bar: what it is, and where it lies, in percent of the longest bar."""
+
+    group: str
+    colour: str
+    text: str
+    left: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The completion time of a flow."""
+
+    flow: int
+    title: str
+    total: str
+    pieces: list[Piece]
+    rows: list[tuple[str, str, int]]
+    """What, where and picoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The pauses that begin at one place."""
+
+    title: str
+    lines: list[str]
+    root: int | None
+    """The output there, by its row in the table of links."""
+    ports: list[int]
+    """The ports that were paused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Why flows were slow, and where pauses begin."""
+
+    groups: list[tuple[str, str]]
+    """What the colours of bars mean."""
+    bars: list[Bar]
+    trees: list[Spread]
+    notes: list[str]
+    """What is left out; how to have it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Audit:
     """An audit, what it is about, and what it found."""
 
@@ -95,6 +142,7 @@ class Page:
     """What looks wrong with the scenario."""
     networks: list[Network] = field(default_factory=list)
     replay: Replay | None = None
+    delays: Delays | None = None
     charts: list[dict[str, Any]] = field(default_factory=list)
     """Groups of charts: ``id``, ``title``, and ``charts``, of which one is shown at a time."""
     timeline: list[dict[str, Any]] = field(default_factory=list)

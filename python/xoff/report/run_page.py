@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from xoff import counts, plots
 from xoff.plots import COLOURS, colour, completed, groups
-from xoff.report import charts, replay, topology
+from xoff.report import charts, delays, replay, topology
 from xoff.report.narrative import tell
 from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table
 from xoff.results import Result
@@ -38,6 +38,7 @@ def build(result: Result) -> Page:
     if "links" in result.tables:
         page.networks = [drawing("", result, flows)]
         page.replay = replay.build(result)
+        page.delays = delays.build(result)
         page.use_colours, page.paused_colours = topology.legend(topology.USE), topology.legend(topology.PAUSED)
     page.charts = list(_charts(result, flows))
     if "pauses" in result.tables:

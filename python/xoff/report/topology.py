@@ -29,6 +29,7 @@ _UNUSED = 0.005
 
 @dataclass(slots=True)
 class _Direction:
+    row: int
     text: str
     use: float
     paused: float
@@ -87,13 +88,13 @@ def draw(links: pa.Table, horizon_ps: int, endpoints: Collection[str]) -> tuple[
     endpoints: names of nodes that flows begin or end at.
     """
     ends: dict[tuple[str, str], list[_Direction]] = defaultdict(list)
-    for row in links.to_pylist():
+    for number, row in enumerate(links.to_pylist()):
         paused = min(row["paused_ps"] / max(horizon_ps, 1), 1.0)
         text = (
             f"{row['node']} → {row['peer']}: {wording.rate(row['rate_bps'])}, sending {row['utilisation']:.1%}, "
             f"paused {paused:.1%} of the time"
         )
-        ends[_pair(row["node"], row["peer"])].append(_Direction(text, row["utilisation"], paused))
+        ends[_pair(row["node"], row["peer"])].append(_Direction(number, text, row["utilisation"], paused))
     found = layout([(row["node"], row["peer"]) for row in links.select(["node", "peer"]).to_pylist()], endpoints)
     if not found.places:
         return "", found.note
@@ -146,12 +147,13 @@ def _svg(ends: dict[tuple[str, str], list[_Direction]], found: Layout) -> str:
         (x1, y1), (x2, y2) = places[first], places[second]
         use, paused = max(one.use for one in both), max(one.paused for one in both)
         title = html.escape("\n".join(one.text for one in both))
+        rows = " ".join(str(one.row) for one in both)
         path = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
         if abs(y1 - y2) < 1:
             # Neighbours of one tier: an arc, so that it does not run through the nodes between.
             path = f"M{x1:.1f} {y1:.1f}Q{(x1 + x2) / 2:.1f} {y1 - 50:.1f} {x2:.1f} {y2:.1f}"
         parts.append(
-            f'<path d="{path}" style="--use:{_colour(USE, use)};--paused:{_colour(PAUSED, paused)};'
+            f'<path d="{path}" data-rows="{rows}" style="--use:{_colour(USE, use)};--paused:{_colour(PAUSED, paused)};'
             f'--use-width:{1 + 3 * use:.1f};--paused-width:{1 + 3 * paused:.1f}"><title>{title}</title></path>'
         )
     for name, (x, y) in places.items():

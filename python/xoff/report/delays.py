@@ -1,0 +1,103 @@
+"""Why flows were slow and where pauses begin, on the page of a run: bars of parts, and trees on the map.
+
+It is what `xoff explain` says, from `probe.delays`: of the flows with the largest slowdowns a bar each, whose pieces
+are as long as they took and add up to the completion time; of the roots of pauses a button each, which shows on the
+map which ports were paused from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xoff import wording
+from xoff.insight import Forest, Tiling, Tree, tilings, words
+from xoff.insight.repeat import has_delays
+from xoff.report.page import Bar, Delays, Piece, Spread
+from xoff.results import Result
+
+_BARS, _TREES = 10, 10
+
+# Kinds of parts by what a reader tells apart: name, colour, kinds.
+_GROUPS = [
+    ("sending", "#0072b2", {"transmission"}),
+    ("sending again", "#7f3c8d", {"again"}),
+    ("behind other packets", "#e69f00", {"behind", "control", "blocked"}),
+    ("paused", "#d55e00", {"paused"}),
+    ("held", "#cc79a7", {"held"}),
+    ("pace", "#009e73", {"pace"}),
+    ("window", "#66c2a5", {"window"}),
+    ("answers", "#8c8c8c", {"answers"}),
+    ("nothing to send", "#c9c9c9", {"data"}),
+    ("links and switches", "#56b4e9", {"serialization", "propagation", "processing"}),
+]
+
+
+def build(result: Result) -> Delays:
+    """Collect what the page of a result shows of delays."""
+    if "delays" not in result.tables or "flows" not in result.tables or not result.flows.num_rows:
+        again = "xoff run scenario.json --set 'probe.delays=\"all\"' --out result"
+        note = f"This run did not write down what completion times went by with; for bars and trees here: {again}."
+        return Delays([], [], [], [f"{note} In words, without that: xoff explain and its directory."])
+    forest = Forest(result)
+    found = sorted(tilings(result, forest), key=_slowness)
+    shown = found[:_BARS]
+    longest = max((one.total_ps for one in shown), default=1)
+    bars = [Bar(one.number, *_title(one), _pieces(one, forest, longest), words.rows(one, forest)) for one in shown]
+    used = {piece.group for bar in bars for piece in bar.pieces}
+    groups = [(name, colour) for name, colour, _ in _GROUPS if name in used]
+    numbers = {place: number for number, place in enumerate(forest.peers)}
+    trees = [_spread(tree, forest, numbers) for tree in forest.trees[:_TREES]]
+    notes = []
+    if len(found) > len(shown):
+        notes.append(f"The {len(shown)} slowest of {len(found):,} flows.")
+    if not has_delays(result):
+        notes.append("Only some flows were followed (probe.delays): what pauses cost is theirs.")
+    if len(forest.trees) > len(trees):
+        notes.append(f"The {len(trees)} costliest of {len(forest.trees):,} places where pauses begin.")
+    return Delays(groups, bars, trees, notes)
+
+
+def _slowness(tiling: Tiling) -> tuple[bool, float, int]:
+    slowdown = tiling.flow["slowdown"]
+    return (slowdown is not None, -(slowdown or 0.0), tiling.number)
+
+
+def _title(tiling: Tiling) -> tuple[str, str]:
+    """What a bar is of, and how long that took."""
+    flow = tiling.flow
+    ends = f"{wording.plain(flow['src'])} → {wording.plain(flow['dst'])}"
+    if flow["fct_ps"] is None:
+        return f"flow {tiling.number}: {ends}", "not delivered"
+    return f"flow {tiling.number}: {ends}", f"{wording.time(flow['fct_ps'])}, {flow['slowdown']:.2f} ×"
+
+
+def _pieces(tiling: Tiling, forest: Forest, longest: int) -> list[Piece]:
+    """The pieces of a bar: in percent of the longest, neighbours of one group joined."""
+    made: list[Piece] = []
+    at = 0
+    for group, colour, text, ps in _texts(tiling, forest):
+        if made and made[-1].group == group:
+            last = made.pop()
+            text, begin = f"{last.text}\n{text}", last.left
+        else:
+            begin = 100 * at / longest
+        at += ps
+        made.append(Piece(group, colour, text, round(begin, 4), round(max(100 * at / longest - begin, 0.02), 4)))
+    return made
+
+
+def _texts(tiling: Tiling, forest: Forest) -> Iterator[tuple[str, str, str, int]]:
+    for part in tiling.parts:
+        group, colour = next((name, colour) for name, colour, kinds in _GROUPS if part.kind in kinds)
+        at = words.place(part.node, part.port, forest.peers)
+        text = f"{wording.time(part.ps)} ({part.ps / tiling.total_ps:.1%}): {words.what(part)}, {at}"
+        yield group, colour, text, part.ps
+
+
+def _spread(tree: Tree, forest: Forest, numbers: dict[tuple[str, int], int]) -> Spread:
+    first, *rest = words.tree(tree, forest)
+    port = tree.root.port
+    root = None if port is None else numbers[tree.root.node, port]
+    return Spread(
+        first.removesuffix(":"), [line.strip() for line in rest], root, sorted(numbers[at] for at in tree.ports)
+    )
