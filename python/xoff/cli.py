@@ -272,7 +272,7 @@ def size_sfc(
     links: Annotated[
         int, typer.Option(min=1, help="Links from a sender to the congestion point: 3 in a two-layer Clos, 5 in three.")
     ] = 3,
-    link_delay: Annotated[str, typer.Option(help="Propagation delay of a link.")] = "150ns",
+    link_delay: Annotated[str, typer.Option(help="Propagation delay of a link, or its length: 30m.")] = "150ns",
     switch_delay: Annotated[str, typer.Option(help="Fixed delay of a switch.")] = "300ns",
     rate: Annotated[str, typer.Option(help="Rate of every link.")] = "200Gbps",
     buffer: Annotated[str, typer.Option(help="Buffer of a port.")] = "400KB",

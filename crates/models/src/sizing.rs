@@ -144,7 +144,9 @@ pub struct SfcRequest {
     pub incast: u64,
     /// Links between a sender and the congestion point: 3 in a two-layer Clos, 5 in a three-layer one.
     pub links: u64,
-    /// Propagation of a link.
+    /// Propagation of a link, or its length.
+    #[serde(deserialize_with = "Propagation::time")]
+    #[schemars(with = "Propagation")]
     pub link_delay: Time,
     /// Fixed processing delay of a switch.
     pub switch_delay: Time,
