@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import Any
 
 _TIMES = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"), (1, "ps"))
 _SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "KB"), (1, "B"))
@@ -106,3 +107,23 @@ def setting(value: int, unit: str) -> str:
             return f"{value / scale:.12g} {shown.get(name, name)}"
     last = list(_QUANTITIES[unit])[-1]
     return f"{value} {shown.get(last, last)}"
+
+
+def keyed(key: str, value: Any) -> str:
+    """A JSON value as text, by what the name of its key ends with: ``_ps`` or ``bytes``."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int | float):
+        if key.endswith("_ps"):
+            return time(value)
+        return size(value) if key.endswith("bytes") else f"{value:,}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def listed(values: Any) -> str:
+    """A JSON object as text: keys without their units, and values as by `keyed`."""
+    if isinstance(values, dict):
+        return ", ".join(
+            f"{key.removesuffix('_bytes').removesuffix('_ps')} {keyed(key, value)}" for key, value in values.items()
+        )
+    return keyed("", values)

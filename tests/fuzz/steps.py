@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import xoff
-from xoff import InputError, _core, cli, report, running
+from xoff import InputError, _core, cli, options, report, running
 from xoff.study import Study
 
 THREADS = (1, 2, 3, 7)
@@ -56,7 +56,7 @@ def take(step: tuple[str, ...]) -> Outcome:
 def _check(file: str, *settings: str) -> None:
     """``xoff check``; what is accepted and little work is run for a moment."""
     cli.check(Path(file), set=list(settings), as_json=True)
-    overrides = cli._settings(list(settings))
+    overrides = options.settings(list(settings))
     network = running.check(file, overrides=overrides)
     if _is_little(network):
         prepared = running.prepare(file, overrides=[*overrides, ("until", _UNTIL)], seed=1)

@@ -1,0 +1,50 @@
+"""What several commands share: ``--set`` and ``--json``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from xoff import running
+from xoff._core import InputError
+
+
+def _complete_setting(incomplete: str) -> list[str]:
+    from xoff.completion import settings
+
+    return settings(incomplete)
+
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Replaces a setting, such as [b]switch.flow_control.pfc.xoff=300KB[/b]; repeatable.",
+        autocompletion=_complete_setting,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Puts one JSON object on standard output and nothing else.")]
+
+
+def settings(given: list[str] | None) -> list[tuple[str, Any]]:
+    """What ``--set`` replaces, as values."""
+    pairs = overrides(given)
+    for key, text in pairs:
+        if len(text.splitlines()) > 1:
+            raise InputError(f"{key}: the value has more than one line; a setting is one value")
+    return [(key, running.typed(text)) for key, text in pairs]
+
+
+def overrides(given: list[str] | None) -> list[tuple[str, str]]:
+    """What ``--set`` replaces, as texts."""
+    pairs = []
+    for setting in given or []:
+        key, separator, value = setting.partition("=")
+        if not separator or not key.strip():
+            raise InputError(
+                f"--set: `{setting}` is not of the form KEY=VALUE, such as switch.flow_control.pfc.xoff=300KB"
+            )
+        pairs.append((key.strip(), value.strip()))
+    return pairs

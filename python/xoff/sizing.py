@@ -1,0 +1,168 @@
+"""``xoff size``: the calculators of headroom and pauses."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from xoff import _core, wording
+from xoff._core import InputError
+from xoff.options import Json, Set, settings
+
+size = typer.Typer(
+    help="Calculates the parameters of a mechanism from the network around it.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+@size.command("sfc")
+def size_sfc(
+    incast: Annotated[
+        int | None, typer.Option(min=2, help="Incast degree N: senders to one receiver.", show_default=False)
+    ] = None,
+    links: Annotated[
+        int, typer.Option(min=1, help="Links from a sender to the congestion point: 3 in a two-layer Clos, 5 in three.")
+    ] = 3,
+    link_delay: Annotated[str, typer.Option(help="Propagation delay of a link, or its length: 30m.")] = "150ns",
+    switch_delay: Annotated[str, typer.Option(help="Fixed delay of a switch.")] = "300ns",
+    rate: Annotated[str, typer.Option(help="Rate of every link.")] = "200Gbps",
+    buffer: Annotated[str, typer.Option(help="Buffer of a port.")] = "400KB",
+    pfc_threshold: Annotated[str, typer.Option(help="XOFF of PFC.")] = "380KB",
+    sfc_threshold: Annotated[str, typer.Option(help="Threshold of SFC.")] = "200KB",
+    pause: Annotated[str | None, typer.Option(help="A pause time to judge.", show_default=False)] = None,
+    architecture: Annotated[str, typer.Option(help="Where packets wait: oq or voq.")] = "oq",
+    as_json: Json = False,
+) -> None:
+    """Source Flow Control: headroom needed between its threshold and PFC's, and the range of the pause time.
+
+    Without --incast it answers the reverse: the largest incast that the thresholds can serve.
+    """
+    request = {
+        "incast": incast or 2,
+        "links": links,
+        "link_delay": link_delay,
+        "switch_delay": switch_delay,
+        "rate": rate,
+        "buffer": buffer,
+        "pfc_threshold": pfc_threshold,
+        "sfc_threshold": sfc_threshold,
+        "pause": pause,
+        "architecture": architecture,
+    }
+    answer = _size(_core.size_sfc, request)
+    if incast is None:
+        answer = {key: answer[key] for key in ("round_trip_ps", "available_headroom_bytes", "largest_incast")}
+    _answer(answer, as_json)
+
+
+@size.command("pfc")
+def size_pfc(
+    scenario: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Takes links and frames from this scenario.", show_default=False),
+    ] = None,
+    set: Set = None,
+    link_delay: Annotated[
+        str | None, typer.Option(help="Propagation delay of the link, or its length: 30m.", show_default="150ns")
+    ] = None,
+    switch_delay: Annotated[
+        str | None, typer.Option(help="Fixed forwarding delay of the pausing switch.", show_default="300ns")
+    ] = None,
+    rate: Annotated[str | None, typer.Option(help="Rate of the link.", show_default="200Gbps")] = None,
+    max_frame: Annotated[
+        str | None, typer.Option(help="Largest frame of any class; needed without --scenario.", show_default=False)
+    ] = None,
+    pause_frame: Annotated[str | None, typer.Option(help="Size of a pause frame.", show_default="64B")] = None,
+    response_time: Annotated[
+        str, typer.Option(help="How long the neighbour takes to act on a pause: 2.02us at most at 100 Gb/s (802.3).")
+    ] = "0ns",
+    buffer: Annotated[str | None, typer.Option(help="Buffer of a port.", show_default=False)] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Builds the worst case, and measures what is needed to the frame.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Priority Flow Control: the headroom that makes a port lossless, step by step, and the XOFF that leaves it."""
+    from xoff import headroom
+
+    given = {"rate": rate, "link_delay": link_delay, "switch_delay": switch_delay}
+    given |= {"max_frame": max_frame, "pause_frame": pause_frame}
+    if scenario is not None:
+        if both := [key for key, value in given.items() if value is not None]:
+            raise InputError(f"--{both[0].replace('_', '-')}: it is the scenario's, with --scenario")
+        requests = list(headroom.of_scenario(scenario, settings(set)))
+    elif max_frame is None:
+        raise InputError("--max-frame: give the largest frame of any class on the link, such as 4096B, or --scenario")
+    else:
+        usual = {"rate": "200Gbps", "link_delay": "150ns", "switch_delay": "300ns", "pause_frame": "64B"}
+        requests = [usual | {key: value for key, value in given.items() if value is not None}]
+    answers = []
+    for request in requests:
+        request |= {"response_time": response_time, "buffer": buffer}
+        answer = _size(_core.size_pfc, request)
+        if verify:
+            answer["measured"] = headroom.verify(request)
+        answers.append({"rate": request["rate"], "link_delay": request["link_delay"]} | answer)
+    if as_json:
+        print(json.dumps({"links": answers} if scenario is not None else answers[0]))
+        return
+    for answer in answers:
+        _show_headroom(answer)
+
+
+def _show_headroom(answer: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    from xoff import display
+
+    table = display.table("step", "time", "bytes", title=escape(f"{answer['rate']}, {answer['link_delay']}"))
+    for step in answer["steps"]:
+        table.add_row(step["step"], wording.time(step["time_ps"]), f"{step['bytes']:,}")
+    table.add_section()
+    table.add_row("[b]headroom[/b]", "", f"[b]{answer['headroom_bytes']:,}[/b]")
+    if answer["xoff_bytes"] is not None:
+        table.add_row("highest XOFF", "", f"{answer['xoff_bytes']:,}")
+    if measured := answer.get("measured"):
+        table.add_row("measured: lossless with", "", f"{measured['lossless_bytes']:,}")
+        table.add_row("measured: loses a packet with a frame less", "", f"{measured['lossy_bytes']:,}")
+    display.out.print(table)
+    for warning in answer["warnings"]:
+        display.out.print(f"[yellow]warning[/yellow] {escape(warning)}")
+
+
+def _size(calculate: Callable[[str], str], values: dict[str, Any]) -> dict[str, Any]:
+    try:
+        answer: dict[str, Any] = json.loads(calculate(json.dumps({k: v for k, v in values.items() if v is not None})))
+    except InputError as error:
+        # The message begins with the key of the request; the user knows it as an option.
+        named = re.sub(r"^(\w+)(?=: )", lambda key: "--" + key[1].replace("_", "-"), str(error))
+        raise InputError(named) from None
+    return answer
+
+
+def _answer(answer: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(answer))
+        return
+    from rich.markup import escape
+
+    from xoff import display
+
+    table = display.table("", "")
+    table.show_header = False
+    warnings = answer.pop("warnings", None) or []
+    for key, value in answer.items():
+        name = key.removesuffix("_ps").removesuffix("_bytes").replace("_", " ")
+        text = wording.listed(value) if isinstance(value, dict) else wording.keyed(key, value)
+        table.add_row(escape(name), escape(text))
+    display.out.print(table)
+    for warning in warnings:
+        display.out.print(
+            f"[yellow]warning[/yellow] {escape(warning if isinstance(warning, str) else warning['message'])}"
+        )
