@@ -128,6 +128,12 @@ impl<M> Calendar<M> {
         self.first.min(self.first_due).min(self.arrival)
     }
 
+    /// Reads what the next event needs.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        self.top() ^ self.inner[0][0] ^ self.due.first().copied().unwrap_or(0)
+    }
+
     /// The time of a key; [`Time::NEVER`] shifted for [`NO_EVENT`].
     #[inline]
     pub fn time_of(key: u64) -> Time {

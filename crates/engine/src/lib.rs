@@ -44,6 +44,12 @@ pub trait Node: Send {
 
     /// Called once at time zero, in node order, before any event.
     fn on_start(&mut self, cx: &mut Context<'_, Self::Message>);
+
+    /// Reads what its next events need, and returns anything that depends on all of it. The engine calls it for some nodes that
+    /// are about to run: what is in no cache then comes at once for all of them, and not piece by piece for one after the other.
+    fn touch(&self) -> u64 {
+        0
+    }
 }
 
 /// What travels on links: small and plain.

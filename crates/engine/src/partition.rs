@@ -1,5 +1,6 @@
 //! The nodes of one thread: their calendars, what is on its way to them, and the run through a window.
 
+use std::hint::black_box;
 use std::ops::Range;
 
 use xoff_units::Time;
@@ -37,6 +38,11 @@ struct Window {
     /// What arrives before this moment is looked at in each window until it does.
     near: Time,
 }
+
+/// Of nodes with so many outputs at most, a block's fit into the cache beside one another.
+const SMALL: usize = 4;
+/// The nodes of a smaller network are in a cache anyway.
+const MANY: usize = 512;
 
 /// So many windows ahead a message is near: in most networks all of them are.
 const NEAR_WINDOWS: u64 = 8;
@@ -128,6 +134,9 @@ impl<N: Node> Partition<N> {
             let block = first / BLOCK;
             let last = ((block + 1) * BLOCK).min(seats.end);
             if self.transit.next_of_block[block] < window.end {
+                if self.seats.len() >= MANY {
+                    self.touch_due(first..last, window.end);
+                }
                 for seat in first..last {
                     if self.transit.next[seat] < window.end {
                         self.run_node(seat, window);
@@ -137,6 +146,19 @@ impl<N: Node> Partition<N> {
             }
             first = last;
         }
+    }
+
+    /// Reads what the next events of the nodes of a block need, so that misses of the cache overlap. Large nodes would push one
+    /// another out of it.
+    fn touch_due(&self, seats: Range<usize>, end: Time) {
+        let touch = |seat: usize| {
+            let Seat { node, calendar, fingerprint, .. } = &self.seats[seat];
+            // Two messages share a line of the cache.
+            let messages = self.transit.inboxes[seat].messages.iter().step_by(2).fold(0, |sum, arrival| sum ^ arrival.key);
+            fingerprint ^ calendar.touch() ^ node.touch() ^ messages
+        };
+        let due = seats.filter(|seat| self.transit.next[*seat] < end && self.seats[*seat].outputs.len() <= SMALL);
+        black_box(due.fold(0, |sum, seat| sum ^ touch(seat)));
     }
 
     fn run_node(&mut self, index: usize, window: Window) {

@@ -306,6 +306,14 @@ impl Endpoint {
         }
     }
 
+    /// Reads what the next packets of its first flows need.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        let sender = self.senders.first().and_then(Option::as_ref).map_or(0, |s| s.size ^ s.deadline.0 ^ u64::from(s.progress.next));
+        let slot = self.slots.last().map_or(0, |slot| u64::from(*slot));
+        self.accepted ^ sender ^ slot ^ self.receivers.first().map_or(0, Receiver::touch)
+    }
+
     fn slot(&self, flow: u32) -> Option<usize> {
         let slot = *self.slots.get(flow.wrapping_sub(self.first_flow) as usize)?;
         (slot != NO_SLOT).then_some(slot as usize)

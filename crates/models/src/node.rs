@@ -836,6 +836,14 @@ impl Node {
 impl EngineNode for Node {
     type Message = Packet;
 
+    #[inline]
+    fn touch(&self) -> u64 {
+        let ports = self.core.ports.iter().fold(0, |sum, port| sum ^ port.touch());
+        let counters = self.core.ingress.iter().step_by(2).fold(0, |sum, counter| sum ^ u64::from(counter.bytes()));
+        let endpoint = self.endpoint.as_ref().map_or(0, |e| e.touch());
+        ports ^ counters ^ endpoint ^ self.counts.data_hops
+    }
+
     fn on_start(&mut self, cx: &mut Cx<'_>) {
         let sources = self.endpoint.as_ref().map_or(0, |e| e.starts.len());
         for source in 0..sources {

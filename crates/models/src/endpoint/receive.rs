@@ -20,6 +20,14 @@ pub(super) struct Receiver {
     last_echo: Option<Time>,
 }
 
+impl Receiver {
+    /// Reads what the next packet needs.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        u64::from(self.received.expected) ^ u64::from(self.src)
+    }
+}
+
 /// What a data packet at its destination leads to.
 #[derive(Debug, Default)]
 pub struct Answer {

@@ -263,6 +263,13 @@ impl Port {
         }
     }
 
+    /// Reads what the next packet needs.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        let data = &self.queues[1];
+        self.busy_until.0 ^ self.last_data.0 ^ data.sent ^ data.packets.front().map_or(0, |packet| u64::from(packet.flow))
+    }
+
     /// Puts a packet at the end of a queue.
     #[inline]
     pub fn push(&mut self, queue: usize, packet: Packet) {
