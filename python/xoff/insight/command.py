@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 from xoff import results, wording
 from xoff._core import InputError
 from xoff.insight import Forest, Tiling, ports, repeat, sound, tilings, words
@@ -69,22 +71,22 @@ def command(
 def _row(result: Result, flow: int) -> dict[str, Any]:
     """Return a flow of the table `flows`."""
     rows = result.flows
-    for row in rows.to_pylist():
-        if row["flow"] == flow:
-            return dict(row)
+    if found := rows.filter(pc.equal(rows["flow"], flow)).to_pylist():
+        return dict(found[0])
     if not rows.num_rows:
         raise InputError(f"--flow {flow}: the result has no flows (probe.flows is false, or none started)")
-    known = rows["flow"].to_pylist()
-    raise InputError(f"--flow {flow}: there is none of this number; there are {min(known)} to {max(known)}")
+    least, most = pc.min_max(rows["flow"]).as_py().values()
+    raise InputError(f"--flow {flow}: there is none of this number; there are {least} to {most}")
 
 
 def _slowest(result: Result, count: int) -> list[int]:
     """Return the flows with the largest slowdowns; those that were not delivered come first."""
-    rows = result.flows.to_pylist()
-    if not rows:
+    rows = result.flows.select(["flow", "slowdown"])
+    if not rows.num_rows:
         raise InputError("--worst: the result has no flows (probe.flows is false, or none started)")
-    rows.sort(key=lambda row: (row["slowdown"] is not None, -(row["slowdown"] or 0), row["flow"]))
-    return [row["flow"] for row in rows[:count]]
+    keys = [("slowdown", "descending"), ("flow", "ascending")]
+    order = pc.sort_indices(rows, sort_keys=keys, null_placement="at_start")
+    return [int(flow) for flow in rows["flow"].take(order[:count]).to_pylist()]
 
 
 def _repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from xoff._core import InputError
 from xoff.insight.trees import Forest, Root
 from xoff.results import Result
@@ -110,7 +113,9 @@ def tilings(result: Result, forest: Forest | None = None) -> Iterator[Tiling]:
     rows: dict[int, list[dict[str, Any]]] = {}
     for row in result.table("delays").to_pylist():
         rows.setdefault(row["flow"], []).append(row)
-    flows = {row["flow"]: row for row in result.flows.to_pylist() if row["flow"] in rows}
+    table = result.flows
+    known = table.filter(pc.is_in(table["flow"], pa.array(sorted(rows), table["flow"].type)))
+    flows = {row["flow"]: row for row in known.to_pylist()}
     for number in sorted(flows):
         tiling = Tiling(flows[number], tuple(_parts(rows[number], forest)))
         if tiling.flow["fct_ps"] not in {None, tiling.total_ps}:
