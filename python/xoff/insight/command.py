@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,9 +85,9 @@ def _slowest(result: Result, count: int) -> list[int]:
     rows = result.flows.select(["flow", "slowdown"])
     if not rows.num_rows:
         raise InputError("--worst: the result has no flows (probe.flows is false, or none started)")
-    keys = [("slowdown", "descending"), ("flow", "ascending")]
-    order = pc.sort_indices(rows, sort_keys=keys, null_placement="at_start")
-    return [int(flow) for flow in rows["flow"].take(order[:count]).to_pylist()]
+    rows = rows.set_column(1, "slowdown", pc.fill_null(rows["slowdown"], math.inf))
+    slowest = rows.sort_by([("slowdown", "descending"), ("flow", "ascending")])
+    return [int(flow) for flow in slowest["flow"].slice(0, count).to_pylist()]
 
 
 def _repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
