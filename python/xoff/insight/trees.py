@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -65,7 +66,7 @@ class Tree:
     lost: dict[int, int] = field(default_factory=dict)
     """By flow: picoseconds of its completion time that went by paused."""
     victims: dict[int, int] = field(default_factory=dict)
-    """Those of them that never cross the root's output."""
+    """Those of them that never cross the root's output, and filled it at no moment."""
 
     @property
     def ports(self) -> set[tuple[str, int]]:
@@ -193,17 +194,36 @@ class Forest:
         asker = row["origin"]
         asked = self._asked_before(pause, row)
         if asked is None or not asked.bytes:
+            if passed_on := self._passed_on(asker, asked, pause):
+                self._follow(pause, passed_on)
+                return None
             pause.root = Root(asker, row["origin_port"], pause.class_, pause.cause)
             return asked
         waiting = {place: sum(flows.values()) for place, flows in asked.bytes.items()}
         stopped = {place: cause for place in waiting if (cause := self._stopping(asker, place, asked)) is not None}
         port = max(waiting, key=lambda place: (waiting[place], -place[0], -place[1]))[0]
         if 2 * sum(waiting[place] for place in stopped) >= sum(waiting.values()):
-            parent = stopped[max(stopped, key=lambda place: (waiting[place], -place[0], -place[1]))]
-            pause.parent, pause.root, pause.depth = parent.number, parent.root, parent.depth + 1
+            self._follow(pause, stopped[max(stopped, key=lambda place: (waiting[place], -place[0], -place[1]))])
             return None
         pause.root = Root(asker, port, pause.class_, pause.cause)
         return asked
+
+    def _follow(self, pause: Pause, parent: Pause) -> None:
+        """Make a pause the child of another."""
+        pause.parent, pause.root, pause.depth = parent.number, parent.root, parent.depth + 1
+
+    def _passed_on(self, node: str, asked: _Asked | None, pause: Pause) -> Pause | None:
+        """Return the pause that a node passed on: the latest that lasted as it asked for one, with no bytes in it."""
+        if asked is None:
+            return None
+        ports = (self._at.get(place, []) for place in self.peers if place[0] == node)
+        lasting = [
+            one
+            for pauses in ports
+            for one in pauses[: bisect_right(pauses, asked.time_ps, key=lambda one: one.start_ps)]
+            if one.cause == pause.cause and (one.end_ps is None or one.end_ps > asked.time_ps)
+        ]
+        return max(lasting, key=lambda one: (one.start_ps, one.number), default=None)
 
     def _asked_before(self, pause: Pause, row: dict[str, Any]) -> _Asked | None:
         """Return the last moment at which the node that asked for a pause did so."""
@@ -248,18 +268,34 @@ class Forest:
                 if port == pause.root.port:
                     for flow, size in flows.items():
                         tree.contributors[flow] = tree.contributors.get(flow, 0) + size
-        ways: dict[int, set[tuple[str, int]]] = defaultdict(set)
         rows = result.table("delays").to_pylist()
-        for row in rows:
-            ways[row["flow"]].add((row["node"], row["port"]))
         for row in rows:
             if row["kind"] == "paused" and (root := self.root_of(row)) is not None:
                 lost = trees[root].lost
                 lost[row["flow"]] = lost.get(row["flow"], 0) + row["time_ps"]
+        ways = self._ways(result, rows)
         for tree in trees.values():
             place = (tree.root.node, tree.root.port)
-            tree.victims = {flow: ps for flow, ps in tree.lost.items() if place not in ways[flow]}
+            innocent = (
+                flow for flow in tree.lost if flow not in tree.contributors and place not in ways.get(flow, {place})
+            )
+            tree.victims = {flow: tree.lost[flow] for flow in innocent}
         self.trees = sorted(trees.values(), key=lambda tree: (-tree.lost_ps, tree.root.node, tree.root.port or 0))
+
+    def _ways(self, result: Result, rows: list[dict[str, Any]]) -> dict[int, set[tuple[str, int]]]:
+        """Return the outputs that flows cross: those of the packet that completed one, or else of its fixed way."""
+        ways: dict[int, set[tuple[str, int]]] = {}
+        for flow in result.flows.to_pylist():
+            via = [name for name in flow["via"].split(", ") if name]
+            if flow["fct_ps"] is not None:
+                ways[flow["flow"]] = set()
+            elif via:
+                steps = set(pairwise([flow["src"], *via, flow["dst"]]))
+                ways[flow["flow"]] = {place for place, peer in self.peers.items() if (place[0], peer) in steps}
+        for row in rows:
+            if row["flow"] in ways:
+                ways[row["flow"]].add((row["node"], row["port"]))
+        return ways
 
 
 def _largest(values: dict[int, int]) -> Iterator[tuple[int, int]]:
