@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xoff._core import InputError
-from xoff.insight.trees import Forest, Root
+from xoff.insight.origins import Root
+from xoff.insight.trees import Forest
 from xoff.results import Result
 
 ALONE = frozenset({"transmission", "serialization", "propagation", "processing"})

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from xoff import wording
+from xoff.insight.origins import Root
 from xoff.insight.tiling import Part, Tiling
-from xoff.insight.trees import Forest, Root, Tree
+from xoff.insight.trees import Forest, Tree
 
 _MOST = 5
 """So many of a list of flows are named."""
@@ -74,6 +75,11 @@ def listed(texts: Iterable[str], more: int) -> str:
     return known[0] if len(known) == 1 else ", ".join(known[:-1]) + " and " + known[-1] if known else "nobody"
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things: ``1 pause``, ``2 pauses``."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def headline(tiling: Tiling, forest: Forest) -> list[str]:
     """A flow in a sentence or two."""
     flow = tiling.flow
@@ -128,7 +134,7 @@ def tree(one: Tree, forest: Forest) -> list[str]:
     start = min(pause.start_ps for pause in one.pauses)
     last = [pause.end_ps for pause in one.pauses]
     end = "the end of the run" if None in last else wording.time(max(ps for ps in last if ps is not None))
-    several = f"{pauses:,} pauses of {ports:,} ports" if pauses > 1 else "1 pause of 1 port"
+    several = f"{counted(pauses, 'pause')} of {counted(ports, 'port')}"
     back = f", {one.depth} links back" if one.depth > 1 else ""
     lines = [
         f"{one.root.cause}, class {one.root.class_}, from {root_place(one.root, forest)}:",
@@ -136,7 +142,11 @@ def tree(one: Tree, forest: Forest) -> list[str]:
     ]
     if one.contributors:
         lines.append(f"  filled by {flows(one.contributors, 'bytes')}")
-    cost = f"  cost {wording.time(one.lost_ps)} of completion times of {len(one.lost):,} flows" if one.lost else ""
+    cost = (
+        f"  cost {wording.time(one.lost_ps)} of completion times of {counted(len(one.lost), 'flow')}"
+        if one.lost
+        else ""
+    )
     if one.victims:
         cost += f"; victims, which never go there: {flows(one.victims, 'ps')}"
     lines.append(cost or "  cost no completion time")
