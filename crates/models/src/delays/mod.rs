@@ -10,7 +10,7 @@
 mod port;
 mod source;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -219,7 +219,6 @@ pub struct Contribution {
 /// A packet that waits.
 #[derive(Debug)]
 struct Waiting {
-    port: u16,
     flow: u32,
     seq: u32,
     arrived: Time,
@@ -250,7 +249,8 @@ pub struct Recorder {
     /// Packets overtake one another, so that any may be the one that completes its flow.
     reorders: bool,
     ports: Vec<PortLog>,
-    waiting: Vec<Waiting>,
+    /// By port, as they came.
+    waiting: Vec<VecDeque<Waiting>>,
     /// A packet that counts as waiting, and is not there yet, with its output and queue.
     entering: Option<(Packet, usize, usize)>,
     sources: BTreeMap<u32, Source>,
@@ -270,7 +270,7 @@ impl Recorder {
             traced,
             reorders,
             ports: (0..ports).map(|_| PortLog::default()).collect(),
-            waiting: Vec::new(),
+            waiting: (0..ports).map(|_| VecDeque::new()).collect(),
             entering: None,
             sources: BTreeMap::new(),
             destinations: BTreeMap::new(),
@@ -290,7 +290,7 @@ impl Recorder {
         self.entering = Some((*packet, port, queue));
         if self.may_complete(packet) {
             self.ports[port].enter(now);
-            self.waiting.push(Waiting { port: port as u16, flow: packet.flow, seq: packet.seq, arrived: now });
+            self.waiting[port].push_back(Waiting { flow: packet.flow, seq: packet.seq, arrived: now });
         }
     }
 
@@ -333,15 +333,22 @@ impl Recorder {
 
     /// A packet that waited goes on.
     fn pass(&mut self, packet: &Packet, start: &Start) {
-        let port = start.port as u16;
-        let is_it = |w: &Waiting| (w.port, w.flow, w.seq) == (port, packet.flow, packet.seq);
-        let Some(at) = self.waiting.iter().position(is_it) else { return };
-        let Waiting { flow, arrived, .. } = self.waiting.remove(at);
+        let waiting = &mut self.waiting[start.port];
+        let found = waiting.iter().position(|w| (w.flow, w.seq) == (packet.flow, packet.seq)).and_then(|at| waiting.remove(at));
+        let Some(Waiting { flow, arrived, .. }) = found else { return };
         let mut parts = Vec::new();
         self.ports[start.port].sweep(start.queue as u16, arrived, start.now, &mut |part| add(&mut parts, part));
         self.ports[start.port].leave(arrived);
         Self::way(start, &mut parts);
-        self.passages.push(Passage { flow, node: self.node, port, arrived, reaches: start.reaches, before: None, parts });
+        self.passages.push(Passage {
+            flow,
+            node: self.node,
+            port: start.port as u16,
+            arrived,
+            reaches: start.reaches,
+            before: None,
+            parts,
+        });
     }
 
     /// A cause keeps a queue from sending: part of a pause that is written down for its first queue.
