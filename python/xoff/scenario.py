@@ -26,6 +26,7 @@ __all__ = [
     "CongestionIsolation",
     "Dcqcn",
     "Dctcp",
+    "Drill",
     "Dynamic",
     "Ecn",
     "Edge",
@@ -35,6 +36,7 @@ __all__ = [
     "FirstHop",
     "Flow",
     "FlowControl",
+    "Flowlet",
     "Framing",
     "GoBackN",
     "HostSettings",
@@ -755,6 +757,25 @@ class Reps(_Part):
 
 
 @dataclass(kw_only=True)
+class Flowlet(_Part):
+    """`switch.routing.flowlet`."""
+
+    timeout: str | None = None
+    """A longer gap between two packets of a flow ends its flowlet."""
+
+
+@dataclass(kw_only=True)
+class Drill(_Part):
+    """`switch.routing.drill`."""
+
+    samples: int | None = None
+    """Different ports that are drawn for each packet (d); all, if there are fewer."""
+
+    memory: int | None = None
+    """Ports that are remembered (m)."""
+
+
+@dataclass(kw_only=True)
 class Routing(_Part):
     """`switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody
     does.
@@ -765,6 +786,12 @@ class Routing(_Part):
 
     reps: Reps | None = None
     """Each packet by an entropy value that its host chooses (REPS)."""
+
+    flowlet: Flowlet | None = None
+    """Each flowlet by itself: a flow draws another port after a gap (`LetFlow`)."""
+
+    drill: Drill | None = None
+    """Each packet to the shortest of a few queues that are drawn or remembered (DRILL)."""
 
 
 @dataclass(kw_only=True)

@@ -532,6 +532,16 @@ def reps(d: Draw) -> dict[str, Any]:
     return {"values": d.rng.choice([2, 64]), "buffer": d.rng.choice([1, 8])}
 
 
+def flowlet(d: Draw) -> dict[str, Any]:
+    """Timeouts shorter than a packet and longer than a flow."""
+    return {"timeout": d.rng.choice(["0ns", "500ns", "10us", "1ms"])}
+
+
+def drill(d: Draw) -> dict[str, Any]:
+    """One choice or more than there are, with and without memory."""
+    return {"samples": d.rng.choice([1, 2, 100]), "memory": d.rng.choice([0, 1, 3])}
+
+
 def generic(d: Draw, path: str, option: str) -> Any:
     """A part that has no strategy: an example for each key that has no default."""
     if "oneOf" in part(path):
@@ -599,7 +609,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "bfc": bfc,
     },
     "switch.flow_control.bfc.resume": dict.fromkeys(["counted", "threshold"], nothing),
-    "switch.routing": {"spray": spray, "reps": reps},
+    "switch.routing": {"spray": spray, "reps": reps, "flowlet": flowlet, "drill": drill},
     "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin"], nothing),
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
@@ -798,9 +808,10 @@ def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None
 def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
     """Let a scheme choose ports packet by packet, seldom unless it is forced; the transport has to bear disorder."""
     control = switch["flow_control"]
+    is_forced = any(key.startswith("switch.routing") for key in d.forced)
     for option in registered("switch.routing"):
-        if d.wants("switch.routing", option, 0.05) and "portfc" not in control:
-            is_forced = any(key.startswith("switch.routing") for key in d.forced)
+        # One that is forced is not replaced by another.
+        if d.wants("switch.routing", option, 0.0 if is_forced else 0.05) and "portfc" not in control:
             if switch["queueing"] == "iq" and not is_forced:
                 continue
             if option == "reps":

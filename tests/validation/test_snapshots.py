@@ -330,6 +330,17 @@ CASES: dict[str, dict[str, Any]] = {
         host={"transport": {"selective": {}}, "congestion_control": {"nscc": {}}},
     ),
     **{
+        f"{name}-{transport}": case(
+            FABRIC,
+            {"permutation": {"size": "200KB"}},
+            INCAST,
+            routing={name: settings},
+            host={"transport": {transport: {}}},
+        )
+        for name, settings in (("flowlet", {"timeout": "2us"}), ("drill", {}))
+        for transport in ("irn", "selective")
+    },
+    **{
         f"trimming-{transport}": case(
             FABRIC, INCAST, trimming={"limit": "12KB"}, routing={"spray": {}}, host={"transport": {transport: {}}}
         )
