@@ -22,6 +22,7 @@ __all__ = [
     "Bfc",
     "Buffer",
     "Classify",
+    "Collective",
     "CongestionControl",
     "CongestionIsolation",
     "Dcqcn",
@@ -1366,6 +1367,32 @@ class AllToAll(_Part):
 
 
 @dataclass(kw_only=True)
+class Collective(_Part):
+    """`workload[…].collective`."""
+
+    operation: Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all"]
+    """What the ranks have in the end."""
+
+    algorithm: Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds"] | None = None
+    """How they come to it. Default: a ring, or all at once for `all_to_all`."""
+
+    size: str
+    """The vector of each rank; of `all_gather` what each has in the end, of `all_to_all` all that it has for ranks."""
+
+    hosts: Sequence[int | str] | None = None
+    """The ranks, in order. Default: all hosts."""
+
+    channels: int | None = None
+    """Channels that share the data and run beside one another."""
+
+    chunk: str | None = None
+    """The largest piece of a message that goes on by itself. Default: whole messages."""
+
+    group: int | None = None
+    """Ranks of a group, those that follow one another, for `hierarchical`."""
+
+
+@dataclass(kw_only=True)
 class Poisson(_Part):
     """`workload[…].poisson`."""
 
@@ -1477,6 +1504,9 @@ class Workload(_Part):
 
     all_to_all: AllToAll | None = None
     """Every pair."""
+
+    collective: Collective | None = None
+    """A collective operation of a job: its messages wait for one another."""
 
     poisson: Poisson | None = None
     """Random arrivals."""
