@@ -126,6 +126,11 @@ class Result:
         return self.table("high_water")
 
     @property
+    def collectives(self) -> pa.Table:
+        """One row a collective operation: algorithm, ranks, size, time, algorithm and bus bandwidth."""
+        return self.table("collectives")
+
+    @property
     def samples(self) -> pa.Table:
         """Depths of the queues over time; recorded with ``probe.queues`` or ``probe.replay``."""
         return self.table("samples")

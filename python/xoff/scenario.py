@@ -22,10 +22,12 @@ __all__ = [
     "Bfc",
     "Buffer",
     "Classify",
+    "Collective",
     "CongestionControl",
     "CongestionIsolation",
     "Dcqcn",
     "Dctcp",
+    "Drill",
     "Dynamic",
     "Ecn",
     "Edge",
@@ -35,6 +37,7 @@ __all__ = [
     "FirstHop",
     "Flow",
     "FlowControl",
+    "Flowlet",
     "Framing",
     "GoBackN",
     "HostSettings",
@@ -755,6 +758,25 @@ class Reps(_Part):
 
 
 @dataclass(kw_only=True)
+class Flowlet(_Part):
+    """`switch.routing.flowlet`."""
+
+    timeout: str | None = None
+    """A longer gap between two packets of a flow ends its flowlet."""
+
+
+@dataclass(kw_only=True)
+class Drill(_Part):
+    """`switch.routing.drill`."""
+
+    samples: int | None = None
+    """Different ports that are drawn for each packet (d); all, if there are fewer."""
+
+    memory: int | None = None
+    """Ports that are remembered (m)."""
+
+
+@dataclass(kw_only=True)
 class Routing(_Part):
     """`switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody
     does.
@@ -765,6 +787,12 @@ class Routing(_Part):
 
     reps: Reps | None = None
     """Each packet by an entropy value that its host chooses (REPS)."""
+
+    flowlet: Flowlet | None = None
+    """Each flowlet by itself: a flow draws another port after a gap (`LetFlow`)."""
+
+    drill: Drill | None = None
+    """Each packet to the shortest of a few queues that are drawn or remembered (DRILL)."""
 
 
 @dataclass(kw_only=True)
@@ -1339,6 +1367,32 @@ class AllToAll(_Part):
 
 
 @dataclass(kw_only=True)
+class Collective(_Part):
+    """`workload[…].collective`."""
+
+    operation: Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all"]
+    """What the ranks have in the end."""
+
+    algorithm: Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds"] | None = None
+    """How they come to it. Default: a ring, or all at once for `all_to_all`."""
+
+    size: str
+    """The vector of each rank; of `all_gather` what each has in the end, of `all_to_all` all that it has for ranks."""
+
+    hosts: Sequence[int | str] | None = None
+    """The ranks, in order. Default: all hosts."""
+
+    channels: int | None = None
+    """Channels that share the data and run beside one another."""
+
+    chunk: str | None = None
+    """The largest piece of a message that goes on by itself. Default: whole messages."""
+
+    group: int | None = None
+    """Ranks of a group, those that follow one another, for `hierarchical`."""
+
+
+@dataclass(kw_only=True)
 class Poisson(_Part):
     """`workload[…].poisson`."""
 
@@ -1450,6 +1504,9 @@ class Workload(_Part):
 
     all_to_all: AllToAll | None = None
     """Every pair."""
+
+    collective: Collective | None = None
+    """A collective operation of a job: its messages wait for one another."""
 
     poisson: Poisson | None = None
     """Random arrivals."""

@@ -14,6 +14,7 @@ __all__ = [
     "DcqcnCounts",
     "DctcpCounts",
     "EcnCounts",
+    "FlowletCounts",
     "Flows",
     "HighWater",
     "HighWaters",
@@ -334,6 +335,13 @@ class RepsCounts(TypedDict):
     """Packets sent by a path that went well."""
 
 
+class FlowletCounts(TypedDict):
+    """What flowlets counted."""
+
+    flowlets: int
+    """Flowlets that drew a port."""
+
+
 class OrderCounts(TypedDict):
     """What order of flows counted."""
 
@@ -442,6 +450,9 @@ class Summary(TypedDict):
 
     reps: RepsCounts
     """What REPS counted; zeros where the scenario does not give it."""
+
+    flowlet: FlowletCounts
+    """What flowlets counted; zeros where the scenario does not give it."""
 
     order: OrderCounts
     """What order of flows counted; zeros where the scenario does not give it."""

@@ -47,6 +47,8 @@ CHOICES = [
     "host.congestion_control.dcqcn.cnp",
     "workload",
     "workload.poisson.sizes",
+    "workload.collective.operation",
+    "workload.collective.algorithm",
 ]
 # Those that draw the rates of sources from queues of outputs.
 CONGESTION_POINTS = ("bcn", "qcn")
@@ -56,6 +58,8 @@ HEAR_ANSWERS = ("hpcc", "dctcp", "swift", "timely", "nscc")
 PLANNERS = ("portfc", "bfc")
 # What makes SFC one of hosts.
 AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow"}
+# Collective operations that reduce or gather, of which the first has every algorithm.
+REDUCES = ["all_reduce", "reduce_scatter", "all_gather"]
 # Ports of a switch, at most.
 PORTS = 16
 # Keys of a table that are none of what it lets one choose.
@@ -532,6 +536,41 @@ def reps(d: Draw) -> dict[str, Any]:
     return {"values": d.rng.choice([2, 64]), "buffer": d.rng.choice([1, 8])}
 
 
+def flowlet(d: Draw) -> dict[str, Any]:
+    """Timeouts shorter than a packet and longer than a flow."""
+    return {"timeout": d.rng.choice(["0ns", "500ns", "10us", "1ms"])}
+
+
+def drill(d: Draw) -> dict[str, Any]:
+    """One choice or more than there are, with and without memory."""
+    return {"samples": d.rng.choice([1, 2, 100]), "memory": d.rng.choice([0, 1, 3])}
+
+
+def collective(d: Draw) -> dict[str, Any]:
+    """An operation by any algorithm that there is for it, among as many ranks as that takes."""
+    both = {"ring": REDUCES, "halving_doubling": REDUCES, "direct": ["all_to_all"], "rounds": ["all_to_all"]}
+    operation = d.forced.get("workload.collective.operation")
+    algorithms = [
+        one for one in registered("workload.collective.algorithm") if operation in (None, *both.get(one, REDUCES[:1]))
+    ]
+    if d.hosts < 4 and "hierarchical" in algorithms:
+        algorithms.remove("hierarchical")
+    algorithm = d.choose("workload.collective.algorithm", algorithms)
+    ranks = d.some_hosts(2)
+    settings: dict[str, Any] = {
+        "algorithm": algorithm,
+        "operation": operation or d.rng.choice(both.get(algorithm, REDUCES[:1])),
+    }
+    if algorithm == "halving_doubling":
+        ranks = ranks[: 2 ** (len(ranks).bit_length() - 1)]
+    if algorithm == "hierarchical":
+        ranks = d.rng.sample(range(d.hosts), 4 * d.rng.randint(1, d.hosts // 4))
+        settings["group"] = 2
+    # At least a byte for each share of each piece of three channels.
+    settings |= {"hosts": ranks, "size": f"{d.rng.randint(2000, 60_000)}B", "channels": d.rng.randint(1, 3)}
+    return settings if d.rng.random() < 0.5 else {**settings, "chunk": f"{d.rng.randint(1500, 4000)}B"}
+
+
 def generic(d: Draw, path: str, option: str) -> Any:
     """A part that has no strategy: an example for each key that has no default."""
     if "oneOf" in part(path):
@@ -568,6 +607,10 @@ NAMED: dict[str, dict[str, Callable[[Draw], Any]]] = {
     "workload.poisson.sizes": dict.fromkeys(
         ["websearch", "hadoop", "hadoop_fine", "storage", "datamining", "google_rpc"], nothing
     ),
+    "workload.collective.operation": dict.fromkeys([*REDUCES, "all_to_all"], nothing),
+    "workload.collective.algorithm": dict.fromkeys(
+        ["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds"], nothing
+    ),
 }
 STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "network": {
@@ -599,7 +642,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "bfc": bfc,
     },
     "switch.flow_control.bfc.resume": dict.fromkeys(["counted", "threshold"], nothing),
-    "switch.routing": {"spray": spray, "reps": reps},
+    "switch.routing": {"spray": spray, "reps": reps, "flowlet": flowlet, "drill": drill},
     "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin"], nothing),
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
@@ -626,6 +669,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "moe": moe,
         "permutation": permutation,
         "all_to_all": all_to_all,
+        "collective": collective,
         "poisson": poisson,
         "bernoulli": bernoulli,
         "flows": flows,
@@ -798,9 +842,10 @@ def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None
 def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
     """Let a scheme choose ports packet by packet, seldom unless it is forced; the transport has to bear disorder."""
     control = switch["flow_control"]
+    is_forced = any(key.startswith("switch.routing") for key in d.forced)
     for option in registered("switch.routing"):
-        if d.wants("switch.routing", option, 0.05) and "portfc" not in control:
-            is_forced = any(key.startswith("switch.routing") for key in d.forced)
+        # One that is forced is not replaced by another.
+        if d.wants("switch.routing", option, 0.0 if is_forced else 0.05) and "portfc" not in control:
             if switch["queueing"] == "iq" and not is_forced:
                 continue
             if option == "reps":
@@ -893,6 +938,9 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
     )
     if {"congestion_isolation", "bfc"} & set(forced.values()) or any(key.startswith(at_switches) for key in forced):
         few = ["leaf_spine", "star", "line"]
+    if "hierarchical" in forced.values():
+        # Groups of two, and two of them.
+        few = ["fat_tree"]
     network = written(d, "network", d.choose("network", few))
     switch = draw_switch(d)
     host: dict[str, Any] = {}
@@ -936,6 +984,8 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
         fixed = any(key.startswith("workload") for key in forced) and first
         if fixed and "workload.poisson.sizes" in forced:
             kind = "poisson"
+        elif fixed and any(key.startswith("workload.collective") for key in forced):
+            kind = "collective"
         else:
             kind = d.choose("workload") if first else rng.choice(registered("workload"))
         # Names of listed flows are unique in the scenario.

@@ -54,7 +54,7 @@ def test_strategies_are_of_registered_parts() -> None:
     }
     assert keys("host") == {"transport", "congestion_control", "classify", "first_hop", "relay", "acks"}
     assert {"network", "switch", "host", "workload"} <= keys("")
-    assert keys("probe") == {"packets", "queues", "replay", "size_classes", "flows"}
+    assert keys("probe") == {"packets", "queues", "replay", "size_classes", "flows", "delays"}
 
 
 def notifications(result: xoff.Result) -> int:

@@ -47,6 +47,17 @@ PFC = {"pfc": {"xoff": "40KB"}}
 POINTS = [[0, 0], [1000, 40], [20_000, 90], [200_000, 100]]
 
 
+COLLECTIVES: dict[str, dict[str, Any]] = {
+    "ring": {"operation": "all_reduce", "channels": 2, "chunk": "10KB"},
+    "trees": {"operation": "all_reduce", "algorithm": "double_tree", "chunk": "10KB"},
+    "halving": {"operation": "reduce_scatter", "algorithm": "halving_doubling", "hosts": [0, 2, 4, 5]},
+    "hierarchy": {"operation": "all_reduce", "algorithm": "hierarchical", "group": 2},
+    "gather": {"operation": "all_gather", "algorithm": "ring"},
+    "rounds": {"operation": "all_to_all", "algorithm": "rounds"},
+    "direct": {"operation": "all_to_all", "algorithm": "direct"},
+}
+
+
 def dcqcn(preset: str, **more: Any) -> dict[str, Any]:
     return {"congestion_control": {"dcqcn": {"preset": preset, **more}}}
 
@@ -329,6 +340,21 @@ CASES: dict[str, dict[str, Any]] = {
         routing={"reps": {"freeze": "100us"}},
         host={"transport": {"selective": {}}, "congestion_control": {"nscc": {}}},
     ),
+    **{
+        f"collective-{name}": case(FABRIC, {"collective": {"size": "300KB", **settings}})
+        for name, settings in COLLECTIVES.items()
+    },
+    **{
+        f"{name}-{transport}": case(
+            FABRIC,
+            {"permutation": {"size": "200KB"}},
+            INCAST,
+            routing={name: settings},
+            host={"transport": {transport: {}}},
+        )
+        for name, settings in (("flowlet", {"timeout": "2us"}), ("drill", {}))
+        for transport in ("irn", "selective")
+    },
     **{
         f"trimming-{transport}": case(
             FABRIC, INCAST, trimming={"limit": "12KB"}, routing={"spray": {}}, host={"transport": {transport: {}}}

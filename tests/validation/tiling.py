@@ -8,7 +8,8 @@ import xoff
 
 def delays_add_up(scenario: dict[str, Any], result: xoff.Result, *, threads: int = 2) -> xoff.Result:
     """Run again with `probe.delays` and check its rows; `result` is that of the run without."""
-    probed = xoff.run({**scenario, "probe": {"delays": "all"}}, threads=threads)
+    probe = {**scenario.get("probe", {}), "delays": "all"}
+    probed = xoff.run({**scenario, "probe": probe}, threads=threads)
     summary, expected = dict(probed.summary), dict(result.summary)
     assert {**summary, "performance": None} == {**expected, "performance": None}
     flows = {row["flow"]: row for row in probed.flows.to_pylist()}

@@ -232,9 +232,9 @@ pub struct Endpoint {
     weight: Option<Weight>,
     /// Flows to come.
     pub starts: Vec<Start>,
-    /// How many arrivals a waiting flow still needs, and the flow.
+    /// How many flows a waiting flow still needs, and the flow.
     waiting: Vec<(u32, FlowSpec)>,
-    /// For a flow that arrives here: the waiting flows that need it.
+    /// For a flow that arrives here, or leaves: the waiting flows that need it.
     dependents: FxHashMap<u32, Vec<u32>>,
     /// For flows to come: when their packets do.
     pub arrivals: FxHashMap<u32, Box<Arrivals>>,

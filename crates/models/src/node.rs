@@ -693,7 +693,16 @@ impl Node {
         }
     }
 
-    /// The last flow that a flow of this node waited for has arrived.
+    /// Starts the flows that waited until the last packet of this one had left.
+    #[inline]
+    fn release_after(&mut self, flow: u32, cx: &mut Cx<'_>) {
+        let released = self.endpoint.as_mut().map_or_else(Vec::new, |e| e.released_by(flow));
+        for spec in released {
+            self.release_flow(spec, cx);
+        }
+    }
+
+    /// The last flow that a flow of this node waited for has arrived, or left.
     fn release_flow(&mut self, spec: FlowSpec, cx: &mut Cx<'_>) {
         if spec.start <= cx.now() {
             return self.start_flow(&spec, cx);
@@ -763,6 +772,9 @@ impl Node {
             self.follow_end(flow);
         }
         self.apply(cx);
+        if packet.has(Packet::LAST) {
+            self.release_after(flow, cx);
+        }
         true
     }
 

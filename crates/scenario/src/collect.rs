@@ -23,7 +23,7 @@ use crate::document::Scenario;
 use crate::ideal::Alone;
 use crate::judge::{End, Ledger, judge};
 use crate::observer::{Observer, Progress};
-use crate::rows::{FlowRows, Names, PortRows, Vias};
+use crate::rows::{FlowRows, Measured, Names, PortRows, Vias};
 use crate::runner::Runner;
 use crate::summary::{Fct, Flows, HighWater, Performance, SizeClass, Slowdown, Summary, WorkloadSummary};
 use crate::table::Table;
@@ -69,6 +69,8 @@ pub struct Collector {
     packets: Vec<Trace>,
     samples: Vec<Sample>,
     pub delays: Delays,
+    /// In the order of workloads.
+    collectives: Vec<Measured>,
     /// How often queues are looked at.
     interval: Option<Time>,
     /// The samples are to stay few: they are thinned and not handed on before the end.
@@ -138,6 +140,7 @@ impl Collector {
             packets: Vec::new(),
             samples: Vec::new(),
             delays: Delays::default(),
+            collectives: plan.collectives.iter().cloned().map(Measured::new).collect(),
             interval: runner.scenario().probe.interval(),
             is_replay: runner.scenario().probe.replay,
             first_drop: None,
@@ -314,6 +317,9 @@ impl Collector {
             let delivered = Delivered { flow: s.flow, start: s.start, arrived: Time(arrived), dst: s.dst };
             self.delays.complete(&delivered, &self.names.ports);
         }
+        if let Ok(place) = self.collectives.binary_search_by_key(&workload, |c| c.of.workload) {
+            self.collectives[place].add(s.start.ps(), fct.map(|_| arrived));
+        }
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
         let mut probe = Packet::new(Kind::Data, s.flow, 0, s.dst, 0, s.class);
         probe.path = s.path;
@@ -452,6 +458,7 @@ impl Collector {
             self.names.delays(&self.delays.rows),
             self.names.contributions(&self.delays.contributions),
             self.names.high_water(&marks),
+            self.names.collectives(&self.collectives),
         ]
     }
 

@@ -9,6 +9,7 @@ use xoff_models::high_water::{Kind, Mark};
 use xoff_models::packet::Packet;
 use xoff_models::record::{Drop, Pause, Sample, Trace};
 use xoff_models::topology::PortSpec;
+use xoff_models::workload::Collective;
 use xoff_units::Time;
 
 use crate::delays::Row;
@@ -88,6 +89,41 @@ fn times(t: impl Iterator<Item = Time>) -> Data {
     Data::U64(t.map(Time::ps).collect())
 }
 
+/// A collective operation, with what is known of its messages.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    pub of: Collective,
+    /// When the first of them started.
+    pub start: Option<u64>,
+    /// When the last of those that arrived did.
+    pub end: u64,
+    /// How many arrived.
+    pub arrived: u64,
+}
+
+impl Measured {
+    pub const fn new(of: Collective) -> Self {
+        Self { of, start: None, end: 0, arrived: 0 }
+    }
+
+    /// Adds a message: when it started and when it arrived, if it did.
+    pub fn add(&mut self, start: u64, arrived: Option<u64>) {
+        self.start = Some(self.start.map_or(start, |first| first.min(start)));
+        self.end = self.end.max(arrived.unwrap_or(0));
+        self.arrived += u64::from(arrived.is_some());
+    }
+
+    /// From its first message's start to its last one's arrival, when all have arrived.
+    fn time(&self) -> Option<u64> {
+        self.start.filter(|_| self.arrived == self.of.flows).map(|start| self.end - start)
+    }
+
+    /// Bits of its data by time.
+    fn rate(&self) -> Option<f64> {
+        self.time().map(|time| self.of.bytes as f64 * 8e12 / time as f64)
+    }
+}
+
 /// The tables of a result, without a row: what there is, and what it means.
 pub fn tables() -> Vec<Table> {
     let names = Names { nodes: Arc::default(), workloads: Arc::default(), ports: Vec::new() };
@@ -102,6 +138,7 @@ pub fn tables() -> Vec<Table> {
         names.delays(&[]),
         names.contributions(&[]),
         names.high_water(&[]),
+        names.collectives(&[]),
     ]
 }
 
@@ -249,6 +286,45 @@ impl Names {
             about: "One row a count of a node that thresholds are compared with, and that was ever above zero; of queues it is `queues.max_bytes`.",
             columns,
         }
+    }
+
+    pub fn collectives(&self, c: &[Measured]) -> Table {
+        let columns = vec![
+            Column {
+                name: "workload",
+                meaning: "The workload that it is.",
+                data: Data::Name(c.iter().map(|c| c.of.workload).collect(), self.workloads.clone()),
+            },
+            Column {
+                name: "operation",
+                meaning: "What the ranks have in the end.",
+                data: Data::Static(c.iter().map(|c| c.of.operation).collect()),
+            },
+            Column { name: "algorithm", meaning: "How they come to it.", data: Data::Static(c.iter().map(|c| c.of.algorithm).collect()) },
+            Column { name: "ranks", meaning: "How many there are.", data: Data::U32(c.iter().map(|c| c.of.ranks).collect()) },
+            Column { name: "size_bytes", meaning: "The data of a rank.", data: Data::U64(c.iter().map(|c| c.of.bytes).collect()) },
+            Column {
+                name: "start_ps",
+                meaning: "When its first message started; null if none did.",
+                data: Data::MaybeU64(c.iter().map(|c| c.start).collect()),
+            },
+            Column {
+                name: "time_ps",
+                meaning: "From then until its last message had arrived; null if that never came.",
+                data: Data::MaybeU64(c.iter().map(Measured::time).collect()),
+            },
+            Column {
+                name: "algorithm_bps",
+                meaning: "Algorithm bandwidth: the data of a rank by `time_ps`.",
+                data: Data::MaybeF64(c.iter().map(Measured::rate).collect()),
+            },
+            Column {
+                name: "bus_bps",
+                meaning: "Bus bandwidth: the same by what each link has to carry of it, 2 (n − 1) / n for an all-reduce and (n − 1) / n else.",
+                data: Data::MaybeF64(c.iter().map(|c| c.rate().map(|rate| rate * c.of.bus)).collect()),
+            },
+        ];
+        Table { name: "collectives", about: "One row a collective operation, in the order of workloads.", columns }
     }
 
     /// In order of their ends, which is that of the run; those that last come at its end.

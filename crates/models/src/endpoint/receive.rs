@@ -148,17 +148,22 @@ impl Endpoint {
             self.last_receiver = (packet.flow, ALL_HERE);
             self.free_receivers.push(index);
             self.arrived.push((packet.flow, now));
-            if let Some(list) = self.dependents.remove(&packet.flow) {
-                for i in list {
-                    let (missing, spec) = &mut self.waiting[i as usize];
-                    *missing -= 1;
-                    if *missing == 0 {
-                        answer.released.push(*spec);
-                    }
-                }
-            }
+            answer.released = self.released_by(packet.flow);
         }
         answer
+    }
+
+    /// The flows that waited for nothing but this one, which has arrived here, or whose last packet has left.
+    pub fn released_by(&mut self, flow: u32) -> Vec<FlowSpec> {
+        let mut released = Vec::new();
+        for i in self.dependents.remove(&flow).unwrap_or_default() {
+            let (missing, spec) = &mut self.waiting[i as usize];
+            *missing -= 1;
+            if *missing == 0 {
+                released.push(*spec);
+            }
+        }
+        released
     }
 
     /// The transport's timer of this host expired: frames to send, and when to call again.

@@ -123,6 +123,10 @@ registry! {
         spray: Spray,
         /// Each packet by an entropy value that its host chooses (REPS).
         reps: Reps,
+        /// Each flowlet by itself: a flow draws another port after a gap (`LetFlow`).
+        flowlet: Flowlet,
+        /// Each packet to the shortest of a few queues that are drawn or remembered (DRILL).
+        drill: Drill,
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Rate, Time};
 
-use super::{Drawn, Flow, Host, Problem, Workload, bernoulli};
+use super::{Collective, Drawn, Flow, Host, Problem, Workload, bernoulli};
 use crate::framing::Framing;
 use crate::topology::{PortSpec, Topology};
 
@@ -19,7 +19,7 @@ pub const MAX_FLOWS: u64 = 100_000_000;
 /// Flows that a scenario may list; those that are drawn one by one take less memory.
 pub const MAX_LISTED: u64 = 1 << 24;
 
-/// A flow that a workload makes; it starts when those of the same workload with these positions have arrived.
+/// A flow that a workload makes; it starts when those of the same workload with these positions have arrived, or left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Made {
     /// Sending node.
@@ -30,7 +30,7 @@ pub struct Made {
     pub size: Bytes,
     /// When, after the workload's start.
     pub start: Time,
-    /// Flows that arrive at its source.
+    /// Flows that arrive at its source, or whose last packet leaves it.
     pub after: Vec<usize>,
 }
 
@@ -77,6 +77,7 @@ pub struct Making<'a> {
     pub(super) nodes: HashMap<&'a str, u32>,
     pub(super) listed: Vec<Listed<'a>>,
     pub(super) drawn: Vec<DrawnAt>,
+    pub(super) collectives: Vec<Collective>,
     pub(super) lasts: Time,
     hosts: Vec<u32>,
     seed: u64,
@@ -89,12 +90,17 @@ impl<'a> Making<'a> {
         let nodes = topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), n as u32)).collect();
         let (ports, hosts) = (topology.ports(), topology.hosts());
         let (listed, drawn) = (Vec::new(), Vec::new());
-        let lasts = Time::ZERO;
-        Self { workload: first, topology, ports, framing, nodes, listed, drawn, lasts, hosts, seed, index: 0, kind: "" }
+        let (collectives, lasts) = (Vec::new(), Time::ZERO);
+        Self { workload: first, topology, ports, framing, nodes, listed, drawn, collectives, lasts, hosts, seed, index: 0, kind: "" }
     }
 
     pub(super) fn begin(&mut self, index: usize, workload: &'a Workload, kind: &'static str) {
         (self.index, self.workload, self.kind) = (index, workload, kind);
+    }
+
+    /// The workload's place in the document.
+    pub const fn index(&self) -> u32 {
+        self.index as u32
     }
 
     /// The workload's key.
@@ -208,6 +214,11 @@ impl<'a> Making<'a> {
             self.list(f.src, f.dst, f.size.0, self.workload.start + f.start).after = after;
         }
         Ok(())
+    }
+
+    /// Says that the workload's flows are measured together.
+    pub fn measure(&mut self, collective: Collective) {
+        self.collectives.push(collective);
     }
 
     /// Adds flows that are drawn at a node when their time comes.

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::Time;
 
+pub use self::collective::Collective;
 pub use self::flows::Flow;
 pub use self::host::Host;
 pub use self::making::{MAX_FLOWS, MAX_LISTED, Made, Making};
@@ -84,6 +85,8 @@ registry! {
     permutation,
     /// Every pair.
     all_to_all,
+    /// A collective operation of a job: its messages wait for one another.
+    collective,
     /// Random arrivals.
     poisson,
     /// Open-loop sources: frames at random in the slots of their lines.

@@ -11,7 +11,7 @@ use xoff_units::Time;
 
 use super::flows::row;
 use super::making::{DrawnAt, Listed, MAX_FLOWS, Making};
-use super::{Flow, FlowSpec, Problem, Start, Workload, bernoulli};
+use super::{Collective, Flow, FlowSpec, Problem, Start, Workload, bernoulli};
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
 use crate::topology::{PortSpec, Topology};
 
@@ -45,6 +45,8 @@ pub struct AllFlows {
     pub bytes: u64,
     /// Distinct source and destination pairs of listed flows.
     pub pairs: Vec<(u32, u32)>,
+    /// Workloads whose flows are measured together, in their order.
+    pub collectives: Vec<Collective>,
     /// Until when workloads go on that say so.
     pub lasts: Time,
 }
@@ -62,6 +64,7 @@ impl AllFlows {
             labels: self.labels.clone(),
             flows: self.flows,
             bytes: self.bytes,
+            collectives: self.collectives.clone(),
             ..Self::default()
         }
     }
@@ -137,7 +140,7 @@ impl AllFlows {
 
 /// Numbers flows that are listed and flows that are drawn, and sorts them by source.
 pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut names: Vec<String>) -> Result<AllFlows, Problem> {
-    let Making { topology, ports, nodes, mut listed, mut drawn, lasts, .. } = making;
+    let Making { topology, ports, nodes, mut listed, mut drawn, collectives, lasts, .. } = making;
     let n = topology.nodes.len();
     listed.sort_by_key(|f| f.src);
     drawn.sort_by_key(|d| (d.node, d.workload));
@@ -150,6 +153,7 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut name
     let flows = AllFlows {
         workloads: workloads.len() as u32,
         lasts,
+        collectives,
         starts: (0..n).map(|_| Vec::new()).collect(),
         waiting: vec![Vec::new(); n],
         arrivals: vec![FxHashMap::default(); n],

@@ -1,0 +1,207 @@
+//! DRILL(d, m): each packet goes to the shortest of a few queues, of which d are drawn at random and m remembered.
+//!
+//! Models: at each node that forwards and has a choice, a packet looks at `memory` ports that were the least loaded for the last
+//! packet with the same choice, and at `samples` ports drawn at random. It takes the one for which the fewest bytes wait at this
+//! node; of equals the one that was looked at first, those remembered before those drawn. The `memory` best are remembered.
+//! Pinned paths are kept. Source: Ghorbani, Yang, Godfrey, Ganjali, Firoozshahian, "DRILL: micro load balancing for low-latency
+//! data center networks" (SIGCOMM 2017); ties and what counts as load are those of `ConWeave`'s public simulator.
+//! Simplifications: a node has one forwarding engine, so that what it remembers and the queues are exact and up to date; it
+//! remembers for each set of ports that are equally near, where that simulator does for each destination. Load is the data that
+//! waits for a port; the frame on its wire is in no count.
+//! Leaves out: the weights of paths that are not symmetric, and the buffer at hosts that puts packets in order. The first hop is
+//! the host's (`host.first_hop`); control frames keep to the path that ECMP gives them.
+//! Invariants: every choice is on a shortest path; no port that was looked at had fewer bytes waiting. Packets overtake one another.
+
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::random::Stream;
+
+use crate::core::{Core, Queueing};
+use crate::effects::Effects;
+use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches, Wrong};
+use crate::packet::Packet;
+
+/// `switch.routing.drill`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Different ports that are drawn for each packet (d); all, if there are fewer.
+    pub samples: u16,
+    /// Ports that are remembered (m).
+    pub memory: u16,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { samples: 2, memory: 1 }
+    }
+}
+
+/// DRILL at one node.
+#[derive(Debug)]
+pub struct Drill {
+    samples: usize,
+    memory: usize,
+    /// The least loaded ports of the last packet, for each set of choices.
+    best: FxHashMap<Box<[u16]>, Vec<u16>>,
+    /// The ports of a choice, of which the first are those drawn.
+    drawn: Vec<u16>,
+}
+
+impl Drill {
+    fn new(params: &Params) -> Self {
+        let (samples, memory) = (params.samples.into(), params.memory.into());
+        Self { samples, memory, best: FxHashMap::default(), drawn: Vec::new() }
+    }
+
+    /// Draws different ports.
+    fn draw(&mut self, choices: &[u16], stream: &mut Stream) {
+        self.drawn.clear();
+        self.drawn.extend_from_slice(choices);
+        let wanted = self.samples.min(choices.len());
+        for at in 0..wanted {
+            let other = at + stream.below((choices.len() - at) as u64) as usize;
+            self.drawn.swap(at, other);
+        }
+        self.drawn.truncate(wanted);
+    }
+}
+
+impl Install for Drill {
+    type Params = Params;
+    const LABEL: &'static str = "DRILL";
+
+    fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
+        site.forwards.then(|| Self::new(params))
+    }
+
+    fn properties(_: &Params) -> Properties {
+        Properties { routes: true, ..Properties::default() }
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        if params.samples == 0 {
+            return Err(("samples", "0 is out of range; without a port that is drawn a node never learns of another".into()));
+        }
+        if around.queueing == Queueing::Iq {
+            return Err(("", "with one FIFO an input (switch.queueing) nothing waits at outputs; use oq or voq".into()));
+        }
+        Ok(())
+    }
+}
+
+impl Hooks for Drill {
+    fn watches(&self) -> Watches {
+        Watches::ROUTE
+    }
+
+    fn route(&mut self, _: &Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
+        self.draw(choices, &mut effects.stream);
+        if !self.best.contains_key(choices) {
+            self.best.insert(choices.into(), Vec::new());
+        }
+        let seen = self.best.get_mut(choices)?;
+        for port in &self.drawn {
+            if !seen.contains(port) {
+                seen.push(*port);
+            }
+        }
+        // The order of those that are equal stays: remembered ones first.
+        seen.sort_by_key(|port| core.waiting_bytes(usize::from(*port)));
+        let least = seen[0];
+        seen.truncate(self.memory);
+        Some(least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Kind;
+
+    /// A switch with four equal ways, ports 2 to 5.
+    struct Switch {
+        drill: Drill,
+        core: Core,
+        effects: Effects,
+    }
+
+    impl Switch {
+        fn new(samples: u16, memory: u16) -> Self {
+            let effects = Effects::new(Stream::new(1, 1, "test"));
+            Self { drill: Drill::new(&Params { samples, memory }), core: Core::for_tests(6, 1), effects }
+        }
+
+        fn wait(&mut self, bytes: [u16; 4]) {
+            for (at, bytes) in bytes.into_iter().enumerate() {
+                self.core.ports[2 + at].queues[1].bytes.add(bytes);
+            }
+        }
+
+        fn choose(&mut self, choices: &[u16]) -> u16 {
+            let packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
+            self.drill.route(&packet, choices, &self.core, &mut self.effects).unwrap()
+        }
+
+        /// How often each port is chosen for 40,000 packets.
+        fn chosen(&mut self) -> [u32; 4] {
+            let mut counts = [0; 4];
+            for _ in 0..40_000 {
+                counts[self.choose(&[2, 3, 4, 5]) as usize - 2] += 1;
+            }
+            counts
+        }
+    }
+
+    #[test]
+    fn shares_follow_from_the_ranks_of_queues() {
+        // Of two different ports out of four the shortest is among them in 1/2 of all draws, and is best of the rest in 1/3, 1/6, 0.
+        // Four standard deviations of a binomial count of 40,000 are 400 at most.
+        for (samples, shares) in [(1, [10_000; 4]), (2, [20_000, 13_333, 6_667, 0]), (3, [30_000, 10_000, 0, 0]), (9, [40_000, 0, 0, 0])] {
+            let mut switch = Switch::new(samples, 0);
+            switch.wait([1000, 2000, 3000, 4000]);
+            let counts = switch.chosen();
+            assert!(counts.iter().zip(shares).all(|(n, share)| n.abs_diff(share) < 400), "{samples}: {counts:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_looked_at_again() {
+        let mut switch = Switch::new(1, 1);
+        switch.wait([1000, 2000, 3000, 4000]);
+        // Once a draw has met the shortest queue, no other is taken; three draws in four miss it.
+        let counts = switch.chosen();
+        assert!(counts[0] > 39_900, "{counts:?}");
+        // It becomes the longest: the next draw is shorter.
+        switch.wait([9000, 0, 0, 0]);
+        let met = loop {
+            match switch.choose(&[2, 3, 4, 5]) {
+                2 => {}
+                port => break port,
+            }
+        };
+        assert!((3..=5).contains(&met));
+    }
+
+    #[test]
+    fn of_equals_the_one_remembered_goes_on() {
+        let mut switch = Switch::new(2, 1);
+        let first = switch.choose(&[2, 3, 4, 5]);
+        assert_eq!(switch.chosen()[first as usize - 2], 40_000);
+        let mut forgetful = Switch::new(2, 0);
+        // Four standard deviations of a binomial count of mean 10,000 are 346.
+        assert!(forgetful.chosen().iter().all(|n| n.abs_diff(10_000) < 346));
+    }
+
+    #[test]
+    fn other_choices_have_a_memory_of_their_own() {
+        let mut switch = Switch::new(2, 2);
+        switch.wait([5000, 1000, 0, 0]);
+        for _ in 0..100 {
+            switch.choose(&[2, 3, 4, 5]);
+            assert!([2, 3].contains(&switch.choose(&[2, 3])));
+        }
+        assert_eq!(switch.choose(&[2, 3]), 3);
+    }
+}

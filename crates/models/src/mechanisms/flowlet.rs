@@ -1,0 +1,164 @@
+//! Flowlet switching (`LetFlow`): a flow goes on by the port it had until it pauses; then it takes a random one.
+//!
+//! Models: at each node that forwards and has a choice, the packets of a flow between which no gap is longer than `timeout` are a
+//! flowlet and take one port, which is drawn at random among those on shortest paths. Pinned paths are kept. A flow that meets a
+//! queue slows down, so that its flowlets there are shorter, and it leaves sooner. Source: Vanini, Pan, Alizadeh, Taheri, Edsall,
+//! "Let it flow: resilient asymmetric load balancing with flowlet switching" (NSDI 2017); the timeout is that of `ConWeave`'s
+//! public simulator, which compares with it.
+//! Simplifications: gaps are exact, where switches look at an age bit from time to time, so that theirs are between one timeout
+//! and two; each flow has an entry of its own, where switches share those of a table by a hash. Each switch draws for itself, as
+//! in the paper; that simulator draws the whole path at the first one.
+//! Leaves out: the first hop, which is the host's (`host.first_hop`); control frames keep to the path that ECMP gives them.
+//! Invariants: every choice is on a shortest path; a flow changes its port at a node only after a gap that is longer than the
+//! timeout. Packets may overtake one another where paths differ by more than that.
+
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::Time;
+
+use crate::core::{Core, Queueing};
+use crate::count::{Count, Tally};
+use crate::effects::Effects;
+use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches, Wrong};
+use crate::packet::Packet;
+
+/// `switch.routing.flowlet`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// A longer gap between two packets of a flow ends its flowlet.
+    pub timeout: Time,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { timeout: Time::us(100) }
+    }
+}
+
+/// Entries that are kept before those that are over are looked for.
+const FEW: usize = 1024;
+
+/// Flowlets at one node.
+#[derive(Debug)]
+pub struct Flowlet {
+    timeout: Time,
+    /// Of each flow that was seen lately its port, and when its last packet came.
+    flows: FxHashMap<u32, (u16, Time)>,
+    /// So many entries may stand before those that are over are thrown away.
+    room: usize,
+    begun: u64,
+}
+
+const FLOWLETS: Count = Count::number("flowlets", "flowlets that drew a port");
+
+impl Flowlet {
+    fn new(timeout: Time) -> Self {
+        Self { timeout, flows: FxHashMap::default(), room: FEW, begun: 0 }
+    }
+
+    /// Forgets flows whose next packet draws a port anyway, each time as many have come as were left.
+    fn make_room(&mut self, now: Time) {
+        if self.flows.len() >= self.room {
+            self.flows.retain(|_, (_, last)| now - *last <= self.timeout);
+            self.room = FEW.max(2 * self.flows.len());
+        }
+    }
+}
+
+impl Install for Flowlet {
+    type Params = Params;
+    const LABEL: &'static str = "flowlets";
+    const COUNTS: &'static [Count] = &[FLOWLETS];
+
+    fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
+        site.forwards.then(|| Self::new(params.timeout))
+    }
+
+    fn properties(_: &Params) -> Properties {
+        Properties { routes: true, ..Properties::default() }
+    }
+
+    fn validate(_: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        if around.queueing == Queueing::Iq {
+            return Err(("", "with one FIFO an input (switch.queueing) a packet's port is not chosen when it comes; use oq or voq".into()));
+        }
+        Ok(())
+    }
+}
+
+impl Hooks for Flowlet {
+    fn watches(&self) -> Watches {
+        Watches::ROUTE
+    }
+
+    fn route(&mut self, packet: &Packet, choices: &[u16], _: &Core, effects: &mut Effects) -> Option<u16> {
+        let now = effects.now;
+        if let Some((port, last)) = self.flows.get_mut(&packet.flow)
+            && now - *last <= self.timeout
+        {
+            *last = now;
+            return Some(*port);
+        }
+        let port = choices[effects.stream.below(choices.len() as u64) as usize];
+        self.begun += 1;
+        self.make_room(now);
+        self.flows.insert(packet.flow, (port, now));
+        Some(port)
+    }
+
+    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+        tally.add(FLOWLETS, self.begun);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_engine::random::Stream;
+
+    use super::*;
+    use crate::packet::Kind;
+
+    /// How often each of four ports is chosen for 40,000 packets of a flow that come `gap` apart, and how many flowlets they were.
+    fn chosen(gap: Time) -> ([u32; 4], u64) {
+        let (mut flowlet, core) = (Flowlet::new(Time::us(100)), Core::for_tests(6, 1));
+        let mut effects = Effects::new(Stream::new(1, 1, "test"));
+        let packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
+        let mut counts = [0; 4];
+        for _ in 0..40_000 {
+            effects.now += gap;
+            let port = flowlet.route(&packet, &[2, 3, 4, 5], &core, &mut effects).unwrap();
+            counts[port as usize - 2] += 1;
+        }
+        (counts, flowlet.begun)
+    }
+
+    #[test]
+    fn a_gap_of_the_timeout_keeps_the_port_and_a_longer_one_does_not() {
+        let (mut counts, begun) = chosen(Time::us(100));
+        counts.sort_unstable();
+        assert_eq!((counts, begun), ([0, 0, 0, 40_000], 1));
+        let (counts, begun) = chosen(Time::us(100) + Time(1));
+        // Four standard deviations of a binomial count of mean 10,000 are 346.
+        assert!(counts.iter().all(|n| n.abs_diff(10_000) < 346), "{counts:?}");
+        assert_eq!(begun, 40_000);
+    }
+
+    #[test]
+    fn flows_that_are_over_take_no_room() {
+        // A packet of a new flow each microsecond: 101 of them are not over. One goes on all the time, and keeps its port.
+        let (mut flowlet, core) = (Flowlet::new(Time::us(100)), Core::for_tests(6, 1));
+        let mut effects = Effects::new(Stream::new(1, 1, "test"));
+        let mut send = |flow| {
+            effects.now += Time::ns(500);
+            let port = flowlet.route(&Packet::new(Kind::Data, flow, 0, 9, 1000, 0), &[2, 3, 4, 5], &core, &mut effects);
+            (port, flowlet.flows.len())
+        };
+        let (port, _) = send(0);
+        for flow in 1..100_000 {
+            assert_eq!(send(0).0, port);
+            assert!(send(flow).1 <= FEW);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+"""Collective operations against the alpha-beta model: to the picosecond on a star, where nobody waits for others.
+
+A message of k packets takes k + 1 packet times, of which the last is the switch's, and two links of 1 us. Frames are
+raw where times are exact: acknowledgements would share the links with data.
+"""
+
+from math import log2
+from typing import Any
+
+import pytest
+
+import xoff
+
+PACKET_PS = 83_840
+"""1048 bytes at 100 Gb/s."""
+LINKS_PS = 2_000_000
+SIZE = {"size": "8MB"}
+ALL_REDUCE: dict[str, Any] = {"operation": "all_reduce", **SIZE}
+
+
+def star(ranks: int, collective: dict[str, Any], host: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "network": {"star": {"hosts": ranks, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "framing": {"payload": "1000B", "header": "48B", "gap": "0B", "control": "64B"},
+        "host": host or {"transport": {"raw": {}}},
+        "workload": [{"collective": collective}],
+    }
+
+
+def measured(scenario: dict[str, Any]) -> dict[str, Any]:
+    [row] = xoff.run(scenario).collectives.to_pylist()
+    return dict(row)
+
+
+def messages_ps(*packets: int) -> int:
+    """Messages that wait for one another."""
+    return sum((count + 1) * PACKET_PS + LINKS_PS for count in packets)
+
+
+@pytest.mark.parametrize(
+    ("collective", "expected"),
+    [
+        # 14 messages of 1 MB: 1202.9 us.
+        (ALL_REDUCE, messages_ps(*14 * [1000])),
+        ({"operation": "reduce_scatter", **SIZE}, messages_ps(*7 * [1000])),
+        ({"operation": "all_gather", **SIZE}, messages_ps(*7 * [1000])),
+        # The same bytes in 6 messages, and in 3.
+        ({**ALL_REDUCE, "algorithm": "halving_doubling"}, 2 * messages_ps(4000, 2000, 1000)),
+        ({"operation": "reduce_scatter", **SIZE, "algorithm": "halving_doubling"}, messages_ps(4000, 2000, 1000)),
+        ({"operation": "all_gather", **SIZE, "algorithm": "halving_doubling"}, messages_ps(1000, 2000, 4000)),
+        # Two groups of four: three messages of a quarter, two of an eighth, three of a quarter.
+        ({**ALL_REDUCE, "algorithm": "hierarchical", "group": 4}, messages_ps(2000, 2000, 2000, 1000) * 2),
+        ({**ALL_REDUCE, "algorithm": "hierarchical", "group": 2}, messages_ps(4000) * 2 + messages_ps(*6 * [1000])),
+        # All at once the links never rest; in rounds each message waits for the last.
+        ({"operation": "all_to_all", **SIZE}, messages_ps(7000)),
+        ({"operation": "all_to_all", **SIZE, "algorithm": "rounds"}, messages_ps(*7 * [1000])),
+    ],
+)
+def test_times_are_those_of_arithmetic(collective: dict[str, Any], expected: int) -> None:
+    row = measured(star(8, collective))
+    assert row["time_ps"] == expected
+    assert (row["start_ps"], row["ranks"], row["size_bytes"]) == (0, 8, 8_000_000)
+    assert row["algorithm_bps"] == pytest.approx(8_000_000 * 8 / (expected * 1e-12))
+    bus = (2 if collective["operation"] == "all_reduce" else 1) * 7 / 8
+    assert row["bus_bps"] == pytest.approx(bus * row["algorithm_bps"])
+
+
+@pytest.mark.parametrize(("ranks", "times"), [(2, [1, 1]), (4, [2, 1, 1, 2])])
+def test_trees_of_few_ranks_are_those_of_arithmetic(ranks: int, times: list[int]) -> None:
+    """Half of the data a tree. Of four ranks two leaves send to one, up and one down; two send down to two."""
+    row = measured(star(ranks, {**ALL_REDUCE, "algorithm": "double_tree"}))
+    assert row["time_ps"] == messages_ps(*(4000 * time for time in times))
+
+
+def test_pieces_hide_all_latencies_but_one() -> None:
+    """Before its last piece has left a rank has the next message's first: its link never rests."""
+    for chunk in ("500KB", "100KB"):
+        assert measured(star(8, {**ALL_REDUCE, "chunk": chunk}))["time_ps"] == messages_ps(14_000)
+
+
+@pytest.mark.parametrize("ranks", [8, 16])
+def test_trees_with_pieces_send_all_data_twice(ranks: int) -> None:
+    """Each rank sends its data twice at most; on top comes the way of a piece up and down, of two children each."""
+    row = measured(star(ranks, {**ALL_REDUCE, "algorithm": "double_tree", "chunk": "20KB"}))
+    twice = 2 * 8000 * PACKET_PS
+    assert twice < row["time_ps"] < twice + 2 * log2(ranks) * (LINKS_PS + 2 * 2 * 20 * PACKET_PS) + 0.05 * twice
+    # Without pieces each level waits for the one below.
+    whole = measured(star(ranks, {**ALL_REDUCE, "algorithm": "double_tree"}))
+    assert whole["time_ps"] > 1.5 * row["time_ps"]
+
+
+def test_a_tree_is_quicker_where_latency_is_all() -> None:
+    """At 64 ranks and a packet a rank: 126 messages in a ring, 12 up and down a tree."""
+    ring, tree = (
+        measured(star(64, {"operation": "all_reduce", "size": "64KB", "algorithm": algorithm}))["time_ps"]
+        for algorithm in ("ring", "double_tree")
+    )
+    assert ring == messages_ps(*126 * [1])
+    assert tree < ring / 3
+
+
+def test_channels_share_the_data() -> None:
+    """Four flows on each link, and their last packets one after another: no byte more, and not a message later."""
+    result = xoff.run(star(8, {**ALL_REDUCE, "channels": 4}))
+    assert len(result.flows) == 4 * 14 * 8
+    assert sum(row["size_bytes"] for row in result.flows.to_pylist()) == 14 * 8_000_000
+    [row] = result.collectives.to_pylist()
+    assert messages_ps(14_000) <= row["time_ps"] <= messages_ps(*14 * [1000])
+
+
+CONTROLS: list[dict[str, Any]] = [{}, {"dcqcn": {"preset": "conweave"}}, {"dctcp": {}}, {"timely": {}}]
+
+
+def test_where_nothing_queues_no_control_of_congestion_acts() -> None:
+    """One flow a link: acknowledgements take their share of it, and every control leaves it at its rate."""
+    times = []
+    for control in CONTROLS:
+        scenario = star(8, ALL_REDUCE, {"congestion_control": control} if control else {"transport": {"go_back_n": {}}})
+        scenario["switch"] = {"ecn": {"step": {"threshold": "100KB"}}}
+        result = xoff.run(scenario)
+        assert max(row["max_bytes"] for row in result.queues.to_pylist()) <= 1048
+        times.append(result.collectives.to_pylist()[0]["time_ps"])
+    assert len(set(times)) == 1
+    # A step takes 1000 packets and about as many answers of 64 B.
+    assert times[0] == pytest.approx(messages_ps(*14 * [1000]) * 1112 / 1048, rel=0.005)
+
+
+def test_halving_and_doubling_sends_the_least_across_a_narrow_core() -> None:
+    """Two leaves of four ranks, 2:1: the steps of distance four take twice as long, and carry an eighth of the data."""
+    scenario = star(8, {**ALL_REDUCE, "algorithm": "halving_doubling"})
+    link = {"rate": "100Gbps", "delay": "1us"}
+    core = {"rate": "200Gbps", "delay": "1us"}
+    scenario["network"] = {
+        "leaf_spine": {"leaves": 2, "spines": 1, "hosts_per_leaf": 4, "link": link, "fabric_link": core}
+    }
+    expected = 2 * (messages_ps(4000, 2000, 2 * 1000) + LINKS_PS + PACKET_PS)
+    assert measured(scenario)["time_ps"] == pytest.approx(expected, rel=0.001)
+
+
+def test_ranks_are_in_the_order_of_hosts() -> None:
+    scenario = star(8, {**ALL_REDUCE, "size": "6MB", "hosts": [6, 0, 3]})
+    result = xoff.run(scenario)
+    pairs = {(row["src"], row["dst"]) for row in result.flows.to_pylist()}
+    assert pairs == {("host6", "host0"), ("host0", "host3"), ("host3", "host6")}
+    [row] = result.collectives.to_pylist()
+    assert row["time_ps"] == messages_ps(*4 * [2000])
+
+
+def test_a_collective_that_is_cut_short_has_no_time() -> None:
+    rows = [
+        measured({**star(8, ALL_REDUCE), "until": until, "audits": {"completion": "record"}})
+        for until in ("1202us", "1203us")
+    ]
+    assert [row["time_ps"] for row in rows] == [None, messages_ps(*14 * [1000])]
+    assert [row["bus_bps"] is None for row in rows] == [True, False]
+
+
+def test_collectives_beside_one_another_and_other_traffic_keep_their_rows() -> None:
+    scenario = star(8, ALL_REDUCE)
+    scenario["workload"] = [
+        {"name": "first", "collective": {**ALL_REDUCE, "hosts": [0, 1]}},
+        {"flows": [{"src": 4, "dst": 5, "size": "1MB"}]},
+        {
+            "name": "second",
+            "start": "5us",
+            "collective": {"operation": "all_to_all", "size": "3MB", "hosts": [2, 3, 6]},
+        },
+    ]
+    rows = xoff.run(scenario).collectives.to_pylist()
+    assert [(row["workload"], row["start_ps"], row["time_ps"]) for row in rows] == [
+        ("first", 0, messages_ps(4000, 4000)),
+        ("second", 5_000_000, messages_ps(2000)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("collective", "ranks", "why"),
+    [
+        ({**ALL_REDUCE, "algorithm": "halving_doubling"}, 6, "as many ranks as a power of two; there are 6; use ring"),
+        ({**ALL_REDUCE, "algorithm": "direct"}, 4, "all_reduce is not done by `direct`; there are ring, double_tree"),
+        ({**ALL_REDUCE, "algorithm": "hierarchical"}, 4, r"collective\.group: it is missing"),
+        ({**ALL_REDUCE, "algorithm": "hierarchical", "group": 3}, 8, r"collective\.group: 3 is out of range; 8 ranks"),
+        ({**ALL_REDUCE, "hosts": [1]}, 4, r"collective\.hosts: a collective needs two ranks or more"),
+        ({**ALL_REDUCE, "size": "3B"}, 4, r"collective\.size: 3B is too little"),
+        ({**ALL_REDUCE, "chunk": "0B"}, 4, r"collective\.chunk: 0 is out of range"),
+        ({**ALL_REDUCE, "chunk": "1B", "size": "1TB"}, 4, "these are more flows than"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(collective: dict[str, Any], ranks: int, why: str) -> None:
+    with pytest.raises(xoff.InputError, match=why):
+        xoff.check(star(ranks, collective))

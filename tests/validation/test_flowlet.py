@@ -1,0 +1,70 @@
+"""Flowlets: a flow keeps its port through gaps up to the timeout, and leaves slow paths since it pauses on them."""
+
+from statistics import mean
+from typing import Any
+
+import pytest
+from tests.validation.test_reps import shares, two_leaves
+from tests.validation.test_spray import PACKETS, SPINES, leaf_spine, uplinks
+from tests.validation.ultra_ethernet import acknowledged_us
+
+import xoff
+
+SEEDS = range(1, 13)
+BY_FLOW: dict[str, Any] = {}
+FLOWLETS = {"flowlet": {"timeout": "4us"}}
+
+
+def spaced(timeout: str) -> dict[str, Any]:
+    """A flow whose packets of 1048 B come by a link of 1 Gb/s: 8.384 us apart at the leaf, to the picosecond."""
+    scenario = leaf_spine({"routing": {"flowlet": {"timeout": timeout}}})
+    slow = {"rate": "1Gbps", "delay": "500ns"}
+    scenario["network"]["leaf_spine"] |= {"link": slow, "fabric_link": {"rate": "100Gbps", "delay": "500ns"}}
+    return scenario
+
+
+def test_gaps_of_the_timeout_keep_the_path() -> None:
+    result = xoff.run(spaced("8384ns"))
+    assert sorted(uplinks(result)) == [0, 0, 0, PACKETS]
+    assert result.summary["flowlet"]["flowlets"] == 1
+
+
+def test_gaps_a_picosecond_longer_draw_a_path_for_each_packet() -> None:
+    result = xoff.run(spaced("8383999ps"))
+    # Four standard deviations of a binomial count of mean 500 are 77.
+    assert all(abs(n - PACKETS / SPINES) < 77 for n in uplinks(result))
+    assert result.summary["flowlet"]["flowlets"] == PACKETS
+    # They are far enough apart that none overtakes another.
+    assert result.summary["retransmitted"] == 0
+
+
+def test_other_flows_do_not_end_a_flowlet() -> None:
+    """Gaps are those of a flow: four at a leaf come four times as often, and leave each other's ports alone."""
+    scenario = spaced("8384ns")
+    scenario["workload"] = [{"flows": [{"src": i, "dst": 4 + i, "size": "100KB"} for i in range(4)]}]
+    result = xoff.run(scenario)
+    assert result.summary["flowlet"]["flowlets"] == 4
+    assert all(n % 100 == 0 for n in uplinks(result))
+
+
+def test_flows_leave_a_slow_path() -> None:
+    """One spine in four has a tenth of the rate, 3.2 % of the capacity: by a hash it has every fourth flow to the end.
+
+    A flow on it sends as fast as answers come, so that packets of 332 ns are 3.3 us apart: it pauses there, and hardly
+    elsewhere.
+    """
+    by_flow, flowlets = (
+        [xoff.run(two_leaves(routing, "10Gbps", seed)) for seed in SEEDS] for routing in (BY_FLOW, FLOWLETS)
+    )
+    assert mean(shares(result)[0] for result in by_flow) > 0.2
+    assert mean(shares(result)[0] for result in flowlets) < 1.5 * 10 / 310
+    # 2 MB take 1638 us at 10 Gb/s.
+    assert max(acknowledged_us(result)[-1] for result in by_flow) > 1600
+    assert max(acknowledged_us(result)[-1] for result in flowlets) < 1638 / 3
+
+
+def test_one_chooser_of_ports_is_enough() -> None:
+    with pytest.raises(xoff.InputError, match="it chooses ports for packets, and so does"):
+        xoff.check(two_leaves({"flowlet": {}, "drill": {}}))
+    with pytest.raises(xoff.InputError, match="with one FIFO an input"):
+        xoff.check(leaf_spine({"routing": {"flowlet": {}}, "queueing": "iq"}))
