@@ -177,10 +177,13 @@ class Performance(TypedDict):
     """Windows run."""
 
     cpu_seconds: float
-    """CPU time of the simulation, all threads."""
+    """CPU time of building the network and simulating it, all threads."""
+
+    build_cpu_seconds: float
+    """What of it passed before the first event: network, flows and routes."""
 
     wall_seconds: float
-    """Time on the clock."""
+    """Time on the clock, with the building."""
 
     peak_rss_bytes: int
     """Most memory that the process ever had."""
