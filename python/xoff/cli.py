@@ -645,12 +645,21 @@ def bench(
             show_default=False,
         ),
     ] = None,
+    rows: Annotated[bool, typer.Option("--rows", help="Measures what probes and tables on disk cost.")] = False,
     as_json: Json = False,
 ) -> None:
     """Measures data packet-hops per CPU-second, memory and the gain of a second thread, alone or beside another."""
     from xoff.bench.command import command
 
-    code = command(cases or [], repeats=repeats, list_only=list_only, kernel_at=kernel, commit=compare, as_json=as_json)
+    code = command(
+        cases or [],
+        repeats=repeats,
+        list_only=list_only,
+        kernel_at=kernel,
+        commit=compare,
+        with_rows=rows,
+        as_json=as_json,
+    )
     raise typer.Exit(code)
 
 

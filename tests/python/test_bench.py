@@ -259,10 +259,38 @@ def test_outside_a_checkout(xoff_here: Command, tmp_path: Path, monkeypatch: pyt
 
 
 def test_what_does_not_go_together(xoff_here: Command) -> None:
-    for words in (["leaf-spine-128"], ["--compare", "HEAD"]):
+    for words in (["leaf-spine-128"], ["--compare", "HEAD"], ["--rows"]):
         done = xoff_here("bench", "--kernel", ".", *words)
         assert done.returncode == 2
-        assert "give neither cases nor --compare" in done.stderr
+        assert "bench --kernel: it has cases of its own" in done.stderr
+    done = xoff_here("bench", "--rows", "--compare", "HEAD")
+    assert done.returncode == 2
+    assert "bench --rows: it has cases of its own" in done.stderr
+
+
+@pytest.mark.usefixtures("small_cases")
+def test_what_rows_cost(xoff_here: Command, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xoff.bench.rows._CASE", "first")
+    monkeypatch.setattr("xoff.bench.rows.million", lambda: cases.CASES["second"][1])
+    done = xoff_here("bench", "--rows", "--repeats", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert [probe["probe"] for probe in answer["probes"]] == [
+        {},
+        {"queues": "10us"},
+        {"delays": "all"},
+        {"packets": True},
+    ]
+    for probe in answer["probes"]:
+        for ratio in (probe["recorded"], probe["on_disk"]):
+            assert len(ratio["pairs"]) == 2
+            assert 0 < ratio["low"] <= ratio["median"] <= ratio["high"]
+    assert answer["million_flows"]["flows"] == 128
+    assert answer["million_flows"]["table_bytes"] > 128
+    assert _names(temporary) == []
+    text = xoff_here("bench", "--rows", "--repeats", "1").stdout
+    assert "every packet" in text
+    assert "128 flows: " in text
 
 
 @pytest.mark.usefixtures("small_cases")

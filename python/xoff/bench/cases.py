@@ -104,3 +104,8 @@ def idle(hosts_per_leaf: int, parallel: int) -> dict[str, Any]:
     flow = {"src": "host0", "dst": "host1", "size": "1B"}
     scenario = _leaf_spine(LEAVES) | {"until": "1ns", "workload": [{"flows": [flow]}], "probe": {"flows": False}}
     return scenario | {"network": {"leaf_spine": shape}}
+
+
+def million() -> dict[str, Any]:
+    """A packet from each of 1024 hosts to each other one: 1,047,552 flows."""
+    return _leaf_spine(64) | {"workload": [{"all_to_all": {"size": "1000B"}}]}

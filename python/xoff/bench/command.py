@@ -15,17 +15,31 @@ from xoff.bench.cases import CASES, LARGE
 from xoff.bench.compare import compare
 from xoff.bench.kernel import kernel
 from xoff.bench.measure import memory, run_case
+from xoff.bench.rows import rows
 
 
 def command(
-    names: Sequence[str], *, repeats: int, list_only: bool, kernel_at: Path | None, commit: str | None, as_json: bool
+    names: Sequence[str],
+    *,
+    repeats: int,
+    list_only: bool,
+    kernel_at: Path | None,
+    commit: str | None,
+    with_rows: bool,
+    as_json: bool,
 ) -> int:
     """Do what ``xoff bench`` does; return its exit code."""
     for name in names:
         if name not in CASES:
             raise InputError(f"bench: `{name}` is not a case; the cases are {', '.join(CASES)}")
-    if kernel_at is not None and (names or commit is not None):
-        raise InputError("bench --kernel: it has cases of its own; give neither cases nor --compare beside it")
+    for option, given, others in (
+        ("--kernel", kernel_at is not None, commit is not None or with_rows),
+        ("--rows", with_rows, commit is not None),
+    ):
+        if given and (names or others):
+            raise InputError(
+                f"bench {option}: it has cases of its own; give no cases and no other measurement beside it"
+            )
     chosen = list(names) or [name for name in CASES if name != LARGE]
     if list_only:
         _list(as_json)
@@ -33,6 +47,8 @@ def command(
         _answer({"cases": kernel(kernel_at, repeats)}, _KERNEL, as_json)
     elif commit is not None:
         _answer(compare(commit, chosen, repeats), _COMPARED, as_json)
+    elif with_rows:
+        _show_rows(rows(repeats), as_json)
     else:
         _measure(chosen, repeats, as_json)
     return 0
@@ -90,8 +106,8 @@ def _maybe(value: float | None, text: str) -> str:
 _Columns = Mapping[str, Any]
 
 
-def _ratio(case: Mapping[str, Any]) -> str:
-    ratio = case["ratio"]
+def _ratio(case: Mapping[str, Any], key: str = "ratio") -> str:
+    ratio = case[key]
     return f"{ratio['median']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})"
 
 
@@ -109,6 +125,11 @@ _COMPARED: _Columns = {
     "building": lambda case: "apart" if case["building_apart"] else "counted on both sides",
     "fingerprint": lambda case: "the same" if case["same_fingerprint"] else "another",
 }
+_ROWS: _Columns = {
+    "rows": lambda case: case["name"],
+    "CPU time, recorded": lambda case: _ratio(case, "recorded"),
+    "and on disk": lambda case: _ratio(case, "on_disk"),
+}
 
 
 def _answer(answer: Mapping[str, Any], columns: _Columns, as_json: bool) -> None:
@@ -123,6 +144,19 @@ def _answer(answer: Mapping[str, Any], columns: _Columns, as_json: bool) -> None
     for case in cases:
         if "refused" in case:
             display.out.print(escape(f"{case['name']}: {case['refused']}"))
+
+
+def _show_rows(answer: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(answer))
+        return
+    _table(answer["probes"], _ROWS)
+    flows = answer["million_flows"]
+    display.out.print(
+        f"{flows['flows']:,} flows: {flows['wall_seconds']:.1f} s from the start to a table of "
+        f"{wording.size(flows['table_bytes'])} on disk, {flows['cpu_seconds']:.1f} CPU-seconds, "
+        f"peak memory {wording.size(flows['peak_rss_bytes'])}"
+    )
 
 
 def _table(cases: Sequence[Mapping[str, Any]], columns: _Columns) -> None:

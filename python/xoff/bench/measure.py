@@ -11,10 +11,12 @@ import json
 import os
 import resource
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from xoff import _core
+from xoff import _core, running
 from xoff._core import InputError
 from xoff.bench import cases, misses, processes
 
@@ -22,12 +24,19 @@ from xoff.bench import cases, misses, processes
 QUIET = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-def measure(scenario: dict[str, Any], threads: int) -> dict[str, Any]:
-    """Simulate in this process, without keeping tables; return the summary's performance, memory and misses."""
-    resolved = _core.resolve(json.dumps(scenario), "json", [])
+def measure(scenario: dict[str, Any], threads: int, out: str | None) -> dict[str, Any]:
+    """Simulate in this process; return the summary's performance, memory and misses.
+
+    out: where tables go; they are dropped if None.
+    """
+    began = time.process_time()
     with misses.Counter() as counter:
-        output = _core.run(resolved, {}, threads, None, lambda _name, _stream: None)
-    summary = json.loads(output.summary)
+        if out is None:
+            resolved = _core.resolve(json.dumps(scenario), "json", [])
+            output = _core.run(resolved, {}, threads, None, lambda _name, _stream: None)
+            summary = json.loads(output.summary)
+        else:
+            summary = running.run(scenario, threads=threads, out=out).summary
     failed = [f"{name}: {state}" for name, state in summary["audits"].items() if state.startswith("failed")]
     performance: dict[str, Any] = summary["performance"]
     # The core reads its own peak where the system tells; that of `getrusage` may be the peak of whoever started us.
@@ -35,6 +44,7 @@ def measure(scenario: dict[str, Any], threads: int) -> dict[str, Any]:
     return performance | {
         "peak_rss_bytes": own,
         "cache_misses": counter.count,
+        "call_cpu_seconds": time.process_time() - began,
         "flows": summary["flows"]["total"],
         "fingerprint": summary["fingerprint"],
         "failed": failed,
@@ -45,14 +55,14 @@ def child() -> None:
     """Answer the request on standard input."""
     request = json.load(sys.stdin)
     try:
-        print(json.dumps(measure(request["scenario"], request["threads"])))
+        print(json.dumps(measure(request["scenario"], request["threads"], request["out"])))
     except InputError as error:
         sys.exit(str(error))
 
 
-def simulated(scenario: dict[str, Any], threads: int = 1) -> dict[str, Any]:
+def simulated(scenario: dict[str, Any], threads: int = 1, out: Path | None = None) -> dict[str, Any]:
     """Measure in a process of its own."""
-    request = json.dumps({"scenario": scenario, "threads": threads})
+    request = json.dumps({"scenario": scenario, "threads": threads, "out": None if out is None else str(out)})
     done = processes.run([sys.executable, "-m", "xoff.bench"], text=request, environment=QUIET)
     if done.code != 0:
         raise InputError(f"bench: {done.reason()}")
