@@ -151,6 +151,11 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "wall_seconds": ("float", "Time on the clock, with the building."),
             "peak_rss_bytes": ("int", "Most memory that the process ever had."),
             "threads": ("int", "Threads used."),
+            "events_on_one_thread": (
+                "int",
+                "Events that one thread handled alone, since more would have been no faster: too few events, or cores "
+                "that others use.",
+            ),
         },
     ),
     "Summary": (

@@ -191,6 +191,11 @@ class Performance(TypedDict):
     threads: int
     """Threads used."""
 
+    events_on_one_thread: int
+    """Events that one thread handled alone, since more would have been no faster: too few events, or cores that others
+    use.
+    """
+
 
 class EcnCounts(TypedDict):
     """What ECN counted."""

@@ -183,6 +183,7 @@ impl Runner {
             wall_seconds: began.0.elapsed().as_secs_f64(),
             peak_rss_bytes: memory::peak_rss_bytes(),
             threads,
+            events_on_one_thread: statistics.events_alone,
         };
         let summary = collector.summary(&scenario, fingerprint, verdicts, performance, cp.now);
         Ok(Outcome { summary, tables, was_stopped })

@@ -129,6 +129,8 @@ pub struct Performance {
     pub peak_rss_bytes: u64,
     /// Threads used.
     pub threads: usize,
+    /// Events that one thread handled alone, since more would have been no faster: too few events, or cores that others use.
+    pub events_on_one_thread: u64,
 }
 
 /// The highest of the high-water marks of one kind.
