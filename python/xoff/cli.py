@@ -442,14 +442,42 @@ def bench(
     cases: Annotated[
         list[str] | None, typer.Argument(metavar="CASE", help="Which cases; all if none.", show_default=False)
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Takes the best of this many runs.")] = 3,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Takes the best of this many runs, or the median of as many pairs.")
+    ] = 3,
     list_only: Annotated[bool, typer.Option("--list", help="Lists the cases, and runs nothing.")] = False,
+    kernel: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Builds the reference kernel from its Cargo package in this directory, and takes turns with it.",
+            show_default=False,
+        ),
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMIT",
+            help="Builds this commit of the checkout around the current directory, and takes turns with it.",
+            show_default=False,
+        ),
+    ] = None,
+    rows: Annotated[bool, typer.Option("--rows", help="Measures what probes and tables on disk cost.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measures data packet-hops per CPU-second, peak memory and the gain of a second thread."""
-    from xoff.bench import command
+    """Measures data packet-hops per CPU-second, memory and the gain of a second thread, alone or beside another."""
+    from xoff.bench.command import command
 
-    raise typer.Exit(command(cases or [], repeats=repeats, list_only=list_only, as_json=as_json))
+    code = command(
+        cases or [],
+        repeats=repeats,
+        list_only=list_only,
+        kernel_at=kernel,
+        commit=compare,
+        with_rows=rows,
+        as_json=as_json,
+    )
+    raise typer.Exit(code)
 
 
 ImportedTo = Annotated[

@@ -188,7 +188,7 @@ class Result:
         hops, cpu = performance.get("data_packet_hops"), performance.get("cpu_seconds")
         if hops and cpu:
             speed = f"{wording.count(hops)} packet-hops in {cpu:.2f} CPU-seconds ({wording.count(hops / cpu)}/s)"
-            lines.append(("performance", speed))
+            lines.append(("performance", speed + _threads(performance)))
         lines.append(("fingerprint", self.fingerprint))
         return lines
 
@@ -208,6 +208,17 @@ class Result:
         )
         caption = html.escape(str(self.scenario.get("name") or "scenario"))
         return f"<table><caption>{caption}</caption><tbody>{cells}</tbody></table>"
+
+
+def _threads(performance: Mapping[str, Any]) -> str:
+    """What is to be said of threads that did not pay."""
+    threads, alone = performance.get("threads", 1), performance.get("events_on_one_thread", 0)
+    share = alone / performance["events"] if performance.get("events") else 0
+    return (
+        f"; {share:.0%} of the events on one of {threads} threads, which was faster"
+        if threads > 1 and share >= 0.01
+        else ""
+    )
 
 
 def audit_line(audits: Mapping[str, str]) -> str:

@@ -178,16 +178,24 @@ class Performance(TypedDict):
     """Windows run."""
 
     cpu_seconds: float
-    """CPU time of the simulation, all threads."""
+    """CPU time of building the network and simulating it, all threads."""
+
+    build_cpu_seconds: float
+    """What of it passed before the first event: network, flows and routes."""
 
     wall_seconds: float
-    """Time on the clock."""
+    """Time on the clock, with the building."""
 
     peak_rss_bytes: int
     """Most memory that the process ever had."""
 
     threads: int
     """Threads used."""
+
+    events_on_one_thread: int
+    """Events that one thread handled alone, since more would have been no faster: too few events, or cores that others
+    use.
+    """
 
 
 class EcnCounts(TypedDict):

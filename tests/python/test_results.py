@@ -132,3 +132,17 @@ def test_tables_have_the_columns_that_are_declared(scenario: dict[str, Any]) -> 
         wanted = [(one["name"], types.get(one["type"], one["type"].lower()), one["maybe"]) for one in columns]
         assert [(field.name, str(field.type), field.nullable) for field in schema] == wanted
         assert all(one["meaning"].endswith(".") for one in columns)
+
+
+def test_threads_that_did_not_pay_are_told_of(scenario: dict[str, Any]) -> None:
+    # The first 10 us may run on two threads; then a star of four hosts has too few events for them.
+    result = xoff.run(scenario, threads=2)
+    performance = result.summary["performance"]
+    assert 0 < performance["events_on_one_thread"] <= performance["events"]
+    one = xoff.run(scenario)
+    assert one.summary["performance"]["events_on_one_thread"] == performance["events"]
+    assert "threads" not in dict(one.rows())["performance"]
+    performance["events_on_one_thread"] = performance["events"] // 4
+    assert dict(result.rows())["performance"].endswith("; 25% of the events on one of 2 threads, which was faster")
+    performance["events_on_one_thread"] = 0
+    assert "threads" not in dict(result.rows())["performance"]

@@ -1,17 +1,21 @@
 //! The threads that run windows together.
 //!
 //! Worker `w` of `n` runs partitions w, w + n, …; the calling thread is worker 0. Between two checkpoints the workers meet at one
-//! spinning barrier a window; at a checkpoint only worker 0 runs. A segment with few events a window is run by worker 0 alone,
-//! with the same code, while the others sleep: partitions decide results, workers do not.
+//! barrier a window; at a checkpoint only worker 0 runs. A segment with few events a window, or on a machine whose cores are taken
+//! ([`Pace`]), is run by worker 0 alone, with the same code, while the others sleep: partitions decide results, workers do not.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
+use cpu_time::ThreadTime;
 use xoff_units::Time;
 
 use crate::engine::{Checkpoint, Engine, Finish};
+use crate::meeting::{Barrier, Gate, lock};
+use crate::pace::Pace;
 use crate::partition::Partition;
 use crate::transit::Letters;
 use crate::{END_OF_TIME, Node};
@@ -31,16 +35,15 @@ struct Crew<'a, N: Node> {
     barrier: Barrier,
     window: Time,
     windows: AtomicU64,
+    /// Nanoseconds of CPU time that workers took, without what they spun for.
+    busy: AtomicU64,
 }
 
+#[derive(Clone, Copy, Default)]
 struct Segment {
     start: Time,
     until: Time,
     workers: usize,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<N: Node> Crew<'_, N> {
@@ -51,6 +54,8 @@ impl<N: Node> Crew<'_, N> {
         let mut start = segment.start;
         let mut parity = 0;
         let mut windows = 0;
+        let clock = (segment.workers > 1).then(ThreadTime::now);
+        let mut spun = Duration::ZERO;
         while start < segment.until {
             let end = Time(start.0 + self.window.0).min(segment.until);
             for (p, partition) in &mut mine {
@@ -62,7 +67,7 @@ impl<N: Node> Crew<'_, N> {
                     }
                 }
             }
-            if !self.barrier.wait(segment.workers) {
+            if !self.barrier.wait(segment.workers, &mut spun) {
                 return false;
             }
             for (p, partition) in &mut mine {
@@ -79,6 +84,9 @@ impl<N: Node> Crew<'_, N> {
         }
         if worker == 0 {
             self.windows.fetch_add(windows, Ordering::Relaxed);
+        }
+        if let Some(clock) = clock {
+            self.busy.fetch_add(clock.elapsed().saturating_sub(spun).as_nanos() as u64, Ordering::Relaxed);
         }
         true
     }
@@ -107,24 +115,26 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
         barrier: Barrier::default(),
         window: engine.window,
         windows: AtomicU64::new(0),
+        busy: AtomicU64::new(0),
     };
-    let gate = Gate::default();
+    let gate = Gate::<Segment>::default();
+    let trouble = Mutex::new(None);
     let done = Barrier::default();
     let outcome = std::thread::scope(|scope| {
         for worker in 1..workers {
-            let (crew, gate, done) = (&crew, &gate, &done);
+            let (crew, gate, done, trouble) = (&crew, &gate, &done, &trouble);
             scope.spawn(move || {
                 let mut seen = 0;
                 while let Some(segment) = gate.next(&mut seen) {
                     if worker < segment.workers {
                         let result = catch_unwind(AssertUnwindSafe(|| crew.run_segment(worker, &segment)));
                         if let Err(panic) = result {
-                            *lock(&gate.panic) = Some(panic);
+                            *lock(trouble) = Some(panic);
                             crew.barrier.poison();
                             done.poison();
                             return;
                         }
-                        if !done.wait(segment.workers) {
+                        if !done.wait(segment.workers, &mut Duration::default()) {
                             return;
                         }
                     }
@@ -139,7 +149,7 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
         gate.close();
         result
     });
-    let panic = lock(&gate.panic).take();
+    let panic = lock(&trouble).take();
     drop(crew);
     engine.partitions = partitions;
     match (panic, outcome) {
@@ -151,7 +161,7 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
 fn lead<N: Node>(
     engine: &mut Engine<N>,
     crew: &Crew<'_, N>,
-    gate: &Gate,
+    gate: &Gate<Segment>,
     done: &Barrier,
     workers: usize,
     on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>,
@@ -159,6 +169,8 @@ fn lead<N: Node>(
     let grid = engine.plan.checkpoint.max(Time(1));
     let mut next_checkpoint = Time::ZERO;
     let mut events_a_window = u64::MAX;
+    let mut pace = Pace::default();
+    let mut alone = true;
     loop {
         let (start, events) =
             crew.partitions.iter().map(|p| lock(p)).fold((Time::NEVER, 0), |(t, e), p| (t.min(p.next_event()), e + p.events));
@@ -166,6 +178,7 @@ fn lead<N: Node>(
         if windows > engine.statistics.windows {
             events_a_window = (events - engine.statistics.events) / (windows - engine.statistics.windows);
         }
+        engine.statistics.events_alone += if alone { events - engine.statistics.events } else { 0 };
         engine.statistics.events = events;
         engine.statistics.windows = windows;
         if start > END_OF_TIME {
@@ -184,111 +197,21 @@ fn lead<N: Node>(
             }
             continue;
         }
-        let workers = if events_a_window < engine.plan.solo_below { 1 } else { workers };
+        let is_forced = engine.plan.solo_below == 0;
+        alone = workers == 1 || events_a_window < engine.plan.solo_below || !(is_forced || pace.pays());
         let until = next_checkpoint.min(Time(engine.plan.until.0.saturating_add(1)));
-        let segment = Segment { start, until, workers };
-        if workers == 1 {
+        let segment = Segment { start, until, workers: if alone { 1 } else { workers } };
+        let clock = Instant::now();
+        if alone {
             crew.run_segment(0, &segment);
+            pace.ran_alone(clock.elapsed());
         } else {
-            gate.open(&segment);
-            if !crew.run_segment(0, &segment) || !done.wait(workers) {
+            crew.busy.store(0, Ordering::Relaxed);
+            gate.open(segment);
+            if !crew.run_segment(0, &segment) || !done.wait(workers, &mut Duration::default()) {
                 return Finish::Stopped;
             }
+            pace.ran_together(clock.elapsed(), Duration::from_nanos(crew.busy.load(Ordering::Relaxed)));
         }
-    }
-}
-
-/// All workers of a segment meet here; spins, then yields.
-#[derive(Default)]
-struct Barrier {
-    arrived: AtomicUsize,
-    generation: AtomicUsize,
-    poisoned: AtomicBool,
-}
-
-impl Barrier {
-    /// False when the barrier was poisoned.
-    fn wait(&self, workers: usize) -> bool {
-        if workers == 1 {
-            return true;
-        }
-        let generation = self.generation.load(Ordering::Acquire);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == workers {
-            self.arrived.store(0, Ordering::Relaxed);
-            self.generation.store(generation.wrapping_add(1), Ordering::Release);
-        } else {
-            let mut spins = 0_u32;
-            while self.generation.load(Ordering::Acquire) == generation {
-                if self.poisoned.load(Ordering::Acquire) {
-                    return false;
-                }
-                spins += 1;
-                if spins < 4_000 {
-                    std::hint::spin_loop();
-                } else {
-                    std::thread::yield_now();
-                }
-            }
-        }
-        !self.poisoned.load(Ordering::Acquire)
-    }
-
-    fn poison(&self) {
-        self.poisoned.store(true, Ordering::Release);
-    }
-}
-
-/// Where the other workers wait for a segment: a short spin, then sleep.
-#[derive(Default)]
-struct Gate {
-    /// The order's, to spin on.
-    generation: AtomicU64,
-    order: Mutex<Order>,
-    changed: Condvar,
-    panic: Mutex<Option<Box<dyn std::any::Any + Send>>>,
-}
-
-#[derive(Default)]
-struct Order {
-    /// Counts changes; a worker sleeps on this one, as it is changed under the lock alone and no wake-up can be missed.
-    generation: u64,
-    segment: Option<(Time, Time, usize)>,
-    closed: bool,
-}
-
-impl Gate {
-    fn open(&self, segment: &Segment) {
-        self.change(|order| order.segment = Some((segment.start, segment.until, segment.workers)));
-    }
-
-    fn close(&self) {
-        self.change(|order| order.closed = true);
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Order)) {
-        let mut order = lock(&self.order);
-        change(&mut order);
-        order.generation += 1;
-        self.generation.store(order.generation, Ordering::Release);
-        drop(order);
-        self.changed.notify_all();
-    }
-
-    fn next(&self, seen: &mut u64) -> Option<Segment> {
-        for _ in 0..4_000 {
-            if self.generation.load(Ordering::Acquire) != *seen {
-                break;
-            }
-            std::hint::spin_loop();
-        }
-        let mut order = lock(&self.order);
-        while order.generation == *seen {
-            order = self.changed.wait(order).unwrap_or_else(PoisonError::into_inner);
-        }
-        *seen = order.generation;
-        if order.closed {
-            return None;
-        }
-        order.segment.map(|(start, until, workers)| Segment { start, until, workers })
     }
 }

@@ -23,7 +23,8 @@ pub struct Plan {
     pub checkpoint: Time,
     /// The run ends here: events at this moment are the last. It is the one entry that says what to simulate, and not how.
     pub until: Time,
-    /// Below this many events a window one thread runs and the others sleep.
+    /// Below this many events a window one thread runs and the others sleep. If it is zero, all of them always run; otherwise
+    /// also one alone where more would take longer.
     pub solo_below: u64,
 }
 
@@ -38,6 +39,8 @@ impl Default for Plan {
 pub struct Statistics {
     /// Events handled.
     pub events: u64,
+    /// Those that one thread handled alone. It depends on the clock, unlike the others.
+    pub events_alone: u64,
     /// Windows run.
     pub windows: u64,
 }

@@ -126,14 +126,14 @@ impl Runner {
     /// Runs to the end.
     pub fn run(self, engine: EnginePlan, observer: &mut dyn Observer) -> Result<Outcome, InputError> {
         let threads = engine.threads;
-        let clock = (Instant::now(), cpu_time::ProcessTime::now());
         let mut collector = Collector::new(&self);
         let plan = self.plan.without_flows();
-        let Self { topology, plan: whole, settings, scenario, .. } = self;
+        let Self { topology, plan: whole, settings, scenario, began, .. } = self;
         // What comes later than that is beyond the engine's clock.
         let until = scenario.until.unwrap_or(MAX_START);
         let engine = EnginePlan { until, ..engine };
         let mut engine: Engine<Node> = build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
+        let build_cpu_seconds = began.1.elapsed().as_secs_f64();
         let mut watch = Watch::new(&scenario, &settings, topology.nodes.len())?;
         let mut ended = None;
         let finish = engine.run(|cp| {
@@ -178,10 +178,12 @@ impl Runner {
             data_packet_hops: collector.hops,
             events: statistics.events,
             windows: statistics.windows,
-            cpu_seconds: clock.1.elapsed().as_secs_f64(),
-            wall_seconds: clock.0.elapsed().as_secs_f64(),
+            cpu_seconds: began.1.elapsed().as_secs_f64(),
+            build_cpu_seconds,
+            wall_seconds: began.0.elapsed().as_secs_f64(),
             peak_rss_bytes: memory::peak_rss_bytes(),
             threads,
+            events_on_one_thread: statistics.events_alone,
         };
         let summary = collector.summary(&scenario, fingerprint, verdicts, performance, cp.now);
         Ok(Outcome { summary, tables, was_stopped })

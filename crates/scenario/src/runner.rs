@@ -1,7 +1,9 @@
 //! From a scenario to what can run: network, flows and settings, or what cannot be.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
+use cpu_time::ProcessTime;
 use xoff_models::delays::Traced;
 use xoff_models::network::Settings;
 use xoff_models::overrides::Locals;
@@ -27,11 +29,14 @@ pub struct Runner {
     /// Models' settings.
     pub settings: Settings,
     pub(crate) scenario: Scenario,
+    /// When the building began.
+    pub(crate) began: (Instant, ProcessTime),
 }
 
 impl Runner {
     /// Builds network and flows; refuses what cannot be.
     pub fn new(mut scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Self, InputError> {
+        let began = (Instant::now(), ProcessTime::now());
         fill(&mut scenario, tables)?;
         let topology = scenario
             .network
@@ -74,7 +79,7 @@ impl Runner {
         limits::check_memory(&topology, &ports, &settings)?;
         limits::check_relays(&scenario, &topology, &ports, &plan)?;
         limits::check_levels(&topology, &ports, &settings)?;
-        Ok(Self { topology, ports, plan, settings, scenario })
+        Ok(Self { topology, ports, plan, settings, scenario, began })
     }
 
     /// The scenario.

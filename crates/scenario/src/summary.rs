@@ -119,14 +119,18 @@ pub struct Performance {
     pub events: u64,
     /// Windows run.
     pub windows: u64,
-    /// CPU time of the simulation, all threads.
+    /// CPU time of building the network and simulating it, all threads.
     pub cpu_seconds: f64,
-    /// Time on the clock.
+    /// What of it passed before the first event: network, flows and routes.
+    pub build_cpu_seconds: f64,
+    /// Time on the clock, with the building.
     pub wall_seconds: f64,
     /// Most memory the process ever had.
     pub peak_rss_bytes: u64,
     /// Threads used.
     pub threads: usize,
+    /// Events that one thread handled alone, since more would have been no faster: too few events, or cores that others use.
+    pub events_on_one_thread: u64,
 }
 
 /// The highest of the high-water marks of one kind.

@@ -1,0 +1,88 @@
+//! Whether more threads than one pay, judged by the clock: it decides who runs partitions, and never what they do.
+//!
+//! Together pays while workers finish a segment sooner than one of them would have: one needs about the CPU time that all of
+//! them took for it. Where it did not pay, one runs alone, and all try again when what such attempts lost is small beside all
+//! the time that has passed.
+
+use std::time::Duration;
+
+/// All attempts together may lose this part of the time: a sixteenth.
+const TIMES_LOST: u32 = 16;
+
+/// What is known so far.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    all: Duration,
+    /// What segments took longer than one worker would have needed.
+    lost: Duration,
+}
+
+impl Pace {
+    /// Whether to run the next segment together.
+    pub(crate) fn pays(&self) -> bool {
+        self.lost * TIMES_LOST <= self.all
+    }
+
+    /// One worker ran a segment.
+    pub(crate) fn ran_alone(&mut self, elapsed: Duration) {
+        self.all += elapsed;
+    }
+
+    /// All ran one, and were busy for so long in sum.
+    pub(crate) fn ran_together(&mut self, elapsed: Duration, busy: Duration) {
+        self.all += elapsed;
+        // What was gained makes up for what is lost; no more of it is kept than that, as cores may be taken later.
+        self.lost = (self.lost + elapsed).saturating_sub(busy);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn together_pays_while_it_is_sooner() {
+        let mut pace = Pace::default();
+        for _ in 0..100 {
+            assert!(pace.pays());
+            pace.ran_together(MS(6), MS(10));
+        }
+    }
+
+    #[test]
+    fn attempts_lose_a_sixteenth() {
+        // Cores are taken: together a segment takes 40 ms, alone 10 ms.
+        let mut pace = Pace::default();
+        let (mut attempts, mut took) = (0, MS(0));
+        for _ in 0..10_000 {
+            if pace.pays() {
+                attempts += 1;
+                pace.ran_together(MS(40), MS(10));
+                took += MS(40);
+            } else {
+                pace.ran_alone(MS(10));
+                took += MS(10);
+            }
+        }
+        // What is lost, 30 ms an attempt, is at most a sixteenth of all that passed before the last of them.
+        assert!(attempts > 100 && took <= MS(100_030) * 16 / 15, "{attempts} attempts, {took:?}");
+    }
+
+    #[test]
+    fn what_was_gained_is_not_lost_later() {
+        let mut pace = Pace::default();
+        (0..1_000).for_each(|_| pace.ran_together(MS(6), MS(10)));
+        // Then cores are taken. An attempt loses 30 ms, and n of them may lose (6 s + n · 40 ms) / 16: that holds up to n = 13.
+        let attempts = (0..1_000).take_while(|_| {
+            let pays = pace.pays();
+            pace.ran_together(MS(40), MS(10));
+            pays
+        });
+        assert_eq!(attempts.count(), 14);
+        // They are free again after a while alone.
+        (0..10_000).for_each(|_| pace.ran_alone(MS(10)));
+        assert!(pace.pays());
+    }
+}

@@ -1,0 +1,137 @@
+"""xoff beside another commit of itself: the commit is built in a directory of its own, and both take turns.
+
+Both are asked in the same words, those of `xoff.run`, which change least from commit to commit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from xoff import display, wording
+from xoff._core import InputError
+from xoff.bench import building, processes
+from xoff.bench.cases import CASES
+from xoff.bench.measure import QUIET
+from xoff.bench.ratio import Ratio, in_turn
+from xoff.summary import Summary
+
+_RUN = """
+import json, sys, xoff
+try:
+    result = xoff.run(json.load(sys.stdin))
+except xoff.InputError as error:
+    sys.exit(str(error))
+print(json.dumps({"file": xoff.__file__, "summary": result.summary}))
+"""
+_CORE = "crates/python/Cargo.toml"
+
+
+def compare(commit: str, names: Sequence[str], pairs: int) -> dict[str, Any]:
+    """Build a commit of the checkout around the current directory, and run cases with it and with this xoff."""
+    what = f"bench --compare {wording.plain(commit)}"
+    checkout, full = _found(commit, what)
+    with building.workplace() as place:
+        display.err.print(f"building {full[:12]}, which takes as long as the first build of a checkout")
+        other = _built(checkout, full, place, what)
+        cases = [_measured(name, other, place, pairs) for name in names]
+    return {"commit": full, "cases": cases}
+
+
+def _git(*words: str | Path) -> processes.Done:
+    return processes.run(["git", *words], environment=os.environ)
+
+
+def _found(commit: str, what: str) -> tuple[Path, str]:
+    """The checkout, and the commit's full name."""
+    top = _git("rev-parse", "--show-toplevel")
+    checkout = Path(top.output.removesuffix("\n"))
+    if top.code != 0 or not (checkout / _CORE).is_file():
+        raise InputError(f"{what}: the current directory is in no checkout of xoff, whose commits could be built")
+    named = _git("-C", checkout, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
+    full = named.output.strip()
+    if named.code != 0:
+        raise InputError(f"{what}: it is no commit of the checkout {wording.plain(str(checkout))}")
+    if _git("-C", checkout, "cat-file", "-e", f"{full}:{_CORE}").code != 0:
+        raise InputError(f"{what}: it has no {_CORE}, so that there is nothing to build")
+    return checkout, full
+
+
+def _built(checkout: Path, commit: str, place: Path, what: str) -> Path:
+    """The directory of the other's Python package, with its core."""
+    # Files alone: a worktree would be written down in the checkout, and stay there if this process were killed.
+    packed, tree = place / "tree.tar", place / "tree"
+    done = _git("-C", checkout, "archive", "--output", packed, commit)
+    if done.code != 0:
+        raise InputError(f"{what}: {done.reason()}")
+    with tarfile.open(packed) as archive:
+        archive.extractall(tree, filter="data")
+    words = ("--locked", "--package", "xoff-python", "--features", "pyo3/extension-module")
+    made = building.cargo(tree, place / "target", *words, what=what)
+    libraries = [
+        Path(name)
+        for one in made
+        if "cdylib" in one["target"]["kind"]
+        for name in one["filenames"]
+        if Path(name).suffix in {".so", ".dylib"}
+    ]
+    if len(libraries) != 1 or not (tree / "python" / "xoff").is_dir():
+        raise InputError(f"{what}: its build makes no core of a Python package")
+    shutil.copy(libraries[0], tree / "python" / "xoff" / "_core.abi3.so")
+    return tree / "python"
+
+
+class _RefusedError(Exception):
+    """One of both does not run a case."""
+
+
+def _measured(name: str, other: Path, place: Path, pairs: int) -> dict[str, Any]:
+    display.err.print(f"{name}: {escape(CASES[name][0])}")
+    request = json.dumps(CASES[name][1])
+
+    def run(package: Path, side: str) -> Summary:
+        environment = QUIET | {"PYTHONPATH": str(package)}
+        done = processes.run([sys.executable, "-c", _RUN], text=request, directory=place, environment=environment)
+        if done.code != 0:
+            raise _RefusedError(f"{side} does not run it: {done.reason()}")
+        answer = json.loads(done.output)
+        if not Path(answer["file"]).resolve().is_relative_to(package):
+            raise InputError(f"bench --compare: Python imports xoff from {answer['file']}, and not from {package}")
+        summary: Summary = answer["summary"]
+        return summary
+
+    here = Path(__file__).resolve().parents[2]
+    try:
+        runs = in_turn(pairs, lambda: run(here, "this xoff"), lambda: run(other, "the commit"))
+    except _RefusedError as refusal:
+        # A case of today need not be one of last year.
+        return {"name": name, "refused": str(refusal)}
+    # Who does not say what building took is compared with it.
+    is_apart = all("build_cpu_seconds" in one["performance"] for one in runs[0])
+    speeds = [(_speed(mine, is_apart), _speed(yours, is_apart)) for mine, yours in runs]
+    best_mine, best_yours = (max(one) for one in zip(*speeds, strict=True))
+    first = [one["fingerprint"] for one in runs[0]]
+    return {
+        "name": name,
+        "data_packet_hops_per_cpu_second": best_mine,
+        "commit_data_packet_hops_per_cpu_second": best_yours,
+        "building_apart": is_apart,
+        "ratio": Ratio([mine / yours for mine, yours in speeds]).as_json(),
+        "fingerprint": first[0],
+        "commit_fingerprint": first[1],
+        "same_fingerprint": first[0] == first[1],
+    }
+
+
+def _speed(summary: Summary, is_apart: bool) -> float:
+    performance: dict[str, Any] = {**summary["performance"]}
+    seconds = performance["cpu_seconds"] - (performance["build_cpu_seconds"] if is_apart else 0)
+    return float(performance["data_packet_hops"] / seconds)

@@ -1,0 +1,88 @@
+"""xoff beside the reference kernel: a program that simulates one case and nothing else, to say what could be had.
+
+The kernel is a Cargo package with one program, ``HOSTS PACKETS THREADS WINDOW_PS FLAGS``: leaves of 16 hosts and 16
+spines, 100 Gb/s and 1 us, a flow of PACKETS packets of 1048 bytes from each host to one behind another leaf, so that
+each packet takes four hops. It prints how many events it handled and how many that is a packet-hop; xoff's own case has
+as many packet-hops, and both must agree. CPU time is that of the process less that of the same process without packets,
+which builds the same network; xoff measures its building itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from xoff import display, wording
+from xoff._core import InputError
+from xoff.bench import building, processes
+from xoff.bench.cases import CASES
+from xoff.bench.measure import running_seconds, simulated
+from xoff.bench.ratio import Ratio, in_turn
+
+# Case of ours, hosts and packets a flow.
+_CASES = (("leaf-spine-128", 128, 2000), ("leaf-spine-1024", 1024, 1000))
+_HOPS_A_PACKET = 4
+_WINDOW_PS = 1_000_000
+_PFC_AND_RED = 3
+# Hosts lie beside their leaf, as they do in xoff: the kernel's faster way.
+_PLACEMENT = {"GROUP": "1"}
+_ANSWER = re.compile(r"ev/hop ([0-9.]+) evs ([0-9]+)")
+
+
+def kernel(source: Path, pairs: int) -> list[dict[str, Any]]:
+    """Build the kernel and measure both of its cases; what comes back is as ``--json`` prints it."""
+    what = f"bench --kernel: {wording.plain(str(source))}"
+    if not (source / "Cargo.toml").is_file():
+        raise InputError(f"{what} is no Cargo package; give the directory of the reference kernel's Cargo.toml")
+    with building.workplace() as place:
+        # Cargo writes beside a Cargo.toml, and this one is somebody else's.
+        copy = place / "kernel"
+        shutil.copytree(source, copy, ignore=shutil.ignore_patterns("target", ".git"))
+        display.err.print("building the kernel")
+        made = building.cargo(copy, place / "target", what=what)
+        programs = [Path(one["executable"]) for one in made if one.get("executable")]
+        if len(programs) != 1:
+            raise InputError(f"{what} makes {len(programs)} programs; the reference kernel is one")
+        return [_measured(programs[0], what, *case, pairs=pairs) for case in _CASES]
+
+
+def _measured(program: Path, what: str, name: str, hosts: int, packets: int, *, pairs: int) -> dict[str, Any]:
+    hops = _HOPS_A_PACKET * hosts * packets
+
+    def theirs() -> float:
+        building_alone = _run(program, what, hosts, 0).cpu_seconds
+        done = _run(program, what, hosts, packets)
+        answer = _ANSWER.search(done.output)
+        if answer is None or abs(int(answer[2]) / hops - float(answer[1])) > 0.006:
+            raise InputError(f"{what}: its answer is not that of {hops} packet-hops of the reference kernel's case")
+        return hops / max(done.cpu_seconds - building_alone, 1e-9)
+
+    def ours() -> float:
+        done = simulated(CASES[name][1])
+        if done["data_packet_hops"] != hops:
+            raise InputError(f"bench: {name} has {done['data_packet_hops']} packet-hops, and the kernel {hops}")
+        return hops / running_seconds(done)
+
+    display.err.print(f"{name}: {escape(CASES[name][0])}")
+    speeds = in_turn(pairs, ours, theirs)
+    best_ours, best_theirs = (max(one) for one in zip(*speeds, strict=True))
+    return {
+        "name": name,
+        "data_packet_hops": hops,
+        "data_packet_hops_per_cpu_second": best_ours,
+        "kernel_data_packet_hops_per_cpu_second": best_theirs,
+        "ratio": Ratio([mine / yours for mine, yours in speeds]).as_json(),
+    }
+
+
+def _run(program: Path, what: str, hosts: int, packets: int) -> processes.Done:
+    words: list[str | Path] = [program, *map(str, (hosts, packets, 1, _WINDOW_PS, _PFC_AND_RED))]
+    done = processes.run(words, environment=os.environ | _PLACEMENT)
+    if done.code != 0:
+        raise InputError(f"{what} does not run: {done.reason()}")
+    return done

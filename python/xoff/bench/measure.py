@@ -1,0 +1,138 @@
+"""What a case takes: CPU time, memory, and misses of the cache.
+
+Every measurement is a process of its own, so that one case's memory does not count for the next; the best of several
+runs counts, because machines are noisy. Bytes of a packet, a flow or a port are properties of the simulator and not of
+a case: they are measured once, as the growth of the peak memory over two runs that differ in that number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from xoff import _core, running
+from xoff._core import InputError
+from xoff.bench import cases, misses, processes
+
+# Threads of numerical libraries spin for a while after they start, and would count as ours.
+QUIET = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def measure(scenario: dict[str, Any], threads: int, out: str | None) -> dict[str, Any]:
+    """Simulate in this process; return the summary's performance, memory and misses.
+
+    out: where tables go; they are dropped if None.
+    """
+    began = time.process_time()
+    with misses.Counter() as counter:
+        if out is None:
+            resolved = _core.resolve(json.dumps(scenario), "json", [])
+            output = _core.run(resolved, {}, threads, None, lambda _name, _stream: None)
+            summary = json.loads(output.summary)
+        else:
+            summary = running.run(scenario, threads=threads, out=out).summary
+    failed = [f"{name}: {state}" for name, state in summary["audits"].items() if state.startswith("failed")]
+    performance: dict[str, Any] = summary["performance"]
+    # The core reads its own peak where the system tells; that of `getrusage` may be the peak of whoever started us.
+    own = performance["peak_rss_bytes"] or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return performance | {
+        "peak_rss_bytes": own,
+        "cache_misses": counter.count,
+        "call_cpu_seconds": time.process_time() - began,
+        "flows": summary["flows"]["total"],
+        "fingerprint": summary["fingerprint"],
+        "failed": failed,
+    }
+
+
+def child() -> None:
+    """Answer the request on standard input."""
+    request = json.load(sys.stdin)
+    try:
+        print(json.dumps(measure(request["scenario"], request["threads"], request["out"])))
+    except InputError as error:
+        sys.exit(str(error))
+
+
+def simulated(scenario: dict[str, Any], threads: int = 1, out: Path | None = None) -> dict[str, Any]:
+    """Measure in a process of its own."""
+    request = json.dumps({"scenario": scenario, "threads": threads, "out": None if out is None else str(out)})
+    done = processes.run([sys.executable, "-m", "xoff.bench"], text=request, environment=QUIET)
+    if done.code != 0:
+        raise InputError(f"bench: {done.reason()}")
+    answer: dict[str, Any] = json.loads(done.output)
+    if answer["failed"]:
+        raise InputError(f"bench: a run violated an audit: {answer['failed'][0]}")
+    return answer
+
+
+def cores() -> int:
+    """How many threads can run at a time."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def run_case(name: str, repeats: int) -> dict[str, Any]:
+    """Measure one case: the best of several runs with one thread, and interleaved with them with two."""
+    scenario = cases.CASES[name][1]
+    ones, twos = [], []
+    for _ in range(repeats):
+        ones.append(simulated(scenario))
+        if cores() > 1:
+            twos.append(simulated(scenario, threads=2))
+    best = min(ones, key=running_seconds)
+    if any(two["fingerprint"] != best["fingerprint"] for two in twos):
+        raise InputError(f"bench: {name} has another fingerprint with two threads")
+    hops = best["data_packet_hops"]
+    counted = [one["cache_misses"] for one in ones if one["cache_misses"] is not None]
+    speedup = min(one["wall_seconds"] for one in ones) / min(two["wall_seconds"] for two in twos) if twos else None
+    return {
+        "name": name,
+        "data_packet_hops_per_cpu_second": hops / running_seconds(best),
+        "events_per_packet_hop": best["events"] / hops,
+        "cache_misses_per_packet_hop": min(counted) / hops if counted else None,
+        "peak_rss_bytes": best["peak_rss_bytes"],
+        "two_thread_speedup": speedup,
+        "data_packet_hops": hops,
+        "cpu_seconds": best["cpu_seconds"],
+        "build_cpu_seconds": best["build_cpu_seconds"],
+        "wall_seconds": best["wall_seconds"],
+    }
+
+
+def running_seconds(performance: dict[str, Any]) -> float:
+    """CPU time of the simulation alone, the building of the network apart."""
+    seconds: float = performance["cpu_seconds"] - performance["build_cpu_seconds"]
+    return seconds
+
+
+def memory() -> dict[str, float]:
+    """Measure by how much the peak memory grows for each part of a network or its traffic."""
+    small, large = (simulated(cases.queued(size))["peak_rss_bytes"] for size in ("20MB", "40MB"))
+    packets = 20_000 * 63
+
+    def by_flow(make: Callable[[int], dict[str, Any]], *hosts_per_leaf: int) -> float:
+        few, many = (simulated(make(hosts)) for hosts in hosts_per_leaf)
+        grown: int = many["peak_rss_bytes"] - few["peak_rss_bytes"]
+        return max(grown, 0) / int(many["flows"] - few["flows"])
+
+    idle, hosts, links = (
+        simulated(cases.idle(*sizes))["peak_rss_bytes"]
+        for sizes in ((cases.FEW, 1), (cases.MANY, 1), (cases.FEW, cases.MANY // cases.FEW))
+    )
+    added = cases.LEAVES * (cases.MANY - cases.FEW)
+    by_link = max(links - idle, 0) / added
+    return {
+        # A host comes with its link; nothing is kept of a link but at its two ports.
+        "bytes_per_host": max(hosts - idle, 0) / added - by_link,
+        "bytes_per_port": by_link / 2,
+        "bytes_per_link": by_link,
+        "bytes_per_queued_packet": max(large - small, 0) / packets,
+        "bytes_per_active_flow": by_flow(cases.active, 16, 32),
+        "bytes_per_waiting_flow": by_flow(cases.waiting, 16, 64),
+    }

@@ -1,0 +1,66 @@
+"""Processes of a measurement: each in a group of its own, which ends whole when the bench is interrupted."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xoff import wording
+from xoff._core import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A process that has ended."""
+
+    code: int
+    output: str
+    messages: str
+    cpu_seconds: float
+
+    def reason(self) -> str:
+        """Why it failed, in one line: its first error, or else the last thing it said."""
+        lines = [line for line in self.messages.splitlines() if line.strip()]
+        errors = [line for line in lines if line.lstrip().startswith("error")]
+        return wording.plain((errors[:1] or lines[-1:] or [f"it ended with code {self.code}"])[0].strip())
+
+
+def run(
+    words: Sequence[str | Path], *, text: str = "", directory: Path | None = None, environment: Mapping[str, str]
+) -> Done:
+    """Run a program to its end; raises `InputError` if there is none of this name."""
+    before = _cpu_seconds()
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            cwd=directory,
+            env=environment,
+            start_new_session=True,
+        )
+    except (FileNotFoundError, PermissionError):
+        name = wording.plain(str(words[0]))
+        raise InputError(f"bench: `{name}` cannot be started; it has to be installed, and on the PATH") from None
+    with process:
+        try:
+            output, messages = process.communicate(text)
+        except BaseException:
+            # A compiler has children of its own, which would write into a directory that is being removed.
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return Done(process.returncode, output, messages, _cpu_seconds() - before)
+
+
+def _cpu_seconds() -> float:
+    """CPU time of all processes that have ended; one is measured at a time."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
