@@ -129,7 +129,8 @@ def test_a_run_that_depends_on_threads_is_seen(monkeypatch: pytest.MonkeyPatch, 
     ids=["work", "memory"],
 )
 def test_work_and_memory_are_bounded(code: str, number: int | None) -> None:
-    bounded = f"from tests.fuzz import judging\njudging.CPU_SECONDS = 1\njudging.bound()\n{code}"
+    seconds = 100 if number is None else 1
+    bounded = f"from tests.fuzz import judging\njudging.CPU_SECONDS = {seconds}\njudging.bound()\n{code}"
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", bounded], cwd=_ROOT, capture_output=True, text=True, check=False,
         env=__main__._environment(), timeout=PATIENCE_SECONDS,
