@@ -159,6 +159,10 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
     if s.switch.queueing == Queueing::Iq && mechanisms.any(|p| p.wants_congestion_queues) {
         return wrong("switch.queueing", "with one FIFO an input no flow can have a congestion queue; allowed are oq and voq".into());
     }
+    if let Some(chooses) = mechanisms.parts().iter().find(|p| p.properties().routes && s.switch.queueing == Queueing::Iq) {
+        let why = "with one FIFO an input (switch.queueing) a packet's port is not chosen when it comes; use oq or voq";
+        return wrong(chooses.path(), why.into());
+    }
     if mechanisms.interface_queues() > 1 && s.switch.classes > 1 {
         return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
     }

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 
-use crate::core::{Core, Queueing};
+use crate::core::Core;
 use crate::effects::Effects;
 use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches, Wrong};
 use crate::packet::Packet;
@@ -80,12 +80,9 @@ impl Install for Drill {
         Properties { routes: true, ..Properties::default() }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, _: &Around<'_>) -> Result<(), Wrong> {
         if params.samples == 0 {
             return Err(("samples", "0 is out of range; without a port that is drawn a node never learns of another".into()));
-        }
-        if around.queueing == Queueing::Iq {
-            return Err(("", "with one FIFO an input (switch.queueing) nothing waits at outputs; use oq or voq".into()));
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::{Stream, mix};
 use xoff_units::Time;
 
-use crate::core::{Core, Queueing};
+use crate::core::Core;
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
 use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches, Wrong};
@@ -169,9 +169,6 @@ impl Install for Reps {
         if params.freeze.is_some() && around.other(|o| o.cuts_data).is_none() {
             let why = "without packets that are cut (switch.trimming) a timeout is congestion as well; leave it out";
             return Err(("freeze", why.into()));
-        }
-        if around.queueing == Queueing::Iq {
-            return Err(("", "with one FIFO an input (switch.queueing) a packet's port is not chosen when it comes; use oq or voq".into()));
         }
         Ok(())
     }

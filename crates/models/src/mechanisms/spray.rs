@@ -9,9 +9,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::core::{Core, Queueing};
+use crate::core::Core;
 use crate::effects::Effects;
-use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches, Wrong};
+use crate::mechanism::{Hooks, Install, Properties, Site, Watches};
 use crate::packet::Packet;
 
 /// How a port is chosen.
@@ -51,13 +51,6 @@ impl Install for Spray {
 
     fn properties(_: &Params) -> Properties {
         Properties { routes: true, ..Properties::default() }
-    }
-
-    fn validate(_: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        if around.queueing == Queueing::Iq {
-            return Err(("", "with one FIFO an input (switch.queueing) a packet's port is not chosen when it comes; use oq or voq".into()));
-        }
-        Ok(())
     }
 }
 
