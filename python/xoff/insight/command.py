@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from xoff import results, wording
@@ -34,9 +35,10 @@ def command(
     sound.check(result, "flows", "pauses", "queues", "drops")
     if not (flows or worst or pauses or port):
         worst, pauses = 5, True
-    chosen = {flow: _row(result, flow) for flow in flows}
+    for flow in flows:
+        _check_known(result, flow)
     slowest = _slowest(result, worst) if worst else []
-    asked = {*chosen, *slowest}
+    asked = {*flows, *slowest}
     answer: dict[str, Any] = {}
     facts = ports.facts(result, port) if port is not None else None
     if asked or pauses:
@@ -44,10 +46,10 @@ def command(
         result = _repeated(result, None if pauses else asked, directory)
     forest = Forest(result) if asked or pauses else None
     found = {one.number: one for one in tilings(result, forest)} if asked else {}
-    _say_what_is_missing(chosen, found)
+    if late := [flow for flow in flows if flow not in found]:
+        raise InputError(f"--flow {late[0]}: it had not started when the run ended")
     if flows:
-        said = [found[flow] for flow in flows if flow in found]
-        texts = [one.to_dict() for one in said]
+        texts = [found[flow].to_dict() for flow in flows]
         answer |= {"flow": texts[0]} if len(texts) == 1 else {"flows": texts}
     if worst:
         answer["worst"] = [found[flow].to_dict() for flow in slowest if flow in found]
@@ -69,11 +71,11 @@ def command(
         _show_port(facts)
 
 
-def _row(result: Result, flow: int) -> dict[str, Any]:
-    """Return a flow of the table `flows`."""
+def _check_known(result: Result, flow: int) -> None:
+    """Raise `InputError` if the table `flows` has no flow of this number."""
     rows = result.flows
-    if found := rows.filter(pc.equal(rows["flow"], flow)).to_pylist():
-        return dict(found[0])
+    if pc.is_in(pa.array([flow], rows["flow"].type), rows["flow"]).to_pylist() == [True]:
+        return
     if not rows.num_rows:
         raise InputError(f"--flow {flow}: the result has no flows (probe.flows is false, or none started)")
     least, most = pc.min_max(rows["flow"]).as_py().values()
@@ -101,12 +103,6 @@ def _repeated(result: Result, flows: set[int] | None, directory: Path) -> Result
     print(f"xoff: {why}", file=sys.stderr)
     with run_bar("again") as bar:
         return repeat.repeated(result, flows, progress=bar.report)
-
-
-def _say_what_is_missing(chosen: dict[int, Any], found: dict[int, Tiling]) -> None:
-    for flow in chosen:
-        if flow not in found:
-            raise InputError(f"--flow {flow}: it had not started when the run ended")
 
 
 def _show_flow(tiling: Tiling, forest: Forest, *, everything: bool) -> None:

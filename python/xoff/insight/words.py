@@ -64,10 +64,10 @@ def flows(sizes: Mapping[int, int], unit: str) -> str:
     ordered = sorted(sizes.items(), key=lambda pair: (-pair[1], pair[0]))
     text = wording.size if unit == "bytes" else wording.time
     named = [f"flow {flow} ({text(value)}, {value / total:.0%})" for flow, value in ordered[:_MOST] if total]
-    return listed(named, len(ordered) - len(named))
+    return enumeration(named, len(ordered) - len(named))
 
 
-def listed(texts: Iterable[str], more: int) -> str:
+def enumeration(texts: Iterable[str], more: int) -> str:
     """Texts as a list in words, with how many are left out."""
     known = list(texts)
     if more > 0:
@@ -170,5 +170,5 @@ def port_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         lines.append((f"paused by {pause['cause']}, class {pause['class']}", lasts))
     if facts["flows"]:
         named = [f"flow {flow['flow']} ({wording.size(flow['size_bytes'])})" for flow in facts["flows"][:_MOST]]
-        lines.append(("flows, by size", listed(named, len(facts["flows"]) - len(named))))
+        lines.append(("flows, by size", enumeration(named, len(facts["flows"]) - len(named))))
     return lines

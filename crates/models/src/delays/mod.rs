@@ -100,47 +100,59 @@ impl JsonSchema for Traced {
     }
 }
 
-/// Makes [`Kind`] with the names and the meanings that tables show.
-macro_rules! kinds {
-    ($($kind:ident $name:literal $meaning:literal;)*) => {
-        /// What a part of a completion time went by with.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Kind {
-            $(#[doc = $meaning] $kind,)*
-        }
-
-        impl Kind {
-            /// All of them, in the order of a packet's way.
-            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
-
-            /// The name in tables.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$kind => $name,)* }
-            }
-
-            /// What it means.
-            pub const fn meaning(self) -> &'static str {
-                match self { $(Self::$kind => $meaning,)* }
-            }
-        }
-    };
+/// What a part of a completion time went by with, in the order of a packet's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The source sends packets of the flow, before the one that completes it.
+    Transmission,
+    /// The source sends packets of the flow again.
+    Again,
+    /// The port sends a packet that goes first: of another flow, or of the same one.
+    Behind,
+    /// The port sends a control frame.
+    Control,
+    /// A mechanism keeps the queue from sending.
+    Paused,
+    /// The queue waits for nothing that its port does: behind the head of an input with one queue for all outputs.
+    Blocked,
+    /// A mechanism keeps the flow from sending, at its source.
+    Held,
+    /// Its congestion control lets it send slower than its line.
+    Pace,
+    /// As much is under way as its congestion control or transport allows.
+    Window,
+    /// All is sent, and packets are missing: the source waits for an answer or a timeout.
+    Answers,
+    /// What it is to send is not there yet.
+    Data,
+    /// The completing packet's bits go onto the link.
+    Serialization,
+    /// They travel along it.
+    Propagation,
+    /// The next node takes its time before it forwards.
+    Processing,
 }
 
-kinds! {
-    Transmission "transmission" "the source sends packets of the flow, before the one that completes it";
-    Again "again" "the source sends packets of the flow again";
-    Behind "behind" "the port sends a packet that goes first: of another flow, or of the same one";
-    Control "control" "the port sends a control frame";
-    Paused "paused" "a mechanism keeps the queue from sending";
-    Blocked "blocked" "the queue waits for nothing that its port does: behind the head of an input with one queue for all outputs";
-    Held "held" "a mechanism keeps the flow from sending, at its source";
-    Pace "pace" "its congestion control lets it send slower than its line";
-    Window "window" "as much is under way as its congestion control or transport allows";
-    Answers "answers" "all is sent, and packets are missing: the source waits for an answer or a timeout";
-    Data "data" "what it is to send is not there yet";
-    Serialization "serialization" "the completing packet's bits go onto the link";
-    Propagation "propagation" "they travel along it";
-    Processing "processing" "the next node takes its time before it forwards";
+impl Kind {
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transmission => "transmission",
+            Self::Again => "again",
+            Self::Behind => "behind",
+            Self::Control => "control",
+            Self::Paused => "paused",
+            Self::Blocked => "blocked",
+            Self::Held => "held",
+            Self::Pace => "pace",
+            Self::Window => "window",
+            Self::Answers => "answers",
+            Self::Data => "data",
+            Self::Serialization => "serialization",
+            Self::Propagation => "propagation",
+            Self::Processing => "processing",
+        }
+    }
 }
 
 /// A part of a completion time.
