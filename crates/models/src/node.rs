@@ -5,6 +5,7 @@
 //! answer with effects.
 
 mod effects;
+mod follow;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use xoff_units::Time;
 
 use crate::core::{Core, Queueing};
 use crate::count::{Group, PAUSED};
-use crate::delays::{Recorder, Start, Traced, Wait};
+use crate::delays::{Recorder, Traced};
 use crate::effects::Effects;
 use crate::endpoint::{Answer, Endpoint, Relist, Turn, token};
 use crate::mechanism::{Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, Place, Verdict, Watches};
@@ -249,73 +250,6 @@ impl Node {
         let core = &self.core;
         let mut event = Departure { is_own: packet.hops() == 0, packet, port, queue, records: cx.sides() };
         self.mechanisms.each(Watches::DEPARTURE, &mut self.effects, |m, fx| m.on_departure(&mut event, core, fx));
-    }
-
-    /// Writes down that a frame starts on the link.
-    #[cold]
-    fn watch(&mut self, port: usize, queue: usize, frame: &Packet, now: Time) {
-        if self.wanted.packets {
-            self.trace(port, frame, true, now);
-        }
-        if let Some(recorder) = &mut self.delays {
-            let p = &self.core.ports[port];
-            let (ends, ends_there) = (p.busy_until, frame.kind.is_link_local() || frame.dst() == p.peer);
-            let propagation = p.delay - p.peer_delay;
-            let reaches = ends + if ends_there { propagation } else { p.delay };
-            recorder.on_start(frame, &Start { port, queue, now, ends, reaches, propagation });
-        }
-    }
-
-    /// Writes down that a packet came to wait for an output.
-    #[cold]
-    fn follow_arrival(&mut self, packet: &Packet, port: usize, queue: usize, now: Time) {
-        if let Some(recorder) = &mut self.delays {
-            recorder.on_arrival(packet, port, queue, now);
-        }
-    }
-
-    /// Mechanisms have seen the packet that came.
-    #[cold]
-    fn follow_entry(&mut self) {
-        if let Some(recorder) = &mut self.delays {
-            recorder.has_entered();
-        }
-    }
-
-    /// Writes down that a flow of this node sends until then, and what it waits for after that.
-    #[cold]
-    fn follow_turn(&mut self, flow: u32, now: Time, ends: Time) {
-        if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint) {
-            recorder.sends(flow, endpoint.waits_for(flow, now).unwrap_or(Wait::Answers), now, ends);
-        }
-    }
-
-    /// Writes down what a flow of this node waits for from now on.
-    #[cold]
-    fn follow(&mut self, flow: u32, now: Time) {
-        if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint)
-            && let Some(wait) = endpoint.waits_for(flow, now)
-        {
-            recorder.wait(flow, wait, now);
-        }
-    }
-
-    /// Nothing is written down of a flow that has ended.
-    #[cold]
-    fn follow_end(&mut self, flow: u32) {
-        if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint)
-            && !endpoint.is_under_way(flow)
-        {
-            recorder.end(flow);
-        }
-    }
-
-    /// A mechanism holds a flow of this node.
-    fn follow_hold(&mut self, flow: u32, owner: u8, now: Time) {
-        if let Some(recorder) = &mut self.delays {
-            recorder.hold(flow, self.mechanisms.name(owner), now);
-            self.follow(flow, now);
-        }
     }
 
     #[cold]
