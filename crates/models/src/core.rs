@@ -128,9 +128,9 @@ impl Core {
 
     /// Whether the buffer would take a packet that goes into a queue of a port.
     pub fn has_room(&self, port: usize, queue: usize, packet: &Packet) -> bool {
-        let (in_port, group) = (packet.in_port as usize, self.group(packet.in_port as usize, packet.class()));
+        let (in_port, group) = (packet.in_port() as usize, self.group(packet.in_port() as usize, packet.class()));
         let (in_group, in_queue) = (self.ingress[group].bytes(), self.ports[port].queues[queue].bytes.bytes());
-        self.buffer.has_room(in_port, group, port, in_group, in_queue, packet.bytes)
+        self.buffer.has_room(in_port, group, port, in_group, in_queue, packet.bytes())
     }
 
     /// The queues of a port that serve a class.

@@ -386,7 +386,7 @@ impl Endpoint {
         };
         let bytes = config.framing.wire(s.size, seq);
         let mut packet = Packet::new(Kind::Data, s.flow, seq, s.dst, bytes, s.class);
-        packet.path = s.path;
+        packet.set_path(s.path);
         if seq + 1 == s.progress.packets {
             packet.set(Packet::LAST);
         }
@@ -700,9 +700,9 @@ mod tests {
         let mut sent = Vec::new();
         loop {
             match turn(e, slot, from + FULL * sent.len() as u64).0 {
-                Turn::Send(packet) => sent.push(packet.seq),
+                Turn::Send(packet) => sent.push(packet.seq()),
                 Turn::SendAndLeave(packet) => {
-                    sent.push(packet.seq);
+                    sent.push(packet.seq());
                     return sent;
                 }
                 Turn::Leave => return sent,
@@ -737,7 +737,7 @@ mod tests {
                 Turn::Leave => (false, None),
                 Turn::SendThenWait(..) => panic!("nothing paces it"),
             };
-            seen.push((is_listed, packet.map(|p| (p.seq, p.bytes, p.class(), p.dst(), p.has(Packet::LAST)))));
+            seen.push((is_listed, packet.map(|p| (p.seq(), p.bytes(), p.class(), p.dst(), p.has(Packet::LAST)))));
         }
         let packet = |seq, bytes, is_last| Some((seq, bytes, 1, 2, is_last));
         let expected = [(true, packet(0, 1250, false)), (true, packet(1, 1250, false)), (false, packet(2, 750, true)), (false, None)];
@@ -953,7 +953,7 @@ mod tests {
         let mut e = host(&Table::default(), &CongestionControl::default(), vec![(vec![100, 101], later), (vec![100], soon)]);
         let mut take = |packet: Packet, now: Time| {
             let answer = e.on_data(&packet, now);
-            let frame = answer.frames[0].map(|f| (f.kind, f.flow, f.seq, f.dst(), f.bytes, f.class()));
+            let frame = answer.frames[0].map(|f| (f.kind(), f.flow(), f.seq(), f.dst(), f.bytes(), f.class()));
             assert!(answer.frames[1].is_none() && answer.host_timer.is_none());
             (frame, answer.released.iter().map(|s| s.flow).collect::<Vec<_>>())
         };
@@ -988,8 +988,8 @@ mod tests {
         let mut e = plain();
         let mut back = |path: u16, seq: u32| {
             let mut packet = data(100, seq, seq == 3);
-            packet.path = path;
-            e.on_data(&packet, Time::us(1)).frames[0].map(|f| f.path)
+            packet.set_path(path);
+            e.on_data(&packet, Time::us(1)).frames[0].map(|f| f.path())
         };
         assert_eq!([back(4, 0), back(0, 1), back(2, 2), back(6, 3), back(6, 3)], [5, 0, 3, 7, 7].map(Some));
     }
@@ -1008,7 +1008,7 @@ mod tests {
                     packet.set(Packet::CE);
                 }
                 let [reply, other] = e.on_data(&packet, Time::us(us)).frames;
-                let by_packet = other.is_some_and(|f| f.kind == Kind::Cnp && f.dst() == 1 && f.flow == 100);
+                let by_packet = other.is_some_and(|f| f.kind() == Kind::Cnp && f.dst() == 1 && f.flow() == 100);
                 let by_ack = reply.is_some_and(|f| f.has(Packet::ECHO));
                 assert!(!by_packet || form == Form::Packet);
                 assert!(!by_ack || form == Form::Ack);

@@ -184,10 +184,10 @@ impl Node {
     /// Sends a frame that is no data, and that came by a port if it was not made here: answers wait where the scenario says.
     #[inline]
     fn send_on(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
-        if self.acks == Acks::Control || !frame.kind.is_answer() {
+        if self.acks == Acks::Control || !frame.kind().is_answer() {
             return self.send_control(port, frame, cx);
         }
-        let queue = self.core.queue_for(frame.class(), frame.in_port as usize);
+        let queue = self.core.queue_for(frame.class(), frame.in_port() as usize);
         if self.is_idle(port, cx) && cx.settled(port) && !self.core.ports[port].queues[queue].is_blocked() {
             self.put_on_wire(port, queue, frame, cx);
         } else {
@@ -201,10 +201,10 @@ impl Node {
     fn put_on_wire(&mut self, port: usize, queue: usize, mut frame: Packet, cx: &mut Cx<'_>) {
         let p = &mut self.core.ports[port];
         let now = cx.now();
-        let ends = now + p.serializer.time(u64::from(frame.bytes));
+        let ends = now + p.serializer.time(u64::from(frame.bytes()));
         p.busy_until = ends;
-        if frame.kind.is_data() {
-            p.data_bytes += u64::from(frame.bytes);
+        if frame.kind().is_data() {
+            p.data_bytes += u64::from(frame.bytes());
             p.data_packets += 1;
             p.last_data = now;
             self.counts.data_hops += 1;
@@ -212,14 +212,14 @@ impl Node {
                 self.depart(port, queue, &mut frame, cx);
             }
         } else {
-            p.control_bytes += u64::from(frame.bytes);
+            p.control_bytes += u64::from(frame.bytes());
         }
         if self.is_watched {
             self.watch(port, queue, &frame, now);
         }
         let p = &self.core.ports[port];
         frame.hop();
-        if frame.kind.is_link_local() || (p.peer_delay > Time::ZERO && frame.dst() == p.peer) {
+        if frame.kind().is_link_local() || (p.peer_delay > Time::ZERO && frame.dst() == p.peer) {
             // MAC control and what ends there do not go through the peer's forwarding.
             cx.send_express(port, ends + p.delay - p.peer_delay, frame);
         } else {
@@ -263,8 +263,8 @@ impl Node {
         if packet.hops() > 64 {
             return self.lose(&packet, cx);
         }
-        packet.in_port = in_port as u16;
-        if !packet.kind.is_data() {
+        packet.set_in_port(in_port as u16);
+        if !packet.kind().is_data() {
             self.send_on(self.routes.port(&packet), packet, cx);
             return;
         }
@@ -284,7 +284,7 @@ impl Node {
         let group = self.core.group(in_port, class);
         let queue = placed.unwrap_or_else(|| self.core.queue_for(class, in_port));
         let (in_group, in_queue) = (self.core.ingress[group].bytes(), self.core.ports[out].queues[queue].bytes.bytes());
-        if !self.core.buffer.admit(in_port, group, out, in_group, in_queue, packet.bytes) {
+        if !self.core.buffer.admit(in_port, group, out, in_group, in_queue, packet.bytes()) {
             self.drop_packet(out, queue, &packet, cx);
             return;
         }
@@ -295,10 +295,10 @@ impl Node {
         if self.is_watched {
             self.follow_arrival(&packet, out, queue, cx.now());
         }
-        let crossed = self.core.ingress[group].add(packet.bytes);
+        let crossed = self.core.ingress[group].add(packet.bytes());
         let is_input_queued = self.core.queueing == Queueing::Iq;
         if !is_input_queued {
-            self.core.ports[out].queues[queue].bytes.add(packet.bytes);
+            self.core.ports[out].queues[queue].bytes.add(packet.bytes());
         }
         if crossed {
             self.crossing(in_port, class, true, cx);
@@ -333,7 +333,7 @@ impl Node {
     fn overtake(&mut self, port: usize, queue: usize) {
         let packets = &mut self.core.ports[port].queues[queue].packets;
         let last = packets.len() - 1;
-        if last > 0 && packets[last].flow == packets[last - 1].flow && packets[last].bytes == packets[last - 1].bytes {
+        if last > 0 && packets[last].flow() == packets[last - 1].flow() && packets[last].bytes() == packets[last - 1].bytes() {
             self.faults.overtake -= 1;
             packets.swap(last, last - 1);
         }
@@ -347,7 +347,7 @@ impl Node {
         let mut queue = None;
         self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, fx| queue = m.assign_queue(packet, port, core, fx).or(queue));
         self.apply(cx);
-        let queue = queue.unwrap_or_else(|| self.core.queue_for(packet.class(), packet.in_port as usize));
+        let queue = queue.unwrap_or_else(|| self.core.queue_for(packet.class(), packet.in_port() as usize));
         match self.admit(port, queue, packet, cx) {
             Ok(queue) => Some(queue),
             Err(Some(bytes)) => {
@@ -363,10 +363,10 @@ impl Node {
 
     /// Cuts the payload off a packet. As data it is gone; what is left of it goes on as control.
     fn trim(&mut self, port: usize, bytes: u16, packet: Packet, cx: &mut Cx<'_>) {
-        self.counts.dropped_bytes += u64::from(packet.bytes);
+        self.counts.dropped_bytes += u64::from(packet.bytes());
         let mut header = packet;
-        header.kind = Kind::Header;
-        header.bytes = bytes.min(packet.bytes);
+        header.set_kind(Kind::Header);
+        header.set_bytes(bytes.min(packet.bytes()));
         self.send_control(port, header, cx);
     }
 
@@ -375,7 +375,7 @@ impl Node {
     fn route(&mut self, packet: &Packet, cx: &mut Cx<'_>) -> usize {
         let choices = self.routes.choices(packet.dst());
         let mut port = None;
-        if choices.len() > 1 && packet.path < Paths::FIRST {
+        if choices.len() > 1 && packet.path() < Paths::FIRST {
             self.effects.now = cx.now();
             let core = &self.core;
             self.mechanisms.each(Watches::ROUTE, &mut self.effects, |m, fx| port = m.route(packet, choices, core, fx).or(port));
@@ -409,16 +409,16 @@ impl Node {
     /// A forwarded data packet leaves its queue for the wire.
     #[inline(always)]
     fn leave(&mut self, port: usize, queue: usize, mut packet: Packet, cx: &mut Cx<'_>) {
-        let (in_port, class) = (packet.in_port as usize, packet.class());
+        let (in_port, class) = (packet.in_port() as usize, packet.class());
         let group = self.core.group(in_port, class);
         let q = &mut self.core.ports[port].queues[queue];
         if self.core.queueing != Queueing::Iq {
-            q.bytes.sub(packet.bytes);
+            q.bytes.sub(packet.bytes());
         }
         q.sent += 1;
-        q.sent_bytes += u64::from(packet.bytes);
-        let crossed = self.core.ingress[group].sub(packet.bytes);
-        self.core.buffer.release(in_port, group, port, packet.bytes);
+        q.sent_bytes += u64::from(packet.bytes());
+        let crossed = self.core.ingress[group].sub(packet.bytes());
+        self.core.buffer.release(in_port, group, port, packet.bytes());
         if self.mechanisms.want(Watches::DEQUEUE) {
             self.effects.now = cx.now();
             let (core, event) = (&self.core, Dequeued { packet: &packet, port, queue });
@@ -458,9 +458,10 @@ impl Node {
     #[cold]
     fn drop_packet(&mut self, port: usize, queue: usize, packet: &Packet, cx: &mut Cx<'_>) {
         self.counts.dropped += 1;
-        self.counts.dropped_bytes += u64::from(packet.bytes);
+        self.counts.dropped_bytes += u64::from(packet.bytes());
         self.core.ports[port].queues[queue].dropped += 1;
-        let (at, Packet { flow, seq, bytes, in_port, .. }) = (cx.now(), *packet);
+        let at = cx.now();
+        let (flow, seq, bytes, in_port) = (packet.flow(), packet.seq(), packet.bytes(), packet.in_port());
         if self.mechanisms.want(Watches::ASSIGN) {
             self.effects.now = at;
             let event = Enqueued { packet, port, queue };
@@ -509,7 +510,7 @@ impl Node {
 
     #[cold]
     fn answered(&mut self, answer: &Packet, cx: &mut Cx<'_>) {
-        let is_over = self.endpoint.as_ref().is_none_or(|e| !e.is_under_way(answer.flow));
+        let is_over = self.endpoint.as_ref().is_none_or(|e| !e.is_under_way(answer.flow()));
         self.effects.now = cx.now();
         let core = &self.core;
         self.mechanisms.each(Watches::ANSWER, &mut self.effects, |m, fx| m.on_answer(answer, is_over, core, fx));
@@ -518,7 +519,7 @@ impl Node {
 
     fn start_flow(&mut self, spec: &FlowSpec, cx: &mut Cx<'_>) {
         let mut probe = Packet::new(Kind::Data, spec.flow, 0, spec.dst, 0, spec.class);
-        probe.path = spec.path;
+        probe.set_path(spec.path);
         let Some(endpoint) = &mut self.endpoint else { return };
         let ports = &self.core.ports;
         let chosen = endpoint.first_hop(spec, self.routes.choices(spec.dst), |p| ports[p as usize].rate, cx.now());
@@ -562,11 +563,11 @@ impl Node {
     #[inline]
     fn receive(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return self.lose(&packet, cx) };
-        if packet.kind.is_data() {
+        if packet.kind().is_data() {
             return self.receive_data(port, &packet, cx);
         }
-        match packet.kind.owner() {
-            Owner::Transport if packet.kind == Kind::Header => {
+        match packet.kind().owner() {
+            Owner::Transport if packet.kind() == Kind::Header => {
                 let answer = endpoint.on_header(&packet, cx.now());
                 self.answer(&packet, answer, cx);
             }
@@ -577,18 +578,18 @@ impl Node {
                     cx.sides().give_back(slot);
                 }
                 if self.is_watched {
-                    self.follow_end(packet.flow);
+                    self.follow_end(packet.flow());
                 }
                 if self.mechanisms.want(Watches::ANSWER) {
                     self.answered(&packet, cx);
                 }
                 if may_send {
-                    self.relist(packet.flow, cx);
+                    self.relist(packet.flow(), cx);
                 }
             }
             Owner::Control => {
                 endpoint.on_notice(&packet, cx.now());
-                self.relist(packet.flow, cx);
+                self.relist(packet.flow(), cx);
             }
             // What no mechanism consumed ends here.
             Owner::Mechanism => {}
@@ -612,7 +613,7 @@ impl Node {
         if let Some(slot) = packet.side() {
             // The ACK takes over what travels beside the packet.
             match &mut frames[0] {
-                Some(ack) if ack.kind == Kind::Ack => *ack = ack.at_side(slot),
+                Some(ack) if ack.kind() == Kind::Ack => *ack = ack.at_side(slot),
                 _ => cx.sides().give_back(slot),
             }
         }
@@ -699,7 +700,7 @@ impl Node {
             }
         };
         if self.is_watched {
-            self.follow_turn(flow, cx.now(), cx.now() + serializer.time(u64::from(packet.bytes)));
+            self.follow_turn(flow, cx.now(), cx.now() + serializer.time(u64::from(packet.bytes())));
         }
         self.put_on_wire(port, queue as usize, packet, cx);
         if self.is_watched {
@@ -717,7 +718,7 @@ impl Node {
         let Some(packet) = self.core.inputs[group].pop_front() else { return };
         if let Some(head) = self.core.inputs[group].front() {
             let out = self.routes.port(head);
-            let queue = self.core.queue_for(head.class(), head.in_port as usize);
+            let queue = self.core.queue_for(head.class(), head.in_port() as usize);
             self.core.ports[out].push_supplier(queue, group as u32);
             if out != port {
                 self.kick(out, cx);
@@ -775,7 +776,7 @@ impl Node {
     pub fn queued_bytes(&self) -> u64 {
         let ports = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).flat_map(|q| q.packets.iter());
         let all = ports.chain(self.core.inputs.iter().flatten());
-        all.filter(|p| p.kind.is_data()).map(|p| u64::from(p.bytes)).sum()
+        all.filter(|p| p.kind().is_data()).map(|p| u64::from(p.bytes())).sum()
     }
 }
 
@@ -808,7 +809,7 @@ impl EngineNode for Node {
         if self.wanted.packets {
             self.trace(port, &packet, false, cx.now());
         }
-        if packet.kind.is_seen() && (self.is_consumed(port, &packet, cx) || packet.kind.is_link_local()) {
+        if packet.kind().is_seen() && (self.is_consumed(port, &packet, cx) || packet.kind().is_link_local()) {
             return;
         }
         if packet.dst() == self.core.id {
@@ -874,7 +875,7 @@ impl EngineNode for Node {
                 None => return,
                 Some(Choice::Packet(queue)) => {
                     let Some(packet) = self.core.ports[port].pop(queue) else { return };
-                    if queue == 0 || !self.forwards || !packet.kind.is_data() {
+                    if queue == 0 || !self.forwards || !packet.kind().is_data() {
                         self.put_on_wire(port, queue as usize, packet, cx);
                     } else {
                         self.leave(port, queue as usize, packet, cx);
@@ -932,7 +933,7 @@ mod tests {
         }
 
         fn on_arrival(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
-            if packet.kind.is_data() && self.node.forwards && self.cut.take_if(|cut| *cut == packet.seq).is_some() {
+            if packet.kind().is_data() && self.node.forwards && self.cut.take_if(|cut| *cut == packet.seq()).is_some() {
                 let out = self.node.routes.port(&packet);
                 return self.node.trim(out, 64, packet, cx);
             }

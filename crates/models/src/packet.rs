@@ -46,6 +46,12 @@ macro_rules! frames {
                 match self { $(Self::$kind => $name,)* }
             }
 
+            /// The kind of a number that [`Packet`] keeps.
+            #[inline]
+            const fn of(number: u8) -> Self {
+                match number { $($number => Self::$kind,)* _ => Self::Data }
+            }
+
             /// How far it goes.
             #[inline]
             pub const fn scope(self) -> Scope {
@@ -134,29 +140,51 @@ const fn with_scope(scope: Scope) -> u16 {
     bits
 }
 
-/// A frame. Its size is what it takes on the wire.
+/// A frame, in three words. A packet goes from memory to registers and back at every hop: read and written in words of one width,
+/// a read does not have to wait until narrower writes before it are done.
 #[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-pub struct Packet {
-    /// The flow, numbered over the whole network.
-    pub flow: u32,
-    /// A packet's index in its flow, or what [`Kind`] says.
-    pub seq: u32,
-    /// Destination in the low 24 bits, hops done in the high 8.
-    route: u32,
-    /// Payload of control frames, as [`Kind`] says; for data, what the one mechanism that may writes, or the slot of a side record.
-    pub info: u32,
-    /// Bytes on the wire.
-    pub bytes: u16,
-    /// The port by which it came into the node where it is.
-    pub in_port: u16,
-    /// The pinned path it follows; 0 and 1 mean none.
-    pub path: u16,
-    /// What it is.
-    pub kind: Kind,
-    /// Class in the low three bits, and the flags below.
-    flags: u8,
+pub struct Packet([u64; 3]);
+
+/// Makes what reads and what writes a field: the word it is in, and its lowest bit there.
+macro_rules! fields {
+    ($($(#[doc = $about:literal])* $view:vis $get:ident $set:ident: $type:ty = $word:literal at $bit:literal;)*) => {
+        impl Packet {
+            $($(#[doc = $about])*
+            #[inline]
+            $view const fn $get(&self) -> $type {
+                (self.0[$word] >> $bit) as $type
+            }
+
+            #[doc = concat!("Writes what [`Self::", stringify!($get), "`] reads.")]
+            #[inline]
+            $view const fn $set(&mut self, value: $type) {
+                self.0[$word] = self.0[$word] & !((<$type>::MAX as u64) << $bit) | (value as u64) << $bit;
+            })*
+        }
+    };
 }
+
+fields! {
+    /// A packet's index in its flow, or what [`Kind`] says.
+    pub seq set_seq: u32 = 0 at 0;
+    /// The flow, numbered over the whole network.
+    pub flow set_flow: u32 = 0 at 32;
+    /// Payload of control frames, as [`Kind`] says; for data, what the one mechanism that may writes, or the slot of a side record.
+    pub info set_info: u32 = 1 at 0;
+    /// Bytes that it takes on the wire.
+    pub bytes set_bytes: u16 = 2 at 0;
+    /// The port by which it came into the node where it is.
+    pub in_port set_in_port: u16 = 2 at 16;
+    /// The pinned path it follows; 0 and 1 mean none.
+    pub path set_path: u16 = 2 at 32;
+}
+
+/// The destination in the low 24 bits of the upper half of its word, hops done in the high 8; the kind as a byte, and above it the
+/// class in three bits with the flags.
+const ROUTE: u32 = 32;
+const HOPS: u32 = 56;
+const KIND: u32 = 48;
+const FLAGS: u32 = 56;
 
 /// Nodes a network may have: 24 bits.
 pub const MAX_NODES: usize = 1 << 24;
@@ -174,8 +202,21 @@ impl Packet {
     const SIDE: u8 = 1 << 7;
 
     /// A frame to node `dst`.
-    pub fn new(kind: Kind, flow: u32, seq: u32, dst: u32, bytes: u16, class: u8) -> Self {
-        Self { flow, seq, route: dst, info: 0, bytes, in_port: 0, path: 0, kind, flags: class }
+    #[inline]
+    pub const fn new(kind: Kind, flow: u32, seq: u32, dst: u32, bytes: u16, class: u8) -> Self {
+        let what = bytes as u64 | (kind as u64) << KIND | (class as u64) << FLAGS;
+        Self([(flow as u64) << 32 | seq as u64, (dst as u64) << ROUTE, what])
+    }
+
+    /// What it is.
+    #[inline]
+    pub const fn kind(&self) -> Kind {
+        Kind::of((self.0[2] >> KIND) as u8)
+    }
+
+    /// Makes it another kind of frame.
+    pub const fn set_kind(&mut self, kind: Kind) {
+        self.0[2] = self.0[2] & !(0xFF << KIND) | (kind as u64) << KIND;
     }
 
     /// The record beside it; it gets an empty one if it has none.
@@ -192,54 +233,54 @@ impl Packet {
     /// The destination node.
     #[inline]
     pub const fn dst(&self) -> u32 {
-        self.route & 0x00FF_FFFF
+        (self.0[1] >> ROUTE) as u32 & 0x00FF_FFFF
     }
 
     /// Nodes that have forwarded it, the source included.
     #[inline]
     pub const fn hops(&self) -> usize {
-        (self.route >> 24) as usize
+        (self.0[1] >> HOPS) as usize
     }
 
     /// Counts a hop.
     #[inline]
-    pub fn hop(&mut self) {
-        self.route = self.route.wrapping_add(1 << 24);
+    pub const fn hop(&mut self) {
+        self.0[1] = self.0[1].wrapping_add(1 << HOPS);
     }
 
     /// The priority class, 0 to 7.
     #[inline]
     pub const fn class(&self) -> u8 {
-        self.flags & 7
+        (self.0[2] >> FLAGS) as u8 & 7
     }
 
     /// Puts it into another class.
     #[inline]
-    pub fn set_class(&mut self, class: u8) {
-        self.flags = (self.flags & !7) | class;
+    pub const fn set_class(&mut self, class: u8) {
+        self.0[2] = self.0[2] & !(7 << FLAGS) | (class as u64) << FLAGS;
     }
 
     /// The packet of its flow that an answer answers: an ACK the one before that which is expected next.
     pub const fn answers(&self) -> u32 {
-        if matches!(self.kind, Kind::Nack | Kind::Sack) { self.info } else { self.seq.wrapping_sub(1) }
+        if matches!(self.kind(), Kind::Nack | Kind::Sack) { self.info() } else { self.seq().wrapping_sub(1) }
     }
 
     /// What a frame says beside `seq`; zero of those that say nothing more. The word of data, and the slot of a record, are no part
     /// of what is sent.
     pub const fn says(&self) -> u32 {
-        if self.kind.is_seen() || matches!(self.kind, Kind::Nack | Kind::Sack) { self.info } else { 0 }
+        if self.kind().is_seen() || matches!(self.kind(), Kind::Nack | Kind::Sack) { self.info() } else { 0 }
     }
 
     /// Whether a flag is set.
     #[inline]
     pub const fn has(&self, flag: u8) -> bool {
-        self.flags & flag != 0
+        self.0[2] & (flag as u64) << FLAGS != 0
     }
 
     /// Sets a flag.
     #[inline]
-    pub fn set(&mut self, flag: u8) {
-        self.flags |= flag;
+    pub const fn set(&mut self, flag: u8) {
+        self.0[2] |= (flag as u64) << FLAGS;
     }
 }
 
@@ -248,18 +289,18 @@ impl Message for Packet {
 
     #[inline]
     fn side(&self) -> Option<u32> {
-        self.has(Self::SIDE).then_some(self.info)
+        self.has(Self::SIDE).then(|| self.info())
     }
 
     fn at_side(mut self, slot: u32) -> Self {
         self.set(Self::SIDE);
-        self.info = slot;
+        self.set_info(slot);
         self
     }
 
     #[inline]
     fn digest(&self) -> u64 {
-        (u64::from(self.flow) << 32 | u64::from(self.seq)) ^ (u64::from(self.kind as u8) << 60) ^ (u64::from(self.flags) << 52)
+        self.0[0] ^ (self.0[2] >> KIND & 0xFF) << 60 ^ (self.0[2] >> FLAGS) << 52
     }
 }
 

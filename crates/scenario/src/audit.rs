@@ -85,6 +85,6 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Time) -> Option<Vec
 /// Whether packets that came from `from` wait at this output.
 fn holds_from(node: &Node, port: usize, class: u8, from: u32) -> bool {
     let came_from = |in_port: u16| node.core.ports[in_port as usize].peer == from;
-    let queued = node.core.queues_of(port, class).any(|q| node.core.ports[port].queues[q].packets.iter().any(|p| came_from(p.in_port)));
-    queued || node.core.inputs.iter().flatten().any(|p| p.class() == class && came_from(p.in_port) && node.routes().port(p) == port)
+    let queued = node.core.queues_of(port, class).any(|q| node.core.ports[port].queues[q].packets.iter().any(|p| came_from(p.in_port())));
+    queued || node.core.inputs.iter().flatten().any(|p| p.class() == class && came_from(p.in_port()) && node.routes().port(p) == port)
 }

@@ -322,7 +322,7 @@ impl Collector {
         }
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
         let mut probe = Packet::new(Kind::Data, s.flow, 0, s.dst, 0, s.class);
-        probe.path = s.path;
+        probe.set_path(s.path);
         let ideal = self.alone.of(cp, &self.names.ports, src, s.port, probe, s.size);
         let slowdown = fct.map(|f| f as f64 / ideal.own.ps() as f64);
         if let (Some(fct), Some(slowdown)) = (fct, slowdown) {

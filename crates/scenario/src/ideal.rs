@@ -120,7 +120,7 @@ impl Alone {
 
     /// The shortest ways between two nodes, node by node.
     fn ways(&self, cp: &Checkpoint<'_, Node>, ports: &[Vec<PortSpec>], from: u32, to: u32, mut probe: Packet) -> Vec<Way> {
-        probe.path = 0;
+        probe.set_path(0);
         let mut front: BTreeMap<u32, Vec<Way>> = BTreeMap::from([(from, vec![Way::new()])]);
         for _ in 0..250 {
             if front.contains_key(&to) {

@@ -387,18 +387,18 @@ impl Names {
             Column {
                 name: "kind",
                 meaning: "What kind of frame it is.",
-                data: Data::Static(t.iter().map(|t| t.frame.kind.name()).collect()),
+                data: Data::Static(t.iter().map(|t| t.frame.kind().name()).collect()),
             },
             Column {
                 name: "flow",
                 meaning: "Its flow, or that of which it speaks.",
-                data: Data::U32(t.iter().map(|t| t.frame.flow).collect()),
+                data: Data::U32(t.iter().map(|t| t.frame.flow()).collect()),
             },
-            Column { name: "seq", meaning: "Its number in the flow.", data: Data::U32(t.iter().map(|t| t.frame.seq).collect()) },
+            Column { name: "seq", meaning: "Its number in the flow.", data: Data::U32(t.iter().map(|t| t.frame.seq()).collect()) },
             Column {
                 name: "bytes",
                 meaning: "Its size on the wire.",
-                data: Data::U32(t.iter().map(|t| u32::from(t.frame.bytes)).collect()),
+                data: Data::U32(t.iter().map(|t| u32::from(t.frame.bytes())).collect()),
             },
             Column { name: "class", meaning: "Its class.", data: Data::U8(t.iter().map(|t| t.frame.class()).collect()) },
             Column {

@@ -129,18 +129,18 @@ impl Control for Bcn {
 
     #[inline]
     fn on_sent(&self, s: &mut State, packet: &mut Packet, sent: Sent) -> Time {
-        packet.info = s.point;
+        packet.set_info(s.point);
         let gap = self.gap(s, sent.bytes, sent.now);
         self.vanish(s, sent.is_queue_empty);
         gap
     }
 
     fn hears(notice: &Packet) -> bool {
-        notice.kind == Kind::Bcn
+        notice.kind() == Kind::Bcn
     }
 
     fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
-        self.on_feedback(s, Feedback { value: notice.seq.cast_signed(), point: notice.info, flow: notice.flow }, now);
+        self.on_feedback(s, Feedback { value: notice.seq().cast_signed(), point: notice.info(), flow: notice.flow() }, now);
     }
 
     fn pace(&self, s: &State) -> Option<(f64, Time)> {

@@ -309,7 +309,7 @@ impl Control for Dcqcn {
 
     /// A CNP, or the mark that an ACK echoes.
     fn hears(notice: &Packet) -> bool {
-        notice.kind == Kind::Cnp || notice.has(Packet::ECHO)
+        notice.kind() == Kind::Cnp || notice.has(Packet::ECHO)
     }
 
     fn on_notice(&self, s: &mut State, _: &Packet, now: Time) {

@@ -123,11 +123,11 @@ impl Control for Qcn {
     }
 
     fn hears(notice: &Packet) -> bool {
-        notice.kind == Kind::Cnm
+        notice.kind() == Kind::Cnm
     }
 
     fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
-        self.on_feedback(s, notice.seq, now);
+        self.on_feedback(s, notice.seq(), now);
     }
 
     fn pace(&self, s: &State) -> Option<(f64, Time)> {

@@ -294,7 +294,7 @@ impl Recorder {
     /// Whether a packet may complete a flow whose delays are written down.
     fn may_complete(&self, packet: &Packet) -> bool {
         let is_candidate = self.reorders || packet.has(Packet::LAST) || packet.has(Packet::RETRANSMITTED);
-        packet.kind.is_data() && is_candidate && self.traced.has(packet.flow)
+        packet.kind().is_data() && is_candidate && self.traced.has(packet.flow())
     }
 
     /// A packet came to be forwarded by a port; mechanisms will see it before it is in a queue.
@@ -302,7 +302,7 @@ impl Recorder {
         self.entering = Some((*packet, port, queue));
         if self.may_complete(packet) {
             self.ports[port].enter(now);
-            self.waiting[port].push_back(Waiting { flow: packet.flow, seq: packet.seq, arrived: now });
+            self.waiting[port].push_back(Waiting { flow: packet.flow(), seq: packet.seq(), arrived: now });
         }
     }
 
@@ -313,12 +313,12 @@ impl Recorder {
 
     /// A frame starts on the wire.
     pub fn on_start(&mut self, packet: &Packet, start: &Start) {
-        if packet.kind.is_data() && packet.hops() == 0 {
+        if packet.kind().is_data() && packet.hops() == 0 {
             self.send(packet, start);
         } else if self.may_complete(packet) {
             self.pass(packet, start);
         }
-        self.ports[start.port].send(packet.kind.is_data().then_some(packet.flow), start.now, start.ends);
+        self.ports[start.port].send(packet.kind().is_data().then_some(packet.flow()), start.now, start.ends);
     }
 
     /// The way from the moment at which a packet starts on the wire.
@@ -331,13 +331,13 @@ impl Recorder {
     /// A source sends a packet.
     fn send(&mut self, packet: &Packet, start: &Start) {
         let may_complete = self.may_complete(packet);
-        let Some(source) = self.sources.get_mut(&packet.flow) else { return };
+        let Some(source) = self.sources.get_mut(&packet.flow()) else { return };
         if may_complete {
             let mut parts = Vec::new();
             Self::way(start, &mut parts);
             let before = Some(std::mem::take(&mut source.parts));
             let (node, port) = (self.node, start.port as u16);
-            self.passages.push(Passage { flow: packet.flow, node, port, arrived: start.now, reaches: start.reaches, before, parts });
+            self.passages.push(Passage { flow: packet.flow(), node, port, arrived: start.now, reaches: start.reaches, before, parts });
         }
         let kind = if packet.has(Packet::RETRANSMITTED) { Kind::Again } else { Kind::Transmission };
         add(&mut source.parts, Part::new(kind, start.ends - start.now));
@@ -346,7 +346,7 @@ impl Recorder {
     /// A packet that waited goes on.
     fn pass(&mut self, packet: &Packet, start: &Start) {
         let waiting = &mut self.waiting[start.port];
-        let found = waiting.iter().position(|w| (w.flow, w.seq) == (packet.flow, packet.seq)).and_then(|at| waiting.remove(at));
+        let found = waiting.iter().position(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())).and_then(|at| waiting.remove(at));
         let Some(Waiting { flow, arrived, .. }) = found else { return };
         let mut parts = Vec::new();
         self.ports[start.port].sweep(start.queue as u16, arrived, start.now, &mut |part| add(&mut parts, part));
@@ -435,20 +435,20 @@ impl Recorder {
     /// A mechanism asks for a pause: whose bytes wait here.
     pub fn on_pausing(&mut self, because: Because, cause: &'static str, core: &Core, out: impl Fn(&Packet) -> usize, now: Time) {
         let counts = |p: &Packet, out: usize| {
-            p.kind.is_data()
+            p.kind().is_data()
                 && match because {
-                    Because::Input(port, class) => p.in_port as usize == port && p.class() == class,
-                    Because::Tagged(port, tag) => p.in_port as usize == port && p.info == tag,
+                    Because::Input(port, class) => p.in_port() as usize == port && p.class() == class,
+                    Because::Tagged(port, tag) => p.in_port() as usize == port && p.info() == tag,
                     Because::Output(port) => out == port,
                 }
         };
         let mut bytes: BTreeMap<(u16, u16, u32), u64> = BTreeMap::new();
         let queues = core.ports.iter().enumerate().flat_map(|(port, p)| p.queues.iter().enumerate().skip(1).map(move |q| (port, q)));
         let queued = queues.flat_map(|(port, (number, q))| q.packets.iter().map(move |p| (p, port, number)));
-        let at_inputs = core.inputs.iter().flatten().map(|p| (p, out(p), core.queue_for(p.class(), p.in_port as usize)));
+        let at_inputs = core.inputs.iter().flatten().map(|p| (p, out(p), core.queue_for(p.class(), p.in_port() as usize)));
         let entering = self.entering.as_ref().map(|(p, port, queue)| (p, *port, *queue));
         for (packet, port, queue) in queued.chain(at_inputs).chain(entering).filter(|(p, port, _)| counts(p, *port)) {
-            *bytes.entry((port as u16, queue as u16, packet.flow)).or_default() += u64::from(packet.bytes);
+            *bytes.entry((port as u16, queue as u16, packet.flow())).or_default() += u64::from(packet.bytes());
         }
         let none = Contribution { at: now, node: self.node, cause, because, place: None, flow: None, bytes: 0 };
         if bytes.is_empty() {

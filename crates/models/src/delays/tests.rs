@@ -100,8 +100,8 @@ fn bytes_of_a_pause_are_those_it_is_for() {
     let mut core = Core::for_tests(3, 2);
     let packet = |flow, in_port, class| {
         let mut packet = Packet::new(crate::packet::Kind::Data, flow, 0, 2, 1000, class);
-        packet.in_port = in_port;
-        packet.info = 5;
+        packet.set_in_port(in_port);
+        packet.set_info(5);
         packet
     };
     for (port, flow, in_port, class) in [(1, 10, 0, 1), (1, 10, 0, 1), (2, 11, 0, 1), (2, 12, 0, 0), (2, 13, 1, 1)] {

@@ -52,7 +52,7 @@ impl Endpoint {
             return;
         }
         self.notifications += 1;
-        let Some(slot) = self.slot(notice.flow) else { return };
+        let Some(slot) = self.slot(notice.flow()) else { return };
         let Some(s) = &mut self.senders[slot] else { return };
         s.notifications += 1;
         let scheme = &self.config.schemes[s.port as usize];
@@ -64,7 +64,7 @@ impl Endpoint {
     /// An answer of the receiver; true when the flow may have something to send that it had not before.
     #[inline]
     pub fn on_answer(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, now: Time) -> bool {
-        let Some(slot) = self.slot(packet.flow) else { return false };
+        let Some(slot) = self.slot(packet.flow()) else { return false };
         if packet.has(Packet::ECHO) {
             self.on_notice(packet, now);
         }

@@ -49,9 +49,9 @@ const fn back_of(path: u16) -> u16 {
 
 /// A frame to the source of a flow, with the class and the way of a packet of it.
 fn back(reply: Reply, packet: &Packet, source: u32, bytes: u16) -> Packet {
-    let mut frame = Packet::new(reply.kind, packet.flow, reply.seq, source, bytes, packet.class());
-    frame.path = back_of(packet.path);
-    frame.info = reply.info;
+    let mut frame = Packet::new(reply.kind, packet.flow(), reply.seq, source, bytes, packet.class());
+    frame.set_path(back_of(packet.path()));
+    frame.set_info(reply.info);
     frame
 }
 
@@ -88,7 +88,7 @@ impl Endpoint {
 
     /// What is left of a packet of a flow that ends at this host.
     pub fn on_header(&mut self, header: &Packet, now: Time) -> Answer {
-        let index = self.receiver(header.flow);
+        let index = self.receiver(header.flow());
         if index == ALL_HERE {
             return Answer::default();
         }
@@ -102,23 +102,23 @@ impl Endpoint {
     /// A data packet for this host.
     #[inline]
     pub fn on_data(&mut self, packet: &Packet, now: Time) -> Answer {
-        self.delivered_bytes += u64::from(packet.bytes);
-        let index = self.receiver(packet.flow);
+        self.delivered_bytes += u64::from(packet.bytes());
+        let index = self.receiver(packet.flow());
         let config = &*self.config;
         if index == ALL_HERE {
             // What is sent again although all of it is here is acknowledged to the end.
             self.duplicates += 1;
             let mut ack =
-                Packet::new(Kind::Ack, packet.flow, u32::MAX, config.sources.of(packet.flow), config.framing.control, packet.class());
-            ack.path = back_of(packet.path);
+                Packet::new(Kind::Ack, packet.flow(), u32::MAX, config.sources.of(packet.flow()), config.framing.control, packet.class());
+            ack.set_path(back_of(packet.path()));
             return Answer { frames: [Some(ack), None], ..Answer::default() };
         }
         let r = &mut self.receivers[index as usize];
         if !packet.has(Packet::RETRANSMITTED) {
-            if packet.seq < r.received.highest {
+            if packet.seq() < r.received.highest {
                 self.reordered += 1;
             }
-            r.received.highest = r.received.highest.max(packet.seq + 1);
+            r.received.highest = r.received.highest.max(packet.seq() + 1);
         }
         let mut replies = Replies::new(now, r.src);
         let arrival = config.transport.on_data(&mut r.received, &mut r.transport, &mut self.host, packet, &mut replies);
@@ -140,15 +140,15 @@ impl Endpoint {
         }
         answer.frames[0] = response;
         if packet.has(Packet::LAST) {
-            r.received.packets = Some(packet.seq + 1);
+            r.received.packets = Some(packet.seq() + 1);
         }
         if arrival == Arrival::New && r.received.packets == Some(r.received.expected) {
             // Nothing of it needs to be remembered but that it is over.
-            self.receiver_of.insert(packet.flow, ALL_HERE);
-            self.last_receiver = (packet.flow, ALL_HERE);
+            self.receiver_of.insert(packet.flow(), ALL_HERE);
+            self.last_receiver = (packet.flow(), ALL_HERE);
             self.free_receivers.push(index);
-            self.arrived.push((packet.flow, now));
-            answer.released = self.released_by(packet.flow);
+            self.arrived.push((packet.flow(), now));
+            answer.released = self.released_by(packet.flow());
         }
         answer
     }

@@ -154,7 +154,7 @@ impl Hooks for Bcn {
     #[inline]
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
         let mut output = self.outputs[event.port];
-        output.left -= i64::from(event.packet.bytes);
+        output.left -= i64::from(event.packet.bytes());
         if output.left <= 0 {
             let queue = core.waiting_bytes(event.port);
             let fb = self.feedback(&mut output, queue);
@@ -166,7 +166,7 @@ impl Hooks for Bcn {
             } else if queue > self.max_above || fb < 0 {
                 self.negative += 1;
                 Some(if queue > self.max_above { -(1 + 2 * self.w) * self.equilibrium } else { fb })
-            } else if fb > 0 && event.packet.info == self.points.id(event.port) && i64::from(queue / PAGE) < self.equilibrium {
+            } else if fb > 0 && event.packet.info() == self.points.id(event.port) && i64::from(queue / PAGE) < self.equilibrium {
                 self.positive += 1;
                 Some(fb)
             } else {
@@ -211,12 +211,12 @@ mod tests {
         }
         bcn.outputs[0].left = 1;
         let mut packet = Packet::new(Kind::Data, 4, 0, 1, 1500, 0);
-        packet.info = tag;
+        packet.set_info(tag);
         bcn.on_enqueue(&Enqueued { packet: &packet, port: 0, queue: 1 }, core, effects);
         effects.take().first().map(|(_, effect)| match effect {
             Effect::Emit(frame) => {
-                assert_eq!((frame.kind, frame.flow, frame.dst(), frame.info, frame.bytes), (Kind::Bcn, 4, 2, 5, 64));
-                frame.seq.cast_signed()
+                assert_eq!((frame.kind(), frame.flow(), frame.dst(), frame.info(), frame.bytes()), (Kind::Bcn, 4, 2, 5, 64));
+                frame.seq().cast_signed()
             }
             _ => panic!("something else was asked for"),
         })

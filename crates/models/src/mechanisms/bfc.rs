@@ -126,7 +126,7 @@ impl Bfc {
     }
 
     fn key(&self, packet: &Packet, port: usize) -> (u16, u32) {
-        (port as u16, (mix(u64::from(packet.flow)) % u64::from(self.table_size)) as u32)
+        (port as u16, (mix(u64::from(packet.flow())) % u64::from(self.table_size)) as u32)
     }
 
     /// The queue above which packets that came by a port are counted, at an output.
@@ -157,7 +157,7 @@ impl Bfc {
 
     fn frame(&self, queue: u16, pauses: u32) -> Packet {
         let mut frame = Packet::new(Kind::Bfc, u32::MAX, u32::from(queue), 0, self.frame_bytes, 0);
-        frame.info = pauses;
+        frame.set_info(pauses);
         frame
     }
 }
@@ -233,7 +233,7 @@ impl Hooks for Bfc {
 
     /// A flow of this node has its queue until its last packet leaves; what it sends again after that may share it.
     fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
-        let queue = self.free(port, Time::ZERO, core, |n| mix(u64::from(packet.flow)) % n);
+        let queue = self.free(port, Time::ZERO, core, |n| mix(u64::from(packet.flow())) % n);
         self.lanes[port][queue as usize - 1].users += 1;
         Some(queue as usize)
     }
@@ -243,11 +243,11 @@ impl Hooks for Bfc {
         if event.is_own && is_last {
             self.lanes[event.port][event.queue - 1].users -= 1;
         }
-        event.packet.info = event.queue as u32;
+        event.packet.set_info(event.queue as u32);
     }
 
     fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
-        let (now, sticky) = (effects.now, self.hops[packet.in_port as usize].1);
+        let (now, sticky) = (effects.now, self.hops[packet.in_port() as usize].1);
         let key = self.key(packet, port);
         let kept = self.table.get(&key).filter(|e| e.packets > 0 || now - e.last <= sticky).map(|e| e.queue);
         let queue = kept.unwrap_or_else(|| self.free(port, now, core, |n| effects.stream.below(n)));
@@ -260,9 +260,9 @@ impl Hooks for Bfc {
 
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
         let Enqueued { packet, port, queue } = *event;
-        let from = (packet.in_port, packet.info as u16);
+        let from = (packet.in_port(), packet.info() as u16);
         let bytes = u64::from(core.ports[port].queues[queue].bytes.bytes());
-        let is_over = bytes > self.threshold(packet.in_port, port, core);
+        let is_over = bytes > self.threshold(packet.in_port(), port, core);
         let key = self.key(packet, port);
         let Some(entry) = self.table.get_mut(&key) else { return };
         entry.packets += 1;
@@ -301,11 +301,11 @@ impl Hooks for Bfc {
     }
 
     fn on_control(&mut self, frame: &Packet, port: usize, _: &Core, effects: &mut Effects) -> Verdict {
-        if frame.kind != Kind::Bfc {
+        if frame.kind() != Kind::Bfc {
             return Verdict::Pass;
         }
-        let queues = Queues::One(frame.seq as u16);
-        effects.push(if frame.info > 0 { Effect::Block(port, queues, Asker::Neighbour) } else { Effect::Unblock(port, queues) });
+        let queues = Queues::One(frame.seq() as u16);
+        effects.push(if frame.info() > 0 { Effect::Block(port, queues, Asker::Neighbour) } else { Effect::Unblock(port, queues) });
         Verdict::Consume
     }
 
@@ -358,7 +358,8 @@ mod tests {
         /// A packet of a flow comes by a port from a queue of the neighbour, for port 2; returns its queue here.
         fn arrive(&mut self, flow: u32, in_port: u16, from: u32) -> usize {
             let mut packet = Packet::new(Kind::Data, flow, 0, 9, SIZE, 0);
-            (packet.in_port, packet.info) = (in_port, from);
+            packet.set_in_port(in_port);
+            packet.set_info(from);
             let queue = self.bfc.assign_queue(&mut packet, 2, &self.core, &mut self.effects).unwrap();
             self.core.ports[2].queues[queue].bytes.add(SIZE);
             self.bfc.on_enqueue(&Enqueued { packet: &packet, port: 2, queue }, &self.core, &mut self.effects);
@@ -374,7 +375,7 @@ mod tests {
         /// What it told neighbours: port, queue there, and whether to pause it.
         fn told(&mut self) -> Vec<(usize, u32, bool)> {
             let told = |(_, effect): (u8, Effect)| match effect {
-                Effect::Send(port, frame) => Some((port, frame.seq, frame.info > 0)),
+                Effect::Send(port, frame) => Some((port, frame.seq(), frame.info() > 0)),
                 // Why it does is written down beside.
                 Effect::Pausing(_) => None,
                 other => panic!("{other:?}"),
@@ -467,7 +468,7 @@ mod tests {
             s.bfc.on_departure(&mut event, &s.core, &mut s.effects);
         };
         leave(&mut s, &mut packet);
-        assert_eq!((packet.info, place(&mut s, 3)), (1, 3));
+        assert_eq!((packet.info(), place(&mut s, 3)), (1, 3));
         packet.set(Packet::LAST);
         leave(&mut s, &mut packet);
         assert_eq!(place(&mut s, 4), 1);

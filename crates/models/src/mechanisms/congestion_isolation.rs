@@ -237,7 +237,7 @@ impl CongestionIsolation {
     fn message(&mut self, port: u16, flow: u32, what: u32, offending: u32, effects: &mut Effects) {
         self.messages += 1;
         let mut frame = Packet::new(Kind::Cim, flow, what, 0, self.frame_bytes, 0);
-        frame.info = offending;
+        frame.set_info(offending);
         effects.push(Effect::Send(port as usize, frame));
     }
 
@@ -302,7 +302,7 @@ impl Hooks for CongestionIsolation {
         if class != self.class && class != self.congested {
             return None;
         }
-        let (flow, input) = (packet.flow, packet.in_port as usize);
+        let (flow, input) = (packet.flow(), packet.in_port() as usize);
         let own = core.queue_for(self.class, input);
         let mut is_selecting = false;
         if !self.flows.contains(flow) {
@@ -326,7 +326,7 @@ impl Hooks for CongestionIsolation {
     }
 
     fn on_drop(&mut self, event: &Enqueued<'_>, effects: &mut Effects) {
-        let flow = event.packet.flow;
+        let flow = event.packet.flow();
         if self.flows.get_mut(flow).is_some_and(|f| f.place == Some((event.port, event.queue)))
             && self.flows.leave(flow, event.port, event.queue, effects)
         {
@@ -339,15 +339,15 @@ impl Hooks for CongestionIsolation {
         if packet.class() != self.congested {
             return;
         }
-        let from_there = core.ingress[core.group(packet.in_port as usize, self.congested)].bytes();
+        let from_there = core.ingress[core.group(packet.in_port() as usize, self.congested)].bytes();
         if self.congested_bytes(event.port, core).max(from_there) < self.tell {
             return;
         }
-        if let Some(moved) = self.flows.get_mut(packet.flow)
+        if let Some(moved) = self.flows.get_mut(packet.flow())
             && moved.state.told.is_none()
         {
-            moved.state.told = Some(packet.in_port);
-            self.message(packet.in_port, packet.flow, ADD, packet.seq, effects);
+            moved.state.told = Some(packet.in_port());
+            self.message(packet.in_port(), packet.flow(), ADD, packet.seq(), effects);
         }
     }
 
@@ -355,8 +355,8 @@ impl Hooks for CongestionIsolation {
         if self.flows.is_empty() {
             return;
         }
-        if self.flows.leave(event.packet.flow, event.port, event.queue, effects) {
-            self.empty(event.packet.flow, effects);
+        if self.flows.leave(event.packet.flow(), event.port, event.queue, effects) {
+            self.empty(event.packet.flow(), effects);
         }
         if event.packet.class() == self.congested {
             self.let_return(event.port, core, effects);
@@ -364,21 +364,21 @@ impl Hooks for CongestionIsolation {
     }
 
     fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
-        if packet.kind != Kind::Cim {
+        if packet.kind() != Kind::Cim {
             return Verdict::Pass;
         }
-        let is_add = packet.seq == ADD;
+        let is_add = packet.seq() == ADD;
         if !self.is_switch {
-            effects.push(Effect::ClassOfFlow(packet.flow, if is_add { self.congested } else { self.class }));
+            effects.push(Effect::ClassOfFlow(packet.flow(), if is_add { self.congested } else { self.class }));
         } else if is_add {
             // Downstream is not told if there is no room: it takes back in any case what it asked for.
-            if self.isolate(packet.flow, port) {
-                self.flows.entry(packet.flow).state.is_asked = true;
+            if self.isolate(packet.flow(), port) {
+                self.flows.entry(packet.flow()).state.is_asked = true;
             }
-        } else if let Some(moved) = self.flows.get_mut(packet.flow) {
+        } else if let Some(moved) = self.flows.get_mut(packet.flow()) {
             moved.state.is_asked = false;
             if moved.inside == 0 {
-                self.empty(packet.flow, effects);
+                self.empty(packet.flow(), effects);
                 self.let_return(port, core, effects);
             }
         }
@@ -427,7 +427,7 @@ mod tests {
 
     fn packet(flow: u32) -> Packet {
         let mut packet = Packet::new(Kind::Data, flow, 7, 9, 1500, 1);
-        packet.in_port = 1;
+        packet.set_in_port(1);
         packet
     }
 
@@ -510,7 +510,11 @@ mod tests {
         isolation.on_enqueue(&Enqueued { packet: &first, port: 0, queue: congested }, &core, &mut effects);
         isolation.on_dequeue(&Dequeued { packet: &first, port: 0, queue: congested }, &core, &mut effects);
         let sent = |effects: &mut Effects| -> Vec<(u32, u32, u32)> {
-            effects.take().iter().filter_map(|e| if let Effect::Send(1, f) = e.1 { Some((f.flow, f.seq, f.info)) } else { None }).collect()
+            effects
+                .take()
+                .iter()
+                .filter_map(|e| if let Effect::Send(1, f) = e.1 { Some((f.flow(), f.seq(), f.info())) } else { None })
+                .collect()
         };
         assert_eq!(sent(&mut effects), [(5, ADD, 7)]);
         // The queue is above `low` all the time. A packet of 4 us later makes the flow young again.

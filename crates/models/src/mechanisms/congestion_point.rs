@@ -43,9 +43,9 @@ impl Points {
 
     /// Sends feedback to the source of the frame that was sampled.
     pub fn tell(&self, sampled: &Enqueued<'_>, kind: Kind, feedback: u32, effects: &mut Effects) {
-        let Packet { flow, .. } = *sampled.packet;
+        let flow = sampled.packet.flow();
         let mut frame = Packet::new(kind, flow, feedback, self.sources.of(flow), self.frame_bytes, sampled.packet.class());
-        frame.info = self.id(sampled.port);
+        frame.set_info(self.id(sampled.port));
         effects.push(Effect::Emit(frame));
     }
 }

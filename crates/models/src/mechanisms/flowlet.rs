@@ -88,7 +88,7 @@ impl Hooks for Flowlet {
 
     fn route(&mut self, packet: &Packet, choices: &[u16], _: &Core, effects: &mut Effects) -> Option<u16> {
         let now = effects.now;
-        if let Some((port, last)) = self.flows.get_mut(&packet.flow)
+        if let Some((port, last)) = self.flows.get_mut(&packet.flow())
             && now - *last <= self.timeout
         {
             *last = now;
@@ -97,7 +97,7 @@ impl Hooks for Flowlet {
         let port = choices[effects.stream.below(choices.len() as u64) as usize];
         self.begun += 1;
         self.make_room(now);
-        self.flows.insert(packet.flow, (port, now));
+        self.flows.insert(packet.flow(), (port, now));
         Some(port)
     }
 

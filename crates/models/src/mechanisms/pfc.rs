@@ -204,7 +204,7 @@ impl Pfc {
     fn frame(&self, class: u8, quanta: u32) -> Packet {
         let class = class - u8::from(self.raises_classes);
         let mut frame = Packet::new(Kind::Pfc, u32::MAX, 1 << class, 0, self.frame_bytes, 0);
-        frame.info = quanta;
+        frame.set_info(quanta);
         frame
     }
 
@@ -269,8 +269,8 @@ impl Pfc {
     fn send_pause(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
         let frame = self.frame(class, u32::from(self.quanta.unwrap_or(u16::MAX)));
         // A pause of the class that still waits for the link says the same: the link may be slower than the refresh.
-        let waiting = core.ports[port].queues[0].packets.iter().rev().find(|f| f.kind == Kind::Pfc && f.seq == frame.seq);
-        if waiting.is_none_or(|f| f.info == 0) {
+        let waiting = core.ports[port].queues[0].packets.iter().rev().find(|f| f.kind() == Kind::Pfc && f.seq() == frame.seq());
+        if waiting.is_none_or(|f| f.info() == 0) {
             self.frames += 1;
             effects.push(Effect::Send(port, frame));
         }
@@ -423,7 +423,7 @@ impl Hooks for Pfc {
     }
 
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
-        let (port, class) = (event.packet.in_port as usize, event.packet.class());
+        let (port, class) = (event.packet.in_port() as usize, event.packet.class());
         let group = core.group(port, class);
         if !self.refreshes && self.pausing[group] > 0 && self.refresh[group] <= effects.now {
             self.pauses += 1;
@@ -455,7 +455,7 @@ impl Hooks for Pfc {
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         match self.trigger {
             Trigger::Dynamic(offset) => {
-                let (port, class) = (event.packet.in_port as usize, event.packet.class());
+                let (port, class) = (event.packet.in_port() as usize, event.packet.class());
                 let group = core.group(port, class);
                 if let Buffer::Shared(shared) = &core.buffer
                     && self.over[group] > 0
@@ -484,21 +484,21 @@ impl Hooks for Pfc {
     }
 
     fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
-        if packet.kind != Kind::Pfc {
+        if packet.kind() != Kind::Pfc {
             return Verdict::Pass;
         }
-        let class = packet.seq.trailing_zeros() as u8;
+        let class = packet.seq().trailing_zeros() as u8;
         let group = port * self.classes + class as usize;
-        if packet.info == 0 {
+        if packet.info() == 0 {
             effects.push(Effect::Unblock(port, Queues::Class(class)));
         } else {
             effects.push(Effect::Block(port, Queues::Class(class), Asker::Neighbour));
         }
-        if self.passes_on && std::mem::replace(&mut self.is_paused[group], packet.info > 0) != (packet.info > 0) {
-            self.pass_on(port, class, packet.info > 0, core, effects);
+        if self.passes_on && std::mem::replace(&mut self.is_paused[group], packet.info() > 0) != (packet.info() > 0) {
+            self.pass_on(port, class, packet.info() > 0, core, effects);
         }
-        if packet.info > 0 && self.quanta.is_some() {
-            let end = effects.now + core.ports[port].rate.time(u64::from(packet.info) * BITS_A_QUANTUM / 8);
+        if packet.info() > 0 && self.quanta.is_some() {
+            let end = effects.now + core.ports[port].rate.time(u64::from(packet.info()) * BITS_A_QUANTUM / 8);
             self.expires[group] = end;
             effects.push(Effect::Timer(end, EXPIRE | group as u32));
         }
@@ -564,7 +564,7 @@ mod tests {
     /// PFC frames that were sent: port, bits of classes, quanta.
     fn frames(effects: &[(u8, Effect)]) -> Vec<(usize, u32, u32)> {
         let frame = |e: &(u8, Effect)| match e.1 {
-            Effect::Send(port, f) if f.kind == Kind::Pfc && f.bytes == CONTROL => Some((port, f.seq, f.info)),
+            Effect::Send(port, f) if f.kind() == Kind::Pfc && f.bytes() == CONTROL => Some((port, f.seq(), f.info())),
             _ => None,
         };
         effects.iter().filter_map(frame).collect()
@@ -586,7 +586,7 @@ mod tests {
 
     fn frame(class: u8, quanta: u32) -> Packet {
         let mut frame = Packet::new(Kind::Pfc, u32::MAX, 1 << class, 0, CONTROL, 0);
-        frame.info = quanta;
+        frame.set_info(quanta);
         frame
     }
 
@@ -740,7 +740,7 @@ mod tests {
         let (mut pfc, mut core, mut effects) = by_egress(4);
         let packet = |input: u16| {
             let mut packet = Packet::new(Kind::Data, 7, 0, 9, 1000, 1);
-            packet.in_port = input;
+            packet.set_in_port(input);
             packet
         };
         // Queue 2 of output 3 serves class 1. The third packet reaches XOFF, and input 0 has fed it before.

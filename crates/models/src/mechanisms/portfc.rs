@@ -249,7 +249,7 @@ pub struct PortFc {
 impl PortFc {
     fn tell_others(&mut self, port: usize, info: u32, core: &Core, effects: &mut Effects) {
         let mut frame = Packet::new(Kind::PortFc, self.id, port as u32, 0, self.frame_bytes, 0);
-        frame.info = info;
+        frame.set_info(info);
         for other in (0..core.ports.len()).filter(|p| *p != port) {
             self.frames += 1;
             effects.push(Effect::Send(other, frame));
@@ -413,16 +413,16 @@ impl Hooks for PortFc {
 
     /// Algorithms 3 (at a node) and 4 (at a switch).
     fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
-        if packet.kind != Kind::PortFc {
+        if packet.kind() != Kind::PortFc {
             return Verdict::Pass;
         }
-        let (is_pause, is_direct) = (packet.info & PAUSE != 0, packet.info & DIRECT != 0);
-        for queue in self.outputs[port].held_by(packet.flow, packet.seq as usize, is_direct) {
+        let (is_pause, is_direct) = (packet.info() & PAUSE != 0, packet.info() & DIRECT != 0);
+        for queue in self.outputs[port].held_by(packet.flow(), packet.seq() as usize, is_direct) {
             let held = &mut self.held[port][queue];
             let queues = Queues::One(queue as u16);
             if is_pause {
                 *held += 1;
-                effects.push(Effect::Block(port, queues, Asker::Output(packet.flow, packet.seq as u16)));
+                effects.push(Effect::Block(port, queues, Asker::Output(packet.flow(), packet.seq() as u16)));
             } else {
                 *held -= 1;
                 if *held == 0 {

@@ -109,7 +109,7 @@ impl Hooks for Qcn {
     #[inline]
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
         let mut output = self.outputs[event.port];
-        output.left -= f64::from(event.packet.bytes);
+        output.left -= f64::from(event.packet.bytes());
         if output.left <= 0.0 {
             let queue = core.waiting_bytes(event.port);
             let value = self.quantised(output.queue, queue);

@@ -176,12 +176,12 @@ impl Install for Reps {
 
 impl Reps {
     fn choose(&mut self, packet: &Packet, now: Time, stream: &mut Stream) -> u16 {
-        let flow = self.flows.entry(packet.flow).or_default();
+        let flow = self.flows.entry(packet.flow()).or_default();
         flow.thaw(now);
         let again = flow.again(self.buffer);
         self.recycled += u64::from(again.is_some());
         let value = again.unwrap_or_else(|| stream.below(u64::from(self.values)) as u16);
-        flow.note(packet.seq, value);
+        flow.note(packet.seq(), value);
         value
     }
 }
@@ -193,25 +193,25 @@ impl Hooks for Reps {
     }
 
     fn route(&mut self, packet: &Packet, choices: &[u16], _: &Core, _: &mut Effects) -> Option<u16> {
-        let hash = mix(u64::from(packet.flow) ^ mix(u64::from(packet.info) + 1) ^ self.salt) >> 32;
+        let hash = mix(u64::from(packet.flow()) ^ mix(u64::from(packet.info()) + 1) ^ self.salt) >> 32;
         Some(choices[((hash * choices.len() as u64) >> 32) as usize])
     }
 
     fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, effects: &mut Effects) {
         if event.is_own {
-            event.packet.info = u32::from(self.choose(event.packet, effects.now, &mut effects.stream));
+            event.packet.set_info(u32::from(self.choose(event.packet, effects.now, &mut effects.stream)));
         }
     }
 
     fn on_answer(&mut self, answer: &Packet, is_over: bool, _: &Core, effects: &mut Effects) {
         if is_over {
-            self.flows.remove(&answer.flow);
+            self.flows.remove(&answer.flow());
             return;
         }
-        let Some(flow) = self.flows.get_mut(&answer.flow) else { return };
+        let Some(flow) = self.flows.get_mut(&answer.flow()) else { return };
         flow.thaw(effects.now);
-        let value = flow.answered(answer.answers(), answer.seq);
-        let is_clean = answer.kind != Kind::Nack && !answer.has(Packet::ECHO);
+        let value = flow.answered(answer.answers(), answer.seq());
+        let is_clean = answer.kind() != Kind::Nack && !answer.has(Packet::ECHO);
         if let Some(value) = value.filter(|_| is_clean && flow.frozen_until.is_none()) {
             flow.keep(value, self.buffer);
         }
@@ -271,7 +271,7 @@ mod tests {
 
         fn answer(&mut self, kind: Kind, came: u32, is_marked: bool) {
             let mut answer = Packet::new(kind, 3, if kind == Kind::Ack { came + 1 } else { 0 }, 1, 64, 0);
-            answer.info = came;
+            answer.set_info(came);
             if is_marked {
                 answer.set(Packet::ECHO);
             }
@@ -348,9 +348,9 @@ mod tests {
         let mut counts = [0_u32; 4];
         for value in 0..40_000 {
             let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
-            packet.info = value;
+            packet.set_info(value);
             let port = switch.route(&packet, &[2, 3, 4, 5], &core, &mut effects).unwrap();
-            packet.seq = 7;
+            packet.set_seq(7);
             assert_eq!(switch.route(&packet, &[2, 3, 4, 5], &core, &mut effects), Some(port));
             counts[port as usize - 2] += 1;
         }

@@ -56,7 +56,7 @@ impl Hooks for Telemetry {
             node: core.id,
             port: event.port as u16,
             at: effects.now,
-            sent: port.data_bytes + port.control_bytes - u64::from(event.packet.bytes),
+            sent: port.data_bytes + port.control_bytes - u64::from(event.packet.bytes()),
             queued: core.waiting_bytes(event.port),
             rate: port.rate,
         };

@@ -103,7 +103,7 @@ impl Hooks for Trimming {
 
     fn admit(&mut self, packet: &mut Packet, place: Place, core: &Core, _: &mut Effects) -> Admit {
         let Place { port, queue } = place;
-        let waits = u64::from(core.egress_bytes(port, queue)) + u64::from(packet.bytes);
+        let waits = u64::from(core.egress_bytes(port, queue)) + u64::from(packet.bytes());
         if waits <= self.limit && core.has_room(port, queue, packet) {
             return Admit::Accept(queue);
         }

@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn a_frame_goes_to_the_neighbour_or_to_its_destination() {
         let mut pause = Packet::new(Kind::Pfc, u32::MAX, 1, 0, 125, 0);
-        pause.info = 1;
+        pause.set_info(1);
         let script =
             [(1, Time::us(2), PFC, Effect::Send(0, pause)), (1, Time::us(2), PFC, Effect::Emit(Packet::new(Kind::Cnp, 0, 0, 0, 125, 0)))];
         let mut settings = settings();

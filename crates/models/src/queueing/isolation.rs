@@ -73,7 +73,7 @@ impl<T: Default> Isolation<T> {
             return;
         }
         moved.place = Some((port, queue));
-        moved.before = core.ports[port].queues[own].packets.iter().filter(|p| p.flow == flow).count() as u32;
+        moved.before = core.ports[port].queues[own].packets.iter().filter(|p| p.flow() == flow).count() as u32;
         if moved.before > 0 {
             let gates = self.gates.entry((port, queue)).or_default();
             *gates += 1;

@@ -267,7 +267,7 @@ impl Port {
     #[inline]
     pub fn touch(&self) -> u64 {
         let data = &self.queues[1];
-        self.busy_until.0 ^ self.last_data.0 ^ data.sent ^ data.packets.front().map_or(0, |packet| u64::from(packet.flow))
+        self.busy_until.0 ^ self.last_data.0 ^ data.sent ^ data.packets.front().map_or(0, |packet| u64::from(packet.flow()))
     }
 
     /// Puts a packet at the end of a queue.
@@ -428,7 +428,7 @@ impl Port {
             };
             let mut goes_on = false;
             if let Turns::Bytes(quantum) = self.order.turns {
-                let size = u32::from(head.bytes);
+                let size = u32::from(head.bytes());
                 // Short of its head means a new visit: a group that cannot go on was sent to the back.
                 if group.deficit < size {
                     group.deficit += quantum;
@@ -470,7 +470,7 @@ impl Port {
         let ring = &self.order.groups[group as usize].ring;
         let mut others = ring.iter().skip(1).map(|&index| &self.queues[index as usize]).filter(|q| q.blocked == 0);
         let next = others.find_map(|q| q.packets.front());
-        next.or_else(|| self.queues[*ring.front()? as usize].packets.get(1)).map(|packet| u32::from(packet.bytes))
+        next.or_else(|| self.queues[*ring.front()? as usize].packets.get(1)).map(|packet| u32::from(packet.bytes()))
     }
 
     /// Takes the head packet of a queue.

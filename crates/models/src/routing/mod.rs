@@ -106,10 +106,10 @@ impl Routes {
     /// The port for a packet that will have passed this many nodes more when it comes here.
     #[inline(always)]
     pub fn port_after(&self, packet: &Packet, nodes: usize) -> usize {
-        if packet.path >= Paths::FIRST {
-            return self.paths.port(packet.path, packet.hops() + nodes);
+        if packet.path() >= Paths::FIRST {
+            return self.paths.port(packet.path(), packet.hops() + nodes);
         }
-        self.choose(packet.dst(), packet.flow)
+        self.choose(packet.dst(), packet.flow())
     }
 
     /// The ports on shortest paths to a destination, when there is a choice.
@@ -426,7 +426,7 @@ mod tests {
         for (path, dst, way) in [(2, 3, [0, 4, 7, 5, 3]), (3, 0, [3, 5, 7, 4, 0])] {
             for flow in 0..8 {
                 let mut packet = Packet::new(Kind::Data, flow, 0, dst, 1000, 0);
-                packet.path = path;
+                packet.set_path(path);
                 let mut at = way[0];
                 for (hops, next) in way[1..].iter().enumerate() {
                     assert_eq!(table[at as usize].port_after(&packet, 0), table[at as usize].port(&packet));

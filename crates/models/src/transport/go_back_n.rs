@@ -86,17 +86,17 @@ impl Transport for GoBackN {
     /// Everything before the packet that an answer names is there; with a NACK that packet comes next.
     #[inline]
     fn on_answer(&self, progress: &mut Progress, (): &mut (), frame: &Packet) -> News {
-        if frame.kind == Kind::Nack {
-            if frame.seq >= progress.unacknowledged {
-                progress.unacknowledged = frame.seq;
-                progress.next = frame.seq;
+        if frame.kind() == Kind::Nack {
+            if frame.seq() >= progress.unacknowledged {
+                progress.unacknowledged = frame.seq();
+                progress.next = frame.seq();
             }
             return News { is_news: true, loss: Some(Loss::Reported) };
         }
-        let is_news = frame.seq > progress.unacknowledged;
+        let is_news = frame.seq() > progress.unacknowledged;
         if is_news {
-            progress.unacknowledged = frame.seq;
-            progress.next = progress.next.max(frame.seq);
+            progress.unacknowledged = frame.seq();
+            progress.next = progress.next.max(frame.seq());
         }
         News { is_news, loss: None }
     }
@@ -116,24 +116,24 @@ impl Transport for GoBackN {
 
     /// A gap, which is reported as others are.
     fn on_header(&self, received: &mut Received, reported: &mut Reported, (): &mut (), header: &Packet, replies: &mut Replies) {
-        if header.seq >= received.expected {
-            self.report(received, reported, header.seq, replies);
+        if header.seq() >= received.expected {
+            self.report(received, reported, header.seq(), replies);
         }
     }
 
     /// What comes in order is taken; a gap is reported once an interval, and what comes beyond it is thrown away.
     #[inline]
     fn on_data(&self, received: &mut Received, reported: &mut Reported, (): &mut (), packet: &Packet, replies: &mut Replies) -> Arrival {
-        if packet.seq == received.expected {
+        if packet.seq() == received.expected {
             received.expected += 1;
             replies.acknowledge(received.expected);
             return Arrival::New;
         }
-        if packet.seq < received.expected {
+        if packet.seq() < received.expected {
             replies.acknowledge(received.expected);
             return Arrival::Again;
         }
-        self.report(received, reported, packet.seq, replies);
+        self.report(received, reported, packet.seq(), replies);
         Arrival::Discarded
     }
 }

@@ -148,8 +148,8 @@ impl Transport for Irn {
     }
 
     fn on_answer(&self, state: &mut Progress, sender: &mut Box<Sender>, frame: &Packet) -> News {
-        let is_nack = frame.kind == Kind::Nack;
-        let is_news = Self::on_selective(state, sender, frame.seq, is_nack.then_some(frame.info));
+        let is_nack = frame.kind() == Kind::Nack;
+        let is_news = Self::on_selective(state, sender, frame.seq(), is_nack.then_some(frame.info()));
         News { is_news, loss: is_nack.then_some(Loss::Reported) }
     }
 
@@ -175,7 +175,7 @@ impl Transport for Irn {
         packet: &Packet,
         replies: &mut Replies,
     ) -> Arrival {
-        let (seq, expected) = (packet.seq, received.expected);
+        let (seq, expected) = (packet.seq(), received.expected);
         if seq < expected {
             replies.acknowledge(expected);
             return Arrival::Again;
@@ -212,7 +212,7 @@ mod tests {
 
     fn frame(kind: Kind, seq: u32, info: u32) -> Packet {
         let mut frame = Packet::new(kind, 0, seq, 0, 64, 0);
-        frame.info = info;
+        frame.set_info(info);
         frame
     }
 

@@ -160,12 +160,12 @@ impl Transport for Selective {
     }
 
     fn on_answer(&self, state: &mut Progress, sender: &mut Box<Sender>, frame: &Packet) -> News {
-        let mut is_news = sender.advance(frame.seq.min(state.packets));
+        let mut is_news = sender.advance(frame.seq().min(state.packets));
         state.unacknowledged = sender.base;
         let mut is_lost = false;
-        match frame.kind {
-            Kind::Sack => is_news |= sender.arrived(frame.info),
-            Kind::Nack => is_lost = sender.lose(frame.info),
+        match frame.kind() {
+            Kind::Sack => is_news |= sender.arrived(frame.info()),
+            Kind::Nack => is_lost = sender.lose(frame.info()),
             _ => {}
         }
         if let Some(tolerance) = self.tolerance {
@@ -201,7 +201,7 @@ impl Transport for Selective {
         packet: &Packet,
         replies: &mut Replies,
     ) -> Arrival {
-        let (seq, expected) = (packet.seq, received.expected);
+        let (seq, expected) = (packet.seq(), received.expected);
         let arrival = if seq == expected {
             received.expected = Beyond::next(kept, expected);
             Arrival::New
@@ -216,11 +216,11 @@ impl Transport for Selective {
 
     /// It is lost, unless another copy came before.
     fn on_header(&self, received: &mut Received, kept: &mut Option<Box<Beyond>>, (): &mut (), header: &Packet, replies: &mut Replies) {
-        let is_here = header.seq < received.expected || kept.as_ref().is_some_and(|beyond| beyond.has(header.seq));
+        let is_here = header.seq() < received.expected || kept.as_ref().is_some_and(|beyond| beyond.has(header.seq()));
         if is_here {
-            replies.acknowledge_one(received.expected, header.seq);
+            replies.acknowledge_one(received.expected, header.seq());
         } else {
-            replies.report(received.expected, header.seq);
+            replies.report(received.expected, header.seq());
         }
     }
 }
@@ -246,7 +246,7 @@ mod tests {
 
     fn frame(kind: Kind, seq: u32, info: u32) -> Packet {
         let mut frame = Packet::new(kind, 0, seq, 0, 64, 0);
-        frame.info = info;
+        frame.set_info(info);
         frame
     }
 

@@ -308,7 +308,7 @@ impl Hooks for Sfc {
     /// Past the first switch the interface's queue is a tag.
     fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, _: &mut Effects) {
         if event.packet.class() > 0 {
-            event.packet.info = u32::from(event.packet.class());
+            event.packet.set_info(u32::from(event.packet.class()));
             event.packet.set_class(0);
         }
     }
@@ -319,7 +319,7 @@ impl Hooks for Sfc {
 
     fn on_drop(&mut self, event: &Enqueued<'_>, effects: &mut Effects) {
         if let Some(proxy) = &mut self.proxy {
-            proxy.on_left(event.packet.flow, event.port, event.queue, effects);
+            proxy.on_left(event.packet.flow(), event.port, event.queue, effects);
         }
     }
 
@@ -336,7 +336,7 @@ impl Hooks for Sfc {
 
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         if let Some(proxy) = &mut self.proxy {
-            proxy.on_left(event.packet.flow, event.port, event.queue, effects);
+            proxy.on_left(event.packet.flow(), event.port, event.queue, effects);
         }
         if let Some(point) = &mut self.point {
             let messages = point.on_dequeue(event, core, effects.now);
@@ -347,7 +347,7 @@ impl Hooks for Sfc {
     }
 
     fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
-        if packet.kind != Kind::Sfcm {
+        if packet.kind() != Kind::Sfcm {
             return Verdict::Pass;
         }
         if let Some(source) = &mut self.source

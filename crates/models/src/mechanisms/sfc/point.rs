@@ -132,7 +132,7 @@ impl Point {
             return None;
         }
         if core.queueing == Queueing::Iq {
-            let group = core.group(packet.in_port as usize, packet.class());
+            let group = core.group(packet.in_port() as usize, packet.class());
             return Some((group, core.ingress[group].bytes()));
         }
         let q = &core.ports[port].queues[queue];
@@ -141,7 +141,7 @@ impl Point {
 
     /// The class in which a packet left its source.
     fn class_of(&self, packet: &Packet) -> u8 {
-        if self.tags && packet.class() == 0 { packet.info as u8 } else { packet.class() }
+        if self.tags && packet.class() == 0 { packet.info() as u8 } else { packet.class() }
     }
 
     fn key(&self, flow: u32, dst: u32, class: u8) -> u64 {
@@ -191,7 +191,7 @@ impl Point {
 
     fn message(&self, held: &Held, pause: Time) -> Packet {
         let mut message = Packet::new(Kind::Sfcm, held.flow, held.dst, self.sources.of(held.flow), self.frame_bytes, held.class);
-        message.info = pause.ps().div_ceil(1_000).min(u64::from(u32::MAX)) as u32;
+        message.set_info(pause.ps().div_ceil(1_000).min(u64::from(u32::MAX)) as u32);
         message
     }
 
@@ -200,7 +200,7 @@ impl Point {
         let (index, bytes) = self.watched(packet, event.port, event.queue, core)?;
         let crowd = self.crowd(index, packet, event.port, core);
         if self.counts_sources {
-            *self.watched[crowd].present.entry(self.sources.of(packet.flow)).or_default() += 1;
+            *self.watched[crowd].present.entry(self.sources.of(packet.flow())).or_default() += 1;
         }
         if self.watched[index].out > 0 {
             self.note_return(index, event, core, now);
@@ -216,7 +216,7 @@ impl Point {
         if self.to_host.is_some() && core.ports[event.port].peer != packet.dst() {
             return None;
         }
-        let key = self.key(packet.flow, packet.dst(), self.class_of(packet));
+        let key = self.key(packet.flow(), packet.dst(), self.class_of(packet));
         if let Some(held) = self.held.get(&key) {
             if held.sent >= since && now >= held.until {
                 self.watched[index].under_reacted.get_or_insert(now);
@@ -230,7 +230,7 @@ impl Point {
             return None;
         }
         let held = Held {
-            flow: packet.flow,
+            flow: packet.flow(),
             dst: packet.dst(),
             class: self.class_of(packet),
             sent: now,
@@ -251,12 +251,12 @@ impl Point {
 
     /// Something came from a source after its pause: what the output was idle until then was lost.
     fn note_return(&mut self, index: usize, event: &Enqueued<'_>, core: &Core, now: Time) {
-        let key = self.key(event.packet.flow, event.packet.dst(), self.class_of(event.packet));
+        let key = self.key(event.packet.flow(), event.packet.dst(), self.class_of(event.packet));
         let Some(held) = self.held.get_mut(&key).filter(|h| h.is_out && now >= h.until) else { return };
         held.is_out = false;
         self.watched[index].out = self.watched[index].out.saturating_sub(1);
         let port = &core.ports[event.port];
-        let is_alone = core.queueing != Queueing::Iq && core.egress_bytes(event.port, event.queue) == u32::from(event.packet.bytes);
+        let is_alone = core.queueing != Queueing::Iq && core.egress_bytes(event.port, event.queue) == u32::from(event.packet.bytes());
         if is_alone && port.busy_until < now {
             self.idle += now - port.busy_until.max(held.sent);
         }
@@ -266,7 +266,7 @@ impl Point {
         let Some((index, bytes)) = self.watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
         let crowd = self.crowd(index, event.packet, event.port, core);
         if self.counts_sources {
-            let source = self.sources.of(event.packet.flow);
+            let source = self.sources.of(event.packet.flow());
             let present = &mut self.watched[crowd].present;
             if let Some(packets) = present.get_mut(&source) {
                 *packets -= 1;

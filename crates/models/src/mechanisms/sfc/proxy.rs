@@ -77,19 +77,19 @@ impl Proxy {
     /// A message for a host; true when that hangs here, which ends the message.
     pub fn on_message(&mut self, message: &Packet, core: &Core, effects: &mut Effects) -> bool {
         let Some(port) = self.ports.get(&message.dst()).copied() else { return false };
-        let until = effects.now + Time::ns(u64::from(message.info));
+        let until = effects.now + Time::ns(u64::from(message.info()));
         if self.caches {
-            if message.info == 0 {
-                self.destinations.remove(&message.seq);
+            if message.info() == 0 {
+                self.destinations.remove(&message.seq());
             } else {
-                let known = self.destinations.entry(message.seq).or_insert(until);
+                let known = self.destinations.entry(message.seq()).or_insert(until);
                 *known = until.max(*known);
             }
         }
         if self.isolates {
-            self.isolate(message.flow, until, message.info == 0, core, effects);
+            self.isolate(message.flow(), until, message.info() == 0, core, effects);
         } else {
-            self.pause(port * self.classes + message.class() as usize, message.flow, until, effects);
+            self.pause(port * self.classes + message.class() as usize, message.flow(), until, effects);
         }
         true
     }
@@ -180,14 +180,14 @@ impl Proxy {
 
     /// The congestion queue for a packet of an isolated flow.
     pub fn assign_queue(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
-        let (flow, class, now) = (packet.flow, packet.class(), effects.now);
+        let (flow, class, now) = (packet.flow(), packet.class(), effects.now);
         if self.caches && !self.flows.contains(flow) {
             let until = *self.destinations.get(&packet.dst())?;
             if until <= now {
                 self.destinations.remove(&packet.dst());
                 return None;
             }
-            if !self.is_host_port(packet.in_port, core) {
+            if !self.is_host_port(packet.in_port(), core) {
                 return None;
             }
             self.isolate(flow, until, false, core, effects);
@@ -199,7 +199,7 @@ impl Proxy {
             return None;
         }
         let queue = core.congestion_queue(port, class)?;
-        self.flows.enter(flow, port, core.queue_for(class, packet.in_port as usize), queue, core, effects);
+        self.flows.enter(flow, port, core.queue_for(class, packet.in_port() as usize), queue, core, effects);
         self.hold(port, class, until, core, effects);
         Some(queue)
     }
@@ -209,7 +209,7 @@ impl Proxy {
     }
 
     pub fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
-        if !self.caches || self.isolates || self.destinations.is_empty() || !self.is_host_port(event.packet.in_port, core) {
+        if !self.caches || self.isolates || self.destinations.is_empty() || !self.is_host_port(event.packet.in_port(), core) {
             return;
         }
         let Some(until) = self.destinations.get(&event.packet.dst()).copied() else { return };
@@ -217,9 +217,9 @@ impl Proxy {
             self.destinations.remove(&event.packet.dst());
             return;
         }
-        let group = core.group(event.packet.in_port as usize, event.packet.class());
-        if !self.pausing[group].iter().any(|p| p.0 == event.packet.flow) {
-            self.pause(group, event.packet.flow, until, effects);
+        let group = core.group(event.packet.in_port() as usize, event.packet.class());
+        if !self.pausing[group].iter().any(|p| p.0 == event.packet.flow()) {
+            self.pause(group, event.packet.flow(), until, effects);
         }
     }
 
@@ -281,7 +281,7 @@ mod tests {
 
     fn message(flow: u32, pause: Time) -> Packet {
         let mut message = Packet::new(Kind::Sfcm, flow, 0, HOST, 64, 0);
-        message.info = (pause.ps() / 1000) as u32;
+        message.set_info((pause.ps() / 1000) as u32);
         message
     }
 

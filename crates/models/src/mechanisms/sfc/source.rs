@@ -24,12 +24,12 @@ impl Source {
 
     pub fn on_message(&mut self, message: &Packet, port: usize, effects: &mut Effects) {
         // A resume holds until now, which is not at all.
-        let until = effects.now + Time::ns(u64::from(message.info));
+        let until = effects.now + Time::ns(u64::from(message.info()));
         match self.hold {
-            Hold::Flow if message.info == 0 => effects.push(Effect::ReleaseFlow(message.flow)),
-            Hold::Flow => effects.push(Effect::HoldFlow(message.flow, until)),
-            Hold::Destination => effects.push(Effect::HoldDestination(message.seq, until)),
-            Hold::Queue => self.hold_queue(port, message.class(), message.info == 0, until, effects),
+            Hold::Flow if message.info() == 0 => effects.push(Effect::ReleaseFlow(message.flow())),
+            Hold::Flow => effects.push(Effect::HoldFlow(message.flow(), until)),
+            Hold::Destination => effects.push(Effect::HoldDestination(message.seq(), until)),
+            Hold::Queue => self.hold_queue(port, message.class(), message.info() == 0, until, effects),
         }
     }
 
