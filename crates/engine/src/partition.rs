@@ -186,31 +186,30 @@ impl<N: Node> Partition<N> {
                 break key;
             }
             events += 1;
-            match cx.calendar.slot_of(key) {
-                Slot::Link(link) => {
-                    let message = arrivals.take(&cx.transit.inboxes[index].messages, cx.calendar);
-                    cx.record(key ^ message.digest());
-                    node.on_arrival(link, message, &mut cx);
-                }
+            let (link, message) = match cx.calendar.slot_of(key) {
+                Slot::Link(link) => (link, arrivals.take(&cx.transit.inboxes[index].messages, cx.calendar)),
+                Slot::Express => match cx.calendar.pop_express() {
+                    Some(arrival) => arrival,
+                    None => continue,
+                },
                 Slot::Output(output) => {
                     let was_in_tree = cx.calendar.take_output(output, key);
                     node.on_output(output, &mut cx);
                     if was_in_tree {
                         cx.calendar.settle_output(output);
                     }
+                    continue;
                 }
                 Slot::Timer => {
                     if let Some(token) = cx.calendar.pop_timer() {
                         node.on_timer(token, &mut cx);
                     }
+                    continue;
                 }
-                Slot::Express => {
-                    if let Some((link, message)) = cx.calendar.pop_express() {
-                        cx.record(key ^ message.digest());
-                        node.on_arrival(link, message, &mut cx);
-                    }
-                }
-            }
+            };
+            // One place, so that a node's work on a message is compiled into this loop.
+            cx.record(key ^ message.digest());
+            node.on_arrival(link, message, &mut cx);
         };
         *fingerprint = cx.fingerprint;
         self.events += events;

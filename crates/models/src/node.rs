@@ -184,7 +184,7 @@ impl Node {
     /// Sends a frame that is no data, and that came by a port if it was not made here: answers wait where the scenario says.
     #[inline]
     fn send_on(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
-        if self.acks == Acks::Control || !frame.kind().is_answer() {
+        if self.acks == Acks::Control || !frame.is_answer() {
             return self.send_control(port, frame, cx);
         }
         let queue = self.core.queue_for(frame.class(), frame.in_port() as usize);
@@ -203,7 +203,10 @@ impl Node {
         let now = cx.now();
         let ends = now + p.serializer.time(u64::from(frame.bytes()));
         p.busy_until = ends;
-        if frame.kind().is_data() {
+        let (arrives, peer_delay) = (ends + p.delay, p.peer_delay);
+        // MAC control and what ends there do not go through the peer's forwarding.
+        let is_express = frame.is_link_local() || (peer_delay > Time::ZERO && frame.dst() == p.peer);
+        if frame.is_data() {
             p.data_bytes += u64::from(frame.bytes());
             p.data_packets += 1;
             p.last_data = now;
@@ -217,13 +220,11 @@ impl Node {
         if self.is_watched {
             self.watch(port, queue, &frame, now);
         }
-        let p = &self.core.ports[port];
         frame.hop();
-        if frame.kind().is_link_local() || (p.peer_delay > Time::ZERO && frame.dst() == p.peer) {
-            // MAC control and what ends there do not go through the peer's forwarding.
-            cx.send_express(port, ends + p.delay - p.peer_delay, frame);
+        if is_express {
+            cx.send_express(port, arrives - peer_delay, frame);
         } else {
-            cx.send(port, ends + p.delay, frame);
+            cx.send(port, arrives, frame);
         }
     }
 
@@ -264,7 +265,7 @@ impl Node {
             return self.lose(&packet, cx);
         }
         packet.set_in_port(in_port as u16);
-        if !packet.kind().is_data() {
+        if !packet.is_data() {
             self.send_on(self.routes.port(&packet), packet, cx);
             return;
         }
@@ -333,7 +334,9 @@ impl Node {
     fn overtake(&mut self, port: usize, queue: usize) {
         let packets = &mut self.core.ports[port].queues[queue].packets;
         let last = packets.len() - 1;
-        if last > 0 && packets[last].flow() == packets[last - 1].flow() && packets[last].bytes() == packets[last - 1].bytes() {
+        let before = last.checked_sub(1).and_then(|n| packets.get(n));
+        let alike = |a: &Packet, b: &Packet| (a.flow(), a.bytes()) == (b.flow(), b.bytes());
+        if before.zip(packets.get(last)).is_some_and(|(a, b)| alike(a, b)) {
             self.faults.overtake -= 1;
             packets.swap(last, last - 1);
         }
@@ -563,7 +566,7 @@ impl Node {
     #[inline]
     fn receive(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return self.lose(&packet, cx) };
-        if packet.kind().is_data() {
+        if packet.is_data() {
             return self.receive_data(port, &packet, cx);
         }
         match packet.kind().owner() {
@@ -776,7 +779,7 @@ impl Node {
     pub fn queued_bytes(&self) -> u64 {
         let ports = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).flat_map(|q| q.packets.iter());
         let all = ports.chain(self.core.inputs.iter().flatten());
-        all.filter(|p| p.kind().is_data()).map(|p| u64::from(p.bytes())).sum()
+        all.filter(|p| p.is_data()).map(|p| u64::from(p.bytes())).sum()
     }
 }
 
@@ -801,7 +804,7 @@ impl EngineNode for Node {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_arrival(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
         if self.next_sample <= cx.now() {
             self.sample(cx.now());
@@ -809,7 +812,7 @@ impl EngineNode for Node {
         if self.wanted.packets {
             self.trace(port, &packet, false, cx.now());
         }
-        if packet.kind().is_seen() && (self.is_consumed(port, &packet, cx) || packet.kind().is_link_local()) {
+        if packet.is_seen() && (self.is_consumed(port, &packet, cx) || packet.is_link_local()) {
             return;
         }
         if packet.dst() == self.core.id {
@@ -875,7 +878,7 @@ impl EngineNode for Node {
                 None => return,
                 Some(Choice::Packet(queue)) => {
                     let Some(packet) = self.core.ports[port].pop(queue) else { return };
-                    if queue == 0 || !self.forwards || !packet.kind().is_data() {
+                    if queue == 0 || !self.forwards || !packet.is_data() {
                         self.put_on_wire(port, queue as usize, packet, cx);
                     } else {
                         self.leave(port, queue as usize, packet, cx);
@@ -933,7 +936,7 @@ mod tests {
         }
 
         fn on_arrival(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
-            if packet.kind().is_data() && self.node.forwards && self.cut.take_if(|cut| *cut == packet.seq()).is_some() {
+            if packet.is_data() && self.node.forwards && self.cut.take_if(|cut| *cut == packet.seq()).is_some() {
                 let out = self.node.routes.port(&packet);
                 return self.node.trim(out, 64, packet, cx);
             }

@@ -99,35 +99,11 @@ frames! {
     Bfc = 12 "bfc" Link Mechanism;
 }
 
-impl Kind {
-    /// Whether it is a piece of a flow; all other frames are control.
-    #[inline]
-    pub const fn is_data(self) -> bool {
-        self as u8 == Self::Data as u8
-    }
-
-    /// Whether it is what a receiver tells the sender of a flow about what came.
-    #[inline]
-    pub const fn is_answer(self) -> bool {
-        matches!(self, Self::Ack | Self::Nack)
-    }
-
-    /// Whether it goes to the neighbour and no further.
-    #[inline]
-    pub const fn is_link_local(self) -> bool {
-        LINK_LOCAL >> self as u8 & 1 != 0
-    }
-
-    /// Whether mechanisms see it as control.
-    #[inline]
-    pub const fn is_seen(self) -> bool {
-        SEEN >> self as u8 & 1 != 0
-    }
-}
-
 /// A bit for each kind that does not stay in its flow, and for each that stays on its link: looked at with every packet.
 const SEEN: u16 = LINK_LOCAL | with_scope(Scope::Path);
 const LINK_LOCAL: u16 = with_scope(Scope::Link);
+const ANSWERS: u16 = 1 << Kind::Ack as u8 | 1 << Kind::Nack as u8;
+const _: () = assert!(Kind::Data as u8 == 0 && Kind::ALL.len() <= 16);
 
 const fn with_scope(scope: Scope) -> u16 {
     let (mut bits, mut i) = (0, 0);
@@ -214,6 +190,35 @@ impl Packet {
         Kind::of((self.0[2] >> KIND) as u8)
     }
 
+    /// Whether it is a piece of a flow; all other frames are control.
+    #[inline]
+    pub const fn is_data(&self) -> bool {
+        self.0[2] & (0xFF << KIND) == 0
+    }
+
+    /// Whether it is what a receiver tells the sender of a flow about what came.
+    #[inline]
+    pub const fn is_answer(&self) -> bool {
+        self.is_among(ANSWERS)
+    }
+
+    /// Whether it goes to the neighbour and no further.
+    #[inline]
+    pub const fn is_link_local(&self) -> bool {
+        self.is_among(LINK_LOCAL)
+    }
+
+    /// Whether mechanisms see it as control.
+    #[inline]
+    pub const fn is_seen(&self) -> bool {
+        self.is_among(SEEN)
+    }
+
+    #[inline]
+    const fn is_among(&self, kinds: u16) -> bool {
+        kinds >> (self.0[2] >> KIND & 15) & 1 != 0
+    }
+
     /// Makes it another kind of frame.
     pub const fn set_kind(&mut self, kind: Kind) {
         self.0[2] = self.0[2] & !(0xFF << KIND) | (kind as u64) << KIND;
@@ -268,7 +273,7 @@ impl Packet {
     /// What a frame says beside `seq`; zero of those that say nothing more. The word of data, and the slot of a record, are no part
     /// of what is sent.
     pub const fn says(&self) -> u32 {
-        if self.kind().is_seen() || matches!(self.kind(), Kind::Nack | Kind::Sack) { self.info() } else { 0 }
+        if self.is_seen() || matches!(self.kind(), Kind::Nack | Kind::Sack) { self.info() } else { 0 }
     }
 
     /// Whether a flag is set.
@@ -313,9 +318,10 @@ mod tests {
         for (i, kind) in Kind::ALL.iter().enumerate() {
             assert_eq!(*kind as usize, i, "numbers are given in order, and fit into the four bits of a digest");
             assert!(Kind::ALL[..i].iter().all(|other| other.name() != kind.name()));
-            assert!(kind.owner() != Owner::Mechanism || kind.is_seen(), "mechanisms take in what they see");
+            let frame = Packet::new(*kind, 0, 0, 0, 64, 0);
+            assert!(frame.kind() == *kind && frame.is_data() == (*kind == Kind::Data));
+            assert!(kind.owner() != Owner::Mechanism || frame.is_seen(), "mechanisms take in what they see");
         }
-        assert!(Kind::ALL.len() <= 16);
     }
 
     #[test]

@@ -294,7 +294,7 @@ impl Recorder {
     /// Whether a packet may complete a flow whose delays are written down.
     fn may_complete(&self, packet: &Packet) -> bool {
         let is_candidate = self.reorders || packet.has(Packet::LAST) || packet.has(Packet::RETRANSMITTED);
-        packet.kind().is_data() && is_candidate && self.traced.has(packet.flow())
+        packet.is_data() && is_candidate && self.traced.has(packet.flow())
     }
 
     /// A packet came to be forwarded by a port; mechanisms will see it before it is in a queue.
@@ -313,12 +313,12 @@ impl Recorder {
 
     /// A frame starts on the wire.
     pub fn on_start(&mut self, packet: &Packet, start: &Start) {
-        if packet.kind().is_data() && packet.hops() == 0 {
+        if packet.is_data() && packet.hops() == 0 {
             self.send(packet, start);
         } else if self.may_complete(packet) {
             self.pass(packet, start);
         }
-        self.ports[start.port].send(packet.kind().is_data().then_some(packet.flow()), start.now, start.ends);
+        self.ports[start.port].send(packet.is_data().then_some(packet.flow()), start.now, start.ends);
     }
 
     /// The way from the moment at which a packet starts on the wire.
@@ -435,7 +435,7 @@ impl Recorder {
     /// A mechanism asks for a pause: whose bytes wait here.
     pub fn on_pausing(&mut self, because: Because, cause: &'static str, core: &Core, out: impl Fn(&Packet) -> usize, now: Time) {
         let counts = |p: &Packet, out: usize| {
-            p.kind().is_data()
+            p.is_data()
                 && match because {
                     Because::Input(port, class) => p.in_port() as usize == port && p.class() == class,
                     Because::Tagged(port, tag) => p.in_port() as usize == port && p.info() == tag,

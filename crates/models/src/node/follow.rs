@@ -15,7 +15,7 @@ impl Node {
         }
         if let Some(recorder) = &mut self.delays {
             let p = &self.core.ports[port];
-            let (ends, ends_there) = (p.busy_until, frame.kind().is_link_local() || frame.dst() == p.peer);
+            let (ends, ends_there) = (p.busy_until, frame.is_link_local() || frame.dst() == p.peer);
             let propagation = p.delay - p.peer_delay;
             let reaches = ends + if ends_there { propagation } else { p.delay };
             recorder.on_start(frame, &Start { port, queue, now, ends, reaches, propagation });

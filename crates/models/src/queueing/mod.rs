@@ -4,3 +4,4 @@ pub mod buffer;
 pub mod counter;
 pub mod isolation;
 pub mod port;
+pub mod ring;

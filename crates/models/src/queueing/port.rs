@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use xoff_units::{Rate, Serializer, Time};
 
 use super::counter::Gauge;
+use super::ring::Ring;
 use crate::packet::Packet;
 
 /// Why a queue may not send; each cause has a bit of its own, so that overlapping pauses cannot clear one another.
@@ -62,7 +63,7 @@ pub struct QueueSpec {
 #[repr(C, align(64))]
 pub struct Queue {
     /// Packets in order.
-    pub packets: VecDeque<Packet>,
+    pub packets: Ring<Packet>,
     /// Bytes of the packets.
     pub bytes: Gauge,
     /// Data packets sent.
@@ -76,7 +77,7 @@ pub struct Queue {
     class: u8,
     purpose: Purpose,
     /// Suppliers in turn.
-    pub suppliers: VecDeque<u32>,
+    pub suppliers: Ring<u32>,
     /// Suppliers that had their turn since the queue has its own.
     taken: u32,
     /// Packets dropped before it.
