@@ -53,23 +53,25 @@ impl<M> Ord for Waiting<M> {
     }
 }
 
+/// What each event needs comes first.
+#[repr(C)]
 pub(crate) struct Calendar<M> {
-    /// Inner node n holds the minima of its children, which are nodes 4n + 1 to 4n + 4; leaves come after the inner nodes.
-    inner: Vec<[u64; 4]>,
     /// The minimum of all.
     first: u64,
     /// The key of the next arrival of this window.
     arrival: u64,
     /// The key of the first output that is due now.
     first_due: u64,
-    /// Outputs due now: a bit each.
-    due: Vec<u64>,
     in_links: usize,
+    /// Inner node n holds the minima of its children, which are nodes 4n + 1 to 4n + 4; leaves come after the inner nodes.
+    inner: Box<[[u64; 4]]>,
+    /// Outputs due now: a bit each.
+    due: Box<[u64]>,
+    /// Arrivals many windows ahead, by key and as they were sent.
+    far: BinaryHeap<Reverse<Waiting<M>>>,
     /// By (time, link).
     express: BinaryHeap<Reverse<Waiting<M>>>,
     timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
-    /// Arrivals many windows ahead, by key and as they were sent.
-    far: BinaryHeap<Reverse<Waiting<M>>>,
     /// Numbers timers and far arrivals.
     sequence: u64,
 }
@@ -86,11 +88,11 @@ impl<M> Calendar<M> {
     pub fn new(in_links: usize, outputs: usize) -> Self {
         let leaves = outputs + 2;
         Self {
-            inner: vec![[NO_EVENT; 4]; (leaves - 1).div_ceil(3)],
+            inner: vec![[NO_EVENT; 4]; (leaves - 1).div_ceil(3)].into(),
             first: NO_EVENT,
             arrival: NO_EVENT,
             first_due: NO_EVENT,
-            due: vec![0; outputs.div_ceil(64)],
+            due: vec![0; outputs.div_ceil(64)].into(),
             in_links,
             express: BinaryHeap::new(),
             timers: BinaryHeap::new(),

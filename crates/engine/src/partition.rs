@@ -11,13 +11,14 @@ use crate::context::{Context, fold};
 use crate::transit::{BLOCK, Route, Transit};
 use crate::{END_OF_TIME, Message, Node};
 
-/// One node with what the engine keeps for it.
+/// One node with what the engine keeps for it; what each event needs comes first.
+#[repr(C)]
 pub(crate) struct Seat<N: Node> {
-    pub node: N,
-    pub id: u32,
-    calendar: Calendar<N::Message>,
-    outputs: Vec<Route>,
     pub fingerprint: u64,
+    outputs: Vec<Route>,
+    calendar: Calendar<N::Message>,
+    pub id: u32,
+    pub node: N,
 }
 
 pub(crate) struct Partition<N: Node> {

@@ -76,23 +76,24 @@ impl Queues {
 
 /// What of a node a mechanism may see.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Core {
-    /// The node's number.
-    pub id: u32,
     /// Output ports; in-link n belongs to port n.
     pub ports: Vec<Port>,
-    /// Data classes.
-    pub classes: usize,
-    /// Where packets wait.
-    pub queueing: Queueing,
     /// Bytes of each ingress port and class (port × classes + class).
     pub ingress: Vec<Counter>,
+    /// Data classes.
+    pub classes: usize,
+    /// The node's number.
+    pub id: u32,
+    /// The queues of what is forwarded.
+    pub map: QueueMap,
+    /// Where packets wait.
+    pub queueing: Queueing,
     /// Admission.
     pub buffer: Buffer,
     /// FIFOs of each ingress port and class (`iq` only).
     pub inputs: Vec<VecDeque<Packet>>,
-    /// The queues of what is forwarded.
-    pub map: QueueMap,
 }
 
 impl Core {

@@ -61,14 +61,15 @@ pub enum Effect {
 
 /// Where mechanisms write; owned by the node and used again for each event.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Effects {
     /// The moment of the event.
     pub now: Time,
-    /// Random numbers of this node for mechanisms.
-    pub stream: Stream,
     list: Vec<(u8, Effect)>,
     marked: bool,
     pub(crate) owner: u8,
+    /// Random numbers of this node for mechanisms.
+    pub stream: Stream,
 }
 
 impl Effects {

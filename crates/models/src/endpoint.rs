@@ -50,32 +50,33 @@ pub struct Config {
     pub sources: Arc<Sources>,
 }
 
-/// A flow that sends.
+/// A flow that sends. What each packet needs comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Sender {
     flow: u32,
     dst: u32,
     size: u64,
-    start: Time,
+    progress: Progress,
+    held_until: Time,
+    deadline: Time,
     port: u16,
     path: u16,
     queue: u16,
     class: u8,
     is_listed: bool,
     is_rto_set: bool,
-    /// When its pacing timer expires.
-    pace_at: Time,
+    sent: u32,
     /// What of it there is to send yet, when it comes bit by bit.
     arrivals: Option<Box<Arrivals>>,
-    /// When its packets started, if its congestion control wants to know.
-    stamps: Option<Box<Stamps>>,
-    progress: Progress,
     transport: transport::Sender,
     rate: State,
     next_send: Time,
-    held_until: Time,
-    deadline: Time,
-    sent: u32,
+    /// When its pacing timer expires.
+    pace_at: Time,
+    /// When its packets started, if its congestion control wants to know.
+    stamps: Option<Box<Stamps>>,
+    start: Time,
     retransmitted: u32,
     notifications: u32,
     holds: u32,
@@ -210,24 +211,37 @@ const HELD_BACK: Count = Count::number("held_back", "packets held back by full s
 /// What endpoints count, whatever their transport.
 pub const GROUP: Group = Group { name: "transport", label: "transport", counts: &[DUPLICATES, HELD_BACK] };
 
-/// A host's flows.
+/// A host's flows. What each packet needs comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Endpoint {
-    node: u32,
     config: Arc<Config>,
-    first_flow: u32,
+    senders: Vec<Option<Sender>>,
     /// Slot of each flow of this node, by its number here.
     slots: Vec<u32>,
+    node: u32,
+    first_flow: u32,
+    receivers: Vec<Receiver>,
+    last_receiver: (u32, u32),
+    /// Wire bytes of data that entered the network here, again ones included.
+    pub injected_bytes: u64,
+    /// Wire bytes of data that arrived here.
+    pub delivered_bytes: u64,
+    /// Packets that arrived and were new: what flows gained.
+    pub accepted: u64,
+    duplicates: u64,
+    /// Packets that arrived out of order without having been sent again.
+    pub reordered: u64,
+    held_back: u64,
+    /// What congestion control was told by the network.
+    pub notifications: u64,
     /// Flows in the order of their first packets, and when they would time out.
     first_timeouts: VecDeque<(Time, u32)>,
-    senders: Vec<Option<Sender>>,
-    free: Vec<u32>,
-    receivers: Vec<Receiver>,
     /// What the transport keeps of all flows that end here.
     host: transport::Host,
+    free: Vec<u32>,
     free_receivers: Vec<u32>,
     receiver_of: FxHashMap<u32, u32>,
-    last_receiver: (u32, u32),
     /// By which of two domains flows leave.
     weight: Option<Weight>,
     /// Flows to come.
@@ -244,20 +258,8 @@ pub struct Endpoint {
     pub sent: Vec<Sent>,
     /// Flows arrived since the last checkpoint, and when.
     pub arrived: Vec<(u32, Time)>,
-    /// Wire bytes of data that entered the network here, again ones included.
-    pub injected_bytes: u64,
-    /// Wire bytes of data that arrived here.
-    pub delivered_bytes: u64,
-    /// Packets that arrived and were new: what flows gained.
-    pub accepted: u64,
-    duplicates: u64,
-    /// Packets that arrived out of order without having been sent again.
-    pub reordered: u64,
     /// For each mechanism, by name: holds of flows that were over.
     pub late_holds: BTreeMap<&'static str, u64>,
-    /// What congestion control was told by the network.
-    pub notifications: u64,
-    held_back: u64,
 }
 
 impl Endpoint {

@@ -53,6 +53,20 @@ impl Watches {
     /// [`Hooks::on_answer`] and [`Hooks::on_silence`]
     pub const ANSWER: Self = Self(2048);
 
+    /// How many hooks there may be.
+    pub const HOOKS: usize = u16::BITS as usize;
+
+    /// The hook with this number.
+    pub const fn numbered(number: usize) -> Self {
+        Self(1 << number)
+    }
+
+    /// The number of a hook.
+    #[inline]
+    pub const fn number(self) -> usize {
+        self.0.trailing_zeros() as usize % Self::HOOKS
+    }
+
     /// Both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

@@ -30,6 +30,7 @@ type Cx<'a> = Context<'a, Packet>;
 
 /// Data and control frames that a node handled.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
 pub struct Counts {
     /// Data packets that started on a link.
     pub data_hops: u64,
@@ -68,33 +69,34 @@ pub enum Acks {
 /// What nodes count beside their mechanisms: queues that waited for packets of the same flow in another queue.
 pub const ORDER: Group = Group { name: "order", label: "order of flows", counts: &[PAUSED] };
 
-/// A node of the network.
+/// A node of the network. What each packet needs comes first, in as few lines of the cache as it fits into.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Node {
-    /// Ports, queues and counters.
-    pub core: Core,
     routes: Arc<Routes>,
-    /// Whether it passes packets on.
-    pub forwards: bool,
     /// Mechanisms here.
     pub mechanisms: Mechanisms,
-    effects: Effects,
     /// Flows that start and end here.
     pub endpoint: Option<Box<Endpoint>>,
-    faults: Faults,
-    acks: Acks,
-    wanted: Wanted,
     next_sample: Time,
+    /// Whether it passes packets on.
+    pub forwards: bool,
     /// Whether frames that start are written down, or followed.
     is_watched: bool,
+    acks: Acks,
+    faults: Faults,
+    /// Totals.
+    pub counts: Counts,
+    /// Ports, queues and counters.
+    pub core: Core,
+    effects: Effects,
+    wanted: Wanted,
     /// What it writes down of delays, if it does.
     pub delays: Option<Box<Recorder>>,
     /// What was written down.
     pub records: Records,
     /// Pauses that last.
     pub open_pauses: Vec<Pause>,
-    /// Totals.
-    pub counts: Counts,
     /// For each port, time during which queues of it were paused; each pause counts.
     pub paused: Vec<Time>,
     /// For each cause, the time of its pauses that are over.
@@ -809,7 +811,7 @@ impl EngineNode for Node {
         if self.next_sample <= cx.now() {
             self.sample(cx.now());
         }
-        if self.wanted.packets {
+        if self.is_watched && self.wanted.packets {
             self.trace(port, &packet, false, cx.now());
         }
         if packet.is_seen() && (self.is_consumed(port, &packet, cx) || packet.is_link_local()) {

@@ -151,7 +151,7 @@ impl Runner {
         }
         let mut on_links = (0, 0);
         engine.for_each_under_way(|p| {
-            on_links.0 += if p.kind().is_data() { u64::from(p.bytes()) } else { 0 };
+            on_links.0 += if p.is_data() { u64::from(p.bytes()) } else { 0 };
             on_links.1 += usize::from(p.side().is_some());
         });
         let ledger = Ledger::new(on_links, engine.sides());

@@ -349,16 +349,19 @@ impl Tables {
 /// The mechanisms of one node, and which hooks any of them wants.
 #[derive(Debug)]
 pub struct Mechanisms {
-    list: Vec<(Watches, Mechanism)>,
+    list: Box<[Mechanism]>,
+    /// Of each hook, by the number of its bit: those that want it, a bit each. A packet touches no others.
+    wanting: [u16; Watches::HOOKS],
     all: Watches,
 }
 
 impl Mechanisms {
     /// In the order in which their hooks are called.
     pub fn new(list: Vec<Mechanism>) -> Self {
-        let list: Vec<_> = list.into_iter().map(|m| (m.watches(), m)).collect();
-        let all = list.iter().fold(Watches::NONE, |all, m| all.and(m.0));
-        Self { list, all }
+        let watches: Vec<_> = list.iter().map(Mechanism::watches).collect();
+        let among = |hook| watches.iter().enumerate().fold(0, |bits, (i, w)| bits | u16::from(w.has(hook)) << i);
+        let all = watches.iter().fold(Watches::NONE, |all, w| all.and(*w));
+        Self { wanting: std::array::from_fn(|number| among(Watches::numbered(number))), all, list: list.into() }
     }
 
     /// Whether any wants a hook.
@@ -370,27 +373,28 @@ impl Mechanisms {
     /// Calls `f` for each that wants `hook`.
     #[inline]
     pub fn each(&mut self, hook: Watches, effects: &mut Effects, mut f: impl FnMut(&mut Mechanism, &mut Effects)) {
-        for (i, (watches, mechanism)) in self.list.iter_mut().enumerate() {
-            if watches.has(hook) {
-                effects.owner = i as u8;
-                f(mechanism, effects);
-            }
+        let mut wanting = self.wanting[hook.number()];
+        while wanting != 0 {
+            let owner = wanting.trailing_zeros() as u8;
+            wanting &= wanting - 1;
+            effects.owner = owner;
+            f(&mut self.list[owner as usize], effects);
         }
     }
 
     /// Calls `f` for the one with this number.
     pub fn one(&mut self, owner: u8, effects: &mut Effects, f: impl FnOnce(&mut Mechanism, &mut Effects)) {
         effects.owner = owner;
-        f(&mut self.list[owner as usize].1, effects);
+        f(&mut self.list[owner as usize], effects);
     }
 
     /// The name of the one with this number.
     pub fn name(&self, owner: u8) -> &'static str {
-        self.list[owner as usize].1.name()
+        self.list[owner as usize].name()
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Mechanism> {
-        self.list.iter().map(|m| &m.1)
+        self.list.iter()
     }
 }
