@@ -11,6 +11,9 @@ use std::collections::BinaryHeap;
 
 use xoff_units::Time;
 
+use crate::state::{State, Walk, Word};
+use crate::transit::Inbox;
+
 pub(crate) const NO_EVENT: u64 = u64::MAX;
 const SLOT_BITS: u32 = 16;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
@@ -116,6 +119,11 @@ impl<M> Calendar<M> {
             child = child / 4 - 1;
         }
         self.first = least;
+    }
+
+    /// How many outputs there may be: the leaves but two.
+    fn outputs(&self) -> usize {
+        3 * self.inner.len() + 1 - 2
     }
 
     #[inline]
@@ -276,6 +284,75 @@ impl<M> Calendar<M> {
         let key = self.timers.peek().map_or(NO_EVENT, |t| key_of(t.0.0, slot));
         self.set(slot, key);
     }
+}
+
+impl<M: State> Calendar<M> {
+    /// Shows what is pending between windows, `inbox` included: whether a message waits there or here makes no difference.
+    pub fn walk(&mut self, inbox: &mut Inbox<M>, is_reminder: fn(u64) -> bool, walk: &mut Walk<'_>) {
+        debug_assert!((self.arrival, self.first_due) == (NO_EVENT, NO_EVENT), "all that was due in a window is done");
+        let key = |walk: &mut Walk<'_>, key: &mut u64| {
+            let (mut at, slot) = (Time(*key >> SLOT_BITS), *key & SLOT_MASK);
+            if *key == NO_EVENT {
+                walk.value(NO_EVENT);
+            } else {
+                walk.value(slot);
+                walk.moment(&mut at);
+                *key = key_of(at, slot as usize);
+            }
+        };
+        let mut far = sorted(&mut self.far);
+        let mut messages: Vec<_> = far.iter_mut().map(|w| (&mut w.turn.0, &mut w.message)).collect();
+        messages.extend(inbox.messages.iter_mut().map(|a| (&mut a.key, &mut a.message)));
+        messages.sort_by_key(|m| *m.0);
+        walk.value(messages.len() as u64);
+        for (at, message) in messages {
+            key(walk, at);
+            message.walk(walk);
+        }
+        self.far = far.into_iter().map(Reverse).collect();
+        let mut express = sorted(&mut self.express);
+        let mut messages: Vec<_> = express.iter_mut().chain(&mut inbox.express).collect();
+        messages.sort_by_key(|w| w.turn);
+        walk.value(messages.len() as u64);
+        for Waiting { turn: (at, link), message } in messages {
+            let mut moment = Time(*at);
+            walk.moment(&mut moment);
+            *at = moment.0;
+            walk.value(*link);
+            message.walk(walk);
+        }
+        self.express = express.into_iter().map(Reverse).collect();
+        let mut timers = sorted(&mut self.timers);
+        let mut reminders = Vec::new();
+        for (at, _, token) in &mut timers {
+            if is_reminder(*token) {
+                walk.reminder(at);
+                reminders.push(*token);
+            } else {
+                walk.moment(at);
+                walk.value(*token);
+            }
+        }
+        reminders.sort_unstable();
+        walk.value(reminders.word());
+        self.timers = timers.into_iter().map(Reverse).collect();
+        // Outputs that were asked for; the tree above them, and its leaves for the heaps, follow.
+        let outputs = self.outputs();
+        for slot in self.in_links + 2..self.in_links + 2 + outputs {
+            let mut asked = *self.leaf(slot);
+            key(walk, &mut asked);
+            self.set(slot, asked);
+        }
+        self.refresh_express();
+        self.refresh_timers();
+    }
+}
+
+/// Takes all out of a heap, the first first.
+fn sorted<T: Ord>(heap: &mut BinaryHeap<Reverse<T>>) -> Vec<T> {
+    let mut all: Vec<T> = std::mem::take(heap).into_iter().map(|one| one.0).collect();
+    all.sort_unstable();
+    all
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! An engine between windows: what it is made of, how it is to run, and what it reports.
 
+use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use xoff_units::Time;
 
-use crate::Node;
 use crate::context::fold;
 use crate::partition::Partition;
+use crate::state::{State, Walk};
+use crate::{Message, Node};
 
 /// How to run; but for [`Plan::until`] nothing here may change a result.
 #[derive(Debug, Clone)]
@@ -82,6 +84,21 @@ impl<N: Node> Checkpoint<'_, N> {
     /// How many nodes there are.
     pub fn nodes(&self) -> u32 {
         self.places.len() as u32
+    }
+}
+
+impl<N: Node + State> Checkpoint<'_, N>
+where
+    N::Message: State,
+    <N::Message as Message>::Side: State,
+{
+    /// Shows the state of all nodes, in their order, and of what is on its way to them.
+    pub fn walk(&mut self, walk: &mut Walk<'_>) {
+        let sides: Vec<Rc<[u64]>> = self.partitions.iter_mut().map(|p| p.walk_sides(walk).into()).collect();
+        for (partition, seat) in self.places {
+            walk.sides = Rc::clone(&sides[*partition as usize]);
+            self.partitions[*partition as usize].walk_seat(*seat, walk);
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod pace;
 mod partition;
 pub mod random;
 mod slab;
+pub mod state;
 mod transit;
 
 pub use calendar::MAX_PORTS;
@@ -46,6 +47,12 @@ pub trait Node: Send {
 
     /// Called once at time zero, in node order, before any event.
     fn on_start(&mut self, cx: &mut Context<'_, Self::Message>);
+
+    /// Whether timers with this token only remind the node of a moment that it keeps itself, to which it sets them again when they
+    /// expire early: see [`state::Walk::reminder`].
+    fn is_reminder(_token: u64) -> bool {
+        false
+    }
 
     /// Reads what its next events need, and returns anything that depends on all of it. The engine calls it for some nodes that
     /// are about to run: what is in no cache then comes at once for all of them, and not piece by piece for one after the other.

@@ -8,6 +8,7 @@ use xoff_units::Time;
 use crate::arrivals::Arrivals;
 use crate::calendar::{Calendar, NO_EVENT, Slot};
 use crate::context::{Context, fold};
+use crate::state::{State, Walk};
 use crate::transit::{BLOCK, Route, Transit};
 use crate::{END_OF_TIME, Message, Node};
 
@@ -217,5 +218,23 @@ impl<N: Node> Partition<N> {
         let inbox = &mut self.transit.inboxes[index].messages;
         let next = later.min(arrivals.finish(inbox, calendar, window.end, window.near));
         self.transit.next[index] = if next == NO_EVENT { Time::NEVER } else { Calendar::<N::Message>::time_of(next) };
+    }
+}
+
+impl<N: Node + State> Partition<N>
+where
+    N::Message: State,
+    <N::Message as Message>::Side: State,
+{
+    /// Digests what travels beside messages here, or shifts it; seats are shown with what comes back.
+    pub fn walk_sides(&mut self, walk: &Walk<'_>) -> Vec<u64> {
+        self.transit.walk_sides(walk)
+    }
+
+    /// Shows the state of a node and of what is on its way to it.
+    pub fn walk_seat(&mut self, seat: u32, walk: &mut Walk<'_>) {
+        let Seat { node, calendar, .. } = &mut self.seats[seat as usize];
+        calendar.walk(&mut self.transit.inboxes[seat as usize], N::is_reminder, walk);
+        node.walk(walk);
     }
 }

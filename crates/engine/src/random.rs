@@ -34,6 +34,11 @@ impl Stream {
         stream
     }
 
+    /// The numbers to come, in a word.
+    pub(crate) const fn word(&self) -> u64 {
+        mix((self.state >> 64) as u64 ^ mix(self.state as u64)) ^ self.increment as u64
+    }
+
     /// The next 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {

@@ -5,6 +5,7 @@ use xoff_units::Time;
 use crate::Message;
 use crate::calendar::{Arrival, Waiting, key_of};
 use crate::slab::Slab;
+use crate::state::{State, Walk};
 
 /// Where an output leads.
 #[derive(Debug, Clone, Copy)]
@@ -141,6 +142,21 @@ impl<M: Message> Transit<M> {
                 self.deliver(post.node, post.link, post.arrival, post.message);
             }
         }
+    }
+
+    /// Digests what travels beside messages, by slot; or shifts it, and when nodes have events.
+    pub fn walk_sides(&mut self, walk: &Walk<'_>) -> Vec<u64>
+    where
+        M::Side: State,
+    {
+        let moments = self.next.iter_mut().chain(&mut self.next_of_block).chain([&mut self.outbox_next]);
+        moments.filter(|at| **at != Time::NEVER).for_each(|at| *at += walk.by());
+        let digest = |side: &mut M::Side| {
+            let mut one = walk.fresh();
+            side.walk(&mut one);
+            one.result()
+        };
+        self.sides.iter_mut().map(digest).collect()
     }
 
     /// Messages on links that no calendar has seen yet.

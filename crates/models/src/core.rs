@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use xoff_engine::state;
 use xoff_units::Time;
 
 use crate::packet::Packet;
@@ -95,6 +96,11 @@ pub struct Core {
     /// FIFOs of each ingress port and class (`iq` only).
     pub inputs: Vec<VecDeque<Packet>>,
 }
+
+state!(Core {
+    part: ports, ingress, buffer, inputs;
+    still: classes, id, map, queueing;
+});
 
 impl Core {
     /// A node at rest; all ports have queues for the same purposes, unless a mechanism planned them.

@@ -1,6 +1,7 @@
 //! What a mechanism asks of its node, and where it writes that down.
 
 use xoff_engine::random::Stream;
+use xoff_engine::state;
 use xoff_units::Time;
 
 use crate::core::Queues;
@@ -71,6 +72,11 @@ pub struct Effects {
     /// Random numbers of this node for mechanisms.
     pub stream: Stream,
 }
+
+state!(Effects {
+    value: marked, stream;
+    still: now, list, owner;
+});
 
 impl Effects {
     /// An empty sink.

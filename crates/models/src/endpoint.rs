@@ -13,11 +13,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use xoff_engine::state;
+use xoff_engine::state::{Walk, Word};
 use xoff_units::{Rate, Time};
 
 pub use self::classify::{Classify, Mice};
 pub use self::receive::Answer;
-use self::receive::Receiver;
+use self::receive::{ALL_HERE, Receiver};
 use self::stamps::Stamps;
 
 use crate::congestion_control::contract::{Echo, Sent as OnWire};
@@ -82,6 +84,15 @@ pub struct Sender {
     holds: u32,
     paused: Time,
 }
+
+state!(Sender {
+    flow: flow;
+    value: dst, port, path, queue, class, is_listed, is_rto_set;
+    part: progress, arrivals, transport, rate, stamps;
+    due: held_until, deadline, next_send;
+    moment: pace_at;
+    still: size, sent, start, retransmitted, notifications, holds, paused;
+});
 
 impl Sender {
     /// Whether a packet is there to be sent; all of a flow is, unless it comes bit by bit.
@@ -262,6 +273,37 @@ pub struct Endpoint {
     pub late_holds: BTreeMap<&'static str, u64>,
 }
 
+impl state::State for Endpoint {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { senders, receivers, first_timeouts, host, free, receiver_of, weight, starts, .. } = self;
+        let Self { waiting, dependents, arrivals, held_destinations, .. } = self;
+        senders.walk(walk);
+        walk.value(free.word());
+        // A flow that has arrived whole is told by its sender; the places of the others are nobody's business.
+        walk.keyed(receiver_of.iter_mut().filter(|r| *r.1 != ALL_HERE), |walk, flow, index| {
+            walk.of_flow(*flow);
+            receivers[*index as usize].walk(walk);
+        });
+        for (at, flow) in first_timeouts {
+            walk.reminder(at);
+            walk.value(u64::from(*flow));
+        }
+        host.walk(walk);
+        weight.walk(walk);
+        starts.walk(walk);
+        for (missing, spec) in waiting {
+            walk.value(u64::from(*missing));
+            spec.walk(walk);
+        }
+        walk.keyed(dependents.iter_mut(), |walk, _, flows| walk.value(flows.word()));
+        walk.keyed(arrivals.iter_mut(), |walk, flow, arrivals| {
+            walk.of_flow(*flow);
+            arrivals.walk(walk);
+        });
+        walk.keyed(held_destinations.iter_mut(), |walk, _, until| walk.due(until));
+    }
+}
+
 impl Endpoint {
     /// A host without flows yet.
     pub fn new(node: u32, config: Arc<Config>, weight: Option<Weight>, starts: Vec<Start>, waiting: Vec<(Vec<u32>, FlowSpec)>) -> Self {
@@ -306,6 +348,11 @@ impl Endpoint {
             notifications: 0,
             held_back: 0,
         }
+    }
+
+    /// Flows under way from here, and the packets of each that are acknowledged.
+    pub fn acknowledged(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.senders.iter().flatten().map(|s| (s.flow, s.progress.unacknowledged))
     }
 
     /// Reads what the next packets of its first flows need.

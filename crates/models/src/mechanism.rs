@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use xoff_engine::state::State;
 use xoff_units::Time;
 
 use crate::core::{Core, Queueing};
@@ -159,7 +160,7 @@ pub enum Verdict {
 }
 
 /// The contract of a mechanism; every hook may be left out.
-pub trait Hooks {
+pub trait Hooks: State {
     /// Which hooks to call.
     fn watches(&self) -> Watches;
     /// Chooses one of several ports on shortest paths for a packet that is not pinned; none leaves the choice to ECMP.

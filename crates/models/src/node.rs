@@ -10,6 +10,7 @@ mod follow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use xoff_engine::state::{State, Walk, Word};
 use xoff_engine::{Context, Message as _, Node as EngineNode};
 use xoff_units::Time;
 
@@ -101,6 +102,21 @@ pub struct Node {
     pub paused: Vec<Time>,
     /// For each cause, the time of its pauses that are over.
     pub paused_by: BTreeMap<&'static str, Time>,
+}
+
+impl State for Node {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { mechanisms, endpoint, core, effects, faults, .. } = self;
+        walk.value((faults.vanish, faults.overtake).word());
+        mechanisms.walk(walk);
+        core.walk(walk);
+        effects.walk(walk);
+        endpoint.walk(walk);
+        if self.mechanisms.want(Watches::DEPARTURE) {
+            // What was sent is written onto packets, as a total.
+            self.core.ports.iter().for_each(|port| walk.value(port.data_bytes));
+        }
+    }
 }
 
 impl Node {
@@ -794,6 +810,11 @@ impl EngineNode for Node {
         let counters = self.core.ingress.iter().step_by(2).fold(0, |sum, counter| sum ^ u64::from(counter.bytes()));
         let endpoint = self.endpoint.as_ref().map_or(0, |e| e.touch());
         ports ^ counters ^ endpoint ^ self.counts.data_hops
+    }
+
+    /// Each flow keeps its deadline.
+    fn is_reminder(token: u64) -> bool {
+        matches!(token::unpack(token).0, token::RTO | token::FIRST_RTO)
     }
 
     fn on_start(&mut self, cx: &mut Cx<'_>) {

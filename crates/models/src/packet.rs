@@ -1,6 +1,7 @@
 //! What travels on links: data and control frames, 24 bytes each.
 
 use xoff_engine::Message;
+use xoff_engine::state::{State, Walk, Word};
 
 use crate::telemetry::{Records, Telemetry};
 
@@ -286,6 +287,28 @@ impl Packet {
     #[inline]
     pub const fn set(&mut self, flag: u8) {
         self.0[2] |= (flag as u64) << FLAGS;
+    }
+}
+
+impl State for Packet {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let [_, route_and_info, what] = self.0;
+        walk.of_flow(self.flow());
+        walk.value((u64::from(self.flow()), route_and_info >> ROUTE, what).word());
+        let (mut seq, mut info) = (self.seq(), self.info());
+        // An answer to what came although all was there acknowledges everything, and no packet.
+        if self.kind().owner() == Owner::Transport && seq != u32::MAX {
+            walk.packet(&mut seq);
+        } else {
+            walk.value(u64::from(seq));
+        }
+        match self.side() {
+            Some(slot) => walk.side(slot),
+            None if matches!(self.kind(), Kind::Nack | Kind::Sack | Kind::Cim) => walk.packet(&mut info),
+            None => walk.value(u64::from(info)),
+        }
+        self.set_seq(seq);
+        self.set_info(info);
     }
 }
 

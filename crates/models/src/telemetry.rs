@@ -2,6 +2,7 @@
 //! record of the engine, which the ACK of the packet takes over.
 
 use xoff_engine::Slab;
+use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
 /// An output as a packet left it.
@@ -21,12 +22,22 @@ pub struct Hop {
     pub rate: Rate,
 }
 
+state!(Hop {
+    value: node, port, sent, queued;
+    moment: at;
+    still: rate;
+});
+
 /// The outputs that a packet has passed, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Telemetry {
     /// One for each.
     pub hops: Vec<Hop>,
 }
+
+state!(Telemetry {
+    part: hops;
+});
 
 /// The records beside packets that are here.
 pub type Records = Slab<Telemetry>;

@@ -12,6 +12,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
+use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
 use super::contract::{Control, Hosts, Line, Sent};
@@ -82,6 +83,12 @@ pub struct State {
     next_drift: Time,
     stops: u64,
 }
+
+state!(State {
+    value: rate, point;
+    moment: resumes, next_drift;
+    still: stops;
+});
 
 /// What a congestion point says: signed feedback, or zero to stop; which point (none is zero); and the flow.
 #[derive(Debug, Clone, Copy)]

@@ -5,6 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
 pub use crate::count::Count;
@@ -133,7 +134,7 @@ pub trait Control: Sized {
     /// Its table in the scenario.
     type Params;
     /// What it keeps of a flow.
-    type State: std::fmt::Debug;
+    type State: std::fmt::Debug + state::State;
     /// What people call it.
     const LABEL: &'static str;
     /// What it counts.

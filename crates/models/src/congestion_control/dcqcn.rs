@@ -9,6 +9,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, Sent};
@@ -125,6 +126,11 @@ pub struct State {
     next_decrease: Time,
     next_increase: Time,
 }
+
+state!(State {
+    value: rate, target, alpha, is_active, alpha_seen, decrease_armed, timer_stage, byte_stage, bytes;
+    moment: next_alpha, next_decrease, next_increase;
+});
 
 struct Column {
     g: f64,

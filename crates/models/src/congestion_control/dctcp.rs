@@ -9,6 +9,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
 use super::contract::{Ack, Control, Echo, Hosts, Line, Sent, check_bounds};
@@ -63,6 +64,12 @@ pub struct State {
     /// After a cut: an ACK beyond this packet lets the rate change again.
     cut_until: Option<u32>,
 }
+
+state!(State {
+    value: rate, alpha, marked, batch;
+    packet: until;
+    packets: cut_until;
+});
 
 impl Control for Dctcp {
     type Params = Params;

@@ -11,6 +11,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Sent, check_bounds};
@@ -69,6 +70,12 @@ pub struct State {
     until: u32,
     last: Vec<Hop>,
 }
+
+state!(State {
+    value: rate, reference, utilisation, stage;
+    packet: until;
+    part: last;
+});
 
 impl Hpcc {
     /// The most utilised output on the way, by what each was at the ACK before, and over which time that is; none while there is

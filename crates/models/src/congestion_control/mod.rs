@@ -2,6 +2,7 @@
 
 pub mod contract;
 
+use xoff_engine::state::{self, Walk};
 use xoff_units::Time;
 
 use self::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
@@ -70,6 +71,15 @@ macro_rules! registry {
             /// The mechanism at switches that tells the one that is given, and what follows if there is none.
             pub fn listens_to(&self) -> Option<(&'static str, &'static str)> {
                 None$(.or_else(|| self.$module.as_ref().and($module::$name::LISTENS_TO)))*
+            }
+        }
+
+        impl state::State for State {
+            fn walk(&mut self, walk: &mut Walk<'_>) {
+                match self {
+                    Self::None => {}
+                    $(Self::$name(s) => state::State::walk(s, walk),)*
+                }
             }
         }
 

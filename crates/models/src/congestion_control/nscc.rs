@@ -13,6 +13,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::Time;
 
 use super::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
@@ -117,6 +118,12 @@ pub struct State {
     to_ignore: f64,
     ignored: f64,
 }
+
+state!(State {
+    value: window, base, average, growth, received, undelayed, is_fast, achieved, is_triggered, to_ignore, ignored;
+    moments: last_cut, adapts_at;
+    moment: last_step;
+});
 
 impl Nscc {
     fn base(&self, s: &State) -> f64 {

@@ -11,6 +11,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::contract::{Control, Hosts, Line, Sent};
@@ -81,6 +82,11 @@ pub struct State {
     left: u64,
     next_timer: Time,
 }
+
+state!(State {
+    value: rate, target, is_limited, byte_stage, timer_stage, left;
+    moment: next_timer;
+});
 
 impl Control for Qcn {
     type Params = Params;

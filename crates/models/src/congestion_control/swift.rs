@@ -11,6 +11,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::Time;
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Loss, Sent};
@@ -99,6 +100,11 @@ pub struct State {
     /// In a row.
     timeouts: u32,
 }
+
+state!(State {
+    value: window, rtt, timeouts;
+    moments: last_decrease;
+});
 
 impl Swift {
     /// What flow scaling adds to the target of a window.

@@ -9,6 +9,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Sent, check_bounds};
@@ -95,6 +96,11 @@ pub struct State {
     /// An ACK beyond this packet ends a round trip.
     until: u32,
 }
+
+state!(State {
+    value: rate, last, difference, stage;
+    packet: until;
+});
 
 impl Timely {
     fn update(&self, s: &mut State, rtt: f64, last: f64) {

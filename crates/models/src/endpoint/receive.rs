@@ -1,5 +1,6 @@
 //! Where flows end: what of a flow is here, and what is sent back for it.
 
+use xoff_engine::state;
 use xoff_units::Time;
 
 use super::Endpoint;
@@ -19,6 +20,12 @@ pub(super) struct Receiver {
     /// When its source was last told of a mark.
     last_echo: Option<Time>,
 }
+
+state!(Receiver {
+    value: src;
+    part: received, transport;
+    moments: last_echo;
+});
 
 impl Receiver {
     /// Reads what the next packet needs.
@@ -40,7 +47,7 @@ pub struct Answer {
 }
 
 /// In the place of a receiver: all of the flow has arrived.
-const ALL_HERE: u32 = u32::MAX;
+pub(super) const ALL_HERE: u32 = u32::MAX;
 
 /// The second of a pair of pinned paths leads back.
 const fn back_of(path: u16) -> u16 {

@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use xoff_engine::state;
+use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,12 +17,27 @@ enum Stamp {
     Unclear,
 }
 
+impl State for Stamp {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        match self {
+            Self::Started(at) => walk.moment(at),
+            Self::Answered => walk.value(1),
+            Self::Unclear => walk.value(2),
+        }
+    }
+}
+
 /// The packets of a flow from the oldest without ACK on.
 #[derive(Debug, Default)]
 pub(super) struct Stamps {
     first: u32,
     list: VecDeque<Stamp>,
 }
+
+state!(Stamps {
+    packet: first;
+    part: list;
+});
 
 impl Stamps {
     /// A packet starts.

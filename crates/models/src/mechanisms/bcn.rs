@@ -12,6 +12,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Bytes, Time};
 
 use super::congestion_point::{Points, check};
@@ -66,6 +67,10 @@ struct Output {
     pages: i64,
 }
 
+state!(Output {
+    value: left, pages;
+});
+
 /// BCN at one switch.
 #[derive(Debug)]
 pub struct Bcn {
@@ -82,6 +87,11 @@ pub struct Bcn {
     positive: u64,
     stops: u64,
 }
+
+state!(Bcn {
+    part: outputs;
+    still: equilibrium, w, sample, jitter, stop_above, max_above, points, samples, negative, positive, stops;
+});
 
 const SAMPLES: Count = Count::number("samples", "frames sampled");
 const NEGATIVE: Count = Count::number("negative", "messages that slow down");

@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
+use xoff_engine::state;
 use xoff_units::Time;
 
 use crate::core::{Core, Queueing, Queues};
@@ -70,6 +71,11 @@ struct Entry {
     last: Time,
 }
 
+state!(Entry {
+    value: queue, packets;
+    moment: last;
+});
+
 /// A packet in a queue.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -78,6 +84,10 @@ struct Waiting {
     from: u16,
     is_counted: bool,
 }
+
+state!(Waiting {
+    value: in_port, from, is_counted;
+});
 
 /// A data queue of an output.
 #[derive(Debug, Default)]
@@ -90,6 +100,12 @@ struct Lane {
     /// The neighbours' queues that it pauses, where it lets them go on together.
     paused: Vec<(u16, u16)>,
 }
+
+state!(Lane {
+    value: users, paused;
+    moments: kept_until;
+    part: packets;
+});
 
 /// BFC at one node.
 #[derive(Debug)]
@@ -107,6 +123,12 @@ pub struct Bfc {
     pauses: u64,
     shared: u64,
 }
+
+state!(Bfc {
+    part: lanes;
+    keyed: table, holds;
+    still: resume, frame_bytes, hops, table_size, pauses, shared;
+});
 
 const PAUSES: Count = Count::number("pauses", "BFC pauses");
 const SHARED: Count = Count::number("shared", "flows that got a queue in use");

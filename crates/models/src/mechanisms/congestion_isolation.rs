@@ -16,6 +16,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Bytes, Time};
 
 use crate::core::{Core, Queueing};
@@ -98,6 +99,11 @@ struct Flow {
     is_timed: bool,
 }
 
+state!(Flow {
+    value: is_asked, told, output, is_listed, is_timed;
+    moment: empty_since;
+});
+
 /// Congestion Isolation at one node.
 #[derive(Debug)]
 pub struct CongestionIsolation {
@@ -124,6 +130,12 @@ pub struct CongestionIsolation {
     aged: u64,
     messages: u64,
 }
+
+state!(CongestionIsolation {
+    part: flows;
+    value: held, idle;
+    still: low, high, pmax, tell, mark, class, congested, table, age, is_switch, obeys, frame_bytes, isolated, refused, aged, messages;
+});
 
 const ADD: u32 = 1;
 const REMOVE: u32 = 0;

@@ -21,6 +21,7 @@ use crate::core::Core;
 use crate::effects::Effects;
 use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches, Wrong};
 use crate::packet::Packet;
+use xoff_engine::state::{State, Walk, Word};
 
 /// `switch.routing.drill`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +48,13 @@ pub struct Drill {
     best: FxHashMap<Box<[u16]>, Vec<u16>>,
     /// The ports of a choice, of which the first are those drawn.
     drawn: Vec<u16>,
+}
+
+impl State for Drill {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { samples: _, memory: _, best, drawn: _ } = self;
+        walk.keyed(best.iter_mut(), |walk, _, ports| walk.value(ports.word()));
+    }
 }
 
 impl Drill {

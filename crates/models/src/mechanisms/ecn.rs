@@ -7,6 +7,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::Bytes;
 
 use crate::core::{Core, Queueing};
@@ -71,6 +72,8 @@ fn default_pmax() -> f64 {
 /// The markers of one node, by output.
 #[derive(Debug)]
 pub struct Ecn(Vec<Marker>);
+
+state!(Ecn);
 
 /// The marker of an output.
 #[derive(Debug, Clone, Copy)]

@@ -15,6 +15,7 @@
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
 use crate::core::Core;
@@ -49,6 +50,16 @@ pub struct Flowlet {
     /// So many entries may stand before those that are over are thrown away.
     room: usize,
     begun: u64,
+}
+
+impl State for Flowlet {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { timeout: _, flows, room: _, begun: _ } = self;
+        walk.keyed(flows.iter_mut(), |walk, _, (port, last)| {
+            walk.value(u64::from(*port));
+            walk.moment(last);
+        });
+    }
 }
 
 const FLOWLETS: Count = Count::number("flowlets", "flowlets that drew a port");

@@ -2,6 +2,8 @@
 
 mod congestion_point;
 
+use xoff_engine::state;
+use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
 use crate::core::{Core, Queueing};
@@ -127,6 +129,12 @@ registry! {
         flowlet: Flowlet,
         /// Each packet to the shortest of a few queues that are drawn or remembered (DRILL).
         drill: Drill,
+    }
+}
+
+impl State for Mechanism {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        each!(self, m => m.walk(walk));
     }
 }
 
@@ -354,6 +362,11 @@ pub struct Mechanisms {
     wanting: [u16; Watches::HOOKS],
     all: Watches,
 }
+
+state!(Mechanisms {
+    part: list;
+    still: wanting, all;
+});
 
 impl Mechanisms {
     /// In the order in which their hooks are called.

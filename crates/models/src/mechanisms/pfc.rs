@@ -14,6 +14,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Bytes, Time};
 
 use crate::core::{Core, Queueing, Queues};
@@ -148,6 +149,12 @@ pub struct Pfc {
     frames: u64,
     above_xoff: Time,
 }
+
+state!(Pfc {
+    value: swallow_resumes, pausing, over, paused_by_output, is_paused;
+    dues: expires, refresh;
+    still: trigger, frame_bytes, quanta, refreshes, classes, passes_on, raises_classes, since, pauses, frames, above_xoff;
+});
 
 const REFRESH: u32 = 1 << 24;
 const EXPIRE: u32 = 2 << 24;

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Bytes, Time};
 
 use crate::core::{Core, Queueing, Queues};
@@ -221,6 +222,11 @@ struct Output {
     direct: usize,
 }
 
+state!(Output {
+    value: is_paused;
+    still: levels, direct;
+});
+
 impl Output {
     /// Bytes of the direct queue, or of all others.
     fn bytes(&self, core: &Core, port: usize, is_direct: bool) -> u32 {
@@ -245,6 +251,12 @@ pub struct PortFc {
     frames: u64,
     relayed: u64,
 }
+
+state!(PortFc {
+    part: detection;
+    value: held;
+    still: id, map, frame_bytes, is_node, outputs, pauses, frames, relayed;
+});
 
 impl PortFc {
     fn tell_others(&mut self, port: usize, info: u32, core: &Core, effects: &mut Effects) {

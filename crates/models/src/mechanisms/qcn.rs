@@ -10,6 +10,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Bytes, Time};
 
 use super::congestion_point::{Points, check};
@@ -51,6 +52,10 @@ struct Output {
     queue: u32,
 }
 
+state!(Output {
+    value: left, queue;
+});
+
 /// QCN at one switch.
 #[derive(Debug)]
 pub struct Qcn {
@@ -60,6 +65,11 @@ pub struct Qcn {
     samples: u64,
     messages: u64,
 }
+
+state!(Qcn {
+    part: outputs;
+    still: params, points, samples, messages;
+});
 
 const SAMPLES: Count = Count::number("samples", "frames sampled");
 const MESSAGES: Count = Count::number("messages", "QCN messages");

@@ -16,6 +16,8 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::{Stream, mix};
+use xoff_engine::state;
+use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
 use crate::core::Core;
@@ -60,6 +62,16 @@ pub struct Reps {
     recycled: u64,
 }
 
+impl State for Reps {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { forwards: _, is_host: _, salt: _, values: _, buffer: _, freeze: _, flows, recycled: _ } = self;
+        walk.keyed(flows.iter_mut(), |walk, flow, state| {
+            walk.of_flow(*flow);
+            state.walk(walk);
+        });
+    }
+}
+
 /// What a source remembers of a flow.
 #[derive(Debug, Default)]
 struct Flow {
@@ -74,6 +86,12 @@ struct Flow {
     next_frozen: usize,
     to_explore: u32,
 }
+
+state!(Flow {
+    packet: first;
+    value: sent, ring, head, fresh, next_frozen, to_explore;
+    dues: frozen_until;
+});
 
 impl Flow {
     /// A clean answer to a packet with this value.

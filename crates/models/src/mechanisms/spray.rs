@@ -13,6 +13,7 @@ use crate::core::Core;
 use crate::effects::Effects;
 use crate::mechanism::{Hooks, Install, Properties, Site, Watches};
 use crate::packet::Packet;
+use xoff_engine::state;
 
 /// How a port is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +41,11 @@ pub struct Spray {
     /// Packets that had a choice, by the first port of it: equal choices share their turns.
     turns: Vec<u32>,
 }
+
+state!(Spray {
+    value: turns;
+    still: choice;
+});
 
 impl Install for Spray {
     type Params = Params;

@@ -14,6 +14,7 @@ use crate::core::{Core, Queueing};
 use crate::effects::Effects;
 use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches, Wrong};
 use crate::telemetry::Hop;
+use xoff_engine::state;
 
 /// `switch.telemetry`: it has no settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +24,8 @@ pub struct Params {}
 /// Telemetry at one switch.
 #[derive(Debug)]
 pub struct Telemetry;
+
+state!(Telemetry);
 
 impl Install for Telemetry {
     type Params = Params;

@@ -11,6 +11,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Bytes, Time};
 
 use crate::core::{Core, Queueing};
@@ -48,6 +49,8 @@ pub struct Trimming {
     size: u16,
     trimmed: u64,
 }
+
+state!(Trimming);
 
 const TRIMMED: Count = Count::number("trimmed", "packets cut to their headers");
 

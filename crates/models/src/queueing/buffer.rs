@@ -6,6 +6,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
+use xoff_engine::state::{State, Walk, Word};
 use xoff_units::Bytes;
 
 /// `switch.buffer`
@@ -88,6 +90,16 @@ pub enum Buffer {
     Shared(SharedBuffer),
 }
 
+impl State for Buffer {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        match self {
+            Self::Unlimited | Self::PerIngressClass(_) | Self::PerEgressQueue(_) => {}
+            Self::PerIngress { limit: _, used } | Self::PerEgress { limit: _, used } => walk.value(used.word()),
+            Self::Shared(shared) => shared.walk(walk),
+        }
+    }
+}
+
 /// Reserve, shared pool and headroom.
 #[derive(Debug)]
 pub struct SharedBuffer {
@@ -103,6 +115,11 @@ pub struct SharedBuffer {
     shared_peak: i64,
     headroom_peak: Vec<i64>,
 }
+
+state!(SharedBuffer {
+    value: shared_used, main, in_headroom;
+    still: pool, reserve, shares, shared_peak, headroom_peak;
+});
 
 /// What an ingress port and class has of a shared buffer.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,17 @@
 //! Byte counts, and one with a level that mechanisms may watch.
 
+use xoff_engine::state;
 /// Bytes in a queue.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Gauge {
     bytes: u32,
     peak: u32,
 }
+
+state!(Gauge {
+    value: bytes;
+    still: peak;
+});
 
 impl Gauge {
     /// Adds.
@@ -43,6 +49,12 @@ pub struct Counter {
     high: u32,
     low: u32,
 }
+
+state!(Counter {
+    part: gauge;
+    value: up, down;
+    still: high, low;
+});
 
 impl Default for Counter {
     fn default() -> Self {

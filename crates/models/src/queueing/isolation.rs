@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::core::Core;
 use crate::effects::{Effect, Effects};
+use xoff_engine::state::{State, Walk, Word};
 
 /// A flow that was moved, with what the mechanism keeps of it.
 #[derive(Debug, Default)]
@@ -27,6 +28,17 @@ pub struct Isolation<T> {
     flows: FxHashMap<u32, Moved<T>>,
     /// For an output and queue: flows whose earlier packets must leave first.
     gates: FxHashMap<(usize, usize), u32>,
+}
+
+impl<T: State> State for Isolation<T> {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { flows, gates } = self;
+        walk.keyed(flows.iter_mut(), |walk, _, Moved { place, before, inside, state }| {
+            walk.value((*place, *before, *inside).word());
+            state.walk(walk);
+        });
+        walk.keyed(gates.iter_mut(), |walk, _, packets| walk.value(u64::from(*packets)));
+    }
 }
 
 impl<T: Default> Isolation<T> {

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use xoff_engine::state;
+use xoff_engine::state::{State, Walk, Word};
 use xoff_units::{Rate, Serializer, Time};
 
 use super::counter::Gauge;
@@ -86,6 +88,12 @@ pub struct Queue {
     pub marked: u64,
 }
 
+state!(Queue {
+    part: packets, suppliers, bytes;
+    value: blocked, in_ring, taken;
+    still: sent, sent_bytes, group, class, purpose, dropped, marked;
+});
+
 impl Queue {
     /// Whether a pause holds it.
     #[inline]
@@ -140,6 +148,11 @@ struct Level {
     ring: VecDeque<u16>,
 }
 
+state!(Level {
+    value: ring;
+    still: single;
+});
+
 /// The queues of one class at one level.
 #[derive(Debug, Default)]
 struct Group {
@@ -151,6 +164,11 @@ struct Group {
     deficit: u32,
 }
 
+state!(Group {
+    value: in_ring, ring, deficit;
+    still: level, class;
+});
+
 /// How the queues of a port take turns.
 #[derive(Debug)]
 struct Order {
@@ -158,6 +176,11 @@ struct Order {
     groups: Vec<Group>,
     turns: Turns,
 }
+
+state!(Order {
+    part: levels, groups;
+    still: turns;
+});
 
 /// Who has a packet on the wire and more to send: a supplier of this queue.
 #[derive(Debug, Default)]
@@ -168,6 +191,15 @@ enum Sending {
         queue: u16,
         supplier: u32,
     },
+}
+
+impl State for Sending {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.value(match self {
+            Self::Nobody => 0,
+            Self::Supplier { queue, supplier } => (1_u32, *queue, *supplier).word(),
+        });
+    }
 }
 
 /// An output port: two lines of the cache, of which the first decides what is sent, and the second counts it.
@@ -211,6 +243,13 @@ pub struct Port {
     /// Line rate.
     pub rate: Rate,
 }
+
+state!(Port {
+    due: busy_until;
+    part: queues, sending, order;
+    value: waiting, control, is_woken, control_run;
+    still: peer, is_single, control_turns, delay, peer_delay, serializer, last_data, data_bytes, data_packets, control_bytes, rate;
+});
 
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Port>() == 128 && size_of::<Queue>() == 128);

@@ -3,12 +3,23 @@
 //! Most queues are short and often empty: one that went round its memory would touch all of it, and this touches a line of the
 //! cache or two. Invariant: the memory is a power of two of items, or none.
 
+use xoff_engine::state::{State, Walk};
 /// Items in order of arrival.
 #[derive(Debug, Clone, Default)]
 pub struct Ring<T> {
     items: Box<[T]>,
     head: u32,
     len: u32,
+}
+
+impl<T: Copy + Default + State> State for Ring<T> {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.value(self.len() as u64);
+        for n in 0..self.len {
+            let place = self.place(n);
+            self.items[place].walk(walk);
+        }
+    }
 }
 
 impl<T: Copy + Default> Ring<T> {

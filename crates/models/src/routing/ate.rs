@@ -11,6 +11,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
+use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
 /// `host.first_hop.asymmetric`
@@ -40,6 +41,12 @@ pub struct Weight {
     committed: u64,
     window_ends: Time,
 }
+
+state!(Weight {
+    value: stream, faster, committed;
+    moment: window_ends;
+    still: params;
+});
 
 impl Weight {
     /// Of a host that has sent nothing.

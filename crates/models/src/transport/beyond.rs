@@ -1,6 +1,7 @@
 //! Which packets of a flow are known beyond the first that is missing: a bit map that both ends of a selective transport keep.
 
 use std::collections::VecDeque;
+use xoff_engine::state;
 
 /// Packets from a first one on, and which of them are here.
 #[derive(Debug, Clone, Default)]
@@ -9,6 +10,11 @@ pub struct Beyond {
     base: u32,
     is_here: VecDeque<bool>,
 }
+
+state!(Beyond {
+    packet: base;
+    value: is_here;
+});
 
 impl Beyond {
     /// None from this packet on.

@@ -4,6 +4,8 @@
 //! threads, and meet only through packets. The endpoint around them keeps flows in turn, paces them and sets timers. This file
 //! knows no transport; the registry in `transport/mod.rs` lists them.
 
+use xoff_engine::state;
+use xoff_engine::state::State;
 use xoff_units::Time;
 
 use crate::count::Count;
@@ -24,6 +26,11 @@ pub struct Progress {
     pub highest: u32,
 }
 
+state!(Progress {
+    packet: next, unacknowledged, highest;
+    still: packets;
+});
+
 /// How much of a flow is at its destination.
 #[derive(Debug, Clone, Default)]
 pub struct Received {
@@ -34,6 +41,11 @@ pub struct Received {
     /// Packets of the flow, once the last was seen.
     pub packets: Option<u32>,
 }
+
+state!(Received {
+    packet: expected, highest;
+    still: packets;
+});
 
 /// What a data packet was to its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,11 +131,11 @@ pub trait Transport: Sized {
     /// Its table in the scenario.
     type Params: Default;
     /// What a sender keeps of a flow beside [`Progress`].
-    type Sender: std::fmt::Debug;
+    type Sender: std::fmt::Debug + State;
     /// What a receiver keeps of a flow beside [`Received`].
-    type Receiver: std::fmt::Debug + Default;
+    type Receiver: std::fmt::Debug + Default + State;
     /// What the flows that end at a host share.
-    type Host: std::fmt::Debug + Default;
+    type Host: std::fmt::Debug + Default + State;
     /// What people call it.
     const LABEL: &'static str;
     /// What it counts.

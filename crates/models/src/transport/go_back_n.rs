@@ -8,6 +8,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
@@ -41,6 +42,16 @@ pub struct GoBackN {
 /// When a gap was last reported, and which packet was expected.
 #[derive(Debug, Default)]
 pub struct Reported(Option<(u32, Time)>);
+
+impl State for Reported {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.value(u64::from(self.0.is_some()));
+        if let Some((missing, at)) = &mut self.0 {
+            walk.packet(missing);
+            walk.moment(at);
+        }
+    }
+}
 
 impl GoBackN {
     /// Reports the packet that is missing, unless that was done within the interval.

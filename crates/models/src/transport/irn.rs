@@ -13,6 +13,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Bytes, Time};
 
 use super::beyond::Beyond;
@@ -54,6 +55,13 @@ pub struct Sender {
     /// All before this one counts as lost, since a timeout.
     timed_out: u32,
 }
+
+state!(Sender {
+    part: beyond;
+    packets: recovers_until;
+    packet: looked, timed_out;
+    value: is_oldest_due;
+});
 
 impl Sender {
     /// The lowest packet from `looked` on that counts as lost.

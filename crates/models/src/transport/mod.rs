@@ -3,6 +3,7 @@
 pub mod beyond;
 pub mod contract;
 
+use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
 use self::contract::{Arrival, News, Progress, Received, Replies, Transport};
@@ -83,6 +84,24 @@ macro_rules! registry {
                     return Err((format!("host.transport.{}.{key}", stringify!($module)), why));
                 })*
                 Ok(())
+            }
+        }
+
+        impl State for Sender {
+            fn walk(&mut self, walk: &mut Walk<'_>) {
+                match self { $(Self::$name(state) => state.walk(walk),)* }
+            }
+        }
+
+        impl State for Receiver {
+            fn walk(&mut self, walk: &mut Walk<'_>) {
+                match self { $(Self::$name(state) => state.walk(walk),)* }
+            }
+        }
+
+        impl State for Host {
+            fn walk(&mut self, walk: &mut Walk<'_>) {
+                match self { $(Self::$name(state) => state.walk(walk),)* }
             }
         }
 

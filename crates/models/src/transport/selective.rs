@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state::{State, Walk, Word};
 use xoff_units::Time;
 
 use super::beyond::Beyond;
@@ -68,6 +69,21 @@ pub struct Sender {
     end: u32,
     /// Packets before this one were judged by what arrived beyond them.
     judged: u32,
+}
+
+impl State for Sender {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { base, fates, lost, under_way, there, end, judged } = self;
+        for fate in fates.iter() {
+            walk.value(*fate as u64);
+        }
+        walk.value((fates.len(), *under_way, *there).word());
+        let mut again: Vec<u32> = std::mem::take(lost).into_iter().collect();
+        for index in again.iter_mut().chain([base, end, judged]) {
+            walk.packet(index);
+        }
+        lost.extend(again);
+    }
 }
 
 impl Sender {

@@ -10,6 +10,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
+use xoff_engine::state;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::{Host, Making, Problem, Traffic};
@@ -54,6 +55,13 @@ pub struct Arrivals {
     room: u32,
     is_held: bool,
 }
+
+state!(Arrivals {
+    value: stream, is_held;
+    moment: next;
+    packet: arrived;
+    still: slot, log_none, left, room;
+});
 
 impl Arrivals {
     fn gap(&mut self) -> Time {

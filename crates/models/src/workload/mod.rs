@@ -11,6 +11,8 @@ mod warm;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
+use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
 pub use self::collective::Collective;
@@ -144,6 +146,11 @@ pub struct FlowSpec {
     pub class: u8,
 }
 
+state!(FlowSpec {
+    value: flow, dst, size, path, class;
+    due: start;
+});
+
 /// What a source may be expected to offer.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
@@ -156,7 +163,7 @@ pub struct Offer {
 }
 
 /// Flows of one host that are drawn one at a time, when their time comes; how many they are is known before.
-pub trait Drawn: std::fmt::Debug + Send {
+pub trait Drawn: std::fmt::Debug + Send + State {
     /// When the next flow starts.
     fn peek(&self) -> Option<Time>;
 
@@ -186,6 +193,15 @@ pub enum Start {
     List(std::vec::IntoIter<FlowSpec>),
     /// Drawn one by one.
     Drawn(Box<dyn Drawn>),
+}
+
+impl State for Start {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        match self {
+            Self::List(list) => list.as_mut_slice().walk(walk),
+            Self::Drawn(flows) => flows.walk(walk),
+        }
+    }
 }
 
 impl Start {

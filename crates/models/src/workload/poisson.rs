@@ -9,6 +9,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
+use xoff_engine::state::{State, Walk, Word};
 use xoff_units::Time;
 
 use super::sizes::{Named, SizeTable};
@@ -63,6 +64,14 @@ pub struct Arrivals {
     left: u64,
     bytes: u64,
     offer: Offer,
+}
+
+impl State for Arrivals {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.value(self.stream.word());
+        walk.moment(&mut self.end);
+        self.next.walk(walk);
+    }
 }
 
 /// When arrivals end: at a moment, or when these many flows have come, of all sources.

@@ -16,6 +16,7 @@ mod source;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_units::{Bytes, Time};
 
 use crate::core::{Core, Queueing};
@@ -157,6 +158,11 @@ pub struct Sfc {
     /// At a switch: queues of interfaces are classes that end here.
     ends_classes: bool,
 }
+
+state!(Sfc {
+    part: point, proxy, source;
+    still: interface_queues, ends_classes;
+});
 
 const MESSAGES: Count = Count::number("messages", "SFC messages");
 const RESUMES: Count = Count::number("resumes", "SFC resumes");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
 use super::{ABOVE, ABOVE_AFTER_PAUSE, Dynamic, Hold, IDLE, MESSAGES, Mode, Params, RESUMES, Signals};
@@ -28,6 +29,11 @@ struct Held {
     is_out: bool,
 }
 
+state!(Held {
+    value: flow, dst, class, is_out;
+    moment: sent, until, next;
+});
+
 /// A queue, or an input FIFO.
 #[derive(Debug, Default)]
 struct Watched {
@@ -42,6 +48,12 @@ struct Watched {
     /// Packets of each source (dynamic settings only).
     present: FxHashMap<u32, u32>,
 }
+
+state!(Watched {
+    moments: above, under_reacted;
+    value: out, paused;
+    keyed: present;
+});
 
 /// SFC at a forwarding node.
 #[derive(Debug)]
@@ -78,6 +90,13 @@ pub struct Point {
     above_after_pause: Time,
     idle: Time,
 }
+
+state!(Point {
+    part: watched;
+    keyed: held;
+    value: next_purge;
+    still: threshold, pause, target, round_trip, dynamic, resume, interval, hold, to_host, is_by_input, counts_sources, first, frame_bytes, xoff, tags, sources, messages, resumes, above, above_after_pause, idle;
+});
 
 /// A source that stayed silent for this long after its pause has nothing to send.
 const FORGET: Time = Time::ms(1);

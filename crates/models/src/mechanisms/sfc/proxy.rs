@@ -7,6 +7,8 @@
 //! before has left, and the flow returns to its own queue when the congestion queue holds no packet of it any more.
 
 use rustc_hash::FxHashMap;
+use xoff_engine::state;
+use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
 use super::{ISOLATED, Mode, PROXY_PAUSES, Params, ResumeEnds};
@@ -23,6 +25,11 @@ struct Congestion {
     until: Time,
     is_blocked: bool,
 }
+
+state!(Congestion {
+    moment: until;
+    value: is_blocked;
+});
 
 /// SFC at a switch with hosts.
 #[derive(Debug)]
@@ -45,6 +52,21 @@ pub struct Proxy {
     destinations: FxHashMap<u32, Time>,
     pauses: u64,
     isolated: u64,
+}
+
+impl State for Proxy {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { isolates: _, caches: _, ends_queues: _, classes: _, ports, pausing, flows, queues, next_purge, destinations, .. } = self;
+        walk.keyed(ports.iter_mut(), |walk, _, port| walk.value(*port as u64));
+        for (flow, until) in pausing.iter_mut().flatten() {
+            walk.value(u64::from(*flow));
+            walk.moment(until);
+        }
+        flows.walk(walk);
+        queues.walk(walk);
+        walk.value(*next_purge as u64);
+        walk.keyed(destinations.iter_mut(), |walk, _, until| walk.moment(until));
+    }
 }
 
 /// Timers of congestion queues; the others are of hosts' classes.

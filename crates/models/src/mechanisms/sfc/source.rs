@@ -1,5 +1,6 @@
 //! The source: holds what a message names.
 
+use xoff_engine::state;
 use xoff_units::Time;
 
 use super::Hold;
@@ -14,6 +15,11 @@ pub struct Source {
     /// For each port and class: until when its queue is held.
     held: Vec<Time>,
 }
+
+state!(Source {
+    dues: held;
+    still: hold;
+});
 
 const CLASSES: usize = 8;
 

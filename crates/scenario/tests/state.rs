@@ -1,0 +1,218 @@
+//! What parts say of their state (`State::walk`): a digest is the same after a shift, and a run that was shifted goes on as the one
+//! that was not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use xoff_engine::state::Walk;
+use xoff_engine::{Checkpoint, Plan};
+use xoff_models::network::build;
+use xoff_models::node::Node;
+use xoff_models::{congestion_control, mechanisms, transport};
+use xoff_scenario::{Runner, from_toml};
+use xoff_units::Time;
+
+/// Two leaves with two hosts each, and two spines.
+const NETWORK: &str = r#"
+network.leaf_spine = { leaves = 2, spines = 2, hosts_per_leaf = 2, link = { rate = "100Gbps", delay = "1us" } }
+"#;
+
+/// All hosts but one to that one, and three flows elsewhere; all of them but the last are under way when the state is looked at.
+const FLOWS: &str = r#"
+workload = [
+  { incast = { senders = [1, 2, 3], receiver = 0, size = "SIZE" }, class = CLASS },
+  { incast = { senders = [0], receiver = 3, size = "SIZE" }, class = CLASS },
+  { incast = { senders = [1], receiver = 2, size = "SIZE" }, class = CLASS },
+  { incast = { senders = [2], receiver = 1, size = "300KB" }, class = CLASS, start = "33us" },
+]
+"#;
+
+/// A scenario for each mechanism, transport and congestion control, and for each kind of memory and queueing.
+const SCENARIOS: &[(&str, &str)] = &[
+    ("go_back_n", "switch.buffer.per_queue = '30KB'"),
+    ("pfc", "switch.flow_control.pfc = { xoff = '20KB' }"),
+    ("pfc", "switch = { queueing = 'voq', buffer.per_port = '200KB', flow_control.pfc = { xoff = '20KB', quanta = 100 } }"),
+    ("pfc", "switch = { queueing = 'iq', buffer.per_port = '200KB', flow_control.pfc = { xoff = '20KB' } }"),
+    ("pfc", "switch = { buffer.shared = { total = '1MB', alpha = 0.125, reserve = '0B' }, flow_control.pfc = {} }"),
+    (
+        "ecn dcqcn",
+        "switch = { ecn.red = { kmin = '5KB', kmax = '50KB', pmax = 0.5 }, flow_control.pfc = { xoff = '40KB' } }
+        host.congestion_control.dcqcn = {}",
+    ),
+    ("dctcp", "switch.ecn.step.threshold = '30KB'\nhost.congestion_control.dctcp = {}"),
+    ("telemetry hpcc", "switch.telemetry = {}\nhost.congestion_control.hpcc = {}"),
+    ("swift", "host.congestion_control.swift = {}"),
+    ("timely", "host.congestion_control.timely = {}"),
+    (
+        "nscc trimming selective spray",
+        "switch = { ecn.red = { kmin = '10KB', kmax = '40KB' }, trimming = { limit = '40KB' }, routing.spray = {} }
+        host = { transport.selective = {}, congestion_control.nscc = {} }",
+    ),
+    ("reps", "switch = { trimming = { limit = '30KB' }, routing.reps = {} }\nhost.transport.selective = {}"),
+    ("flowlet irn", "switch = { buffer.per_queue = '30KB', routing.flowlet = {} }\nhost.transport.irn = {}"),
+    ("drill", "switch.routing.drill = {}\nhost.transport.selective = {}"),
+    ("raw", "host.transport.raw = {}"),
+    ("sfc", "switch.flow_control = { sfc = { threshold = '10KB', pause = '5us' }, pfc = { xoff = '60KB' } }"),
+    ("sfc", "switch = { flow_control = { sfc = { threshold = '10KB', target = '1KB', mode = 'proxy' }, pfc = { xoff = '60KB' } } }"),
+    (
+        "congestion_isolation",
+        "switch = { classes = 2, flow_control = { congestion_isolation = { low = '5KB', high = '20KB', tell = '30KB' },
+        pfc = { xoff = '60KB' } } }",
+    ),
+    ("bcn", "switch.flow_control.bcn = { sample = '10KB', jitter = '1KB' }\nhost.congestion_control.bcn = {}"),
+    ("qcn", "switch.flow_control.qcn = { sample = '10KB' }\nhost.congestion_control.qcn = {}"),
+    ("bfc", "switch.flow_control.bfc = {}"),
+    (
+        "portfc",
+        "network.ndc = { n = 4, link = { rate = '100Gbps', delay = '1us' } }
+        switch.flow_control.portfc = { xoff = '20KB', xon = '10KB' }
+        host.relay = {}",
+    ),
+];
+
+/// Workloads that draw flows, or let them wait for one another.
+const DRAWN: &[&str] = &[
+    "poisson = { load = 0.7, duration = '100us', sizes = 'websearch' }",
+    "collective = { operation = 'all_reduce', algorithm = 'ring', size = '1MB' }",
+    "bernoulli = { sources = [0, 1], destinations = [2, 3], load = 0.6, duration = '200us' }",
+];
+
+/// What became of a flow: when it arrived, and when it was acknowledged.
+type Ends = BTreeMap<u32, (Time, Option<Time>)>;
+
+/// The scenario with its network and its flows, of so much payload each.
+fn whole(text: &str, size: u64) -> String {
+    let network = if text.contains("network.") { "" } else { NETWORK };
+    let class = if text.contains("classes = 2") { "1" } else { "0" };
+    format!("{text}\n{network}{}", FLOWS.replace("SIZE", &format!("{size}B")).replace("CLASS", class))
+}
+
+fn run(text: &str, plan: Plan, mut look: impl FnMut(&mut Checkpoint<'_, Node>) -> ControlFlow<()>) -> Ends {
+    let runner = Runner::new(from_toml(text, &[]).map_err(|e| format!("{text}: {e:?}")).unwrap(), |_| None);
+    let runner = runner.map_err(|e| format!("{text}: {e:?}")).unwrap();
+    let mut engine = build(&runner.topology, runner.plan, &runner.settings, plan).unwrap();
+    let mut ends = Ends::new();
+    engine.run(|cp| {
+        let answer = look(cp);
+        for id in 0..cp.nodes() {
+            let Some(endpoint) = &mut cp.node_mut(id).endpoint else { continue };
+            ends.extend(endpoint.arrived.drain(..).map(|(flow, at)| (flow, (at, None))));
+        }
+        answer
+    });
+    for node in engine.into_nodes() {
+        let Some(endpoint) = node.endpoint else { continue };
+        ends.extend(endpoint.arrived.iter().map(|(flow, at)| (*flow, (*at, None))));
+        for sent in endpoint.sent {
+            if let Some(end) = ends.get_mut(&sent.flow) {
+                end.1 = sent.acknowledged;
+            }
+        }
+    }
+    ends
+}
+
+/// Acknowledged packets of the flows under way.
+fn acknowledged(cp: &Checkpoint<'_, Node>) -> BTreeMap<u32, u32> {
+    (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()).flat_map(|e| e.acknowledged().collect::<Vec<_>>()).collect()
+}
+
+/// The digest at a moment, relative to what is acknowledged of the flows.
+fn digest(cp: &mut Checkpoint<'_, Node>, now: Time) -> u64 {
+    let passed = acknowledged(cp);
+    let packets = |flow: u32| passed.get(&flow).copied().unwrap_or(0);
+    let mut walk = Walk::digest(now, &packets);
+    cp.walk(&mut walk);
+    walk.result()
+}
+
+const AT: Time = Time::us(30);
+const LATER: Time = Time(7_000_013);
+const PACKETS: u32 = 9;
+const PAYLOAD: u64 = 1_000;
+const SIZE: u64 = 400 * PAYLOAD;
+
+fn plan() -> Plan {
+    Plan { checkpoint: Time::us(10), ..Plan::default() }
+}
+
+/// Runs the second text with a shift of the whole, and compares it with a run of the first without.
+fn compare(name: &str, usual: &str, shifted: &str, packets: u32) {
+    let usual = run(usual, plan(), |_| ControlFlow::Continue(()));
+    let mut is_shifted = false;
+    let shifted = run(shifted, plan(), |cp| {
+        if cp.now >= AT && !is_shifted {
+            is_shifted = true;
+            let (now, before) = (cp.now, digest(cp, cp.now));
+            cp.walk(&mut Walk::shift(now, LATER, &|_| packets));
+            assert_eq!(digest(cp, now + LATER), before, "{name}");
+        }
+        ControlFlow::Continue(())
+    });
+    let moved = |at: Time| if at < AT { at } else { at + LATER };
+    let expected: Ends = usual.iter().map(|(flow, (at, ack))| (*flow, (moved(*at), ack.map(moved)))).collect();
+    assert!(is_shifted && usual.values().any(|end| end.0 > AT + AT), "{name}: {usual:?}");
+    assert_eq!(shifted, expected, "{name}");
+}
+
+#[test]
+fn a_run_that_was_shifted_goes_on_as_one_that_was_not() {
+    for (name, text) in SCENARIOS {
+        // Flows that are so many packets longer end with those that are not, if so many packets are passed over.
+        compare(name, &whole(text, SIZE), &whole(text, SIZE + u64::from(PACKETS) * PAYLOAD), PACKETS);
+    }
+    for workload in DRAWN {
+        let text = format!("{NETWORK}workload = [{{ {workload} }}]\nswitch.flow_control.pfc = {{ xoff = '20KB' }}");
+        compare(workload, &text, &text, 0);
+    }
+}
+
+#[test]
+fn every_part_is_shifted_somewhere() {
+    let names: BTreeSet<&str> = SCENARIOS.iter().flat_map(|s| s.0.split(' ')).collect();
+    let all = mechanisms::GROUPS.iter().chain(transport::GROUPS).chain(congestion_control::GROUPS).map(|g| g.name);
+    let missing: Vec<_> = all.filter(|name| !names.contains(name)).collect();
+    assert_eq!(missing, Vec::<&str>::new(), "parts without a scenario here");
+}
+
+#[test]
+fn a_digest_does_not_depend_on_how_a_run_is_run() {
+    for (name, text) in SCENARIOS {
+        let digests = |plan: Plan| {
+            let mut list = Vec::new();
+            run(&whole(text, SIZE), plan, |cp| {
+                let now = cp.now;
+                list.push(digest(cp, now));
+                if now < AT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            list
+        };
+        let usual = digests(plan());
+        assert!(usual.len() > 2 && usual.iter().collect::<BTreeSet<_>>().len() == usual.len(), "{name}: situations differ");
+        assert_eq!(digests(Plan { threads: 2, partitions: Some(3), ..plan() }), usual, "{name}");
+        assert_eq!(digests(Plan { window: Some(Time::ns(170)), ..plan() }), usual, "{name}");
+    }
+}
+
+#[test]
+fn a_flow_alone_repeats_itself_packet_by_packet() {
+    let text = r#"
+network.star = { hosts = 2, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ flows = [{ src = "host0", dst = "host1", size = "2MB" }] }]
+"#;
+    // A packet takes 1048 B of 80 ps each.
+    let packet = Time(1_048 * 80);
+    let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();
+    let mut engine = build(&runner.topology, runner.plan, &runner.settings, Plan { checkpoint: packet, ..Plan::default() }).unwrap();
+    let mut digests = Vec::new();
+    engine.run(|cp| {
+        let now = cp.now;
+        digests.push(digest(cp, now));
+        if now < packet * 1_000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    // Until the first answer is back the situation is new with each packet; from then on it is always the same.
+    let first = digests.iter().position(|d| d == digests.last().unwrap()).unwrap();
+    assert!((40..60).contains(&first), "{first}");
+    assert!(digests[first..].iter().all(|d| *d == digests[first]));
+    assert_eq!(digests[..first].iter().collect::<BTreeSet<_>>().len(), first);
+}
