@@ -58,10 +58,12 @@ pub struct Config {
 pub struct Sender {
     flow: u32,
     dst: u32,
-    size: u64,
     progress: Progress,
-    held_until: Time,
+    /// While a mechanism holds it, or once one did.
+    held: Option<Box<Held>>,
     deadline: Time,
+    /// Payload of its last packet; the others are full.
+    last: u16,
     port: u16,
     path: u16,
     queue: u16,
@@ -81,20 +83,51 @@ pub struct Sender {
     start: Time,
     retransmitted: u32,
     notifications: u32,
-    holds: u32,
-    paused: Time,
 }
+
+/// What mechanisms held of a flow. Most are never held.
+#[derive(Debug, Default)]
+struct Held {
+    until: Time,
+    times: u32,
+    /// In all, up to `until`.
+    time: Time,
+}
+
+state!(Held {
+    due: until;
+    still: times, time;
+});
 
 state!(Sender {
     flow: flow;
     value: dst, port, path, queue, class, is_listed, is_rto_set;
-    part: progress, arrivals, transport, rate, stamps;
-    due: held_until, deadline, next_send;
+    part: progress, held, arrivals, transport, rate, stamps;
+    due: deadline, next_send;
     moment: pace_at;
-    still: size, sent, start, retransmitted, notifications, holds, paused;
+    still: last, sent, start, retransmitted, notifications;
 });
 
+const _: () = assert!(size_of::<Option<Sender>>() <= 136, "a flow that waits for its turn takes this");
+
 impl Sender {
+    /// Until when it is held.
+    #[inline]
+    fn held_until(&self) -> Time {
+        self.held.as_ref().map_or(Time::ZERO, |held| held.until)
+    }
+
+    /// Wire bytes of a packet.
+    #[inline]
+    fn wire(&self, seq: u32, framing: &Framing) -> u16 {
+        framing.frame(if seq + 1 == self.progress.packets { u64::from(self.last) } else { framing.payload })
+    }
+
+    /// Payload in all.
+    fn size(&self, framing: &Framing) -> u64 {
+        u64::from(self.progress.packets - 1) * framing.payload + u64::from(self.last)
+    }
+
     /// Whether a packet is there to be sent; all of a flow is, unless it comes bit by bit.
     #[inline]
     fn has_arrived(&self, seq: u32) -> bool {
@@ -358,7 +391,7 @@ impl Endpoint {
     /// Reads what the next packets of its first flows need.
     #[inline]
     pub fn touch(&self) -> u64 {
-        let sender = self.senders.first().and_then(Option::as_ref).map_or(0, |s| s.size ^ s.deadline.0 ^ u64::from(s.progress.next));
+        let sender = self.senders.first().and_then(Option::as_ref).map_or(0, |s| s.next_send.0 ^ s.deadline.0 ^ u64::from(s.progress.next));
         let slot = self.slots.last().map_or(0, |slot| u64::from(*slot));
         self.accepted ^ sender ^ slot ^ self.receivers.first().map_or(0, Receiver::touch)
     }
@@ -385,10 +418,11 @@ impl Endpoint {
         let held_until = self.held_destinations.get(&spec.dst).copied().filter(|until| *until > now);
         let scheme = &self.config.schemes[port as usize];
         let packets = self.config.framing.packets(spec.size) as u32;
+        let last = (spec.size - u64::from(packets - 1) * self.config.framing.payload) as u16;
         let sender = Sender {
             flow: spec.flow,
             dst: spec.dst,
-            size: spec.size,
+            last,
             start: now,
             port,
             path: spec.path,
@@ -403,13 +437,11 @@ impl Endpoint {
             transport: self.config.transport.sender(),
             rate: scheme.start(),
             next_send: now,
-            held_until: held_until.unwrap_or_default(),
+            held: held_until.map(|until| Box::new(Held { until, times: 0, time: until - now })),
             deadline: Time::NEVER,
             sent: 0,
             retransmitted: 0,
             notifications: 0,
-            holds: 0,
-            paused: held_until.map_or(Time::ZERO, |until| until - now),
         };
         let slot = if let Some(slot) = self.free.pop() {
             self.senders[slot as usize] = Some(sender);
@@ -429,11 +461,11 @@ impl Endpoint {
         let Some(s) = &mut self.senders[slot as usize] else { return (Turn::Leave, None) };
         let next = config.transport.next(&s.progress, &s.transport);
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
-        let Some(seq) = next.filter(|seq| s.held_until <= now && s.has_window(*seq, config) && s.has_arrived(*seq)) else {
+        let Some(seq) = next.filter(|seq| s.held_until() <= now && s.has_window(*seq, config) && s.has_arrived(*seq)) else {
             s.is_listed = false;
             return (Turn::Leave, None);
         };
-        let bytes = config.framing.wire(s.size, seq);
+        let bytes = s.wire(seq, &config.framing);
         let mut packet = Packet::new(Kind::Data, s.flow, seq, s.dst, bytes, s.class);
         packet.set_path(s.path);
         if seq + 1 == s.progress.packets {
@@ -476,7 +508,7 @@ impl Endpoint {
             s.is_listed = false;
             if !config.transport.acknowledges() {
                 // Nothing will be heard of it any more.
-                self.sent.push(Self::record(s, None));
+                self.sent.push(Self::record(s, None, &config.framing, now));
                 self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
                 self.senders[slot as usize] = None;
                 self.free.push(slot);
@@ -524,7 +556,7 @@ impl Endpoint {
         let config = &self.config;
         let Some(s) = &mut self.senders[slot] else { return Relist::No };
         let Some(next) = config.transport.next(&s.progress, &s.transport) else { return Relist::No };
-        if s.is_listed || s.held_until > now || !s.has_window(next, config) {
+        if s.is_listed || s.held_until() > now || !s.has_window(next, config) {
             return Relist::No;
         }
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
@@ -549,7 +581,7 @@ impl Endpoint {
         }
         let Some(next) = self.config.transport.next(&s.progress, &s.transport) else { return Some(Wait::Answers) };
         let arrives = s.arrives(next);
-        Some(if s.held_until > now {
+        Some(if s.held_until() > now {
             Wait::Held
         } else if !s.has_window(next, &self.config) {
             Wait::Window
@@ -593,12 +625,13 @@ impl Endpoint {
             return None;
         };
         let s = self.senders[slot].as_mut()?;
-        s.holds += 1;
-        if until <= s.held_until {
+        let held = s.held.get_or_insert_default();
+        held.times += 1;
+        if until <= held.until {
             return None;
         }
-        s.paused += until - s.held_until.max(now);
-        s.held_until = until;
+        held.time += until - held.until.max(now);
+        held.until = until;
         Some(until)
     }
 
@@ -629,10 +662,11 @@ impl Endpoint {
     pub fn release(&mut self, flow: u32, now: Time) {
         if let Some(slot) = self.slot(flow)
             && let Some(s) = &mut self.senders[slot]
-            && s.held_until > now
+            && let Some(held) = &mut s.held
+            && held.until > now
         {
-            s.paused -= s.held_until - now;
-            s.held_until = now;
+            held.time -= held.until - now;
+            held.until = now;
         }
     }
 
@@ -643,18 +677,20 @@ impl Endpoint {
         }
     }
 
-    fn record(s: &Sender, acknowledged: Option<Time>) -> Sent {
+    /// What is known of a flow; what it is held for beyond `now` does not count.
+    fn record(s: &Sender, acknowledged: Option<Time>, framing: &Framing, now: Time) -> Sent {
+        let (holds, paused) = s.held.as_ref().map_or((0, Time::ZERO), |held| (held.times, held.time - held.until.since(now)));
         Sent {
             flow: s.flow,
             dst: s.dst,
-            size: s.size,
+            size: s.size(framing),
             start: s.start,
             acknowledged,
             packets: u64::from(s.sent),
             retransmitted: u64::from(s.retransmitted),
             notifications: s.notifications,
-            holds: s.holds,
-            paused: s.paused,
+            holds,
+            paused,
             class: s.class,
             path: s.path,
             port: s.port,
@@ -684,7 +720,7 @@ impl Endpoint {
 
     /// Flows that started and are not over; what they are held for beyond `now` does not count.
     pub fn unfinished(&self, now: Time) -> Vec<Sent> {
-        let record = |s: &Sender| Sent { paused: s.paused - s.held_until.since(now), ..Self::record(s, None) };
+        let record = |s: &Sender| Self::record(s, None, &self.config.framing, now);
         let mut list: Vec<Sent> = self.senders.iter().flatten().map(record).collect();
         list.sort_by_key(|s| s.flow);
         list

@@ -22,8 +22,13 @@ impl Framing {
     /// Wire size of a packet of a flow.
     #[inline]
     pub fn wire(&self, size: u64, seq: u32) -> u16 {
-        let rest = size - u64::from(seq) * self.payload;
-        (rest.min(self.payload) + self.header).max(self.minimum) as u16
+        self.frame((size - u64::from(seq) * self.payload).min(self.payload))
+    }
+
+    /// Wire size of a packet with so much payload.
+    #[inline]
+    pub fn frame(&self, payload: u64) -> u16 {
+        (payload + self.header).max(self.minimum) as u16
     }
 
     /// Wire size of all packets of a flow.

@@ -25,7 +25,7 @@ use crate::packet::{Kind, Owner, Packet};
 use crate::queueing::port::Choice;
 use crate::record::{Drop, Pause, Records, Sample, Trace, Wanted};
 use crate::routing::{Paths, Routes};
-use crate::workload::FlowSpec;
+use crate::workload::{FlowSpec, Start};
 
 type Cx<'a> = Context<'a, Packet>;
 
@@ -665,7 +665,7 @@ impl Node {
         }
         // Its own start is later than its last dependency: it joins the list of what is to come.
         let Some(endpoint) = &mut self.endpoint else { return };
-        endpoint.starts.push(crate::workload::Start::List(vec![spec].into_iter()));
+        endpoint.starts.push(Start::list(vec![spec]));
         let source = endpoint.starts.len() - 1;
         self.start_due(source, cx);
     }

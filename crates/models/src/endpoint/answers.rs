@@ -91,10 +91,8 @@ impl Endpoint {
     /// All of a flow is acknowledged.
     #[cold]
     fn finish(&mut self, slot: usize, now: Time) {
-        let Some(mut s) = self.senders[slot].take() else { return };
-        // Nothing is held of a flow that is over.
-        s.paused -= s.held_until.since(now);
-        self.sent.push(Self::record(&s, Some(now)));
+        let Some(s) = self.senders[slot].take() else { return };
+        self.sent.push(Self::record(&s, Some(now), &self.config.framing, now));
         self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
         // A slot still listed in its queue is given up at its next turn; only then may it be used again.
         if !s.is_listed {

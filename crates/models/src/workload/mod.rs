@@ -189,8 +189,8 @@ pub trait Drawn: std::fmt::Debug + Send + State {
 /// Where a host's flows come from.
 #[derive(Debug)]
 pub enum Start {
-    /// From a list in order of start.
-    List(std::vec::IntoIter<FlowSpec>),
+    /// From a list, the last first to start.
+    List(Vec<FlowSpec>),
     /// Drawn one by one.
     Drawn(Box<dyn Drawn>),
 }
@@ -198,17 +198,23 @@ pub enum Start {
 impl State for Start {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         match self {
-            Self::List(list) => list.as_mut_slice().walk(walk),
+            Self::List(list) => list.walk(walk),
             Self::Drawn(flows) => flows.walk(walk),
         }
     }
 }
 
 impl Start {
+    /// Flows in order of their start.
+    pub fn list(mut flows: Vec<FlowSpec>) -> Self {
+        flows.reverse();
+        Self::List(flows)
+    }
+
     /// When the next flow starts.
     pub fn peek(&self) -> Option<Time> {
         match self {
-            Self::List(list) => list.as_slice().first().map(|f| f.start),
+            Self::List(list) => list.last().map(|f| f.start),
             Self::Drawn(flows) => flows.peek(),
         }
     }
@@ -216,7 +222,14 @@ impl Start {
     /// Takes the next flow.
     pub fn take(&mut self) -> Option<FlowSpec> {
         match self {
-            Self::List(list) => list.next(),
+            Self::List(list) => {
+                let next = list.pop();
+                if list.len() < list.capacity() / 4 {
+                    // What has started takes no memory twice.
+                    list.shrink_to(2 * list.len());
+                }
+                next
+            }
             Self::Drawn(flows) => flows.take(),
         }
     }

@@ -89,7 +89,7 @@ impl AllFlows {
     pub fn starting(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
         self.starts.iter().enumerate().flat_map(|(src, starts)| {
             starts.iter().flat_map(move |start| match start {
-                Start::List(list) => list.as_slice().iter().map(|flow| (src as u32, flow)).collect::<Vec<_>>(),
+                Start::List(list) => list.iter().rev().map(|flow| (src as u32, flow)).collect::<Vec<_>>(),
                 Start::Drawn(_) => Vec::new(),
             })
         })
@@ -308,7 +308,7 @@ impl<'a> Numbering<'a> {
         self.check_circles(&waits_for)?;
         for (starts, mut list) in self.flows.starts.iter_mut().zip(lists).filter(|(_, list)| !list.is_empty()) {
             list.sort_by_key(|f| (f.start, f.flow));
-            starts.push(Start::List(list.into_iter()));
+            starts.push(Start::list(list));
         }
         Ok(())
     }
