@@ -210,6 +210,8 @@ pub trait Part {
     fn levels(&self, ingress: &Ingress<'_>) -> Option<Levels>;
     /// See [`Install::warn`].
     fn warn(&self, levels: &Levels) -> Option<Wrong>;
+    /// See [`Install::warn_port`].
+    fn warn_port(&self, ingress: &Ingress<'_>) -> Option<Wrong>;
     /// See [`Install::queues`].
     fn queues(&self, ground: &Ground<'_>, node: u32, port: usize) -> Option<Vec<QueueSpec>>;
     /// See [`Install::most_relays`].
@@ -259,6 +261,9 @@ impl<M: Install> Part for Given<'_, M> {
     }
     fn warn(&self, levels: &Levels) -> Option<Wrong> {
         M::warn(self.params, levels)
+    }
+    fn warn_port(&self, ingress: &Ingress<'_>) -> Option<Wrong> {
+        M::warn_port(self.params, ingress)
     }
     fn queues(&self, ground: &Ground<'_>, node: u32, port: usize) -> Option<Vec<QueueSpec>> {
         M::queues(self.params, ground, node, port)
