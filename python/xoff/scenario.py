@@ -25,6 +25,7 @@ __all__ = [
     "Collective",
     "CongestionControl",
     "CongestionIsolation",
+    "Credits",
     "Dcqcn",
     "Dctcp",
     "Drill",
@@ -710,6 +711,39 @@ class Bfc(_Part):
 
 
 @dataclass(kw_only=True)
+class Credits(_Part):
+    """`switch.flow_control.credits`."""
+
+    scheme: Literal["absolute", "cbfc"] | None = None
+    """How ends of a link count."""
+
+    block: str | None = None
+    """Bytes of a credit. Default: 64 (`absolute`), or 128 (`cbfc`)."""
+
+    overhead: int | None = None
+    """Bytes of memory that a packet takes beside its own on the wire; from -16 to 127 (`cbfc`)."""
+
+    window: str | None = None
+    """What an input holds of each class. Default: the class's share of the port's memory; where that has no limit, and
+    at hosts, what the link needs for full rate; never more than counters can tell, which is 2048 blocks for
+    `absolute`.
+    """
+
+    spacing: str | None = None
+    """An update follows another of its class after this many bytes of its link at least. Default: 0, so that each
+    packet that leaves makes one (`absolute`), or 6400 (`cbfc`).
+    """
+
+    repeat: str | None = None
+    """A sender that waits for credits repeats its count this often. Default: the time of 65536 bytes on its link
+    (`absolute`), or 256 us (`cbfc`).
+    """
+
+    lose_updates: int | None = None
+    """Broken on purpose, to study what follows: this many of a node's updates are lost."""
+
+
+@dataclass(kw_only=True)
 class FlowControl(_Part):
     """`switch.flow_control`: each mechanism at most once."""
 
@@ -733,6 +767,9 @@ class FlowControl(_Part):
 
     bfc: Bfc | None = None
     """Backpressure Flow Control."""
+
+    credits: Credits | None = None
+    """Credit-based flow control of links, in the place of PFC."""
 
 
 @dataclass(kw_only=True)

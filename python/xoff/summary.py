@@ -11,6 +11,7 @@ __all__ = [
     "BcnCounts",
     "BfcCounts",
     "CongestionIsolationCounts",
+    "CreditsCounts",
     "DcqcnCounts",
     "DctcpCounts",
     "EcnCounts",
@@ -336,6 +337,22 @@ class BfcCounts(TypedDict):
     """Paused, in picoseconds."""
 
 
+class CreditsCounts(TypedDict):
+    """What credits counted."""
+
+    waits: int
+    """Waits for credits."""
+
+    updates: int
+    """Credit updates."""
+
+    recovered: int
+    """Credits recovered."""
+
+    paused_ps: int
+    """Paused, in picoseconds."""
+
+
 class RepsCounts(TypedDict):
     """What REPS counted."""
 
@@ -455,6 +472,9 @@ class Summary(TypedDict):
 
     bfc: BfcCounts
     """What BFC counted; zeros where the scenario does not give it."""
+
+    credits: CreditsCounts
+    """What credits counted; zeros where the scenario does not give it."""
 
     reps: RepsCounts
     """What REPS counted; zeros where the scenario does not give it."""

@@ -322,6 +322,16 @@ CASES: dict[str, dict[str, Any]] = {
         )
         for resume in ("counted", "threshold")
     },
+    **{
+        f"credits-{scheme}": case(
+            FABRIC,
+            INCAST,
+            {"permutation": {"size": "200KB"}},
+            buffer={"per_port": "60KB"},
+            flow_control={"credits": {"scheme": scheme}},
+        )
+        for scheme in ("absolute", "cbfc")
+    },
     "nscc": case(
         FABRIC,
         INCAST,

@@ -116,6 +116,8 @@ registry! {
         qcn: Qcn,
         /// Backpressure Flow Control.
         bfc: Bfc,
+        /// Credit-based flow control of links, in the place of PFC.
+        credits: Credits,
     }
     /// `switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody does.
     Routing at "switch.routing." in routing {
