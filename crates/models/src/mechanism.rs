@@ -317,6 +317,8 @@ pub struct Properties {
     pub raises_classes: bool,
     /// Hosts that relay pass pauses on, whatever waits in them.
     pub passes_pauses_on: bool,
+    /// It ends pauses that last this long, so that a circle of them is a deadlock only when it has not.
+    pub ends_pauses: Option<Time>,
     /// Its frames may be as small as this, if they are smaller than those of others.
     pub smallest_frame: Option<u16>,
     /// Why hosts that relay may not send flows of their own, and the key that says so.
