@@ -85,6 +85,7 @@ __all__ = [
     "Transport",
     "Trimming",
     "Turns",
+    "Watchdog",
     "Workload",
 ]
 
@@ -482,6 +483,23 @@ class Trimming(_Part):
 
 
 @dataclass(kw_only=True)
+class Watchdog(_Part):
+    """`switch.flow_control.pfc.watchdog`."""
+
+    detection: str | None = None
+    """A class of an output that is paused for this long is in a storm. `SONiC`'s: 200 ms, from 100 ms to 5 s."""
+
+    restoration: str | None = None
+    """The storm is over when its neighbour has not paused it for this long. Default: twice `detection`."""
+
+    poll: str | None = None
+    """The switch looks this often, at multiples of it. Default: half of `detection`."""
+
+    action: Literal["drop", "forward"] | None = None
+    """What becomes of a class in a storm."""
+
+
+@dataclass(kw_only=True)
 class Pfc(_Part):
     """`switch.flow_control.pfc`."""
 
@@ -515,6 +533,9 @@ class Pfc(_Part):
 
     hop_classes: bool | None = None
     """Each node that relays a packet puts it into the next higher class: PFC* of the `PortFC` paper."""
+
+    watchdog: Watchdog | None = None
+    """What switches do about pauses that last too long. Default: nothing."""
 
     swallow_resumes: int | None = None
     """Broken on purpose, to study what follows: this many of a node's resumes are never sent."""

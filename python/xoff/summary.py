@@ -225,6 +225,12 @@ class PfcCounts(TypedDict):
     above_xoff_ps: int
     """Above XOFF, in picoseconds."""
 
+    storms: int
+    """PFC storms."""
+
+    dropped_in_storms: int
+    """Dropped in PFC storms."""
+
     paused_ps: int
     """Paused, in picoseconds."""
 

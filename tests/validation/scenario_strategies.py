@@ -33,6 +33,7 @@ CHOICES = [
     "switch.routing.spray.choice",
     "switch.flow_control.pfc.accounting",
     "switch.flow_control.pfc.relays",
+    "switch.flow_control.pfc.watchdog.action",
     "switch.flow_control.bfc.resume",
     "switch.flow_control.credits.scheme",
     "switch.flow_control.sfc.mode",
@@ -613,6 +614,7 @@ NAMED: dict[str, dict[str, Callable[[Draw], Any]]] = {
     "switch.queueing": dict.fromkeys(["oq", "iq", "voq"], nothing),
     "switch.flow_control.pfc.accounting": dict.fromkeys(["ingress", "egress"], nothing),
     "switch.flow_control.pfc.relays": dict.fromkeys(["native", "forward"], nothing),
+    "switch.flow_control.pfc.watchdog.action": dict.fromkeys(["drop", "forward"], nothing),
     "host.congestion_control.dcqcn.preset": dict.fromkeys(
         ["conweave", "hpcc", "hpcc_paper", "hpcc_config", "microsoft", "sfc_proxy", "mellanox", "paper"], nothing
     ),
@@ -742,10 +744,8 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         switch.get("ecn", {}).pop("classes", None)
         switch |= {"queueing": "oq", "scheduler": "strict"}
         control = {"bfc": bfc(d)}
-    # What has a place in the document of another mechanism is not drawn out of it.
     chance = 0.0 if "switch.flow_control" in d.forced or is_forced else 0.1
-    is_named = any(key.startswith("switch.flow_control.credits") for key in d.forced)
-    if not set(INSTEAD) & set(control) and (is_named or d.wants("switch.flow_control", "credits", chance)):
+    if not set(INSTEAD) & set(control) and d.wants("switch.flow_control", "credits", chance):
         control = {key: value for key, value in control.items() if key in ("sfc", *CONGESTION_POINTS)}
         if "sfc" in control:
             control["sfc"] |= AT_HOSTS
@@ -921,6 +921,29 @@ def mix(d: Draw, network: dict[str, Any], switch: dict[str, Any]) -> None:
         pfc["refresh"] = False
 
 
+def watch(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
+    """Let switches end pauses that last too long, where flows bear what follows."""
+    path = "switch.flow_control.pfc.watchdog.action"
+    control, is_forced = switch["flow_control"], path in d.forced
+    if not is_forced and ("pfc" not in control or d.rng.random() < 0.8):
+        return
+    action = d.choose(path)
+    # What is dropped waits at outputs, and is sent again; what is sent on in spite of pauses needs room.
+    bears_loss = switch["queueing"] != "iq" and "raw" not in host.get("transport", {})
+    if not is_forced and not (bears_loss if action == "drop" else switch["buffer"] == "unlimited"):
+        return
+    if action == "forward":
+        switch["buffer"] = "unlimited"
+        control["pfc"].setdefault("xoff", f"{5 * d.largest}B")
+    elif not bears_loss:
+        switch["queueing"] = "voq"
+        host.pop("transport", None)
+    detection = d.rng.choice([1, 2, 20])
+    control["pfc"]["watchdog"] = {"action": action, "detection": f"{detection}us"}
+    if d.rng.random() < 0.5:
+        control["pfc"]["watchdog"] |= {"poll": f"{detection}us", "restoration": f"{d.rng.choice([1, 5]) * detection}us"}
+
+
 def is_known(scenario: Mapping[str, Any]) -> bool:
     """Whether every part of a scenario has a strategy of its own."""
     for path in CHOICES:
@@ -1029,6 +1052,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
         )
     seed = rng.randrange(10**6)
     mix(d, network, switch)
+    watch(d, switch, host)
     puts_apart = {"portfc", "congestion_isolation", "sfc", "bfc"} & set(switch["flow_control"])
     if not puts_apart and switch["queueing"] != "iq" and rng.random() < 0.2:
         host["acks"] = "data"
