@@ -323,6 +323,15 @@ CASES: dict[str, dict[str, Any]] = {
         for resume in ("counted", "threshold")
     },
     **{
+        f"watchdog-{action}": case(
+            FABRIC,
+            INCAST,
+            {"permutation": {"size": "200KB"}},
+            flow_control={"pfc": {"xoff": "30KB", "xon": "5KB", "watchdog": {"detection": "3us", "action": action}}},
+        )
+        for action in ("drop", "forward")
+    },
+    **{
         f"credits-{scheme}": case(
             FABRIC,
             INCAST,
