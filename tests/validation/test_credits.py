@@ -146,6 +146,25 @@ def test_updates_keep_their_distance() -> None:
     assert 100 * 25 * PACKET_PS / longest_ps < delivered_gbps(less, 200, 1200) < 99
 
 
+def test_the_window_of_a_link_of_100_m_at_400_gbps_is_507_credits() -> None:
+    """C·(2·500 ns + 6400 B/C) and two packets of 33 credits: 50,000 + 6400 + 2·4224 B.
+
+    Those are 15 packets. What ten carry is between what the spacing of updates costs at most and at least.
+    """
+    scenario = to_one(1, 0.5, gbps=400, switch={"flow_control": {}}, host=RAW, framing={"payload": "4102B"})
+
+    def rate(credits: int) -> float:
+        control = {"scheme": "cbfc", "window": f"{credits * 128}B", **QUIET}
+        scenario["switch"]["flow_control"]["credits"] = control
+        return delivered_gbps(scenario, 200, 700)
+
+    packet_ps, spacing_ps = 4150 * 20, 6400 * 20
+    round_trip_ps = packet_ps + 1_000_000 + 8 * 20
+    assert 14 * packet_ps < round_trip_ps + spacing_ps < 15 * packet_ps
+    assert rate(507) == pytest.approx(400, rel=1e-3)
+    assert 400 * 10 * packet_ps / (round_trip_ps + spacing_ps) < rate(330) < 400 * 10 * packet_ps / round_trip_ps
+
+
 @pytest.mark.parametrize("scheme", ["absolute", "cbfc"])
 @pytest.mark.parametrize("in_window", [4, 40])
 def test_the_next_update_says_what_a_lost_one_did(scheme: str, in_window: int) -> None:
