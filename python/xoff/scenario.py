@@ -25,6 +25,7 @@ __all__ = [
     "Collective",
     "CongestionControl",
     "CongestionIsolation",
+    "Credits",
     "Dcqcn",
     "Dctcp",
     "Drill",
@@ -84,6 +85,7 @@ __all__ = [
     "Transport",
     "Trimming",
     "Turns",
+    "Watchdog",
     "Workload",
 ]
 
@@ -481,6 +483,23 @@ class Trimming(_Part):
 
 
 @dataclass(kw_only=True)
+class Watchdog(_Part):
+    """`switch.flow_control.pfc.watchdog`."""
+
+    detection: str | None = None
+    """A class of an output that is paused for this long is in a storm. `SONiC`'s: 200 ms, from 100 ms to 5 s."""
+
+    restoration: str | None = None
+    """The storm is over when its neighbour has not paused it for this long. Default: twice `detection`."""
+
+    poll: str | None = None
+    """The switch looks this often, at multiples of it. Default: half of `detection`."""
+
+    action: Literal["drop", "forward"] | None = None
+    """What becomes of a class in a storm."""
+
+
+@dataclass(kw_only=True)
 class Pfc(_Part):
     """`switch.flow_control.pfc`."""
 
@@ -514,6 +533,9 @@ class Pfc(_Part):
 
     hop_classes: bool | None = None
     """Each node that relays a packet puts it into the next higher class: PFC* of the `PortFC` paper."""
+
+    watchdog: Watchdog | None = None
+    """What switches do about pauses that last too long. Default: nothing."""
 
     swallow_resumes: int | None = None
     """Broken on purpose, to study what follows: this many of a node's resumes are never sent."""
@@ -710,6 +732,39 @@ class Bfc(_Part):
 
 
 @dataclass(kw_only=True)
+class Credits(_Part):
+    """`switch.flow_control.credits`."""
+
+    scheme: Literal["absolute", "cbfc"] | None = None
+    """How ends of a link count."""
+
+    block: str | None = None
+    """Bytes of a credit. Default: 64 (`absolute`), or 128 (`cbfc`)."""
+
+    overhead: int | None = None
+    """Bytes of memory that a packet takes beside its own on the wire; from -16 to 127 (`cbfc`)."""
+
+    window: str | None = None
+    """What an input holds of each class. Default: the class's share of the port's memory; where that has no limit, and
+    at hosts, what the link needs for full rate; never more than counters can tell, which is 2048 blocks for
+    `absolute`.
+    """
+
+    spacing: str | None = None
+    """An update follows another of its class after this many bytes of its link at least. Default: 0, so that each
+    packet that leaves makes one (`absolute`), or 6400 (`cbfc`).
+    """
+
+    repeat: str | None = None
+    """A sender that waits for credits repeats its count this often. Default: the time of 65536 bytes on its link
+    (`absolute`), or 256 us (`cbfc`).
+    """
+
+    lose_updates: int | None = None
+    """Broken on purpose, to study what follows: this many of a node's updates are lost."""
+
+
+@dataclass(kw_only=True)
 class FlowControl(_Part):
     """`switch.flow_control`: each mechanism at most once."""
 
@@ -733,6 +788,9 @@ class FlowControl(_Part):
 
     bfc: Bfc | None = None
     """Backpressure Flow Control."""
+
+    credits: Credits | None = None
+    """Credit-based flow control of links, in the place of PFC."""
 
 
 @dataclass(kw_only=True)

@@ -11,6 +11,7 @@ __all__ = [
     "BcnCounts",
     "BfcCounts",
     "CongestionIsolationCounts",
+    "CreditsCounts",
     "DcqcnCounts",
     "DctcpCounts",
     "EcnCounts",
@@ -224,6 +225,12 @@ class PfcCounts(TypedDict):
     above_xoff_ps: int
     """Above XOFF, in picoseconds."""
 
+    storms: int
+    """PFC storms."""
+
+    dropped_in_storms: int
+    """Dropped in PFC storms."""
+
     paused_ps: int
     """Paused, in picoseconds."""
 
@@ -331,6 +338,22 @@ class BfcCounts(TypedDict):
 
     shared: int
     """Flows that got a queue in use."""
+
+    paused_ps: int
+    """Paused, in picoseconds."""
+
+
+class CreditsCounts(TypedDict):
+    """What credits counted."""
+
+    waits: int
+    """Waits for credits."""
+
+    updates: int
+    """Credit updates."""
+
+    recovered: int
+    """Credits recovered."""
 
     paused_ps: int
     """Paused, in picoseconds."""
@@ -455,6 +478,9 @@ class Summary(TypedDict):
 
     bfc: BfcCounts
     """What BFC counted; zeros where the scenario does not give it."""
+
+    credits: CreditsCounts
+    """What credits counted; zeros where the scenario does not give it."""
 
     reps: RepsCounts
     """What REPS counted; zeros where the scenario does not give it."""

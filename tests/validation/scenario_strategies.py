@@ -2,7 +2,7 @@
 
 A scenario is drawn choice by choice: the network's shape, where packets wait, the memory, and so on. `CHOICES` names
 the places in the schema where one of several registered things is chosen; `STRATEGIES` draws the parameters of each.
-What is drawn is lossless exactly if PFC is on: buffers then have the headroom that the network needs.
+What is drawn is lossless exactly if PFC or credits are on: buffers then have the room that the network needs.
 
 A part without a strategy is drawn from the schema: its defaults, and an example for each key that has none. What it
 cannot be combined with is found by trying: a scenario with such a part is drawn again until it is accepted.
@@ -33,7 +33,9 @@ CHOICES = [
     "switch.routing.spray.choice",
     "switch.flow_control.pfc.accounting",
     "switch.flow_control.pfc.relays",
+    "switch.flow_control.pfc.watchdog.action",
     "switch.flow_control.bfc.resume",
+    "switch.flow_control.credits.scheme",
     "switch.flow_control.sfc.mode",
     "switch.flow_control.sfc.hold",
     "switch.flow_control.sfc.signals",
@@ -54,8 +56,8 @@ CHOICES = [
 CONGESTION_POINTS = ("bcn", "qcn")
 # Those that hear of nothing but answers.
 HEAR_ANSWERS = ("hpcc", "dctcp", "swift", "timely", "nscc")
-# Those that plan the queues of ports, and take the place of the others.
-PLANNERS = ("portfc", "bfc")
+# Those that take the place of the others, the first two with queues of their own.
+INSTEAD = ("portfc", "bfc", "credits")
 # What makes SFC one of hosts.
 AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow"}
 # Collective operations that reduce or gather, of which the first has every algorithm.
@@ -283,6 +285,18 @@ def bfc(d: Draw) -> dict[str, Any]:
     }
     settings["entries"] = d.rng.choice([1, 100])
     return settings if d.rng.random() < 0.5 else {**settings, "round_trip": d.rng.choice(["200ns", "2us"])}
+
+
+def credits(d: Draw) -> dict[str, Any]:
+    """Windows of a packet and of many; with few counts are repeated while updates are on their way."""
+    settings: dict[str, Any] = {"scheme": d.choose("switch.flow_control.credits.scheme")}
+    if d.rng.random() < 0.5:
+        settings["window"] = f"{d.rng.choice([1, 2, 5, 20]) * -(-d.largest // 128) * 128}B"
+    if d.rng.random() < 0.3:
+        settings |= {"repeat": d.rng.choice(["1us", "40us"]), "lose_updates": d.rng.choice([0, 1, 5])}
+    if d.rng.random() < 0.3:
+        settings["spacing"] = d.rng.choice(["0B", "2000B"])
+    return settings
 
 
 def sfc(d: Draw) -> dict[str, Any]:
@@ -600,6 +614,7 @@ NAMED: dict[str, dict[str, Callable[[Draw], Any]]] = {
     "switch.queueing": dict.fromkeys(["oq", "iq", "voq"], nothing),
     "switch.flow_control.pfc.accounting": dict.fromkeys(["ingress", "egress"], nothing),
     "switch.flow_control.pfc.relays": dict.fromkeys(["native", "forward"], nothing),
+    "switch.flow_control.pfc.watchdog.action": dict.fromkeys(["drop", "forward"], nothing),
     "host.congestion_control.dcqcn.preset": dict.fromkeys(
         ["conweave", "hpcc", "hpcc_paper", "hpcc_config", "microsoft", "sfc_proxy", "mellanox", "paper"], nothing
     ),
@@ -640,7 +655,9 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "bcn": bcn_points,
         "qcn": qcn_points,
         "bfc": bfc,
+        "credits": credits,
     },
+    "switch.flow_control.credits.scheme": dict.fromkeys(["absolute", "cbfc"], nothing),
     "switch.flow_control.bfc.resume": dict.fromkeys(["counted", "threshold"], nothing),
     "switch.routing": {"spray": spray, "reps": reps, "flowlet": flowlet, "drill": drill},
     "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin"], nothing),
@@ -707,7 +724,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
     control: dict[str, Any] = {}
     for option in registered("switch.flow_control"):
         chance = 0.2 if option in CONGESTION_POINTS else 0.5
-        if option not in PLANNERS and d.wants("switch.flow_control", option, chance):
+        if option not in INSTEAD and d.wants("switch.flow_control", option, chance):
             control[option] = written(d, "switch.flow_control", option)[option]
     if d.relays_on_a_path:
         # A host that relays is no source for these.
@@ -727,6 +744,16 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         switch.get("ecn", {}).pop("classes", None)
         switch |= {"queueing": "oq", "scheduler": "strict"}
         control = {"bfc": bfc(d)}
+    chance = 0.0 if "switch.flow_control" in d.forced or is_forced else 0.1
+    if not set(INSTEAD) & set(control) and d.wants("switch.flow_control", "credits", chance):
+        control = {key: value for key, value in control.items() if key in ("sfc", *CONGESTION_POINTS)}
+        if "sfc" in control:
+            control["sfc"] |= AT_HOSTS
+        control["credits"] = credits(d)
+        if "window" in control["credits"]:
+            switch["buffer"] = "unlimited"
+        elif "shared" in switch["buffer"]:
+            switch["buffer"] = {"per_port": per_port(d)}
     if set(CONGESTION_POINTS) & set(control):
         # They look at the queues of outputs, and BCN's tags take the place of another.
         if switch["queueing"] == "iq" and d.forced.get("switch.flow_control") in CONGESTION_POINTS:
@@ -803,7 +830,9 @@ def use_trimming(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
             switch["queueing"] = "voq"
         # Go-Back-N may repeat itself for ever in step with its losses.
         host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
-    elif {"pfc", "portfc", "raw"} & {*switch["flow_control"], *host.get("transport", {})} or switch["queueing"] == "iq":
+    elif {"pfc", "portfc", "credits", "raw"} & {*switch["flow_control"], *host.get("transport", {})} or switch[
+        "queueing"
+    ] == "iq":
         return
     if d.wants("switch", "trimming", 0.8 if d.forced.get("host.transport") == "selective" else 0.1):
         switch["trimming"] = written(d, path, d.choose(path))
@@ -892,6 +921,29 @@ def mix(d: Draw, network: dict[str, Any], switch: dict[str, Any]) -> None:
         pfc["refresh"] = False
 
 
+def watch(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
+    """Let switches end pauses that last too long, where flows bear what follows."""
+    path = "switch.flow_control.pfc.watchdog.action"
+    control, is_forced = switch["flow_control"], path in d.forced
+    if not is_forced and ("pfc" not in control or d.rng.random() < 0.8):
+        return
+    action = d.choose(path)
+    # What is dropped waits at outputs, and is sent again; what is sent on in spite of pauses needs room.
+    bears_loss = switch["queueing"] != "iq" and "raw" not in host.get("transport", {})
+    if not is_forced and not (bears_loss if action == "drop" else switch["buffer"] == "unlimited"):
+        return
+    if action == "forward":
+        switch["buffer"] = "unlimited"
+        control["pfc"].setdefault("xoff", f"{5 * d.largest}B")
+    elif not bears_loss:
+        switch["queueing"] = "voq"
+        host.pop("transport", None)
+    detection = d.rng.choice([1, 2, 20])
+    control["pfc"]["watchdog"] = {"action": action, "detection": f"{detection}us"}
+    if d.rng.random() < 0.5:
+        control["pfc"]["watchdog"] |= {"poll": f"{detection}us", "restoration": f"{d.rng.choice([1, 5]) * detection}us"}
+
+
 def is_known(scenario: Mapping[str, Any]) -> bool:
     """Whether every part of a scenario has a strategy of its own."""
     for path in CHOICES:
@@ -950,7 +1002,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
         wanted = d.forced.get(path) or inside
         for option in [wanted] if wanted else registered(path):
             is_raw = option == "raw"
-            if is_raw and not {"pfc", "portfc"} & set(switch["flow_control"]):
+            if is_raw and not {"pfc", "portfc", "credits"} & set(switch["flow_control"]):
                 # What is lost is not sent again, so that there must be room for all.
                 if d.forced.get("switch.buffer", "unlimited") != "unlimited":
                     continue
@@ -973,10 +1025,10 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
     if "ecn" in switch and rng.random() < 0.5:
         host["relay"]["ecn"] = True
     host["first_hop"] = written(d, "host.first_hop", d.choose("host.first_hop"))
-    if "pfc" in switch["flow_control"] and {"ndc", "rail"} & set(network):
-        # Packets that are relayed in several orders can deadlock under PFC; in one they cannot.
+    if {"pfc", "credits"} & set(switch["flow_control"]) and {"ndc", "rail"} & set(network):
+        # Packets that are relayed in several orders can deadlock where neighbours are held; in one they cannot.
         host["first_hop"] = "highest"
-        if switch["flow_control"]["pfc"].get("relays") == "forward":
+        if switch["flow_control"].get("pfc", {}).get("relays") == "forward":
             host["relay"]["scheduler"] = "relay_first"
     workloads: list[dict[str, Any]] = []
     for number in range(rng.randint(1, 3)):
@@ -1000,6 +1052,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
         )
     seed = rng.randrange(10**6)
     mix(d, network, switch)
+    watch(d, switch, host)
     puts_apart = {"portfc", "congestion_isolation", "sfc", "bfc"} & set(switch["flow_control"])
     if not puts_apart and switch["queueing"] != "iq" and rng.random() < 0.2:
         host["acks"] = "data"

@@ -322,6 +322,25 @@ CASES: dict[str, dict[str, Any]] = {
         )
         for resume in ("counted", "threshold")
     },
+    **{
+        f"watchdog-{action}": case(
+            FABRIC,
+            INCAST,
+            {"permutation": {"size": "200KB"}},
+            flow_control={"pfc": {"xoff": "30KB", "xon": "5KB", "watchdog": {"detection": "3us", "action": action}}},
+        )
+        for action in ("drop", "forward")
+    },
+    **{
+        f"credits-{scheme}": case(
+            FABRIC,
+            INCAST,
+            {"permutation": {"size": "200KB"}},
+            buffer={"per_port": "60KB"},
+            flow_control={"credits": {"scheme": scheme}},
+        )
+        for scheme in ("absolute", "cbfc")
+    },
     "nscc": case(
         FABRIC,
         INCAST,

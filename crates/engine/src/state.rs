@@ -115,6 +115,12 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Something happens at multiples of a time: where now is between two of them matters, and a shift that is no multiple of it
+    /// leads to another situation.
+    pub fn phase(&mut self, period: Time) {
+        self.value(self.now.0 % period.0.max(1));
+    }
+
     /// What follows belongs to a flow.
     pub fn of_flow(&mut self, flow: u32) {
         self.passed = (self.packets)(flow);

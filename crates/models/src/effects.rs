@@ -40,6 +40,8 @@ pub enum Effect {
     Block(usize, Queues, Asker),
     /// Take that back.
     Unblock(usize, Queues),
+    /// Drop the data that waits in queues of a port.
+    Discard(usize, Queues),
     /// Write down whose bytes wait here, with a frame that asks others to stop.
     Pausing(Because),
     /// Let a queue of a port wait until packets of the same flow in another queue have left.

@@ -226,6 +226,8 @@ pub struct Site<'a> {
     pub is_host: bool,
     /// Its ports.
     pub ports: &'a [PortSpec],
+    /// Both ends of the link at each of them.
+    pub ends: &'a [Ends<'a>],
     /// For each of them the levels of the mechanism that has any, if the node forwards.
     pub levels: &'a [Option<Levels>],
     /// Hosts that hang there, and their ports.
@@ -255,7 +257,16 @@ pub struct Levels {
     pub is_dynamic: bool,
 }
 
-/// An ingress port of a node that forwards, as far as levels depend on it.
+/// Both ends of a link as inputs: this node's, and the neighbour's. What ends at a host waits nowhere there.
+#[derive(Debug, Clone, Copy)]
+pub struct Ends<'a> {
+    /// Here.
+    pub near: Ingress<'a>,
+    /// At the neighbour.
+    pub far: Ingress<'a>,
+}
+
+/// An ingress port, as far as levels and what it can hold depend on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ingress<'a> {
     /// The port.
@@ -321,6 +332,10 @@ pub struct Properties {
     pub raises_classes: bool,
     /// Hosts that relay pass pauses on, whatever waits in them.
     pub passes_pauses_on: bool,
+    /// It ends pauses that last this long, so that a circle of them is a deadlock only when it has not.
+    pub ends_pauses: Option<Time>,
+    /// Its frames may be as small as this, if they are smaller than those of others.
+    pub smallest_frame: Option<u16>,
     /// Why hosts that relay may not send flows of their own, and the key that says so.
     pub refuses_relayed_sources: Option<(&'static str, &'static str)>,
 }
@@ -389,6 +404,10 @@ pub trait Install: Sized {
     }
     /// What looks wrong beside such levels of PFC or the like: the key, and why.
     fn warn(_params: &Self::Params, _levels: &Levels) -> Option<Wrong> {
+        None
+    }
+    /// What looks wrong at a port of a node that forwards: the key, and why.
+    fn warn_port(_params: &Self::Params, _ingress: &Ingress<'_>) -> Option<Wrong> {
         None
     }
     /// The data queues that it wants at a port in the place of those of classes.

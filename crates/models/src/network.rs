@@ -13,7 +13,7 @@ use crate::count::Group;
 use crate::effects::Effects;
 use crate::endpoint::{self, Classify, Config, Endpoint};
 use crate::framing::Framing;
-use crate::mechanism::{Ground, Ingress, Levels, Site};
+use crate::mechanism::{Ends, Ground, Ingress, Levels, Site};
 use crate::mechanisms::{self, Mechanisms, Part, Tables};
 use crate::node::{self, Acks, Faults, Node};
 use crate::overrides::Locals;
@@ -243,6 +243,19 @@ impl Builder<'_> {
         self.ports[node as usize].iter().enumerate().map(levels).collect()
     }
 
+    fn input(&self, node: u32, number: usize) -> Ingress<'_> {
+        let spec = &self.topology.nodes[node as usize];
+        let ingress = self.settings.ingress(node, number, &self.ports[node as usize][number], self.delay(node), spec.is_host);
+        if spec.forwards { ingress } else { Ingress { memory: &BufferParams::Unlimited, ..ingress } }
+    }
+
+    /// Both ends of the links of a node.
+    fn ends(&self, node: u32) -> Vec<Ends<'_>> {
+        let far = |port: &PortSpec| self.input(port.peer, port.peer_port as usize);
+        let ends = |(number, port): (usize, &PortSpec)| Ends { near: self.input(node, number), far: far(port) };
+        self.ports[node as usize].iter().enumerate().map(ends).collect()
+    }
+
     fn core(&self, node: u32, levels: &[Option<Levels>]) -> Core {
         let (spec, ports, settings) = (&self.topology.nodes[node as usize], &self.ports[node as usize], self.settings);
         let ground = Ground { wiring: &self.map.wiring, relay: &settings.relay };
@@ -272,13 +285,14 @@ impl Builder<'_> {
     /// The node with its mechanisms.
     fn node(&self, node: u32, endpoint: Option<Box<Endpoint>>, plan: &AllFlows) -> Node {
         let (spec, settings) = (&self.topology.nodes[node as usize], self.settings);
-        let (levels, hosts) = (self.levels(node), self.hosts(node));
+        let (levels, hosts, ends) = (self.levels(node), self.hosts(node), self.ends(node));
         let mut core = self.core(node, &levels);
         let site = Site {
             id: node,
             forwards: spec.forwards,
             is_host: spec.is_host,
             ports: &self.ports[node as usize],
+            ends: &ends,
             levels: &levels,
             hosts: &hosts,
             framing: &settings.framing,
@@ -311,7 +325,8 @@ impl Builder<'_> {
     /// Links with their lookahead, by sending node and port.
     fn links(&self) -> Vec<LinkSpec> {
         let framing = &self.settings.framing;
-        let smallest = framing.minimum.min(u64::from(framing.control)).max(1);
+        let own = self.parts[0].iter().filter_map(|p| p.properties().smallest_frame).min();
+        let smallest = framing.minimum.min(u64::from(own.map_or(framing.control, |own| own.min(framing.control)))).max(1);
         let nodes = self.ports.iter().enumerate();
         let link = |n: usize, p: usize, port: &PortSpec| LinkSpec {
             from: (n as u32, p as u32),

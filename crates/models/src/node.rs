@@ -67,6 +67,15 @@ pub enum Acks {
     Data,
 }
 
+/// What mechanisms do with a packet that they do not let in.
+#[derive(Debug, Clone, Copy)]
+enum Refusal {
+    /// So many bytes are left of it.
+    Cut(u16),
+    /// The mechanism of this number drops it.
+    Drop(u8),
+}
+
 /// What nodes count beside their mechanisms: queues that waited for packets of the same flow in another queue.
 pub const ORDER: Group = Group { name: "order", label: "order of flows", counts: &[PAUSED] };
 
@@ -304,7 +313,7 @@ impl Node {
         let queue = placed.unwrap_or_else(|| self.core.queue_for(class, in_port));
         let (in_group, in_queue) = (self.core.ingress[group].bytes(), self.core.ports[out].queues[queue].bytes.bytes());
         if !self.core.buffer.admit(in_port, group, out, in_group, in_queue, packet.bytes()) {
-            self.drop_packet(out, queue, &packet, cx);
+            self.drop_packet(out, queue, &packet, None, cx);
             return;
         }
         if packet.has(Packet::CE) && !was_marked {
@@ -371,12 +380,12 @@ impl Node {
         let queue = queue.unwrap_or_else(|| self.core.queue_for(packet.class(), packet.in_port() as usize));
         match self.admit(port, queue, packet, cx) {
             Ok(queue) => Some(queue),
-            Err(Some(bytes)) => {
+            Err(Refusal::Cut(bytes)) => {
                 self.trim(port, bytes, *packet, cx);
                 None
             }
-            Err(None) => {
-                self.drop_packet(port, queue, packet, cx);
+            Err(Refusal::Drop(by)) => {
+                self.drop_packet(port, queue, packet, Some(self.mechanisms.name(by)), cx);
                 None
             }
         }
@@ -406,25 +415,21 @@ impl Node {
         port
     }
 
-    /// The queue in which mechanisms let a packet wait, or what is left of one that they cut, or nothing of one that they drop.
-    fn admit(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Result<usize, Option<u16>> {
+    /// The queue in which mechanisms let a packet wait, or what they do instead.
+    fn admit(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Result<usize, Refusal> {
         self.effects.now = cx.now();
         let core = &self.core;
-        let mut queue = Some(queue);
-        let mut cut = None;
+        let mut place = Ok(queue);
         self.mechanisms.each(Watches::ADMIT, &mut self.effects, |m, fx| {
-            let Some(at) = queue else { return };
-            queue = match m.admit(packet, Place { port, queue: at }, core, fx) {
-                Admit::Accept(other) => Some(other),
-                Admit::Drop => None,
-                Admit::Trim(bytes) => {
-                    cut = Some(bytes);
-                    None
-                }
+            let Ok(queue) = place else { return };
+            place = match m.admit(packet, Place { port, queue }, core, fx) {
+                Admit::Accept(other) => Ok(other),
+                Admit::Drop => Err(Refusal::Drop(fx.owner)),
+                Admit::Trim(bytes) => Err(Refusal::Cut(bytes)),
             };
         });
         self.apply(cx);
-        queue.ok_or(cut)
+        place
     }
 
     /// A forwarded data packet leaves its queue for the wire.
@@ -476,23 +481,29 @@ impl Node {
         }
     }
 
+    /// A packet is not let in: there is no room, or a mechanism drops it.
     #[cold]
-    fn drop_packet(&mut self, port: usize, queue: usize, packet: &Packet, cx: &mut Cx<'_>) {
+    fn drop_packet(&mut self, port: usize, queue: usize, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
+        if self.mechanisms.want(Watches::ASSIGN) {
+            self.effects.now = cx.now();
+            let event = Enqueued { packet, port, queue };
+            self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, fx| m.on_drop(&event, fx));
+            self.apply(cx);
+        }
+        self.write_off(port, queue, packet, by, cx);
+    }
+
+    /// A packet is gone.
+    fn write_off(&mut self, port: usize, queue: usize, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
         self.counts.dropped += 1;
         self.counts.dropped_bytes += u64::from(packet.bytes());
         self.core.ports[port].queues[queue].dropped += 1;
         let at = cx.now();
         let (flow, seq, bytes, in_port) = (packet.flow(), packet.seq(), packet.bytes(), packet.in_port());
-        if self.mechanisms.want(Watches::ASSIGN) {
-            self.effects.now = at;
-            let event = Enqueued { packet, port, queue };
-            self.mechanisms.each(Watches::ASSIGN, &mut self.effects, |m, fx| m.on_drop(&event, fx));
-            self.apply(cx);
-        }
         if let Some(slot) = packet.side() {
             cx.sides().give_back(slot);
         }
-        self.records.drops.push(Drop { at, node: self.core.id, port: port as u16, in_port, class: packet.class(), flow, seq, bytes });
+        self.records.drops.push(Drop { at, node: self.core.id, port: port as u16, in_port, class: packet.class(), flow, seq, bytes, by });
     }
 
     /// Puts a flow back into its queue's round when it can go on.

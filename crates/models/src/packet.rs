@@ -98,6 +98,8 @@ frames! {
     Sack = 11 "sack" Flow Transport;
     /// Backpressure Flow Control; `seq` is a queue of the neighbour's output, `info` 1 to pause it, and 0 to resume.
     Bfc = 12 "bfc" Link Mechanism;
+    /// Credits of a link; `seq` is twice the class, and one more where a sender repeats its count, `info` the counter.
+    Credits = 13 "credits" Link Mechanism;
 }
 
 /// A bit for each kind that does not stay in its flow, and for each that stays on its link: looked at with every packet.

@@ -36,6 +36,8 @@ pub struct Drop {
     pub seq: u32,
     /// Wire bytes.
     pub bytes: u16,
+    /// The mechanism that dropped it; none where there was no room.
+    pub by: Option<&'static str>,
 }
 
 /// A time during which a class of a port might not send.

@@ -105,6 +105,8 @@ pub struct Collector {
     /// Data packets started on links.
     pub hops: u64,
     dropped: u64,
+    /// Those of them that found no room.
+    without_room: u64,
     retransmitted: u64,
     alone: Alone,
 }
@@ -165,6 +167,7 @@ impl Collector {
             bytes_total: plan.bytes,
             hops: 0,
             dropped: 0,
+            without_room: 0,
             retransmitted: 0,
             alone: Alone::new(runner),
         }
@@ -269,6 +272,11 @@ impl Collector {
             if !self.repeats {
                 self.lost.insert(d.flow);
             }
+            // What a mechanism drops lacked no room.
+            if d.by.is_some() {
+                continue;
+            }
+            self.without_room += 1;
             let (first, bytes) = self.first_drop.get_or_insert((*d, 0));
             if (d.node, d.in_port, d.class) == (first.node, first.in_port, first.class) && d.at <= first.at + BURST {
                 *bytes += u64::from(d.bytes);
@@ -374,7 +382,7 @@ impl Collector {
             self.count(node, cp.now);
             ledger.enter(id, node);
         }
-        ledger.first_drop = self.first_drop.map(|(drop, bytes)| (drop, bytes, self.dropped));
+        ledger.first_drop = self.first_drop.map(|(drop, bytes)| (drop, bytes, self.without_room));
         // Raw frames that were dropped are nobody's to bring.
         ledger.missing = self.flows_total - self.completed - self.lost.len() as u64;
         ledger.flows = self.flows_total;

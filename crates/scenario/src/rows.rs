@@ -363,6 +363,7 @@ impl Names {
     }
 
     pub fn drops(&self, d: &[Drop]) -> Table {
+        let reasons = Data::Static(d.iter().map(|d| d.by.unwrap_or("buffer full")).collect());
         let columns = vec![
             Column { name: "time_ps", meaning: "When.", data: times(d.iter().map(|d| d.at)) },
             Column { name: "node", meaning: "Where.", data: self.node(d.iter().map(|d| d.node)) },
@@ -371,7 +372,7 @@ impl Names {
             Column { name: "class", meaning: "Its class.", data: Data::U8(d.iter().map(|d| d.class).collect()) },
             Column { name: "flow", meaning: "Its flow.", data: Data::U32(d.iter().map(|d| d.flow).collect()) },
             Column { name: "seq", meaning: "Its number in the flow.", data: Data::U32(d.iter().map(|d| d.seq).collect()) },
-            Column { name: "reason", meaning: "Why.", data: Data::Static(vec!["buffer full"; d.len()]) },
+            Column { name: "reason", meaning: "Why: `buffer full`, or the mechanism that dropped it.", data: reasons },
         ];
         Table { name: "drops", about: "One row a data packet that was dropped.", columns }
     }

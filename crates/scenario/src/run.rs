@@ -34,6 +34,8 @@ pub struct Outcome {
 /// What is looked for while a run goes on: deadlocks, runs without progress or beyond their memory, and the wish to stop.
 struct Watch<'a> {
     scenario: &'a Scenario,
+    /// How long a paused port has to be still to be part of a deadlock.
+    still: Time,
     /// How long, and for how many events, flows may gain nothing.
     patience: (Time, u64),
     budget: Budget,
@@ -49,10 +51,14 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn new(scenario: &'a Scenario, settings: &Settings, nodes: usize) -> Result<Self, InputError> {
+        // One that is ended before the run is over is none.
+        let ends = settings.mechanisms().parts().iter().filter_map(|p| p.properties().ends_pauses).min();
+        let still = ends.filter(|ends| scenario.until.is_none_or(|until| until > *ends)).map_or(STILL, |ends| STILL.max(ends));
         let time = Time(settings.transport.timeouts().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
         Ok(Self {
             scenario,
-            patience: (time, STALL_EVENTS + STALL_EVENTS_A_NODE * nodes as u64),
+            still,
+            patience: (time + still.since(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * nodes as u64),
             budget: Budget::new()?,
             trouble: None,
             was_stopped: false,
@@ -87,7 +93,7 @@ impl<'a> Watch<'a> {
 
     /// Looks for a deadlock.
     fn search(&mut self, cp: &Checkpoint<'_, Node>) -> ControlFlow<()> {
-        let Some(cycle) = find_deadlock(cp, cp.now.since(STILL)) else { return ControlFlow::Continue(()) };
+        let Some(cycle) = find_deadlock(cp, cp.now.since(self.still)) else { return ControlFlow::Continue(()) };
         self.trouble.get_or_insert(Trouble::Deadlock(cp.now, cycle));
         // Without an end of its own the run would go on with timers alone.
         if self.scenario.audits.deadlock == Judgement::Fail || self.scenario.until.is_none() {

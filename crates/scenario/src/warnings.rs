@@ -37,6 +37,7 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
         let why = "switch.scheduler shares ports among classes, and within one flows of relays and what they relay take turns by packets";
         list.push(Warning::new("host.relay.scheduler", why));
     }
+    list.extend(port_warnings(runner));
     list.extend(unheard(runner));
     if !s.switch.mechanisms().any(|p| p.routes) {
         list.extend(unequal_choices(&runner.topology, &runner.ports));
@@ -143,6 +144,23 @@ fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
                 list.push(Warning::new(at(part.path(), "xoff"), why));
             }
             list.extend(part.warn(levels).map(|(key, why)| Warning::new(at(part.path(), key), why)));
+        }
+    }
+    list
+}
+
+/// What looks wrong at ports, said once of those that are alike.
+fn port_warnings(runner: &Runner) -> Vec<Warning> {
+    let mut list: Vec<Warning> = Vec::new();
+    let parts = runner.settings.mechanisms().parts();
+    for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
+        let delay = runner.settings.delay(node);
+        for (number, port) in runner.ports[n].iter().enumerate() {
+            let ingress = runner.settings.ingress(n as u32, number, port, delay, node.is_host);
+            for part in &parts {
+                let warning = part.warn_port(&ingress).map(|(key, why)| Warning::new(at(part.path(), key), why));
+                list.extend(warning.filter(|w| !list.contains(w)));
+            }
         }
     }
     list

@@ -62,6 +62,9 @@ const SCENARIOS: &[(&str, &str)] = &[
     ("bcn", "switch.flow_control.bcn = { sample = '10KB', jitter = '1KB' }\nhost.congestion_control.bcn = {}"),
     ("qcn", "switch.flow_control.qcn = { sample = '10KB' }\nhost.congestion_control.qcn = {}"),
     ("bfc", "switch.flow_control.bfc = {}"),
+    ("pfc", "switch.flow_control.pfc = { xoff = '20KB', watchdog = { detection = '14us', poll = '7us', action = 'forward' } }"),
+    ("credits", "switch.flow_control.credits = { scheme = 'cbfc', window = '30KB' }"),
+    ("credits", "switch.flow_control.credits = { scheme = 'absolute', window = '20KB', lose_updates = 3 }"),
     (
         "portfc",
         "network.ndc = { n = 4, link = { rate = '100Gbps', delay = '1us' } }
@@ -127,7 +130,7 @@ fn digest(cp: &mut Checkpoint<'_, Node>, now: Time) -> u64 {
 }
 
 const AT: Time = Time::us(30);
-const LATER: Time = Time(7_000_013);
+const LATER: Time = Time(7_000_000);
 const PACKETS: u32 = 9;
 const PAYLOAD: u64 = 1_000;
 const SIZE: u64 = 400 * PAYLOAD;

@@ -363,6 +363,15 @@ impl Recorder {
         });
     }
 
+    /// A packet that waited is dropped.
+    pub fn on_discard(&mut self, packet: &Packet, port: usize) {
+        let waiting = &mut self.waiting[port];
+        let found = waiting.iter().position(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())).and_then(|at| waiting.remove(at));
+        if let Some(gone) = found {
+            self.ports[port].leave(gone.arrived);
+        }
+    }
+
     /// A cause keeps a queue from sending: part of a pause that is written down for its first queue.
     pub fn block(&mut self, port: usize, queue: usize, first: usize, cause: &'static str, now: Time) {
         self.ports[port].block(queue as u16, first as u16, cause, now);

@@ -118,6 +118,8 @@ registry! {
         qcn: Qcn,
         /// Backpressure Flow Control.
         bfc: Bfc,
+        /// Credit-based flow control of links, in the place of PFC.
+        credits: Credits,
     }
     /// `switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody does.
     Routing at "switch.routing." in routing {
@@ -218,6 +220,8 @@ pub trait Part {
     fn levels(&self, ingress: &Ingress<'_>) -> Option<Levels>;
     /// See [`Install::warn`].
     fn warn(&self, levels: &Levels) -> Option<Wrong>;
+    /// See [`Install::warn_port`].
+    fn warn_port(&self, ingress: &Ingress<'_>) -> Option<Wrong>;
     /// See [`Install::queues`].
     fn queues(&self, ground: &Ground<'_>, node: u32, port: usize) -> Option<Vec<QueueSpec>>;
     /// See [`Install::most_relays`].
@@ -267,6 +271,9 @@ impl<M: Install> Part for Given<'_, M> {
     }
     fn warn(&self, levels: &Levels) -> Option<Wrong> {
         M::warn(self.params, levels)
+    }
+    fn warn_port(&self, ingress: &Ingress<'_>) -> Option<Wrong> {
+        M::warn_port(self.params, ingress)
     }
     fn queues(&self, ground: &Ground<'_>, node: u32, port: usize) -> Option<Vec<QueueSpec>> {
         M::queues(self.params, ground, node, port)

@@ -319,8 +319,8 @@ impl Install for PortFc {
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        if around.other(|o| o.is_lossless).is_some() {
-            return Err(("xoff", "PortFC takes the place of PFC; give one of them".into()));
+        if let Some(lossless) = around.other(|o| o.is_lossless) {
+            return Err(("xoff", format!("PortFC takes the place of {lossless}; give one of them")));
         }
         if around.classes > 1 {
             return Err(("xoff", "PortFC has queues of its own and one class; set switch.classes to 1".into()));

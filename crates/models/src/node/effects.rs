@@ -6,7 +6,8 @@ use super::{Cx, Node, ORDER};
 use crate::core::Queues;
 use crate::effects::{Asker, Effect};
 use crate::endpoint::token;
-use crate::mechanism::{Hooks, Watches};
+use crate::mechanism::{Dequeued, Hooks, Watches};
+use crate::packet::Packet;
 use crate::queueing::port::Cause;
 use crate::record::Pause;
 
@@ -42,6 +43,7 @@ impl Node {
                 self.kick(port, cx);
             }
             Effect::Block(port, queues, asker) => self.block(port, queues, Cause::mechanism(owner), asker, cx.now()),
+            Effect::Discard(port, queues) => self.discard(port, queues, owner, cx),
             Effect::Pausing(because) => {
                 if let Some(recorder) = &mut self.delays {
                     let routes = &self.routes;
@@ -87,6 +89,40 @@ impl Node {
                 }
             }
             Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),
+        }
+    }
+
+    /// Drops the data in queues of a port: to all who count, it has left them.
+    fn discard(&mut self, port: usize, queues: Queues, owner: u8, cx: &mut Cx<'_>) {
+        let by = Some(self.mechanisms.name(owner));
+        for queue in 1..self.core.ports[port].queues.len() {
+            if !queues.has(queue, &self.core.ports[port].queues[queue]) {
+                continue;
+            }
+            let p = &mut self.core.ports[port];
+            let waiting = std::mem::take(&mut p.queues[queue].packets);
+            let (gone, kept): (Vec<Packet>, Vec<Packet>) = waiting.iter().partition(|packet| packet.is_data());
+            p.waiting -= gone.len() as u32;
+            p.queues[queue].packets = kept.into_iter().collect();
+            for packet in gone {
+                let group = self.core.group(packet.in_port() as usize, packet.class());
+                self.core.ports[port].queues[queue].bytes.sub(packet.bytes());
+                let crossed = self.core.ingress[group].sub(packet.bytes());
+                self.core.buffer.release(packet.in_port() as usize, group, port, packet.bytes());
+                if self.mechanisms.want(Watches::DEQUEUE) {
+                    self.effects.now = cx.now();
+                    let (core, event) = (&self.core, Dequeued { packet: &packet, port, queue });
+                    self.mechanisms.each(Watches::DEQUEUE, &mut self.effects, |m, fx| m.on_dequeue(&event, core, fx));
+                    self.effects.take_mark();
+                }
+                if let Some(recorder) = &mut self.delays {
+                    recorder.on_discard(&packet, port);
+                }
+                self.write_off(port, queue, &packet, by, cx);
+                if crossed {
+                    self.crossing(packet.in_port() as usize, packet.class(), false, cx);
+                }
+            }
         }
     }
 
@@ -250,6 +286,26 @@ mod tests {
         let nodes = run(&settings, &[], &[ask(2, true), ask(5, false)]);
         assert_eq!(rows(&nodes[1]), [(0, 2, 1, "pfc", 3010, 6010)]);
         assert!(rows(&nodes[0]).is_empty() && rows(&nodes[2]).is_empty());
+    }
+
+    #[test]
+    fn what_waits_is_dropped_and_counted_as_gone() {
+        // Ten packets wait from 2 us on. They are sent again, and nothing of the first ones is left anywhere.
+        let hold = (SWITCH, Time::ZERO, PFC, Effect::Block(2, Queues::Class(0), Asker::Neighbour));
+        let drop = (SWITCH, Time::us(3), PFC, Effect::Discard(2, Queues::Class(0)));
+        let others = (SWITCH, Time::us(3), PFC, Effect::Discard(2, Queues::Class(1)));
+        let go = (SWITCH, Time::us(4), PFC, Effect::Unblock(2, Queues::Class(0)));
+        let nodes = run(&settings(), &TEN, &[hold, others, drop, go]);
+        let switch = &nodes[SWITCH as usize];
+        let drops = &switch.records.drops;
+        assert_eq!(
+            drops.iter().map(|d| (d.at, d.port, d.seq, d.by)).collect::<Vec<_>>(),
+            (0..10).map(|n| (Time::us(3), 2, n, Some("pfc"))).collect::<Vec<_>>()
+        );
+        assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes, switch.queued_bytes()), (10, 12_500, 0));
+        assert_eq!((switch.core.ingress[0].bytes(), switch.core.waiting_bytes(2), switch.core.ports[2].waiting), (0, 0, 0));
+        let [flow] = nodes[0].endpoint.as_ref().unwrap().sent[..] else { panic!("the flow is acknowledged") };
+        assert_eq!((flow.retransmitted, arrived(&nodes, 2).len()), (10, 1));
     }
 
     #[test]

@@ -12,6 +12,14 @@ pub struct Ring<T> {
     len: u32,
 }
 
+impl<T: Copy + Default> FromIterator<T> for Ring<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        let mut ring = Self::default();
+        items.into_iter().for_each(|item| ring.push_back(item));
+        ring
+    }
+}
+
 impl<T: Copy + Default + State> State for Ring<T> {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         walk.value(self.len() as u64);

@@ -1,0 +1,530 @@
+//! Credit-based flow control of links: nobody sends what the other end of its link has no room for.
+//!
+//! Models: each end of a link has room for `window` of each class, in blocks. A sender counts the blocks that it has sent, the
+//! receiver those that came and those that left again, all modulo a power of two, and an update tells the sender how far it may
+//! go. A queue whose first packet has not its blocks left waits, as under PFC one whose class is paused; the others go on.
+//! Nothing is ever beyond the window, so that no headroom is needed. Schemes differ in their numbers and in what they say:
+//! - `absolute`, as InfiniBand's: blocks of 64 B, counters of 12 bits, windows of half of their range at most. An update says the
+//!   limit (FCCL: blocks that came and free ones); what the sender repeats is FCTBS, and the receiver takes it for what came.
+//! - `cbfc`, as Ultra Ethernet's: blocks of 128 B, counters of 20 bits. An update (`CF_Update`) says what left, and the sender
+//!   knows the window; what it repeats is its count of what it sent (`CC_Update`), and what did not come counts as gone.
+//!
+//! Source: peers.md 5.5 (OCP SAI's text on CBFC, bounds of a tester) and 7 (InfiniBand, of which the specification was not read).
+//! Simplifications: classes are virtual lanes; a frame is of one class. InfiniBand says both counts in one frame, here each has a
+//! frame of its own. A sender repeats its count only while it waits for credits, and is answered at once, instead of both ends
+//! repeating what they know for ever. Blocks are freed as a packet begins to leave, like all memory here; a host frees what ends
+//! there at once, and holds its own flows until a full packet has its blocks, since a packet is made as it is sent; so do inputs
+//! with one FIFO. Frames that are not data need no credits, as in InfiniBand's lane for management; answers among data
+//! (`host.acks`) wait with it. No limits for a port over its classes.
+//! Invariants: what came by a port in a class and waits is never more than its window; a sender's credits and the receiver's free
+//! room differ by what is on its way alone.
+
+use std::collections::VecDeque;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::state;
+use xoff_units::{Bytes, Time};
+
+use crate::core::{Core, Queueing, Queues};
+use crate::count::{Count, PAUSED, Tally};
+use crate::effects::{Asker, Because, Effect, Effects};
+use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Properties, Site, Verdict, Watches, Wrong};
+use crate::packet::{Kind, Packet};
+use crate::queueing::buffer::{self, Accounting};
+use crate::queueing::port::{Purpose, Queue};
+
+/// How ends of a link count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheme {
+    /// InfiniBand's: an update says how far the sender may go, in 12 bits.
+    #[default]
+    Absolute,
+    /// Ultra Ethernet's CBFC: an update says what has left, in 20 bits.
+    Cbfc,
+}
+
+/// `switch.flow_control.credits`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// How ends of a link count.
+    pub scheme: Scheme,
+    /// Bytes of a credit. Default: 64 (`absolute`), or 128 (`cbfc`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<Bytes>,
+    /// Bytes of memory that a packet takes beside its own on the wire; from -16 to 127 (`cbfc`).
+    pub overhead: i16,
+    /// What an input holds of each class. Default: the class's share of the port's memory; where that has no limit, and at hosts,
+    /// what the link needs for full rate; never more than counters can tell, which is 2048 blocks for `absolute`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Bytes>,
+    /// An update follows another of its class after this many bytes of its link at least. Default: 0, so that each packet that
+    /// leaves makes one (`absolute`), or 6400 (`cbfc`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spacing: Option<Bytes>,
+    /// A sender that waits for credits repeats its count this often. Default: the time of 65536 bytes on its link (`absolute`), or
+    /// 256 us (`cbfc`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Time>,
+    /// Broken on purpose, to study what follows: this many of a node's updates are lost.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lose_updates: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// A flow control packet of InfiniBand, and a control ordered set of Ultra Ethernet.
+const UPDATE_BYTES: u16 = 8;
+
+impl Params {
+    fn is_absolute(&self) -> bool {
+        self.scheme == Scheme::Absolute
+    }
+
+    /// What counters are taken modulo, less one.
+    fn mask(&self) -> u32 {
+        if self.is_absolute() { (1 << 12) - 1 } else { (1 << 20) - 1 }
+    }
+
+    /// Blocks that a window has at most.
+    fn most(&self) -> u64 {
+        if self.is_absolute() { 1 << 11 } else { (1 << 20) - 1 }
+    }
+
+    fn block(&self) -> u64 {
+        self.block.map_or(if self.is_absolute() { 64 } else { 128 }, |b| b.0)
+    }
+
+    fn spacing(&self) -> u64 {
+        self.spacing.map_or(if self.is_absolute() { 0 } else { 6400 }, |b| b.0)
+    }
+
+    /// Blocks of a packet.
+    fn cost(&self, bytes: u64) -> u64 {
+        (bytes.saturating_add_signed(i64::from(self.overhead))).max(1).div_ceil(self.block())
+    }
+
+    /// From the start of a packet to its credits, when both directions of the link are busy: the packet, its way, the spacing of
+    /// updates, a packet that the update waits for, the update, and its way.
+    fn round_trip(&self, ingress: &Ingress<'_>) -> Time {
+        let (link, largest) = (ingress.port.link, ingress.framing.largest());
+        let frames = [largest, self.spacing(), largest, u64::from(UPDATE_BYTES)].map(|bytes| link.rate.time(bytes));
+        frames.into_iter().fold(link.delay * 2 + ingress.delay, |sum, time| sum + time)
+    }
+
+    /// Blocks with which the link never waits for credits.
+    fn needed(&self, ingress: &Ingress<'_>) -> u64 {
+        let largest = ingress.framing.largest();
+        let packet = ingress.port.link.rate.time(largest).ps().max(1);
+        self.round_trip(ingress).ps().div_ceil(packet) * self.cost(largest)
+    }
+
+    /// What memory has for each class of an input.
+    fn share(ingress: &Ingress<'_>) -> Option<u64> {
+        match ingress.memory {
+            buffer::Params::PerPort(bytes) => Some(bytes.0 / u64::from(ingress.classes)),
+            buffer::Params::PerQueue(bytes) => Some(bytes.0),
+            buffer::Params::Unlimited | buffer::Params::Shared(_) => None,
+        }
+    }
+
+    /// Blocks of an input's window.
+    fn window(&self, ingress: &Ingress<'_>) -> u64 {
+        let bytes = self.window.map(|w| w.0).or_else(|| Self::share(ingress));
+        bytes.map_or_else(|| self.needed(ingress), |bytes| bytes / self.block()).min(self.most())
+    }
+}
+
+/// What a node knows of a class as the sender of a link.
+#[derive(Debug, Clone)]
+struct Sender {
+    /// Blocks sent, and how far it may go; counters.
+    sent: u32,
+    limit: u32,
+    /// Blocks of the window.
+    window: u32,
+    /// Queues that wait.
+    waiting: u32,
+    /// It will repeat its count.
+    is_timed: bool,
+}
+
+state!(Sender {
+    value: sent, limit, waiting, is_timed;
+    still: window;
+});
+
+/// What it knows as the receiver.
+#[derive(Debug, Clone)]
+struct Receiver {
+    /// Blocks that came; a counter.
+    received: u32,
+    /// Blocks that are here, and those of the window.
+    used: u32,
+    window: u32,
+    /// When it sent the last update, and whether another one will follow.
+    told: Option<Time>,
+    is_owed: bool,
+    /// Counts of the sender that came, until what was sent before them is through the pipeline.
+    repeated: VecDeque<u32>,
+    /// When it last said whose bytes leave no room.
+    said: Option<Time>,
+}
+
+state!(Receiver {
+    value: received, used, is_owed, repeated;
+    moments: told, said;
+    still: window;
+});
+
+/// A port.
+#[derive(Debug, Clone)]
+struct Hop {
+    /// Between two updates of a class.
+    spacing: Time,
+    /// Between two repetitions of a count.
+    repeat: Time,
+    /// Blocks with which the neighbour never waits, and the round trip of credits.
+    needed: u32,
+    round_trip: Time,
+}
+
+/// Credits at one node.
+#[derive(Debug)]
+pub struct Credits {
+    params: Params,
+    forwards: bool,
+    is_host: bool,
+    /// The node's own forwarding delay: what came before a frame is through it by then.
+    delay: Time,
+    /// A frame that repeats a count.
+    repeat_bytes: u16,
+    /// Blocks of a full packet.
+    full: u32,
+    classes: usize,
+    hops: Vec<Hop>,
+    /// By port and class.
+    senders: Vec<Sender>,
+    receivers: Vec<Receiver>,
+    /// By port and queue: whether it waits.
+    is_waiting: Vec<Vec<bool>>,
+    lose_updates: u32,
+    waits: u64,
+    updates: u64,
+    lost: u64,
+}
+
+state!(Credits {
+    part: senders, receivers;
+    value: is_waiting, lose_updates;
+    still: params, forwards, is_host, delay, repeat_bytes, full, classes, hops, waits, updates, lost;
+});
+
+const WAITS: Count = Count::number("waits", "waits for credits");
+const UPDATES: Count = Count::number("updates", "credit updates");
+const LOST: Count = Count::number("recovered", "credits recovered");
+
+const UPDATE: u32 = 1 << 24;
+const REPEAT: u32 = 2 << 24;
+const REPEATED: u32 = 3 << 24;
+
+impl Credits {
+    fn group(&self, port: usize, class: u8) -> usize {
+        port * self.classes + class as usize
+    }
+
+    fn cost(&self, bytes: u16) -> u32 {
+        self.params.cost(u64::from(bytes)) as u32
+    }
+
+    fn available(&self, group: usize) -> u32 {
+        let Sender { sent, limit, .. } = self.senders[group];
+        limit.wrapping_sub(sent) & self.params.mask()
+    }
+
+    /// Blocks that a queue waits for: those of its first packet, or of one that is about to be its first. Packets that are made, or
+    /// fetched from an input, as they are sent may be full ones.
+    fn needs(&self, queue: &Queue, entering: Option<u16>, core: &Core) -> u32 {
+        if core.queueing == Queueing::Iq || self.is_host && queue.purpose() == Purpose::Class {
+            return self.full;
+        }
+        queue.packets.iter().find(|p| p.is_data()).map(Packet::bytes).or(entering).map_or(0, |bytes| self.cost(bytes))
+    }
+
+    /// Lets the queues of a class wait, or go on. `entering` is a packet that will be in a queue, with that.
+    fn judge(&mut self, port: usize, class: u8, entering: Option<(usize, u16)>, core: &Core, effects: &mut Effects) {
+        let group = self.group(port, class);
+        let available = self.available(group);
+        if available >= self.full && self.senders[group].waiting == 0 {
+            return;
+        }
+        for queue in core.queues_of(port, class) {
+            let entering = entering.and_then(|(into, bytes)| (into == queue).then_some(bytes));
+            let waits = self.needs(&core.ports[port].queues[queue], entering, core) > available;
+            if std::mem::replace(&mut self.is_waiting[port][queue], waits) == waits {
+                continue;
+            }
+            let named = Queues::One(queue as u16);
+            if waits {
+                self.waits += 1;
+                self.senders[group].waiting += 1;
+                effects.push(Effect::Block(port, named, Asker::Neighbour));
+            } else {
+                self.senders[group].waiting -= 1;
+                effects.push(Effect::Unblock(port, named));
+            }
+        }
+    }
+
+    fn frame(class: usize, is_repeated: bool, count: u32, bytes: u16) -> Packet {
+        let mut frame = Packet::new(Kind::Credits, u32::MAX, (class as u32) << 1 | u32::from(is_repeated), 0, bytes, 0);
+        frame.set_info(count);
+        frame
+    }
+
+    /// Blocks became free: the neighbour hears of it when the last update is long enough ago.
+    fn owe(&mut self, group: usize, effects: &mut Effects) {
+        let hop = &self.hops[group / self.classes];
+        let receiver = &mut self.receivers[group];
+        let due = receiver.told.map_or(effects.now, |told| told + hop.spacing);
+        if due <= effects.now {
+            self.update(group, effects);
+        } else if !std::mem::replace(&mut receiver.is_owed, true) {
+            effects.push(Effect::Timer(due, UPDATE | group as u32));
+        }
+    }
+
+    fn update(&mut self, group: usize, effects: &mut Effects) {
+        let receiver = &mut self.receivers[group];
+        (receiver.told, receiver.is_owed) = (Some(effects.now), false);
+        let left = receiver.received.wrapping_sub(receiver.used);
+        let says = if self.params.is_absolute() { left.wrapping_add(receiver.window) } else { left } & self.params.mask();
+        if self.lose_updates > 0 {
+            self.lose_updates -= 1;
+            return;
+        }
+        self.updates += 1;
+        let frame = Self::frame(group % self.classes, false, says, UPDATE_BYTES);
+        effects.push(Effect::Send(group / self.classes, frame));
+    }
+
+    /// The sender's count as it was before anything that is still to come: what is missing will not come.
+    fn repair(&mut self, group: usize, count: u32, effects: &mut Effects) {
+        let receiver = &mut self.receivers[group];
+        let missing = count.wrapping_sub(receiver.received) & self.params.mask();
+        receiver.received = count;
+        self.lost += u64::from(missing);
+        self.owe(group, effects);
+    }
+
+    /// Says whose bytes leave less room than the neighbour needs, once a round trip. `others` are bytes that wait already.
+    fn explain(&mut self, group: usize, others: u32, effects: &mut Effects) {
+        let hop = &self.hops[group / self.classes];
+        let receiver = &mut self.receivers[group];
+        let is_short = others > 0 && receiver.window.saturating_sub(receiver.used) < hop.needed;
+        if is_short && receiver.said.is_none_or(|said| effects.now >= said + hop.round_trip) {
+            receiver.said = Some(effects.now);
+            effects.push(Effect::Pausing(Because::Input(group / self.classes, (group % self.classes) as u8)));
+        }
+    }
+}
+
+impl Install for Credits {
+    type Params = Params;
+    const LABEL: &'static str = "credits";
+    const COUNTS: &'static [Count] = &[WAITS, UPDATES, LOST, PAUSED];
+
+    fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
+        let near = |port: usize| &site.ends[port].near;
+        let hop = |(port, spec): (usize, &crate::topology::PortSpec)| Hop {
+            spacing: spec.link.rate.time(params.spacing()),
+            repeat: params.repeat.unwrap_or_else(|| if params.is_absolute() { spec.link.rate.time(1 << 16) } else { Time::us(256) }),
+            needed: params.needed(near(port)).min(u64::from(u32::MAX)) as u32,
+            round_trip: params.round_trip(near(port)),
+        };
+        let groups = || site.ends.iter().flat_map(|ends| std::iter::repeat_n(ends, core.classes));
+        let sender = |window: u32| Sender { sent: 0, limit: window, window, waiting: 0, is_timed: false };
+        let receiver =
+            |window: u32| Receiver { received: 0, used: 0, window, told: None, is_owed: false, repeated: VecDeque::new(), said: None };
+        Some(Self {
+            params: params.clone(),
+            forwards: site.forwards,
+            is_host: site.is_host,
+            delay: site.ends.first().map_or(Time::ZERO, |ends| ends.near.delay),
+            repeat_bytes: if params.is_absolute() { UPDATE_BYTES } else { site.framing.control },
+            full: params.cost(site.framing.largest()) as u32,
+            classes: core.classes,
+            hops: site.ports.iter().enumerate().map(hop).collect(),
+            senders: groups().map(|ends| sender(params.window(&ends.far) as u32)).collect(),
+            receivers: groups().map(|ends| receiver(params.window(&ends.near) as u32)).collect(),
+            is_waiting: core.ports.iter().map(|p| vec![false; p.queues.len()]).collect(),
+            lose_updates: params.lose_updates,
+            waits: 0,
+            updates: 0,
+            lost: 0,
+        })
+    }
+
+    fn properties(_: &Params) -> Properties {
+        Properties { is_lossless: true, accounting: Some(Accounting::Ingress), smallest_frame: Some(UPDATE_BYTES), ..Properties::default() }
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        if let Some(lossless) = around.other(|o| o.is_lossless) {
+            return Err(("", format!("it takes the place of {lossless}; give one of them")));
+        }
+        if let Some(other) = around.other(|o| o.assigns_queues) {
+            let why = format!("credits are of the class in which a packet was sent, and {other} may put it into another; give one of them");
+            return Err(("", why));
+        }
+        if matches!(around.memory, buffer::Params::Shared(_)) {
+            let why = "a credit promises room, which the moving thresholds of a shared switch.buffer may refuse; use per_port or per_queue";
+            return Err(("", why.into()));
+        }
+        if let Some(block) = params.block.filter(|b| !(1..=65_535).contains(&b.0)) {
+            return Err(("block", format!("{block} is out of range; allowed are 1 to 65535 bytes")));
+        }
+        if !(-16..=127).contains(&params.overhead) {
+            return Err(("overhead", format!("{} is out of range; allowed are -16 to 127", params.overhead)));
+        }
+        if let Some(spacing) = params.spacing.filter(|s| s.0 > 1 << 20) {
+            return Err(("spacing", format!("{spacing} is out of range; allowed are 0 to 1MiB")));
+        }
+        if let Some(repeat) = params.repeat.filter(|t| !(Time::ns(100)..=Time::ms(1_000)).contains(t)) {
+            return Err(("repeat", format!("{repeat} is out of range; allowed are 100ns to 1s")));
+        }
+        let (block, most, cost) = (params.block(), params.most(), params.cost(around.framing.largest()));
+        if cost > most {
+            let why = format!("a packet of {} B takes {cost} of {block} B, and counters tell {most} apart", around.framing.largest());
+            return Err(("block", why));
+        }
+        if let Some(window) = params.window.filter(|w| !(cost..=most).contains(&(w.0 / block))) {
+            let (least, most) = (Bytes(cost * block), Bytes(most * block));
+            return Err(("window", format!("{window} is out of range; allowed are a packet's blocks, {least}, to {most}")));
+        }
+        Ok(())
+    }
+
+    fn check_port(params: &Params, ingress: &Ingress<'_>, _: Option<&crate::mechanism::Levels>) -> Result<(), Wrong> {
+        let Some(share) = Params::share(ingress) else { return Ok(()) };
+        if let Some(window) = params.window.filter(|w| w.0 > share) {
+            let why = format!("{window} for each class is more than its share of the port's memory, {}", Bytes(share));
+            return Err(("window", why));
+        }
+        let (cost, block) = (params.cost(ingress.framing.largest()), params.block());
+        if params.window(ingress) < cost {
+            let why = format!("a class's share of the port's memory is {}, and a packet takes {cost} blocks of {block} B", Bytes(share));
+            return Err(("window", why));
+        }
+        Ok(())
+    }
+
+    fn warn_port(params: &Params, ingress: &Ingress<'_>) -> Option<Wrong> {
+        let (window, needed, block) = (params.window(ingress), params.needed(ingress), params.block());
+        let (rate, delay) = (ingress.port.link.rate, ingress.port.link.delay);
+        let why = || {
+            let (window, needed) = (Bytes(window * block), Bytes(needed * block));
+            format!("{window} is less than the {needed} that a {rate} link of {delay} needs to send at full rate both ways: it will wait")
+        };
+        (window < needed).then(|| ("window", why()))
+    }
+}
+
+impl Hooks for Credits {
+    fn watches(&self) -> Watches {
+        let always = Watches::DEPARTURE.and(Watches::CONTROL);
+        let forwards = if self.forwards { Watches::ENQUEUE.and(Watches::DEQUEUE) } else { Watches::NONE };
+        always.and(forwards).and(if self.is_host { Watches::DELIVERED } else { Watches::NONE })
+    }
+
+    fn on_departure(&mut self, event: &mut Departure<'_>, core: &Core, effects: &mut Effects) {
+        let (port, class) = (event.port, event.packet.class());
+        let (group, cost) = (self.group(port, class), self.cost(event.packet.bytes()));
+        debug_assert!(cost <= self.available(group), "a packet is sent without credits");
+        let sender = &mut self.senders[group];
+        sender.sent = sender.sent.wrapping_add(cost) & self.params.mask();
+        if !std::mem::replace(&mut sender.is_timed, true) {
+            effects.push(Effect::Timer(effects.now + self.hops[port].repeat, REPEAT | group as u32));
+        }
+        self.judge(port, class, None, core, effects);
+    }
+
+    fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
+        let (in_port, bytes) = (event.packet.in_port(), event.packet.bytes());
+        let (group, cost) = (self.group(in_port as usize, event.packet.class()), self.cost(bytes));
+        let receiver = &mut self.receivers[group];
+        receiver.received = receiver.received.wrapping_add(cost) & self.params.mask();
+        receiver.used += cost;
+        debug_assert!(receiver.used <= receiver.window, "more came than there is room for");
+        self.explain(group, core.ingress[group].bytes() - u32::from(bytes), effects);
+        self.judge(event.port, event.packet.class(), Some((event.queue, bytes)), core, effects);
+    }
+
+    fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+        let group = self.group(event.packet.in_port() as usize, event.packet.class());
+        self.receivers[group].used -= self.cost(event.packet.bytes());
+        self.explain(group, core.ingress[group].bytes(), effects);
+        self.owe(group, effects);
+    }
+
+    fn on_delivered(&mut self, packet: &Packet, port: usize, _: &Core, effects: &mut Effects) {
+        let (group, cost) = (self.group(port, packet.class()), self.cost(packet.bytes()));
+        let receiver = &mut self.receivers[group];
+        receiver.received = receiver.received.wrapping_add(cost) & self.params.mask();
+        self.owe(group, effects);
+    }
+
+    fn on_control(&mut self, frame: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+        if frame.kind() != Kind::Credits {
+            return Verdict::Pass;
+        }
+        let (class, is_repeated) = ((frame.seq() >> 1) as u8, frame.seq() & 1 == 1);
+        let group = self.group(port, class);
+        if is_repeated {
+            // Frames for the link go past the pipeline in which what was sent before them may be.
+            self.receivers[group].repeated.push_back(frame.info());
+            effects.push(Effect::Timer(effects.now + self.delay, REPEATED | group as u32));
+        } else {
+            let sender = &mut self.senders[group];
+            let window = if self.params.is_absolute() { 0 } else { sender.window };
+            sender.limit = frame.info().wrapping_add(window) & self.params.mask();
+            self.judge(port, class, None, core, effects);
+        }
+        Verdict::Consume
+    }
+
+    fn on_timer(&mut self, token: u32, _: &Core, effects: &mut Effects) {
+        let group = (token & 0x00FF_FFFF) as usize;
+        match token & 0xFF00_0000 {
+            UPDATE => self.update(group, effects),
+            REPEATED => {
+                if let Some(count) = self.receivers[group].repeated.pop_front() {
+                    self.repair(group, count, effects);
+                }
+            }
+            _ => {
+                let is_whole = self.available(group) == self.senders[group].window;
+                self.senders[group].is_timed = !is_whole;
+                if !is_whole {
+                    let (port, count) = (group / self.classes, self.senders[group].sent);
+                    effects.push(Effect::Send(port, Self::frame(group % self.classes, true, count, self.repeat_bytes)));
+                    effects.push(Effect::Timer(effects.now + self.hops[port].repeat, token));
+                }
+            }
+        }
+    }
+
+    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+        tally.add(WAITS, self.waits);
+        tally.add(UPDATES, self.updates);
+        tally.add(LOST, self.lost);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! The PFC watchdog of switches: a class of an output that is paused for too long no longer obeys, until its neighbour is quiet.
+//!
+//! Models: a switch looks at its outputs at each multiple of `poll`. A class that is paused at polls over the whole `detection` time,
+//! and went on at no moment between them, is in a *storm*: from then on its pauses are ignored, and with `drop` what waits there is
+//! dropped, and so is what comes for it or by its port. When the neighbour has not paused it for the whole `restoration` time, again
+//! by polls, pauses hold it again. Source: `SONiC`'s `pfcwd` and its scripts for Broadcom's switches (peers.md 9), where a storm
+//! wants a pause at this poll and the last, more PFC frames than then, and no end of a pause between.
+//! Simplifications: a pause that stands counts as frames that keep coming, whether it is refreshed or not. Polls do not get rarer
+//! with the number of ports. Nothing is alerted without an action. Hosts have none.
+//! Invariants: a storm begins and ends at a poll; a pause that is shorter than `detection` changes nothing.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::state;
+use xoff_engine::state::{State, Walk};
+use xoff_units::Time;
+
+use crate::core::Queueing;
+use crate::effects::{Effect, Effects};
+use crate::mechanism::{Around, Wrong};
+
+/// What becomes of a class in a storm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// What waits is dropped, and what comes for it or by its port.
+    #[default]
+    Drop,
+    /// It sends on as if nobody had paused it.
+    Forward,
+}
+
+/// `switch.flow_control.pfc.watchdog`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// A class of an output that is paused for this long is in a storm. `SONiC`'s: 200 ms, from 100 ms to 5 s.
+    pub detection: Time,
+    /// The storm is over when its neighbour has not paused it for this long. Default: twice `detection`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restoration: Option<Time>,
+    /// The switch looks this often, at multiples of it. Default: half of `detection`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poll: Option<Time>,
+    /// What becomes of a class in a storm.
+    pub action: Action,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { detection: Time::ms(200), restoration: None, poll: None, action: Action::Drop }
+    }
+}
+
+impl Params {
+    fn poll(&self) -> Time {
+        self.poll.unwrap_or(self.detection / 2)
+    }
+
+    fn restoration(&self) -> Time {
+        self.restoration.unwrap_or(self.detection * 2)
+    }
+
+    /// No pause lasts longer.
+    pub(super) fn longest_pause(&self) -> Time {
+        Time(self.detection.ps().next_multiple_of(self.poll().ps().max(1))) + self.poll()
+    }
+
+    pub(super) fn validate(&self, around: &Around<'_>) -> Result<(), Wrong> {
+        let times = [("watchdog.detection", self.detection), ("watchdog.restoration", self.restoration())];
+        for (key, time) in times {
+            if !(Time::us(1)..=Time::ms(60_000)).contains(&time) {
+                return Err((key, format!("{time} is out of range; allowed are 1us to 60s")));
+            }
+            if self.poll() > time {
+                return Err(("watchdog.poll", format!("{} is longer than {}, {time}", self.poll(), &key["watchdog.".len()..])));
+            }
+        }
+        if self.poll() < Time::ns(100) {
+            return Err(("watchdog.poll", format!("{} is out of range; it must be 100ns or longer", self.poll())));
+        }
+        if self.action == Action::Drop && around.queueing == Queueing::Iq {
+            let why = "it empties the queues of outputs, and `iq` has none: set switch.queueing to oq or voq, or this to forward";
+            return Err(("watchdog.action", why.into()));
+        }
+        Ok(())
+    }
+}
+
+/// A class of an output.
+#[derive(Debug, Clone, Default)]
+struct Watched {
+    /// Since when its neighbour pauses it, and since when it does not.
+    paused: Option<Time>,
+    quiet: Time,
+    in_storm: bool,
+    /// It will be looked at.
+    is_timed: bool,
+}
+
+state!(Watched {
+    moments: paused;
+    moment: quiet;
+    value: in_storm, is_timed;
+});
+
+/// What a look at a class found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    /// A storm begins.
+    Storm,
+}
+
+/// The watchdog of a switch.
+#[derive(Debug)]
+pub(super) struct Watchdog {
+    poll: Time,
+    detection: Time,
+    restoration: Time,
+    drops: bool,
+    /// By port and class.
+    watched: Vec<Watched>,
+    pub(super) storms: u64,
+    pub(super) dropped: u64,
+}
+
+impl State for Watchdog {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { poll, detection: _, restoration: _, drops: _, watched, storms: _, dropped: _ } = self;
+        walk.phase(*poll);
+        watched.walk(walk);
+    }
+}
+
+impl Watchdog {
+    pub(super) fn new(params: &Params, groups: usize) -> Self {
+        Self {
+            poll: params.poll(),
+            detection: params.detection,
+            restoration: params.restoration(),
+            drops: params.action == Action::Drop,
+            watched: vec![Watched::default(); groups],
+            storms: 0,
+            dropped: 0,
+        }
+    }
+
+    pub(super) const fn drops(&self) -> bool {
+        self.drops
+    }
+
+    /// Whether pauses of a class are ignored.
+    pub(super) fn ignores(&self, group: usize) -> bool {
+        self.watched[group].in_storm
+    }
+
+    /// The poll at which something that began at a moment has lasted for so long: as many polls as that takes, from the first one on
+    /// that sees it.
+    fn due(&self, since: Time, lasts: Time) -> Time {
+        let polls = |time: Time| time.ps().div_ceil(self.poll.ps());
+        Time((polls(since) + polls(lasts)) * self.poll.ps())
+    }
+
+    /// When something may be found, if nothing changes before.
+    fn next(&self, group: usize) -> Option<Time> {
+        let watched = &self.watched[group];
+        match (watched.in_storm, watched.paused) {
+            (false, Some(since)) => Some(self.due(since, self.detection)),
+            (true, None) => Some(self.due(watched.quiet, self.restoration)),
+            _ => None,
+        }
+    }
+
+    /// Looks when something may be found; a timer that is set already looks again then.
+    fn time(&mut self, group: usize, token: u32, effects: &mut Effects) {
+        if let Some(at) = self.next(group).filter(|_| !self.watched[group].is_timed) {
+            self.watched[group].is_timed = true;
+            effects.push(Effect::Timer(at, token));
+        }
+    }
+
+    /// The neighbour pauses a class, or lets it go on.
+    pub(super) fn hear(&mut self, group: usize, is_pause: bool, token: u32, effects: &mut Effects) {
+        let watched = &mut self.watched[group];
+        if is_pause {
+            watched.paused.get_or_insert(effects.now);
+        } else if watched.paused.take().is_some() {
+            watched.quiet = effects.now;
+        }
+        self.time(group, token, effects);
+    }
+
+    /// The timer of a class.
+    pub(super) fn look(&mut self, group: usize, token: u32, effects: &mut Effects) -> Found {
+        self.watched[group].is_timed = false;
+        let is_due = self.next(group).is_some_and(|at| at <= effects.now);
+        let begins = is_due && !self.watched[group].in_storm;
+        self.watched[group].in_storm ^= is_due;
+        self.storms += u64::from(begins);
+        self.time(group, token, effects);
+        if begins { Found::Storm } else { Found::Nothing }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_engine::random::Stream;
+
+    use super::*;
+
+    const TOKEN: u32 = 7;
+
+    /// Looks each 100 us, finds storms after 200 us and their ends after 300 us.
+    struct Class {
+        watchdog: Watchdog,
+        effects: Effects,
+    }
+
+    impl Class {
+        fn new() -> Self {
+            let us = |n| Some(Time::us(n));
+            let params = Params { detection: Time::us(200), restoration: us(300), poll: us(100), action: Action::Drop };
+            Self { watchdog: Watchdog::new(&params, 1), effects: Effects::new(Stream::new(1, 1, "test")) }
+        }
+
+        /// The timer that was asked for, in microseconds.
+        fn timer(&mut self) -> Option<u64> {
+            let timer = |e: (u8, Effect)| if let Effect::Timer(at, TOKEN) = e.1 { at.ps() / 1_000_000 } else { panic!("{e:?}") };
+            self.effects.take().into_iter().map(timer).next()
+        }
+
+        fn hear(&mut self, us: u64, is_pause: bool) -> Option<u64> {
+            self.effects.now = Time::us(us);
+            self.watchdog.hear(0, is_pause, TOKEN, &mut self.effects);
+            self.timer()
+        }
+
+        /// Looks, and says whether it is in a storm.
+        fn look(&mut self, us: u64) -> (bool, Option<u64>) {
+            self.effects.now = Time::us(us);
+            let before = self.watchdog.storms;
+            let found = self.watchdog.look(0, TOKEN, &mut self.effects);
+            assert_eq!(self.watchdog.storms - before, u64::from(found == Found::Storm));
+            (self.watchdog.ignores(0), self.timer())
+        }
+    }
+
+    #[test]
+    fn a_storm_begins_and_ends_at_polls() {
+        // Paused at 130 us: polls at 200, 300 and 400 us see it.
+        let mut c = Class::new();
+        assert_eq!(c.hear(130, true), Some(400));
+        assert_eq!(c.hear(250, true), None, "a pause that is refreshed is the same");
+        assert_eq!(c.look(400), (true, None));
+        // Quiet from 520 us on: polls at 600 to 900 us.
+        assert_eq!(c.hear(520, false), Some(900));
+        assert_eq!(c.look(900), (false, None));
+        assert_eq!(c.hear(900, true), Some(1100), "a poll at its moment sees a pause");
+        assert_eq!(c.look(1100), (true, None));
+        assert_eq!(c.watchdog.storms, 2);
+    }
+
+    #[test]
+    fn what_changes_between_polls_begins_anew() {
+        let mut c = Class::new();
+        assert_eq!(c.hear(130, true), Some(400));
+        assert_eq!(c.hear(399, false), None);
+        assert_eq!(c.hear(399, true), None);
+        assert_eq!(c.look(400), (false, Some(600)));
+        assert_eq!(c.hear(500, false), None);
+        assert_eq!(c.look(600), (false, None));
+        // In a storm each pause puts off its end.
+        assert_eq!(c.hear(700, true), Some(900));
+        assert_eq!(c.look(900), (true, None));
+        assert_eq!(c.hear(950, false), Some(1300));
+        assert_eq!(c.hear(1200, true), None);
+        assert_eq!(c.hear(1250, false), None);
+        assert_eq!(c.look(1300), (true, Some(1600)));
+        assert_eq!(c.look(1600), (false, None));
+    }
+
+    #[test]
+    fn times_that_are_no_multiples_take_as_many_polls() {
+        let mut c = Class::new();
+        c.watchdog.detection = Time::us(201);
+        assert_eq!(c.hear(100, true), Some(400));
+        let params = Params { detection: Time::us(201), poll: Some(Time::us(100)), ..Params::default() };
+        assert_eq!((params.longest_pause(), params.restoration()), (Time::us(400), Time::us(402)));
+        assert_eq!(Params::default().poll(), Time::ms(100));
+    }
+}
