@@ -6,6 +6,7 @@
 
 mod answers;
 mod classify;
+mod credit;
 mod receive;
 mod stamps;
 
@@ -26,6 +27,7 @@ use crate::count::{Count, Group, Tally};
 use crate::delays::Wait;
 use crate::framing::Framing;
 use crate::packet::{Kind, Packet};
+use crate::pulls::{Books, Credit, Pacer, Rules};
 use crate::routing::ate::Weight;
 use crate::routing::{Paths, Sources};
 use crate::transport::contract::Progress;
@@ -44,6 +46,8 @@ pub struct Config {
     pub schemes: Vec<Scheme>,
     /// How receivers tell senders of marks.
     pub echo: Option<Echo>,
+    /// How receivers pull what senders send, if they do.
+    pub pulls: Option<Rules>,
     /// Which class a new flow gets.
     pub classify: Classify,
     /// Whose flow a number is.
@@ -71,6 +75,8 @@ pub struct Sender {
     stamps: Option<Box<Stamps>>,
     progress: Progress,
     transport: transport::Sender,
+    /// What it may send, if receivers pull.
+    credit: Option<Box<Credit>>,
     rate: State,
     next_send: Time,
     held_until: Time,
@@ -98,7 +104,12 @@ impl Sender {
         }
     }
 
-    /// Whether the window lets a packet go.
+    /// Whether the window, and the receiver, let a packet go.
+    #[inline]
+    fn may_send(&self, seq: u32, config: &Config) -> bool {
+        self.has_credit() && self.has_window(seq, config)
+    }
+
     #[inline]
     fn has_window(&self, seq: u32, config: &Config) -> bool {
         let is_held = seq >= self.progress.highest || config.transport.windows_hold_lost();
@@ -225,6 +236,9 @@ pub struct Endpoint {
     receivers: Vec<Receiver>,
     /// What the transport keeps of all flows that end here.
     host: transport::Host,
+    /// What pulls them, and what credit flows that start here had.
+    pacer: Option<Box<Pacer>>,
+    books: Books,
     free_receivers: Vec<u32>,
     receiver_of: FxHashMap<u32, u32>,
     last_receiver: (u32, u32),
@@ -278,6 +292,8 @@ impl Endpoint {
             node,
             first_flow: config.sources.first[node as usize],
             host: config.transport.host(),
+            pacer: config.pulls.as_ref().map(|rules| Box::new(Pacer::new(rules, node))),
+            books: Books::default(),
             config,
             slots: Vec::new(),
             first_timeouts: VecDeque::new(),
@@ -352,6 +368,7 @@ impl Endpoint {
             stamps: scheme.hears_acks().then(Box::default),
             progress: Progress { packets, ..Progress::default() },
             transport: self.config.transport.sender(),
+            credit: self.config.pulls.as_ref().map(|rules| Box::new(Credit::new(rules, packets, &mut self.books))),
             rate: scheme.start(),
             next_send: now,
             held_until: held_until.unwrap_or_default(),
@@ -380,7 +397,7 @@ impl Endpoint {
         let Some(s) = &mut self.senders[slot as usize] else { return (Turn::Leave, None) };
         let next = config.transport.next(&s.progress, &s.transport);
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
-        let Some(seq) = next.filter(|seq| s.held_until <= now && s.has_window(*seq, config) && s.has_arrived(*seq)) else {
+        let Some(seq) = next.filter(|seq| s.held_until <= now && s.may_send(*seq, config) && s.has_arrived(*seq)) else {
             s.is_listed = false;
             return (Turn::Leave, None);
         };
@@ -398,6 +415,9 @@ impl Endpoint {
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
         s.sent += 1;
         self.injected_bytes += u64::from(bytes);
+        if s.credit.is_some() {
+            s.spend(&mut packet, config, &mut self.books);
+        }
         let scheme = &config.schemes[s.port as usize];
         let ends = now + wire_time(bytes);
         let mut resumes = ends;
@@ -475,7 +495,7 @@ impl Endpoint {
         let config = &self.config;
         let Some(s) = &mut self.senders[slot] else { return Relist::No };
         let Some(next) = config.transport.next(&s.progress, &s.transport) else { return Relist::No };
-        if s.is_listed || s.held_until > now || !s.has_window(next, config) {
+        if s.is_listed || s.held_until > now || !s.may_send(next, config) {
             return Relist::No;
         }
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
@@ -502,6 +522,8 @@ impl Endpoint {
         let arrives = s.arrives(next);
         Some(if s.held_until > now {
             Wait::Held
+        } else if !s.has_credit() {
+            Wait::Pull
         } else if !s.has_window(next, &self.config) {
             Wait::Window
         } else if arrives > now && arrives >= s.next_send {
@@ -666,6 +688,7 @@ mod tests {
             transport: Protocol::new(transport, &Framing::for_tests()),
             echo: Scheme::new(control, line).echo(),
             schemes: vec![Scheme::new(control, line)],
+            pulls: None,
             classify: Classify::default(),
             sources: Arc::new(Sources { first: vec![0, 100, 200, 200] }),
         };

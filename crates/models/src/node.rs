@@ -492,9 +492,14 @@ impl Node {
 
     fn time_out(&mut self, flow: u32, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return };
+        let is_silent = endpoint.is_silent(flow, cx.now());
         let (again, went_back) = endpoint.on_rto(flow, cx.now());
+        let request = if is_silent { endpoint.request(flow) } else { None };
         if let Some(at) = again {
             cx.set_timer(at, token::pack(token::RTO, 0, flow));
+        }
+        if let Some(frame) = request {
+            self.send_control(self.routes.port(&frame), frame, cx);
         }
         if went_back {
             if self.mechanisms.want(Watches::ANSWER) {
@@ -588,6 +593,12 @@ impl Node {
             }
             Owner::Control => {
                 endpoint.on_notice(&packet, cx.now());
+                self.relist(packet.flow, cx);
+            }
+            Owner::Pulls => {
+                if let Some(at) = endpoint.on_pull(&packet, cx.now()) {
+                    cx.set_timer(at, token::pack(token::HOST, 0, 0));
+                }
                 self.relist(packet.flow, cx);
             }
             // What no mechanism consumed ends here.

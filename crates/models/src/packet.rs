@@ -24,6 +24,8 @@ pub enum Owner {
     Control,
     /// A mechanism, in its hook for control frames.
     Mechanism,
+    /// The hosts at both ends of its flow, of which one pulls what the other sends.
+    Pulls,
 }
 
 /// Makes [`Kind`]: a line for each kind of frame, with its number (which is part of fingerprints: it never changes), its name in
@@ -91,6 +93,8 @@ frames! {
     Sack = 11 "sack" Flow Transport;
     /// Backpressure Flow Control; `seq` is a queue of the neighbour's output, `info` 1 to pause it, and 0 to resume.
     Bfc = 12 "bfc" Link Mechanism;
+    /// Toward the source of a flow: `seq` is all that its receiver has granted. From there: `seq` is all that the flow asks for.
+    Pull = 13 "pull" Flow Pulls;
 }
 
 impl Kind {

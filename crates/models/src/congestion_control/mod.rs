@@ -7,6 +7,7 @@ use xoff_units::Time;
 use self::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
 use crate::count::Group;
 use crate::packet::Packet;
+use crate::pulls::Rules;
 
 /// Makes the table `host.congestion_control` and the enums of all congestion controls. A line names a module, which is the key in
 /// the table and holds `Params`, and its type; the line's comment is the documentation of the key.
@@ -44,6 +45,8 @@ macro_rules! registry {
             &[$(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS },)*];
 
         const NAMES: &[&str] = &[$(stringify!($module)),*];
+        /// Those that pull; an empty name stands for others.
+        const PULL: &[&str] = &[$(if $module::$name::PULLS { stringify!($module) } else { "" }),*];
 
         impl CongestionControl {
             /// The names of those that are given.
@@ -56,9 +59,11 @@ macro_rules! registry {
             /// Says which key makes no sense, what is wrong, and what would be right.
             pub fn validate(&self, hosts: &Hosts<'_>) -> Result<(), (String, String)> {
                 let given = self.given();
-                if given.len() > 1 {
-                    let all = NAMES.join(", ");
-                    return Err(("host.congestion_control".into(), format!("{} are given; give at most one of {all}", given.join(" and "))));
+                let pulls = given.iter().filter(|name| PULL.contains(name)).count();
+                if pulls > 1 || given.len() > 1 + pulls {
+                    let all: Vec<&str> = NAMES.iter().copied().filter(|name| pulls > 1 || !PULL.contains(name)).collect();
+                    let why = format!("{} are given; give at most one of {}", given.join(" and "), all.join(", "));
+                    return Err(("host.congestion_control".into(), why));
                 }
                 $(if let Some(params) = &self.$module {
                     let path = concat!("host.congestion_control.", stringify!($module));
@@ -70,6 +75,13 @@ macro_rules! registry {
             /// The mechanism at switches that tells the one that is given, and what follows if there is none.
             pub fn listens_to(&self) -> Option<(&'static str, &'static str)> {
                 None$(.or_else(|| self.$module.as_ref().and($module::$name::LISTENS_TO)))*
+            }
+        }
+
+        impl CongestionControl {
+            /// See [`Control::pulls`].
+            pub fn pulls(&self, line: Line) -> Option<Rules> {
+                None$(.or_else(|| $module::$name::pulls(self.$module.as_ref()?, line)))*
             }
         }
 

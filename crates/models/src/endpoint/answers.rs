@@ -75,6 +75,9 @@ impl Endpoint {
         if news.is_news {
             s.deadline = now + config.transport.timeout(&s.progress, &s.transport);
         }
+        if let (Some(credit), Some(rules)) = (&mut s.credit, &config.pulls) {
+            credit.hear(rules, &mut self.books);
+        }
         if let Some(loss) = news.loss {
             config.schemes[s.port as usize].on_loss(&mut s.rate, loss, now);
         }
@@ -115,6 +118,10 @@ impl Endpoint {
         let outstanding = transport.in_flight(&s.progress, &s.transport) > 0;
         if outstanding {
             transport.on_timeout(&mut s.progress, &mut s.transport);
+            if let (Some(credit), Some(rules)) = (&mut s.credit, &self.config.pulls) {
+                let waiting = s.progress.packets - transport.delivered(&s.progress, &s.transport);
+                credit.time_out(rules, waiting, &mut self.books);
+            }
             self.config.schemes[s.port as usize].on_loss(&mut s.rate, Loss::Timeout, now);
         }
         s.deadline = now + transport.timeout(&s.progress, &s.transport);

@@ -6,10 +6,12 @@
 
 use xoff_units::Time;
 
+use crate::congestion_control::contract::Line;
 use crate::count::Count;
 use crate::framing::Framing;
 use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
+use crate::pulls::Rules;
 
 /// How far a flow is at its source.
 #[derive(Debug, Clone, Default)]
@@ -138,6 +140,10 @@ pub trait Transport: Sized {
     /// Says what of its table makes no sense.
     fn validate(_params: &Self::Params, _framing: &Framing) -> Result<(), Wrong> {
         Ok(())
+    }
+    /// How receivers pull what senders send, if they do; `line` is that of a host.
+    fn pulls(&self, _line: Line) -> Option<Rules> {
+        None
     }
     /// A flow that starts.
     fn sender(&self) -> Self::Sender;

@@ -6,9 +6,11 @@ pub mod contract;
 use xoff_units::Time;
 
 use self::contract::{Arrival, News, Progress, Received, Replies, Transport};
+use crate::congestion_control::contract::Line;
 use crate::count::Group;
 use crate::framing::Framing;
 use crate::packet::Packet;
+use crate::pulls::Rules;
 
 /// Makes the table `host.transport` and the enums of all transports. A line names a module, which is the key in the table and holds
 /// `Params`, and the transport's type; the line's comment is the documentation of the key. The first is the default.
@@ -194,6 +196,11 @@ impl Protocol {
     /// The transport that is configured.
     pub fn new(table: &Table, framing: &Framing) -> Self {
         table.first(framing).unwrap_or_else(|| Table::default(framing))
+    }
+
+    /// See [`Transport::pulls`].
+    pub fn pulls(&self, line: Line) -> Option<Rules> {
+        each!(self, t => t.pulls(line))
     }
 
     /// See [`Transport::next`].
