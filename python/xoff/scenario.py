@@ -52,6 +52,7 @@ __all__ = [
     "Mice",
     "Moe",
     "Ndc",
+    "Ndp",
     "Network",
     "Node",
     "Nscc",
@@ -478,6 +479,15 @@ class Trimming(_Part):
 
     turns: int | None = None
     """Control frames, headers among them, that go before a packet of data that waits."""
+
+    headers: str | None = None
+    """The most that control frames may take that wait for an output when a packet is cut there; NDP has twice `limit`.
+    What is left of one beyond that is dropped. Default: no bound.
+    """
+
+    return_to_sender: bool | None = None
+    """Whether a header beyond that bound goes back to its source instead, which then knows of the loss at once (NDP).
+    """
 
 
 @dataclass(kw_only=True)
@@ -936,6 +946,20 @@ class Selective(_Part):
 
 
 @dataclass(kw_only=True)
+class Ndp(_Part):
+    """`host.transport.ndp`."""
+
+    window: int | None = None
+    """Packets that a flow sends unasked; what fills the longest round trip."""
+
+    rate: float | None = None
+    """Share of its line that a host pulls, above 0 and up to 1."""
+
+    rto: str | None = None
+    """Silence after which all that is under way counts as lost; it matters where headers are lost."""
+
+
+@dataclass(kw_only=True)
 class Transport(_Part):
     """`host.transport`: at most one; Go-Back-N with its defaults when none is given."""
 
@@ -947,6 +971,9 @@ class Transport(_Part):
 
     selective: Selective | None = None
     """Any order: what is lost is known by headers that switches cut, and not by gaps."""
+
+    ndp: Ndp | None = None
+    """NDP: receivers pull what goes beyond a first window."""
 
     raw: Mapping[str, Any] | None = None
     """Raw frames: nothing is acknowledged and nothing sent again."""

@@ -18,6 +18,7 @@ __all__ = [
     "Flows",
     "HighWater",
     "HighWaters",
+    "NdpCounts",
     "NsccCounts",
     "OrderCounts",
     "Performance",
@@ -211,6 +212,9 @@ class TrimmingCounts(TypedDict):
     trimmed: int
     """Packets cut to their headers."""
 
+    bounced: int
+    """Headers sent back to their sources."""
+
 
 class PfcCounts(TypedDict):
     """What PFC counted."""
@@ -367,6 +371,13 @@ class TransportCounts(TypedDict):
     """Packets held back by full sources."""
 
 
+class NdpCounts(TypedDict):
+    """What NDP counted."""
+
+    pulls: int
+    """Pulls."""
+
+
 class DcqcnCounts(TypedDict):
     """What DCQCN counted."""
 
@@ -467,6 +478,9 @@ class Summary(TypedDict):
 
     transport: TransportCounts
     """What transport counted; zeros where the scenario does not give it."""
+
+    ndp: NdpCounts
+    """What NDP counted; zeros where the scenario does not give it."""
 
     dcqcn: DcqcnCounts
     """What DCQCN counted; zeros where the scenario does not give it."""

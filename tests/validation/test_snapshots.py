@@ -331,6 +331,14 @@ CASES: dict[str, dict[str, Any]] = {
         routing={"spray": {}},
         host={"transport": {"selective": {}}, "congestion_control": {"nscc": {}}},
     ),
+    "ndp": case(
+        FABRIC,
+        INCAST,
+        {"permutation": {"size": "200KB"}},
+        trimming={"limit": "12KB", "headers": "3KB", "return_to_sender": True},
+        routing={"spray": {}},
+        host={"transport": {"ndp": {"window": 60}}},
+    ),
     "reps": case(
         FABRIC,
         INCAST,

@@ -361,12 +361,21 @@ impl Node {
         }
     }
 
-    /// Cuts the payload off a packet. As data it is gone; what is left of it goes on as control.
+    /// Cuts the payload off a packet. As data it is gone; what is left of it goes on as control, if anything is.
     fn trim(&mut self, port: usize, bytes: u16, packet: Packet, cx: &mut Cx<'_>) {
         self.counts.dropped_bytes += u64::from(packet.bytes);
+        if bytes == 0 {
+            if let Some(slot) = packet.side() {
+                cx.sides().give_back(slot);
+            }
+            return;
+        }
         let mut header = packet;
         header.kind = Kind::Header;
         header.bytes = bytes.min(packet.bytes);
+        if header.path < Paths::FIRST {
+            header.recount();
+        }
         self.send_control(port, header, cx);
     }
 
@@ -571,6 +580,10 @@ impl Node {
             return self.receive_data(port, &packet, cx);
         }
         match packet.kind.owner() {
+            Owner::Transport if packet.kind == Kind::Header && endpoint.is_own(packet.flow) => {
+                endpoint.on_bounce(&packet, cx.now());
+                self.relist(packet.flow, cx);
+            }
             Owner::Transport if packet.kind == Kind::Header => {
                 let answer = endpoint.on_header(&packet, cx.now());
                 self.answer(&packet, answer, cx);

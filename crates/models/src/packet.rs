@@ -205,6 +205,11 @@ impl Packet {
         (self.route >> 24) as usize
     }
 
+    /// Counts hops from here on; one on a pinned path needs them to find its way.
+    pub const fn recount(&mut self) {
+        self.route &= 0x00FF_FFFF;
+    }
+
     /// Counts a hop.
     #[inline]
     pub fn hop(&mut self) {

@@ -106,6 +106,8 @@ pub struct Hosts<'a> {
     pub framing: &'a Framing,
     /// The transport's receivers answer.
     pub acknowledges: bool,
+    /// What is sent again waits for a window like what is new.
+    pub holds_lost: bool,
 }
 
 impl Hosts<'_> {

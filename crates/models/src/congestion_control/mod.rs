@@ -67,7 +67,7 @@ macro_rules! registry {
                 }
                 $(if let Some(params) = &self.$module {
                     let path = concat!("host.congestion_control.", stringify!($module));
-                    $module::$name::validate(params, hosts).map_err(|(key, why)| (format!("{path}.{key}"), why))?;
+                    $module::$name::validate(params, hosts).map_err(|(key, why)| (crate::mechanisms::at(path, key), why))?;
                 })*
                 Ok(())
             }

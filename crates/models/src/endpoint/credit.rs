@@ -4,6 +4,7 @@ use xoff_units::Time;
 
 use super::receive::{ALL_HERE, Answer, back_of};
 use super::{Config, Endpoint, Sender};
+use crate::congestion_control::contract::Loss;
 use crate::count::Tally;
 use crate::packet::{Kind, Packet};
 use crate::pulls::{self, Books, Demand};
@@ -54,9 +55,26 @@ impl Endpoint {
         }
     }
 
+    /// Whether a flow starts here.
+    pub fn is_own(&self, flow: u32) -> bool {
+        self.config.sources.of(flow) == self.node
+    }
+
+    /// What is left of a packet of a flow of this host came back.
+    pub fn on_bounce(&mut self, header: &Packet, now: Time) {
+        let Some(slot) = self.slot(header.flow) else { return };
+        let (config, Some(s)) = (&*self.config, &mut self.senders[slot]) else { return };
+        let pulled = s.credit.as_ref().map_or(0, |credit| credit.pulled());
+        let is_free = config.transport.on_bounce(&mut s.progress, &mut s.transport, header.seq, pulled);
+        config.schemes[s.port as usize].on_loss(&mut s.rate, Loss::Reported, now);
+        if let Some(credit) = s.credit.as_mut().filter(|_| is_free) {
+            credit.add(1, &mut self.books);
+        }
+    }
+
     /// A pull came for a flow of this host, or a frame that asks for one that ends here; returns for when to set the host's timer.
     pub fn on_pull(&mut self, packet: &Packet, now: Time) -> Option<Time> {
-        if self.config.sources.of(packet.flow) == self.node {
+        if self.is_own(packet.flow) {
             if let Some(slot) = self.slot(packet.flow)
                 && let (Some(s), Some(rules)) = (&mut self.senders[slot], &self.config.pulls)
                 && let Some(credit) = &mut s.credit

@@ -135,6 +135,8 @@ pub trait Transport: Sized {
     /// What is lost is under way no longer, so that it waits for a window like what is new. Otherwise it was let go before, is under
     /// way until it is acknowledged, and would wait for itself.
     const WINDOWS_HOLD_LOST: bool = false;
+    /// The mechanism at switches that tells it of losses, and what follows if there is none where packets may be dropped.
+    const LISTENS_TO: Option<(&'static str, &'static str)> = None;
     /// The transport with its parameters worked out.
     fn new(params: &Self::Params, framing: &Framing) -> Self;
     /// Says what of its table makes no sense.
@@ -163,6 +165,11 @@ pub trait Transport: Sized {
     }
     /// An answer of the receiver arrived.
     fn on_answer(&self, progress: &mut Progress, sender: &mut Self::Sender, frame: &Packet) -> News;
+    /// A packet was cut, and what is left of it came back from the switch; of the flow `pulled` packets were pulled. True when one may
+    /// be sent at once, whatever the receiver pulls.
+    fn on_bounce(&self, _progress: &mut Progress, _sender: &mut Self::Sender, _seq: u32, _pulled: u32) -> bool {
+        false
+    }
     /// Nothing was heard for the timeout.
     fn on_timeout(&self, progress: &mut Progress, sender: &mut Self::Sender);
     /// The timeout as things stand; it restarts with each packet and each answer that is news.

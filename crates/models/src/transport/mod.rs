@@ -107,6 +107,11 @@ macro_rules! registry {
                 match self { $(Self::$name(_) => $module::$name::WINDOWS_HOLD_LOST,)* }
             }
 
+            /// See [`Transport::LISTENS_TO`].
+            pub const fn listens_to(&self) -> Option<(&'static str, &'static str)> {
+                match self { $(Self::$name(_) => $module::$name::LISTENS_TO,)* }
+            }
+
             /// A flow of so many packets.
             pub fn sender(&self) -> Sender {
                 match self { $(Self::$name(t) => Sender::$name(t.sender()),)* }
@@ -188,6 +193,8 @@ registry! {
     irn: Irn,
     /// Any order: what is lost is known by headers that switches cut, and not by gaps.
     selective: Selective,
+    /// NDP: receivers pull what goes beyond a first window.
+    ndp: Ndp,
     /// Raw frames: nothing is acknowledged and nothing sent again.
     raw: Raw,
 }
@@ -243,6 +250,11 @@ impl Protocol {
     #[inline]
     pub fn on_answer(&self, progress: &mut Progress, sender: &mut Sender, frame: &Packet) -> News {
         each!(self, sender, Sender, (t, s) => t.on_answer(progress, s, frame))
+    }
+
+    /// See [`Transport::on_bounce`].
+    pub fn on_bounce(&self, progress: &mut Progress, sender: &mut Sender, seq: u32, pulled: u32) -> bool {
+        each!(self, sender, Sender, (t, s) => t.on_bounce(progress, s, seq, pulled))
     }
 
     /// See [`Transport::on_timeout`].

@@ -178,6 +178,11 @@ impl Transport for Selective {
         News { is_news: is_news || is_lost, loss: is_lost.then_some(Loss::Reported) }
     }
 
+    fn on_bounce(&self, _: &mut Progress, sender: &mut Box<Sender>, seq: u32, _: u32) -> bool {
+        sender.lose(seq);
+        false
+    }
+
     fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>) {
         for seq in sender.base..state.next {
             sender.lose(seq);
