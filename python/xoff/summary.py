@@ -25,6 +25,7 @@ __all__ = [
     "PfcCounts",
     "PortfcCounts",
     "QcnCounts",
+    "RcccCounts",
     "RepsCounts",
     "SfcCounts",
     "SizeClass",
@@ -399,6 +400,28 @@ class NsccCounts(TypedDict):
     """Congestion notifications."""
 
 
+class RcccCounts(TypedDict):
+    """What RCCC counted."""
+
+    pulls: int
+    """Pulls."""
+
+    slow_pulls: int
+    """Pulls that nobody asked for."""
+
+    requests: int
+    """Requests of flows without credit."""
+
+    granted_bytes: int
+    """Credit granted, in bytes."""
+
+    spent_bytes: int
+    """Credit spent, in bytes."""
+
+    lapsed_bytes: int
+    """Credit that lapsed, in bytes."""
+
+
 class Summary(TypedDict):
     """What a run measured, in numbers."""
 
@@ -490,6 +513,9 @@ class Summary(TypedDict):
 
     nscc: NsccCounts
     """What NSCC counted; zeros where the scenario does not give it."""
+
+    rccc: RcccCounts
+    """What RCCC counted; zeros where the scenario does not give it."""
 
     high_water: HighWaters
     """The most that counts which thresholds are compared with ever were."""

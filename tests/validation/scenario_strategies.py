@@ -681,6 +681,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "swift": swift,
         "timely": timely,
         "nscc": nscc,
+        "rccc": rccc,
     },
     "workload": {
         "incast": incast,

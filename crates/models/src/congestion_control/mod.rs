@@ -156,7 +156,7 @@ macro_rules! registry {
 
 registry! {
     ($)
-    /// `host.congestion_control`: at most one; none means line rate.
+    /// `host.congestion_control`: at most one, and `rccc` beside it; none means line rate.
     table;
     /// DCQCN.
     dcqcn: Dcqcn,
@@ -174,6 +174,8 @@ registry! {
     timely: Timely,
     /// NSCC, Ultra Ethernet's, from marks, delays and trims.
     nscc: Nscc,
+    /// RCCC, Ultra Ethernet's, from credit that receivers grant; another may be given beside it.
+    rccc: Rccc,
 }
 
 impl Scheme {
