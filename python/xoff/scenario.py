@@ -53,10 +53,12 @@ __all__ = [
     "Mice",
     "Moe",
     "Ndc",
+    "Ndp",
     "Network",
     "Node",
     "Nscc",
     "Override",
+    "Oversubscription",
     "ParameterServer",
     "Permutation",
     "Pfc",
@@ -65,6 +67,7 @@ __all__ = [
     "Probe",
     "Qcn",
     "Rail",
+    "Rccc",
     "Red",
     "Relay",
     "Reps",
@@ -480,6 +483,15 @@ class Trimming(_Part):
 
     turns: int | None = None
     """Control frames, headers among them, that go before a packet of data that waits."""
+
+    headers: str | None = None
+    """The most that control frames may take that wait for an output when a packet is cut there; NDP has twice `limit`.
+    What is left of one beyond that is dropped. Default: no bound.
+    """
+
+    return_to_sender: bool | None = None
+    """Whether a header beyond that bound goes back to its source instead, which then knows of the loss at once (NDP).
+    """
 
 
 @dataclass(kw_only=True)
@@ -994,6 +1006,20 @@ class Selective(_Part):
 
 
 @dataclass(kw_only=True)
+class Ndp(_Part):
+    """`host.transport.ndp`."""
+
+    window: int | None = None
+    """Packets that a flow sends unasked; what fills the longest round trip."""
+
+    rate: float | None = None
+    """Share of its line that a host pulls, above 0 and up to 1."""
+
+    rto: str | None = None
+    """Silence after which all that is under way counts as lost; it matters where headers are lost."""
+
+
+@dataclass(kw_only=True)
 class Transport(_Part):
     """`host.transport`: at most one; Go-Back-N with its defaults when none is given."""
 
@@ -1005,6 +1031,9 @@ class Transport(_Part):
 
     selective: Selective | None = None
     """Any order: what is lost is known by headers that switches cut, and not by gaps."""
+
+    ndp: Ndp | None = None
+    """NDP: receivers pull what goes beyond a first window."""
 
     raw: Mapping[str, Any] | None = None
     """Raw frames: nothing is acknowledged and nothing sent again."""
@@ -1216,8 +1245,56 @@ class Nscc(_Part):
 
 
 @dataclass(kw_only=True)
+class Oversubscription(_Part):
+    """`host.congestion_control.rccc.oversubscription`."""
+
+    interval: str | None = None
+    """The mean time between two looks at what arrived. Default: one and a half round trips of 12us."""
+
+    target: float | None = None
+    """The average share of marked packets that is borne, 0 to 1."""
+
+    increase: float | None = None
+    """What the share of the line grows by, each time that there is no congestion."""
+
+    decrease: float | None = None
+    """What part of it goes, for the whole of what is marked above the target."""
+
+    minimum: float | None = None
+    """The least share of the line; where it is known how many times narrower the network is, nine tenths of that share
+    suit.
+    """
+
+
+@dataclass(kw_only=True)
+class Rccc(_Part):
+    """`host.congestion_control.rccc`."""
+
+    round_trip: str | None = None
+    """The longest round trip without queues. Default: that of the network."""
+
+    maximum: float | None = None
+    """The most credit that a flow has, and its first: products of a host's rate and the round trip."""
+
+    batch: str | None = None
+    """What a pull grants at most; the reference has four packets of 4096 B, whatever size packets are."""
+
+    quantum: str | None = None
+    """Bytes in which credit is counted."""
+
+    rate: float | None = None
+    """Share of its line that a host grants, above 0 and up to 1."""
+
+    slow_pulls: bool | None = None
+    """Whether flows that want nothing get credit while nobody wants any."""
+
+    oversubscription: Oversubscription | None = None
+    """What a host grants follows congestion in the network. Default: it does not."""
+
+
+@dataclass(kw_only=True)
 class CongestionControl(_Part):
-    """`host.congestion_control`: at most one; none means line rate."""
+    """`host.congestion_control`: at most one, and `rccc` beside it; none means line rate."""
 
     dcqcn: Dcqcn | None = None
     """DCQCN."""
@@ -1242,6 +1319,9 @@ class CongestionControl(_Part):
 
     nscc: Nscc | None = None
     """NSCC, Ultra Ethernet's, from marks, delays and trims."""
+
+    rccc: Rccc | None = None
+    """RCCC, Ultra Ethernet's, from credit that receivers grant; another may be given beside it."""
 
 
 @dataclass(kw_only=True)

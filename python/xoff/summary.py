@@ -19,12 +19,14 @@ __all__ = [
     "Flows",
     "HighWater",
     "HighWaters",
+    "NdpCounts",
     "NsccCounts",
     "OrderCounts",
     "Performance",
     "PfcCounts",
     "PortfcCounts",
     "QcnCounts",
+    "RcccCounts",
     "RepsCounts",
     "SfcCounts",
     "SizeClass",
@@ -212,6 +214,9 @@ class TrimmingCounts(TypedDict):
     trimmed: int
     """Packets cut to their headers."""
 
+    bounced: int
+    """Headers sent back to their sources."""
+
 
 class PfcCounts(TypedDict):
     """What PFC counted."""
@@ -390,6 +395,13 @@ class TransportCounts(TypedDict):
     """Packets held back by full sources."""
 
 
+class NdpCounts(TypedDict):
+    """What NDP counted."""
+
+    pulls: int
+    """Pulls."""
+
+
 class DcqcnCounts(TypedDict):
     """What DCQCN counted."""
 
@@ -409,6 +421,28 @@ class NsccCounts(TypedDict):
 
     notifications: int
     """Congestion notifications."""
+
+
+class RcccCounts(TypedDict):
+    """What RCCC counted."""
+
+    pulls: int
+    """Pulls."""
+
+    slow_pulls: int
+    """Pulls that nobody asked for."""
+
+    requests: int
+    """Requests of flows without credit."""
+
+    granted_bytes: int
+    """Credit granted, in bytes."""
+
+    spent_bytes: int
+    """Credit spent, in bytes."""
+
+    lapsed_bytes: int
+    """Credit that lapsed, in bytes."""
 
 
 class Summary(TypedDict):
@@ -494,6 +528,9 @@ class Summary(TypedDict):
     transport: TransportCounts
     """What transport counted; zeros where the scenario does not give it."""
 
+    ndp: NdpCounts
+    """What NDP counted; zeros where the scenario does not give it."""
+
     dcqcn: DcqcnCounts
     """What DCQCN counted; zeros where the scenario does not give it."""
 
@@ -502,6 +539,9 @@ class Summary(TypedDict):
 
     nscc: NsccCounts
     """What NSCC counted; zeros where the scenario does not give it."""
+
+    rccc: RcccCounts
+    """What RCCC counted; zeros where the scenario does not give it."""
 
     high_water: HighWaters
     """The most that counts which thresholds are compared with ever were."""

@@ -55,7 +55,7 @@ CHOICES = [
 # Those that draw the rates of sources from queues of outputs.
 CONGESTION_POINTS = ("bcn", "qcn")
 # Those that hear of nothing but answers.
-HEAR_ANSWERS = ("hpcc", "dctcp", "swift", "timely", "nscc")
+HEAR_ANSWERS = ("hpcc", "dctcp", "swift", "timely", "nscc", "rccc")
 # Those that take the place of the others, the first two with queues of their own.
 INSTEAD = ("portfc", "bfc", "credits")
 # What makes SFC one of hosts.
@@ -423,6 +423,11 @@ def selective(d: Draw) -> dict[str, Any]:
     return settings if d.rng.random() < 0.5 else {**settings, "tolerance": d.rng.choice([1, 3, 100])}
 
 
+def ndp(d: Draw) -> dict[str, Any]:
+    """Windows of a packet, and of more than most flows have."""
+    return {"window": d.rng.choice([1, 8, 100]), "rate": d.rng.choice([0.5, 1]), "rto": d.rng.choice(["200us", "1ms"])}
+
+
 def asymmetric(d: Draw) -> dict[str, Any]:
     return {"threshold": d.rng.choice([0.5, 0.9]), "window": d.rng.choice(["1us", "10us"])}
 
@@ -540,6 +545,19 @@ def nscc(d: Draw) -> dict[str, Any]:
     return settings if d.rng.random() < 0.5 else {**settings, "target": d.rng.choice(["100ns", "10us"])}
 
 
+def rccc(d: Draw) -> dict[str, Any]:
+    """Credit for less than a packet and for many, pulls small and large; beside it another control at times."""
+    settings: dict[str, Any] = {
+        "maximum": d.rng.choice([0.1, 1.5]),
+        "batch": d.rng.choice(["256B", "16384B"]),
+        "rate": d.rng.choice([0.5, 0.99]),
+        "slow_pulls": d.rng.random() < 0.5,
+    }
+    if d.rng.random() < 0.5:
+        settings["oversubscription"] = {"interval": d.rng.choice(["1us", "18us"]), "minimum": d.rng.choice([0.1, 0.5])}
+    return settings
+
+
 def spray(d: Draw) -> dict[str, Any]:
     """At random or in turn."""
     return {"choice": d.choose("switch.routing.spray.choice")}
@@ -646,6 +664,8 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "turns": lambda d: d.rng.choice([1, 10]),
         "limit": lambda d: f"{d.rng.choice([1, 3, 30]) * d.largest}B",
         "size": lambda d: f"{d.rng.choice([84, 128])}B",
+        "headers": lambda d: f"{d.rng.choice([84, 500, 5000])}B",
+        "return_to_sender": lambda _: True,
     },
     "switch.flow_control": {
         "pfc": pfc,
@@ -666,7 +686,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
     "switch.flow_control.sfc.resume_ends": dict.fromkeys(["flow", "queue"], nothing),
     "switch.flow_control.sfc.signals": dict.fromkeys(["all", "last_hop"], nothing),
-    "host.transport": {"go_back_n": go_back_n, "irn": irn, "selective": selective, "raw": raw},
+    "host.transport": {"go_back_n": go_back_n, "irn": irn, "selective": selective, "ndp": ndp, "raw": raw},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
     "host.relay.scheduler": dict.fromkeys(["relay_first", "round_robin", "per_flow"], nothing),
     "host.congestion_control": {
@@ -678,6 +698,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "swift": swift,
         "timely": timely,
         "nscc": nscc,
+        "rccc": rccc,
     },
     "workload": {
         "incast": incast,
@@ -829,13 +850,17 @@ def use_trimming(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
         if switch["queueing"] == "iq":
             switch["queueing"] = "voq"
         # Go-Back-N may repeat itself for ever in step with its losses.
-        host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
+        if "ndp" not in host.get("transport", {}):
+            host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
     elif {"pfc", "portfc", "credits", "raw"} & {*switch["flow_control"], *host.get("transport", {})} or switch[
         "queueing"
     ] == "iq":
         return
-    if d.wants("switch", "trimming", 0.8 if d.forced.get("host.transport") == "selective" else 0.1):
+    is_useful = d.forced.get("host.transport") in ("selective", "ndp") or "rccc" in d.forced.values()
+    if d.wants("switch", "trimming", 0.8 if is_useful else 0.1):
         switch["trimming"] = written(d, path, d.choose(path))
+        if "return_to_sender" in switch["trimming"]:
+            switch["trimming"]["headers"] = STRATEGIES[path]["headers"](d)
         if d.forced.get("host.transport", "go_back_n") == "go_back_n" and not host.get("transport"):
             host["transport"] = {"selective": selective(d)}
         if "limit" not in switch["trimming"] and switch["buffer"] == "unlimited":
@@ -846,6 +871,26 @@ def use_answers(d: Draw, host: dict[str, Any]) -> None:
     """Let receivers answer where a congestion control hears of nothing else, or leave it out."""
     if set(HEAR_ANSWERS) & set(host.get("congestion_control", {})) and "raw" in host.get("transport", {}):
         del host["transport" if "host.congestion_control" in d.forced else "congestion_control"]
+
+
+def use_pulls(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
+    """Let receivers say when senders send, where that goes with the rest; seldom together with NSCC."""
+    if "ndp" in host.get("transport", {}) and "congestion_control" in host:
+        del host["transport" if "host.congestion_control" in d.forced else "congestion_control"]
+    if "rccc" not in host.get("congestion_control", {}):
+        return
+    control = switch["flow_control"]
+    is_forced = d.forced.get("host.congestion_control") == "rccc"
+    tags = {"bcn", "bfc"} & set(control) or control.get("sfc", {}).get("mode") == "nic_isolation"
+    if (tags or d.forced.get("host.transport", "selective") != "selective") and not is_forced:
+        del host["congestion_control"]
+        return
+    if tags:
+        control.clear()
+    if "selective" not in host.get("transport", {}):
+        host["transport"] = {"selective": selective(d)}
+    if d.rng.random() < 0.3:
+        host["congestion_control"]["nscc"] = nscc(d)
 
 
 def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
@@ -881,7 +926,7 @@ def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
                 # It takes the free word of packets, and wants marks on ACKs.
                 isolates = control.get("sfc", {}).get("mode") == "nic_isolation"
                 tags = "telemetry" in switch or {"bcn", "bfc"} & set(control) or isolates
-                hears = {"raw", "dcqcn"} & {*host.get("transport", {}), *host.get("congestion_control", {})}
+                hears = {"raw", "dcqcn", "rccc"} & {*host.get("transport", {}), *host.get("congestion_control", {})}
                 if (tags or hears) and not is_forced:
                     continue
                 for key in ("transport", "congestion_control") if tags or hears else ():
@@ -894,7 +939,7 @@ def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
             switch["routing"] = written(d, "switch.routing", option)
             if option == "reps" and "trimming" in switch and d.rng.random() < 0.5:
                 switch["routing"]["reps"]["freeze"] = d.rng.choice(["1us", "1ms"])
-            if not {"raw", "selective"} & set(host.get("transport", {})):
+            if not {"raw", "selective", "ndp"} & set(host.get("transport", {})):
                 host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
 
 
@@ -1013,6 +1058,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
                 host[kind] = written(d, path, option)
     use_trimming(d, switch, host)
     use_answers(d, host)
+    use_pulls(d, switch, host)
     use_telemetry(d, switch, host)
     use_routing(d, switch, host)
     if "raw" in host.get("transport", {}):

@@ -121,7 +121,7 @@ def contract(scenario: dict[str, Any]) -> xoff.Result:
         # Packets that overtake one another are taken for lost, and those that were cut are lost. Others are sent again
         # only by a flow that waited for a timeout, behind pauses or a higher class.
         transport = (scenario["host"] or {}).get("transport") or {}
-        timeout_ps = 200_000_000 if {"irn", "selective"} & set(transport) else 4_000_000_000
+        timeout_ps = 200_000_000 if {"irn", "selective", "ndp"} & set(transport) else 4_000_000_000
         assert all(row["retransmitted"] == 0 or row["fct_acked_ps"] > timeout_ps for row in flows)
     assert summary["ecn"]["marked"] == sum(row["marked"] for row in queues)
 

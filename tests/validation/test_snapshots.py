@@ -350,6 +350,26 @@ CASES: dict[str, dict[str, Any]] = {
         routing={"spray": {}},
         host={"transport": {"selective": {}}, "congestion_control": {"nscc": {}}},
     ),
+    "rccc": case(
+        FABRIC,
+        INCAST,
+        {"permutation": {"size": "200KB"}},
+        trimming={"limit": "60KB"},
+        ecn={"red": {"kmin": "12KB", "kmax": "48KB", "pmax": 1.0}},
+        routing={"spray": {}},
+        host={
+            "transport": {"selective": {}},
+            "congestion_control": {"rccc": {"oversubscription": {"minimum": 0.5}}, "nscc": {}},
+        },
+    ),
+    "ndp": case(
+        FABRIC,
+        INCAST,
+        {"permutation": {"size": "200KB"}},
+        trimming={"limit": "12KB", "headers": "3KB", "return_to_sender": True},
+        routing={"spray": {}},
+        host={"transport": {"ndp": {"window": 60}}},
+    ),
     "reps": case(
         FABRIC,
         INCAST,

@@ -164,6 +164,11 @@ impl Core {
         }
     }
 
+    /// Bytes of control frames that wait for an output. They are in no count: this adds them up.
+    pub fn control_bytes(&self, port: usize) -> u64 {
+        self.ports[port].queues[0].packets.iter().map(|p| u64::from(p.bytes())).sum()
+    }
+
     /// Bytes of data that wait for an output.
     pub fn waiting_bytes(&self, port: usize) -> u32 {
         self.ports[port].queues[1..].iter().fold(0, |sum: u32, q| sum.saturating_add(q.bytes.bytes()))

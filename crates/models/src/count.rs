@@ -31,6 +31,11 @@ impl Count {
         Self { name, label, unit: Unit::Number }
     }
 
+    /// A volume.
+    pub const fn bytes(name: &'static str, label: &'static str) -> Self {
+        Self { name, label, unit: Unit::Bytes }
+    }
+
     /// A time.
     pub const fn time(name: &'static str, label: &'static str) -> Self {
         Self { name, label, unit: Unit::Ps }

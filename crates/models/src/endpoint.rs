@@ -6,6 +6,7 @@
 
 mod answers;
 mod classify;
+mod credit;
 mod receive;
 mod stamps;
 
@@ -28,6 +29,7 @@ use crate::count::{Count, Group, Tally};
 use crate::delays::Wait;
 use crate::framing::Framing;
 use crate::packet::{Kind, Packet};
+use crate::pulls::{Books, Credit, Pacer, Rules};
 use crate::routing::ate::Weight;
 use crate::routing::{Paths, Sources};
 use crate::transport::contract::Progress;
@@ -46,6 +48,8 @@ pub struct Config {
     pub schemes: Vec<Scheme>,
     /// How receivers tell senders of marks.
     pub echo: Option<Echo>,
+    /// How receivers pull what senders send, if they do.
+    pub pulls: Option<Rules>,
     /// Which class a new flow gets.
     pub classify: Classify,
     /// Whose flow a number is.
@@ -59,8 +63,8 @@ pub struct Sender {
     flow: u32,
     dst: u32,
     progress: Progress,
-    /// While a mechanism holds it, or once one did.
-    held: Option<Box<Held>>,
+    /// What the network told it, if it ever did.
+    told: Option<Box<Told>>,
     deadline: Time,
     /// Payload of its last packet; the others are full.
     last: u16,
@@ -70,10 +74,12 @@ pub struct Sender {
     class: u8,
     is_listed: bool,
     is_rto_set: bool,
-    sent: u32,
+    retransmitted: u32,
     /// What of it there is to send yet, when it comes bit by bit.
     arrivals: Option<Box<Arrivals>>,
     transport: transport::Sender,
+    /// What it may send, if receivers pull.
+    credit: Option<Box<Credit>>,
     rate: State,
     next_send: Time,
     /// When its pacing timer expires.
@@ -81,31 +87,31 @@ pub struct Sender {
     /// When its packets started, if its congestion control wants to know.
     stamps: Option<Box<Stamps>>,
     start: Time,
-    retransmitted: u32,
+}
+
+/// What the network told a flow. Most are told nothing.
+#[derive(Debug, Default)]
+struct Told {
+    /// It is held until then.
+    held_until: Time,
+    holds: u32,
+    /// How long it was held, up to then.
+    held: Time,
     notifications: u32,
 }
 
-/// What mechanisms held of a flow. Most are never held.
-#[derive(Debug, Default)]
-struct Held {
-    until: Time,
-    times: u32,
-    /// In all, up to `until`.
-    time: Time,
-}
-
-state!(Held {
-    due: until;
-    still: times, time;
+state!(Told {
+    due: held_until;
+    still: holds, held, notifications;
 });
 
 state!(Sender {
     flow: flow;
     value: dst, port, path, queue, class, is_listed, is_rto_set;
-    part: progress, held, arrivals, transport, rate, stamps;
+    part: progress, told, credit, arrivals, transport, rate, stamps;
     due: deadline, next_send;
     moment: pace_at;
-    still: last, sent, start, retransmitted, notifications;
+    still: last, start, retransmitted;
 });
 
 const _: () = assert!(size_of::<Option<Sender>>() <= 136, "a flow that waits for its turn takes this");
@@ -114,7 +120,7 @@ impl Sender {
     /// Until when it is held.
     #[inline]
     fn held_until(&self) -> Time {
-        self.held.as_ref().map_or(Time::ZERO, |held| held.until)
+        self.told.as_ref().map_or(Time::ZERO, |told| told.held_until)
     }
 
     /// Wire bytes of a packet.
@@ -143,7 +149,12 @@ impl Sender {
         }
     }
 
-    /// Whether the window lets a packet go.
+    /// Whether the window, and the receiver, let a packet go.
+    #[inline]
+    fn may_send(&self, seq: u32, config: &Config) -> bool {
+        self.has_credit() && self.has_window(seq, config)
+    }
+
     #[inline]
     fn has_window(&self, seq: u32, config: &Config) -> bool {
         let is_held = seq >= self.progress.highest || config.transport.windows_hold_lost();
@@ -284,6 +295,9 @@ pub struct Endpoint {
     /// What the transport keeps of all flows that end here.
     host: transport::Host,
     free: Vec<u32>,
+    /// What pulls them, and what credit flows that start here had.
+    pacer: Option<Box<Pacer>>,
+    books: Books,
     free_receivers: Vec<u32>,
     receiver_of: FxHashMap<u32, u32>,
     /// By which of two domains flows leave.
@@ -309,7 +323,7 @@ pub struct Endpoint {
 impl state::State for Endpoint {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self { senders, receivers, first_timeouts, host, free, receiver_of, weight, starts, .. } = self;
-        let Self { waiting, dependents, arrivals, held_destinations, .. } = self;
+        let Self { waiting, dependents, arrivals, held_destinations, pacer, .. } = self;
         senders.walk(walk);
         walk.value(free.word());
         // A flow that has arrived whole is told by its sender; the places of the others are nobody's business.
@@ -322,6 +336,7 @@ impl state::State for Endpoint {
             walk.value(u64::from(*flow));
         }
         host.walk(walk);
+        pacer.walk(walk);
         weight.walk(walk);
         starts.walk(walk);
         for (missing, spec) in waiting {
@@ -355,6 +370,8 @@ impl Endpoint {
             node,
             first_flow: config.sources.first[node as usize],
             host: config.transport.host(),
+            pacer: config.pulls.as_ref().map(|rules| Box::new(Pacer::new(rules, node))),
+            books: Books::default(),
             config,
             slots: Vec::new(),
             first_timeouts: VecDeque::new(),
@@ -435,13 +452,12 @@ impl Endpoint {
             stamps: scheme.hears_acks().then(Box::default),
             progress: Progress { packets, ..Progress::default() },
             transport: self.config.transport.sender(),
+            credit: self.config.pulls.as_ref().map(|rules| Box::new(Credit::new(rules, packets, &mut self.books))),
             rate: scheme.start(),
             next_send: now,
-            held: held_until.map(|until| Box::new(Held { until, times: 0, time: until - now })),
+            told: held_until.map(|until| Box::new(Told { held_until: until, held: until - now, ..Told::default() })),
             deadline: Time::NEVER,
-            sent: 0,
             retransmitted: 0,
-            notifications: 0,
         };
         let slot = if let Some(slot) = self.free.pop() {
             self.senders[slot as usize] = Some(sender);
@@ -461,7 +477,7 @@ impl Endpoint {
         let Some(s) = &mut self.senders[slot as usize] else { return (Turn::Leave, None) };
         let next = config.transport.next(&s.progress, &s.transport);
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
-        let Some(seq) = next.filter(|seq| s.held_until() <= now && s.has_window(*seq, config) && s.has_arrived(*seq)) else {
+        let Some(seq) = next.filter(|seq| s.held_until() <= now && s.may_send(*seq, config) && s.has_arrived(*seq)) else {
             s.is_listed = false;
             return (Turn::Leave, None);
         };
@@ -477,8 +493,10 @@ impl Endpoint {
         }
         config.transport.on_sent(&mut s.progress, &mut s.transport, seq);
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
-        s.sent += 1;
         self.injected_bytes += u64::from(bytes);
+        if s.credit.is_some() {
+            s.spend(&mut packet, config, &mut self.books);
+        }
         let scheme = &config.schemes[s.port as usize];
         let ends = now + wire_time(bytes);
         let mut resumes = ends;
@@ -556,7 +574,7 @@ impl Endpoint {
         let config = &self.config;
         let Some(s) = &mut self.senders[slot] else { return Relist::No };
         let Some(next) = config.transport.next(&s.progress, &s.transport) else { return Relist::No };
-        if s.is_listed || s.held_until() > now || !s.has_window(next, config) {
+        if s.is_listed || s.held_until() > now || !s.may_send(next, config) {
             return Relist::No;
         }
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
@@ -583,6 +601,8 @@ impl Endpoint {
         let arrives = s.arrives(next);
         Some(if s.held_until() > now {
             Wait::Held
+        } else if !s.has_credit() {
+            Wait::Pull
         } else if !s.has_window(next, &self.config) {
             Wait::Window
         } else if arrives > now && arrives >= s.next_send {
@@ -625,13 +645,13 @@ impl Endpoint {
             return None;
         };
         let s = self.senders[slot].as_mut()?;
-        let held = s.held.get_or_insert_default();
-        held.times += 1;
-        if until <= held.until {
+        let told = s.told.get_or_insert_default();
+        told.holds += 1;
+        if until <= told.held_until {
             return None;
         }
-        held.time += until - held.until.max(now);
-        held.until = until;
+        told.held += until - told.held_until.max(now);
+        told.held_until = until;
         Some(until)
     }
 
@@ -662,11 +682,11 @@ impl Endpoint {
     pub fn release(&mut self, flow: u32, now: Time) {
         if let Some(slot) = self.slot(flow)
             && let Some(s) = &mut self.senders[slot]
-            && let Some(held) = &mut s.held
-            && held.until > now
+            && let Some(told) = &mut s.told
+            && told.held_until > now
         {
-            held.time -= held.until - now;
-            held.until = now;
+            told.held -= told.held_until - now;
+            told.held_until = now;
         }
     }
 
@@ -679,18 +699,20 @@ impl Endpoint {
 
     /// What is known of a flow; what it is held for beyond `now` does not count.
     fn record(s: &Sender, acknowledged: Option<Time>, framing: &Framing, now: Time) -> Sent {
-        let (holds, paused) = s.held.as_ref().map_or((0, Time::ZERO), |held| (held.times, held.time - held.until.since(now)));
+        let nothing = Told::default();
+        let told = s.told.as_deref().unwrap_or(&nothing);
         Sent {
             flow: s.flow,
             dst: s.dst,
             size: s.size(framing),
             start: s.start,
             acknowledged,
-            packets: u64::from(s.sent),
+            // What is not sent again is sent in order.
+            packets: u64::from(s.progress.highest + s.retransmitted),
             retransmitted: u64::from(s.retransmitted),
-            notifications: s.notifications,
-            holds,
-            paused,
+            notifications: told.notifications,
+            holds: told.holds,
+            paused: told.held - told.held_until.since(now),
             class: s.class,
             path: s.path,
             port: s.port,
@@ -751,6 +773,7 @@ mod tests {
             transport: Protocol::new(transport, &Framing::for_tests()),
             echo: Scheme::new(control, line).echo(),
             schemes: vec![Scheme::new(control, line)],
+            pulls: None,
             classify: Classify::default(),
             sources: Arc::new(Sources { first: vec![0, 100, 200, 200] }),
         };

@@ -18,6 +18,7 @@ pub mod network;
 pub mod node;
 pub mod overrides;
 pub mod packet;
+pub mod pulls;
 pub mod queueing;
 pub mod record;
 pub mod relay;

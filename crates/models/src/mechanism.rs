@@ -135,7 +135,7 @@ pub enum Admit {
     /// It is dropped.
     Drop,
     /// Its payload is cut off: what is left of it, so many bytes on the wire, goes on before all data as a
-    /// [`crate::packet::Kind::Header`].
+    /// [`crate::packet::Kind::Header`]. With zero nothing does.
     Trim(u16),
 }
 

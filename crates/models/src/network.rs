@@ -192,9 +192,12 @@ struct Configs {
 }
 
 impl Configs {
+    const fn line(&self, rate: Rate, settings: &Settings) -> Line {
+        Line { rate, seed: settings.seed, round_trip: self.round_trip, framing: settings.framing }
+    }
+
     fn scheme(&self, rate: Rate, settings: &Settings) -> Scheme {
-        let line = Line { rate, seed: settings.seed, round_trip: self.round_trip, framing: settings.framing };
-        Scheme::new(&settings.congestion_control, line)
+        Scheme::new(&settings.congestion_control, self.line(rate, settings))
     }
 
     fn of(&mut self, ports: &[PortSpec], plan: &AllFlows, settings: &Settings) -> Arc<Config> {
@@ -203,12 +206,14 @@ impl Configs {
             return known.1.clone();
         }
         let schemes: Vec<Scheme> = rates.iter().map(|rate| self.scheme(*rate, settings)).collect();
+        let whole = Line { rate: Rate(rates.iter().map(|rate| rate.0).sum()), ..self.line(Rate::gbps(1), settings) };
         let on_answers = settings.mechanisms().any(|p| p.listens_to.is_some()).then_some(Echo::EVERY);
         let config = Arc::new(Config {
             framing: settings.framing,
             transport: settings.transport.clone(),
             echo: schemes.first().and_then(Scheme::echo).or(on_answers),
             schemes,
+            pulls: settings.transport.pulls(whole).or_else(|| settings.congestion_control.pulls(whole)),
             classify: settings.classify.clone(),
             sources: plan.sources.clone(),
         });
@@ -346,10 +351,11 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
     let builder = Builder { topology, ports: topology.ports(), settings, map, parts };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
-    // Only what hears of answers asks for it.
-    let hears_acks = Configs::default().scheme(Rate::gbps(1), settings).hears_acks();
+    // Only what hears of answers, or pulls, asks for it.
+    let line = Configs::default().line(Rate::gbps(1), settings);
+    let needs_it = Scheme::new(&settings.congestion_control, line).hears_acks() || settings.congestion_control.pulls(line).is_some();
     let round_trip = || longest_round_trip(topology, &builder.ports, |n| builder.delay(n), settings.framing.largest());
-    let mut configs = Configs { round_trip: if hears_acks { round_trip() } else { Time::ZERO }, ..Configs::default() };
+    let mut configs = Configs { round_trip: if needs_it { round_trip() } else { Time::ZERO }, ..Configs::default() };
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     for (n, spec) in topology.nodes.iter().enumerate() {
         let id = n as u32;

@@ -391,12 +391,21 @@ impl Node {
         }
     }
 
-    /// Cuts the payload off a packet. As data it is gone; what is left of it goes on as control.
+    /// Cuts the payload off a packet. As data it is gone; what is left of it goes on as control, if anything is.
     fn trim(&mut self, port: usize, bytes: u16, packet: Packet, cx: &mut Cx<'_>) {
         self.counts.dropped_bytes += u64::from(packet.bytes());
+        if bytes == 0 {
+            if let Some(slot) = packet.side() {
+                cx.sides().give_back(slot);
+            }
+            return;
+        }
         let mut header = packet;
         header.set_kind(Kind::Header);
         header.set_bytes(bytes.min(packet.bytes()));
+        if header.path() < Paths::FIRST {
+            header.recount();
+        }
         self.send_control(port, header, cx);
     }
 
@@ -525,9 +534,14 @@ impl Node {
 
     fn time_out(&mut self, flow: u32, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return };
+        let is_silent = endpoint.is_silent(flow, cx.now());
         let (again, went_back) = endpoint.on_rto(flow, cx.now());
+        let request = if is_silent { endpoint.request(flow) } else { None };
         if let Some(at) = again {
             cx.set_timer(at, token::pack(token::RTO, 0, flow));
+        }
+        if let Some(frame) = request {
+            self.send_control(self.routes.port(&frame), frame, cx);
         }
         if went_back {
             if self.mechanisms.want(Watches::ANSWER) {
@@ -599,6 +613,10 @@ impl Node {
             return self.receive_data(port, &packet, cx);
         }
         match packet.kind().owner() {
+            Owner::Transport if packet.kind() == Kind::Header && endpoint.is_own(packet.flow()) => {
+                endpoint.on_bounce(&packet, cx.now());
+                self.relist(packet.flow(), cx);
+            }
             Owner::Transport if packet.kind() == Kind::Header => {
                 let answer = endpoint.on_header(&packet, cx.now());
                 self.answer(&packet, answer, cx);
@@ -621,6 +639,12 @@ impl Node {
             }
             Owner::Control => {
                 endpoint.on_notice(&packet, cx.now());
+                self.relist(packet.flow(), cx);
+            }
+            Owner::Pulls => {
+                if let Some(at) = endpoint.on_pull(&packet, cx.now()) {
+                    cx.set_timer(at, token::pack(token::HOST, 0, 0));
+                }
                 self.relist(packet.flow(), cx);
             }
             // What no mechanism consumed ends here.

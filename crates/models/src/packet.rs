@@ -25,6 +25,8 @@ pub enum Owner {
     Control,
     /// A mechanism, in its hook for control frames.
     Mechanism,
+    /// The hosts at both ends of its flow, of which one pulls what the other sends.
+    Pulls,
 }
 
 /// Makes [`Kind`]: a line for each kind of frame, with its number (which is part of fingerprints: it never changes), its name in
@@ -100,6 +102,8 @@ frames! {
     Bfc = 12 "bfc" Link Mechanism;
     /// Credits of a link; `seq` is twice the class, and one more where a sender repeats its count, `info` the counter.
     Credits = 13 "credits" Link Mechanism;
+    /// Toward the source of a flow: `seq` is all that its receiver has granted. From there: `seq` is all that the flow asks for.
+    Pull = 14 "pull" Flow Pulls;
 }
 
 /// A bit for each kind that does not stay in its flow, and for each that stays on its link: looked at with every packet.
@@ -248,6 +252,11 @@ impl Packet {
     #[inline]
     pub const fn hops(&self) -> usize {
         (self.0[1] >> HOPS) as usize
+    }
+
+    /// Counts hops from here on; one on a pinned path needs them to find its way.
+    pub const fn recount(&mut self) {
+        self.0[1] &= !(0xFF << HOPS);
     }
 
     /// Counts a hop.

@@ -405,6 +405,9 @@ impl Collector {
             self.counts.of(cause).add(LATE, *holds);
         }
         e.counts(&mut self.counts.of(endpoint::GROUP.name));
+        if let Some(part) = e.pulled_by() {
+            e.count_pulls(&mut self.counts.of(part));
+        }
         if let Some(control) = e.control() {
             self.counts.of(control).add(NOTIFICATIONS, e.notifications);
         }

@@ -430,7 +430,7 @@ impl Names {
             Column { name: "port", meaning: "Its port.", data: Data::U16(d.iter().map(|d| d.port).collect()) },
             Column {
                 name: "kind",
-                meaning: "What went by: `transmission`, `again`, `behind` (packets that go first), `control`, `paused`, `blocked` (behind the head of an input), `held`, `pace`, `window`, `answers`, `data` (none to send), `serialization`, `propagation`, `processing`.",
+                meaning: "What went by: `transmission`, `again`, `behind` (packets that go first), `control`, `paused`, `blocked` (behind the head of an input), `held`, `pace`, `window`, `pull` (its receiver had not pulled it), `answers`, `data` (none to send), `serialization`, `propagation`, `processing`.",
                 data: Data::Static(d.iter().map(|d| d.part.kind.name()).collect()),
             },
             Column {

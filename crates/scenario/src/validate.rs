@@ -167,16 +167,28 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
         return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
     }
     s.host.transport.validate(&framing)?;
-    let acknowledges = Protocol::new(&s.host.transport, &framing).acknowledges();
+    let transport = Protocol::new(&s.host.transport, &framing);
+    let (acknowledges, holds_lost) = (transport.acknowledges(), transport.windows_hold_lost());
     if let Some(cuts) = mechanisms.parts().iter().find(|p| p.properties().cuts_data && !acknowledges) {
         return wrong(cuts.path(), "raw frames are not sent again (host.transport.raw), so that no flow would bring what is cut".into());
     }
-    s.host.congestion_control.validate(&Hosts { framing: &framing, acknowledges })?;
+    let control = &s.host.congestion_control;
+    control.validate(&Hosts { framing: &framing, acknowledges, holds_lost })?;
+    let line = Line { rate: Rate::gbps(1), seed: 0, round_trip: Time::us(1), framing };
+    if let (Some(pulls), Some(given)) = (transport.pulls(line), control.given().first()) {
+        let why = format!("{given} is given, and {} lets receivers say when senders send; leave it out", pulls.part);
+        return wrong("host.congestion_control", why);
+    }
+    if let Some(pulls) = control.pulls(line)
+        && let Some(tags) = mechanisms.parts().iter().find(|p| p.properties().tags_data)
+    {
+        let why = format!("it uses the free word of packets, and so does {}; only one may", tags.name());
+        return wrong(&format!("host.congestion_control.{}", pulls.part), why);
+    }
     if let Some(hears) = mechanisms.parts().iter().find(|p| p.properties().listens_to.is_some()) {
         if !acknowledges {
             return wrong(hears.path(), "raw frames are not acknowledged (host.transport.raw), so that it never hears of a path".into());
         }
-        let line = Line { rate: Rate::gbps(1), seed: 0, round_trip: Time::us(1), framing };
         let echo = Scheme::new(&s.host.congestion_control, line).echo();
         if let (Some(control), true) = (s.host.congestion_control.given().first(), echo.is_some_and(|e| e != Echo::EVERY)) {
             let why = format!("it wants each mark on an ACK, and {control} has receivers tell of marks in packets, or seldom");

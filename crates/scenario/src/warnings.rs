@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Serialize;
 use xoff_models::mechanism::Levels;
 use xoff_models::mechanisms::at;
-use xoff_models::queueing::buffer::{Accounting, Buffer};
+use xoff_models::queueing::buffer::{self, Accounting, Buffer};
 use xoff_models::relay::Scheduler;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_units::{Bytes, Rate, Time};
@@ -168,11 +168,15 @@ fn port_warnings(runner: &Runner) -> Vec<Warning> {
 
 /// Mechanisms that nobody hears, and congestion controls that nobody tells.
 fn unheard(runner: &Runner) -> Vec<Warning> {
+    let s = runner.scenario();
     let control = &runner.settings.congestion_control;
     let parts = runner.settings.mechanisms().parts();
     let of_hosts = control.given().first().map(|name| format!("host.congestion_control.{name}")).zip(control.listens_to());
+    let may_drop = s.switch.buffer != buffer::Params::Unlimited && !parts.iter().any(|p| p.properties().is_lossless);
+    let transport = &runner.settings.transport;
+    let of_transport = transport.listens_to().filter(|_| may_drop).map(|l| (format!("host.transport.{}", transport.name()), l));
     let of_parts = parts.iter().filter_map(|p| Some((p.path().to_string(), p.properties().listens_to?)));
-    let listeners: Vec<_> = of_hosts.into_iter().chain(of_parts).collect();
+    let listeners: Vec<_> = of_hosts.into_iter().chain(of_transport).chain(of_parts).collect();
     let mut list = Vec::new();
     for (path, (mechanism, why)) in &listeners {
         if !parts.iter().any(|p| p.name() == *mechanism || p.properties().signals_as == Some(mechanism)) {

@@ -48,6 +48,15 @@ const SCENARIOS: &[(&str, &str)] = &[
         "switch = { ecn.red = { kmin = '10KB', kmax = '40KB' }, trimming = { limit = '40KB' }, routing.spray = {} }
         host = { transport.selective = {}, congestion_control.nscc = {} }",
     ),
+    (
+        "ndp",
+        "switch = { trimming = { limit = '30KB', headers = '640B', return_to_sender = true }, routing.spray = {} }\nhost.transport.ndp = {}",
+    ),
+    (
+        "rccc",
+        "switch = { ecn.red = { kmin = '10KB', kmax = '40KB' }, trimming = { limit = '40KB' } }
+        host = { transport.selective = {}, congestion_control.rccc = { oversubscription = {} } }",
+    ),
     ("reps", "switch = { trimming = { limit = '30KB' }, routing.reps = {} }\nhost.transport.selective = {}"),
     ("flowlet irn", "switch = { buffer.per_queue = '30KB', routing.flowlet = {} }\nhost.transport.irn = {}"),
     ("drill", "switch.routing.drill = {}\nhost.transport.selective = {}"),
@@ -133,7 +142,8 @@ const AT: Time = Time::us(30);
 const LATER: Time = Time(7_000_000);
 const PACKETS: u32 = 9;
 const PAYLOAD: u64 = 1_000;
-const SIZE: u64 = 400 * PAYLOAD;
+/// So much is left of each flow when the state is looked at that none has asked its receiver for all of it.
+const SIZE: u64 = 700 * PAYLOAD;
 
 fn plan() -> Plan {
     Plan { checkpoint: Time::us(10), ..Plan::default() }

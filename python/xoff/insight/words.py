@@ -20,6 +20,7 @@ _KINDS = {
     "blocked": "behind the head of its input",
     "pace": "kept to a pace below its line",
     "window": "its window was full",
+    "pull": "its receiver had not pulled it",
     "answers": "all was sent: waiting for an answer or a timeout",
     "data": "what it was to send was not there yet",
     "serialization": "onto the link",

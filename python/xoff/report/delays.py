@@ -26,6 +26,7 @@ _GROUPS = [
     ("held", "#cc79a7", {"held"}),
     ("pace", "#009e73", {"pace"}),
     ("window", "#66c2a5", {"window"}),
+    ("pull", "#332288", {"pull"}),
     ("answers", "#8c8c8c", {"answers"}),
     ("nothing to send", "#c9c9c9", {"data"}),
     ("links and switches", "#56b4e9", {"serialization", "propagation", "processing"}),

@@ -12,6 +12,7 @@ pub use crate::count::Count;
 use crate::framing::Framing;
 use crate::mechanism::Wrong;
 use crate::packet::Packet;
+use crate::pulls::Rules;
 use crate::telemetry::Telemetry;
 pub use crate::transport::contract::Loss;
 
@@ -106,6 +107,8 @@ pub struct Hosts<'a> {
     pub framing: &'a Framing,
     /// The transport's receivers answer.
     pub acknowledges: bool,
+    /// What is sent again waits for a window like what is new.
+    pub holds_lost: bool,
 }
 
 impl Hosts<'_> {
@@ -143,6 +146,12 @@ pub trait Control: Sized {
     const HEARS_ACKS: bool = false;
     /// The mechanism at switches that tells it, and what follows if there is none.
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
+    /// Receivers pull what flows send ([`Self::pulls`]), and that is all it does: another may set rates or windows beside it.
+    const PULLS: bool = false;
+    /// How they do; `line` is that of a host.
+    fn pulls(_params: &Self::Params, _line: Line) -> Option<Rules> {
+        None
+    }
     /// For a line.
     fn new(params: &Self::Params, line: Line) -> Self;
     /// Says what of its table makes no sense.

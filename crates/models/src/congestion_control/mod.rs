@@ -8,6 +8,7 @@ use xoff_units::Time;
 use self::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
 use crate::count::Group;
 use crate::packet::Packet;
+use crate::pulls::Rules;
 
 /// Makes the table `host.congestion_control` and the enums of all congestion controls. A line names a module, which is the key in
 /// the table and holds `Params`, and its type; the line's comment is the documentation of the key.
@@ -45,6 +46,8 @@ macro_rules! registry {
             &[$(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS },)*];
 
         const NAMES: &[&str] = &[$(stringify!($module)),*];
+        /// Those that pull; an empty name stands for others.
+        const PULL: &[&str] = &[$(if $module::$name::PULLS { stringify!($module) } else { "" }),*];
 
         impl CongestionControl {
             /// The names of those that are given.
@@ -57,13 +60,15 @@ macro_rules! registry {
             /// Says which key makes no sense, what is wrong, and what would be right.
             pub fn validate(&self, hosts: &Hosts<'_>) -> Result<(), (String, String)> {
                 let given = self.given();
-                if given.len() > 1 {
-                    let all = NAMES.join(", ");
-                    return Err(("host.congestion_control".into(), format!("{} are given; give at most one of {all}", given.join(" and "))));
+                let pulls = given.iter().filter(|name| PULL.contains(name)).count();
+                if pulls > 1 || given.len() > 1 + pulls {
+                    let all: Vec<&str> = NAMES.iter().copied().filter(|name| pulls > 1 || !PULL.contains(name)).collect();
+                    let why = format!("{} are given; give at most one of {}", given.join(" and "), all.join(", "));
+                    return Err(("host.congestion_control".into(), why));
                 }
                 $(if let Some(params) = &self.$module {
                     let path = concat!("host.congestion_control.", stringify!($module));
-                    $module::$name::validate(params, hosts).map_err(|(key, why)| (format!("{path}.{key}"), why))?;
+                    $module::$name::validate(params, hosts).map_err(|(key, why)| (crate::mechanisms::at(path, key), why))?;
                 })*
                 Ok(())
             }
@@ -80,6 +85,13 @@ macro_rules! registry {
                     Self::None => {}
                     $(Self::$name(s) => state::State::walk(s, walk),)*
                 }
+            }
+        }
+
+        impl CongestionControl {
+            /// See [`Control::pulls`].
+            pub fn pulls(&self, line: Line) -> Option<Rules> {
+                None$(.or_else(|| $module::$name::pulls(self.$module.as_ref()?, line)))*
             }
         }
 
@@ -154,7 +166,7 @@ macro_rules! registry {
 
 registry! {
     ($)
-    /// `host.congestion_control`: at most one; none means line rate.
+    /// `host.congestion_control`: at most one, and `rccc` beside it; none means line rate.
     table;
     /// DCQCN.
     dcqcn: Dcqcn,
@@ -172,6 +184,8 @@ registry! {
     timely: Timely,
     /// NSCC, Ultra Ethernet's, from marks, delays and trims.
     nscc: Nscc,
+    /// RCCC, Ultra Ethernet's, from credit that receivers grant; another may be given beside it.
+    rccc: Rccc,
 }
 
 impl Scheme {

@@ -6,9 +6,9 @@
 //! A packet that was cut takes its size from the window. Quick adaption: after a trim, or a delay of four targets, a window falls to
 //! what arrived in the last round trip and target, if that is below an eighth of the largest window; what was under way is not judged
 //! again then. Source: the public reference simulator of Ultra Ethernet (peers.md 5.2), which is not the text of its specification.
-//! Simplifications: no receiver credits (RCCC), and no penalty that a receiver sets; every packet is answered, and the smallest round
-//! trip is that of the flow's own answers. Marks of Ultra Ethernet are random between a fifth and four fifths of a product
-//! (`switch.ecn.red`).
+//! Simplifications: no penalty that a receiver sets; every packet is answered, and the smallest round trip is that of the flow's own
+//! answers. Marks of Ultra Ethernet are random between a fifth and four fifths of a product (`switch.ecn.red`). Credits of receivers
+//! are `rccc`, which may be given beside it.
 //! Invariants: a packet ≤ window ≤ `maximum` products; k packets cut take k packets, or less where quick adaption acts.
 
 use schemars::JsonSchema;

@@ -121,6 +121,8 @@ pub enum Kind {
     Pace,
     /// As much is under way as its congestion control or transport allows.
     Window,
+    /// Its receiver has not pulled what it is to send.
+    Pull,
     /// All is sent, and packets are missing: the source waits for an answer or a timeout.
     Answers,
     /// What it is to send is not there yet.
@@ -146,6 +148,7 @@ impl Kind {
             Self::Held => "held",
             Self::Pace => "pace",
             Self::Window => "window",
+            Self::Pull => "pull",
             Self::Answers => "answers",
             Self::Data => "data",
             Self::Serialization => "serialization",

@@ -16,6 +16,8 @@ pub enum Wait {
     Pace,
     /// Its window.
     Window,
+    /// A pull of its receiver.
+    Pull,
     /// What it is to send.
     Data,
     /// To hear what became of what it sent.
@@ -50,6 +52,7 @@ impl Source {
             Wait::Held => waited(Kind::Held, self.held_by),
             Wait::Pace => waited(Kind::Pace, None),
             Wait::Window => waited(Kind::Window, None),
+            Wait::Pull => waited(Kind::Pull, None),
             Wait::Data => waited(Kind::Data, None),
             Wait::Answers => waited(Kind::Answers, None),
         }

@@ -54,7 +54,7 @@ impl Endpoint {
         self.notifications += 1;
         let Some(slot) = self.slot(notice.flow()) else { return };
         let Some(s) = &mut self.senders[slot] else { return };
-        s.notifications += 1;
+        s.told.get_or_insert_default().notifications += 1;
         let scheme = &self.config.schemes[s.port as usize];
         let before = scheme.pace(&s.rate);
         scheme.on_notice(&mut s.rate, notice, now);
@@ -74,6 +74,9 @@ impl Endpoint {
         let news = config.transport.on_answer(&mut s.progress, &mut s.transport, packet);
         if news.is_news {
             s.deadline = now + config.transport.timeout(&s.progress, &s.transport);
+        }
+        if let (Some(credit), Some(rules)) = (&mut s.credit, &config.pulls) {
+            credit.hear(rules, &mut self.books);
         }
         if let Some(loss) = news.loss {
             config.schemes[s.port as usize].on_loss(&mut s.rate, loss, now);
@@ -113,6 +116,10 @@ impl Endpoint {
         let outstanding = transport.in_flight(&s.progress, &s.transport) > 0;
         if outstanding {
             transport.on_timeout(&mut s.progress, &mut s.transport);
+            if let (Some(credit), Some(rules)) = (&mut s.credit, &self.config.pulls) {
+                let waiting = s.progress.packets - transport.delivered(&s.progress, &s.transport);
+                credit.time_out(rules, waiting, &mut self.books);
+            }
             self.config.schemes[s.port as usize].on_loss(&mut s.rate, Loss::Timeout, now);
         }
         s.deadline = now + transport.timeout(&s.progress, &s.transport);

@@ -50,7 +50,7 @@ pub struct Answer {
 pub(super) const ALL_HERE: u32 = u32::MAX;
 
 /// The second of a pair of pinned paths leads back.
-const fn back_of(path: u16) -> u16 {
+pub(super) const fn back_of(path: u16) -> u16 {
     if path >= Paths::FIRST { path + 1 } else { 0 }
 }
 
@@ -65,7 +65,7 @@ fn back(reply: Reply, packet: &Packet, source: u32, bytes: u16) -> Packet {
 impl Endpoint {
     /// Where a flow that arrives is kept.
     #[inline]
-    fn receiver(&mut self, flow: u32) -> u32 {
+    pub(super) fn receiver(&mut self, flow: u32) -> u32 {
         if self.last_receiver.0 == flow {
             return self.last_receiver.1;
         }
@@ -103,7 +103,9 @@ impl Endpoint {
         let mut replies = Replies::new(now, r.src);
         config.transport.on_header(&mut r.received, &mut r.transport, &mut self.host, header, &mut replies);
         let reply = replies.reply.map(|reply| back(reply, header, r.src, config.framing.control));
-        Answer { frames: [reply, None], host_timer: replies.host_timer, ..Answer::default() }
+        let mut answer = Answer { frames: [reply, None], host_timer: replies.host_timer, ..Answer::default() };
+        self.pull(header, now, &mut answer);
+        answer
     }
 
     /// A data packet for this host.
@@ -156,6 +158,11 @@ impl Endpoint {
             self.free_receivers.push(index);
             self.arrived.push((packet.flow(), now));
             answer.released = self.released_by(packet.flow());
+            if let Some(pacer) = &mut self.pacer {
+                pacer.forget(packet.flow());
+            }
+        } else if self.pacer.is_some() {
+            self.pull(packet, now, &mut answer);
         }
         answer
     }
@@ -173,8 +180,12 @@ impl Endpoint {
         released
     }
 
-    /// The transport's timer of this host expired: frames to send, and when to call again.
+    /// A timer of this host expired: frames to send, and when to call again.
     pub fn on_host_timer(&mut self, now: Time) -> (Vec<Packet>, Option<Time>) {
+        if let (Some(pacer), Some(rules)) = (&mut self.pacer, &self.config.pulls) {
+            let (frame, again) = pacer.on_timer(rules, self.config.framing.control, now);
+            return (frame.into_iter().collect(), again);
+        }
         let mut send = Vec::new();
         let again = self.config.transport.on_host_timer(&mut self.host, now, &mut send);
         (send, again)

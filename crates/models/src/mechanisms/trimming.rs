@@ -5,9 +5,14 @@
 //! SIGCOMM 2017, section 3.1) and the form of switches that Ultra Ethernet asks for (peers.md 4.1): it is the packet that arrives which
 //! is cut. As data it is dropped, and it is not in the table of drops.
 //! Simplifications: NDP cuts the packet that arrives or the last one of its queue with equal chances, so that synchronised senders do
-//! not lose in turn; headers, like all control frames, take no memory, so that none is lost or sent back; they carry no mark. With
-//! headers strictly first those of senders that do not slow down could keep data from ever being sent.
-//! Invariants: a queue of data never holds more than `limit`; packets that enter are delivered, cut or dropped.
+//! not lose in turn; headers carry no mark, and like all control frames they take no memory, unless `headers` bounds what waits of
+//! them where they are cut: a header beyond that is sent back to its source (`return_to_sender`) or dropped. One that was cut before
+//! finds room everywhere, as answers do. With headers strictly first those of senders that do not slow down could keep data from ever
+//! being sent.
+//! Invariants: a queue of data never holds more than `limit`; packets that enter are delivered, cut or dropped, and what is left of one
+//! that was cut goes on or back.
+
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,10 +21,11 @@ use xoff_units::{Bytes, Time};
 
 use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
-use crate::effects::Effects;
+use crate::effects::{Effect, Effects};
 use crate::mechanism::{Admit, Around, Hooks, Install, Place, Properties, Site, Watches, Wrong};
-use crate::packet::Packet;
+use crate::packet::{Kind, Packet};
 use crate::queueing::buffer;
+use crate::routing::Sources;
 
 /// `switch.trimming`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,11 +40,17 @@ pub struct Params {
     pub size: Option<Bytes>,
     /// Control frames, headers among them, that go before a packet of data that waits.
     pub turns: u8,
+    /// The most that control frames may take that wait for an output when a packet is cut there; NDP has twice `limit`. What is left
+    /// of one beyond that is dropped. Default: no bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers: Option<Bytes>,
+    /// Whether a header beyond that bound goes back to its source instead, which then knows of the loss at once (NDP).
+    pub return_to_sender: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { limit: None, size: None, turns: 10 }
+        Self { limit: None, size: None, turns: 10, headers: None, return_to_sender: false }
     }
 }
 
@@ -47,17 +59,22 @@ impl Default for Params {
 pub struct Trimming {
     limit: u64,
     size: u16,
+    headers: u64,
+    /// Whose flow a number is, where headers go back.
+    sources: Option<Arc<Sources>>,
     trimmed: u64,
+    bounced: u64,
 }
 
 state!(Trimming);
 
 const TRIMMED: Count = Count::number("trimmed", "packets cut to their headers");
+const BOUNCED: Count = Count::number("bounced", "headers sent back to their sources");
 
 impl Install for Trimming {
     type Params = Params;
     const LABEL: &'static str = "packet trimming";
-    const COUNTS: &'static [Count] = &[TRIMMED];
+    const COUNTS: &'static [Count] = &[TRIMMED, BOUNCED];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
         if !site.forwards || site.is_host {
@@ -68,7 +85,9 @@ impl Install for Trimming {
         }
         let limit = params.limit.map_or(u64::MAX, |limit| limit.0);
         let size = params.size.map_or(site.framing.control, |size| size.0 as u16);
-        Some(Self { limit, size, trimmed: 0 })
+        let headers = params.headers.map_or(u64::MAX, |headers| headers.0);
+        let sources = params.return_to_sender.then(|| site.sources.clone());
+        Some(Self { limit, size, headers, sources, trimmed: 0, bounced: 0 })
     }
 
     fn properties(_: &Params) -> Properties {
@@ -85,6 +104,9 @@ impl Install for Trimming {
         }
         if let Some(limit) = params.limit.filter(|limit| limit.0 < around.framing.largest()) {
             return Err(("limit", format!("{limit} is too low; it must hold a packet of {} B", around.framing.largest())));
+        }
+        if params.return_to_sender && params.headers.is_none() {
+            return Err(("return_to_sender", "headers always find room, so that none would go back; bound them (headers)".into()));
         }
         if params.limit.is_none() && *around.memory == buffer::Params::Unlimited {
             return Err(("limit", "the buffer is not limited either (switch.buffer), so that nothing would be cut; give a limit".into()));
@@ -104,18 +126,27 @@ impl Hooks for Trimming {
         Watches::ADMIT
     }
 
-    fn admit(&mut self, packet: &mut Packet, place: Place, core: &Core, _: &mut Effects) -> Admit {
+    fn admit(&mut self, packet: &mut Packet, place: Place, core: &Core, effects: &mut Effects) -> Admit {
         let Place { port, queue } = place;
         let waits = u64::from(core.egress_bytes(port, queue)) + u64::from(packet.bytes());
         if waits <= self.limit && core.has_room(port, queue, packet) {
             return Admit::Accept(queue);
         }
+        let size = self.size.min(packet.bytes());
+        if self.headers == u64::MAX || core.control_bytes(port) + u64::from(size) <= self.headers {
+            self.trimmed += 1;
+            return Admit::Trim(size);
+        }
+        let Some(sources) = &self.sources else { return Admit::Drop };
         self.trimmed += 1;
-        Admit::Trim(self.size)
+        self.bounced += 1;
+        effects.push(Effect::Emit(Packet::new(Kind::Header, packet.flow(), packet.seq(), sources.of(packet.flow()), size, packet.class())));
+        Admit::Trim(0)
     }
 
     fn counts(&self, _: Time, tally: &mut dyn Tally) {
         tally.add(TRIMMED, self.trimmed);
+        tally.add(BOUNCED, self.bounced);
     }
 }
 
@@ -124,12 +155,12 @@ mod tests {
     use xoff_engine::random::Stream;
 
     use super::*;
-    use crate::packet::Kind;
     use crate::queueing::buffer::Buffer;
 
     /// What becomes of a packet of 1500 B behind so many bytes in its queue.
     fn admitted(limit: u64, waits: u16, buffer: Buffer) -> Admit {
-        let (mut trimming, mut core) = (Trimming { limit, size: 64, trimmed: 0 }, Core::for_tests(2, 2));
+        let mut trimming = Trimming { limit, size: 64, headers: u64::MAX, sources: None, trimmed: 0, bounced: 0 };
+        let mut core = Core::for_tests(2, 2);
         core.buffer = buffer;
         core.ports[1].queues[2].bytes.add(waits);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1500, 1);
@@ -146,5 +177,26 @@ mod tests {
         assert_eq!(admitted(u64::MAX, 10_500, Buffer::PerEgressQueue(12_000)), Admit::Accept(2));
         assert_eq!(admitted(u64::MAX, 10_501, Buffer::PerEgressQueue(12_000)), Admit::Trim(64));
         assert_eq!(admitted(u64::MAX, 0, Buffer::PerEgress { limit: 4000, used: vec![0, 2501] }), Admit::Trim(64));
+    }
+
+    #[test]
+    fn a_header_without_room_is_dropped_or_goes_back() {
+        let (mut core, mut effects) = (Core::for_tests(2, 2), Effects::new(Stream::new(1, 1, "test")));
+        let mut packet = Packet::new(Kind::Data, 3, 5, 9, 1500, 1);
+        let sources = Some(Arc::new(Sources { first: vec![0, 2, 8] }));
+        let mut back = Trimming { limit: 0, size: 64, headers: 200, sources, trimmed: 0, bounced: 0 };
+        let mut gone = Trimming { limit: 0, size: 64, headers: 200, sources: None, trimmed: 0, bounced: 0 };
+        let place = Place { port: 1, queue: 2 };
+        for waits in 0..4 {
+            let (first, second) =
+                (back.admit(&mut packet, place, &core, &mut effects), gone.admit(&mut packet, place, &core, &mut effects));
+            let expected = if waits < 3 { (Admit::Trim(64), Admit::Trim(64)) } else { (Admit::Trim(0), Admit::Drop) };
+            assert_eq!((first, second), expected);
+            core.ports[1].push(0, Packet::new(Kind::Header, 3, 5, 9, 64, 1));
+        }
+        assert_eq!((back.trimmed, back.bounced, gone.trimmed, gone.bounced), (4, 1, 3, 0));
+        let list = effects.take();
+        let [(_, Effect::Emit(frame))] = list[..] else { panic!("one header goes back") };
+        assert_eq!((frame.kind(), frame.flow(), frame.seq(), frame.dst(), frame.bytes()), (Kind::Header, 3, 5, 1, 64));
     }
 }

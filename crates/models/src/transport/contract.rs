@@ -8,10 +8,12 @@ use xoff_engine::state;
 use xoff_engine::state::State;
 use xoff_units::Time;
 
+use crate::congestion_control::contract::Line;
 use crate::count::Count;
 use crate::framing::Framing;
 use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
+use crate::pulls::Rules;
 
 /// How far a flow is at its source.
 #[derive(Debug, Clone, Default)]
@@ -145,11 +147,17 @@ pub trait Transport: Sized {
     /// What is lost is under way no longer, so that it waits for a window like what is new. Otherwise it was let go before, is under
     /// way until it is acknowledged, and would wait for itself.
     const WINDOWS_HOLD_LOST: bool = false;
+    /// The mechanism at switches that tells it of losses, and what follows if there is none where packets may be dropped.
+    const LISTENS_TO: Option<(&'static str, &'static str)> = None;
     /// The transport with its parameters worked out.
     fn new(params: &Self::Params, framing: &Framing) -> Self;
     /// Says what of its table makes no sense.
     fn validate(_params: &Self::Params, _framing: &Framing) -> Result<(), Wrong> {
         Ok(())
+    }
+    /// How receivers pull what senders send, if they do; `line` is that of a host.
+    fn pulls(&self, _line: Line) -> Option<Rules> {
+        None
     }
     /// A flow that starts.
     fn sender(&self) -> Self::Sender;
@@ -169,6 +177,11 @@ pub trait Transport: Sized {
     }
     /// An answer of the receiver arrived.
     fn on_answer(&self, progress: &mut Progress, sender: &mut Self::Sender, frame: &Packet) -> News;
+    /// A packet was cut, and what is left of it came back from the switch; of the flow `pulled` packets were pulled. True when one may
+    /// be sent at once, whatever the receiver pulls.
+    fn on_bounce(&self, _progress: &mut Progress, _sender: &mut Self::Sender, _seq: u32, _pulled: u32) -> bool {
+        false
+    }
     /// Nothing was heard for the timeout.
     fn on_timeout(&self, progress: &mut Progress, sender: &mut Self::Sender);
     /// The timeout as things stand; it restarts with each packet and each answer that is news.

@@ -7,9 +7,11 @@ use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
 use self::contract::{Arrival, News, Progress, Received, Replies, Transport};
+use crate::congestion_control::contract::Line;
 use crate::count::Group;
 use crate::framing::Framing;
 use crate::packet::Packet;
+use crate::pulls::Rules;
 
 /// Makes the table `host.transport` and the enums of all transports. A line names a module, which is the key in the table and holds
 /// `Params`, and the transport's type; the line's comment is the documentation of the key. The first is the default.
@@ -124,6 +126,11 @@ macro_rules! registry {
                 match self { $(Self::$name(_) => $module::$name::WINDOWS_HOLD_LOST,)* }
             }
 
+            /// See [`Transport::LISTENS_TO`].
+            pub const fn listens_to(&self) -> Option<(&'static str, &'static str)> {
+                match self { $(Self::$name(_) => $module::$name::LISTENS_TO,)* }
+            }
+
             /// A flow of so many packets.
             pub fn sender(&self) -> Sender {
                 match self { $(Self::$name(t) => Sender::$name(t.sender()),)* }
@@ -205,6 +212,8 @@ registry! {
     irn: Irn,
     /// Any order: what is lost is known by headers that switches cut, and not by gaps.
     selective: Selective,
+    /// NDP: receivers pull what goes beyond a first window.
+    ndp: Ndp,
     /// Raw frames: nothing is acknowledged and nothing sent again.
     raw: Raw,
 }
@@ -213,6 +222,11 @@ impl Protocol {
     /// The transport that is configured.
     pub fn new(table: &Table, framing: &Framing) -> Self {
         table.first(framing).unwrap_or_else(|| Table::default(framing))
+    }
+
+    /// See [`Transport::pulls`].
+    pub fn pulls(&self, line: Line) -> Option<Rules> {
+        each!(self, t => t.pulls(line))
     }
 
     /// See [`Transport::next`].
@@ -255,6 +269,11 @@ impl Protocol {
     #[inline]
     pub fn on_answer(&self, progress: &mut Progress, sender: &mut Sender, frame: &Packet) -> News {
         each!(self, sender, Sender, (t, s) => t.on_answer(progress, s, frame))
+    }
+
+    /// See [`Transport::on_bounce`].
+    pub fn on_bounce(&self, progress: &mut Progress, sender: &mut Sender, seq: u32, pulled: u32) -> bool {
+        each!(self, sender, Sender, (t, s) => t.on_bounce(progress, s, seq, pulled))
     }
 
     /// See [`Transport::on_timeout`].

@@ -77,9 +77,9 @@ impl State for Sender {
         for fate in fates.iter() {
             walk.value(*fate as u64);
         }
-        walk.value((fates.len(), *under_way, *there).word());
+        walk.value((fates.len(), *under_way).word());
         let mut again: Vec<u32> = std::mem::take(lost).into_iter().collect();
-        for index in again.iter_mut().chain([base, end, judged]) {
+        for index in again.iter_mut().chain([base, there, end, judged]) {
             walk.packet(index);
         }
         lost.extend(again);
@@ -192,6 +192,11 @@ impl Transport for Selective {
             sender.judged = sender.judged.max(until);
         }
         News { is_news: is_news || is_lost, loss: is_lost.then_some(Loss::Reported) }
+    }
+
+    fn on_bounce(&self, _: &mut Progress, sender: &mut Box<Sender>, seq: u32, _: u32) -> bool {
+        sender.lose(seq);
+        false
     }
 
     fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>) {

@@ -1,0 +1,120 @@
+//! Pulls at both ends of a flow: what arrives asks for them, and what is sent spends them.
+
+use xoff_units::Time;
+
+use super::receive::{ALL_HERE, Answer, back_of};
+use super::{Config, Endpoint, Sender};
+use crate::congestion_control::contract::Loss;
+use crate::count::Tally;
+use crate::packet::{Kind, Packet};
+use crate::pulls::{self, Books, Demand};
+
+impl Sender {
+    /// Whether its receiver lets a packet go.
+    #[inline]
+    pub(super) fn has_credit(&self) -> bool {
+        self.credit.as_ref().is_none_or(|credit| credit.is_open())
+    }
+
+    /// Pays for a packet that goes, which carries what the flow wants then, if it says that.
+    #[cold]
+    pub(super) fn spend(&mut self, packet: &mut Packet, config: &Config, books: &mut Books) {
+        if let (Some(credit), Some(rules)) = (&mut self.credit, &config.pulls) {
+            credit.spend(rules, packet.bytes(), books);
+        }
+        if let Some(target) = self.target(config) {
+            packet.set_info(target);
+        }
+    }
+
+    /// All that it wants its receiver to grant, if it says that.
+    fn target(&self, config: &Config) -> Option<u32> {
+        let (credit, rules) = (self.credit.as_ref()?, config.pulls.as_ref()?);
+        let Demand::Targets(targets) = &rules.demand else { return None };
+        let framing = &config.framing;
+        let known =
+            config.transport.delivered(&self.progress, &self.transport) + config.transport.in_flight(&self.progress, &self.transport);
+        let mut waits = u64::from(self.progress.packets.saturating_sub(known)) * framing.largest();
+        if self.progress.next < self.progress.packets {
+            // The last packet is smaller than others.
+            waits -= framing.largest() - u64::from(self.wire(self.progress.packets - 1, framing));
+        }
+        let window = config.schemes[self.port as usize].window(&self.rate) / framing.payload;
+        Some(credit.target(targets, waits, window.saturating_mul(framing.largest())))
+    }
+}
+
+impl Endpoint {
+    /// Asks the pacer for what something that arrived is worth.
+    #[cold]
+    pub(super) fn pull(&mut self, packet: &Packet, now: Time, answer: &mut Answer) {
+        if let (Some(pacer), Some(rules)) = (&mut self.pacer, &self.config.pulls) {
+            let source = self.config.sources.of(packet.flow());
+            let timer = pacer.on_packet(rules, packet, source, back_of(packet.path()), now);
+            answer.host_timer = timer.or(answer.host_timer);
+        }
+    }
+
+    /// Whether a flow starts here.
+    pub fn is_own(&self, flow: u32) -> bool {
+        self.config.sources.of(flow) == self.node
+    }
+
+    /// What is left of a packet of a flow of this host came back.
+    pub fn on_bounce(&mut self, header: &Packet, now: Time) {
+        let Some(slot) = self.slot(header.flow()) else { return };
+        let (config, Some(s)) = (&*self.config, &mut self.senders[slot]) else { return };
+        let pulled = s.credit.as_ref().map_or(0, |credit| credit.pulled());
+        let is_free = config.transport.on_bounce(&mut s.progress, &mut s.transport, header.seq(), pulled);
+        config.schemes[s.port as usize].on_loss(&mut s.rate, Loss::Reported, now);
+        if let Some(credit) = s.credit.as_mut().filter(|_| is_free) {
+            credit.add(1, &mut self.books);
+        }
+    }
+
+    /// A pull came for a flow of this host, or a frame that asks for one that ends here; returns for when to set the host's timer.
+    pub fn on_pull(&mut self, packet: &Packet, now: Time) -> Option<Time> {
+        if self.is_own(packet.flow()) {
+            if let Some(slot) = self.slot(packet.flow())
+                && let (Some(s), Some(rules)) = (&mut self.senders[slot], &self.config.pulls)
+                && let Some(credit) = &mut s.credit
+            {
+                credit.pull(rules, packet.seq(), &mut self.books);
+            }
+            return None;
+        }
+        let mut answer = Answer::default();
+        if self.receiver(packet.flow()) != ALL_HERE {
+            self.pull(packet, now, &mut answer);
+        }
+        answer.host_timer
+    }
+
+    /// The part by whose rules receivers pull, if they do.
+    pub fn pulled_by(&self) -> Option<&'static str> {
+        self.config.pulls.as_ref().map(|rules| rules.part)
+    }
+
+    /// Says what that counted.
+    pub fn count_pulls(&self, tally: &mut dyn Tally) {
+        if let (Some(rules), Some(pacer)) = (&self.config.pulls, &self.pacer) {
+            pulls::count(rules, &self.books, pacer, tally);
+        }
+    }
+
+    /// Whether nothing was heard of a flow for its timeout.
+    pub fn is_silent(&self, flow: u32, now: Time) -> bool {
+        self.slot(flow).and_then(|slot| self.senders[slot].as_ref()).is_some_and(|s| s.deadline <= now)
+    }
+
+    /// What a flow sends that waits for credit, and heard nothing for its timeout: its receiver may not know of it.
+    pub fn request(&mut self, flow: u32) -> Option<Packet> {
+        let s = self.senders[self.slot(flow)?].as_ref()?;
+        let is_stuck = !s.has_credit() && self.config.transport.next(&s.progress, &s.transport).is_some();
+        let target = s.target(&self.config).filter(|_| is_stuck)?;
+        self.books.requests += 1;
+        let mut frame = Packet::new(Kind::Pull, flow, target, s.dst, self.config.framing.control, s.class);
+        frame.set_path(s.path);
+        Some(frame)
+    }
+}

@@ -1,0 +1,258 @@
+//! Receivers that say when senders send: pulls, and the credit that they bring.
+//!
+//! A flow may send its first packets unasked; each of its receiver's pulls is credit for more. All flows that end at a host share its
+//! *pacer*, which pulls as fast as the host's line can take what it asks for, one flow after the other. A transport or a congestion
+//! control gives the [`Rules`]; this concept knows neither. Pulls carry all that was granted since the flow began.
+//! Invariants: credit granted is credit spent, lapsed and left; what is left is above zero, or below it by less than a packet.
+
+mod pacer;
+mod share;
+
+use xoff_engine::state;
+use xoff_units::Time;
+
+pub use self::pacer::Pacer;
+pub use self::share::{Adaption, Share};
+use crate::count::{Count, Tally};
+
+/// Pulls that receivers sent.
+pub const PULLS: Count = Count::number("pulls", "pulls");
+/// Those of flows that had asked for nothing.
+pub const SLOW: Count = Count::number("slow_pulls", "pulls that nobody asked for");
+/// Frames of flows without credit that ask for it.
+pub const REQUESTS: Count = Count::number("requests", "requests of flows without credit");
+/// Credit that senders had, that of their first windows among it.
+pub const GRANTED: Count = Count::bytes("granted_bytes", "credit granted");
+/// What of it they sent packets for.
+pub const SPENT: Count = Count::bytes("spent_bytes", "credit spent");
+/// What of it was taken back.
+pub const LAPSED: Count = Count::bytes("lapsed_bytes", "credit that lapsed");
+
+/// How receivers pull.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// The part of the scenario whose rules they are.
+    pub part: &'static str,
+    /// What a flow may send unasked: packets, or bytes.
+    pub first: u64,
+    /// What a pull grants at most: packets, or quanta.
+    pub batch: u32,
+    /// The time between pulls, for each packet or quantum.
+    pub time: Time,
+    /// What is wanted.
+    pub demand: Demand,
+    /// By what the time between pulls follows congestion on the way, if it does.
+    pub adaption: Option<Adaption>,
+}
+
+/// In what credit is counted, and who says how much is wanted.
+#[derive(Debug, Clone, Copy)]
+pub enum Demand {
+    /// Packets: each that arrives, or its header, is worth one more. After a timeout as much may be sent as at first.
+    Arrivals,
+    /// Bytes on the wire: packets carry how many quanta their flow wants in all, in their free word.
+    Targets(Targets),
+}
+
+/// What flows ask for.
+#[derive(Debug, Clone, Copy)]
+pub struct Targets {
+    /// Bytes of a quantum.
+    pub quantum: u64,
+    /// The most credit that a flow has, and asks for.
+    pub most: u64,
+    /// Bytes of the largest packet.
+    pub largest: u64,
+    /// Flows that want nothing get up to `most` beyond what they wanted, while nobody wants any.
+    pub slow: bool,
+}
+
+/// What the flows of a host had of credit: packets, or bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Books {
+    /// Had.
+    pub granted: u64,
+    /// Used.
+    pub spent: u64,
+    /// Lost.
+    pub lapsed: u64,
+    /// Asked for, in frames of their own.
+    pub requests: u64,
+}
+
+/// What a flow may send.
+#[derive(Debug)]
+pub struct Credit {
+    left: i64,
+    /// Of all pulls.
+    pulled: u32,
+    /// Nothing was heard of its receiver.
+    is_unheard: bool,
+}
+
+state!(Credit {
+    value: left, pulled, is_unheard;
+});
+
+impl Credit {
+    /// That of a flow of so many packets.
+    pub fn new(rules: &Rules, packets: u32, books: &mut Books) -> Self {
+        let first = match rules.demand {
+            Demand::Arrivals => rules.first.min(u64::from(packets)),
+            Demand::Targets(_) => rules.first,
+        };
+        books.granted += first;
+        Self { left: first as i64, pulled: 0, is_unheard: true }
+    }
+
+    /// Whether a packet may go.
+    pub const fn is_open(&self) -> bool {
+        self.left > 0
+    }
+
+    /// What was pulled: packets, or quanta.
+    pub const fn pulled(&self) -> u32 {
+        self.pulled
+    }
+
+    /// Pays for a packet.
+    pub fn spend(&mut self, rules: &Rules, bytes: u16, books: &mut Books) {
+        let cost = match rules.demand {
+            Demand::Arrivals => 1,
+            Demand::Targets(_) => u64::from(bytes),
+        };
+        books.spent += cost;
+        self.left -= cost as i64;
+    }
+
+    /// How many quanta a flow wants in all that has so many bytes to send, and may send so many of them.
+    pub fn target(&self, targets: &Targets, waits: u64, allowed: u64) -> u32 {
+        let wants = waits.min(allowed.saturating_add(targets.largest)).min(targets.most) as i64 - self.left;
+        let least = if self.is_unheard && waits > 0 { targets.largest as i64 } else { 0 };
+        self.pulled.saturating_add((wants.max(least) as u64).div_ceil(targets.quantum) as u32)
+    }
+
+    /// The receiver was heard of. Credit that was given on trust alone has done its service.
+    pub fn hear(&mut self, rules: &Rules, books: &mut Books) {
+        if std::mem::take(&mut self.is_unheard) && matches!(rules.demand, Demand::Targets(_)) {
+            self.lapse(0, books);
+        }
+    }
+
+    fn lapse(&mut self, to: u64, books: &mut Books) {
+        let over = (self.left - to as i64).max(0);
+        self.left -= over;
+        books.lapsed += over as u64;
+    }
+
+    /// A pull came, with all that was granted so far.
+    pub fn pull(&mut self, rules: &Rules, granted: u32, books: &mut Books) {
+        self.hear(rules, books);
+        let units = u64::from(granted.saturating_sub(self.pulled));
+        self.pulled = self.pulled.max(granted);
+        match rules.demand {
+            Demand::Arrivals => self.add(units, books),
+            Demand::Targets(targets) => {
+                self.add(units * targets.quantum, books);
+                self.lapse(targets.most, books);
+            }
+        }
+    }
+
+    /// Lets so much more go.
+    pub fn add(&mut self, credit: u64, books: &mut Books) {
+        books.granted += credit;
+        self.left += credit as i64;
+    }
+
+    /// Nothing was heard for long, and so many packets wait. Where packets are pulled by those that arrive, nobody pulls these.
+    pub fn time_out(&mut self, rules: &Rules, waiting: u32, books: &mut Books) {
+        if matches!(rules.demand, Demand::Arrivals) {
+            let may = u64::from(waiting).min(rules.first) as i64;
+            self.add((may - self.left).max(0) as u64, books);
+        }
+    }
+}
+
+/// Says what a host's flows and its pacer counted.
+pub fn count(rules: &Rules, books: &Books, pacer: &Pacer, tally: &mut dyn Tally) {
+    tally.add(PULLS, pacer.pulls);
+    if matches!(rules.demand, Demand::Targets(_)) {
+        tally.add(SLOW, pacer.slow);
+        tally.add(REQUESTS, books.requests);
+        tally.add(GRANTED, books.granted);
+        tally.add(SPENT, books.spent);
+        tally.add(LAPSED, books.lapsed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_engine::random::Stream;
+
+    use super::*;
+
+    fn rules(demand: Demand) -> Rules {
+        Rules { part: "test", first: 3000, batch: 4, time: Time::ns(20), demand, adaption: None }
+    }
+
+    const TARGETS: Targets = Targets { quantum: 256, most: 3000, largest: 1000, slow: true };
+
+    #[test]
+    fn credit_is_spent_lapsed_or_left_whatever_happens() {
+        for demand in [Demand::Arrivals, Demand::Targets(TARGETS)] {
+            let (rules, mut stream) = (rules(demand), Stream::new(1, 1, "test"));
+            let mut books = Books::default();
+            let mut credit = Credit::new(&rules, 5000, &mut books);
+            for _ in 0..10_000 {
+                match stream.below(6) {
+                    0 => credit.pull(&rules, credit.pulled + stream.below(20) as u32, &mut books),
+                    1 => credit.hear(&rules, &mut books),
+                    2 => credit.time_out(&rules, stream.below(5) as u32, &mut books),
+                    _ if credit.is_open() => credit.spend(&rules, 1 + stream.below(1000) as u16, &mut books),
+                    _ => {}
+                }
+                assert_eq!(books.granted as i64, (books.spent + books.lapsed) as i64 + credit.left);
+                assert!(credit.left > -1000);
+            }
+            assert!(books.spent > 100_000 || matches!(demand, Demand::Arrivals));
+        }
+    }
+
+    #[test]
+    fn a_flow_wants_what_it_has_no_credit_for() {
+        let (rules, mut books) = (rules(Demand::Targets(TARGETS)), Books::default());
+        let mut credit = Credit::new(&rules, 9, &mut books);
+        let wanted = |credit: &Credit, waits, allowed| credit.target(&TARGETS, waits, allowed);
+        // Of 3000 bytes it has used 1000: a packet's worth, 4 quanta, as long as nothing was heard; then 8 for 2000.
+        credit.spend(&rules, 1000, &mut books);
+        assert_eq!(wanted(&credit, 8000, u64::MAX), 4);
+        credit.spend(&rules, 1000, &mut books);
+        assert_eq!(wanted(&credit, 7000, u64::MAX), 8);
+        // What it had on trust is gone with the first answer, and 20 quanta came.
+        credit.pull(&rules, 3, &mut books);
+        assert_eq!((credit.left, books.lapsed), (768, 1000));
+        assert_eq!(wanted(&credit, 7000, u64::MAX), 3 + 9);
+        assert_eq!(wanted(&credit, 1000, u64::MAX), 3 + 1);
+        assert_eq!(wanted(&credit, 7000, 500), 3 + 3, "a window of 500 bytes, and a packet");
+        assert_eq!(wanted(&credit, 700, u64::MAX), 3);
+        credit.pull(&rules, 2, &mut books);
+        assert_eq!(credit.left, 768, "an old pull says nothing");
+        credit.pull(&rules, 23, &mut books);
+        assert_eq!((credit.left, books.lapsed), (3000, 1000 + 768 + 5120 - 3000));
+    }
+
+    #[test]
+    fn packets_that_nobody_pulls_go_after_a_timeout() {
+        let (rules, mut books) = (Rules { first: 3, ..rules(Demand::Arrivals) }, Books::default());
+        let mut credit = Credit::new(&rules, 2, &mut books);
+        credit.spend(&rules, 1500, &mut books);
+        credit.spend(&rules, 1500, &mut books);
+        assert!(!credit.is_open(), "two packets are all that there are");
+        credit.time_out(&rules, 5, &mut books);
+        assert_eq!(credit.left, 3);
+        credit.time_out(&rules, 2, &mut books);
+        assert_eq!(credit.left, 3);
+        assert_eq!(books.granted, 5);
+    }
+}

@@ -1,0 +1,168 @@
+//! What share of its line a host pulls where the network on the way is narrower than that.
+//!
+//! Models: from time to time the host looks at what arrived since: the share of packets that were cut before their last hop comes off
+//! the rate, and an average of the share of marked ones above `target` lowers it by a factor. Without either it grows by `increase`,
+//! which doubles from one calm interval to the next while no mark is seen. Source: the control for oversubscribed networks in Ultra
+//! Ethernet's public simulator (peers.md 5.3).
+//! Simplifications: intervals are worked out when something arrives or is pulled, so that they cost no event.
+//! Invariants: `minimum` ≤ rate ≤ 1.
+
+use xoff_engine::random::Stream;
+use xoff_engine::state;
+use xoff_units::Time;
+
+use crate::packet::{Kind, Packet};
+
+/// Its parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Adaption {
+    /// The mean time between looks; each is drawn within a quarter of it.
+    pub interval: Time,
+    /// The average share of marked packets that is borne.
+    pub target: f64,
+    /// What the rate grows by.
+    pub increase: f64,
+    /// What it falls by, for the whole of what is above the target.
+    pub decrease: f64,
+    /// The least.
+    pub minimum: f64,
+    /// Of the scenario's random numbers.
+    pub seed: u64,
+}
+
+/// Weight of the last interval in the average share of marked packets.
+const WEIGHT: f64 = 0.5;
+/// After so many intervals in which nothing came, there is nothing left to work out: the rate is one and the average nothing.
+const FORGOTTEN: u32 = 64;
+
+/// The share of a host.
+#[derive(Debug)]
+pub struct Share {
+    rate: f64,
+    average: f64,
+    calm: u32,
+    arrived: u32,
+    marked: u32,
+    /// Cut before their last hop, and at it.
+    cut: u32,
+    cut_last: u32,
+    ends: Time,
+    stream: Stream,
+}
+
+state!(Share {
+    value: rate, average, calm, arrived, marked, cut, cut_last, stream;
+    moment: ends;
+});
+
+impl Share {
+    /// Of a host at rest.
+    pub fn new(adaption: &Adaption, host: u32) -> Self {
+        let mut stream = Stream::new(adaption.seed, u64::from(host), "share of pulls");
+        let ends = Self::interval(adaption, &mut stream);
+        Self { rate: 1.0, average: 0.0, calm: 0, arrived: 0, marked: 0, cut: 0, cut_last: 0, ends, stream }
+    }
+
+    fn interval(adaption: &Adaption, stream: &mut Stream) -> Time {
+        Time((adaption.interval.ps() as f64 * (0.75 + 0.5 * stream.uniform())) as u64).max(Time(1))
+    }
+
+    /// Something arrived.
+    pub fn on_packet(&mut self, adaption: &Adaption, packet: &Packet, now: Time) {
+        self.settle(adaption, now);
+        match packet.kind() {
+            Kind::Data => self.marked += u32::from(packet.has(Packet::CE)),
+            // Counted from where it was cut.
+            Kind::Header if packet.hops() <= 1 => self.cut_last += 1,
+            Kind::Header => self.cut += 1,
+            _ => return,
+        }
+        self.arrived += 1;
+    }
+
+    /// The rate now.
+    pub fn rate(&mut self, adaption: &Adaption, now: Time) -> f64 {
+        self.settle(adaption, now);
+        self.rate
+    }
+
+    fn settle(&mut self, adaption: &Adaption, now: Time) {
+        for _ in 0..FORGOTTEN {
+            if now < self.ends {
+                return;
+            }
+            self.look(adaption);
+            self.ends += Self::interval(adaption, &mut self.stream);
+        }
+        self.ends = self.ends.max(now + Self::interval(adaption, &mut self.stream));
+    }
+
+    fn look(&mut self, adaption: &Adaption) {
+        let whole = self.arrived - self.cut - self.cut_last;
+        let fraction = if whole > 0 { f64::from(self.marked) / f64::from(whole) } else { 0.0 };
+        self.average = (1.0 - WEIGHT) * self.average + WEIGHT * fraction;
+        let is_marked = self.average > adaption.target;
+        if self.cut > 0 {
+            self.rate -= f64::from(self.cut) / f64::from(self.arrived);
+        }
+        if is_marked {
+            self.rate *= 1.0 - (self.average - adaption.target) * adaption.decrease;
+        }
+        if self.cut > 0 || is_marked {
+            self.calm = 0;
+        } else {
+            let grows = if self.marked == 0 { f64::from(1_u32 << self.calm.min(30)) } else { 1.0 };
+            self.rate += adaption.increase * grows;
+            self.calm += 1;
+        }
+        self.rate = self.rate.clamp(adaption.minimum, 1.0);
+        (self.arrived, self.marked, self.cut, self.cut_last) = (0, 0, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADAPTION: Adaption = Adaption { interval: Time::us(16), target: 0.3, increase: 0.01, decrease: 0.5, minimum: 0.01, seed: 1 };
+
+    /// A share in whose interval so many packets came: whole, marked of them, cut before and at the last hop.
+    fn after(whole: u32, marked: u32, cut: u32, cut_last: u32, share: &mut Share) -> f64 {
+        (share.arrived, share.marked, share.cut, share.cut_last) = (whole + cut + cut_last, marked, cut, cut_last);
+        share.look(&ADAPTION);
+        share.rate
+    }
+
+    fn is(rate: f64, expected: f64) -> bool {
+        (rate - expected).abs() < 1e-12
+    }
+
+    #[test]
+    fn the_rate_falls_with_cuts_and_marks_and_grows_in_doubling_steps() {
+        let s = &mut Share::new(&ADAPTION, 3);
+        assert!(is(after(60, 0, 40, 0, s), 0.6));
+        assert!(is(after(60, 0, 0, 40, s), 0.61), "cuts at the last hop are for pulls to prevent");
+        assert!(is(after(10, 0, 0, 0, s), 0.63));
+        assert!(is(after(10, 1, 0, 0, s), 0.64), "a mark keeps it from doubling");
+        // The average is (0.05 + 1) / 2 = 0.525, which is 0.225 above what is borne.
+        assert!(is(after(10, 10, 0, 0, s), 0.64 * (1.0 - 0.225 * 0.5)));
+        for _ in 0..9 {
+            after(1, 0, 0, 0, s);
+        }
+        assert!(is(s.rate, 1.0));
+        assert!(is(after(0, 0, 100, 0, s), 0.01));
+    }
+
+    #[test]
+    fn intervals_without_arrivals_are_made_up_for() {
+        let mut s = Share::new(&ADAPTION, 3);
+        assert!(s.ends >= Time::us(12) && s.ends <= Time::us(20));
+        s.rate = 0.5;
+        // From five to eight of them in 100 us: a hundredth more, two, four and so on.
+        let rate = s.rate(&ADAPTION, Time::us(100));
+        assert!([31.0, 63.0, 127.0, 255.0].iter().any(|steps| is(rate, (0.5_f64 + 0.01 * steps).min(1.0))), "{rate}");
+        s.rate = 0.5;
+        assert!(is(s.rate(&ADAPTION, Time::ms(900)), 1.0));
+        assert!(s.ends > Time::ms(900) && s.ends <= Time::us(900_020));
+    }
+}

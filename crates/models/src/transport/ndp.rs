@@ -1,0 +1,285 @@
+//! NDP (Handley et al., SIGCOMM 2017): a first window at line rate, and after that what the receiver pulls.
+//!
+//! Models: a flow sends `window` packets unasked. Whatever arrives, a packet or the header of one that was cut (`switch.trimming`), is
+//! answered with an ACK or a NACK, and is worth a pull of one packet. All flows that end at a host share its pacer (`pulls/`): a pull
+//! each time that a packet and a header take on its line, flows in turn. A pull lets what is lost go first, the oldest before others,
+//! and then what is new; one that finds nothing to send is kept for what is lost later. A header that comes back from a full switch
+//! (`return_to_sender`) waits for a pull, unless none is to come, or a quarter of the last twelve answers were ACKs: then that path
+//! alone was bad. What a sender and a receiver keep of packets is that of `selective`. Source: the public simulator of its authors
+//! (peers.md 4.2).
+//! Simplifications: pulls are frames of their own, also where there an ACK carries one: 64 B more; answers and pulls take one path;
+//! after a timeout as much goes unasked as at first (there: each packet by a timer of its own); receivers pull all flows alike.
+//! Invariants: packets sent are those of the first window, those pulled, those that came back and went at once, and those after
+//! timeouts; at most as many pulls as packets and headers that arrived.
+
+use std::collections::VecDeque;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::state;
+use xoff_engine::state::Word;
+use xoff_units::Time;
+
+use super::beyond::Beyond;
+use super::contract::{Arrival, News, Progress, Received, Replies, Transport};
+use super::selective::{self, Selective};
+use crate::congestion_control::contract::Line;
+use crate::count::Count;
+use crate::framing::Framing;
+use crate::mechanism::Wrong;
+use crate::packet::{Kind, Packet};
+use crate::pulls::{Demand, PULLS, Rules};
+
+/// `host.transport.ndp`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Packets that a flow sends unasked; what fills the longest round trip.
+    pub window: u32,
+    /// Share of its line that a host pulls, above 0 and up to 1.
+    pub rate: f64,
+    /// Silence after which all that is under way counts as lost; it matters where headers are lost.
+    pub rto: Time,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { window: 15, rate: 1.0, rto: Time::ms(20) }
+    }
+}
+
+/// NDP with its parameters worked out.
+#[derive(Debug, Clone)]
+pub struct Ndp {
+    packets: Selective,
+    window: u32,
+    rate: f64,
+}
+
+/// Of so many answers a sender remembers what they were.
+const REMEMBERED: usize = 12;
+/// A path alone was bad if there are at most so many of them for each ACK.
+const PER_ACK: usize = 3;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    Ack,
+    Nack,
+    Bounce,
+}
+
+/// What a sender remembers beside its packets.
+#[derive(Debug)]
+pub struct Sender {
+    packets: Box<selective::Sender>,
+    /// ACKs and NACKs, each of which is worth a pull.
+    answers: u32,
+    bounces: u32,
+    recent: VecDeque<Heard>,
+}
+
+impl Word for Heard {
+    fn word(&self) -> u64 {
+        *self as u64
+    }
+}
+
+state!(Sender {
+    part: packets;
+    value: answers, bounces, recent;
+});
+
+impl Sender {
+    fn hear(&mut self, heard: Heard) {
+        match heard {
+            Heard::Bounce => self.bounces += 1,
+            Heard::Ack | Heard::Nack => self.answers += 1,
+        }
+        if self.recent.len() == REMEMBERED {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(heard);
+    }
+
+    fn is_path_bad(&self) -> bool {
+        let acks = self.recent.iter().filter(|heard| **heard == Heard::Ack).count();
+        acks > 0 && self.recent.len() / acks <= PER_ACK
+    }
+}
+
+impl Transport for Ndp {
+    type Params = Params;
+    type Sender = Box<Sender>;
+    type Receiver = Option<Box<Beyond>>;
+    type Host = ();
+    const LABEL: &'static str = "NDP";
+    const COUNTS: &'static [Count] = &[PULLS];
+    const WINDOWS_HOLD_LOST: bool = true;
+    const LISTENS_TO: Option<(&'static str, &'static str)> =
+        Some(("trimming", "no switch cuts packets (switch.trimming), so NDP hears of losses by timeouts alone, and pulls fail to come"));
+
+    fn new(params: &Params, framing: &Framing) -> Self {
+        let packets = Selective::new(&selective::Params { rto: params.rto, tolerance: None }, framing);
+        Self { packets, window: params.window, rate: params.rate }
+    }
+
+    fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
+        if params.window == 0 {
+            return Err(("window", "nothing would ever arrive to be answered with a pull; it must be above zero".into()));
+        }
+        if !(params.rate > 0.0 && params.rate <= 1.0) {
+            return Err(("rate", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.rate)));
+        }
+        if params.rto < Time::ns(100) {
+            return Err(("rto", "it must be 100ns or longer".into()));
+        }
+        Ok(())
+    }
+
+    fn pulls(&self, line: Line) -> Option<Rules> {
+        let time = line.rate.time(line.framing.largest() + u64::from(line.framing.control));
+        let time = if self.rate < 1.0 { Time((time.ps() as f64 / self.rate) as u64) } else { time };
+        Some(Rules { part: "ndp", first: u64::from(self.window), batch: 1, time, demand: Demand::Arrivals, adaption: None })
+    }
+
+    fn sender(&self) -> Box<Sender> {
+        Box::new(Sender { packets: self.packets.sender(), answers: 0, bounces: 0, recent: VecDeque::new() })
+    }
+
+    fn next(&self, state: &Progress, sender: &Box<Sender>) -> Option<u32> {
+        self.packets.next(state, &sender.packets)
+    }
+
+    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32) {
+        self.packets.on_sent(state, &mut sender.packets, seq);
+    }
+
+    fn in_flight(&self, state: &Progress, sender: &Box<Sender>) -> u32 {
+        self.packets.in_flight(state, &sender.packets)
+    }
+
+    fn delivered(&self, state: &Progress, sender: &Box<Sender>) -> u32 {
+        self.packets.delivered(state, &sender.packets)
+    }
+
+    fn on_answer(&self, state: &mut Progress, sender: &mut Box<Sender>, frame: &Packet) -> News {
+        sender.hear(if frame.kind() == Kind::Nack { Heard::Nack } else { Heard::Ack });
+        self.packets.on_answer(state, &mut sender.packets, frame)
+    }
+
+    /// One may go at once if nothing of the flow is left that would bring a pull, or if it was the path's fault.
+    fn on_bounce(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, pulled: u32) -> bool {
+        self.packets.on_bounce(state, &mut sender.packets, seq, pulled);
+        sender.hear(Heard::Bounce);
+        let of_first_window = self.window.min(state.packets).saturating_sub(sender.answers + sender.bounces);
+        let awaits_pull = sender.answers > pulled;
+        (!awaits_pull && of_first_window <= 1) || sender.is_path_bad()
+    }
+
+    fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>) {
+        self.packets.on_timeout(state, &mut sender.packets);
+    }
+
+    fn timeout(&self, state: &Progress, sender: &Box<Sender>) -> Time {
+        self.packets.timeout(state, &sender.packets)
+    }
+
+    fn timeouts(&self) -> (Time, Time) {
+        self.packets.timeouts()
+    }
+
+    fn on_data(
+        &self,
+        received: &mut Received,
+        kept: &mut Option<Box<Beyond>>,
+        (): &mut (),
+        packet: &Packet,
+        replies: &mut Replies,
+    ) -> Arrival {
+        self.packets.on_data(received, kept, &mut (), packet, replies)
+    }
+
+    fn on_header(&self, received: &mut Received, kept: &mut Option<Box<Beyond>>, (): &mut (), header: &Packet, replies: &mut Replies) {
+        self.packets.on_header(received, kept, &mut (), header, replies);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow of a hundred packets of which the first window has been sent.
+    fn begun() -> (Ndp, Progress, Box<Sender>) {
+        let ndp = Ndp::new(&Params::default(), &Framing::for_tests());
+        let (mut state, mut sender) = (Progress { packets: 100, ..Progress::default() }, ndp.sender());
+        for seq in 0..15 {
+            assert_eq!(ndp.next(&state, &sender), Some(seq));
+            ndp.on_sent(&mut state, &mut sender, seq);
+        }
+        (ndp, state, sender)
+    }
+
+    fn answer(kind: Kind, seq: u32, info: u32) -> Packet {
+        let mut frame = Packet::new(kind, 0, seq, 0, 64, 0);
+        frame.set_info(info);
+        frame
+    }
+
+    #[test]
+    fn what_comes_back_waits_for_a_pull_unless_none_is_to_come() {
+        let (ndp, mut state, mut sender) = begun();
+        // Fourteen others are under way, each of which may bring a pull; then none is.
+        for seq in 0..15 {
+            assert_eq!(ndp.on_bounce(&mut state, &mut sender, seq, 0), seq >= 13, "{seq}");
+        }
+        assert_eq!(ndp.next(&state, &sender), Some(0));
+        // The receiver has heard of it now, and will pull.
+        ndp.on_sent(&mut state, &mut sender, 0);
+        ndp.on_answer(&mut state, &mut sender, &answer(Kind::Nack, 0, 0));
+        ndp.on_sent(&mut state, &mut sender, 1);
+        assert!(!ndp.on_bounce(&mut state, &mut sender, 1, 0));
+        ndp.on_sent(&mut state, &mut sender, 1);
+        assert!(ndp.on_bounce(&mut state, &mut sender, 1, 1));
+    }
+
+    #[test]
+    fn where_packets_arrive_a_path_alone_was_bad() {
+        for (acks, is_bad) in [(2, false), (3, true)] {
+            let (ndp, mut state, mut sender) = begun();
+            for seq in 0..acks {
+                ndp.on_answer(&mut state, &mut sender, &answer(Kind::Ack, seq + 1, 0));
+            }
+            // Seven NACKs and a header that came back.
+            for seq in acks..acks + 7 {
+                ndp.on_answer(&mut state, &mut sender, &answer(Kind::Nack, acks, seq));
+            }
+            assert_eq!(ndp.on_bounce(&mut state, &mut sender, 14, 0), is_bad, "{acks} of {}", acks + 8);
+        }
+    }
+
+    #[test]
+    fn only_the_last_twelve_answers_count() {
+        let (_, _, mut sender) = begun();
+        sender.hear(Heard::Ack);
+        for _ in 0..2 {
+            sender.hear(Heard::Nack);
+        }
+        assert!(sender.is_path_bad());
+        for _ in 0..REMEMBERED {
+            sender.hear(Heard::Bounce);
+        }
+        assert!(!sender.is_path_bad());
+        assert_eq!((sender.answers, sender.bounces), (3, 12));
+    }
+
+    #[test]
+    fn pulls_are_a_packet_and_a_header_apart() {
+        // 9000 B and 64 B at 10 Gb/s: 7.2512 us; at nine tenths of that 8.0568 us.
+        let framing = Framing { payload: 8936, header: 64, control: 64, minimum: 64 };
+        let line = Line { rate: xoff_units::Rate::gbps(10), seed: 1, round_trip: Time::ZERO, framing };
+        for (rate, spacing) in [(1.0, 7_251_200), (0.9, 8_056_888)] {
+            let rules = Ndp::new(&Params { rate, ..Params::default() }, &framing).pulls(line).unwrap();
+            assert_eq!((rules.time, rules.first, rules.batch), (Time(spacing), 15, 1));
+        }
+    }
+}
