@@ -980,9 +980,13 @@ def watch(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
     if action == "forward":
         switch["buffer"] = "unlimited"
         control["pfc"].setdefault("xoff", f"{5 * d.largest}B")
-    elif not bears_loss:
-        switch["queueing"] = "voq"
-        host.pop("transport", None)
+    else:
+        switch["queueing"] = "voq" if switch["queueing"] == "iq" else switch["queueing"]
+        if not {"irn", "selective"} & set(host.get("transport", {})):
+            if not is_forced and any(key.startswith("host.transport") for key in d.forced):
+                return
+            # Go-Back-N may repeat itself for ever in step with its losses.
+            host["transport"] = {"irn": irn(d)}
     detection = d.rng.choice([1, 2, 20])
     control["pfc"]["watchdog"] = {"action": action, "detection": f"{detection}us"}
     if d.rng.random() < 0.5:
