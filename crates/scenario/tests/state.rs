@@ -23,7 +23,7 @@ workload = [
   { incast = { senders = [1, 2, 3], receiver = 0, size = "SIZE" }, class = CLASS },
   { incast = { senders = [0], receiver = 3, size = "SIZE" }, class = CLASS },
   { incast = { senders = [1], receiver = 2, size = "SIZE" }, class = CLASS },
-  { incast = { senders = [2], receiver = 1, size = "300KB" }, class = CLASS, start = "33us" },
+  { incast = { senders = [2], receiver = 1, size = "300KB" }, class = CLASS, start = "45us" },
 ]
 "#;
 
@@ -37,12 +37,12 @@ const SCENARIOS: &[(&str, &str)] = &[
     (
         "ecn dcqcn",
         "switch = { ecn.red = { kmin = '5KB', kmax = '50KB', pmax = 0.5 }, flow_control.pfc = { xoff = '40KB' } }
-        host.congestion_control.dcqcn = {}",
+        host.congestion_control.dcqcn = { cnp_interval = '4us', increase_interval = '6us', alpha_interval = '5us' }",
     ),
     ("dctcp", "switch.ecn.step.threshold = '30KB'\nhost.congestion_control.dctcp = {}"),
     ("telemetry hpcc", "switch.telemetry = {}\nhost.congestion_control.hpcc = {}"),
-    ("swift", "host.congestion_control.swift = {}"),
-    ("timely", "host.congestion_control.timely = {}"),
+    ("swift", "host.congestion_control.swift = { base_target = '9us' }"),
+    ("timely", "host.congestion_control.timely = { low = '10us', high = '100us', minimum_round_trip = '9us' }"),
     (
         "nscc trimming selective spray",
         "switch = { ecn.red = { kmin = '10KB', kmax = '40KB' }, trimming = { limit = '40KB' }, routing.spray = {} }
@@ -57,20 +57,23 @@ const SCENARIOS: &[(&str, &str)] = &[
         "switch = { ecn.red = { kmin = '10KB', kmax = '40KB' }, trimming = { limit = '40KB' } }
         host = { transport.selective = {}, congestion_control.rccc = { oversubscription = {} } }",
     ),
-    ("reps", "switch = { trimming = { limit = '30KB' }, routing.reps = {} }\nhost.transport.selective = {}"),
+    ("reps", "switch = { trimming = { limit = '30KB' }, routing.reps = { freeze = '20us' } }\nhost.transport.selective = {}"),
     ("flowlet irn", "switch = { buffer.per_queue = '30KB', routing.flowlet = {} }\nhost.transport.irn = {}"),
     ("drill", "switch.routing.drill = {}\nhost.transport.selective = {}"),
     ("raw", "host.transport.raw = {}"),
-    ("sfc", "switch.flow_control = { sfc = { threshold = '10KB', pause = '5us' }, pfc = { xoff = '60KB' } }"),
+    ("sfc", "switch.flow_control = { sfc = { threshold = '10KB', pause = '9us' }, pfc = { xoff = '60KB' } }"),
     ("sfc", "switch = { flow_control = { sfc = { threshold = '10KB', target = '1KB', mode = 'proxy' }, pfc = { xoff = '60KB' } } }"),
     (
         "congestion_isolation",
-        "switch = { classes = 2, flow_control = { congestion_isolation = { low = '5KB', high = '20KB', tell = '30KB' },
+        "switch = { classes = 2, flow_control = { congestion_isolation = { low = '5KB', high = '20KB', tell = '30KB', age = '12us' },
         pfc = { xoff = '60KB' } } }",
     ),
-    ("bcn", "switch.flow_control.bcn = { sample = '10KB', jitter = '1KB' }\nhost.congestion_control.bcn = {}"),
-    ("qcn", "switch.flow_control.qcn = { sample = '10KB' }\nhost.congestion_control.qcn = {}"),
-    ("bfc", "switch.flow_control.bfc = {}"),
+    (
+        "bcn",
+        "switch.flow_control.bcn = { sample = '10KB', jitter = '1KB', stop_above = '60KB' }\nhost.congestion_control.bcn = { drift_interval = '7us', drift = '100Mbps', tmax = '20us' }",
+    ),
+    ("qcn", "switch.flow_control.qcn = { sample = '10KB' }\nhost.congestion_control.qcn = { timer = '9us' }"),
+    ("bfc", "switch.flow_control.bfc = { queues = 2, sticky = '30us' }"),
     ("pfc", "switch.flow_control.pfc = { xoff = '20KB', watchdog = { detection = '14us', poll = '7us', action = 'forward' } }"),
     ("credits", "switch.flow_control.credits = { scheme = 'cbfc', window = '30KB' }"),
     ("credits", "switch.flow_control.credits = { scheme = 'absolute', window = '20KB', lose_updates = 3 }"),
@@ -138,7 +141,8 @@ fn digest(cp: &mut Checkpoint<'_, Node>, now: Time) -> u64 {
     walk.result()
 }
 
-const AT: Time = Time::us(30);
+/// When runs are shifted.
+const MOMENTS: [Time; 3] = [Time::us(20), Time::us(30), Time::us(40)];
 const LATER: Time = Time(7_000_000);
 const PACKETS: u32 = 9;
 const PAYLOAD: u64 = 1_000;
@@ -152,9 +156,15 @@ fn plan() -> Plan {
 /// Runs the second text with a shift of the whole, and compares it with a run of the first without.
 fn compare(name: &str, usual: &str, shifted: &str, packets: u32) {
     let usual = run(usual, plan(), |_| ControlFlow::Continue(()));
+    for at in MOMENTS {
+        compare_at(at, name, &usual, shifted, packets);
+    }
+}
+
+fn compare_at(at: Time, name: &str, usual: &Ends, shifted: &str, packets: u32) {
     let mut is_shifted = false;
     let shifted = run(shifted, plan(), |cp| {
-        if cp.now >= AT && !is_shifted {
+        if cp.now >= at && !is_shifted {
             is_shifted = true;
             let (now, before) = (cp.now, digest(cp, cp.now));
             cp.walk(&mut Walk::shift(now, LATER, &|_| packets));
@@ -162,10 +172,10 @@ fn compare(name: &str, usual: &str, shifted: &str, packets: u32) {
         }
         ControlFlow::Continue(())
     });
-    let moved = |at: Time| if at < AT { at } else { at + LATER };
-    let expected: Ends = usual.iter().map(|(flow, (at, ack))| (*flow, (moved(*at), ack.map(moved)))).collect();
-    assert!(is_shifted && usual.values().any(|end| end.0 > AT + AT), "{name}: {usual:?}");
-    assert_eq!(shifted, expected, "{name}");
+    let moved = |end: Time| if end < at { end } else { end + LATER };
+    let expected: Ends = usual.iter().map(|(flow, (end, ack))| (*flow, (moved(*end), ack.map(moved)))).collect();
+    assert!(is_shifted && usual.values().any(|end| end.0 > at + at), "{name}: {usual:?}");
+    assert_eq!(shifted, expected, "{name}, at {at}");
 }
 
 #[test]
@@ -196,7 +206,7 @@ fn a_digest_does_not_depend_on_how_a_run_is_run() {
             run(&whole(text, SIZE), plan, |cp| {
                 let now = cp.now;
                 list.push(digest(cp, now));
-                if now < AT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                if now < MOMENTS[1] { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
             list
         };
