@@ -6,6 +6,7 @@
 - ``python/xoff/summary.py``: the types of a summary
 - ``docs/reference/summary.md``: the reference of its keys
 - ``docs/reference/tables.md``: the reference of result tables
+- ``docs/reference/combinations.md``: what combines with what
 
 ``--check`` writes nothing and fails if one of them is stale.
 """
@@ -19,6 +20,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any, TypeAlias
+
+import combinations
 
 from xoff import _core, counts
 
@@ -552,6 +555,7 @@ def main() -> int:
         "python/xoff/summary.py": python_summary(),
         "docs/reference/summary.md": summary_reference(),
         "docs/reference/tables.md": table_reference(),
+        "docs/reference/combinations.md": combinations.page(),
     }
     stale = []
     for name, text in wanted.items():
