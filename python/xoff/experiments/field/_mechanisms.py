@@ -24,7 +24,8 @@ _PFC: dict[str, Any] = {"flow_control": {"pfc": {}}}
 _RED = {"ecn": {"red": {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}}}
 _STEP = {"ecn": {"step": {"threshold": "300KB"}}}
 _SFC = {"threshold": "200KB", "pause": "10us", "interval": "10us"}
-_CUT = {"trimming": {"limit": PRODUCT}, "ecn": {"red": {"kmin": "21KB", "kmax": "83KB", "pmax": 1.0}}}
+_ONLY_CUT: dict[str, Any] = {"trimming": {"limit": PRODUCT}}
+_CUT = _ONLY_CUT | {"ecn": {"red": {"kmin": "21KB", "kmax": "83KB", "pmax": 1.0}}}
 _NDP = {"trimming": {"limit": "8384B", "headers": "16768B", "return_to_sender": True}}
 """Eight packets, and twice that of headers."""
 _IRN: dict[str, Any] = {"transport": {"irn": {}}}
@@ -98,8 +99,11 @@ ROWS: dict[str, Mechanism] = {
     "trimming + NSCC": Mechanism(CUT, _CUT, _ANY_ORDER | _control(nscc={})),
     "trimming + NSCC + spray": Mechanism(CUT, _CUT | _spread("spray"), _ANY_ORDER | _control(nscc={})),
     "trimming + NSCC + REPS": Mechanism(CUT, _CUT | _spread("reps"), _ANY_ORDER | _control(nscc={})),
-    "trimming + RCCC + spray": Mechanism(CUT, _CUT | _spread("spray"), _ANY_ORDER | _control(rccc={})),
+    "trimming + RCCC + spray": Mechanism(CUT, _ONLY_CUT | _spread("spray"), _ANY_ORDER | _control(rccc={})),
     "trimming + RCCC + NSCC + spray": Mechanism(CUT, _CUT | _spread("spray"), _ANY_ORDER | _control(rccc={}, nscc={})),
     "NDP + spray": Mechanism(CUT, _NDP | _spread("spray"), {"transport": {"ndp": {}}}),
 }
 """By name, in the order of families."""
+BUSY = "Go-Back-N"
+"""Without PFC it repeats for tens of milliseconds what it lost, at line rate: it has the main setting alone."""
+QUIETER = tuple(row for row in ROWS if row != BUSY)

@@ -50,15 +50,15 @@ class Delay:
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     """Return the scenarios by base target and seed."""
     return {
-        run_name(f"{target} us", "", seed): _scenario(target, seed, 400_000 if quick else 1_000_000)
+        run_name(f"{target} us", "", seed): _scenario(target, seed)
         for target in (QUICK_US if quick else TARGETS_US)
         for seed in range(1, 2 if quick else 1 + SEEDS)
     }
 
 
-def _scenario(target_us: int, seed: int, size: int) -> dict[str, Any]:
+def _scenario(target_us: int, seed: int) -> dict[str, Any]:
     made = scenario(replace(Setting(traffic="incast", oversubscription=1), seed=seed), ROW)
-    flows = [{"src": HOSTS_PER_LEAF + number % HOSTS, "dst": 0, "size": f"{size}B"} for number in range(FLOWS)]
+    flows = [{"src": HOSTS_PER_LEAF + number % HOSTS, "dst": 0, "size": "1MB"} for number in range(FLOWS)]
     return made | {
         "name": f"Swift, base target {target_us} us",
         "host": made["host"] | {"congestion_control": {"swift": {"base_target": f"{target_us}us"}}},

@@ -170,6 +170,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
                     axes.errorbar(found.mean, place, xerr=found.margin or 0.0, fmt="o", color=colour, markersize=4)
             axes.set_title(title, fontsize=8)
             axes.set_xscale("log")
+            axes.tick_params(axis="x", which="both", labelsize=6)
         first = drawing.axes[0]
         first.set_yticks(range(len(rows)), rows, fontsize=7)
         first.invert_yaxis()
