@@ -22,6 +22,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.ticker import LogFormatter
 
 from xoff import counts, wording
 
@@ -82,6 +83,7 @@ class Canvas(Figure):  # type: ignore[misc]
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
+        _number_logs(self)
         self.savefig(buffer, format="png", dpi=144)
         return buffer.getvalue()
 
@@ -372,6 +374,7 @@ def write(figure: Figure, path: Path) -> None:
         ".pdf": {"metadata": {"CreationDate": None}},
         ".png": {"metadata": {"Software": None}, "dpi": 300},
     }
+    _number_logs(figure)
     _make_plain(figure)
     with rc_context(STYLE):
         if path.suffix == ".svg":
@@ -390,6 +393,21 @@ def _numbered(svg: str) -> str:
         return found[1] + numbers.setdefault(found[2], f"clip{len(numbers) + 1}")
 
     return re.sub(r'( id="|url\(#)(p[0-9a-f]{10})(?=["\)])', number, svg)
+
+
+class _PlainLog(LogFormatter):  # type: ignore[misc]
+    """Numbers at a logarithmic axis, as Matplotlib's own are formulas, which texts here never are."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
+
+
+def _number_logs(figure: Figure) -> None:
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "log" and axis.isDefault_majfmt:
+                axis.set_major_formatter(_PlainLog())
+                axis.set_minor_formatter(_PlainLog(labelOnlyBase=False))
 
 
 def _make_plain(figure: Figure) -> None:

@@ -197,6 +197,10 @@ def test_a_metric_is_drawn_with_its_intervals(tmp_path: Path) -> None:
     assert list(line.get_ydata()) == pytest.approx(means)
     with pytest.raises(InputError, match="x: there is no parameter `delay`; there are switch_delay_ps"):
         study.plot.metric("fct_mean_ps", x="delay")
+    # Texts are no formulas, those of a logarithmic axis neither.
+    axes.set_yscale("log")
+    (file,) = plots.save(axes.figure, tmp_path, "log", ("svg",))
+    assert "mathdefault" not in file.read_text("utf-8")
     # The same bytes each time.
     one, other = (plots.save(study.plot.bars(), tmp_path / name, "bars") for name in ("one", "other"))
     assert [file.read_bytes() for file in one] == [file.read_bytes() for file in other]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xoff.reproduce.changes import changed
 from xoff.reproduce.finding import Experiment, directory, experiments
-from xoff.reproduce.page import Changes, Outcome, row, write
+from xoff.reproduce.page import Changes, Outcome, Table, row, write
 from xoff.reproduce.runs import Runner
 
 if TYPE_CHECKING:
@@ -56,11 +56,14 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                 # A figure that lacks a run says less than none.
                 with contextlib.suppress(*((LookupError,) if results.failures else ())):
                     one.module.figure(results, out / figure)
+            tables: Mapping[str, Table] = {}
+            with contextlib.suppress(*((LookupError,) if results.failures else ())):
+                tables = one.tables(results)
             rows = {name: row(result) for name, result in results.items()}
             shown = frozenset(rows if request.quick else one.module.scenarios(quick=True))
             runner.release(one.id)
             text = one.module.__doc__ or ""
-            outcomes.append(Outcome(one.id, text, claims, rows, shown, figure, one.parameters))
+            outcomes.append(Outcome(one.id, text, claims, rows, shown, figure, one.parameters, tables))
     if out is not None:
         for document in dict.fromkeys(one.id.partition("/")[0] for one in request.experiments):
             of_it = [outcome for outcome in outcomes if outcome.experiment.partition("/")[0] == document]

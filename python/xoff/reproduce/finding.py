@@ -46,6 +46,11 @@ class Experiment:
         """What its document gives, and what is chosen: ``PARAMETERS``, if the file has it."""
         return getattr(self.module, "PARAMETERS", ())
 
+    def tables(self, results: Mapping[str, Result]) -> Mapping[str, Sequence[Sequence[str]]]:
+        """Return what its page tells in tables of its own: ``tables``, if the file has it."""
+        make = getattr(self.module, "tables", None)
+        return make(results) if make else {}
+
 
 def directory() -> Path:
     """Where the experiments are: a folder of this package."""

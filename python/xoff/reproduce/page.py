@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,6 +21,8 @@ from xoff.results import Result
 
 Changes: TypeAlias = Sequence[tuple[str, str]]
 """Path of a setting, and its value."""
+Table: TypeAlias = Sequence[Sequence[str]]
+"""Rows of cells, the heads first."""
 
 # By what a count is divided, and the unit that this gives.
 _SCALES = {"ps": (1e6, " (µs)"), "bytes": (1e3, " (KB)")}
@@ -41,6 +43,8 @@ class Outcome:
     figure: str
     """Its file name."""
     parameters: Sequence[Parameter] = ()
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    """Of its own, by title."""
 
 
 def row(result: Result) -> dict[str, Any]:
@@ -156,7 +160,7 @@ def _page(
         yield f"> **Changed:** {settings}, in every run that has the key."
         yield "> Verdicts and numbers are of the changed experiment; the words here are about the published one."
         yield ""
-    yield introduction.rstrip() or f"# {document}"
+    yield _placed(introduction.rstrip(), outcomes) or f"# {document}"
     yield ""
     size = "the quick variants" if quick else "full size"
     shown = sum(not claim.counted for claim in claims)
@@ -178,15 +182,38 @@ def _page(
     yield ""
     yield "Verdicts in parentheses are not counted: parts of a statement, or our own."
     for outcome in outcomes:
-        yield from _section(outcome, quick=quick, changes=changes)
+        yield from _section(outcome, introduction, quick=quick, changes=changes)
     yield ""
 
 
-def _section(outcome: Outcome, *, quick: bool, changes: Changes) -> Iterable[str]:
+def _placed(introduction: str, outcomes: Sequence[Outcome]) -> str:
+    """The introduction with the tables that it asks for, by lines such as ``{sfc/buffer: title}``."""
+    for outcome in outcomes:
+        for title, table in outcome.tables.items():
+            introduction = introduction.replace(_place(outcome, title), "\n".join(_table(table)))
+    return introduction
+
+
+def _place(outcome: Outcome, title: str) -> str:
+    return f"{{{outcome.experiment}: {title}}}"
+
+
+def _table(table: Table) -> Iterable[str]:
+    """A table of an experiment in Markdown."""
+    heads, *cells = table
+    yield f"| {' | '.join(map(_cell, heads))} |"
+    yield "|---" * len(heads) + "|"
+    yield from (f"| {' | '.join(map(_cell, one))} |" for one in cells)
+
+
+def _section(outcome: Outcome, introduction: str, *, quick: bool, changes: Changes) -> Iterable[str]:
     title, _, text = outcome.text.strip().partition("\n")
     yield from ("", f"## {title.rstrip('.')}", "", text.strip(), "")
     asked = _command([outcome.experiment], quick=quick, changes=changes)
     yield from (f"`{asked}` runs it.", "", f"![{title}]({outcome.figure})")
+    for title, table in outcome.tables.items():
+        if _place(outcome, title) not in introduction:
+            yield from ("", *_table(table))
     if outcome.parameters:
         yield from ("", "| parameter | value | from | also judged with |", "|---|---|---|---|")
         yield from (f"| {' | '.join(map(_cell, cells))} |" for cells in rows(outcome.parameters))

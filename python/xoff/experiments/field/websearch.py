@@ -1,0 +1,91 @@
+"""HPCC beside DCQCN under WebSearch's sizes.
+
+Source: HPCC's testbed (32 servers of 25 Gb/s): 99th percentiles of the slowdowns of flows below 3 KB, and what long
+flows pay. Here flows below 10 KB, as WebSearch has few below 3 KB, on 128 hosts of 100 Gb/s that are not
+oversubscribed.
+
+"Pay up to 1.24 times" is a mean slowdown of long flows of at most 1.24 times that under DCQCN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from matplotlib import rc_context
+
+from xoff.experiments.field._fabric import MAIN, scenarios_of
+from xoff.experiments.field._parameters import ARRIVALS, parameters
+from xoff.experiments.field._runs import BINS, Runs, mean_long, p99, told
+from xoff.plots import STYLE, Canvas, grouped_bars, write
+from xoff.reproduce import Judged, Part, chosen
+from xoff.results import Result
+
+CITATION = "HPCC: High Precision Congestion Control, SIGCOMM 2019, the testbed"
+CASES = {
+    f"{100 * load:.0f} %": replace(MAIN, sizes="websearch", load=load, incast=False, oversubscription=1)
+    for load in (0.3, 0.5)
+}
+ROWS = ("PFC + DCQCN", "PFC + HPCC")
+PUBLISHED = {"30 %": (11.2, 2.38), "50 %": (53.9, 2.70)}
+SEEDS = 5
+PAY = 1.24
+
+
+def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
+    """Return the scenarios by load, row and seed."""
+    if quick:
+        return scenarios_of({name: replace(case, ms=0.6) for name, case in CASES.items()}, ROWS, 1)
+    return scenarios_of(CASES, ROWS, SEEDS)
+
+
+def judge(runs: Runs) -> dict[str, Part]:
+    """Judge the tail of short flows, and the mean of long ones."""
+    dcqcn, hpcc = ROWS
+    short = {case: {row: runs.of(case, row, p99("short")) for row in ROWS} for case in CASES}
+    long = {case: runs.of(case, hpcc, mean_long) / runs.of(case, dcqcn, mean_long) for case in CASES}
+    what, pays = "p99 of short flows' slowdown", "mean slowdown of long flows, times DCQCN's"
+    return {
+        "4.1": Part(
+            all(found[hpcc] < found[dcqcn] for found in short.values()),
+            {what: {f"{case}, {row}": told(runs.values(case, row, p99("short"))) for case in CASES for row in ROWS}},
+            published={
+                what: {
+                    f"{case}, {row}": value
+                    for case, pair in PUBLISHED.items()
+                    for row, value in zip(ROWS, pair, strict=True)
+                }
+            },
+        ),
+        "4.2": Part(max(long.values()) <= PAY, {pays: long}, published={pays: "up to 1.24"}),
+    }
+
+
+_JUDGED = Judged(
+    document="field",
+    statements={
+        "4.1": "WebSearch: the tail of short flows is lower with HPCC than with DCQCN, at 30 and 50 %",
+        "4.2": "Long flows pay for it with up to 1.24 times their completion time",
+    },
+    runs=Runs,
+    judge=judge,
+)
+PARAMETERS = parameters([*ARRIVALS, chosen("arrivals; seeds", "2 ms; five", "some 4000 flows; in the testbed more")])
+CLAIMS = _JUDGED.listed
+claims = _JUDGED.claims
+
+
+def figure(results: Mapping[str, Result], path: Path) -> None:
+    """Draw the 99th percentile of slowdowns by size."""
+    runs = Runs(results)
+    with rc_context(STYLE):
+        drawing = Canvas(figsize=(7, 3.2), layout="constrained")
+        for axes, case in zip(drawing.subplots(1, 2, sharey=True), CASES, strict=True):
+            series = [(row, [runs.of(case, row, p99(size)) for size in BINS]) for row in ROWS]
+            grouped_bars(axes, list(BINS), series, digits=1)
+            axes.set_title(f"WebSearch, {case}", fontsize=8)
+        drawing.axes[0].set_ylabel("p99 slowdown")
+        drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
+        write(drawing, path)
