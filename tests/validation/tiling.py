@@ -25,7 +25,7 @@ def delays_add_up(scenario: dict[str, Any], result: xoff.Result, *, threads: int
         assert (row["by"] is not None) == (row["kind"] in {"paused", "held"})
         assert (row["start_ps"] is not None) == (row["kind"] == "paused")
         # A port that neither sends nor is paused keeps nobody waiting, but for who stands behind the head of an input.
-        assert row["kind"] != "blocked" or scenario["switch"]["queueing"] == "iq"
+        assert row["kind"] != "blocked" or scenario["switch"]["queueing"] == "iq", (row, scenario)
     assert sums == {flow: row["fct_ps"] for flow, row in flows.items()}
     peers = {(row["node"], row["port"]): row["peer"] for row in probed.links.to_pylist()}
     for flow, way in ways.items():
