@@ -12,7 +12,6 @@ use std::collections::BinaryHeap;
 use xoff_units::Time;
 
 use crate::state::{State, Walk, Word};
-use crate::transit::Inbox;
 
 pub(crate) const NO_EVENT: u64 = u64::MAX;
 const SLOT_BITS: u32 = 16;
@@ -287,8 +286,8 @@ impl<M> Calendar<M> {
 }
 
 impl<M: State> Calendar<M> {
-    /// Shows what is pending between windows, `inbox` included: whether a message waits there or here makes no difference.
-    pub fn walk(&mut self, inbox: &mut Inbox<M>, is_reminder: fn(u64) -> bool, walk: &mut Walk<'_>) {
+    /// Shows what is pending between windows, the messages and the express ones of its inbox included: whether a message waits there or here makes no difference.
+    pub fn walk(&mut self, inbox: (&mut [Arrival<M>], &mut [Waiting<M>]), is_reminder: fn(u64) -> bool, walk: &mut Walk<'_>) {
         debug_assert!((self.arrival, self.first_due) == (NO_EVENT, NO_EVENT), "all that was due in a window is done");
         let key = |walk: &mut Walk<'_>, key: &mut u64| {
             let (mut at, slot) = (Time(*key >> SLOT_BITS), *key & SLOT_MASK);
@@ -302,7 +301,7 @@ impl<M: State> Calendar<M> {
         };
         let mut far = sorted(&mut self.far);
         let mut messages: Vec<_> = far.iter_mut().map(|w| (&mut w.turn.0, &mut w.message)).collect();
-        messages.extend(inbox.messages.iter_mut().map(|a| (&mut a.key, &mut a.message)));
+        messages.extend(inbox.0.iter_mut().map(|a| (&mut a.key, &mut a.message)));
         messages.sort_by_key(|m| *m.0);
         walk.value(messages.len() as u64);
         for (at, message) in messages {
@@ -311,7 +310,7 @@ impl<M: State> Calendar<M> {
         }
         self.far = far.into_iter().map(Reverse).collect();
         let mut express = sorted(&mut self.express);
-        let mut messages: Vec<_> = express.iter_mut().chain(&mut inbox.express).collect();
+        let mut messages: Vec<_> = express.iter_mut().chain(inbox.1).collect();
         messages.sort_by_key(|w| w.turn);
         walk.value(messages.len() as u64);
         for Waiting { turn: (at, link), message } in messages {

@@ -3,6 +3,7 @@
 use xoff_units::Time;
 
 use crate::calendar::Calendar;
+use crate::random::fold;
 use crate::slab::Slab;
 use crate::transit::{Post, Route, Transit};
 use crate::{END_OF_TIME, Message};
@@ -94,9 +95,4 @@ impl<M: Message> Context<'_, M> {
     pub fn record(&mut self, word: u64) {
         self.fingerprint = fold(self.fingerprint, word);
     }
-}
-
-#[inline]
-pub(crate) fn fold(fingerprint: u64, word: u64) -> u64 {
-    (fingerprint ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
 }

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use xoff_units::Time;
 
-use crate::context::fold;
 use crate::partition::Partition;
+use crate::random::fold;
 use crate::state::{State, Walk};
 use crate::{Message, Node};
 

@@ -7,7 +7,8 @@ use xoff_units::Time;
 
 use crate::arrivals::Arrivals;
 use crate::calendar::{Calendar, NO_EVENT, Slot};
-use crate::context::{Context, fold};
+use crate::context::Context;
+use crate::random::fold;
 use crate::state::{State, Walk};
 use crate::transit::{BLOCK, Route, Transit};
 use crate::{END_OF_TIME, Message, Node};
@@ -234,7 +235,8 @@ where
     /// Shows the state of a node and of what is on its way to it.
     pub fn walk_seat(&mut self, seat: u32, walk: &mut Walk<'_>) {
         let Seat { node, calendar, .. } = &mut self.seats[seat as usize];
-        calendar.walk(&mut self.transit.inboxes[seat as usize], N::is_reminder, walk);
+        let inbox = &mut self.transit.inboxes[seat as usize];
+        calendar.walk((&mut inbox.messages, &mut inbox.express), N::is_reminder, walk);
         node.walk(walk);
     }
 }

@@ -13,8 +13,7 @@ use std::rc::Rc;
 
 use xoff_units::Time;
 
-use crate::context::fold;
-use crate::random::Stream;
+use crate::random::{Stream, fold};
 
 /// What has a future.
 pub trait State {

@@ -322,8 +322,39 @@ pub struct Endpoint {
 
 impl state::State for Endpoint {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { senders, receivers, first_timeouts, host, free, receiver_of, weight, starts, .. } = self;
-        let Self { waiting, dependents, arrivals, held_destinations, pacer, .. } = self;
+        let Self {
+            senders,
+            receivers,
+            first_timeouts,
+            host,
+            pacer,
+            free,
+            receiver_of,
+            weight,
+            starts,
+            waiting,
+            dependents,
+            arrivals,
+            held_destinations,
+            // What follows from the rest, is kept to be fast, or was counted or written down.
+            config: _,
+            slots: _,
+            node: _,
+            first_flow: _,
+            last_receiver: _,
+            injected_bytes: _,
+            delivered_bytes: _,
+            accepted: _,
+            duplicates: _,
+            reordered: _,
+            held_back: _,
+            notifications: _,
+            books: _,
+            free_receivers: _,
+            sent: _,
+            arrived: _,
+            late_holds: _,
+        } = self;
         senders.walk(walk);
         walk.value(free.word());
         // A flow that has arrived whole is told by its sender; the places of the others are nobody's business.

@@ -115,7 +115,26 @@ pub struct Node {
 
 impl State for Node {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { mechanisms, endpoint, core, effects, faults, .. } = self;
+        let Self {
+            mechanisms,
+            endpoint,
+            core,
+            effects,
+            faults,
+            // What never changes, or was counted or written down.
+            routes: _,
+            next_sample: _,
+            forwards: _,
+            is_watched: _,
+            acks: _,
+            counts: _,
+            wanted: _,
+            delays: _,
+            records: _,
+            open_pauses: _,
+            paused: _,
+            paused_by: _,
+        } = self;
         walk.value((faults.vanish, faults.overtake).word());
         mechanisms.walk(walk);
         core.walk(walk);

@@ -56,7 +56,20 @@ pub struct Proxy {
 
 impl State for Proxy {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { isolates: _, caches: _, ends_queues: _, classes: _, ports, pausing, flows, queues, next_purge, destinations, .. } = self;
+        let Self {
+            isolates: _,
+            caches: _,
+            ends_queues: _,
+            classes: _,
+            ports,
+            pausing,
+            flows,
+            queues,
+            next_purge,
+            destinations,
+            pauses: _,
+            isolated: _,
+        } = self;
         walk.keyed(ports.iter_mut(), |walk, _, port| walk.value(*port as u64));
         for (flow, until) in pausing.iter_mut().flatten() {
             walk.value(u64::from(*flow));
