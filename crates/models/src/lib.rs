@@ -11,6 +11,7 @@ pub mod effects;
 pub mod endpoint;
 pub mod framing;
 pub mod high_water;
+pub mod line;
 pub mod mechanism;
 pub mod mechanisms;
 mod names;

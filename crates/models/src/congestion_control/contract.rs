@@ -10,6 +10,7 @@ use xoff_units::{Rate, Time};
 
 pub use crate::count::Count;
 use crate::framing::Framing;
+pub use crate::line::Line;
 use crate::mechanism::Wrong;
 use crate::packet::Packet;
 use crate::pulls::Rules;
@@ -78,26 +79,6 @@ pub struct Ack<'a> {
     pub telemetry: Option<&'a Telemetry>,
     /// When it arrived.
     pub now: Time,
-}
-
-/// A line that flows go out by.
-#[derive(Debug, Clone, Copy)]
-pub struct Line {
-    /// Its rate.
-    pub rate: Rate,
-    /// Of the scenario's random numbers.
-    pub seed: u64,
-    /// The longest round trip in the network without queues: propagation both ways, and a packet of full size one way.
-    pub round_trip: Time,
-    /// Packet sizes.
-    pub framing: Framing,
-}
-
-impl Line {
-    /// The bandwidth-delay product, in bytes, of its rate and a round trip; without one the longest.
-    pub fn product(&self, round_trip: Option<Time>) -> f64 {
-        (self.rate.0 as f64 * round_trip.unwrap_or(self.round_trip).ps() as f64 / 8e12).max(1.0)
-    }
 }
 
 /// What a congestion control's table is judged with.

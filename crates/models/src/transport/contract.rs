@@ -8,9 +8,9 @@ use xoff_engine::state;
 use xoff_engine::state::State;
 use xoff_units::Time;
 
-use crate::congestion_control::contract::Line;
 use crate::count::Count;
 use crate::framing::Framing;
+use crate::line::Line;
 use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
 use crate::pulls::Rules;

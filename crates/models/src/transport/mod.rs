@@ -7,9 +7,9 @@ use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
 use self::contract::{Arrival, News, Progress, Received, Replies, Transport};
-use crate::congestion_control::contract::Line;
 use crate::count::Group;
 use crate::framing::Framing;
+use crate::line::Line;
 use crate::packet::Packet;
 use crate::pulls::Rules;
 
