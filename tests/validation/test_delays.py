@@ -6,6 +6,7 @@ Frames have 1000 B, which take 80 ns at 100 Gb/s; links take 1 µs, switches not
 from typing import Any
 
 import pytest
+from tests.validation.tiling import delays_add_up
 
 import xoff
 from xoff.insight import Forest, Tiling, repeated, tilings
@@ -197,3 +198,21 @@ def test_a_result_without_delays_is_repeated() -> None:
     plain.summary["fingerprint"] = "0" * 16
     with pytest.raises(xoff.InputError, match="another fingerprint"):
         repeated(plain)
+
+
+def test_a_flow_that_changes_its_class_waits_where_it_goes() -> None:
+    """A host moves flows out of a class and back while either is paused: no time goes by for which nothing accounts."""
+    control = {
+        "pfc": {"xoff": "640B", "accounting": "egress"},
+        "sfc": {"threshold": "640B", "pause": "500ns"},
+        "congestion_isolation": {"low": "320B", "high": "640B", "tell": "320B", "table": 1},
+    }
+    points = [[0, 0], [1000, 40], [20_000, 90], [100_000, 100]]
+    document: dict[str, Any] = {
+        "seed": 0,
+        "network": {"star": {"hosts": 3, "link": {"rate": "10Gbps", "delay": "0ns"}}},
+        "switch": {"classes": 2, "scheduler": {"drr": "320B"}, "flow_control": control},
+        "workload": [{"poisson": {"load": 0.3, "flows": 2, "warm": 1.5, "points": points}, "class": 0}],
+    }
+    probed = delays_add_up({**document, "switch": {**document["switch"], "queueing": "oq"}}, xoff.run(document))
+    assert {row["class"] for row in probed.pauses.to_pylist() if row["node"].startswith("host")} == {0, 1}

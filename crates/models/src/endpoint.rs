@@ -578,19 +578,12 @@ impl Endpoint {
         self.config.classify.class(spec)
     }
 
-    /// The queue in which a slot's flow waits.
-    pub fn queue_of(&self, slot: u32) -> Option<u16> {
-        self.senders[slot as usize].as_ref().map(|s| s.queue)
-    }
-
-    /// Sends the rest of a flow in another class.
-    pub fn set_class(&mut self, flow: u32, class: u8) {
-        if let Some(slot) = self.slot(flow)
-            && let Some(s) = &mut self.senders[slot]
-        {
-            s.class = class;
-            s.queue = 1 + u16::from(class);
-        }
+    /// Sends the rest of a flow in another class: its port, slot, and the queue that it waited in until now, if it still sends.
+    pub fn set_class(&mut self, flow: u32, class: u8) -> Option<(u16, u32, u16)> {
+        let slot = self.slot(flow)?;
+        let s = self.senders[slot].as_mut()?;
+        s.class = class;
+        Some((s.port, slot as u32, std::mem::replace(&mut s.queue, 1 + u16::from(class))))
     }
 
     /// The flow number of a slot.
@@ -1066,10 +1059,11 @@ mod tests {
     fn the_rest_of_a_flow_goes_in_another_class_and_queue() {
         let mut e = plain();
         let slot = start(&mut e, 7, 3000, Time::ZERO);
-        assert_eq!((e.queue_of(slot), e.flow_of(slot)), (Some(2), 7));
-        e.set_class(7, 0);
+        assert_eq!(e.flow_of(slot), 7);
+        assert_eq!(e.set_class(7, 0), Some((0, slot, 2)), "it was in the queue of class 1");
         let Turn::Send(packet) = turn(&mut e, slot, Time::ZERO).0 else { panic!("it sends nothing") };
-        assert_eq!((packet.class(), e.queue_of(slot)), (0, Some(1)));
+        assert_eq!((packet.class(), e.waits_for(7, Time::ZERO)), (0, Some(Wait::Turn(1))));
+        assert_eq!(e.set_class(8, 0), None, "there is no such flow");
     }
 
     #[test]

@@ -741,15 +741,6 @@ impl Node {
             return true;
         }
         let Some(endpoint) = &mut self.endpoint else { return false };
-        if let Some(other) = endpoint.queue_of(supplier).filter(|q| *q != queue) {
-            // It has moved to another queue since it was listed.
-            let flow = endpoint.flow_of(supplier);
-            self.core.ports[port].push_supplier(other as usize, supplier);
-            if self.is_watched {
-                self.follow(flow, cx.now());
-            }
-            return false;
-        }
         let serializer = self.core.ports[port].serializer;
         let flow = endpoint.flow_of(supplier);
         let (turn, rto) = endpoint.turn(supplier, cx.now(), |bytes| serializer.time(u64::from(bytes)));

@@ -84,8 +84,17 @@ impl Node {
                 }
             }
             Effect::ClassOfFlow(flow, class) => {
-                if let Some(endpoint) = &mut self.endpoint {
-                    endpoint.set_class(flow, class);
+                let Some(endpoint) = &mut self.endpoint else { return };
+                let Some((port, slot, from)) = endpoint.set_class(flow, class) else { return };
+                let queue = 1 + u16::from(class);
+                if queue == from {
+                    return;
+                }
+                // Its old queue may be paused for long: it waits in the new one from now on.
+                self.core.ports[port as usize].move_supplier(slot, from, queue);
+                self.kick(port as usize, cx);
+                if self.is_watched {
+                    self.follow(flow, cx.now());
                 }
             }
             Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),

@@ -332,6 +332,23 @@ impl Port {
         self.sending = Sending::Supplier { queue, supplier };
     }
 
+    /// Lets a supplier that waits in a queue, or will after its frame, wait in another one, as the last there.
+    pub fn move_supplier(&mut self, supplier: u32, from: u16, to: u16) {
+        if let Sending::Supplier { queue, supplier: sending } = &mut self.sending
+            && (*queue, *sending) == (from, supplier)
+        {
+            *queue = to;
+            return;
+        }
+        let all = &self.queues[from as usize].suppliers;
+        let rest: Ring<u32> = all.iter().copied().filter(|s| *s != supplier).collect();
+        if rest.len() < all.len() {
+            self.queues[from as usize].suppliers = rest;
+            self.waiting -= 1;
+            self.push_supplier(to as usize, supplier);
+        }
+    }
+
     /// The frame on the wire has ended, and everything that fell due by then waits.
     #[inline]
     pub fn end_frame(&mut self) {
@@ -575,6 +592,27 @@ mod tests {
         assert_eq!(order(2, false), [0, 0, 1, 0, 0, 1, 0, 0]);
         assert_eq!(order(4, false), [0, 0, 0, 0, 1, 0, 0, 1]);
         assert_eq!(order(2, true), [0; 6]);
+    }
+
+    #[test]
+    fn a_supplier_moves_from_a_queue_that_is_blocked_to_one_that_is_not() {
+        let mut p = port(&[(0, 0), (1, 0)], Turns::Packets);
+        for supplier in [7, 8] {
+            p.push_supplier(1, supplier);
+        }
+        p.block(1, PFC);
+        assert_eq!(p.select(), None);
+        p.move_supplier(8, 1, 2);
+        assert_eq!((p.waiting, p.select(), p.pop_supplier(2)), (2, Some(Choice::Supplier(2)), Some(8)));
+        // One whose frame is on the wire waits there when it has ended, and one that waits nowhere stays so.
+        p.push_supplier_after(2, 8);
+        p.move_supplier(8, 2, 1);
+        p.move_supplier(9, 1, 2);
+        p.end_frame();
+        p.unblock(1, PFC);
+        let order: Vec<_> = (0..2).map(|_| (p.select(), p.pop_supplier(1))).collect();
+        assert_eq!(order, [(Some(Choice::Supplier(1)), Some(7)), (Some(Choice::Supplier(1)), Some(8))]);
+        assert_eq!((p.waiting, p.select()), (0, None));
     }
 
     #[test]
