@@ -6,13 +6,12 @@ threads nor windows nor partitions nor clusters change anything.
 """
 
 import json
+import os
 from collections import Counter
 from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
-from hypothesis import strategies as st
 from tests.validation.scenario_strategies import CHOICES, STRATEGIES, draw_scenario, keys, registered
 from tests.validation.tiling import delays_add_up
 
@@ -20,6 +19,9 @@ import xoff
 from xoff import _core, counts
 from xoff.running import prepare
 
+DRAWS = 12
+# The same draws each time; those from another number on, to look for what these do not show.
+FIRST = int(os.environ.get("XOFF_FIRST_DRAW", "0"))
 OPTIONS = [(path, option) for path in CHOICES for option in registered(path)]
 # Ways to run that must not matter: threads, and what only `_core` lets one set.
 PLANS: list[dict[str, Any]] = [
@@ -147,16 +149,19 @@ def draw_small(rng: Random, forced: dict[str, str]) -> dict[str, Any] | None:
     return None
 
 
-def contract_unless_in_step(scenario: dict[str, Any]) -> xoff.Result | None:
-    """Check the contract; None for a run that sends again for ever in step with its own losses.
+def contract_unless_doomed(scenario: dict[str, Any]) -> xoff.Result | None:
+    """Check the contract; None for a run that cannot end, for a reason that is the mechanism's own.
 
-    The protocol allows that (limitations.md), and the completion audit says so; no choice of parameters rules it out.
+    One may send again for ever in step with its own losses (limitations.md; it is cut off, so that pauses may last);
+    and pauses that relays pass on close circles that no packet takes. The audits say so, and no parameters rule it out.
     Outside the handler nothing holds the millions of drops of such a run.
     """
+    passes_on = scenario["switch"]["flow_control"].get("pfc", {}).get("relays") == "forward"
     try:
         return contract(scenario)
     except xoff.AuditError as error:
-        if not error.found.endswith("they lose what they send again and again"):
+        in_step = "they lose what they send again and again" in error.found
+        if not in_step and not (passes_on and "deadlock: " in error.found):
             raise
     return None
 
@@ -190,19 +195,21 @@ def test_the_cases_are_not_trivial() -> None:
 
 
 @pytest.mark.parametrize(("path", "option"), OPTIONS, ids=[f"{path}={option}" for path, option in OPTIONS])
-@settings(
-    max_examples=12,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
-)
-@given(rng=st.randoms(use_true_random=False))
-def test_conformance(path: str, option: str, rng: Random) -> None:
-    scenario = draw_small(rng, {path: option})
-    result = None if scenario is None else contract_unless_in_step(scenario)
-    if scenario is None or result is None:
-        reject()
-    # A flow of a published size distribution can have tens of megabytes: once more is enough.
-    is_long = result.summary["performance"]["data_packet_hops"] > 500_000
-    same_however_it_runs(scenario, result, PLANS[3:4] if is_long else PLANS)
-    if not is_long:
-        delays_add_up(scenario, result)
+def test_conformance(path: str, option: str) -> None:
+    finished = 0
+    for number in range(FIRST, FIRST + DRAWS):
+        scenario = draw_small(Random(f"{path}={option} {number}"), {path: option})
+        try:
+            result = None if scenario is None else contract_unless_doomed(scenario)
+            if scenario is None or result is None:
+                continue
+            finished += 1
+            # A flow of a published size distribution can have tens of megabytes: once more is enough.
+            is_long = result.summary["performance"]["data_packet_hops"] > 500_000
+            same_however_it_runs(scenario, result, PLANS[3:4] if is_long else PLANS)
+            if not is_long:
+                delays_add_up(scenario, result)
+        except Exception as error:
+            error.add_note(f"draw {number}: {json.dumps(scenario)}")
+            raise
+    assert finished > DRAWS / 2
