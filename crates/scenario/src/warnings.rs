@@ -128,11 +128,12 @@ pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
 fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
     let mut list = Vec::new();
     let classes = runner.scenario().switch.classes;
-    for IngressPorts { rate, delay, levels, place, .. } in ports.iter().filter(|p| !p.levels.is_dynamic) {
+    for IngressPorts { rate, delay, levels, place, .. } in ports {
         for part in runner.settings.locals.list()[*place].mechanisms.parts() {
             let properties = part.properties();
             if let Some(available) = levels.available
                 && properties.has_levels
+                && !levels.is_dynamic
                 && available < levels.headroom
                 && properties.accounting == Some(Accounting::Ingress)
             {

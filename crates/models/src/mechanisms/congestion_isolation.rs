@@ -161,8 +161,15 @@ impl Install for CongestionIsolation {
 
     fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {
         let why = "PFC pauses a neighbour in the congested class before it is told what to move there, and packets may be lost";
-        let why = || format!("it is not below XOFF, {}: {why}", Bytes(levels.xoff));
-        (params.tell.0 >= levels.xoff).then(|| ("tell", why()))
+        let xoff = Bytes(levels.xoff);
+        let late = if levels.is_dynamic {
+            format!("XOFF is {xoff} at most, and sinks as the buffer fills")
+        } else if params.tell.0 >= levels.xoff {
+            format!("it is not below XOFF, {xoff}")
+        } else {
+            return None;
+        };
+        Some(("tell", format!("{late}: {why}")))
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
