@@ -1,13 +1,15 @@
 //! A first-in first-out queue that starts again at the beginning of its memory whenever it is empty.
 //!
 //! Most queues are short and often empty: one that went round its memory would touch all of it, and this touches a line of the
-//! cache or two. Invariant: the memory is a power of two of items, or none.
+//! cache or two. Invariants: there is room for a power of two of items, or none; of the room only what items ever took is touched,
+//! from its beginning without gaps.
 
 use xoff_engine::state::{State, Walk};
+
 /// Items in order of arrival.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Ring<T> {
-    items: Box<[T]>,
+    items: Vec<T>,
     head: u32,
     len: u32,
 }
@@ -46,28 +48,32 @@ impl<T: Copy + Default> Ring<T> {
     /// Where the item after `n` others is kept; there is memory.
     #[inline]
     const fn place(&self, n: u32) -> usize {
-        self.head.wrapping_add(n) as usize & (self.items.len() - 1)
+        self.head.wrapping_add(n) as usize & (self.items.capacity() - 1)
     }
 
     /// Puts an item at the end.
     #[inline]
     pub fn push_back(&mut self, item: T) {
-        if self.len() == self.items.len() {
+        if self.len() == self.items.capacity() {
             self.grow();
         }
         let place = self.place(self.len);
-        self.items[place] = item;
+        match self.items.get_mut(place) {
+            Some(taken) => *taken = item,
+            None => self.items.push(item),
+        }
         self.len += 1;
     }
 
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let mut items = vec![T::default(); (2 * self.items.len()).max(2)];
-        for (to, item) in items.iter_mut().zip(self.iter()) {
-            *to = *item;
-        }
-        (self.items, self.head) = (items.into_boxed_slice(), 0);
+        // Full, or without any room: what is kept begins at the head.
+        let first = if self.items.is_empty() { 0 } else { self.place(0) };
+        self.items.rotate_left(first);
+        self.items.reserve_exact(self.len().max(2));
+        self.head = 0;
+        assert!(self.items.capacity().is_power_of_two(), "there is another room than was asked for");
     }
 
     /// Takes the first item.
@@ -102,7 +108,8 @@ impl<T: Copy + Default> Ring<T> {
     /// Exchanges the items after `a` and after `b` others.
     pub fn swap(&mut self, a: usize, b: usize) {
         assert!(a.max(b) < self.len(), "no such item");
-        self.items.swap(self.place(a as u32), self.place(b as u32));
+        let (a, b) = (self.place(a as u32), self.place(b as u32));
+        self.items.swap(a, b);
     }
 }
 
@@ -148,6 +155,15 @@ mod tests {
             ring.push_back(number);
             assert_eq!(ring.pop_front(), Some(number));
         }
-        assert_eq!((ring.items.len(), ring.head), (2, 0));
+        assert_eq!((ring.items.len(), ring.items.capacity(), ring.head), (1, 2, 0));
+    }
+    #[test]
+    fn room_that_nothing_took_is_not_touched() {
+        let mut ring = Ring::default();
+        (0..3).for_each(|number| ring.push_back(number));
+        assert_eq!(ring.pop_front(), Some(0));
+        (3..6).for_each(|number| ring.push_back(number));
+        assert_eq!((ring.items.len(), ring.items.capacity()), (5, 8), "it went round once, and then grew");
+        assert!(ring.iter().eq(&[1, 2, 3, 4, 5]));
     }
 }
