@@ -117,6 +117,14 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "slowdown": ("Slowdowns", "Their slowdowns."),
         },
     ),
+    "CollectiveSummary": (
+        "How fast a collective operation was; null if it has not ended. Of workloads of one name the slowest.",
+        {
+            "time_ps": ("int | None", "From its first message's start to its last one's arrival."),
+            "algorithm_bps": ("float | None", "Algorithm bandwidth: the data of a rank by that time."),
+            "bus_bps": ("float | None", "Bus bandwidth: the same by what each link has to carry of it."),
+        },
+    ),
     "WorkloadSummary": (
         "What became of one workload.",
         {
@@ -124,6 +132,7 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "fct_ps": ("Times", "Their times, from start to the receiver's last byte."),
             "slowdown": ("Slowdowns", "Their slowdowns."),
             "by_size": ("NotRequired[list[SizeClass]]", "Their times by size; with `probe.size_classes`."),
+            "collective": ("NotRequired[CollectiveSummary]", "How fast its collective operation was, if it is one."),
         },
     ),
     "HighWater": (

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -179,6 +179,7 @@ class Result:
             ("FCT median, p99", f"{wording.time(fct.get('p50'))}, {wording.time(fct.get('p99'))}"),
             ("FCT longest", wording.time(fct.get("max"))),
             ("slowdown median, p99", f"{_ratio(slowdown.get('p50'))}, {_ratio(slowdown.get('p99'))}"),
+            *_collectives(summary),
             *((count.title, count.text(value)) for count, value in counts.shown(summary)),
         ]
         lines += _high_water(summary)
@@ -208,6 +209,14 @@ class Result:
         )
         caption = html.escape(str(self.scenario.get("name") or "scenario"))
         return f"<table><caption>{caption}</caption><tbody>{cells}</tbody></table>"
+
+
+def _collectives(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, workload in (summary.get("workloads") or {}).items():
+        if found := workload.get("collective"):
+            bus = found["bus_bps"]
+            fast = "not completed" if bus is None else f"{wording.time(found['time_ps'])}, {bus / 1e9:.1f} Gb/s"
+            yield wording.plain(f"{name}: time, bus bandwidth"), fast
 
 
 def _threads(performance: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import NotRequired, TypedDict
 __all__ = [
     "BcnCounts",
     "BfcCounts",
+    "CollectiveSummary",
     "CongestionIsolationCounts",
     "CreditsCounts",
     "DcqcnCounts",
@@ -123,6 +124,19 @@ class SizeClass(TypedDict):
     """Their slowdowns."""
 
 
+class CollectiveSummary(TypedDict):
+    """How fast a collective operation was; null if it has not ended. Of workloads of one name the slowest."""
+
+    time_ps: int | None
+    """From its first message's start to its last one's arrival."""
+
+    algorithm_bps: float | None
+    """Algorithm bandwidth: the data of a rank by that time."""
+
+    bus_bps: float | None
+    """Bus bandwidth: the same by what each link has to carry of it."""
+
+
 class WorkloadSummary(TypedDict):
     """What became of one workload."""
 
@@ -137,6 +151,9 @@ class WorkloadSummary(TypedDict):
 
     by_size: NotRequired[list[SizeClass]]
     """Their times by size; with `probe.size_classes`."""
+
+    collective: NotRequired[CollectiveSummary]
+    """How fast its collective operation was, if it is one."""
 
 
 class HighWater(TypedDict):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import xoff
+from xoff.study.metrics import metrics, possible
 
 PACKET_PS = 83_840
 """1048 bytes at 100 Gb/s."""
@@ -189,3 +190,24 @@ def test_collectives_beside_one_another_and_other_traffic_keep_their_rows() -> N
 def test_what_makes_no_sense_is_refused(collective: dict[str, Any], ranks: int, why: str) -> None:
     with pytest.raises(xoff.InputError, match=why):
         xoff.check(star(ranks, collective))
+
+
+def test_a_summary_says_how_fast_collectives_were() -> None:
+    """By workload; of several of one name the slowest, and nothing of one that has not ended."""
+    rings = [{"name": "ring", "collective": {**ALL_REDUCE, "size": size}} for size in ("8MB", "80KB")]
+    other = {"incast": {"receiver": 0, "senders": [1], "size": "1KB"}, "start": "10ms"}
+    document = {**star(8, ALL_REDUCE), "workload": [rings[0], {**rings[1], "start": "5ms"}, other]}
+    result = xoff.run(document)
+    slow, fast = sorted(result.collectives.to_pylist(), key=lambda row: row["bus_bps"])
+    assert slow["bus_bps"] < fast["bus_bps"]
+    workloads = result.summary["workloads"]
+    assert workloads["ring"]["collective"] == {key: slow[key] for key in ("time_ps", "algorithm_bps", "bus_bps")}
+    assert "collective" not in workloads["incast"]
+    found = metrics(result.summary)
+    assert found["ring_collective_bus_bps"] == slow["bus_bps"]
+    assert set(found) <= possible(result.scenario)
+    assert "incast_collective_bus_bps" not in possible(result.scenario)
+    assert f"{slow['bus_bps'] / 1e9:.1f} Gb/s" in dict(result.rows())["ring: time, bus bandwidth"]
+    cut = xoff.run({**document, "until": "100us"})
+    assert set(cut.summary["workloads"]["ring"]["collective"].values()) == {None}
+    assert dict(cut.rows())["ring: time, bus bandwidth"] == "not completed"

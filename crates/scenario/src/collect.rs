@@ -25,7 +25,7 @@ use crate::judge::{End, Ledger, judge};
 use crate::observer::{Observer, Progress};
 use crate::rows::{FlowRows, Measured, Names, PortRows, Vias};
 use crate::runner::Runner;
-use crate::summary::{Fct, Flows, HighWater, Performance, SizeClass, Slowdown, Summary, WorkloadSummary};
+use crate::summary::{CollectiveSummary, Fct, Flows, HighWater, Performance, SizeClass, Slowdown, Summary, WorkloadSummary};
 use crate::table::Table;
 use crate::warnings::{Warning, warnings};
 
@@ -41,7 +41,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn summary(self, bounds: &[u64]) -> WorkloadSummary {
+    fn summary(self, bounds: &[u64], collectives: &[CollectiveSummary]) -> WorkloadSummary {
         let mut times: Vec<u64> = self.by_size.iter().flat_map(|c| c.0.iter().copied()).collect();
         let mut slowdowns: Vec<f64> = self.by_size.iter().flat_map(|c| c.1.iter().copied()).collect();
         let class = |(i, (mut fct, mut slowdown)): (usize, (Vec<u64>, Vec<f64>))| SizeClass {
@@ -52,7 +52,14 @@ impl Gathered {
             fct_ps: Fct::of(&mut fct),
         };
         let by_size = if bounds.is_empty() { Vec::new() } else { self.by_size.into_iter().enumerate().map(class).collect() };
-        WorkloadSummary { flows: self.flows, fct_ps: Fct::of(&mut times), slowdown: Slowdown::of(&mut slowdowns), by_size }
+        WorkloadSummary {
+            flows: self.flows,
+            fct_ps: Fct::of(&mut times),
+            slowdown: Slowdown::of(&mut slowdowns),
+            by_size,
+            // One that has not ended has no bandwidth, and is the slowest.
+            collective: collectives.iter().copied().min_by(|a, b| a.bus_bps.unwrap_or(0.0).total_cmp(&b.bus_bps.unwrap_or(0.0))),
+        }
     }
 }
 
@@ -475,6 +482,15 @@ impl Collector {
 
     pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Time) -> Summary {
         let bounds = self.size_classes;
+        let of = |name: &str| {
+            let all = self.collectives.iter().filter(|c| self.names.workloads[c.of.workload as usize] == name);
+            all.map(Measured::summary).collect::<Vec<_>>()
+        };
+        let named = |(name, gathered): (String, Gathered)| {
+            let summary = gathered.summary(&bounds, &of(&name));
+            (name, summary)
+        };
+        let workloads = std::mem::take(&mut self.by_workload).into_iter().map(named).collect();
         Summary {
             name: scenario.name.clone(),
             seed: scenario.seed,
@@ -485,7 +501,7 @@ impl Collector {
             fct_ps: Fct::of(&mut self.fct),
             fct_acked_ps: Fct::of(&mut self.fct_acked),
             slowdown: Slowdown::of(&mut self.slowdowns),
-            workloads: self.by_workload.into_iter().map(|(name, gathered)| (name, gathered.summary(&bounds))).collect(),
+            workloads,
             parts: self.counts.parts,
             counts: self.counts.groups,
             high_water: self.high_water,

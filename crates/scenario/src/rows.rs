@@ -13,7 +13,7 @@ use xoff_models::workload::Collective;
 use xoff_units::Time;
 
 use crate::delays::Row;
-use crate::summary::HighWater;
+use crate::summary::{CollectiveSummary, HighWater};
 use crate::table::{Column, Data, Table};
 
 /// What numbers in rows stand for.
@@ -121,6 +121,12 @@ impl Measured {
     /// Bits of its data by time.
     fn rate(&self) -> Option<f64> {
         self.time().map(|time| self.of.bytes as f64 * 8e12 / time as f64)
+    }
+
+    /// Its row's numbers.
+    pub fn summary(&self) -> CollectiveSummary {
+        let rate = self.rate();
+        CollectiveSummary { time_ps: self.time(), algorithm_bps: rate, bus_bps: rate.map(|rate| rate * self.of.bus) }
     }
 }
 
@@ -321,7 +327,7 @@ impl Names {
             Column {
                 name: "bus_bps",
                 meaning: "Bus bandwidth: the same by what each link has to carry of it, 2 (n − 1) / n for an all-reduce and (n − 1) / n else.",
-                data: Data::MaybeF64(c.iter().map(|c| c.rate().map(|rate| rate * c.of.bus)).collect()),
+                data: Data::MaybeF64(c.iter().map(|c| c.summary().bus_bps).collect()),
             },
         ];
         Table { name: "collectives", about: "One row a collective operation, in the order of workloads.", columns }

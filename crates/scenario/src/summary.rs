@@ -93,6 +93,20 @@ pub struct WorkloadSummary {
     /// Their times by size, with `probe.size_classes`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_size: Vec<SizeClass>,
+    /// How fast its collective operation was, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collective: Option<CollectiveSummary>,
+}
+
+/// How fast a collective operation was; nothing if it has not ended. Of several in workloads of one name the slowest by the bus.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct CollectiveSummary {
+    /// From its first message's start to its last one's arrival.
+    pub time_ps: Option<u64>,
+    /// The data of a rank by that time.
+    pub algorithm_bps: Option<f64>,
+    /// The same by what each link has to carry of it.
+    pub bus_bps: Option<f64>,
 }
 
 /// The flows of a workload that are smaller than the next class.

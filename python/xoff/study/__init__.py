@@ -251,6 +251,7 @@ class Study:
             # A mean over small and large flows is one of the large ones.
             means = [name.replace("fct_mean_ps", part) for name in means for part in ("slowdown_p50", "slowdown_p99")]
             others = others[1:]
+        means += [name for name in names if name.endswith("_collective_bus_bps")]
         return [*means, *(name for name in others if name in names and any(runs[name].to_pylist()))]
 
     def means(self, metric: str) -> list[Mean]:

@@ -39,14 +39,18 @@ def metrics(summary: Mapping[str, Any]) -> dict[str, int | float | None]:
 
 def possible(document: Mapping[str, Any]) -> set[str]:
     """The metrics that a run of a resolved scenario can have."""
-    names = []
+    names, collectives = [], set()
     for workload in document.get("workload", []):
         kind, traffic = next(_traffic(workload), ("flows", []))
         name = str(workload.get("name") or kind)
         names += [name, f"{name} warm"] if isinstance(traffic, dict) and traffic.get("warm") else [name]
+        collectives |= {name} if kind == "collective" else set()
     classes = document.get("probe", {}).get("size_classes")
     bounds = [0, *classes] if classes else []
-    return set(metrics(_like(Summary, names, bounds)))
+    like = _like(Summary, names, bounds)
+    for name in set(names) - collectives:
+        del like["workloads"][name]["collective"]
+    return set(metrics(like))
 
 
 def sizes_differ(document: Mapping[str, Any]) -> bool:
