@@ -29,6 +29,18 @@ def test_the_ring_that_deadlocks_is_warned_of_port_by_port(switches: int) -> Non
     assert xoff.run(found["scenario"]).audits["deadlock"].startswith("recorded")
 
 
+@pytest.mark.parametrize(("queues", "really"), [(1, True), (32, False)])
+def test_flows_that_share_queues_of_bfc_can_wait_for_one_another(queues: int, *, really: bool) -> None:
+    """With one queue a port BFC is PFC; with a queue for each flow the circle that may close does not."""
+    scenario = ring()
+    scenario["switch"] |= {"flow_control": {"bfc": {"queues": queues}}, "buffer": "unlimited"}
+    scenario["audits"] = dict.fromkeys(["completion", "deadlock", "pauses"], "record")
+    assert cycles(scenario) == cycles(ring())
+    assert xoff.run(scenario).audits["deadlock"].startswith("recorded") == really
+    leaf_spine = {"leaf_spine": {"leaves": 4, "spines": 4, "hosts_per_leaf": 4, "link": _LINK}}
+    assert cycles(scenario | {"network": leaf_spine, "workload": [_POISSON]}) == []
+
+
 def test_no_warning_where_nothing_can_wait_in_a_circle() -> None:
     lossy = ring()
     lossy["switch"]["flow_control"] = {}

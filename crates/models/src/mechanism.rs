@@ -300,6 +300,8 @@ pub type QueueAt = (u32, usize, usize);
 pub struct Properties {
     /// Nothing is dropped where it acts.
     pub is_lossless: bool,
+    /// Packets wait for room or for a queue at the next node, so that circles of them can wait for one another.
+    pub can_deadlock: bool,
     /// It pauses neighbours when another mechanism asks for it.
     pub pauses_neighbours: bool,
     /// It compares counts with levels ([`Install::levels`]).

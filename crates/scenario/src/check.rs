@@ -26,7 +26,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     let ports = ingress_ports(&runner);
     let traffic = Traffic::new(t, &runner.ports, &runner.plan, &runner.settings);
     let mut deadlock = Value::Null;
-    if let Some(lossless) = runner.settings.mechanisms().parts().iter().find(|p| p.properties().is_lossless) {
+    if let Some(waits) = runner.settings.mechanisms().parts().iter().find(|p| p.properties().can_deadlock) {
         deadlock = match traffic.find_cycle() {
             Search::None => json!({ "possible": false }),
             Search::Cycle(cycle, witnesses) => {
@@ -40,10 +40,10 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                 let flows = closing_flows(&traffic, &cycle, &witnesses);
                 let listed: Vec<String> = flows.iter().map(|f| format!("{} to {} by {}", f.src, f.dst, f.via.join(", "))).collect();
                 warnings.push(Warning::new(
-                    lossless.path(),
+                    waits.path(),
                     format!(
                         "{} can deadlock: on the routes of these flows each of these can wait for the next, and the last for the first: {}; flows that close the circle: {}",
-                        lossless.label(),
+                        waits.label(),
                         names.join(" → "),
                         listed.join("; ")
                     ),

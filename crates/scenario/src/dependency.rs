@@ -3,8 +3,8 @@
 //! Under PFC what waits at the end of a link can stop the link, so that a link depends on every link that its packets take next
 //! (Dally, Seitz 1987: routes whose dependencies have no cycle cannot deadlock). A pinned flow has its one path; any other may take
 //! every shortest path. A relay that only passes pauses on makes a link wait for all its other links; where classes rise with each
-//! relay, a link waits in each class for itself. Where a mechanism plans the queues of ports, queues wait for queues, by its own
-//! account. A cycle is possible trouble, not certain: whether it closes depends on the traffic.
+//! relay, a link waits in each class for itself. Where a mechanism plans the queues of ports by where packets go, queues wait for
+//! queues, by its own account; where flows share queues by chance (BFC), any two of a link may. A cycle is possible trouble, not certain: whether it closes depends on the traffic.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -164,7 +164,8 @@ impl<'a> Traffic<'a> {
     /// Looks for a circle of links that can wait for one another.
     pub fn find_cycle(&self) -> Search {
         let Some(edges) = self.edges() else { return Search::TooLarge };
-        if let Some(planner) = self.settings.mechanisms().parts().iter().find(|p| p.properties().plans_queues) {
+        let tells = |p: Properties| p.plans_queues && p.foretells_routes;
+        if let Some(planner) = self.settings.mechanisms().parts().iter().find(|p| tells(p.properties())) {
             return self.queue_cycle(planner.as_ref(), &edges);
         }
         match edges.cycle() {

@@ -210,6 +210,7 @@ impl Install for Bfc {
     fn properties(_: &Params) -> Properties {
         let why = "a host that relays would have its flows and what it relays in the same queues (switch.flow_control.bfc)";
         Properties {
+            can_deadlock: true,
             assigns_queues: true,
             plans_queues: true,
             tags_data: true,

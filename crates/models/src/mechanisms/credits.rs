@@ -371,7 +371,13 @@ impl Install for Credits {
     }
 
     fn properties(_: &Params) -> Properties {
-        Properties { is_lossless: true, accounting: Some(Accounting::Ingress), smallest_frame: Some(UPDATE_BYTES), ..Properties::default() }
+        Properties {
+            is_lossless: true,
+            can_deadlock: true,
+            accounting: Some(Accounting::Ingress),
+            smallest_frame: Some(UPDATE_BYTES),
+            ..Properties::default()
+        }
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {

@@ -366,6 +366,7 @@ impl Install for Pfc {
     fn properties(params: &Params) -> Properties {
         Properties {
             is_lossless: true,
+            can_deadlock: true,
             pauses_neighbours: true,
             has_levels: true,
             accounting: Some(params.accounting),

@@ -315,7 +315,14 @@ impl Install for PortFc {
     }
 
     fn properties(_: &Params) -> Properties {
-        Properties { is_lossless: true, assigns_queues: true, plans_queues: true, foretells_routes: true, ..Properties::default() }
+        Properties {
+            is_lossless: true,
+            can_deadlock: true,
+            assigns_queues: true,
+            plans_queues: true,
+            foretells_routes: true,
+            ..Properties::default()
+        }
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
