@@ -43,6 +43,7 @@ __all__ = [
     "GoBackN",
     "HostSettings",
     "Hpcc",
+    "HpccPint",
     "Incast",
     "Incasts",
     "Irn",
@@ -62,6 +63,7 @@ __all__ = [
     "ParameterServer",
     "Permutation",
     "Pfc",
+    "Pint",
     "Poisson",
     "Portfc",
     "Probe",
@@ -82,6 +84,7 @@ __all__ = [
     "Step",
     "Swift",
     "Switch",
+    "Telemetry",
     "ThreeTierClos",
     "Thresholds",
     "Timely",
@@ -467,6 +470,27 @@ class Ecn(_Part):
 
     classes: Sequence[int] | None = None
     """Classes whose packets are marked; default all."""
+
+
+@dataclass(kw_only=True)
+class Pint(_Part):
+    """`switch.telemetry.pint`."""
+
+    base: float | None = None
+    """Base b of the logarithm that is written, 1.0002 to 2: steps of b, in one byte from 1.05 on, in two below."""
+
+    round_trip: str | None = None
+    """The longest round trip without queues (T). Default: that of the network."""
+
+
+@dataclass(kw_only=True)
+class Telemetry(_Part):
+    """`switch.telemetry`."""
+
+    pint: Pint | None = None
+    """PINT: one number for the whole way, which HPCC-PINT reads, in the place of what INT writes at each output, which
+    HPCC reads.
+    """
 
 
 @dataclass(kw_only=True)
@@ -945,7 +969,7 @@ class Switch(_Part):
     ecn: Ecn | None = None
     """ECN marking."""
 
-    telemetry: Mapping[str, Any] | None = None
+    telemetry: Telemetry | None = None
     """In-band network telemetry."""
 
     trimming: Trimming | None = None
@@ -1106,6 +1130,29 @@ class Hpcc(_Part):
 
     round_trip: str | None = None
     """The longest round trip without queues (T). Default: that of the network."""
+
+
+@dataclass(kw_only=True)
+class HpccPint(_Part):
+    """`host.congestion_control.hpcc_pint`."""
+
+    eta: float | None = None
+    """The utilisation that is aimed at (η), 0 to 1."""
+
+    max_stage: int | None = None
+    """Additive steps in a row before the rate follows the utilisation again."""
+
+    additive_increase: str | None = None
+    """Additive increase (AI). Default: 10 Mb/s for each 25 Gb/s of the line."""
+
+    minimum_rate: str | None = None
+    """No flow goes slower."""
+
+    round_trip: str | None = None
+    """The longest round trip without queues (T), for the window. Default: that of the network."""
+
+    probability: float | None = None
+    """With which probability an answer is used, above 0 and up to 1."""
 
 
 @dataclass(kw_only=True)
@@ -1307,6 +1354,9 @@ class CongestionControl(_Part):
 
     hpcc: Hpcc | None = None
     """HPCC, from in-band telemetry."""
+
+    hpcc_pint: HpccPint | None = None
+    """HPCC from one number a packet (PINT), in the place of what each output writes."""
 
     dctcp: Dctcp | None = None
     """DCTCP, from the share of marked packets."""

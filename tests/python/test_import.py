@@ -128,6 +128,15 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
         ("CC_MODE 3\nU_TARGET 0.9\nMI_THRESH 5", "host.congestion_control.hpcc", {"eta": 0.9, "max_stage": 5}),
         ("CC_MODE 3", "framing.header", "90B"),
         ("CC_MODE 3", "switch.telemetry", {}),
+        (
+            "CC_MODE 10\nU_TARGET 0.9\nPINT_PROB 0.5",
+            "host.congestion_control.hpcc_pint",
+            {"eta": 0.9, "probability": 0.5},
+        ),
+        ("CC_MODE 10", "switch.telemetry", {"pint": {"base": 1.05}}),
+        ("CC_MODE 10", "framing.header", "49B"),
+        ("CC_MODE 10\nPINT_LOG_BASE 1.01", "switch.telemetry", {"pint": {"base": 1.01}}),
+        ("CC_MODE 10\nPINT_LOG_BASE 1.01", "framing.header", "50B"),
         ("CC_MODE 0", "host", {"acks": "data"}),
         ("CC_MODE 0\nPACKET_PAYLOAD_SIZE 4096", "framing.payload", "4096B"),
         ("CC_MODE 0\nENABLE_QCN 0", "switch.ecn", None),
@@ -173,7 +182,7 @@ _KEYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", ["1", "3", "8", "0"])
+@pytest.mark.parametrize("mode", ["1", "3", "8", "10", "0"])
 def test_nothing_is_dropped_silently(imported: Import, mode: str) -> None:
     """A setting that is given changes the scenario, or is said."""
     flows = _FIVE.replace(" 3 ", " 3 100 ")

@@ -55,7 +55,7 @@ CHOICES = [
 # Those that draw the rates of sources from queues of outputs.
 CONGESTION_POINTS = ("bcn", "qcn")
 # Those that hear of nothing but answers.
-HEAR_ANSWERS = ("hpcc", "dctcp", "swift", "timely", "nscc", "rccc")
+HEAR_ANSWERS = ("hpcc", "hpcc_pint", "dctcp", "swift", "timely", "nscc", "rccc")
 # Those that take the place of the others, the first two with queues of their own.
 INSTEAD = ("portfc", "bfc", "credits")
 # What makes SFC one of hosts.
@@ -518,6 +518,16 @@ def hpcc(d: Draw) -> dict[str, Any]:
     return {"eta": d.rng.choice([0.95, 0.9]), "max_stage": d.rng.choice([0, 5])}
 
 
+def hpcc_pint(d: Draw) -> dict[str, Any]:
+    """HPCC's parameters; a few answers that are used, or all."""
+    return {**hpcc(d), "probability": d.rng.choice([0.1, 1.0])}
+
+
+def pint(d: Draw) -> dict[str, Any]:
+    """Fine steps and coarse ones."""
+    return {"base": d.rng.choice([1.001, 1.05, 2])}
+
+
 def dctcp(d: Draw) -> dict[str, Any]:
     """Its parameters, with marks or without."""
     return {"g": d.rng.choice([0.0625, 1]), "additive_increase": d.rng.choice(["615Mbps", "10Gbps"])}
@@ -694,6 +704,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "bcn": bcn_limiters,
         "qcn": qcn_limiters,
         "hpcc": hpcc,
+        "hpcc_pint": hpcc_pint,
         "dctcp": dctcp,
         "swift": swift,
         "timely": timely,
@@ -894,12 +905,13 @@ def use_pulls(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
 
 
 def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
-    """Let switches write the telemetry that HPCC reads, or leave HPCC out where they cannot."""
-    if "hpcc" not in host.get("congestion_control", {}):
+    """Let switches write the telemetry that HPCC and HPCC-PINT read, or leave these out where they cannot."""
+    reads = {"hpcc", "hpcc_pint"} & set(host.get("congestion_control", {}))
+    if not reads:
         return
     control = switch["flow_control"]
     taken = {"bcn", "bfc"} & set(control) or control.get("sfc", {}).get("mode") == "nic_isolation"
-    if d.forced.get("host.congestion_control") != "hpcc":
+    if d.forced.get("host.congestion_control") not in reads:
         if taken or switch["queueing"] == "iq":
             del host["congestion_control"]
             return
@@ -910,7 +922,7 @@ def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None
             control["sfc"] |= AT_HOSTS
         if switch["queueing"] == "iq":
             switch["queueing"] = "voq"
-    switch["telemetry"] = {}
+    switch["telemetry"] = {"pint": pint(d)} if "hpcc_pint" in reads else {}
 
 
 def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:

@@ -308,6 +308,12 @@ CASES: dict[str, dict[str, Any]] = {
         for scope in ("queue", "port")
     },
     "hpcc": case(FABRIC, INCAST, telemetry={}, host={"congestion_control": {"hpcc": {}}}),
+    "hpcc-pint": case(
+        FABRIC,
+        INCAST,
+        telemetry={"pint": {"base": 1.05}},
+        host={"congestion_control": {"hpcc_pint": {"probability": 0.5}}},
+    ),
     "dctcp": case(FABRIC, INCAST, ecn={"step": {"threshold": "30KB"}}, host={"congestion_control": {"dctcp": {}}}),
     "swift": case(FABRIC, INCAST, host={"congestion_control": {"swift": {"base_target": "5us"}}}),
     **{

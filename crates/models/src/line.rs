@@ -3,6 +3,15 @@
 use xoff_units::{Rate, Time};
 
 use crate::framing::Framing;
+use crate::mechanism::Wrong;
+
+/// Judges a `round_trip` that a table may give in the place of the longest one.
+pub fn check_round_trip(round_trip: Option<Time>) -> Result<(), Wrong> {
+    if round_trip.is_some_and(|t| t < Time::ns(10) || t > Time::ms(1_000)) {
+        return Err(("round_trip", "allowed are 10ns to 1s".into()));
+    }
+    Ok(())
+}
 
 /// A line that flows go out by.
 #[derive(Debug, Clone, Copy)]

@@ -236,6 +236,8 @@ pub struct Site<'a> {
     pub framing: &'a Framing,
     /// Hosts that relay.
     pub relay: &'a relay::Params,
+    /// The longest round trip without queues; zero where nobody wants it ([`Properties::wants_round_trip`]).
+    pub round_trip: Time,
     /// Routes and ports of all nodes.
     pub map: &'a Arc<Map>,
     /// Whose flow a number is.
@@ -324,8 +326,10 @@ pub struct Properties {
     pub tags_data: bool,
     /// It tells the congestion control of sources something; what to say if none of them listens.
     pub tells_sources: Option<&'static str>,
-    /// It gives the signal of another mechanism, by the name of that: marks are ECN's, whoever sets them.
+    /// The signal that it gives, where that is another than its name: marks are ECN's, whoever sets them.
     pub signals_as: Option<&'static str>,
+    /// It works with the longest round trip of the network ([`Site::round_trip`]).
+    pub wants_round_trip: bool,
     /// It wants a congestion queue for each class at each port of a node that forwards.
     pub wants_congestion_queues: bool,
     /// Queues that it wants at the interface of a host, if more than one; they are classes as far as the first switch.

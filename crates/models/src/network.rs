@@ -228,6 +228,7 @@ struct Builder<'a> {
     ports: Vec<Vec<PortSpec>>,
     settings: &'a Settings,
     map: Arc<Map>,
+    round_trip: Time,
     /// For each of [`Locals::list`].
     parts: Vec<Vec<Box<dyn Part + 'a>>>,
 }
@@ -302,6 +303,7 @@ impl Builder<'_> {
             hosts: &hosts,
             framing: &settings.framing,
             relay: &settings.relay,
+            round_trip: self.round_trip,
             map: &self.map,
             sources: &plan.sources,
         };
@@ -348,14 +350,19 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
     let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed, |node| ends[node]);
     let map = Arc::new(Map { routes, wiring: topology.wiring() });
     let parts = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
-    let builder = Builder { topology, ports: topology.ports(), settings, map, parts };
+    let ports = topology.ports();
+    // Only what hears of answers, or pulls, asks for it, and mechanisms that say so.
+    let line = Configs::default().line(Rate::gbps(1), settings);
+    let needs_it = Scheme::new(&settings.congestion_control, line).hears_acks()
+        || settings.congestion_control.pulls(line).is_some()
+        || settings.mechanisms().any(|p| p.wants_round_trip);
+    let delay = |n: u32| settings.delay(&topology.nodes[n as usize]);
+    let longest = || longest_round_trip(topology, &ports, delay, settings.framing.largest());
+    let round_trip = if needs_it { longest() } else { Time::ZERO };
+    let builder = Builder { topology, ports, settings, map, round_trip, parts };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
-    // Only what hears of answers, or pulls, asks for it.
-    let line = Configs::default().line(Rate::gbps(1), settings);
-    let needs_it = Scheme::new(&settings.congestion_control, line).hears_acks() || settings.congestion_control.pulls(line).is_some();
-    let round_trip = || longest_round_trip(topology, &builder.ports, |n| builder.delay(n), settings.framing.largest());
-    let mut configs = Configs { round_trip: if needs_it { round_trip() } else { Time::ZERO }, ..Configs::default() };
+    let mut configs = Configs { round_trip, ..Configs::default() };
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     for (n, spec) in topology.nodes.iter().enumerate() {
         let id = n as u32;

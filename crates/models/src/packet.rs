@@ -235,7 +235,7 @@ impl Packet {
     pub fn record<'a>(&mut self, records: &'a mut Records) -> &'a mut Telemetry {
         let slot = self.side().unwrap_or_else(|| {
             let slot = records.take();
-            records.get(slot).hops.clear();
+            records.get(slot).clear();
             *self = self.at_side(slot);
             slot
         });

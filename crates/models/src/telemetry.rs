@@ -28,16 +28,27 @@ state!(Hop {
     still: rate;
 });
 
-/// The outputs that a packet has passed, in order.
+/// What the outputs wrote that a packet has passed, in one of two forms.
 #[derive(Debug, Clone, Default)]
 pub struct Telemetry {
-    /// One for each.
+    /// How each of them was, in order.
     pub hops: Vec<Hop>,
+    /// How much the one is used that is used most, and nothing else (PINT); zero where none wrote that.
+    pub utilisation: f64,
 }
 
 state!(Telemetry {
     part: hops;
+    value: utilisation;
 });
+
+impl Telemetry {
+    /// Empties it, and keeps its memory.
+    pub fn clear(&mut self) {
+        self.hops.clear();
+        self.utilisation = 0.0;
+    }
+}
 
 /// The records beside packets that are here.
 pub type Records = Slab<Telemetry>;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 use xoff_models::mechanism::Levels;
-use xoff_models::mechanisms::at;
+use xoff_models::mechanisms::{Part, at};
 use xoff_models::queueing::buffer::{self, Accounting, Buffer};
 use xoff_models::relay::Scheduler;
 use xoff_models::topology::{PortSpec, Topology};
@@ -178,15 +178,16 @@ fn unheard(runner: &Runner) -> Vec<Warning> {
     let of_transport = transport.listens_to().filter(|_| may_drop).map(|l| (format!("host.transport.{}", transport.name()), l));
     let of_parts = parts.iter().filter_map(|p| Some((p.path().to_string(), p.properties().listens_to?)));
     let listeners: Vec<_> = of_hosts.into_iter().chain(of_transport).chain(of_parts).collect();
+    let signal = |part: &dyn Part| part.properties().signals_as.unwrap_or(part.name());
     let mut list = Vec::new();
     for (path, (mechanism, why)) in &listeners {
-        if !parts.iter().any(|p| p.name() == *mechanism || p.properties().signals_as == Some(mechanism)) {
+        if !parts.iter().any(|p| signal(p.as_ref()) == *mechanism) {
             list.push(Warning::new(path, *why));
         }
     }
     for part in &parts {
         if let Some(why) = part.properties().tells_sources
-            && listeners.iter().all(|l| l.1.0 != part.name())
+            && listeners.iter().all(|l| l.1.0 != signal(part.as_ref()))
         {
             list.push(Warning::new(part.path(), why));
         }

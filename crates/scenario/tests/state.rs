@@ -41,6 +41,7 @@ const SCENARIOS: &[(&str, &str)] = &[
     ),
     ("dctcp", "switch.ecn.step.threshold = '30KB'\nhost.congestion_control.dctcp = {}"),
     ("telemetry hpcc", "switch.telemetry = {}\nhost.congestion_control.hpcc = {}"),
+    ("telemetry hpcc_pint", "switch.telemetry.pint = {}\nhost.congestion_control.hpcc_pint = { probability = 0.5 }"),
     ("swift", "host.congestion_control.swift = { base_target = '9us' }"),
     ("timely", "host.congestion_control.timely = { low = '10us', high = '100us', minimum_round_trip = '9us' }"),
     (

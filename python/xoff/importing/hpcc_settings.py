@@ -6,6 +6,7 @@ line it is told of. A key that stands twice has its last value. What is said of 
 
 from __future__ import annotations
 
+import math
 import re
 from collections import deque
 from decimal import Decimal
@@ -66,6 +67,16 @@ _CONTROLS: dict[int, tuple[str, dict[str, str]]] = {
     3: (
         "hpcc",
         {"U_TARGET": "eta", "MI_THRESH": "max_stage", "RATE_AI": "additive_increase", "MIN_RATE": "minimum_rate"},
+    ),
+    10: (
+        "hpcc_pint",
+        {
+            "U_TARGET": "eta",
+            "MI_THRESH": "max_stage",
+            "RATE_AI": "additive_increase",
+            "MIN_RATE": "minimum_rate",
+            "PINT_PROB": "probability",
+        },
     ),
     7: ("timely", {"RATE_AI": "additive_increase", "RATE_HAI": "hyper_increase", "MIN_RATE": "minimum_rate"}),
     8: ("dctcp", {"EWMA_GAIN": "g", "DCTCP_RATE_AI": "additive_increase", "MIN_RATE": "minimum_rate"}),
@@ -172,7 +183,7 @@ class Settings:
         return Table("host", {"acks": "data"}, "ACKs wait with data (ACK_HIGH_PRIO).")
 
     def _framing(self, mode: int, payload: int) -> dict[str, Value]:
-        header = _HEADER_BYTES + _STAMP_BYTES.get(mode, 0)
+        header = _HEADER_BYTES + (self._pint_bytes() if mode == 10 else _STAMP_BYTES.get(mode, 0))
         ack = _ACK_BYTES.get(mode, 60)
         return {
             "payload": f"{payload}B",
@@ -180,6 +191,16 @@ class Settings:
             "control": f"{ack}B",
             "minimum": f"{_HEADER_BYTES + 1}B",
         }
+
+    def _pint_base(self) -> float:
+        """The base of what PINT writes; without the setting, that of the program."""
+        return float(self._decimal("PINT_LOG_BASE")) if "PINT_LOG_BASE" in self._found else 1.05
+
+    def _pint_bytes(self) -> int:
+        """The bytes of a number from 0 to the logarithm of 512²."""
+        base = self._pint_base()
+        # What xoff refuses takes as many bytes as there may be.
+        return math.ceil(math.log2(math.log(512**2) / math.log(base)) / 8) if 1.0002 <= base <= 2 else 2
 
     def _switch(self, classes: int, tables: list[Table]) -> list[Table]:
         """Tables of switches, below what says how classes take turns if there are several."""
@@ -293,6 +314,8 @@ class Settings:
         found = []
         if mode == 3:
             found.append(Table("switch.telemetry"))
+        if mode == 10:
+            found.append(Table("switch.telemetry.pint", {"base": self._pint_base()}))
         if self._whole("ENABLE_PFC", 1):
             found.append(Table("switch.flow_control.pfc"))
         balancing = self._whole("LB_MODE", 0)
@@ -315,7 +338,7 @@ class Settings:
         name, keys = _CONTROLS.get(mode, ("", {}))
         there = _NAMES.get(mode, "")
         is_here = bool(name) and known.kind(f"host.congestion_control.{name}") is not None
-        has_window = mode in {3, 8}
+        has_window = mode in {3, 8, 10}
         if there and not is_here:
             self._say_or_file("CC_MODE", f"{there} is not there; flows go at line rate")
         values: dict[str, Value] = {}
@@ -339,6 +362,9 @@ class Settings:
                 self._say_unless(key, *_VARIANTS[key])
             elif key == "INT_MULTI" and mode == 3:
                 self._say(key, "telemetry is exact here")
+            elif key == "PINT_LOG_BASE" and mode == 10:
+                # It stands with what switches write.
+                continue
             else:
                 self._say(key, f"a setting of another congestion control than CC_MODE {mode} chooses, or not there")
         return Table(f"host.congestion_control.{name}", values) if is_here else None

@@ -10,7 +10,7 @@ use xoff_units::{Rate, Time};
 
 pub use crate::count::Count;
 use crate::framing::Framing;
-pub use crate::line::Line;
+pub use crate::line::{Line, check_round_trip};
 use crate::mechanism::Wrong;
 use crate::packet::Packet;
 use crate::pulls::Rules;
@@ -107,10 +107,7 @@ pub fn check_bounds(minimum_rate: Rate, round_trip: Option<Time>) -> Result<(), 
     if minimum_rate.0 < 1_000 {
         return Err(("minimum_rate", format!("{minimum_rate} is too low; it must be 1kbps or more")));
     }
-    if round_trip.is_some_and(|t| t < Time::ns(10) || t > Time::ms(1_000)) {
-        return Err(("round_trip", "allowed are 10ns to 1s".into()));
-    }
-    Ok(())
+    check_round_trip(round_trip)
 }
 
 /// The contract of a congestion control; its parameters are worked out for one line rate and shared by all flows of a port.

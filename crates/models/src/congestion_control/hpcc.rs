@@ -43,37 +43,105 @@ impl Default for Params {
     }
 }
 
-/// All parameters for one line.
+/// How rate and window follow a utilisation, on one line; HPCC-PINT has it as well.
 #[derive(Debug, Clone)]
-pub struct Hpcc {
+pub(super) struct Law {
     line: f64,
     eta: f64,
     max_stage: u32,
     additive: f64,
     minimum: f64,
-    /// Picoseconds.
-    round_trip: f64,
     /// Payload of a bandwidth-delay product.
     product: f64,
 }
 
 /// A flow's rate, and what it follows from.
 #[derive(Debug)]
-pub struct State {
+pub(super) struct Pace {
     /// Bits per second now.
-    rate: f64,
+    pub rate: f64,
     /// The rate that this round trip's rates follow from.
     reference: f64,
-    utilisation: f64,
     stage: u32,
-    /// An ACK beyond this packet ends a round trip.
+    /// An ACK beyond this packet ends a round trip; zero before the first ACK.
     until: u32,
+}
+
+state!(Pace {
+    value: rate, reference, stage;
+    packet: until;
+});
+
+impl Law {
+    pub fn new(params: &Params, line: Line) -> Self {
+        let rate = line.rate.0 as f64;
+        Self {
+            line: rate,
+            eta: params.eta,
+            max_stage: params.max_stage,
+            additive: params.additive_increase.map_or(rate / 2500.0, |a| a.0 as f64),
+            minimum: (params.minimum_rate.0 as f64).min(rate),
+            product: line.product(params.round_trip),
+        }
+    }
+
+    pub const fn start(&self) -> Pace {
+        Pace { rate: self.line, reference: self.line, stage: 0, until: 0 }
+    }
+
+    /// The first answer begins the first round trip, and changes no rate.
+    pub const fn begin(pace: &mut Pace, ack: &Ack<'_>) -> bool {
+        let is_first = pace.until == 0;
+        if is_first {
+            pace.until = ack.next;
+        }
+        is_first
+    }
+
+    /// An answer says how much the most utilised output is used.
+    pub fn follow(&self, pace: &mut Pace, utilisation: f64, ack: &Ack<'_>) {
+        let share = utilisation / self.eta;
+        let (rate, stage) = if share >= 1.0 || pace.stage >= self.max_stage {
+            (pace.reference / share + self.additive, 0)
+        } else {
+            (pace.reference + self.additive, pace.stage + 1)
+        };
+        pace.rate = rate.clamp(self.minimum, self.line);
+        if ack.acknowledged > pace.until {
+            (pace.reference, pace.stage, pace.until) = (pace.rate, stage, ack.next);
+        }
+    }
+
+    /// How long after a packet the next may start.
+    pub fn gap(pace: &Pace, sent: Sent) -> Time {
+        Time((sent.bytes as f64 * 8e12 / pace.rate) as u64)
+    }
+
+    /// The window that belongs to a rate.
+    pub fn window(&self, pace: &Pace) -> u64 {
+        (self.product * pace.rate / self.line).max(1.0) as u64
+    }
+}
+
+/// All parameters for one line.
+#[derive(Debug, Clone)]
+pub struct Hpcc {
+    law: Law,
+    /// Picoseconds.
+    round_trip: f64,
+}
+
+/// A flow's pace, the average that it follows, and the outputs on the way as the ACK before told them.
+#[derive(Debug)]
+pub struct State {
+    pace: Pace,
+    utilisation: f64,
     last: Vec<Hop>,
 }
 
 state!(State {
-    value: rate, reference, utilisation, stage;
-    packet: until;
+    part: pace;
+    value: utilisation;
     part: last;
 });
 
@@ -89,7 +157,7 @@ impl Hpcc {
             let time = (hop.at - before.at).ps() as f64;
             let rate = hop.rate.0 as f64;
             let sent = (hop.sent - before.sent) as f64 * 8e12 / time / rate;
-            let queue = f64::from(hop.queued.min(before.queued)) * self.line / (rate * self.product);
+            let queue = f64::from(hop.queued.min(before.queued)) * self.law.line / (rate * self.law.product);
             if most.is_none_or(|m| sent + queue > m.0) {
                 most = Some((sent + queue, time));
             }
@@ -98,28 +166,16 @@ impl Hpcc {
     }
 
     fn update(&self, s: &mut State, telemetry: &Telemetry, ack: &Ack<'_>) {
-        let is_full = ack.acknowledged > s.until;
         let found = self.measure(&s.last, &telemetry.hops);
         s.last.clone_from(&telemetry.hops);
         let Some((utilisation, time)) = found else {
             // The first answer, or another path: there is nothing to compare with.
-            if s.until == 0 {
-                s.until = ack.next;
-            }
+            Law::begin(&mut s.pace, ack);
             return;
         };
         let time = time.min(self.round_trip);
         s.utilisation = (s.utilisation * (self.round_trip - time) + utilisation * time) / self.round_trip;
-        let share = s.utilisation / self.eta;
-        let (rate, stage) = if share >= 1.0 || s.stage >= self.max_stage {
-            (s.reference / share + self.additive, 0)
-        } else {
-            (s.reference + self.additive, s.stage + 1)
-        };
-        s.rate = rate.clamp(self.minimum, self.line);
-        if is_full {
-            (s.reference, s.stage, s.until) = (s.rate, stage, ack.next);
-        }
+        self.law.follow(&mut s.pace, s.utilisation, ack);
     }
 }
 
@@ -133,17 +189,8 @@ impl Control for Hpcc {
         Some(("telemetry", "no switch writes telemetry (switch.telemetry), so HPCC never reacts"));
 
     fn new(params: &Params, line: Line) -> Self {
-        let rate = line.rate.0 as f64;
         let round_trip = params.round_trip.unwrap_or(line.round_trip).ps().max(1) as f64;
-        Self {
-            line: rate,
-            eta: params.eta,
-            max_stage: params.max_stage,
-            additive: params.additive_increase.map_or(rate / 2500.0, |a| a.0 as f64),
-            minimum: (params.minimum_rate.0 as f64).min(rate),
-            round_trip,
-            product: line.product(params.round_trip),
-        }
+        Self { law: Law::new(params, line), round_trip }
     }
 
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
@@ -155,11 +202,11 @@ impl Control for Hpcc {
     }
 
     fn start(&self) -> State {
-        State { rate: self.line, reference: self.line, utilisation: 1.0, stage: 0, until: 0, last: Vec::new() }
+        State { pace: self.law.start(), utilisation: 1.0, last: Vec::new() }
     }
 
     fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
-        Time((sent.bytes as f64 * 8e12 / s.rate) as u64)
+        Law::gap(&s.pace, sent)
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
@@ -169,11 +216,11 @@ impl Control for Hpcc {
     }
 
     fn window(&self, s: &State) -> u64 {
-        (self.product * s.rate / self.line).max(1.0) as u64
+        self.law.window(&s.pace)
     }
 
     fn pace(&self, s: &State) -> Option<(f64, Time)> {
-        Some((s.rate, Time::ZERO))
+        Some((s.pace.rate, Time::ZERO))
     }
 }
 
@@ -198,7 +245,7 @@ mod tests {
         let hpcc = Hpcc::new(&params, line());
         let mut s = hpcc.start();
         let mut ack = |at: Time, sent: u64, acknowledged: u32| {
-            let telemetry = Telemetry { hops: vec![hop(at, sent, 150_000)] };
+            let telemetry = Telemetry { hops: vec![hop(at, sent, 150_000)], ..Telemetry::default() };
             let ack = Ack {
                 bytes: 1000,
                 in_flight: 0,
@@ -212,7 +259,7 @@ mod tests {
                 now: at,
             };
             hpcc.on_ack(&mut s, &ack);
-            s.rate
+            s.pace.rate
         };
         assert!((ack(Time::us(20), 0, 1) - 1e11).abs() < 1.0, "the first ACK only stores");
         ack(Time::us(20) + apart, apart.ps() * 100 / 8000, 2)

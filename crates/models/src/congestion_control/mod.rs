@@ -176,6 +176,8 @@ registry! {
     qcn: Qcn,
     /// HPCC, from in-band telemetry.
     hpcc: Hpcc,
+    /// HPCC from one number a packet (PINT), in the place of what each output writes.
+    hpcc_pint: HpccPint,
     /// DCTCP, from the share of marked packets.
     dctcp: Dctcp,
     /// Swift, from the delay of packets.

@@ -1,4 +1,5 @@
-//! In-band network telemetry (INT): every output of a switch writes down how it is, beside each data packet that it sends.
+//! In-band network telemetry: every output of a switch writes down how it is, beside each data packet that it sends; of all that INT
+//! has, or with PINT (`pint.rs`) one number.
 //!
 //! Models: as a data packet starts on the wire a switch adds the moment, the wire bytes that the port sent before it, the bytes of
 //! data that it leaves behind, and the line rate; the receiver's ACK takes the record back to the source. Source: HPCC (Li et al.,
@@ -7,6 +8,8 @@
 //! bytes that records take on the wire are the framing's: HPCC's code has 42 B more in data and ACK, so that `framing.header` is 90B
 //! and `framing.control` 88B there. Invariants: a record belongs to one packet, and is gone with it.
 
+pub mod pint;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,37 +17,51 @@ use crate::core::{Core, Queueing};
 use crate::effects::Effects;
 use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches, Wrong};
 use crate::telemetry::Hop;
+use pint::Pint;
 use xoff_engine::state;
 
-/// `switch.telemetry`: it has no settings.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
+/// `switch.telemetry`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// PINT: one number for the whole way, which HPCC-PINT reads, in the place of what INT writes at each output, which HPCC reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pint: Option<pint::Params>,
+}
 
 /// Telemetry at one switch.
 #[derive(Debug)]
-pub struct Telemetry;
+pub struct Telemetry {
+    pint: Option<Pint>,
+}
 
-state!(Telemetry);
+state!(Telemetry {
+    part: pint;
+});
 
 impl Install for Telemetry {
     type Params = Params;
     const LABEL: &'static str = "in-band telemetry";
 
     /// Hosts write nothing.
-    fn install(_: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
-        (!site.is_host).then_some(Self)
+    fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
+        (!site.is_host).then(|| Self { pint: params.pint.as_ref().map(|p| Pint::new(p, site)) })
     }
 
-    fn properties(_: &Params) -> Properties {
-        Properties { tags_data: true, tells_sources: Some("no host reads it (host.congestion_control.hpcc)"), ..Properties::default() }
+    fn properties(params: &Params) -> Properties {
+        let all = Properties { tags_data: true, ..Properties::default() };
+        if params.pint.is_none() {
+            return Properties { tells_sources: Some("no host reads it (host.congestion_control.hpcc)"), ..all };
+        }
+        let tells_sources = Some("no host reads what PINT writes (host.congestion_control.hpcc_pint)");
+        Properties { tells_sources, signals_as: Some("pint"), wants_round_trip: true, ..all }
     }
 
-    fn validate(_: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
         if around.queueing == Queueing::Iq {
             return Err(("", "it looks at egress queues, and `iq` has none; use oq or voq".into()));
         }
-        Ok(())
+        params.pint.as_ref().map_or(Ok(()), pint::Params::validate)
     }
 }
 
@@ -63,6 +80,10 @@ impl Hooks for Telemetry {
             queued: core.waiting_bytes(event.port),
             rate: port.rate,
         };
-        event.packet.record(event.records).hops.push(hop);
+        let record = event.packet.record(event.records);
+        match &mut self.pint {
+            None => record.hops.push(hop),
+            Some(pint) => record.utilisation = record.utilisation.max(pint.see(&hop, &mut effects.stream)),
+        }
     }
 }

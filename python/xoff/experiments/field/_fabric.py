@@ -3,7 +3,7 @@
 128 hosts at eight leaves, as in the evaluations of BFC and ConWeave: 100 Gb/s and 1 us a link, and a buffer of 12 MB a
 switch, with thresholds that move with what is free of it. With eight spines it is oversubscribed 2:1, as there, and
 with sixteen 1:1. Frames are those of the code that HPCC, BFC and ConWeave share: 1000 B of payload and 48 B of
-headers, and 42 B of telemetry under HPCC.
+headers, and 42 B of telemetry under HPCC, 2 B under HPCC-PINT.
 
 A load is a share of what leaves can send up: at 2:1 hosts offer half of it.
 """
@@ -92,7 +92,7 @@ def scenario(setting: Setting, row: str) -> dict[str, Any]:
 
 def header(mechanism: Mechanism) -> int:
     """Return the bytes of a packet's headers."""
-    return 90 if mechanism.telemetry else 48
+    return 48 + mechanism.stamp
 
 
 def scenarios_of(

@@ -23,6 +23,7 @@ PRODUCT = "104KB"
 _PFC: dict[str, Any] = {"flow_control": {"pfc": {}}}
 _RED = {"ecn": {"red": {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}}}
 _STEP = {"ecn": {"step": {"threshold": "300KB"}}}
+_PINT: dict[str, Any] = {"telemetry": {"pint": {}}}
 _SFC = {"threshold": "200KB", "pause": "10us", "interval": "10us"}
 _ONLY_CUT: dict[str, Any] = {"trimming": {"limit": PRODUCT}}
 _CUT = _ONLY_CUT | {"ecn": {"red": {"kmin": "21KB", "kmax": "83KB", "pmax": 1.0}}}
@@ -54,9 +55,11 @@ class Mechanism:
     """The class of all flows."""
 
     @property
-    def telemetry(self) -> bool:
-        """Whether packets carry it, which takes room in every frame."""
-        return "telemetry" in self.switch
+    def stamp(self) -> int:
+        """The bytes of telemetry in every frame: HPCC's, or those of PINT's default."""
+        if "telemetry" not in self.switch:
+            return 0
+        return 2 if "pint" in self.switch["telemetry"] else 42
 
 
 LOSSY, PAUSED, LINKS, CUT = "may lose", "PFC", "link by link", "trimming"
@@ -67,12 +70,14 @@ ROWS: dict[str, Mechanism] = {
     "IRN + DCQCN": Mechanism(LOSSY, _RED, _IRN | _control(dcqcn={})),
     "IRN + DCTCP": Mechanism(LOSSY, _STEP, _IRN | _control(dctcp={})),
     "IRN + HPCC": Mechanism(LOSSY, {"telemetry": {}}, _IRN | _control(hpcc={})),
+    "IRN + HPCC-PINT": Mechanism(LOSSY, _PINT, _IRN | _control(hpcc_pint={})),
     "IRN + Swift": Mechanism(LOSSY, {}, _IRN | _control(swift={})),
     "PFC": Mechanism(PAUSED, _PFC),
     "PFC + DCQCN": Mechanism(PAUSED, _PFC | _RED, _control(dcqcn={})),
     "PFC + DCQCN, window": Mechanism(PAUSED, _PFC | _RED, _control(dcqcn={"window": PRODUCT})),
     "PFC + DCTCP": Mechanism(PAUSED, _PFC | _STEP, _control(dctcp={})),
     "PFC + HPCC": Mechanism(PAUSED, _PFC | {"telemetry": {}}, _control(hpcc={})),
+    "PFC + HPCC-PINT": Mechanism(PAUSED, _PFC | _PINT, _control(hpcc_pint={})),
     "PFC + Swift": Mechanism(PAUSED, _PFC, _control(swift={})),
     "PFC + TIMELY": Mechanism(PAUSED, _PFC, _control(timely={})),
     "PFC + TIMELY, window": Mechanism(PAUSED, _PFC, _control(timely={"window": True})),

@@ -12,7 +12,11 @@ def parameters(more: Sequence[Parameter] = ()) -> list[Parameter]:
     return [
         given("hosts and links", "128 hosts at 8 leaves, 100 Gb/s, 1 µs a link", "BFC's and ConWeave's evaluations"),
         given("buffer of a switch", "12 MB", "BFC's evaluation"),
-        given("packets", "1000 B of payload; 42 B of telemetry under HPCC", "code of HPCC, BFC and ConWeave"),
+        given(
+            "packets",
+            "1000 B of payload; 42 B of telemetry under HPCC, 2 B under HPCC-PINT",
+            "code of HPCC, BFC and ConWeave",
+        ),
         chosen("thresholds of the buffer", "they move: an eighth of what is free", "the default; as in HPCC's code"),
         chosen("credits", "each port has its share of the buffer", "what credits promise must be there"),
         chosen("mechanisms", "defaults and presets; see `_mechanisms.py`", "nothing is tuned for this page"),

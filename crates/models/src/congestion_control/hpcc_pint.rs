@@ -1,0 +1,195 @@
+//! HPCC-PINT: HPCC whose packets carry one small number in the place of a record for each output (Ben Basat et al., "PINT:
+//! Probabilistic In-band Network Telemetry", SIGCOMM 2020).
+//!
+//! Models: the answer brings how much the most used output is used, which the switches have averaged over a round trip
+//! (`mechanisms/telemetry/pint.rs`). Rate and window follow it as they follow the average that HPCC keeps itself (`hpcc.rs`), so that
+//! nothing of an output is remembered at the source. Each answer is used with a probability.
+//! Source: HPCC's ns-3 code (peers.md 1.6); values are HPCC's.
+//! Simplifications: those of HPCC's law and of PINT. NACKs and SACKs bring nothing. A path that changes needs no rule, as nothing is
+//! compared. Invariants: HPCC's.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::random::Stream;
+use xoff_engine::state;
+use xoff_units::{Rate, Time};
+
+use super::contract::{Ack, Control, Count, Hosts, Line, Sent};
+use super::hpcc::{self, Hpcc, Law, Pace};
+use crate::mechanism::Wrong;
+use crate::packet::Packet;
+
+/// `host.congestion_control.hpcc_pint`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// The utilisation that is aimed at (η), 0 to 1.
+    pub eta: f64,
+    /// Additive steps in a row before the rate follows the utilisation again.
+    pub max_stage: u32,
+    /// Additive increase (AI). Default: 10 Mb/s for each 25 Gb/s of the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additive_increase: Option<Rate>,
+    /// No flow goes slower.
+    pub minimum_rate: Rate,
+    /// The longest round trip without queues (T), for the window. Default: that of the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<Time>,
+    /// With which probability an answer is used, above 0 and up to 1.
+    pub probability: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let hpcc::Params { eta, max_stage, additive_increase, minimum_rate, round_trip } = hpcc::Params::default();
+        Self { eta, max_stage, additive_increase, minimum_rate, round_trip, probability: 1.0 }
+    }
+}
+
+impl Params {
+    /// What of it is HPCC's.
+    const fn law(&self) -> hpcc::Params {
+        let &Self { eta, max_stage, additive_increase, minimum_rate, round_trip, probability: _ } = self;
+        hpcc::Params { eta, max_stage, additive_increase, minimum_rate, round_trip }
+    }
+}
+
+/// All parameters for one line.
+#[derive(Debug, Clone)]
+pub struct HpccPint {
+    law: Law,
+    probability: f64,
+    seed: u64,
+}
+
+/// A flow's pace, and what draws the answers that are used, if not all are.
+#[derive(Debug)]
+pub struct State {
+    pace: Pace,
+    draws: Option<Stream>,
+}
+
+state!(State {
+    part: pace;
+    value: draws;
+});
+
+impl Control for HpccPint {
+    type Params = Params;
+    type State = State;
+    const LABEL: &'static str = "HPCC-PINT";
+    const COUNTS: &'static [Count] = &[];
+    const HEARS_ACKS: bool = true;
+    const LISTENS_TO: Option<(&'static str, &'static str)> =
+        Some(("pint", "no switch writes what PINT has (switch.telemetry.pint), so HPCC-PINT never reacts"));
+
+    fn new(params: &Params, line: Line) -> Self {
+        Self { law: Law::new(&params.law(), line), probability: params.probability, seed: line.seed }
+    }
+
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+        if !(params.probability > 0.0 && params.probability <= 1.0) {
+            return Err(("probability", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.probability)));
+        }
+        Hpcc::validate(&params.law(), hosts)
+    }
+
+    fn start(&self) -> State {
+        State { pace: self.law.start(), draws: None }
+    }
+
+    fn on_sent(&self, s: &mut State, packet: &mut Packet, sent: Sent) -> Time {
+        if self.probability < 1.0 && s.draws.is_none() {
+            s.draws = Some(Stream::new(self.seed, u64::from(packet.flow()), "hpcc_pint"));
+        }
+        Law::gap(&s.pace, sent)
+    }
+
+    fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
+        let Some(utilisation) = ack.telemetry.map(|t| t.utilisation).filter(|u| *u > 0.0) else { return };
+        if s.draws.as_mut().is_some_and(|draws| draws.uniform() >= self.probability) || Law::begin(&mut s.pace, ack) {
+            return;
+        }
+        self.law.follow(&mut s.pace, utilisation, ack);
+    }
+
+    fn window(&self, s: &State) -> u64 {
+        self.law.window(&s.pace)
+    }
+
+    fn pace(&self, s: &State) -> Option<(f64, Time)> {
+        Some((s.pace.rate, Time::ZERO))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::framing::Framing;
+    use crate::packet::Kind;
+    use crate::telemetry::Telemetry;
+
+    const T: Time = Time::us(12);
+
+    fn control(params: &Params) -> HpccPint {
+        HpccPint::new(params, Line { rate: Rate::gbps(100), seed: 1, round_trip: T, framing: Framing::for_tests() })
+    }
+
+    /// A flow that hears that an output is used so much; the rate after it, to the nearest bit per second.
+    fn hear(hpcc: &HpccPint, s: &mut State, utilisation: f64, acknowledged: u32) -> u64 {
+        let telemetry = Telemetry { utilisation, ..Telemetry::default() };
+        let (next, now) = (acknowledged + 100, T * u64::from(acknowledged));
+        let ack = Ack {
+            bytes: 1000,
+            in_flight: 0,
+            acknowledged,
+            next,
+            is_marked: false,
+            is_loss: false,
+            rtt: None,
+            hops: 1,
+            telemetry: Some(&telemetry),
+            now,
+        };
+        hpcc.on_ack(s, &ack);
+        s.pace.rate.round() as u64
+    }
+
+    #[test]
+    fn rates_of_a_round_trip_follow_from_one_and_the_next_round_trip_from_the_last() {
+        let hpcc = control(&Params::default());
+        let mut s = hpcc.start();
+        let mut hear = |utilisation, acknowledged| hear(&hpcc, &mut s, utilisation, acknowledged);
+        assert_eq!(hear(2.0, 1), 100_000_000_000, "the first answer only begins a round trip, to packet 101");
+        assert_eq!(hear(2.0, 2), 47_540_000_000, "100 Gb/s · 0.95/2 and 40 Mb/s");
+        assert_eq!(hear(1.9, 101), 50_040_000_000, "from the line's rate, and not from that before");
+        // The first answer of the next round trip sets what the others follow from.
+        assert_eq!([(1.9, 102), (1.9, 103), (0.95, 104)].map(|(u, n)| hear(u, n)), [50_040_000_000, 25_060_000_000, 50_080_000_000]);
+    }
+
+    #[test]
+    fn an_answer_without_a_number_tells_nothing() {
+        let hpcc = control(&Params::default());
+        let mut s = hpcc.start();
+        assert_eq!([1, 2, 3].map(|n| hear(&hpcc, &mut s, 0.0, n)), [100_000_000_000; 3]);
+        hear(&hpcc, &mut s, 2.0, 4);
+        assert_eq!(hear(&hpcc, &mut s, 0.0, 5), 100_000_000_000);
+    }
+
+    #[test]
+    fn some_answers_are_used_and_the_same_ones_each_time() {
+        let hpcc = control(&Params { probability: 0.25, ..Params::default() });
+        let used = || {
+            let mut s = hpcc.start();
+            let sent = Sent { bytes: 1250, is_queue_empty: false, now: Time::ZERO };
+            hpcc.on_sent(&mut s, &mut Packet::new(Kind::Data, 3, 0, 9, 1250, 0), sent);
+            // All in one round trip, so that the rate after each answer that is used is one of its own.
+            (1..=40_000).map(|n| hear(&hpcc, &mut s, 1.0 + f64::from(n) / 40_000.0, 1)).collect::<Vec<_>>()
+        };
+        let rates = used();
+        assert_eq!(rates, used());
+        let changes = rates.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        // Four standard deviations of a binomial count of mean 10,000 are 346.
+        assert!(changes.abs_diff(10_000) < 346, "{changes}");
+    }
+}
