@@ -1,7 +1,7 @@
 """A slow, obviously correct packet simulator of star and two-tier networks.
 
-What it models: hosts and output-queued switches, store and forward, one fixed route per flow, PFC by ingress
-accounting, buffers that drop, Go-Back-N, marks at a step and DCQCN.
+What it models: hosts and output-queued switches, store and forward or cut-through, one fixed route per flow, PFC by
+ingress accounting, buffers that drop, Go-Back-N, marks at a step and DCQCN.
 It exists to be compared with xoff's fast core, packet by packet. It shares no code with it, prefers the plainest way
 of saying a thing over speed, and refuses every scenario it does not model.
 
@@ -32,7 +32,8 @@ class Row(NamedTuple):
     """One line of the packet trace.
 
     A frame departs when its transmission starts, at the sending node and port. It arrives when the receiving node
-    handles it: at its last bit, and for a frame that a switch forwards, the switch's processing delay later.
+    handles it: at its last bit, and for a frame that a switch forwards, the switch's processing delay later; with
+    cut-through that delay after the bits that the switch needs.
     PFC frames belong to no flow: their `flow` and `seq` are None.
     """
 
@@ -67,6 +68,7 @@ class Frame:
     seq: int | None = None
     pause: bool = False
     is_marked: bool = False
+    whole_ps: int = 0  # at a switch: when its last bit is in, and the switch's processing delay is over
 
 
 @dataclass
@@ -133,6 +135,8 @@ class Simulator:
         self.gap_bytes = quantity(framing["gap"], "size")
         self.control_bytes = max(quantity(framing["control"], "size"), self.minimum_bytes) + self.gap_bytes
         self.switch_delay_ps = quantity(switch["delay"], "time")
+        cut_through = switch.get("cut_through")
+        self.cut_bytes = None if cut_through is None else quantity(cut_through.get("header", "64B"), "size")
         self.xoff_bytes = quantity(pfc["xoff"], "size") if pfc else None
         self.xon_bytes = quantity(pfc["xon"], "size") if pfc else None
         self.buffer_bytes = buffer_bytes(switch)
@@ -224,8 +228,20 @@ class Simulator:
         elif peer.is_host:
             self.at(arrival_ps, peer, RANK_FRAME, peer_port.number, lambda: self.deliver(peer, peer_port, frame))
         else:
-            arrival_ps += self.switch_delay_ps
-            self.at(arrival_ps, peer, RANK_FRAME, peer_port.number, lambda: self.forward(peer, peer_port, frame))
+            coming = replace(frame, whole_ps=arrival_ps + self.switch_delay_ps)
+            needed_ps = self.needed_ps(port, peer, frame)
+            arrival_ps = self.now_ps + needed_ps + port.delay_ps + self.switch_delay_ps
+            self.at(arrival_ps, peer, RANK_FRAME, peer_port.number, lambda: self.forward(peer, peer_port, coming))
+
+    def needed_ps(self, port: Port, switch: Node, frame: Frame) -> int:
+        """Return how long it takes from the start of a frame until as much of it is in as a switch needs."""
+        all_ps = frame.bytes * port.ps_per_byte
+        if self.cut_bytes is None:
+            return all_ps
+        out = switch.port_to(frame.route[frame.route.index(switch.name) + 1])
+        # A faster output would run dry, unless it has its last bit to send when that comes.
+        head_start_ps = all_ps - frame.bytes * out.ps_per_byte
+        return min(all_ps, max(self.cut_bytes * port.ps_per_byte, head_start_ps))
 
     def next_frame(self, node: Node, port: Port) -> Frame | None:
         """Take the frame to send now out of its queue: control first, then data unless paused."""
@@ -277,8 +293,15 @@ class Simulator:
         self.wake(node, out)
 
     def release(self, node: Node, came_by: Port, out: Port, frame: Frame) -> None:
-        """Uncount a data frame, which leaves the switch's buffer as its transmission starts."""
+        """Uncount a data frame as its transmission starts; its input counts it until its last bit is in, too."""
         out.queued_bytes -= frame.bytes
+        if frame.whole_ps > self.now_ps:
+            self.at(frame.whole_ps, node, RANK_TIMER, 0, lambda: self.release_input(node, came_by, frame))
+        else:
+            self.release_input(node, came_by, frame)
+
+    def release_input(self, node: Node, came_by: Port, frame: Frame) -> None:
+        """Uncount a data frame at the port by which it came, and resume the peer there if that is enough."""
         came_by.ingress_bytes -= frame.bytes
         if came_by.pause_sent and self.xon_bytes is not None and came_by.ingress_bytes <= self.xon_bytes:
             came_by.pause_sent = False
