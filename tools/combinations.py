@@ -79,7 +79,7 @@ def _parts() -> list[str]:
         return here
 
     listed = [f"{group}.{key}" for group in _GROUPS for key in at(group)["properties"]]
-    return ["switch.ecn", "switch.telemetry", "switch.trimming", *listed, *_SETTINGS]
+    return ["switch.cut_through", "switch.ecn", "switch.telemetry", "switch.trimming", *listed, *_SETTINGS]
 
 
 def _refused(one: str, other: str) -> str | None:

@@ -41,8 +41,10 @@ def of_scenario(scenario: running.Source, overrides: running.Overrides = ()) -> 
         "max_frame": f"{max(byte['payload'] + byte['header'], byte['minimum']) + byte['gap']}B",
         "pause_frame": f"{max(byte['control'], byte['minimum']) + byte['gap']}B",
     }
-    for rate, delay in dict.fromkeys((row["rate"], row["delay"]) for row in rows):
-        yield request | {"rate": rate, "link_delay": delay}
+    for rate, delay, counted in dict.fromkeys((row["rate"], row["delay"], row["counted_after_bytes"]) for row in rows):
+        # Where switches cut through, a frame is counted before all of it is in.
+        cut_through = {} if f"{counted}B" == request["max_frame"] else {"cut_through": f"{counted}B"}
+        yield request | cut_through | {"rate": rate, "link_delay": delay}
 
 
 def verify(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def verify(values: Mapping[str, Any]) -> dict[str, Any]:
     how many runs it took.
     """
     answer = calculate(values)
-    frame = answer["steps"][0]["bytes"]
+    frame = answer["steps"][1]["bytes"]
     xoff = _BEFORE * frame + 1
     runs = 0
 
@@ -76,7 +78,7 @@ def verify(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _worst_case(values: Mapping[str, Any], answer: Mapping[str, Any], buffer: int, phase: int) -> dict[str, Any]:
     """Return the scenario: ``sender`` fills a port, ``other`` keeps the way back busy, ``sink`` takes hardly any."""
-    frame, pause, delay, response = (answer["steps"][i] for i in (0, 2, 3, 4))
+    frame, pause, delay, response = (answer["steps"][i] for i in (1, 2, 3, 4))
     # A neighbour that takes longer to act is a longer link.
     there = f"{delay['time_ps'] + (response['time_ps'] + 1) // 2}ps"
     crossing = (_BEFORE + 2) * frame["time_ps"]
@@ -106,6 +108,7 @@ def _worst_case(values: Mapping[str, Any], answer: Mapping[str, Any], buffer: in
         },
         "switch": {
             "delay": values.get("switch_delay", "0"),
+            **({"cut_through": {"header": values["cut_through"]}} if values.get("cut_through") else {}),
             "buffer": {"per_port": f"{buffer}B"},
             "flow_control": {"pfc": {"xoff": f"{_BEFORE * frame['bytes'] + 1}B"}},
         },

@@ -26,6 +26,7 @@ __all__ = [
     "CongestionControl",
     "CongestionIsolation",
     "Credits",
+    "CutThrough",
     "Dcqcn",
     "Dctcp",
     "Drill",
@@ -388,6 +389,14 @@ class Framing(_Part):
 
     minimum: str | None = None
     """No frame is smaller."""
+
+
+@dataclass(kw_only=True)
+class CutThrough(_Part):
+    """`switch.cut_through`."""
+
+    header: str | None = None
+    """Bytes at the start of a frame after which a switch knows where it goes."""
 
 
 @dataclass(kw_only=True)
@@ -921,6 +930,9 @@ class Override(_Part):
     rate: str | None = None
     """Only their ports of this speed. Default: all."""
 
+    cut_through: CutThrough | None = None
+    """Cut-through at these inputs, in the place of `switch.cut_through`."""
+
     ecn: Ecn | None = None
     """ECN marking at these outputs, in the place of `switch.ecn`."""
 
@@ -948,6 +960,9 @@ class Switch(_Part):
 
     delay: str | None = None
     """Fixed processing delay of what is forwarded."""
+
+    cut_through: CutThrough | None = None
+    """Handles frames when their headers are in, and not at their last bit."""
 
     queueing: Literal["oq", "iq", "voq"] | None = None
     """Where packets wait."""

@@ -79,6 +79,10 @@ def size_pfc(
         str | None, typer.Option(help="Largest frame of any class; needed without --scenario.", show_default=False)
     ] = None,
     pause_frame: Annotated[str | None, typer.Option(help="Size of a pause frame.", show_default="64B")] = None,
+    cut_through: Annotated[
+        str | None,
+        typer.Option(help="Header after which the pausing switch cuts frames through: 64B.", show_default=False),
+    ] = None,
     response_time: Annotated[
         str, typer.Option(help="How long the neighbour takes to act on a pause: 2.02us at most at 100 Gb/s (802.3).")
     ] = "0ns",
@@ -92,7 +96,7 @@ def size_pfc(
     from xoff import headroom
 
     given = {"rate": rate, "link_delay": link_delay, "switch_delay": switch_delay}
-    given |= {"max_frame": max_frame, "pause_frame": pause_frame}
+    given |= {"max_frame": max_frame, "pause_frame": pause_frame, "cut_through": cut_through}
     if scenario is not None:
         if both := [key for key, value in given.items() if value is not None]:
             raise InputError(f"--{both[0].replace('_', '-')}: it is the scenario's, with --scenario")

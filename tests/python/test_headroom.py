@@ -32,13 +32,15 @@ def test_the_steps_are_those_of_the_formula() -> None:
         {"max_frame": "9000B"},
         {"response_time": "1us"},
         {"switch_delay": "0"},
+        {"cut_through": "64B"},
+        {"cut_through": "1000B"},
     ],
 )
 def test_the_worst_case_needs_what_is_calculated_within_a_frame(change: dict[str, str]) -> None:
     """What is measured is a whole number of frames above XOFF, and no more than is calculated."""
     values = LINK | change
     answer, found = headroom.calculate(values), headroom.verify(values)
-    frame = answer["steps"][0]["bytes"]
+    frame = answer["steps"][1]["bytes"]
     assert answer["headroom_bytes"] - frame < found["lossless_bytes"] <= answer["headroom_bytes"]
     assert found["lossy_bytes"] == found["lossless_bytes"] - frame
 
@@ -58,6 +60,22 @@ def test_links_and_frames_come_from_a_scenario(xoff_here: Command, tmp_path: Pat
         ("400Gbps", 4070, 84),
     ]
     # What a scenario reserves is the same.
+    rows = json.loads(xoff_here("check", file, "--json").stdout)["headroom"]
+    assert [row["needed_bytes"] for row in rows] == [link["headroom_bytes"] for link in links]
+
+
+def test_switches_that_cut_through_count_a_header(xoff_here: Command, tmp_path: Path) -> None:
+    """From 100 Gb/s a leaf may have to have three quarters of a frame for an output of 400 Gb/s, and back 64 B."""
+    file = tmp_path / "mixed.toml"
+    file.write_text(
+        '[network.leaf_spine]\nleaves = 2\nspines = 1\nhosts_per_leaf = 2\nlink = { rate = "100Gbps", delay = "1us" }\n'
+        'fabric_link = { rate = "400Gbps", delay = "1us" }\n'
+        '[framing]\npayload = "4000B"\n[switch]\ncut_through = {}\n[switch.flow_control.pfc]\n'
+    )
+    answer = xoff_here("size", "pfc", "--scenario", file, "--json")
+    links = json.loads(answer.stdout)["links"]
+    assert [(link["rate"], link["steps"][0]["bytes"]) for link in links] == [("100Gbps", 3036), ("400Gbps", 64)]
+    assert all(link["steps"][1]["bytes"] == 4048 for link in links)
     rows = json.loads(xoff_here("check", file, "--json").stdout)["headroom"]
     assert [row["needed_bytes"] for row in rows] == [link["headroom_bytes"] for link in links]
 

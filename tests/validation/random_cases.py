@@ -103,6 +103,12 @@ def with_losses(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     return case | {"until": "200us", "audits": NO_VERDICTS}
 
 
+def with_cut_through(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Let the switches of a case cut through, with headers from a byte to more than most packets have."""
+    case["switch"]["cut_through"] = {"header": f"{rng.choice([1, 14, 64, 64, 128, 500, 1048])}B"}
+    return case
+
+
 def with_marks(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     """Let the switches of a case mark at a step of a few packets."""
     threshold_bytes = rng.randint(0, rng.choice([1, 4, 10]) * whole(case["framing"]["payload"]))
@@ -165,6 +171,8 @@ def random_in_step(rng: Random) -> dict[str, Any]:
         # Rates of an eighth of the line and more, by whole halves as long as nothing rises.
         values = {"minimum_rate": "12500Mbps", "increase_interval": rng.choice(["800ns", "1600ns", "55us"])}
         case["host"]["congestion_control"]["dcqcn"] |= values | {"alpha_interval": "55us", "byte_counter": "10MB"}
+    if rng.random() < 0.3:
+        case["switch"]["cut_through"] = {"header": rng.choice(["100B", "250B", "500B"])}
     return case | {"until": "50us", "audits": NO_VERDICTS}
 
 

@@ -969,13 +969,24 @@ def mix(d: Draw, network: dict[str, Any], switch: dict[str, Any]) -> None:
     if "xoff" in pfc and "xon" not in pfc and d.rng.random() < 0.5:
         other["pfc"] = {"xoff": f"{d.largest}B"}
     if other:
-        where: dict[str, Any] = {"rate": d.rng.choice(d.links)["rate"]}
-        if {"leaf_spine", "star", "line", "fat_tree"} & set(network):
-            where = d.rng.choice([where, {}, {"switches": ["*0"]}])
-        switch["overrides"] = [{**where, **other}]
+        switch["overrides"] = [{**somewhere(d, network), **other}]
     if "quanta" in pfc and switch["buffer"] == "unlimited" and d.rng.random() < 0.3:
         # Each pause that ends by itself lets a round trip more into the headroom.
         pfc["refresh"] = False
+    if d.rng.random() < 0.4:
+        cut_through = {"header": f"{d.rng.choice([1, 64, 128, d.largest // 2, d.largest])}B"}
+        if d.rng.random() < 0.7:
+            switch["cut_through"] = cut_through
+        else:
+            switch.setdefault("overrides", []).append({**somewhere(d, network), "cut_through": cut_through})
+
+
+def somewhere(d: Draw, network: dict[str, Any]) -> dict[str, Any]:
+    """Draw what an override is for."""
+    where: dict[str, Any] = {"rate": d.rng.choice(d.links)["rate"]}
+    if {"leaf_spine", "star", "line", "fat_tree"} & set(network):
+        where = d.rng.choice([where, {}, {"switches": ["*0"]}])
+    return where
 
 
 def watch(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from tests.validation.random_cases import (
     random_in_step,
     random_star,
     random_two_tier,
+    with_cut_through,
     with_dcqcn,
     with_losses,
     with_marks,
@@ -32,6 +33,8 @@ TROUBLE: dict[str, list[Callable[[Random, dict[str, Any]], dict[str, Any]]]] = {
     "dcqcn": [with_marks, with_dcqcn],
     "port scope and dcqcn": [with_marks, with_port_scope, with_dcqcn],
     "losses and dcqcn": [with_losses, with_marks, with_dcqcn],
+    "cut-through": [with_cut_through],
+    "cut-through, losses and dcqcn": [with_cut_through, with_losses, with_marks, with_dcqcn],
 }
 
 

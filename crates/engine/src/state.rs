@@ -64,6 +64,11 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The moment of it.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
     /// A walk of the same kind that has seen nothing.
     pub(crate) fn fresh(&self) -> Walk<'a> {
         let action = if let Action::Shift(by) = self.action { Action::Shift(by) } else { Action::Digest(0) };

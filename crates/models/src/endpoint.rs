@@ -244,8 +244,10 @@ pub mod token {
     pub const FIRST_RTO: u64 = 4;
     /// The transport's timer of the whole host.
     pub const HOST: u64 = 5;
+    /// The last bit of a frame is in that was handled before.
+    pub const TAIL: u64 = 6;
     /// A mechanism's timer.
-    pub const MECHANISM: u64 = 6;
+    pub const MECHANISM: u64 = 7;
 
     /// Packs a kind, an owner and a payload.
     pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {

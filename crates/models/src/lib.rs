@@ -6,6 +6,7 @@
 pub mod congestion_control;
 pub mod core;
 pub mod count;
+pub mod cut_through;
 pub mod delays;
 pub mod effects;
 pub mod endpoint;

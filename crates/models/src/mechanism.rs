@@ -31,7 +31,7 @@ impl Watches {
     pub const NONE: Self = Self(0);
     /// [`Hooks::on_enqueue`]
     pub const ENQUEUE: Self = Self(1);
-    /// [`Hooks::on_dequeue`]
+    /// [`Hooks::on_dequeue`] and [`Hooks::on_whole`]
     pub const DEQUEUE: Self = Self(2);
     /// [`Hooks::on_level`]
     pub const LEVEL: Self = Self(4);
@@ -92,7 +92,7 @@ pub struct Enqueued<'a> {
     pub queue: usize,
 }
 
-/// A data packet that starts to be sent; counters no longer include it.
+/// A data packet that starts to be sent; counters no longer include it, but for those of its input while it is still coming in.
 #[derive(Debug)]
 pub struct Dequeued<'a> {
     /// The packet.
@@ -101,6 +101,8 @@ pub struct Dequeued<'a> {
     pub port: usize,
     /// Queue of that port.
     pub queue: usize,
+    /// Its last bit is in; otherwise [`Hooks::on_whole`] follows, and its input counts it until then (cut-through).
+    pub is_whole: bool,
 }
 
 /// A data packet as it goes onto the wire, at any node: what was forwarded, and what a flow of this node sends.
@@ -186,6 +188,8 @@ pub trait Hooks: State {
     fn on_enqueue(&mut self, _event: &Enqueued<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet leaves a queue of a forwarding node.
     fn on_dequeue(&mut self, _event: &Dequeued<'_>, _core: &Core, _effects: &mut Effects) {}
+    /// The last bit of a data packet is in that started to be sent before, and its input counts it no more.
+    fn on_whole(&mut self, _event: &Dequeued<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet starts on the wire, at any node.
     fn on_departure(&mut self, _event: &mut Departure<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet came by a port to the host where it ends.
@@ -277,6 +281,8 @@ pub struct Ingress<'a> {
     pub delay: Time,
     /// Packet sizes.
     pub framing: &'a Framing,
+    /// Bytes of the largest frame that are in at most when it is counted.
+    pub counted_after: u64,
     /// The node's memory.
     pub memory: &'a buffer::Params,
     /// Classes that share a port's memory.

@@ -10,6 +10,7 @@ use crate::congestion_control::contract::{Echo, Line};
 use crate::congestion_control::{self, CongestionControl, Scheme};
 use crate::core::{Core, Queueing};
 use crate::count::Group;
+use crate::cut_through::{self, CutThrough};
 use crate::effects::Effects;
 use crate::endpoint::{self, Classify, Config, Endpoint};
 use crate::framing::Framing;
@@ -93,15 +94,30 @@ impl Settings {
         })
     }
 
-    /// Port `number` of a node that forwards, and whose own delay is `delay`.
-    pub fn ingress<'a>(&'a self, node: u32, number: usize, port: &'a PortSpec, delay: Time, is_host: bool) -> Ingress<'a> {
-        let memory = self.memory(node, number, is_host);
-        Ingress { port, delay, framing: &self.framing, memory, classes: self.counted_classes(), is_host }
+    /// How port `number` of a node cuts through; none where frames are stored.
+    pub fn cut_through(&self, node: u32, number: usize, spec: &NodeSpec) -> Option<cut_through::Params> {
+        self.locals.at(node as usize, number).cut_through.filter(|_| spec.forwards && !spec.is_host)
+    }
+
+    /// Port `number` of a node that forwards, and has these ports.
+    pub fn ingress<'a>(&'a self, node: u32, number: usize, ports: &'a [PortSpec], spec: &NodeSpec) -> Ingress<'a> {
+        let (port, largest) = (&ports[number], self.framing.largest());
+        let fastest = || ports.iter().map(|p| p.link.rate).fold(port.link.rate, Rate::max);
+        let cut = self.cut_through(node, number, spec);
+        Ingress {
+            port,
+            delay: self.delay(spec),
+            framing: &self.framing,
+            counted_after: cut.map_or(largest, |cut| cut.counted_after(largest, port.link.rate, fastest())),
+            memory: self.memory(node, number, spec.is_host),
+            classes: self.counted_classes(),
+            is_host: spec.is_host,
+        }
     }
 
     /// The levels of a port of a node that forwards, of the mechanism that has any.
-    pub fn levels(&self, node: u32, number: usize, port: &PortSpec, delay: Time, is_host: bool) -> Option<Levels> {
-        self.locals.at(node as usize, number).mechanisms.levels(&self.ingress(node, number, port, delay, is_host))
+    pub fn levels(&self, node: u32, number: usize, ports: &[PortSpec], spec: &NodeSpec) -> Option<Levels> {
+        self.locals.at(node as usize, number).mechanisms.levels(&self.ingress(node, number, ports, spec))
     }
 
     /// Classes that ingress is counted by: those of switches, or the queues of an interface.
@@ -240,18 +256,18 @@ impl Builder<'_> {
 
     /// The levels of each ingress port of a node, if it forwards.
     fn levels(&self, node: u32) -> Vec<Option<Levels>> {
-        let (spec, delay) = (&self.topology.nodes[node as usize], self.delay(node));
-        let levels = |(number, port): (usize, &PortSpec)| {
-            let ingress = self.settings.ingress(node, number, port, delay, spec.is_host);
+        let (spec, ports) = (&self.topology.nodes[node as usize], &self.ports[node as usize]);
+        let levels = |number: usize| {
+            let ingress = self.settings.ingress(node, number, ports, spec);
             let parts = &self.parts[self.settings.locals.place(node as usize, number)];
             parts.iter().find_map(|p| p.levels(&ingress)).filter(|_| spec.forwards)
         };
-        self.ports[node as usize].iter().enumerate().map(levels).collect()
+        (0..ports.len()).map(levels).collect()
     }
 
     fn input(&self, node: u32, number: usize) -> Ingress<'_> {
         let spec = &self.topology.nodes[node as usize];
-        let ingress = self.settings.ingress(node, number, &self.ports[node as usize][number], self.delay(node), spec.is_host);
+        let ingress = self.settings.ingress(node, number, &self.ports[node as usize], spec);
         if spec.forwards { ingress } else { Ingress { memory: &BufferParams::Unlimited, ..ingress } }
     }
 
@@ -280,6 +296,20 @@ impl Builder<'_> {
         let buffer = if spec.forwards { settings.buffer(node, levels, spec.is_host) } else { Buffer::Unlimited };
         let merges_classes = settings.mechanisms().interface_queues() > 1 && !spec.is_host;
         Core::new(node, list, settings.counted_classes() as usize, queueing, buffer, merges_classes)
+    }
+
+    /// A port's input, if it cuts through.
+    fn cut(&self, node: u32, number: usize) -> Option<cut_through::Input> {
+        let params = self.settings.cut_through(node, number, &self.topology.nodes[node as usize])?;
+        let are_chosen = self.settings.mechanisms().any(|p| p.routes);
+        Some(cut_through::Input::new(params, &self.map, node, number, are_chosen))
+    }
+
+    /// The inputs that cut through at the other ends of a node's links, and its own.
+    fn cut_through(&self, node: u32) -> Option<Box<CutThrough>> {
+        let ports = &self.ports[node as usize];
+        let ahead = ports.iter().map(|p| self.cut(p.peer, p.peer_port as usize)).collect();
+        CutThrough::new(ahead, (0..ports.len()).map(|number| self.cut(node, number)).collect())
     }
 
     /// Hosts that hang at a node, and their ports.
@@ -321,12 +351,9 @@ impl Builder<'_> {
         let effects = Effects::new(Stream::new(settings.seed, u64::from(node), "mechanisms"));
         let routes = self.map.routes[node as usize].clone();
         let reorders = settings.mechanisms().any(|p| p.routes) || settings.faults.overtake > 0;
-        Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint).with(
-            settings.wanted.clone(),
-            reorders,
-            settings.acks,
-            settings.faults,
-        )
+        Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint)
+            .with(settings.wanted.clone(), reorders, settings.acks, settings.faults)
+            .cutting_through(self.cut_through(node))
     }
 
     /// Links with their lookahead, by sending node and port.
@@ -335,10 +362,15 @@ impl Builder<'_> {
         let own = self.parts[0].iter().filter_map(|p| p.properties().smallest_frame).min();
         let smallest = framing.minimum.min(u64::from(own.map_or(framing.control, |own| own.min(framing.control)))).max(1);
         let nodes = self.ports.iter().enumerate();
-        let link = |n: usize, p: usize, port: &PortSpec| LinkSpec {
-            from: (n as u32, p as u32),
-            to: (port.peer, u32::from(port.peer_port)),
-            lookahead: port.link.delay + port.link.rate.time(smallest),
+        let link = |n: usize, p: usize, port: &PortSpec| {
+            let (peer, peer_port) = (port.peer, port.peer_port as usize);
+            let header = self.settings.cut_through(peer, peer_port, &self.topology.nodes[peer as usize]).map(|cut| cut.header.0);
+            let handled_after = header.map_or(smallest, |header| header.min(smallest));
+            LinkSpec {
+                from: (n as u32, p as u32),
+                to: (peer, u32::from(port.peer_port)),
+                lookahead: port.link.delay + port.link.rate.time(handled_after),
+            }
         };
         nodes.flat_map(|(n, list)| list.iter().enumerate().map(move |(p, port)| link(n, p, port))).collect()
     }
@@ -357,7 +389,8 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
         || settings.congestion_control.pulls(line).is_some()
         || settings.mechanisms().any(|p| p.wants_round_trip);
     let delay = |n: u32| settings.delay(&topology.nodes[n as usize]);
-    let longest = || longest_round_trip(topology, &ports, delay, settings.framing.largest());
+    let cut_of = |n: u32, port: u16| settings.cut_through(n, usize::from(port), &topology.nodes[n as usize]);
+    let longest = || longest_round_trip(topology, &ports, delay, cut_of, settings.framing.largest());
     let round_trip = if needs_it { longest() } else { Time::ZERO };
     let builder = Builder { topology, ports, settings, map, round_trip, parts };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();

@@ -6,6 +6,7 @@
 
 mod effects;
 mod follow;
+mod tail;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use xoff_units::Time;
 
 use crate::core::{Core, Queueing};
 use crate::count::{Group, PAUSED};
+use crate::cut_through::{CutThrough, Rest};
 use crate::delays::{Recorder, Traced};
 use crate::effects::Effects;
 use crate::endpoint::{Answer, Endpoint, Relist, Turn, token};
@@ -88,6 +90,8 @@ pub struct Node {
     pub mechanisms: Mechanisms,
     /// Flows that start and end here.
     pub endpoint: Option<Box<Endpoint>>,
+    /// Inputs that cut through, here and at neighbours, if any do.
+    cut_through: Option<Box<CutThrough>>,
     next_sample: Time,
     /// Whether it passes packets on.
     pub forwards: bool,
@@ -118,6 +122,7 @@ impl State for Node {
         let Self {
             mechanisms,
             endpoint,
+            cut_through,
             core,
             effects,
             faults,
@@ -140,6 +145,7 @@ impl State for Node {
         core.walk(walk);
         effects.walk(walk);
         endpoint.walk(walk);
+        cut_through.walk(walk);
         if self.mechanisms.want(Watches::DEPARTURE) {
             // What was sent is written onto packets, as a total.
             self.core.ports.iter().for_each(|port| walk.value(port.data_bytes));
@@ -165,6 +171,7 @@ impl Node {
             mechanisms,
             effects,
             endpoint,
+            cut_through: None,
             faults: Faults::default(),
             acks: Acks::default(),
             wanted: Wanted::default(),
@@ -187,6 +194,12 @@ impl Node {
         let delays = (wanted.delays != Traced::None).then(recorder);
         let is_watched = wanted.packets || delays.is_some();
         Self { wanted, next_sample, is_watched, delays, acks, faults: if self.forwards { faults } else { Faults::default() }, ..self }
+    }
+
+    /// The same node, with what it knows of inputs that cut through.
+    #[must_use]
+    pub fn cutting_through(self, cut_through: Option<Box<CutThrough>>) -> Self {
+        Self { cut_through, ..self }
     }
 
     /// Whether it is a host that passes packets on.
@@ -249,7 +262,12 @@ impl Node {
         let now = cx.now();
         let ends = now + p.serializer.time(u64::from(frame.bytes()));
         p.busy_until = ends;
-        let (arrives, peer_delay) = (ends + p.delay, p.peer_delay);
+        // The peer handles it at its last bit, or when it has as much of it as it needs.
+        let handled = match &self.cut_through {
+            None => ends,
+            Some(cut) => cut.head(port, &frame, p.peer).map_or(ends, |head| now + head),
+        };
+        let (arrives, peer_delay) = (handled + p.delay, p.peer_delay);
         // MAC control and what ends there do not go through the peer's forwarding.
         let is_express = frame.is_link_local() || (peer_delay > Time::ZERO && frame.dst() == p.peer);
         if frame.is_data() {
@@ -264,7 +282,7 @@ impl Node {
             p.control_bytes += u64::from(frame.bytes());
         }
         if self.is_watched {
-            self.watch(port, queue, &frame, now);
+            self.watch(port, queue, &frame, now, handled);
         }
         frame.hop();
         if is_express {
@@ -334,6 +352,9 @@ impl Node {
         if !self.core.buffer.admit(in_port, group, out, in_group, in_queue, packet.bytes()) {
             self.drop_packet(out, queue, &packet, None, cx);
             return;
+        }
+        if let Some(cut) = &mut self.cut_through {
+            cut.enter(&packet, cx.now());
         }
         if packet.has(Packet::CE) && !was_marked {
             self.counts.marked += 1;
@@ -425,7 +446,13 @@ impl Node {
         if header.path() < Paths::FIRST {
             header.recount();
         }
-        self.send_control(port, header, cx);
+        let rest = Rest { packet: header, port: port as u16, queue: 0 };
+        if let Some(cut) = &mut self.cut_through {
+            cut.enter(&packet, cx.now());
+        }
+        if self.cut_through.is_none() || !self.put_off(&packet, rest, cx) {
+            self.send_control(port, header, cx);
+        }
     }
 
     /// The port that a mechanism chooses among several, or that of ECMP.
@@ -471,11 +498,15 @@ impl Node {
         }
         q.sent += 1;
         q.sent_bytes += u64::from(packet.bytes());
-        let crossed = self.core.ingress[group].sub(packet.bytes());
-        self.core.buffer.release(in_port, group, port, packet.bytes());
+        let rest = || Rest { packet, port: port as u16, queue: queue as u16 };
+        let is_whole = self.cut_through.is_none() || !self.put_off(&packet, rest(), cx);
+        let crossed = is_whole && self.core.ingress[group].sub(packet.bytes());
+        if is_whole || self.core.buffer.is_by_output() {
+            self.core.buffer.release(in_port, group, port, packet.bytes());
+        }
         if self.mechanisms.want(Watches::DEQUEUE) {
             self.effects.now = cx.now();
-            let (core, event) = (&self.core, Dequeued { packet: &packet, port, queue });
+            let (core, event) = (&self.core, Dequeued { packet: &packet, port, queue, is_whole });
             self.mechanisms.each(Watches::DEQUEUE, &mut self.effects, |m, fx| m.on_dequeue(&event, core, fx));
             if self.effects.take_mark() {
                 packet.set(Packet::CE);
@@ -835,7 +866,8 @@ impl Node {
     /// Records beside frames that wait here.
     pub fn queued_records(&self) -> usize {
         let ports = self.core.ports.iter().flat_map(|p| &p.queues).flat_map(|q| q.packets.iter());
-        ports.chain(self.core.inputs.iter().flatten()).filter(|p| p.side().is_some()).count()
+        let cut = self.cut_through.iter().flat_map(|cut| cut.waiting());
+        ports.chain(self.core.inputs.iter().flatten()).chain(cut).filter(|p| p.side().is_some()).count()
     }
 
     /// Wire bytes of data that wait here.
@@ -915,6 +947,7 @@ impl EngineNode for Node {
                     (None, None) => return,
                 }
             },
+            token::TAIL => self.end_tail(payload as usize, cx),
             token::HOST => {
                 let Some(endpoint) = &mut self.endpoint else { return };
                 let (frames, again) = endpoint.on_host_timer(cx.now());

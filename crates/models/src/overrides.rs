@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Rate};
 
+use crate::cut_through;
 use crate::mechanisms::{Tables, ecn};
 use crate::names;
 use crate::queueing::buffer::Params as BufferParams;
@@ -22,6 +23,9 @@ pub struct Override {
     /// Only their ports of this speed. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// Cut-through at these inputs, in the place of `switch.cut_through`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_through: Option<cut_through::Params>,
     /// ECN marking at these outputs, in the place of `switch.ecn`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<ecn::Params>,
@@ -64,12 +68,15 @@ pub struct Local {
     pub mechanisms: Tables,
     /// The switch's memory, and what this port has of it.
     pub buffer: BufferParams,
+    /// When what comes by this port is handled: at its last bit where nothing is given.
+    pub cut_through: Option<cut_through::Params>,
 }
 
 impl Override {
     /// Lays it over what holds otherwise; an error has the key below the override, and what is wrong.
     pub fn lay_over(&self, local: &mut Local) -> Result<(), (&'static str, String)> {
         let missing = |key: &str| format!("there is no {key} that this could differ from; give it");
+        local.cut_through = self.cut_through.or(local.cut_through);
         if let Some(ecn) = &self.ecn {
             let place = local.mechanisms.stamping.ecn.as_mut().ok_or_else(|| ("ecn", missing("switch.ecn")))?;
             *place = ecn.clone();

@@ -242,6 +242,11 @@ impl Packet {
         records.get(slot)
     }
 
+    /// Whether another is the same packet of its flow, and came by the same port: a copy of it, if not it.
+    pub const fn is_like(&self, other: &Self) -> bool {
+        self.0[0] == other.0[0] && self.in_port() == other.in_port()
+    }
+
     /// The destination node.
     #[inline]
     pub const fn dst(&self) -> u32 {

@@ -25,6 +25,10 @@ pub struct PfcRequest {
     pub switch_delay: Time,
     /// The largest frame of any class on the link.
     pub max_frame: Bytes,
+    /// Bytes of a frame after which the pausing switch counts it, if it cuts through (`switch.cut_through.header`) and none of its
+    /// outputs is faster than the link. Default: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_through: Option<Bytes>,
     /// How long the neighbour takes to act on a pause.
     #[serde(default)]
     pub response_time: Time,
@@ -64,10 +68,11 @@ pub struct PfcSize {
     pub warnings: Vec<String>,
 }
 
-/// The headroom that keeps a port lossless.
-pub fn pfc_headroom(rate: Rate, link_delay: Time, switch_delay: Time, max_frame: u64, pause_frame: u64) -> (u64, u64) {
+/// The headroom that keeps a port lossless: what a round trip brings, and frames. A frame is counted when so many bytes of the
+/// largest one are in.
+pub fn pfc_headroom(rate: Rate, link_delay: Time, switch_delay: Time, max_frame: u64, counted_after: u64, pause_frame: u64) -> (u64, u64) {
     let round_trip = Time(2 * link_delay.0 + switch_delay.0);
-    (bytes_in(rate, round_trip), 3 * max_frame + pause_frame)
+    (bytes_in(rate, round_trip), 2 * max_frame + counted_after + pause_frame)
 }
 
 /// What a link carries in a time, a byte that is begun included.
@@ -100,11 +105,15 @@ pub fn size_pfc(request: &PfcRequest) -> Result<PfcSize, String> {
         return Err(format!("buffer: {buffer} cannot hold a frame of {}", request.max_frame));
     }
     within("response_time", request.response_time, Time::ZERO, Time::ms(1_000))?;
+    if let Some(header) = request.cut_through {
+        within("cut_through", header, Bytes(1), Bytes(65_535))?;
+    }
     let (frame, pause) = (request.max_frame.0, request.pause_frame.0);
+    let counted_after = request.cut_through.map_or(frame, |header| header.0.min(frame));
     let during = |step, time: Time| Step { step, time_ps: time.ps(), bytes: bytes_in(request.rate, time) };
     let of = |step, bytes| Step { step, time_ps: request.rate.time(bytes).ps(), bytes };
     let steps = vec![
-        of("the packet that crosses XOFF", frame),
+        of(if counted_after < frame { "the head of the packet that crosses XOFF" } else { "the packet that crosses XOFF" }, counted_after),
         of("the pause waits for a frame that is being sent", frame),
         of("the pause is sent", pause),
         during("it travels", request.link_delay),
@@ -114,7 +123,8 @@ pub fn size_pfc(request: &PfcRequest) -> Result<PfcSize, String> {
         during("what is in the switch's pipeline comes out of it", request.switch_delay),
     ];
     // Rounded once: a scenario's headroom is the same.
-    let (round_trip, packets) = pfc_headroom(request.rate, request.link_delay, request.switch_delay + request.response_time, frame, pause);
+    let delay = request.switch_delay + request.response_time;
+    let (round_trip, packets) = pfc_headroom(request.rate, request.link_delay, delay, frame, counted_after, pause);
     let headroom_bytes = round_trip + packets;
     let xoff_bytes = request.buffer.map(|b| b.0.saturating_sub(headroom_bytes));
     let mut warnings = Vec::new();
@@ -239,7 +249,7 @@ pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
     };
     let pause_min = u128::from(n - 1) * round_trip;
     let pause_max = pause_min + longest_extra;
-    let pfc_headroom = pfc_headroom(rate, link_delay, switch_delay, 0, 0).0;
+    let pfc_headroom = pfc_headroom(rate, link_delay, switch_delay, 0, 0, 0).0;
     let mut warnings = Vec::new();
     if u128::from(available) < needed {
         warnings.push(format!(

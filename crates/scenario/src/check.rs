@@ -64,10 +64,10 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     };
     let rows: Vec<Value> = ports
         .iter()
-        .map(|IngressPorts { rate, delay, levels, count, .. }| {
+        .map(|IngressPorts { rate, delay, levels, counted_after, count, .. }| {
             json!({ "rate": rate.to_string(), "delay": delay.to_string(), "ports": count, "needed_bytes": levels.headroom,
                     "xoff_bytes": levels.xoff, "xon_bytes": levels.xon, "available_bytes": levels.available,
-                    "moves": levels.is_dynamic })
+                    "counted_after_bytes": counted_after, "moves": levels.is_dynamic })
         })
         .collect();
     Ok(json!({

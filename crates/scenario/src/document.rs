@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_models::congestion_control::CongestionControl;
 use xoff_models::core::Queueing;
+use xoff_models::cut_through;
 use xoff_models::delays::Traced;
 use xoff_models::endpoint::Classify;
 use xoff_models::mechanisms::{Admission, FlowControl, Routing, Stamping, Tables, ecn, telemetry, trimming};
@@ -112,6 +113,9 @@ pub enum Turns {
 pub struct Switch {
     /// Fixed processing delay of what is forwarded.
     pub delay: Time,
+    /// Handles frames when their headers are in, and not at their last bit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_through: Option<cut_through::Params>,
     /// Where packets wait.
     pub queueing: Queueing,
     /// Memory.
@@ -158,7 +162,7 @@ impl Switch {
 
     /// What holds at a port without overrides.
     pub fn local(&self) -> Local {
-        Local { mechanisms: self.mechanisms(), buffer: self.buffer.clone() }
+        Local { mechanisms: self.mechanisms(), buffer: self.buffer.clone(), cut_through: self.cut_through }
     }
 }
 
@@ -166,6 +170,7 @@ impl Default for Switch {
     fn default() -> Self {
         Self {
             delay: Time::ZERO,
+            cut_through: None,
             queueing: Queueing::Oq,
             buffer: buffer::Params::Unlimited,
             classes: 1,

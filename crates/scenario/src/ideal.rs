@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use xoff_engine::Checkpoint;
+use xoff_models::cut_through;
 use xoff_models::framing::Framing;
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
@@ -17,11 +18,17 @@ use crate::runner::Runner;
 struct Leg {
     rate: Rate,
     delay: Time,
+    /// The bytes after which that node knows where a frame goes, if it cuts through.
+    header: Option<u64>,
 }
 
 impl Leg {
     fn is_as_good_as(&self, other: &Self) -> bool {
-        self.rate >= other.rate && self.delay <= other.delay
+        if self.header.is_none() && other.header.is_none() {
+            return self.rate >= other.rate && self.delay <= other.delay;
+        }
+        // A faster link may have to wait for more of a frame.
+        self.rate == other.rate && self.delay <= other.delay && self.header.is_some_and(|own| other.header.is_none_or(|h| own <= h))
     }
 }
 
@@ -32,6 +39,8 @@ type Way = Vec<Leg>;
 pub struct Alone {
     framing: Framing,
     switch_delay: Vec<Time>,
+    /// The header of each input that cuts through, by node and port; empty where none does.
+    headers: Vec<Vec<Option<u64>>>,
     /// All links between nodes that forward are alike, so that shortest ways between two hosts are, too.
     is_uniform: bool,
     /// The ways between two nodes where routes begin and end, those left out that another beats on every link.
@@ -56,11 +65,19 @@ impl Alone {
         let forwards = |n: u32| nodes[n as usize].forwards;
         let mut inner = runner.topology.links.iter().filter(|l| forwards(l.a) && forwards(l.b)).map(|l| (l.link.rate, l.link.delay));
         let mut delays = (0..nodes.len()).filter(|n| nodes[*n].forwards).map(|n| switch_delay[n]);
-        let is_uniform = inner.next().is_none_or(|first| inner.all(|other| other == first))
+        let locals = runner.settings.locals.list();
+        let cut = |n: usize, port: usize| runner.settings.cut_through(n as u32, port, &nodes[n]).map(|cut| cut.header.0);
+        let headers = if locals.iter().any(|local| local.cut_through.is_some()) {
+            runner.ports.iter().enumerate().map(|(n, ports)| (0..ports.len()).map(|port| cut(n, port)).collect()).collect()
+        } else {
+            Vec::new()
+        };
+        let is_uniform = locals.iter().all(|local| local.cut_through == locals[0].cut_through)
+            && inner.next().is_none_or(|first| inner.all(|other| other == first))
             && delays.next().is_none_or(|first| delays.all(|other| other == first))
             // A host with ports of its own choice may have several that differ.
             && runner.ports.iter().zip(nodes).all(|(ports, n)| n.forwards || ports.iter().all(|p| p.link == ports[0].link));
-        Self { framing: runner.settings.framing, switch_delay, is_uniform, known: HashMap::new() }
+        Self { framing: runner.settings.framing, switch_delay, headers, is_uniform, known: HashMap::new() }
     }
 
     /// For a flow whose probe packet is bound for its destination on its own path, and that left `src` by a port.
@@ -99,7 +116,8 @@ impl Alone {
 
     fn leg(&self, port: &PortSpec, dst: u32) -> Leg {
         let behind = if port.peer == dst { Time::ZERO } else { self.switch_delay[port.peer as usize] };
-        Leg { rate: port.link.rate, delay: port.link.delay + behind }
+        let header = self.headers.get(port.peer as usize).and_then(|inputs| inputs[port.peer_port as usize]);
+        Leg { rate: port.link.rate, delay: port.link.delay + behind, header }
     }
 
     /// The way that a flow took: by which port it left its source is the host's choice, and from there on routes decide.
@@ -147,22 +165,27 @@ impl Alone {
 
     /// The time that a flow alone takes to its last byte. Full packets follow one another at the pace of the slowest link so far;
     /// the last one, which may be shorter, follows them at some link and goes on alone: the link where that takes longest decides.
+    /// A packet is on the next link when its head is in, which at nodes that store it is all of it.
     fn time(&self, way: &[Leg], size: u64) -> Time {
         let packets = self.framing.packets(size);
         let full = u64::from(self.framing.wire(size, 0));
         let last = u64::from(self.framing.wire(size, packets as u32 - 1));
         let latency: Time = way.iter().fold(Time::ZERO, |sum, leg| sum + leg.delay);
-        let mut lasts: u64 = way.iter().map(|leg| leg.rate.time(last).ps()).sum();
+        let head = |n: usize, bytes: u64| match (way[n].header, way.get(n + 1)) {
+            (Some(header), Some(next)) => cut_through::head(header, bytes, way[n].rate.serializer(), next.rate.serializer()).ps(),
+            _ => way[n].rate.time(bytes).ps(),
+        };
+        let mut lasts: u64 = (0..way.len()).map(|n| head(n, last)).sum();
         if packets == 1 {
             return latency + Time(lasts);
         }
         let (mut first, mut slowest, mut longest) = (0, 0, 0);
-        for leg in way {
+        for (n, leg) in way.iter().enumerate() {
             let of_full = leg.rate.time(full).ps();
-            first += of_full;
             slowest = slowest.max(of_full);
-            longest = longest.max(first + (packets - 2) * slowest + lasts);
-            lasts -= leg.rate.time(last).ps();
+            longest = longest.max(first + of_full + (packets - 2) * slowest + lasts);
+            first += head(n, full);
+            lasts -= head(n, last);
         }
         latency + Time(longest)
     }

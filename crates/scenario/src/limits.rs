@@ -159,9 +159,8 @@ fn highest_class(s: &Scenario) -> u8 {
 pub fn check_levels(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
     let locals: Vec<_> = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
     for (n, (node, ports)) in t.nodes.iter().zip(ports).enumerate().filter(|n| n.1.0.forwards) {
-        let delay = settings.delay(node);
-        for (number, port) in ports.iter().enumerate() {
-            let ingress = settings.ingress(n as u32, number, port, delay, node.is_host);
+        for number in 0..ports.len() {
+            let ingress = settings.ingress(n as u32, number, ports, node);
             let parts = &locals[settings.locals.place(n, number)];
             let levels = parts.iter().find_map(|p| p.levels(&ingress));
             for part in parts {
@@ -229,7 +228,6 @@ fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option
 /// Refuses thresholds and reserves that do not fit into the switches' memory.
 pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
     for (n, (node, ports)) in t.nodes.iter().zip(ports).enumerate().filter(|n| n.1.0.forwards) {
-        let delay = settings.delay(node);
         let buffer = &settings.locals.list()[0].buffer;
         let (memory, table) = if node.is_host { (&settings.relay.buffer, "host.relay") } else { (buffer, "switch") };
         if let buffer::Params::Shared(shared) = memory {
@@ -244,14 +242,14 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
             if reserve > total {
                 return wrong("reserve", "the reserve", reserve);
             }
-            let of = |(number, port): (usize, &PortSpec)| {
-                let ingress = settings.ingress(n as u32, number, port, delay, node.is_host);
+            let of = |number: usize| {
+                let ingress = settings.ingress(n as u32, number, ports, node);
                 let buffer::Params::Shared(here) = ingress.memory else { return 0 };
                 let computed = || settings.locals.at(n, number).mechanisms.levels(&ingress).map_or(0, |l| l.headroom);
                 u128::from(here.headroom.map_or_else(computed, |given| given.0))
             };
             let has_levels = settings.mechanisms().any(|p| p.has_levels);
-            let headroom = if has_levels { ports.iter().enumerate().map(of).sum::<u128>() * classes } else { 0 };
+            let headroom = if has_levels { (0..ports.len()).map(of).sum::<u128>() * classes } else { 0 };
             if reserve + headroom > total {
                 let key = if shared.headroom.is_some() { "headroom" } else { "total" };
                 return wrong(key, "the headroom and the reserve", reserve + headroom);

@@ -52,6 +52,9 @@ fn switch(s: &Scenario) -> Result<(), InputError> {
     if s.switch.delay > Time::ms(1_000) {
         return wrong("switch.delay", format!("{} is longer than the 1s that is supported", s.switch.delay));
     }
+    if let Some(cut_through) = &s.switch.cut_through {
+        cut_through.validate().map_err(|(key, why)| InputError::new(format!("switch.cut_through.{key}"), why))?;
+    }
     if !(1..=8).contains(&s.switch.classes) {
         return wrong("switch.classes", format!("{} is out of range; allowed are 1 to 8", s.switch.classes));
     }
@@ -81,8 +84,11 @@ fn overrides(s: &Scenario) -> Result<(), InputError> {
     let largest = s.framing.payload.0 + s.framing.header.0 + s.framing.gap.0;
     for (i, change) in s.switch.overrides.iter().enumerate() {
         let at = |key: &str| format!("switch.overrides[{i}].{key}");
-        if change.ecn.is_none() && change.pfc.is_none() && change.buffer.is_none() {
-            return Err(InputError::new(format!("switch.overrides[{i}]"), "it changes nothing; give ecn, pfc or buffer"));
+        if change.cut_through.is_none() && change.ecn.is_none() && change.pfc.is_none() && change.buffer.is_none() {
+            return Err(InputError::new(format!("switch.overrides[{i}]"), "it changes nothing; give cut_through, ecn, pfc or buffer"));
+        }
+        if let Some(cut_through) = &change.cut_through {
+            cut_through.validate().map_err(|(key, why)| InputError::new(at(&format!("cut_through.{key}")), why))?;
         }
         let mut local = s.switch.local();
         change.lay_over(&mut local).map_err(|(key, why)| InputError::new(at(key), why))?;

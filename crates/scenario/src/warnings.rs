@@ -38,6 +38,7 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
         list.push(Warning::new("host.relay.scheduler", why));
     }
     list.extend(port_warnings(runner));
+    list.extend(uncut(runner));
     list.extend(unheard(runner));
     if !s.switch.mechanisms().any(|p| p.routes) {
         list.extend(unequal_choices(&runner.topology, &runner.ports));
@@ -46,6 +47,16 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
         list.push(Warning::new("workload", "nothing is sent"));
     }
     list
+}
+
+/// Headers that no packet is longer than.
+fn uncut(runner: &Runner) -> Vec<Warning> {
+    let (switch, largest) = (&runner.scenario().switch, runner.settings.framing.largest());
+    let of_overrides = switch.overrides.iter().enumerate().map(|(i, o)| (format!("switch.overrides[{i}]"), o.cut_through));
+    let all = std::iter::once(("switch".to_string(), switch.cut_through)).chain(of_overrides);
+    let longer = all.filter_map(|(path, cut)| Some((path, cut?.header))).filter(|cut| cut.1.0 >= largest);
+    let why = |header: Bytes| format!("{header} is no less than a packet, which takes {largest} B: nothing is cut through");
+    longer.map(|(path, header)| Warning::new(format!("{path}.cut_through.header"), why(header))).collect()
 }
 
 /// A switch that has ports of several rates on equally short paths: ECMP gives the slower ones as many flows.
@@ -91,6 +102,8 @@ pub struct IngressPorts {
     pub rate: Rate,
     pub delay: Time,
     pub levels: Levels,
+    /// Bytes of the largest frame that are in at most when it is counted.
+    pub counted_after: u64,
     /// Of their settings, in [`xoff_models::overrides::Locals::list`].
     pub place: usize,
     /// How many there are.
@@ -101,10 +114,9 @@ pub struct IngressPorts {
 pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
     let mut found: BTreeMap<_, IngressPorts> = BTreeMap::new();
     for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
-        let delay = runner.settings.delay(node);
         let ports = || runner.ports[n].iter().enumerate();
         let levels: Vec<Option<Levels>> =
-            ports().map(|(number, p)| runner.settings.levels(n as u32, number, p, delay, node.is_host)).collect();
+            ports().map(|(number, _)| runner.settings.levels(n as u32, number, &runner.ports[n], node)).collect();
         let buffer = runner.settings.buffer(n as u32, &levels, node.is_host);
         let classes = usize::from(runner.settings.counted_classes());
         for (number, p) in ports() {
@@ -117,8 +129,12 @@ pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
                 levels.available = Some((threshold + headroom).saturating_sub(levels.xoff));
             }
             let place = runner.settings.locals.place(n, number);
+            let counted_after = runner.settings.ingress(n as u32, number, &runner.ports[n], node).counted_after;
             let key = (p.link.rate, p.link.delay, levels.headroom, levels.xoff, levels.xon, levels.available, place);
-            found.entry(key).or_insert(IngressPorts { rate: p.link.rate, delay: p.link.delay, levels, place, count: 0 }).count += 1;
+            found
+                .entry(key)
+                .or_insert(IngressPorts { rate: p.link.rate, delay: p.link.delay, levels, counted_after, place, count: 0 })
+                .count += 1;
         }
     }
     found.into_values().collect()
@@ -155,9 +171,8 @@ fn port_warnings(runner: &Runner) -> Vec<Warning> {
     let mut list: Vec<Warning> = Vec::new();
     let parts = runner.settings.mechanisms().parts();
     for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
-        let delay = runner.settings.delay(node);
-        for (number, port) in runner.ports[n].iter().enumerate() {
-            let ingress = runner.settings.ingress(n as u32, number, port, delay, node.is_host);
+        for number in 0..runner.ports[n].len() {
+            let ingress = runner.settings.ingress(n as u32, number, &runner.ports[n], node);
             for part in &parts {
                 let warning = part.warn_port(&ingress).map(|(key, why)| Warning::new(at(part.path(), key), why));
                 list.extend(warning.filter(|w| !list.contains(w)));

@@ -34,6 +34,8 @@ const SCENARIOS: &[(&str, &str)] = &[
     ("pfc", "switch = { queueing = 'voq', buffer.per_port = '200KB', flow_control.pfc = { xoff = '20KB', quanta = 100 } }"),
     ("pfc", "switch = { queueing = 'iq', buffer.per_port = '200KB', flow_control.pfc = { xoff = '20KB' } }"),
     ("pfc", "switch = { buffer.shared = { total = '1MB', alpha = 0.125, reserve = '0B' }, flow_control.pfc = {} }"),
+    ("pfc", "switch = { cut_through = {}, flow_control.pfc = { xoff = '20KB' } }"),
+    ("selective trimming", "switch = { cut_through = {}, trimming = { limit = '30KB' } }\nhost.transport.selective = {}"),
     (
         "ecn dcqcn",
         "switch = { ecn.red = { kmin = '5KB', kmax = '50KB', pmax = 0.5 }, flow_control.pfc = { xoff = '40KB' } }

@@ -250,6 +250,8 @@ pub struct Start {
     pub now: Time,
     /// When its last bit leaves.
     pub ends: Time,
+    /// When as much of it has left as the next node needs to handle it.
+    pub handled: Time,
     /// When the next node has it.
     pub reaches: Time,
     /// How long its bits are on their way; the rest is processing.
@@ -326,9 +328,9 @@ impl Recorder {
 
     /// The way from the moment at which a packet starts on the wire.
     fn way(start: &Start, parts: &mut Vec<Part>) {
-        add(parts, Part::new(Kind::Serialization, start.ends - start.now));
+        add(parts, Part::new(Kind::Serialization, start.handled - start.now));
         add(parts, Part::new(Kind::Propagation, start.propagation));
-        add(parts, Part::new(Kind::Processing, start.reaches - start.ends - start.propagation));
+        add(parts, Part::new(Kind::Processing, start.reaches - start.handled - start.propagation));
     }
 
     /// A source sends a packet.

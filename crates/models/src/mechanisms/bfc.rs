@@ -303,7 +303,7 @@ impl Hooks for Bfc {
     }
 
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
-        let Dequeued { packet, port, queue } = *event;
+        let Dequeued { packet, port, queue, .. } = *event;
         let key = self.key(packet, port);
         let lane = &mut self.lanes[port][queue - 1];
         if let Some(entry) = self.table.get_mut(&key) {
@@ -392,7 +392,7 @@ mod tests {
         fn leave(&mut self, flow: u32, queue: usize) {
             self.core.ports[2].queues[queue].bytes.sub(SIZE);
             let packet = Packet::new(Kind::Data, flow, 0, 9, SIZE, 0);
-            self.bfc.on_dequeue(&Dequeued { packet: &packet, port: 2, queue }, &self.core, &mut self.effects);
+            self.bfc.on_dequeue(&Dequeued { packet: &packet, port: 2, queue, is_whole: true }, &self.core, &mut self.effects);
         }
 
         /// What it told neighbours: port, queue there, and whether to pause it.

@@ -527,7 +527,7 @@ mod tests {
         let mut first = packet(5);
         isolation.assign_queue(&mut first, 0, &core, &mut effects);
         isolation.on_enqueue(&Enqueued { packet: &first, port: 0, queue: congested }, &core, &mut effects);
-        isolation.on_dequeue(&Dequeued { packet: &first, port: 0, queue: congested }, &core, &mut effects);
+        isolation.on_dequeue(&Dequeued { packet: &first, port: 0, queue: congested, is_whole: true }, &core, &mut effects);
         let sent = |effects: &mut Effects| -> Vec<(u32, u32, u32)> {
             effects
                 .take()
@@ -540,7 +540,7 @@ mod tests {
         effects.now = Time::us(4);
         let mut second = packet(5);
         isolation.assign_queue(&mut second, 0, &core, &mut effects);
-        isolation.on_dequeue(&Dequeued { packet: &second, port: 0, queue: congested }, &core, &mut effects);
+        isolation.on_dequeue(&Dequeued { packet: &second, port: 0, queue: congested, is_whole: true }, &core, &mut effects);
         effects.now = age;
         isolation.on_timer(5, &core, &mut effects);
         let timers: Vec<Time> =

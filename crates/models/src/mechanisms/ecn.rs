@@ -205,7 +205,7 @@ mod tests {
         let (mut ecn, mut effects) = (Ecn(vec![Marker::new(params)]), Effects::new(Stream::new(1, 1, "test")));
         [0, 1, 2].map(|class| {
             let packet = Packet::new(Kind::Data, 0, 0, 1, 1500, class);
-            ecn.on_dequeue(&Dequeued { packet: &packet, port: 0, queue: 1 + class as usize }, &core, &mut effects);
+            ecn.on_dequeue(&Dequeued { packet: &packet, port: 0, queue: 1 + class as usize, is_whole: true }, &core, &mut effects);
             effects.take_mark()
         })
     }

@@ -167,6 +167,9 @@ impl Hooks for Mechanism {
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_dequeue(event, core, effects));
     }
+    fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_whole(event, core, effects));
+    }
     fn on_departure(&mut self, event: &mut Departure<'_>, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_departure(event, core, effects));
     }

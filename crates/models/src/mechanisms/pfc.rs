@@ -430,7 +430,7 @@ impl Install for Pfc {
     fn levels(params: &Params, ingress: &Ingress<'_>) -> Option<Levels> {
         let (link, largest) = (ingress.port.link, ingress.framing.largest());
         let control = u64::from(ingress.framing.control);
-        let (round_trip, packets) = sizing::pfc_headroom(link.rate, link.delay, ingress.delay, largest, control);
+        let (round_trip, packets) = sizing::pfc_headroom(link.rate, link.delay, ingress.delay, largest, ingress.counted_after, control);
         let headroom = round_trip + packets;
         // Classes share the port's memory, and each may fill up to its threshold and headroom.
         let limit = match ingress.memory {
@@ -523,16 +523,7 @@ impl Hooks for Pfc {
 
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         match self.trigger {
-            Trigger::Dynamic(offset) => {
-                let (port, class) = (event.packet.in_port() as usize, event.packet.class());
-                let group = core.group(port, class);
-                if let Buffer::Shared(shared) = &core.buffer
-                    && self.over[group] > 0
-                    && shared.is_under(group, offset)
-                {
-                    self.resume(port, class, effects);
-                }
-            }
+            Trigger::Dynamic(_) => self.on_whole(event, core, effects),
             Trigger::Egress(ref levels) => {
                 let xon = levels[event.port].1;
                 let class = core.ports[event.port].queues[event.queue].class();
@@ -549,6 +540,18 @@ impl Hooks for Pfc {
                 }
             }
             Trigger::Never | Trigger::Level => {}
+        }
+    }
+
+    /// Bytes of the pool, and of its input, are free.
+    fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+        let (port, class) = (event.packet.in_port() as usize, event.packet.class());
+        let group = core.group(port, class);
+        if let (Trigger::Dynamic(offset), Buffer::Shared(shared)) = (&self.trigger, &core.buffer)
+            && self.over[group] > 0
+            && shared.is_under(group, *offset)
+        {
+            self.resume(port, class, effects);
         }
     }
 

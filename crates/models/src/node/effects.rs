@@ -120,7 +120,7 @@ impl Node {
                 self.core.buffer.release(packet.in_port() as usize, group, port, packet.bytes());
                 if self.mechanisms.want(Watches::DEQUEUE) {
                     self.effects.now = cx.now();
-                    let (core, event) = (&self.core, Dequeued { packet: &packet, port, queue });
+                    let (core, event) = (&self.core, Dequeued { packet: &packet, port, queue, is_whole: true });
                     self.mechanisms.each(Watches::DEQUEUE, &mut self.effects, |m, fx| m.on_dequeue(&event, core, fx));
                     self.effects.take_mark();
                 }

@@ -7,9 +7,9 @@ use crate::delays::{Start, Wait};
 use crate::packet::Packet;
 
 impl Node {
-    /// Writes down that a frame starts on the link.
+    /// Writes down that a frame starts on the link; the next node handles it when the bits are in that leave until `handled`.
     #[cold]
-    pub(super) fn watch(&mut self, port: usize, queue: usize, frame: &Packet, now: Time) {
+    pub(super) fn watch(&mut self, port: usize, queue: usize, frame: &Packet, now: Time, handled: Time) {
         if self.wanted.packets {
             self.trace(port, frame, true, now);
         }
@@ -17,8 +17,8 @@ impl Node {
             let p = &self.core.ports[port];
             let (ends, ends_there) = (p.busy_until, frame.is_link_local() || frame.dst() == p.peer);
             let propagation = p.delay - p.peer_delay;
-            let reaches = ends + if ends_there { propagation } else { p.delay };
-            recorder.on_start(frame, &Start { port, queue, now, ends, reaches, propagation });
+            let reaches = handled + if ends_there { propagation } else { p.delay };
+            recorder.on_start(frame, &Start { port, queue, now, ends, handled, reaches, propagation });
         }
     }
 

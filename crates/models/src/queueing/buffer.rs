@@ -252,6 +252,11 @@ impl Buffer {
         }
     }
 
+    /// Whether memory belongs to outputs: what is on its way out takes none of it.
+    pub const fn is_by_output(&self) -> bool {
+        matches!(self, Self::PerEgress { .. } | Self::PerEgressQueue(_))
+    }
+
     /// Gives a packet's bytes back.
     #[inline]
     pub fn release(&mut self, in_port: usize, group: usize, out_port: usize, bytes: u16) {

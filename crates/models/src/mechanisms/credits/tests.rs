@@ -56,7 +56,7 @@ impl Switch {
         let mut packet = self.core.ports[2].pop(queue as u16).unwrap();
         let group = self.core.group(0, class);
         self.core.ingress[group].sub(packet.bytes());
-        self.credits.on_dequeue(&Dequeued { packet: &packet, port: 2, queue }, &self.core, &mut self.effects);
+        self.credits.on_dequeue(&Dequeued { packet: &packet, port: 2, queue, is_whole: true }, &self.core, &mut self.effects);
         let mut records = crate::telemetry::Records::default();
         let mut event = Departure { packet: &mut packet, port: 2, queue, is_own: false, records: &mut records };
         self.credits.on_departure(&mut event, &self.core, &mut self.effects);

@@ -210,7 +210,7 @@ fn a_full_output_pauses_each_feeder_once_with_its_first_packet() {
     let mut resumed = Vec::new();
     for departure in 1..=7 {
         core.ports[3].queues[2].bytes.sub(1000);
-        pfc.on_dequeue(&Dequeued { packet: &packet(0), port: 3, queue: 2 }, &core, &mut effects);
+        pfc.on_dequeue(&Dequeued { packet: &packet(0), port: 3, queue: 2, is_whole: true }, &core, &mut effects);
         resumed.extend(sent(&mut effects).iter().map(|f| (departure, *f)));
     }
     assert_eq!(resumed, [(6, (1, 0b10, 0)), (6, (2, 0b10, 0)), (6, (0, 0b10, 0))]);
@@ -228,7 +228,7 @@ fn two_full_outputs_pause_a_feeder_once_until_both_have_drained() {
     assert_eq!(sent(&mut effects), [(0, 1, ON)]);
     let mut drain = |output: usize| {
         core.ports[output].queues[1].bytes.sub(3000);
-        pfc.on_dequeue(&Dequeued { packet: &packet, port: output, queue: 1 }, &core, &mut effects);
+        pfc.on_dequeue(&Dequeued { packet: &packet, port: output, queue: 1, is_whole: true }, &core, &mut effects);
         sent(&mut effects)
     };
     assert_eq!((drain(1), drain(2)), (vec![], vec![(0, 1, 0)]));
@@ -250,7 +250,7 @@ fn a_dynamic_threshold_pauses_at_it_and_resumes_an_offset_below() {
     }
     for n in (0..10).rev() {
         core.buffer.release(0, 0, 1, 500);
-        pfc.on_dequeue(&Dequeued { packet: &packet, port: 1, queue: 1 }, &core, &mut effects);
+        pfc.on_dequeue(&Dequeued { packet: &packet, port: 1, queue: 1, is_whole: true }, &core, &mut effects);
         when.extend(sent(&mut effects).iter().map(|f| (n * 500, f.2)));
     }
     assert_eq!(when, [(5000, ON), (3500, 0)]);

@@ -352,6 +352,15 @@ impl Hooks for Sfc {
         }
     }
 
+    fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+        if let Some(point) = &mut self.point {
+            let messages = point.on_whole(event, core, effects.now);
+            if !messages.is_empty() {
+                self.send(&messages, core, effects);
+            }
+        }
+    }
+
     fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
         if packet.kind() != Kind::Sfcm {
             return Verdict::Pass;

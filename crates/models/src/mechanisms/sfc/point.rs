@@ -282,9 +282,9 @@ impl Point {
     }
 
     pub fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, now: Time) -> Vec<Packet> {
-        let Some((index, bytes)) = self.watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
-        let crowd = self.crowd(index, event.packet, event.port, core);
+        let Some((index, _)) = self.watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
         if self.counts_sources {
+            let crowd = self.crowd(index, event.packet, event.port, core);
             let source = self.sources.of(event.packet.flow());
             let present = &mut self.watched[crowd].present;
             if let Some(packets) = present.get_mut(&source) {
@@ -294,6 +294,13 @@ impl Point {
                 }
             }
         }
+        self.on_whole(event, core, now)
+    }
+
+    /// There is less in what it watches: an input, too, when the last bit of a packet that has started is in.
+    pub fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, now: Time) -> Vec<Packet> {
+        let Some((index, bytes)) = self.watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
+        let crowd = self.crowd(index, event.packet, event.port, core);
         if self.watched[index].above.is_some() && bytes < self.threshold(crowd, core.ports[event.port].rate) {
             let watched = &mut self.watched[index];
             self.above += watched.above.take().map_or(Time::ZERO, |t| now - t);

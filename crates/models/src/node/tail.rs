@@ -1,0 +1,49 @@
+//! What a node does when the last bit of a packet comes that it handled before (cut-through): until then the packet's input counts
+//! it although it has started, and what is left of a packet that was cut waits.
+
+use super::{Cx, Node};
+use crate::cut_through::Rest;
+use crate::endpoint::token;
+use crate::mechanism::{Dequeued, Hooks, Watches};
+use crate::packet::Packet;
+
+impl Node {
+    /// Puts off what has to wait for the last bit of a packet that is in no queue; false if that is in.
+    pub(super) fn put_off(&mut self, packet: &Packet, rest: Rest, cx: &mut Cx<'_>) -> bool {
+        let Some(cut) = &mut self.cut_through else { return false };
+        let Some(at) = cut.until(packet, cx.now()) else { return false };
+        // A copy that was sent again is behind the one that leaves, and it is that of which something is still to come.
+        let queued = self.core.ports[usize::from(rest.port)].queues[usize::from(rest.queue)].packets.iter();
+        let fetched = self.core.inputs.get(self.core.group(usize::from(packet.in_port()), packet.class()));
+        if rest.packet.is_data() && queued.chain(fetched.into_iter().flatten()).any(|other| other.is_like(packet)) {
+            return false;
+        }
+        cut.put_off(usize::from(packet.in_port()), rest);
+        cx.set_timer(at, token::pack(token::TAIL, 0, u32::from(packet.in_port())));
+        true
+    }
+
+    /// The last bit of an input's packet is in that was handled before.
+    pub(super) fn end_tail(&mut self, in_port: usize, cx: &mut Cx<'_>) {
+        let Some(Rest { packet, port, queue }) = self.cut_through.as_mut().and_then(|cut| cut.rest(in_port)) else { return };
+        let (port, queue) = (usize::from(port), usize::from(queue));
+        if !packet.is_data() {
+            return self.send_control(port, packet, cx);
+        }
+        let group = self.core.group(in_port, packet.class());
+        let crossed = self.core.ingress[group].sub(packet.bytes());
+        if !self.core.buffer.is_by_output() {
+            self.core.buffer.release(in_port, group, port, packet.bytes());
+        }
+        if self.mechanisms.want(Watches::DEQUEUE) {
+            self.effects.now = cx.now();
+            let (core, event) = (&self.core, Dequeued { packet: &packet, port, queue, is_whole: true });
+            self.mechanisms.each(Watches::DEQUEUE, &mut self.effects, |m, fx| m.on_whole(&event, core, fx));
+        }
+        if crossed {
+            self.crossing(in_port, packet.class(), false, cx);
+        } else {
+            self.apply(cx);
+        }
+    }
+}
