@@ -48,6 +48,7 @@ def test_strategies_are_of_registered_parts() -> None:
         "ecn",
         "telemetry",
         "trimming",
+        "cut_through",
         "flow_control",
         "routing",
         "faults",
