@@ -25,6 +25,7 @@ __all__ = [
     "Collective",
     "CongestionControl",
     "CongestionIsolation",
+    "Conweave",
     "Credits",
     "CutThrough",
     "Dcqcn",
@@ -880,6 +881,29 @@ class Drill(_Part):
 
 
 @dataclass(kw_only=True)
+class Conweave(_Part):
+    """`switch.routing.conweave`."""
+
+    reply_slack: str | None = None
+    """A flow leaves its path when an answer takes longer than the round trip without queues and this."""
+
+    path_pause: str | None = None
+    """A path is not chosen for so long after word of a marked packet on it."""
+
+    expiry: str | None = None
+    """After a gap of more than this between two packets a flow begins anew, by any path."""
+
+    flush_slack: str | None = None
+    """Held packets go on so long after their TAIL was to come."""
+
+    flush_default: str | None = None
+    """When it was to come, after the first that is held, where no packet of the old path tells."""
+
+    queues: int | None = None
+    """Reorder queues of each port and class, 1 to 64: flows that can be held there at a time."""
+
+
+@dataclass(kw_only=True)
 class Routing(_Part):
     """`switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody
     does.
@@ -896,6 +920,9 @@ class Routing(_Part):
 
     drill: Drill | None = None
     """Each packet to the shortest of a few queues that are drawn or remembered (DRILL)."""
+
+    conweave: Conweave | None = None
+    """Flows leave paths that are late, and the last switch puts their packets in order (`ConWeave`)."""
 
 
 @dataclass(kw_only=True)

@@ -12,6 +12,7 @@ __all__ = [
     "BfcCounts",
     "CollectiveSummary",
     "CongestionIsolationCounts",
+    "ConweaveCounts",
     "CreditsCounts",
     "DcqcnCounts",
     "DctcpCounts",
@@ -395,6 +396,28 @@ class FlowletCounts(TypedDict):
     """Flowlets that drew a port."""
 
 
+class ConweaveCounts(TypedDict):
+    """What ConWeave counted."""
+
+    moved: int
+    """Flows moved to another path."""
+
+    held_flows: int
+    """Flows held for their TAIL."""
+
+    held_packets: int
+    """Packets held."""
+
+    flushed_early: int
+    """Flows let go before their TAIL."""
+
+    not_held: int
+    """Packets that no queue was left for."""
+
+    messages: int
+    """Frames between switches of racks."""
+
+
 class OrderCounts(TypedDict):
     """What order of flows counted."""
 
@@ -538,6 +561,9 @@ class Summary(TypedDict):
 
     flowlet: FlowletCounts
     """What flowlets counted; zeros where the scenario does not give it."""
+
+    conweave: ConweaveCounts
+    """What ConWeave counted; zeros where the scenario does not give it."""
 
     order: OrderCounts
     """What order of flows counted; zeros where the scenario does not give it."""

@@ -137,6 +137,12 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
         ("CC_MODE 10", "framing.header", "49B"),
         ("CC_MODE 10\nPINT_LOG_BASE 1.01", "switch.telemetry", {"pint": {"base": 1.01}}),
         ("CC_MODE 10\nPINT_LOG_BASE 1.01", "framing.header", "50B"),
+        (
+            "CC_MODE 0\nLB_MODE 9\nCONWEAVE_REPLY_TIMEOUT_EXTRA 7\nCONWEAVE_PATH_PAUSE_TIME 8",
+            "switch.routing",
+            {"conweave": {"reply_slack": "7us", "path_pause": "8us"}},
+        ),
+        ("CC_MODE 3\nLB_MODE 9", "switch.routing", None),
         ("CC_MODE 0", "host", {"acks": "data"}),
         ("CC_MODE 0\nPACKET_PAYLOAD_SIZE 4096", "framing.payload", "4096B"),
         ("CC_MODE 0\nENABLE_QCN 0", "switch.ecn", None),

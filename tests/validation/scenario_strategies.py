@@ -588,6 +588,18 @@ def drill(d: Draw) -> dict[str, Any]:
     return {"samples": d.rng.choice([1, 2, 100]), "memory": d.rng.choice([0, 1, 3])}
 
 
+def conweave(d: Draw) -> dict[str, Any]:
+    """Answers that are always late and seldom, holds that are short and long, a queue and many."""
+    return {
+        "reply_slack": d.rng.choice(["0ns", "100ns", "4us"]),
+        "path_pause": d.rng.choice(["0ns", "16us"]),
+        "expiry": d.rng.choice(["5us", "300us"]),
+        "flush_slack": d.rng.choice(["0ns", "16us"]),
+        "flush_default": d.rng.choice(["1us", "200us"]),
+        "queues": d.rng.choice([1, 16]),
+    }
+
+
 def collective(d: Draw) -> dict[str, Any]:
     """An operation by any algorithm that there is for it, among as many ranks as that takes."""
     both = {"ring": REDUCES, "halving_doubling": REDUCES, "direct": ["all_to_all"], "rounds": ["all_to_all"]}
@@ -689,7 +701,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     },
     "switch.flow_control.credits.scheme": dict.fromkeys(["absolute", "cbfc"], nothing),
     "switch.flow_control.bfc.resume": dict.fromkeys(["counted", "threshold"], nothing),
-    "switch.routing": {"spray": spray, "reps": reps, "flowlet": flowlet, "drill": drill},
+    "switch.routing": {"spray": spray, "reps": reps, "flowlet": flowlet, "drill": drill, "conweave": conweave},
     "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin"], nothing),
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
@@ -946,6 +958,20 @@ def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
                 if tags:
                     switch.pop("telemetry", None)
                     control.clear()
+            if option == "conweave":
+                # It takes the free word as well, and has queues of its own behind those of classes.
+                takes = {"bcn", "bfc", "congestion_isolation", "credits"} & set(control) or "isolation" in str(
+                    control.get("sfc")
+                )
+                tags = "telemetry" in switch or "rccc" in host.get("congestion_control", {})
+                if (takes or tags or switch["queueing"] != "oq") and not is_forced:
+                    continue
+                if tags:
+                    switch.pop("telemetry", None)
+                    host.pop("congestion_control")
+                if takes:
+                    control.clear()
+                switch["queueing"] = "oq"
             if switch["queueing"] == "iq":
                 switch["queueing"] = "voq"
             switch["routing"] = written(d, "switch.routing", option)
@@ -1127,6 +1153,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
     mix(d, network, switch)
     watch(d, switch, host)
     puts_apart = {"portfc", "congestion_isolation", "sfc", "bfc"} & set(switch["flow_control"])
+    puts_apart |= {"conweave"} & set(switch.get("routing", {}))
     if not puts_apart and switch["queueing"] != "iq" and rng.random() < 0.2:
         host["acks"] = "data"
     # What is written down changes nothing of what happens.

@@ -308,6 +308,12 @@ CASES: dict[str, dict[str, Any]] = {
         for scope in ("queue", "port")
     },
     "hpcc": case(FABRIC, INCAST, telemetry={}, host={"congestion_control": {"hpcc": {}}}),
+    "conweave": case(
+        FABRIC,
+        {"incast": {"senders": [2, 3, 4, 5], "receiver": 0, "size": "300KB"}},
+        ecn=RED,
+        routing={"conweave": {"reply_slack": "1us"}},
+    ),
     "hpcc-pint": case(
         FABRIC,
         INCAST,

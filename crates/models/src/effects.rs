@@ -44,6 +44,8 @@ pub enum Effect {
     Discard(usize, Queues),
     /// Write down whose bytes wait here, with a frame that asks others to stop.
     Pausing(Because),
+    /// Let what waits in a queue of a port go on in another of its class, behind what waits there: port, from, to.
+    Pour(usize, u16, u16),
     /// Let a queue of a port wait until packets of the same flow in another queue have left.
     CloseGate(usize, u16),
     /// They have.

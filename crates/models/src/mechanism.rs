@@ -165,8 +165,9 @@ pub enum Verdict {
 pub trait Hooks: State {
     /// Which hooks to call.
     fn watches(&self) -> Watches;
-    /// Chooses one of several ports on shortest paths for a packet that is not pinned; none leaves the choice to ECMP.
-    fn route(&mut self, _packet: &Packet, _choices: &[u16], _core: &Core, _effects: &mut Effects) -> Option<u16> {
+    /// Chooses one of several ports on shortest paths for a packet that is not pinned, and may write onto it; none leaves the choice
+    /// to ECMP.
+    fn route(&mut self, _packet: &mut Packet, _choices: &[u16], _core: &Core, _effects: &mut Effects) -> Option<u16> {
         None
     }
     /// Puts a flow of this node into a class, and names its queue of `port` if it is another than that of its class. The packet is
@@ -338,6 +339,8 @@ pub struct Properties {
     pub wants_round_trip: bool,
     /// It wants a congestion queue for each class at each port of a node that forwards.
     pub wants_congestion_queues: bool,
+    /// Reorder queues that it wants for each class at each port of a switch with hosts.
+    pub reorder_queues: u8,
     /// Queues that it wants at the interface of a host, if more than one; they are classes as far as the first switch.
     pub interface_queues: u8,
     /// Each node that relays a packet puts it into the next higher class.

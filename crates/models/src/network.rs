@@ -170,7 +170,7 @@ struct DataQueues {
 
 impl DataQueues {
     /// Those of classes: at a switch with virtual output queues one for each input, at a relaying host another for what it relays.
-    fn new(settings: &Settings, node: &NodeSpec, ports: usize) -> Self {
+    fn new(settings: &Settings, node: &NodeSpec, ports: usize, has_hosts: bool) -> Self {
         let classes = settings.counted_classes();
         let relays = node.is_host && node.forwards;
         let inputs = if settings.queueing == Queueing::Voq && !node.is_host { ports } else { 1 };
@@ -187,6 +187,11 @@ impl DataQueues {
         }
         if node.forwards && settings.mechanisms().any(|p| p.wants_congestion_queues) {
             data.extend((0..classes).map(|class| QueueSpec { class, level: level(class), purpose: Purpose::Congestion }));
+        }
+        if node.forwards && !node.is_host && has_hosts {
+            let queues = settings.mechanisms().reorder_queues() as usize;
+            let of = |class: u8| std::iter::repeat_n(QueueSpec { class, level: level(class), purpose: Purpose::Reorder }, queues);
+            data.extend((0..classes).flat_map(of));
         }
         // Levels without a queue would be looked at with every packet.
         let mut used: Vec<u8> = data.iter().map(|d| d.level).collect();
@@ -281,7 +286,7 @@ impl Builder<'_> {
     fn core(&self, node: u32, levels: &[Option<Levels>]) -> Core {
         let (spec, ports, settings) = (&self.topology.nodes[node as usize], &self.ports[node as usize], self.settings);
         let ground = Ground { wiring: &self.map.wiring, relay: &settings.relay };
-        let plans = DataQueues::new(settings, spec, ports.len());
+        let plans = DataQueues::new(settings, spec, ports.len(), !self.hosts(node).is_empty());
         let list = ports
             .iter()
             .enumerate()

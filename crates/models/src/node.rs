@@ -333,7 +333,7 @@ impl Node {
             self.send_on(self.routes.port(&packet), packet, cx);
             return;
         }
-        let out = if self.mechanisms.want(Watches::ROUTE) { self.route(&packet, cx) } else { self.routes.port(&packet) };
+        let out = if self.mechanisms.want(Watches::ROUTE) { self.route(&mut packet, cx) } else { self.routes.port(&packet) };
         if self.faults.vanish > 0 {
             self.faults.vanish -= 1;
             return;
@@ -457,7 +457,7 @@ impl Node {
 
     /// The port that a mechanism chooses among several, or that of ECMP.
     #[cold]
-    fn route(&mut self, packet: &Packet, cx: &mut Cx<'_>) -> usize {
+    fn route(&mut self, packet: &mut Packet, cx: &mut Cx<'_>) -> usize {
         let choices = self.routes.choices(packet.dst());
         let mut port = None;
         if choices.len() > 1 && packet.path() < Paths::FIRST {

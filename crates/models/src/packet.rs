@@ -104,6 +104,8 @@ frames! {
     Credits = 13 "credits" Link Mechanism;
     /// Toward the source of a flow: `seq` is all that its receiver has granted. From there: `seq` is all that the flow asks for.
     Pull = 14 "pull" Flow Pulls;
+    /// `ConWeave`, from the switch of a flow's destination to that of its source: `seq` is what it says, `info` of which epoch or path.
+    Weave = 15 "weave" Path Mechanism;
 }
 
 /// A bit for each kind that does not stay in its flow, and for each that stays on its link: looked at with every packet.

@@ -449,7 +449,7 @@ impl Collector {
                 let busy = p.serializer.time(p.data_bytes + p.control_bytes).since(p.busy_until.since(end)).min(end).ps();
                 l.numbers.push([p.rate.0, spec.link.delay.ps(), p.data_bytes, p.control_bytes, busy, paused[i].ps(), p.data_packets]);
                 for (k, queue) in p.queues.iter().enumerate().skip(1) {
-                    if queue.sent == 0 && queue.dropped == 0 {
+                    if queue.sent == 0 && queue.dropped == 0 && queue.bytes.peak() == 0 {
                         continue;
                     }
                     q.node.push(id);

@@ -26,6 +26,7 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
     let parts = mechanisms.parts();
     let congestion = u64::from(mechanisms.any(|p| p.wants_congestion_queues));
     let classes = u64::from(s.switch.classes.max(mechanisms.interface_queues())) + congestion;
+    let reorder = u64::from(mechanisms.reorder_queues());
     let wiring = t.wiring();
     let ground = Ground { wiring: &wiring, relay: &s.host.relay };
     let mut queues = 0;
@@ -34,7 +35,7 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
         let inputs = if s.switch.queueing == Queueing::Voq && !node.is_host { count } else { 1 };
         queues += match parts.iter().find(|p| p.properties().plans_queues) {
             Some(part) => (0..ports.len()).map(|i| 1 + part.queues(&ground, n as u32, i).map_or(0, |q| q.len() as u64)).sum(),
-            None => count * (1 + classes * inputs),
+            None => count * (1 + classes * (inputs + reorder)),
         };
     }
     if queues > MAX_QUEUES {

@@ -230,7 +230,7 @@ impl Names {
         columns.extend(names.into_iter().zip(numbers).map(|((name, meaning), data)| Column { name, meaning, data }));
         Table {
             name: "queues",
-            about: "One row a queue of a port that sent or dropped something; control frames have one of their own, which is left out.",
+            about: "One row a queue of a port that held, sent or dropped something; control frames have one of their own, which is left out.",
             columns,
         }
     }

@@ -62,6 +62,7 @@ const SCENARIOS: &[(&str, &str)] = &[
     ),
     ("reps", "switch = { trimming = { limit = '30KB' }, routing.reps = { freeze = '20us' } }\nhost.transport.selective = {}"),
     ("flowlet irn", "switch = { buffer.per_queue = '30KB', routing.flowlet = {} }\nhost.transport.irn = {}"),
+    ("conweave", "switch = { ecn.step.threshold = '10KB', routing.conweave = { reply_slack = '200ns', flush_slack = '9us', queues = 2 } }"),
     ("drill", "switch.routing.drill = {}\nhost.transport.selective = {}"),
     ("raw", "host.transport.raw = {}"),
     ("sfc", "switch.flow_control = { sfc = { threshold = '10KB', pause = '9us' }, pfc = { xoff = '60KB' } }"),

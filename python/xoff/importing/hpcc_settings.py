@@ -93,14 +93,14 @@ _VARIANTS = {
     "SAMPLE_FEEDBACK": ("0", "telemetry of every packet counts here"),
 }
 _WINDOW = ("HAS_WIN", "VAR_WIN", "GLOBAL_T")
-_BALANCING = {2: ("DRILL", "drill"), 3: ("CONGA", "conga"), 6: ("LetFlow", "letflow"), 9: ("ConWeave", "conweave")}
-_CONWEAVE = tuple(
-    f"CONWEAVE_{name}"
-    for name in (
-        *("TX_EXPIRY_TIME", "REPLY_TIMEOUT_EXTRA", "EXTRA_VOQ_FLUSH_TIME", "PATH_PAUSE_TIME"),
-        "DEFAULT_VOQ_WAITING_TIME",
-    )
-)
+_BALANCING = {2: ("DRILL", "drill"), 3: ("CONGA", "conga"), 6: ("LetFlow", "flowlet"), 9: ("ConWeave", "conweave")}
+_CONWEAVE = {
+    "CONWEAVE_TX_EXPIRY_TIME": "expiry",
+    "CONWEAVE_REPLY_TIMEOUT_EXTRA": "reply_slack",
+    "CONWEAVE_EXTRA_VOQ_FLUSH_TIME": "flush_slack",
+    "CONWEAVE_PATH_PAUSE_TIME": "path_pause",
+    "CONWEAVE_DEFAULT_VOQ_WAITING_TIME": "flush_default",
+}
 _OF_CONTROLS = (
     *dict.fromkeys(key for _, keys in _CONTROLS.values() for key in keys),
     *("FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK", "INT_MULTI", "PINT_LOG_BASE", "PINT_PROB"),
@@ -179,6 +179,9 @@ class Settings:
     def _acks(self) -> Table | None:
         """Where ACKs wait: with the data of their group, unless the file says otherwise; ConWeave has no choice."""
         if self._is_conweave or self._whole("ACK_HIGH_PRIO", 0):
+            return None
+        if self._weaves(self._whole("CC_MODE", 1)):
+            self._say_or_file("ACK_HIGH_PRIO", "ACKs go before data beside ConWeave here")
             return None
         return Table("host", {"acks": "data"}, "ACKs wait with data (ACK_HIGH_PRIO).")
 
@@ -320,13 +323,27 @@ class Settings:
             found.append(Table("switch.flow_control.pfc"))
         balancing = self._whole("LB_MODE", 0)
         name, key = _BALANCING.get(balancing, ("this scheme", ""))
-        if balancing and key and known.kind(f"switch.routing.{key}"):
+        weaves = self._weaves(mode)
+        if weaves:
+            given = {one: name for one, name in _CONWEAVE.items() if one in self._found}
+            times = {name: self._value(one, f"switch.routing.{key}.{name}") for one, name in given.items()}
+            found.append(Table(f"switch.routing.{key}", times))
+        elif key == "conweave":
+            self._say(
+                "LB_MODE",
+                "ConWeave has no room in packets beside telemetry; a hash of the flow chooses its path (ECMP)",
+            )
+        elif balancing and key and known.kind(f"switch.routing.{key}"):
             found.append(Table(f"switch.routing.{key}"))
         elif balancing:
             self._say("LB_MODE", f"{name} is not there; a hash of the flow chooses its path (ECMP)")
-        for one in _CONWEAVE:
-            self._say(one, "settings of ConWeave" if balancing == 9 else "has an effect with LB_MODE 9 alone")
+        for one in _CONWEAVE if not weaves else ():
+            self._say(one, "a setting of ConWeave" if balancing == 9 else "has an effect with LB_MODE 9 alone")
         return found
+
+    def _weaves(self, mode: int) -> bool:
+        """Whether ConWeave chooses paths; beside telemetry packets have no room for what it writes."""
+        return self._whole("LB_MODE", 0) == 9 and mode not in {3, 10}
 
     def _retransmission(self, payload: int) -> Table | None:
         if not self._whole("ENABLE_IRN", 0):

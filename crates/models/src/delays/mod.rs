@@ -237,6 +237,9 @@ struct Waiting {
     flow: u32,
     seq: u32,
     arrived: Time,
+    /// It waits in its queue since then; of the time before it has the parts.
+    since: Time,
+    parts: Vec<Part>,
 }
 
 /// A frame that starts on the wire.
@@ -307,7 +310,7 @@ impl Recorder {
         self.entering = Some((*packet, port, queue));
         if self.may_complete(packet) {
             self.ports[port].enter(now);
-            self.waiting[port].push_back(Waiting { flow: packet.flow(), seq: packet.seq(), arrived: now });
+            self.waiting[port].push_back(Waiting { flow: packet.flow(), seq: packet.seq(), arrived: now, since: now, parts: Vec::new() });
         }
     }
 
@@ -352,9 +355,8 @@ impl Recorder {
     fn pass(&mut self, packet: &Packet, start: &Start) {
         let waiting = &mut self.waiting[start.port];
         let found = waiting.iter().position(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())).and_then(|at| waiting.remove(at));
-        let Some(Waiting { flow, arrived, .. }) = found else { return };
-        let mut parts = Vec::new();
-        self.ports[start.port].sweep(start.queue as u16, arrived, start.now, &mut |part| add(&mut parts, part));
+        let Some(Waiting { flow, arrived, since, mut parts, .. }) = found else { return };
+        self.ports[start.port].sweep(start.queue as u16, since, start.now, &mut |part| add(&mut parts, part));
         self.ports[start.port].leave(arrived);
         Self::way(start, &mut parts);
         self.passages.push(Passage {
@@ -366,6 +368,14 @@ impl Recorder {
             before: None,
             parts,
         });
+    }
+
+    /// A packet that waited in a queue waits in another from now on.
+    pub fn on_pour(&mut self, packet: &Packet, port: usize, from: usize, now: Time) {
+        if let Some(waiting) = self.waiting[port].iter_mut().find(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())) {
+            self.ports[port].sweep(from as u16, waiting.since, now, &mut |part| add(&mut waiting.parts, part));
+            waiting.since = now;
+        }
     }
 
     /// A packet that waited is dropped.

@@ -385,7 +385,8 @@ impl Install for Credits {
             return Err(("", format!("it takes the place of {lossless}; give one of them")));
         }
         if let Some(other) = around.other(|o| o.assigns_queues) {
-            let why = format!("credits are of the class in which a packet was sent, and {other} may put it into another; give one of them");
+            let why =
+                format!("credits are looked at by the queue of a packet's class, and {other} may put it into another; give one of them");
             return Err(("", why));
         }
         if matches!(around.memory, buffer::Params::Shared(_)) {

@@ -101,7 +101,7 @@ impl Hooks for Drill {
         Watches::ROUTE
     }
 
-    fn route(&mut self, _: &Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
+    fn route(&mut self, _: &mut Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
         self.draw(choices, &mut effects.stream);
         if !self.best.contains_key(choices) {
             self.best.insert(choices.into(), Vec::new());
@@ -145,8 +145,8 @@ mod tests {
         }
 
         fn choose(&mut self, choices: &[u16]) -> u16 {
-            let packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
-            self.drill.route(&packet, choices, &self.core, &mut self.effects).unwrap()
+            let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
+            self.drill.route(&mut packet, choices, &self.core, &mut self.effects).unwrap()
         }
 
         /// How often each port is chosen for 40,000 packets.

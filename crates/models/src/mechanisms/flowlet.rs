@@ -97,7 +97,7 @@ impl Hooks for Flowlet {
         Watches::ROUTE
     }
 
-    fn route(&mut self, packet: &Packet, choices: &[u16], _: &Core, effects: &mut Effects) -> Option<u16> {
+    fn route(&mut self, packet: &mut Packet, choices: &[u16], _: &Core, effects: &mut Effects) -> Option<u16> {
         let now = effects.now;
         if let Some((port, last)) = self.flows.get_mut(&packet.flow())
             && now - *last <= self.timeout
@@ -128,11 +128,11 @@ mod tests {
     fn chosen(gap: Time) -> ([u32; 4], u64) {
         let (mut flowlet, core) = (Flowlet::new(Time::us(100)), Core::for_tests(6, 1));
         let mut effects = Effects::new(Stream::new(1, 1, "test"));
-        let packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
+        let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
         let mut counts = [0; 4];
         for _ in 0..40_000 {
             effects.now += gap;
-            let port = flowlet.route(&packet, &[2, 3, 4, 5], &core, &mut effects).unwrap();
+            let port = flowlet.route(&mut packet, &[2, 3, 4, 5], &core, &mut effects).unwrap();
             counts[port as usize - 2] += 1;
         }
         (counts, flowlet.begun)
@@ -156,7 +156,7 @@ mod tests {
         let mut effects = Effects::new(Stream::new(1, 1, "test"));
         let mut send = |flow| {
             effects.now += Time::ns(500);
-            let port = flowlet.route(&Packet::new(Kind::Data, flow, 0, 9, 1000, 0), &[2, 3, 4, 5], &core, &mut effects);
+            let port = flowlet.route(&mut Packet::new(Kind::Data, flow, 0, 9, 1000, 0), &[2, 3, 4, 5], &core, &mut effects);
             (port, flowlet.flows.len())
         };
         let (port, _) = send(0);

@@ -131,6 +131,8 @@ registry! {
         flowlet: Flowlet,
         /// Each packet to the shortest of a few queues that are drawn or remembered (DRILL).
         drill: Drill,
+        /// Flows leave paths that are late, and the last switch puts their packets in order (`ConWeave`).
+        conweave: ConWeave,
     }
 }
 
@@ -144,7 +146,7 @@ impl Hooks for Mechanism {
     fn watches(&self) -> Watches {
         each!(self, m => m.watches())
     }
-    fn route(&mut self, packet: &Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
+    fn route(&mut self, packet: &mut Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
         each!(self, m => m.route(packet, choices, core, effects))
     }
     fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
@@ -356,6 +358,11 @@ impl Tables {
     /// To whom memory belongs, if a mechanism says so.
     pub fn accounting(&self) -> Option<Accounting> {
         self.properties().find_map(|p| p.accounting)
+    }
+
+    /// Reorder queues of each class at a port of a switch with hosts.
+    pub fn reorder_queues(&self) -> u8 {
+        self.properties().map(|p| p.reorder_queues).fold(0, u8::max)
     }
 
     /// Queues of a host's interface that flows choose from.

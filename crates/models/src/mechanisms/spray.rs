@@ -65,7 +65,7 @@ impl Hooks for Spray {
         Watches::ROUTE
     }
 
-    fn route(&mut self, _: &Packet, choices: &[u16], _: &Core, effects: &mut Effects) -> Option<u16> {
+    fn route(&mut self, _: &mut Packet, choices: &[u16], _: &Core, effects: &mut Effects) -> Option<u16> {
         let n = choices.len() as u64;
         let at = match self.choice {
             Choice::Random => effects.stream.below(n),
@@ -90,10 +90,10 @@ mod tests {
     fn chosen(choice: Choice) -> [u32; 4] {
         let (mut spray, core) = (Spray { choice, turns: vec![0; 6] }, Core::for_tests(6, 1));
         let mut effects = Effects::new(Stream::new(1, 1, "test"));
-        let packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
+        let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
         let mut counts = [0; 4];
         for _ in 0..40_000 {
-            let port = spray.route(&packet, &[2, 3, 4, 5], &core, &mut effects).unwrap();
+            let port = spray.route(&mut packet, &[2, 3, 4, 5], &core, &mut effects).unwrap();
             counts[port as usize - 2] += 1;
         }
         counts

@@ -44,6 +44,7 @@ impl Node {
             }
             Effect::Block(port, queues, asker) => self.block(port, queues, Cause::mechanism(owner), asker, cx.now()),
             Effect::Discard(port, queues) => self.discard(port, queues, owner, cx),
+            Effect::Pour(port, from, to) => self.pour(port, from as usize, to as usize, cx),
             Effect::Pausing(because) => {
                 if let Some(recorder) = &mut self.delays {
                     let routes = &self.routes;
@@ -135,6 +136,24 @@ impl Node {
         }
     }
 
+    /// Lets what waits in a queue of a port go on in another.
+    fn pour(&mut self, port: usize, from: usize, to: usize, cx: &mut Cx<'_>) {
+        let p = &mut self.core.ports[port];
+        let waiting = std::mem::take(&mut p.queues[from].packets);
+        p.waiting -= waiting.len() as u32;
+        for packet in waiting.iter() {
+            p.queues[from].bytes.sub(packet.bytes());
+            p.queues[to].bytes.add(packet.bytes());
+            p.push(to, *packet);
+            if let Some(recorder) = &mut self.delays {
+                recorder.on_pour(packet, port, from, cx.now());
+            }
+        }
+        if !waiting.is_empty() {
+            self.kick(port, cx);
+        }
+    }
+
     /// The name of a cause in tables: that of its mechanism.
     fn cause_name(&self, cause: Cause) -> &'static str {
         cause.owner().map_or(ORDER.name, |owner| self.mechanisms.name(owner))
@@ -204,6 +223,28 @@ mod tests {
     use crate::network::Settings;
     use crate::overrides::{Local, Locals};
     use crate::packet::{Kind, Packet};
+
+    #[test]
+    fn what_is_poured_goes_on_behind_what_waits_there() {
+        // Two classes, both closed from the start: a flow of three packets waits in each of their queues for host 2, until at 5 us those
+        // of the first are poured behind those of the second, which opens. The first stays closed, and empty.
+        let settings = Settings { classes: 2, ..Settings::for_tests() };
+        let flows = [(0, 2, 3000, Time::ZERO), (1, 2, 3000, Time::ZERO)];
+        let close = [1, 2].map(|queue| (SWITCH, Time::ZERO, 0, Effect::CloseGate(2, queue)));
+        let script = [
+            close[0],
+            close[1],
+            (0, Time::ZERO, 0, Effect::ClassOfFlow(0, 1)),
+            (SWITCH, Time::us(5), 0, Effect::Pour(2, 1, 2)),
+            (SWITCH, Time::us(5), 0, Effect::OpenGate(2, 2)),
+        ];
+        let nodes = run(&settings, &flows, &script);
+        let queues = &nodes[SWITCH as usize].core.ports[2].queues;
+        assert_eq!((queues[1].sent, queues[2].sent, queues[1].bytes.bytes(), queues[2].bytes.bytes()), (0, 6, 0, 0));
+        assert_eq!((queues[1].bytes.peak(), queues[2].bytes.peak()), (3750, 7500));
+        // Six packets of 100 ns from 5 us on, and a link of 1 us.
+        assert_eq!(arrived(&nodes, 2), [(0, Time::ns(5000 + 300 + 1000)), (1, Time::ns(5000 + 600 + 1000))]);
+    }
 
     /// Mechanism 0 is PFC and mechanism 1, at the switch, BCN; neither does anything here by itself.
     fn settings() -> Settings {

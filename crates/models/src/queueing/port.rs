@@ -44,6 +44,8 @@ pub enum Purpose {
     Relayed,
     /// Those of a class that a mechanism moved out of its queue.
     Congestion,
+    /// Those of a flow whose packets by another path go first.
+    Reorder,
     /// What the mechanism that planned it says.
     Planned,
 }

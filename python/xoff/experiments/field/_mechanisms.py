@@ -92,6 +92,7 @@ ROWS: dict[str, Mechanism] = {
         queue=1,
     ),
     "PFC + DCQCN + flowlets": Mechanism(PAUSED, _PFC | _RED | _spread("flowlet"), _control(dcqcn={})),
+    "PFC + DCQCN + ConWeave": Mechanism(PAUSED, _PFC | _RED | _spread("conweave"), _control(dcqcn={})),
     "PFC + DCQCN + DRILL": Mechanism(PAUSED, _PFC | _RED | _spread("drill"), _PATIENT | _control(dcqcn={})),
     "PFC + DCQCN + spray": Mechanism(PAUSED, _PFC | _RED | _spread("spray"), _PATIENT | _control(dcqcn={})),
     "PFC + DCQCN + REPS": Mechanism(PAUSED, _PFC | _RED | _spread("reps"), _PATIENT | _control(dcqcn={})),

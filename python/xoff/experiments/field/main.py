@@ -5,8 +5,8 @@ arrive for 2 ms, five seeds. The collectives have the fabric to themselves, thre
 round the racks (4 MB each), and one all-to-all of all hosts (4 MB each).
 
 Sources: the abstract of "Backpressure Flow Control" (NSDI 2022), whose deployed end-to-end schemes are here DCQCN with
-and without a window, DCTCP and HPCC; of flowlets, what the code of ConWeave's evaluation says of LetFlow. ConWeave
-itself is not modelled, so that its gain over LetFlow is not judged.
+and without a window, DCTCP and HPCC; of flowlets, what the code of ConWeave's evaluation says of LetFlow. The gain of
+ConWeave itself over LetFlow is shown and not judged.
 
 "2.3 times lower" is a 99th percentile of short flows' slowdowns that is at least 2.3 times that of BFC, the mean over
 seeds, with each of the four; "1.6 times better" the same of the mean slowdown of long flows. Flowlets are as ECMP if

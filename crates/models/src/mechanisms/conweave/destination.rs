@@ -1,0 +1,219 @@
+//! The switch of a destination: it holds what came too early, answers, and tells of marks.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use xoff_engine::state;
+use xoff_engine::state::{State, Walk};
+use xoff_units::Time;
+
+use super::{EARLY, Flag, HELD, MESSAGES, PACKETS, Params, Tag, UNHELD, Word};
+use crate::core::{Core, Queues};
+use crate::count::Tally;
+use crate::effects::{Asker, Effect, Effects};
+use crate::mechanism::Site;
+use crate::packet::{Kind, Packet};
+use crate::queueing::port::Purpose;
+use crate::routing::Sources;
+
+/// Entries that are kept before those that are over are looked for.
+const FEW: usize = 1024;
+/// A flow without a packet for so long is forgotten.
+const AGE: Time = Time::ms(2);
+
+/// A flow to a host here.
+#[derive(Debug, Clone, Copy)]
+struct Flow {
+    epoch: u8,
+    /// The TAIL of the epoch has come, or is waited for no longer.
+    is_in_order: bool,
+    /// The age of the last packet of the epoch by the old path, and when it came.
+    seen: Option<(u16, Time)>,
+    active: Time,
+}
+
+/// What a flow waits in.
+#[derive(Debug)]
+struct Hold {
+    port: usize,
+    /// The reorder queue, and that of its class.
+    queues: [usize; 2],
+    epoch: u8,
+    /// The age of the TAIL.
+    tail: u16,
+    /// When it goes on.
+    due: Time,
+}
+
+state!(Hold {
+    value: port, queues, epoch, tail;
+    moment: due;
+});
+
+/// The part of `ConWeave` that puts in order.
+#[derive(Debug)]
+pub struct Destination {
+    flush_slack: Time,
+    flush_default: Time,
+    frame_bytes: u16,
+    sources: Arc<Sources>,
+    flows: FxHashMap<u32, Flow>,
+    /// So many entries may stand before those that are over are thrown away.
+    room: usize,
+    holds: FxHashMap<u32, Hold>,
+    held: u64,
+    packets: u64,
+    early: u64,
+    unheld: u64,
+    messages: u64,
+}
+
+impl State for Destination {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self {
+            flush_slack: _,
+            flush_default: _,
+            frame_bytes: _,
+            sources: _,
+            flows,
+            room: _,
+            holds,
+            held: _,
+            packets: _,
+            early: _,
+            unheld: _,
+            messages: _,
+        } = self;
+        walk.keyed(flows.iter_mut(), |walk, _, Flow { epoch, is_in_order, seen, active }| {
+            walk.value(u64::from(*epoch) << 1 | u64::from(*is_in_order));
+            if let Some((age, at)) = seen {
+                walk.value(u64::from(*age));
+                walk.moment(at);
+            }
+            walk.moment(active);
+        });
+        walk.keyed(holds.iter_mut(), |walk, _, hold| hold.walk(walk));
+    }
+}
+
+impl Destination {
+    pub(super) fn new(params: &Params, site: &Site<'_>) -> Self {
+        Self {
+            flush_slack: params.flush_slack,
+            flush_default: params.flush_default,
+            frame_bytes: site.framing.control,
+            sources: site.sources.clone(),
+            flows: FxHashMap::default(),
+            room: FEW,
+            holds: FxHashMap::default(),
+            held: 0,
+            packets: 0,
+            early: 0,
+            unheld: 0,
+            messages: 0,
+        }
+    }
+
+    /// A packet for a host at a port; the queue that it is held in, if it is.
+    pub(super) fn receive(&mut self, packet: &Packet, tag: Tag, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+        let (id, now) = (packet.flow(), effects.now);
+        if packet.has(Packet::CE) {
+            self.tell(id, Word::Notify, u32::from(tag.path), effects);
+        }
+        match tag.flag {
+            Flag::Init => self.tell(id, Word::Reply, u32::from(tag.epoch), effects),
+            Flag::Tail => self.tell(id, Word::Clear, u32::from(tag.epoch), effects),
+            Flag::Data => {}
+        }
+        self.make_room(now);
+        let fresh = Flow { epoch: tag.epoch, is_in_order: false, seen: None, active: now };
+        let flow = self.flows.entry(id).or_insert(fresh);
+        flow.active = now;
+        let hold = self.holds.get_mut(&id);
+        match (tag.epoch + 8 - flow.epoch) % 8 {
+            0 => {}
+            // The source has gone on, and nothing of the epoch before is waited for.
+            1..=4 => {
+                *flow = fresh;
+                if let Some(hold) = hold {
+                    hold.due = now;
+                    effects.push(Effect::Timer(now, id));
+                    return Some(hold.queues[0]);
+                }
+            }
+            _ => return None,
+        }
+        if !tag.is_moved {
+            flow.seen = Some((tag.age, now));
+            flow.is_in_order |= tag.flag == Flag::Tail;
+            if let Some(hold) = hold {
+                // What is held goes on at this very moment, behind the TAIL: timers come after arrivals.
+                hold.due = if flow.is_in_order { now } else { now + Tag::span(tag.age, hold.tail) + self.flush_slack };
+                effects.push(Effect::Timer(hold.due, id));
+            }
+            return None;
+        }
+        if let Some(hold) = hold {
+            self.packets += 1;
+            return Some(hold.queues[0]);
+        }
+        if flow.is_in_order {
+            return None;
+        }
+        let is_free = |queue: &usize| {
+            let is_taken = self.holds.values().any(|h| (h.port, h.queues[0]) == (port, *queue));
+            core.ports[port].queues[*queue].purpose() == Purpose::Reorder && !is_taken
+        };
+        let Some(queue) = core.queues_of(port, packet.class()).find(is_free) else {
+            self.unheld += 1;
+            return None;
+        };
+        let expected = flow.seen.map_or(now + self.flush_default, |(age, at)| at + Tag::span(age, tag.age));
+        let due = now.max(expected + self.flush_slack);
+        let own = core.queue_for(packet.class(), packet.in_port() as usize);
+        self.holds.insert(id, Hold { port, queues: [queue, own], epoch: tag.epoch, tail: tag.age, due });
+        (self.held, self.packets) = (self.held + 1, self.packets + 1);
+        effects.push(Effect::Block(port, Queues::One(queue as u16), Asker::Itself));
+        effects.push(Effect::Timer(due, id));
+        Some(queue)
+    }
+
+    /// A hold may be due.
+    pub(super) fn on_timer(&mut self, id: u32, effects: &mut Effects) {
+        if self.holds.get(&id).is_none_or(|hold| hold.due > effects.now) {
+            return;
+        }
+        let (Some(hold), Some(flow)) = (self.holds.remove(&id), self.flows.get_mut(&id)) else { return };
+        let is_early = hold.epoch != flow.epoch || !flow.is_in_order;
+        self.early += u64::from(is_early);
+        flow.is_in_order |= hold.epoch == flow.epoch;
+        let [queue, own] = hold.queues.map(|queue| queue as u16);
+        effects.push(Effect::Pour(hold.port, queue, own));
+        effects.push(Effect::Unblock(hold.port, Queues::One(queue)));
+    }
+
+    /// Says something to the switch of a flow's source.
+    fn tell(&mut self, flow: u32, word: Word, info: u32, effects: &mut Effects) {
+        self.messages += 1;
+        let mut frame = Packet::new(Kind::Weave, flow, word as u32, self.sources.of(flow), self.frame_bytes, 0);
+        frame.set_info(info);
+        effects.push(Effect::Emit(frame));
+    }
+
+    /// Forgets flows that are over, each time as many have come as were left.
+    fn make_room(&mut self, now: Time) {
+        if self.flows.len() >= self.room {
+            let holds = &self.holds;
+            self.flows.retain(|id, flow| now - flow.active <= AGE || holds.contains_key(id));
+            self.room = FEW.max(2 * self.flows.len());
+        }
+    }
+
+    pub(super) fn counts(&self, tally: &mut dyn Tally) {
+        tally.add(HELD, self.held);
+        tally.add(PACKETS, self.packets);
+        tally.add(EARLY, self.early);
+        tally.add(UNHELD, self.unheld);
+        tally.add(MESSAGES, self.messages);
+    }
+}

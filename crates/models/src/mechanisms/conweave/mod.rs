@@ -1,0 +1,256 @@
+//! `ConWeave`: the switch of a source moves a flow off a path whose answer is late, and the switch of its destination holds what came
+//! by the new path until the rest has come by the old one, so that hosts see no packet overtake another.
+//!
+//! Models: a flow has *epochs*. The first packet of one asks for a REPLY; when that is not back within the round trip without queues
+//! and `reply_slack`, the next packet is the TAIL of the old path, and those after it take a new one, in phase 1 (`source.rs`). The new
+//! path is the better of two that are drawn: not the old one, and none of which the other switch told, by a NOTIFY for a marked packet,
+//! within `path_pause`. Packets of phase 1 that come before the TAIL wait in a reorder queue of their own, until the TAIL comes or is
+//! long overdue (`destination.rs`); a CLEAR tells the source's switch of the TAIL, and only then may the flow move again.
+//! Source: Song et al., "Network Load Balancing with In-network Reordering Support for RDMA" (SIGCOMM 2023), and its public simulator
+//! (peers.md 8.4). Times are that simulator's for leaves and spines.
+//! Simplifications: what a packet carries takes no byte on the wire, and ages in it are in steps of 33 ns, up to 537 us; an epoch is a
+//! number modulo 8. A path is which of the ports up the first two switches take, up to 64 each; a third chooses by ECMP. The round
+//! trip without queues is that of a full packet there and a frame back, between the two switches; switches on the way are as slow as
+//! the one that works it out. Reorder queues are memory of the port, with as many flows at a time as there are queues; what finds none
+//! goes on out of order, and is counted.
+//! Leaves out: flows within a rack, pinned paths and networks whose hosts relay, where there is nothing to choose for a rack's switch.
+//! Invariants: every choice is on a shortest path. As long as no reorder queue is flushed before its TAIL, and none is missing, no packet
+//! that is not lost overtakes another of its flow. A flow moves once an epoch.
+
+mod destination;
+mod source;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::state;
+use xoff_units::Time;
+
+use self::destination::Destination;
+use self::source::Source;
+use crate::core::{Core, Queueing};
+use crate::count::{Count, Tally};
+use crate::effects::Effects;
+use crate::mechanism::{Around, Hooks, Install, Properties, Site, Verdict, Watches, Wrong};
+use crate::packet::{Kind, Packet};
+
+/// `switch.routing.conweave`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// A flow leaves its path when an answer takes longer than the round trip without queues and this.
+    pub reply_slack: Time,
+    /// A path is not chosen for so long after word of a marked packet on it.
+    pub path_pause: Time,
+    /// After a gap of more than this between two packets a flow begins anew, by any path.
+    pub expiry: Time,
+    /// Held packets go on so long after their TAIL was to come.
+    pub flush_slack: Time,
+    /// When it was to come, after the first that is held, where no packet of the old path tells.
+    pub flush_default: Time,
+    /// Reorder queues of each port and class, 1 to 64: flows that can be held there at a time.
+    pub queues: u8,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            reply_slack: Time::us(4),
+            path_pause: Time::us(16),
+            expiry: Time::us(300),
+            flush_slack: Time::us(16),
+            flush_default: Time::us(200),
+            queues: 16,
+        }
+    }
+}
+
+/// What a packet is to its epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flag {
+    Data = 1,
+    /// The first: it asks for a REPLY.
+    Init = 2,
+    /// The last by the old path.
+    Tail = 3,
+}
+
+/// What a packet carries from the one switch to the other, in its free word, which is zero without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tag {
+    flag: Flag,
+    /// By the new path.
+    is_moved: bool,
+    epoch: u8,
+    path: u16,
+    /// Since the epoch began: of the packet, or if it goes by the new path of the TAIL.
+    age: u16,
+}
+
+impl Tag {
+    /// Picoseconds of a step of an age: 2 to this power.
+    const STEP: u32 = 15;
+    const OLDEST: u64 = (1 << 14) - 1;
+
+    fn age(time: Time) -> u16 {
+        (time.ps() >> Self::STEP).min(Self::OLDEST) as u16
+    }
+
+    /// The time from one age to another; none if it is earlier.
+    fn span(from: u16, to: u16) -> Time {
+        Time(u64::from(to.saturating_sub(from)) << Self::STEP)
+    }
+
+    fn word(self) -> u32 {
+        self.flag as u32
+            | u32::from(self.is_moved) << 2
+            | u32::from(self.epoch) << 3
+            | u32::from(self.path) << 6
+            | u32::from(self.age) << 18
+    }
+
+    const fn read(word: u32) -> Option<Self> {
+        let flag = match word & 3 {
+            1 => Flag::Data,
+            2 => Flag::Init,
+            3 => Flag::Tail,
+            _ => return None,
+        };
+        let (epoch, path, age) = ((word >> 3 & 7) as u8, (word >> 6 & 0xFFF) as u16, (word >> 18) as u16);
+        Some(Self { flag, is_moved: word >> 2 & 1 == 1, epoch, path, age })
+    }
+}
+
+/// Ports up that a path can name at each of two switches.
+const FAN: usize = 64;
+
+/// The choice among `choices` of a path at the first switch (0) or the second (1).
+fn digit(path: u16, switch: u32, choices: &[u16]) -> u16 {
+    choices[(path as usize >> (6 * switch)) % FAN % choices.len()]
+}
+
+/// What the destination's switch tells the source's: `seq` of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    /// The first packet of the epoch in `info` has come.
+    Reply = 0,
+    /// Its TAIL has.
+    Clear = 1,
+    /// A packet that came by the path in `info` was marked.
+    Notify = 2,
+}
+
+const MOVED: Count = Count::number("moved", "flows moved to another path");
+const HELD: Count = Count::number("held_flows", "flows held for their TAIL");
+const PACKETS: Count = Count::number("held_packets", "packets held");
+const EARLY: Count = Count::number("flushed_early", "flows let go before their TAIL");
+const UNHELD: Count = Count::number("not_held", "packets that no queue was left for");
+const MESSAGES: Count = Count::number("messages", "frames between switches of racks");
+
+/// What it is to hosts.
+#[derive(Debug)]
+struct Rack {
+    source: Source,
+    destination: Destination,
+}
+
+state!(Rack {
+    part: source, destination;
+});
+
+/// `ConWeave` at one switch.
+#[derive(Debug)]
+pub struct ConWeave {
+    /// Where hosts hang.
+    rack: Option<Rack>,
+    /// For each port, whether a host hangs there.
+    to_host: Vec<bool>,
+}
+
+state!(ConWeave {
+    part: rack;
+    still: to_host;
+});
+
+impl Install for ConWeave {
+    type Params = Params;
+    const LABEL: &'static str = "ConWeave";
+    const COUNTS: &'static [Count] = &[MOVED, HELD, PACKETS, EARLY, UNHELD, MESSAGES];
+
+    fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
+        let mut to_host = vec![false; site.ports.len()];
+        site.hosts.iter().for_each(|host| to_host[host.1] = true);
+        let rack = || Rack { source: Source::new(params, site), destination: Destination::new(params, site) };
+        let rack = (!site.hosts.is_empty()).then(rack);
+        (site.forwards && !site.is_host).then_some(Self { rack, to_host })
+    }
+
+    fn properties(params: &Params) -> Properties {
+        Properties { routes: true, assigns_queues: true, tags_data: true, reorder_queues: params.queues, ..Properties::default() }
+    }
+
+    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+        let times = [
+            ("reply_slack", params.reply_slack),
+            ("path_pause", params.path_pause),
+            ("expiry", params.expiry),
+            ("flush_slack", params.flush_slack),
+            ("flush_default", params.flush_default),
+        ];
+        if let Some((key, time)) = times.into_iter().find(|t| t.1 > Time::ms(1_000)) {
+            return Err((key, format!("{time} is out of range; allowed are times up to 1s")));
+        }
+        if !(1..=64).contains(&params.queues) {
+            return Err(("queues", format!("{} is out of range; allowed are 1 to 64", params.queues)));
+        }
+        if around.queueing != Queueing::Oq {
+            return Err(("", "what is held goes on behind the rest of its class, in one queue; switch.queueing must be oq".into()));
+        }
+        Ok(())
+    }
+}
+
+impl Hooks for ConWeave {
+    fn watches(&self) -> Watches {
+        if self.rack.is_some() { Watches::ROUTE.and(Watches::ASSIGN).and(Watches::CONTROL) } else { Watches::ROUTE }
+    }
+
+    fn route(&mut self, packet: &mut Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
+        if let (Some(rack), true) = (&mut self.rack, self.to_host[packet.in_port() as usize]) {
+            let tag = rack.source.tag(packet, choices, core, effects);
+            packet.set_info(tag.word());
+            return Some(digit(tag.path, 0, choices));
+        }
+        let tag = Tag::read(packet.info()).filter(|_| packet.hops() == 2)?;
+        Some(digit(tag.path, 1, choices))
+    }
+
+    fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+        let (Some(rack), Some(tag)) = (&mut self.rack, Tag::read(packet.info())) else { return None };
+        if self.to_host[port] { rack.destination.receive(packet, tag, port, core, effects) } else { None }
+    }
+
+    fn on_control(&mut self, packet: &Packet, _: usize, _: &Core, effects: &mut Effects) -> Verdict {
+        match &mut self.rack {
+            Some(rack) if packet.kind() == Kind::Weave && rack.source.serves(packet.dst()) => {
+                rack.source.hear(packet, effects.now);
+                Verdict::Consume
+            }
+            _ => Verdict::Pass,
+        }
+    }
+
+    fn on_timer(&mut self, flow: u32, _: &Core, effects: &mut Effects) {
+        if let Some(rack) = &mut self.rack {
+            rack.destination.on_timer(flow, effects);
+        }
+    }
+
+    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+        let Some(rack) = &self.rack else { return };
+        tally.add(MOVED, rack.source.moved);
+        rack.destination.counts(tally);
+    }
+}
+
+#[cfg(test)]
+mod tests;

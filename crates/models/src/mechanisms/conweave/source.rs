@@ -1,0 +1,190 @@
+//! The switch of a source: epochs of flows, and the paths that they take.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use xoff_engine::random::Stream;
+use xoff_engine::state;
+use xoff_engine::state::{State, Walk};
+use xoff_units::Time;
+
+use super::{FAN, Flag, Params, Tag, Word};
+use crate::core::Core;
+use crate::effects::Effects;
+use crate::mechanism::Site;
+use crate::packet::Packet;
+use crate::routing::Map;
+
+/// Entries that are kept before those that are over are looked for.
+const FEW: usize = 1024;
+/// A flow without a packet for so long is forgotten, and at least for its expiry.
+const AGE: Time = Time::ms(2);
+
+/// A flow that comes from a host here.
+#[derive(Debug, Clone, Copy)]
+struct Flow {
+    /// The switch that its packets go to.
+    to: u32,
+    epoch: u8,
+    path: u16,
+    /// The TAIL was sent.
+    is_moved: bool,
+    /// The epoch is over: its REPLY came in time, or its CLEAR.
+    is_over: bool,
+    /// The age of the TAIL.
+    tail: u16,
+    began: Time,
+    /// When the REPLY is late.
+    deadline: Time,
+    active: Time,
+}
+
+state!(Flow {
+    value: to, epoch, path, is_moved, is_over, tail;
+    moment: began, deadline, active;
+});
+
+/// The part of `ConWeave` that chooses.
+#[derive(Debug)]
+pub struct Source {
+    reply_slack: Time,
+    path_pause: Time,
+    expiry: Time,
+    /// Forwarding, here and so everywhere.
+    delay: Time,
+    /// Bytes of a full packet, and of a frame.
+    bytes: [u64; 2],
+    map: Arc<Map>,
+    hosts: FxHashSet<u32>,
+    flows: FxHashMap<u32, Flow>,
+    /// So many entries may stand before those that are over are thrown away.
+    room: usize,
+    /// Until when a path to a switch is not chosen.
+    paused: FxHashMap<(u32, u16), Time>,
+    pub(super) moved: u64,
+}
+
+impl State for Source {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { reply_slack: _, path_pause: _, expiry: _, delay: _, bytes: _, map: _, hosts: _, flows, room: _, paused, moved: _ } =
+            self;
+        walk.keyed(flows.iter_mut(), |walk, _, flow| flow.walk(walk));
+        walk.keyed(paused.iter_mut(), |walk, _, until| walk.due(until));
+    }
+}
+
+impl Source {
+    pub(super) fn new(params: &Params, site: &Site<'_>) -> Self {
+        Self {
+            reply_slack: params.reply_slack,
+            path_pause: params.path_pause,
+            expiry: params.expiry,
+            delay: site.ends.first().map_or(Time::ZERO, |e| e.near.delay),
+            bytes: [site.framing.largest(), u64::from(site.framing.control)],
+            map: site.map.clone(),
+            hosts: site.hosts.iter().map(|host| host.0).collect(),
+            flows: FxHashMap::default(),
+            room: FEW,
+            paused: FxHashMap::default(),
+            moved: 0,
+        }
+    }
+
+    /// Whether a host hangs here.
+    pub(super) fn serves(&self, host: u32) -> bool {
+        self.hosts.contains(&host)
+    }
+
+    /// What a packet is to carry, and so its path.
+    pub(super) fn tag(&mut self, packet: &Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Tag {
+        let (now, dst) = (effects.now, packet.dst());
+        let known = self.flows.get(&packet.flow()).copied();
+        let is_new = known.is_none_or(|f| now - f.active > self.expiry);
+        let mut flow = known.unwrap_or_else(|| {
+            let to = self.map.wiring.ports[dst as usize][0].peer;
+            let path = self.draw(dst, choices, core, &mut effects.stream);
+            Flow { to, epoch: 0, path, is_moved: false, is_over: false, tail: 0, began: now, deadline: now, active: now }
+        });
+        flow.active = now;
+        let mut flag = Flag::Data;
+        let is_late = !is_new && !flow.is_over && flow.deadline < now;
+        if is_new || flow.is_over {
+            let deadline = now + self.round_trip(dst, choices, core) + self.reply_slack;
+            flow = Flow { epoch: (flow.epoch + 1) % 8, is_moved: false, is_over: false, began: now, deadline, ..flow };
+            flag = Flag::Init;
+        }
+        if is_new && let Some(path) = self.sample(&flow, None, dst, choices, core, effects) {
+            flow.path = path;
+        }
+        let (path, is_moved, mut age) = (flow.path, flow.is_moved, Tag::age(now - flow.began));
+        if is_moved {
+            age = flow.tail;
+        }
+        if is_late {
+            flag = Flag::Tail;
+            flow = Flow { is_moved: true, tail: age, deadline: Time::NEVER, ..flow };
+            if let Some(path) = self.sample(&flow, Some(path), dst, choices, core, effects) {
+                flow.path = path;
+                self.moved += 1;
+            }
+        }
+        self.make_room(now);
+        self.flows.insert(packet.flow(), flow);
+        Tag { flag, is_moved, epoch: flow.epoch, path, age }
+    }
+
+    /// The other switch says something of a flow.
+    pub(super) fn hear(&mut self, frame: &Packet, now: Time) {
+        let Some(flow) = self.flows.get_mut(&frame.flow()) else { return };
+        let is_this = frame.info() == u32::from(flow.epoch);
+        if frame.seq() == Word::Notify as u32 {
+            self.paused.insert((flow.to, frame.info() as u16), now + self.path_pause);
+        } else if frame.seq() == Word::Clear as u32 {
+            flow.is_over |= is_this && flow.is_moved;
+        } else if is_this && !flow.is_moved && now <= flow.deadline {
+            // One that is late changes nothing: the next packet finds that it is.
+            (flow.is_over, flow.deadline) = (true, Time::NEVER);
+        }
+    }
+
+    /// The better of two paths that are drawn, if any is good.
+    fn sample(&self, flow: &Flow, current: Option<u16>, dst: u32, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
+        let drawn = [(); 2].map(|()| self.draw(dst, choices, core, &mut effects.stream));
+        let is_paused = |path: u16| self.paused.get(&(flow.to, path)).is_some_and(|until| *until > effects.now);
+        drawn.into_iter().find(|path| Some(*path) != current && !is_paused(*path))
+    }
+
+    fn draw(&self, dst: u32, choices: &[u16], core: &Core, stream: &mut Stream) -> u16 {
+        let mut below = |n: usize| stream.below(n.clamp(1, FAN) as u64) as u16;
+        let first = below(choices.len());
+        let next = core.ports[choices[first as usize] as usize].peer;
+        first | below(self.map.routes[next as usize].choices(dst).len()) << 6
+    }
+
+    /// A packet of full size to the switch of a host and a frame back, where nothing waits, by the shortest way.
+    fn round_trip(&self, dst: u32, choices: &[u16], core: &Core) -> Time {
+        let by = |first: &u16| {
+            let (mut at, mut port, mut time) = (core.id, usize::from(*first), Time::ZERO);
+            loop {
+                let link = &self.map.wiring.ports[at as usize][port];
+                if link.peer == dst {
+                    return time;
+                }
+                let [packet, frame] = self.bytes.map(|bytes| link.link.rate.time(bytes));
+                time = time + (link.link.delay + self.delay) * 2 + packet + frame;
+                at = link.peer;
+                port = self.map.routes[at as usize].choose(dst, 0);
+            }
+        };
+        choices.iter().map(by).min().unwrap_or_default()
+    }
+
+    /// Forgets flows that begin anew anyway, each time as many have come as were left.
+    fn make_room(&mut self, now: Time) {
+        if self.flows.len() >= self.room {
+            let age = AGE.max(self.expiry);
+            self.flows.retain(|_, flow| now - flow.active <= age);
+            self.room = FEW.max(2 * self.flows.len());
+        }
+    }
+}
