@@ -143,6 +143,7 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
             {"conweave": {"reply_slack": "7us", "path_pause": "8us"}},
         ),
         ("CC_MODE 3\nLB_MODE 9", "switch.routing", None),
+        ("CC_MODE 0\nLB_MODE 6", "switch.routing", {"flowlet": {}}),
         ("CC_MODE 0", "host", {"acks": "data"}),
         ("CC_MODE 0\nPACKET_PAYLOAD_SIZE 4096", "framing.payload", "4096B"),
         ("CC_MODE 0\nENABLE_QCN 0", "switch.ecn", None),
