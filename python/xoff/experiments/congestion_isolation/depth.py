@@ -226,9 +226,9 @@ _JUDGED = judged(
             "servers). At 300 KB it is the other way round: 9 and 11 %."
         ),
         "C.7-fewer": (
-            "Queue 0 has the congested flows of both queues, so that more of them are ever above 10 KB: 1332 of 3456 "
+            "Queue 0 has the congested flows of both queues, so that more of them are ever above 10 KB: 1312 of 3456 "
             "instead of 1136 at 1152 servers. They are fewer than both queues together without CI (2255), and fewer "
-            "queues 0 are ever used at all (1397 instead of 1705)."
+            "queues 0 are ever used at all (1395 instead of 1705)."
         ),
     },
     choices=(

@@ -74,6 +74,7 @@ ROWS: dict[str, Mechanism] = {
     "IRN + Swift": Mechanism(LOSSY, {}, _IRN | _control(swift={})),
     "PFC": Mechanism(PAUSED, _PFC),
     "PFC + DCQCN": Mechanism(PAUSED, _PFC | _RED, _control(dcqcn={})),
+    "PFC + DCQCN + cut-through": Mechanism(PAUSED, _PFC | _RED | {"cut_through": {}}, _control(dcqcn={})),
     "PFC + DCQCN, window": Mechanism(PAUSED, _PFC | _RED, _control(dcqcn={"window": PRODUCT})),
     "PFC + DCTCP": Mechanism(PAUSED, _PFC | _STEP, _control(dctcp={})),
     "PFC + HPCC": Mechanism(PAUSED, _PFC | {"telemetry": {}}, _control(hpcc={})),

@@ -76,7 +76,7 @@ PARAMETERS = parameters(
         INCASTS,
         *ARRIVALS,
         chosen("left out", "Go-Back-N without PFC", "it repeats for tens of milliseconds what it lost"),
-        chosen("arrivals; seeds", "0.8 ms; two", "840 runs a seed: all of it within half an hour on two cores"),
+        chosen("arrivals; seeds", "0.8 ms; two", "864 runs a seed: all of it within half an hour on two cores"),
     ]
 )
 CLAIMS = _JUDGED.listed
