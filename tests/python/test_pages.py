@@ -124,3 +124,10 @@ def test_the_job_array_runs_a_study(tmp_path: Path) -> None:
         words = [str(shutil.which("bash")), str(script), str(study), str(tmp_path / "out")]
         subprocess.run(words, env=environment, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
     assert (tmp_path / "out" / "runs.parquet").is_file()
+
+
+def test_no_figure_has_a_sign_in_the_place_of_another() -> None:
+    """A line break in a label would be drawn as U+FFFD, as names of others are cleaned."""
+    figures = [path for folder in ("experiments", "images") for path in (_ROOT / "docs" / folder).glob("*.svg")]
+    assert len(figures) > 40
+    assert not [path.name for path in figures if "\ufffd" in path.read_text("utf-8")]

@@ -113,7 +113,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         above, below = drawing.subplots(2, 1, sharex=True)
         rates = run.delivered_gbps(BIN_MS)
         above.plot([(i + 0.5) * BIN_MS for i in range(len(rates))], rates, color="#0072B2")
-        above.set_ylabel("innocents\n(Gb/s an edge switch)")
+        above.set_ylabel("innocents (Gb/s an edge switch)")
         above.set_ylim(bottom=0)
         times = [START_MS + i * STEP_US / 1000 for i in range(len(run.queue))]
         below.plot(times, [size / 1000 for size in run.queue], color="#D55E00", linewidth=0.6)

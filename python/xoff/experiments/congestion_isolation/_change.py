@@ -106,6 +106,6 @@ def figure(results: Mapping[str, Result], path: Path, usual: str, changed: str) 
         for axes in (*upper, *lower):
             axes.tick_params(labelsize=7)
         upper[0].set_ylabel("mean FCT (µs)")
-        lower[0].set_ylabel(f"gain by {changed} (%),\n95 % interval")
+        lower[0].set_ylabel(f"gain by {changed} (%), 95 % interval")
         legend_below(drawing, 4)
         write(drawing, path)

@@ -47,7 +47,7 @@ def bars(results: Mapping[str, Result], path: Path, labels: Mapping[str, str], w
         for axes in rows.flat:
             axes.tick_params(labelsize=7)
         rows[0][0].set_ylabel("mean FCT (µs)")
-        rows[1][0].set_ylabel("gain by CI (%),\n95 % interval")
+        rows[1][0].set_ylabel("gain by CI (%), 95 % interval")
         rows[1][len(CLASSES) // 2].set_xlabel(what, fontsize=8)
         if chosen:
             rows[2][len(CLASSES) // 2].set_xlabel(

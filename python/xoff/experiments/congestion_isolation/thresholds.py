@@ -119,6 +119,6 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         axes.axhline(0, color="grey", linewidth=0.8)
         axes.set_xticks(range(len(_CHANGES)), [changed for _, changed in _CHANGES.values()])
         axes.set_xlim(-0.5, len(_CHANGES) - 0.5)
-        axes.set_ylabel("gain of the mean FCT (%),\n95 % interval")
+        axes.set_ylabel("gain of the mean FCT (%), 95 % interval")
         legend_below(drawing, 2)
         write(drawing, path)
