@@ -891,7 +891,9 @@ class Conweave(_Part):
     """A path is not chosen for so long after word of a marked packet on it."""
 
     expiry: str | None = None
-    """After a gap of more than this between two packets a flow begins anew, by any path."""
+    """After a gap of more than this between two packets a flow begins anew, by any path: one that pauses held up so
+    long may overtake what it sent before.
+    """
 
     flush_slack: str | None = None
     """Held packets go on so long after their TAIL was to come."""

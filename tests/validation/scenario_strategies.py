@@ -960,9 +960,8 @@ def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
                     control.clear()
             if option == "conweave":
                 # It takes the free word as well, and has queues of its own behind those of classes.
-                takes = {"bcn", "bfc", "congestion_isolation", "credits"} & set(control) or "isolation" in str(
-                    control.get("sfc")
-                )
+                takes = {"bcn", "bfc", "congestion_isolation", "credits", "sfc"} & set(control)
+                takes |= {"pfc"} if control.get("pfc", {}).get("accounting") == "egress" else set()
                 tags = "telemetry" in switch or "rccc" in host.get("congestion_control", {})
                 if (takes or tags or switch["queueing"] != "oq") and not is_forced:
                     continue

@@ -319,6 +319,8 @@ pub struct Properties {
     pub accounting: Option<Accounting>,
     /// It chooses queues or classes for packets that are forwarded; at most one mechanism may.
     pub assigns_queues: bool,
+    /// It counts what waits in a queue by what it sees come there and go.
+    pub counts_queues: bool,
     /// It plans the queues of ports itself ([`Install::queues`]).
     pub plans_queues: bool,
     /// It cuts payloads off packets that find no room, which a transport has to bring again.

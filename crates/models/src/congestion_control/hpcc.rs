@@ -186,7 +186,7 @@ impl Control for Hpcc {
     const COUNTS: &'static [Count] = &[];
     const HEARS_ACKS: bool = true;
     const LISTENS_TO: Option<(&'static str, &'static str)> =
-        Some(("telemetry", "no switch writes telemetry (switch.telemetry), so HPCC never reacts"));
+        Some(("telemetry", "no switch writes telemetry of outputs (switch.telemetry, without pint), so HPCC never reacts"));
 
     fn new(params: &Params, line: Line) -> Self {
         let round_trip = params.round_trip.unwrap_or(line.round_trip).ps().max(1) as f64;

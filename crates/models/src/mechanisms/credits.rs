@@ -12,9 +12,9 @@
 //! Source: peers.md 5.5 (OCP SAI's text on CBFC, bounds of a tester) and 7 (InfiniBand, of which the specification was not read).
 //! Simplifications: classes are virtual lanes; a frame is of one class. InfiniBand says both counts in one frame, here each has a
 //! frame of its own. A sender repeats its count only while it waits for credits, and is answered at once, instead of both ends
-//! repeating what they know for ever. Blocks are freed as a packet begins to leave, like all memory here, or when its last bit is in, if that is later; a host frees what ends
-//! there at once, and holds its own flows until a full packet has its blocks, since a packet is made as it is sent; so do inputs
-//! with one FIFO. Frames that are not data need no credits, as in InfiniBand's lane for management; answers among data
+//! repeating what they know for ever. Blocks are freed as a packet begins to leave, like all memory here, or when its last bit is
+//! in, if that is later; a host frees what ends there at once, and holds its own flows until a full packet has its blocks, since a
+//! packet is made as it is sent; so do inputs with one FIFO. Frames that are not data need no credits, as in InfiniBand's lane for management; answers among data
 //! (`host.acks`) wait with it. No limits for a port over its classes.
 //! Invariants: what came by a port in a class and waits is never more than its window; a sender's credits and the receiver's free
 //! room differ by what is on its way alone.

@@ -370,6 +370,7 @@ impl Install for Pfc {
             pauses_neighbours: true,
             has_levels: true,
             accounting: Some(params.accounting),
+            counts_queues: params.accounting == Accounting::Egress,
             assigns_queues: params.hop_classes,
             raises_classes: params.hop_classes,
             passes_pauses_on: params.relays == Relays::Forward,

@@ -130,10 +130,12 @@ impl Destination {
         let flow = self.flows.entry(id).or_insert(fresh);
         flow.active = now;
         let hold = self.holds.get_mut(&id);
+        // Of an epoch that is here already the first packet may come behind those that were moved, but not behind the TAIL.
+        let begins_anew = tag.flag == Flag::Init && (tag.epoch != flow.epoch || flow.is_in_order && hold.is_none());
         match (tag.epoch + 8 - flow.epoch) % 8 {
-            0 => {}
-            // The source has gone on, and nothing of the epoch before is waited for.
-            1..=4 => {
+            0 if !begins_anew => {}
+            // The source has gone on, and nothing of the epoch before is waited for; or it had forgotten the flow.
+            distance if begins_anew || distance <= 4 => {
                 *flow = fresh;
                 if let Some(hold) = hold {
                     hold.due = now;
@@ -187,6 +189,10 @@ impl Destination {
         let is_early = hold.epoch != flow.epoch || !flow.is_in_order;
         self.early += u64::from(is_early);
         flow.is_in_order |= hold.epoch == flow.epoch;
+        if is_early && hold.epoch == flow.epoch {
+            // Its TAIL is not waited for, and may be lost: the flow is free to move again.
+            self.tell(id, Word::Clear, u32::from(hold.epoch), effects);
+        }
         let [queue, own] = hold.queues.map(|queue| queue as u16);
         effects.push(Effect::Pour(hold.port, queue, own));
         effects.push(Effect::Unblock(hold.port, Queues::One(queue)));

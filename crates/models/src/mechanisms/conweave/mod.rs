@@ -3,9 +3,9 @@
 //!
 //! Models: a flow has *epochs*. The first packet of one asks for a REPLY; when that is not back within the round trip without queues
 //! and `reply_slack`, the next packet is the TAIL of the old path, and those after it take a new one, in phase 1 (`source.rs`). The new
-//! path is the better of two that are drawn: not the old one, and none of which the other switch told, by a NOTIFY for a marked packet,
+//! path is the first good one of two that are drawn: not the old one, and none of which the other switch told, by a NOTIFY for a marked packet,
 //! within `path_pause`. Packets of phase 1 that come before the TAIL wait in a reorder queue of their own, until the TAIL comes or is
-//! long overdue (`destination.rs`); a CLEAR tells the source's switch of the TAIL, and only then may the flow move again.
+//! long overdue (`destination.rs`); a CLEAR tells the source's switch of either, and only then may the flow move again.
 //! Source: Song et al., "Network Load Balancing with In-network Reordering Support for RDMA" (SIGCOMM 2023), and its public simulator
 //! (peers.md 8.4). Times are that simulator's for leaves and spines.
 //! Simplifications: what a packet carries takes no byte on the wire, and ages in it are in steps of 33 ns, up to 537 us; an epoch is a
@@ -13,12 +13,16 @@
 //! trip without queues is that of a full packet there and a frame back, between the two switches; switches on the way are as slow as
 //! the one that works it out. Reorder queues are memory of the port, with as many flows at a time as there are queues; what finds none
 //! goes on out of order, and is counted.
-//! Leaves out: flows within a rack, pinned paths and networks whose hosts relay, where there is nothing to choose for a rack's switch.
+//! Leaves out: flows within a rack, pinned paths and networks whose hosts relay, where there is nothing to choose for a rack's switch;
+//! flows from and to hosts with several links, whose answers may come by another switch: they go by ECMP.
 //! Invariants: every choice is on a shortest path. As long as no reorder queue is flushed before its TAIL, and none is missing, no packet
-//! that is not lost overtakes another of its flow. A flow moves once an epoch.
+//! that is not lost overtakes another of its epoch; after a gap of `expiry` one may overtake those of before, as in the source. A flow
+//! moves once an epoch.
 
 mod destination;
 mod source;
+
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +36,7 @@ use crate::count::{Count, Tally};
 use crate::effects::Effects;
 use crate::mechanism::{Around, Hooks, Install, Properties, Site, Verdict, Watches, Wrong};
 use crate::packet::{Kind, Packet};
+use crate::routing::Map;
 
 /// `switch.routing.conweave`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +46,8 @@ pub struct Params {
     pub reply_slack: Time,
     /// A path is not chosen for so long after word of a marked packet on it.
     pub path_pause: Time,
-    /// After a gap of more than this between two packets a flow begins anew, by any path.
+    /// After a gap of more than this between two packets a flow begins anew, by any path: one that pauses held up so long may
+    /// overtake what it sent before.
     pub expiry: Time,
     /// Held packets go on so long after their TAIL was to come.
     pub flush_slack: Time,
@@ -162,13 +168,14 @@ state!(Rack {
 pub struct ConWeave {
     /// Where hosts hang.
     rack: Option<Rack>,
-    /// For each port, whether a host hangs there.
+    /// For each port, whether a host with one link hangs there.
     to_host: Vec<bool>,
+    map: Arc<Map>,
 }
 
 state!(ConWeave {
     part: rack;
-    still: to_host;
+    still: to_host, map;
 });
 
 impl Install for ConWeave {
@@ -178,10 +185,11 @@ impl Install for ConWeave {
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         let mut to_host = vec![false; site.ports.len()];
-        site.hosts.iter().for_each(|host| to_host[host.1] = true);
+        let has_one_link = |host: u32| site.map.wiring.ports[host as usize].len() == 1;
+        site.hosts.iter().filter(|host| has_one_link(host.0)).for_each(|host| to_host[host.1] = true);
         let rack = || Rack { source: Source::new(params, site), destination: Destination::new(params, site) };
         let rack = (!site.hosts.is_empty()).then(rack);
-        (site.forwards && !site.is_host).then_some(Self { rack, to_host })
+        (site.forwards && !site.is_host).then(|| Self { rack, to_host, map: site.map.clone() })
     }
 
     fn properties(params: &Params) -> Properties {
@@ -202,6 +210,12 @@ impl Install for ConWeave {
         if !(1..=64).contains(&params.queues) {
             return Err(("queues", format!("{} is out of range; allowed are 1 to 64", params.queues)));
         }
+        if let Some(other) = around.other(|o| o.counts_queues) {
+            let why = format!(
+                "what it holds moves from queue to queue, where {other} counts what comes and goes; give one of them, or count PFC's inputs (pfc.accounting = \"ingress\")"
+            );
+            return Err(("", why));
+        }
         if around.queueing != Queueing::Oq {
             return Err(("", "what is held goes on behind the rest of its class, in one queue; switch.queueing must be oq".into()));
         }
@@ -215,7 +229,10 @@ impl Hooks for ConWeave {
     }
 
     fn route(&mut self, packet: &mut Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
-        if let (Some(rack), true) = (&mut self.rack, self.to_host[packet.in_port() as usize]) {
+        let is_known = |port: usize| self.to_host[port] && self.map.wiring.ports[packet.dst() as usize].len() == 1;
+        if is_known(packet.in_port() as usize)
+            && let Some(rack) = &mut self.rack
+        {
             let tag = rack.source.tag(packet, choices, core, effects);
             packet.set_info(tag.word());
             return Some(digit(tag.path, 0, choices));

@@ -52,7 +52,7 @@ pub struct Source {
     expiry: Time,
     /// Forwarding, here and so everywhere.
     delay: Time,
-    /// Bytes of a full packet, and of a frame.
+    /// Bytes of a full packet that are in when a switch handles it, and of a frame.
     bytes: [u64; 2],
     map: Arc<Map>,
     hosts: FxHashSet<u32>,
@@ -80,7 +80,10 @@ impl Source {
             path_pause: params.path_pause,
             expiry: params.expiry,
             delay: site.ends.first().map_or(Time::ZERO, |e| e.near.delay),
-            bytes: [site.framing.largest(), u64::from(site.framing.control)],
+            bytes: [
+                site.ends.iter().map(|e| e.near.counted_after).max().unwrap_or(site.framing.largest()),
+                u64::from(site.framing.control),
+            ],
             map: site.map.clone(),
             hosts: site.hosts.iter().map(|host| host.0).collect(),
             flows: FxHashMap::default(),
@@ -120,13 +123,11 @@ impl Source {
         if is_moved {
             age = flow.tail;
         }
-        if is_late {
+        // Where no path that is drawn is good it stays, and the next packet tries again.
+        if is_late && let Some(other) = self.sample(&flow, Some(path), dst, choices, core, effects) {
             flag = Flag::Tail;
-            flow = Flow { is_moved: true, tail: age, deadline: Time::NEVER, ..flow };
-            if let Some(path) = self.sample(&flow, Some(path), dst, choices, core, effects) {
-                flow.path = path;
-                self.moved += 1;
-            }
+            flow = Flow { is_moved: true, tail: age, deadline: Time::NEVER, path: other, ..flow };
+            self.moved += 1;
         }
         self.make_room(now);
         self.flows.insert(packet.flow(), flow);
@@ -147,7 +148,7 @@ impl Source {
         }
     }
 
-    /// The better of two paths that are drawn, if any is good.
+    /// The first good one of two paths that are drawn, if any is.
     fn sample(&self, flow: &Flow, current: Option<u16>, dst: u32, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
         let drawn = [(); 2].map(|()| self.draw(dst, choices, core, &mut effects.stream));
         let is_paused = |path: u16| self.paused.get(&(flow.to, path)).is_some_and(|until| *until > effects.now);

@@ -218,7 +218,8 @@ fn no_path_is_chosen_that_was_marked_lately() {
         }
         leaf.send(LATE + Time::ns(1));
         let stays = leaf.send(LATE + Time::ns(2));
-        assert_eq!((stays.path, stays.is_moved, leaf.moved()), (first.path, true, 0), "it stays where all are bad");
+        assert_eq!((stays.path, stays.is_moved, leaf.moved()), (first.path, false, 0), "it stays where all are bad");
+        assert_eq!(stays.flag, Flag::Data, "and no TAIL is sent");
     }
 }
 
@@ -268,6 +269,28 @@ fn what_comes_before_the_tail_waits_for_it() {
 }
 
 #[test]
+fn a_flow_that_its_source_forgot_begins_anew() {
+    let of = |epoch: u8, tag: Tag| Tag { epoch, ..tag };
+    let first = |epoch: u8| Tag { flag: Flag::Init, ..of(epoch, old(Time::ZERO)) };
+    for known in 0..8 {
+        let mut leaf = Leaf::new(&Params::default());
+        // An epoch that ended in order, and after it the first one of a source that knows nothing of it.
+        leaf.receive(Time::us(100), first(known), false);
+        leaf.receive(Time::us(101), of(known, tail()), false);
+        assert_eq!(leaf.receive(Time::us(900), first(1), false), None);
+        assert_eq!(leaf.receive(Time::us(901), moved(), false), Some(2), "after epoch {known}");
+    }
+}
+
+#[test]
+fn the_first_packet_of_an_epoch_may_come_behind_those_that_were_moved() {
+    let mut leaf = Leaf::new(&Params::default());
+    assert_eq!(leaf.receive(Time::us(100), moved(), false), Some(2));
+    assert_eq!(leaf.receive(Time::us(101), Tag { flag: Flag::Init, ..old(Time::ZERO) }, false), None);
+    assert_eq!(leaf.receive(Time::us(102), moved(), false), Some(2), "it is held as before");
+}
+
+#[test]
 fn what_waits_for_a_tail_that_does_not_come_goes_on() {
     let mut leaf = Leaf::new(&Params::default());
     // No packet of the old path has come: 200 us, and the slack.
@@ -275,7 +298,8 @@ fn what_waits_for_a_tail_that_does_not_come_goes_on() {
     let due = Time::us(316);
     assert_eq!(leaf.asked(), ["block 2".to_string(), format!("timer {due}")]);
     leaf.expire(due);
-    assert_eq!((leaf.asked(), leaf.counted(EARLY)), (vec!["pour 2 1".to_string(), "unblock 2".to_string()], 1));
+    // The flow may move again, as its TAIL may be lost.
+    assert_eq!((leaf.asked(), leaf.counted(EARLY)), (["tell 1 1", "pour 2 1", "unblock 2"].map(String::from).to_vec(), 1));
     assert_eq!(leaf.receive(due, moved(), false), None, "none of the epoch waits any more");
     // Of another epoch one does; when the source begins yet another, that is over.
     let of = |epoch: u8, tag: Tag| Tag { epoch, ..tag };

@@ -191,6 +191,7 @@ impl Install for Sfc {
     fn properties(params: &Params) -> Properties {
         let why = "it has no switch of its own that could act for it; use host";
         Properties {
+            counts_queues: true,
             assigns_queues: params.mode == Mode::ProxyIsolation,
             wants_congestion_queues: params.mode == Mode::ProxyIsolation,
             interface_queues: if params.mode == Mode::NicIsolation { params.queues } else { 1 },
