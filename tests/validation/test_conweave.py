@@ -188,7 +188,7 @@ def test_what_makes_no_sense_is_refused(key: str, value: object, said: str) -> N
         ({"telemetry": {}}, "free word"),
         ({"flow_control": {"bfc": {}}}, "only one may"),
         ({"flow_control": {"pfc": {"xoff": "50KB", "accounting": "egress"}}}, "pfc.accounting"),
-        ({"flow_control": {"pfc": {}, "sfc": {"pause": "10us"}}}, "what comes and goes"),
+        ({"flow_control": {"pfc": {}, "sfc": {"threshold": "200KB", "pause": "10us"}}}, "what comes and goes"),
     ],
 )
 def test_what_it_cannot_be_beside(switch: dict[str, Any], said: str) -> None:
