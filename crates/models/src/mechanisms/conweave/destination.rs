@@ -53,6 +53,7 @@ state!(Hold {
 /// The part of `ConWeave` that puts in order.
 #[derive(Debug)]
 pub struct Destination {
+    expiry: Time,
     flush_slack: Time,
     flush_default: Time,
     frame_bytes: u16,
@@ -71,6 +72,7 @@ pub struct Destination {
 impl State for Destination {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self {
+            expiry: _,
             flush_slack: _,
             flush_default: _,
             frame_bytes: _,
@@ -99,6 +101,7 @@ impl State for Destination {
 impl Destination {
     pub(super) fn new(params: &Params, site: &Site<'_>) -> Self {
         Self {
+            expiry: params.expiry,
             flush_slack: params.flush_slack,
             flush_default: params.flush_default,
             frame_bytes: site.framing.control,
@@ -128,10 +131,12 @@ impl Destination {
         self.make_room(now);
         let fresh = Flow { epoch: tag.epoch, is_in_order: false, seen: None, active: now };
         let flow = self.flows.entry(id).or_insert(fresh);
+        let is_stale = now - flow.active > self.expiry;
         flow.active = now;
         let hold = self.holds.get_mut(&id);
-        // Of an epoch that is here already the first packet may come behind those that were moved, but not behind the TAIL.
-        let begins_anew = tag.flag == Flag::Init && (tag.epoch != flow.epoch || flow.is_in_order && hold.is_none());
+        // After a silence the source may have forgotten the flow, and counts its epochs from the first again. Without one the first
+        // packet of an epoch is only late: those that were moved came before it.
+        let begins_anew = tag.flag == Flag::Init && is_stale && hold.is_none();
         match (tag.epoch + 8 - flow.epoch) % 8 {
             0 if !begins_anew => {}
             // The source has gone on, and nothing of the epoch before is waited for; or it had forgotten the flow.

@@ -288,6 +288,13 @@ fn the_first_packet_of_an_epoch_may_come_behind_those_that_were_moved() {
     assert_eq!(leaf.receive(Time::us(100), moved(), false), Some(2));
     assert_eq!(leaf.receive(Time::us(101), Tag { flag: Flag::Init, ..old(Time::ZERO) }, false), None);
     assert_eq!(leaf.receive(Time::us(102), moved(), false), Some(2), "it is held as before");
+    // So may it after they were let go without their TAIL: the epoch is not held a second time.
+    let mut leaf = Leaf::new(&Params::default());
+    assert_eq!(leaf.receive(Time::us(100), moved(), false), Some(2));
+    leaf.expire(Time::us(316));
+    assert_eq!(leaf.receive(Time::us(317), moved(), false), None);
+    assert_eq!(leaf.receive(Time::us(318), Tag { flag: Flag::Init, ..old(Time::ZERO) }, false), None);
+    assert_eq!(leaf.receive(Time::us(319), moved(), false), None);
 }
 
 #[test]
