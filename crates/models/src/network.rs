@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xoff_engine::random::Stream;
 use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
-use xoff_units::{Rate, Time};
+use xoff_units::{Rate, Serializer, Time};
 
 use crate::congestion_control::contract::{Echo, Line};
 use crate::congestion_control::{self, CongestionControl, Scheme};
@@ -394,8 +394,12 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
         || settings.congestion_control.pulls(line).is_some()
         || settings.mechanisms().any(|p| p.wants_round_trip);
     let delay = |n: u32| settings.delay(&topology.nodes[n as usize]);
-    let cut_of = |n: u32, port: u16| settings.cut_through(n, usize::from(port), &topology.nodes[n as usize]);
-    let longest = || longest_round_trip(topology, &ports, delay, cut_of, settings.framing.largest());
+    let largest = settings.framing.largest();
+    let tail_of = |n: u32, port: u16, [input, output]: [Serializer; 2]| {
+        let cut = settings.cut_through(n, usize::from(port), &topology.nodes[n as usize]);
+        cut.map_or(Time::ZERO, |cut| input.time(largest) - cut_through::head(cut.header.0, largest, input, output))
+    };
+    let longest = || longest_round_trip(topology, &ports, delay, tail_of, largest);
     let round_trip = if needs_it { longest() } else { Time::ZERO };
     let builder = Builder { topology, ports, settings, map, round_trip, parts };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();

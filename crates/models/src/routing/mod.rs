@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
 use xoff_units::{Serializer, Time};
 
-use crate::cut_through::{self, head};
 use crate::packet::Packet;
 use crate::topology::{PortSpec, Topology, Wiring};
 
@@ -164,12 +163,13 @@ pub struct Map {
 const MAX_SOURCES: usize = 256;
 
 /// The longest round trip without queues: propagation and forwarding delays both ways, and a frame of `bytes` one way, over shortest
-/// paths by links. `cut_of` tells how a node cuts through at a port, if it does.
+/// paths by links. `tail_of` tells how much earlier than its last bit a frame is handled that comes to a node by a port and a line,
+/// and goes on by another line.
 pub fn longest_round_trip(
     topology: &Topology,
     ports: &[Vec<PortSpec>],
     delay_of: impl Fn(u32) -> Time,
-    cut_of: impl Fn(u32, u16) -> Option<cut_through::Params>,
+    tail_of: impl Fn(u32, u16, [Serializer; 2]) -> Time,
     bytes: u64,
 ) -> Time {
     let hosts = topology.hosts();
@@ -180,11 +180,11 @@ pub fn longest_round_trip(
     roots.dedup_by_key(|r| r.0);
     let mut longest = Time::ZERO;
     let mut time = vec![Time::NEVER; topology.nodes.len()];
-    // Of each node that cuts through the line by which the frame comes, and its header.
-    let mut cut: Vec<Option<(Serializer, u64)>> = vec![None; topology.nodes.len()];
+    // Of each node the port and the line by which the frame comes.
+    let mut came: Vec<Option<(u16, Serializer)>> = vec![None; topology.nodes.len()];
     for (_, source) in roots.into_iter().take(MAX_SOURCES) {
         time.fill(Time::NEVER);
-        cut.fill(None);
+        came.fill(None);
         time[source as usize] = Time::ZERO;
         let mut queue = VecDeque::from([source]);
         while let Some(at) = queue.pop_front() {
@@ -196,10 +196,10 @@ pub fn longest_round_trip(
             for link in &ports[at as usize] {
                 if time[link.peer as usize] == Time::NEVER {
                     let line = link.link.rate.serializer();
-                    let tail = cut[at as usize].map(|(input, header)| input.time(bytes) - head(header, bytes, input, line));
+                    let tail = came[at as usize].map(|(port, input)| tail_of(at, port, [input, line]));
                     let here = time[at as usize] - tail.unwrap_or_default();
                     time[link.peer as usize] = here + (passed + link.link.delay) * 2 + line.time(bytes);
-                    cut[link.peer as usize] = cut_of(link.peer, link.peer_port).map(|cut| (line, cut.header.0));
+                    came[link.peer as usize] = Some((link.peer_port, line));
                     queue.push_back(link.peer);
                 }
             }
@@ -306,7 +306,7 @@ pub fn shortest(
 
 #[cfg(test)]
 mod tests {
-    use xoff_units::{Bytes, Rate};
+    use xoff_units::Rate;
 
     use super::*;
     use crate::packet::Kind;
@@ -472,24 +472,24 @@ mod tests {
         };
         // 1250 bytes take 100 ns on each link. A star: two links, one switch.
         let star = star::Params { hosts: 3, link: LINK }.build().unwrap();
-        let longest = longest_round_trip(&star, &star.ports(), delay_of(&star), |_, _| None, 1250);
+        let longest = longest_round_trip(&star, &star.ports(), delay_of(&star), |_, _, _| Time::ZERO, 1250);
         assert_eq!(longest, (Time::us(2) + switch) * 2 + Time::ns(200));
         // Leaves and spines: four links, three switches.
         let topology = clos(2, 1);
-        let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), |_, _| None, 1250);
+        let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), |_, _, _| Time::ZERO, 1250);
         assert_eq!(longest, (Time::us(4) + switch * 3) * 2 + Time::ns(400));
         // Where switches cut through, the frame is stored at the last host alone, and 125 bytes of it take 10 ns on the other links.
-        let cut = |node: u32, _: u16| (!topology.nodes[node as usize].is_host).then_some(cut_through::Params { header: Bytes(125) });
+        let cut = |_: u32, _: u16, [input, _]: [Serializer; 2]| input.time(1250) - input.time(125);
         let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), cut, 1250);
         assert_eq!(longest, (Time::us(4) + switch * 3) * 2 + Time::ns(130));
         // A slow link to one of the hosts is on the longest: 10 us, and 1000 ns for the frame.
         let mut uneven = star.clone();
         uneven.links[2].link = Link { rate: Rate::gbps(10), delay: Time::us(10) };
-        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _| None, 1250);
+        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Time::ZERO, 1250);
         assert_eq!(longest, (Time::us(11) + switch) * 2 + Time::ns(1100));
         // Two of them at one switch are farthest from one another, whichever host is the first there.
         uneven.links[1].link = uneven.links[2].link;
-        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _| None, 1250);
+        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Time::ZERO, 1250);
         assert_eq!(longest, (Time::us(20) + switch) * 2 + Time::ns(2000));
     }
 }
