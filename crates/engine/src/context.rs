@@ -3,7 +3,7 @@
 use xoff_units::Time;
 
 use crate::calendar::Calendar;
-use crate::random::fold;
+use crate::fingerprint::Fingerprint;
 use crate::slab::Slab;
 use crate::transit::{Post, Route, Transit};
 use crate::{END_OF_TIME, Message};
@@ -17,7 +17,7 @@ pub struct Context<'a, M: Message> {
     pub(crate) calendar: &'a mut Calendar<M>,
     pub(crate) outputs: &'a [Route],
     pub(crate) transit: &'a mut Transit<M>,
-    pub(crate) fingerprint: u64,
+    pub(crate) fingerprint: Fingerprint,
 }
 
 impl<M: Message> Context<'_, M> {
@@ -88,11 +88,5 @@ impl<M: Message> Context<'_, M> {
     #[inline]
     pub fn sides(&mut self) -> &mut Slab<M::Side> {
         &mut self.transit.sides
-    }
-
-    /// Mixes a number into this node's fingerprint.
-    #[inline]
-    pub fn record(&mut self, word: u64) {
-        self.fingerprint = fold(self.fingerprint, word);
     }
 }

@@ -141,7 +141,7 @@ impl<N: Node> Engine<N> {
     /// A hash over every node's events, combined in node order.
     pub fn fingerprint(&self) -> u64 {
         let all = self.checkpoint(Time::ZERO);
-        self.places.iter().fold(0, |hash, (p, s)| fold(hash, all.partitions[*p as usize].seats[*s as usize].fingerprint))
+        self.places.iter().fold(0, |hash, (p, s)| fold(hash, all.partitions[*p as usize].seats[*s as usize].fingerprint.value()))
     }
 
     /// Calls `f` for each message still on a link.

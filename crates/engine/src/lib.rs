@@ -14,6 +14,7 @@ mod calendar;
 mod context;
 mod crew;
 mod engine;
+mod fingerprint;
 mod meeting;
 mod network;
 mod pace;
@@ -66,8 +67,9 @@ pub trait Message: Copy + Send {
     /// What travels beside a message that has no room for it; `()` if nothing does.
     type Side: Send + Default;
 
-    /// A number that tells this message from others, for the fingerprint. It must not depend on [`Self::side`].
-    fn digest(&self) -> u64;
+    /// What tells this message from others, for the fingerprint: numbers of what it belongs to, as a word in which they are added,
+    /// and all else. It must not depend on [`Self::side`].
+    fn digest(&self) -> [u64; 2];
 
     /// The slot of what travels beside it, if anything does.
     #[inline]

@@ -8,7 +8,7 @@ use xoff_units::Time;
 use crate::arrivals::Arrivals;
 use crate::calendar::{Calendar, NO_EVENT, Slot};
 use crate::context::Context;
-use crate::random::fold;
+use crate::fingerprint::Fingerprint;
 use crate::state::{State, Walk};
 use crate::transit::{BLOCK, Route, Transit};
 use crate::{END_OF_TIME, Message, Node};
@@ -16,7 +16,7 @@ use crate::{END_OF_TIME, Message, Node};
 /// One node with what the engine keeps for it; what each event needs comes first.
 #[repr(C)]
 pub(crate) struct Seat<N: Node> {
-    pub fingerprint: u64,
+    pub fingerprint: Fingerprint,
     outputs: Vec<Route>,
     calendar: Calendar<N::Message>,
     pub id: u32,
@@ -65,7 +65,7 @@ impl<N: Node> Partition<N> {
             id,
             calendar: Calendar::new(in_links, outputs),
             outputs: Vec::with_capacity(outputs),
-            fingerprint: fold(0, u64::from(id) + 1),
+            fingerprint: Fingerprint::of_node(id),
         });
         self.transit.add_node();
         self.seats.len() as u32 - 1
@@ -158,7 +158,7 @@ impl<N: Node> Partition<N> {
             let Seat { node, calendar, fingerprint, .. } = &self.seats[seat];
             // Two messages share a line of the cache.
             let messages = self.transit.inboxes[seat].messages.iter().step_by(2).fold(0, |sum, arrival| sum ^ arrival.key);
-            fingerprint ^ calendar.touch() ^ node.touch() ^ messages
+            fingerprint.touch() ^ calendar.touch() ^ node.touch() ^ messages
         };
         let due = seats.filter(|seat| self.transit.next[*seat] < end && self.seats[*seat].outputs.len() <= SMALL);
         black_box(due.fold(0, |sum, seat| sum ^ touch(seat)));
@@ -211,7 +211,7 @@ impl<N: Node> Partition<N> {
                 }
             };
             // One place, so that a node's work on a message is compiled into this loop.
-            cx.record(key ^ message.digest());
+            cx.fingerprint.record(key, message.digest());
             node.on_arrival(link, message, &mut cx);
         };
         *fingerprint = cx.fingerprint;

@@ -14,8 +14,8 @@ struct Ball(u64, Option<u32>);
 impl Message for Ball {
     type Side = u64;
 
-    fn digest(&self) -> u64 {
-        self.0
+    fn digest(&self) -> [u64; 2] {
+        [self.0, 0]
     }
 
     fn side(&self) -> Option<u32> {

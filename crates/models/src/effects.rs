@@ -73,19 +73,33 @@ pub struct Effects {
     list: Vec<(u8, Effect)>,
     marked: bool,
     pub(crate) owner: u8,
-    /// Random numbers of this node for mechanisms.
-    pub stream: Stream,
+    /// Random numbers of each mechanism of this node.
+    streams: Box<[Stream]>,
 }
 
 state!(Effects {
-    value: marked, stream;
+    value: marked, streams;
     still: now, list, owner;
 });
 
 impl Effects {
-    /// An empty sink.
-    pub fn new(stream: Stream) -> Self {
-        Self { now: Time::ZERO, stream, list: Vec::new(), marked: false, owner: 0 }
+    /// An empty sink, for the mechanisms of a node in their order. Each has random numbers of its own, so that one that is added
+    /// moves no draw of the others.
+    pub fn new<'a>(seed: u64, node: u32, mechanisms: impl IntoIterator<Item = &'a str>) -> Self {
+        let stream = |name| Stream::new(seed, u64::from(node), &format!("mechanism {name}"));
+        Self { now: Time::ZERO, streams: mechanisms.into_iter().map(stream).collect(), list: Vec::new(), marked: false, owner: 0 }
+    }
+
+    /// For one mechanism.
+    #[cfg(test)]
+    pub(crate) fn for_tests(seed: u64) -> Self {
+        Self::new(seed, 1, ["test"])
+    }
+
+    /// The random numbers of the mechanism at hand.
+    #[inline]
+    pub fn stream(&mut self) -> &mut Stream {
+        &mut self.streams[self.owner as usize]
     }
 
     /// Asks for an effect; effects are carried out in order.

@@ -353,7 +353,7 @@ impl Builder<'_> {
             list.push(mechanism);
         }
         let mechanisms = Mechanisms::new(list);
-        let effects = Effects::new(Stream::new(settings.seed, u64::from(node), "mechanisms"));
+        let effects = Effects::new(settings.seed, node, mechanisms.iter().map(mechanisms::Mechanism::name));
         let routes = self.map.routes[node as usize].clone();
         let reorders = settings.mechanisms().any(|p| p.routes) || settings.faults.overtake > 0;
         Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint)

@@ -168,7 +168,7 @@ impl Hooks for Bcn {
         if output.left <= 0 {
             let queue = core.waiting_bytes(event.port);
             let fb = self.feedback(&mut output, queue);
-            output.left = self.sample + (effects.stream.uniform() * self.jitter) as i64;
+            output.left = self.sample + (effects.stream().uniform() * self.jitter) as i64;
             self.samples += 1;
             let value = if queue > self.stop_above {
                 self.stops += 1;
@@ -199,7 +199,6 @@ impl Hooks for Bcn {
 
 #[cfg(test)]
 mod tests {
-    use xoff_engine::random::Stream;
 
     use super::*;
     use crate::effects::Effect;
@@ -207,7 +206,7 @@ mod tests {
     use crate::routing::Sources;
 
     fn point(params: &Params) -> (Bcn, Effects) {
-        (Bcn::new(params, Points::new(5, Sources { first: vec![0, 0, 0, 10] }), 1), Effects::new(Stream::new(1, 1, "test")))
+        (Bcn::new(params, Points::new(5, Sources { first: vec![0, 0, 0, 10] }), 1), Effects::for_tests(1))
     }
 
     /// Lets the frame of a flow arrive that is sampled while `queue` bytes wait; returns the message's feedback.

@@ -273,7 +273,7 @@ impl Hooks for Bfc {
         let (now, sticky) = (effects.now, self.hops[packet.in_port() as usize].1);
         let key = self.key(packet, port);
         let kept = self.table.get(&key).filter(|e| e.packets > 0 || now - e.last <= sticky).map(|e| e.queue);
-        let queue = kept.unwrap_or_else(|| self.free(port, now, core, |n| effects.stream.below(n)));
+        let queue = kept.unwrap_or_else(|| self.free(port, now, core, |n| effects.stream().below(n)));
         let packets = self.table.get(&key).map_or(0, |e| e.packets);
         self.table.insert(key, Entry { queue, packets, last: now });
         let lane = &mut self.lanes[port][queue as usize - 1];
@@ -348,7 +348,6 @@ impl Hooks for Bfc {
 
 #[cfg(test)]
 mod tests {
-    use xoff_engine::random::Stream;
 
     use super::*;
 
@@ -375,7 +374,7 @@ mod tests {
                 pauses: 0,
                 shared: 0,
             };
-            Self { bfc, core, effects: Effects::new(Stream::new(1, 1, "test")) }
+            Self { bfc, core, effects: Effects::for_tests(1) }
         }
 
         /// A packet of a flow comes by a port from a queue of the neighbour, for port 2; returns its queue here.

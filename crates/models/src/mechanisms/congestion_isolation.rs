@@ -230,7 +230,7 @@ impl CongestionIsolation {
 
     fn is_selected(&self, bytes: u32, effects: &mut Effects) -> bool {
         bytes > self.high
-            || bytes > self.low && effects.stream.uniform() < self.pmax * f64::from(bytes - self.low) / f64::from(self.high - self.low)
+            || bytes > self.low && effects.stream().uniform() < self.pmax * f64::from(bytes - self.low) / f64::from(self.high - self.low)
     }
 
     fn congested_bytes(&self, port: usize, core: &Core) -> u32 {
@@ -430,7 +430,6 @@ impl Hooks for CongestionIsolation {
 
 #[cfg(test)]
 mod tests {
-    use xoff_engine::random::Stream;
 
     use super::*;
 
@@ -451,7 +450,7 @@ mod tests {
     }
 
     fn switch(params: &Params) -> (CongestionIsolation, Effects) {
-        (CongestionIsolation::new(params, true, 64, 2), Effects::new(Stream::new(1, 1, "test")))
+        (CongestionIsolation::new(params, true, 64, 2), Effects::for_tests(1))
     }
 
     /// The share of one-packet flows that are isolated, and marked, at a depth that is held.

@@ -102,7 +102,7 @@ impl Hooks for Drill {
     }
 
     fn route(&mut self, _: &mut Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
-        self.draw(choices, &mut effects.stream);
+        self.draw(choices, effects.stream());
         if !self.best.contains_key(choices) {
             self.best.insert(choices.into(), Vec::new());
         }
@@ -134,7 +134,7 @@ mod tests {
 
     impl Switch {
         fn new(samples: u16, memory: u16) -> Self {
-            let effects = Effects::new(Stream::new(1, 1, "test"));
+            let effects = Effects::for_tests(1);
             Self { drill: Drill::new(&Params { samples, memory }), core: Core::for_tests(6, 1), effects }
         }
 

@@ -178,7 +178,7 @@ impl Hooks for Ecn {
             Scope::Queue => core.egress_bytes(event.port, event.queue),
             Scope::Port => core.waiting_bytes(event.port),
         };
-        if queue > marker.kmin && (queue > marker.kmax || effects.stream.uniform() < marker.probability(queue)) {
+        if queue > marker.kmin && (queue > marker.kmax || effects.stream().uniform() < marker.probability(queue)) {
             effects.mark();
         }
     }
@@ -186,7 +186,6 @@ impl Hooks for Ecn {
 
 #[cfg(test)]
 mod tests {
-    use xoff_engine::random::Stream;
 
     use super::*;
     use crate::packet::{Kind, Packet};
@@ -202,7 +201,7 @@ mod tests {
         for (queue, bytes) in bytes.into_iter().enumerate() {
             core.ports[0].queues[1 + queue].bytes.add(bytes);
         }
-        let (mut ecn, mut effects) = (Ecn(vec![Marker::new(params)]), Effects::new(Stream::new(1, 1, "test")));
+        let (mut ecn, mut effects) = (Ecn(vec![Marker::new(params)]), Effects::for_tests(1));
         [0, 1, 2].map(|class| {
             let packet = Packet::new(Kind::Data, 0, 0, 1, 1500, class);
             ecn.on_dequeue(&Dequeued { packet: &packet, port: 0, queue: 1 + class as usize, is_whole: true }, &core, &mut effects);

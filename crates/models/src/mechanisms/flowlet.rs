@@ -105,7 +105,7 @@ impl Hooks for Flowlet {
             *last = now;
             return Some(*port);
         }
-        let port = choices[effects.stream.below(choices.len() as u64) as usize];
+        let port = choices[effects.stream().below(choices.len() as u64) as usize];
         self.begun += 1;
         self.make_room(now);
         self.flows.insert(packet.flow(), (port, now));
@@ -119,7 +119,6 @@ impl Hooks for Flowlet {
 
 #[cfg(test)]
 mod tests {
-    use xoff_engine::random::Stream;
 
     use super::*;
     use crate::packet::Kind;
@@ -127,7 +126,7 @@ mod tests {
     /// How often each of four ports is chosen for 40,000 packets of a flow that come `gap` apart, and how many flowlets they were.
     fn chosen(gap: Time) -> ([u32; 4], u64) {
         let (mut flowlet, core) = (Flowlet::new(Time::us(100)), Core::for_tests(6, 1));
-        let mut effects = Effects::new(Stream::new(1, 1, "test"));
+        let mut effects = Effects::for_tests(1);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
         let mut counts = [0; 4];
         for _ in 0..40_000 {
@@ -153,7 +152,7 @@ mod tests {
     fn flows_that_are_over_take_no_room() {
         // A packet of a new flow each microsecond: 101 of them are not over. One goes on all the time, and keeps its port.
         let (mut flowlet, core) = (Flowlet::new(Time::us(100)), Core::for_tests(6, 1));
-        let mut effects = Effects::new(Stream::new(1, 1, "test"));
+        let mut effects = Effects::for_tests(1);
         let mut send = |flow| {
             effects.now += Time::ns(500);
             let port = flowlet.route(&mut Packet::new(Kind::Data, flow, 0, 9, 1000, 0), &[2, 3, 4, 5], &core, &mut effects);

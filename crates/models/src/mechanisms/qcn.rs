@@ -123,7 +123,7 @@ impl Hooks for Qcn {
         if output.left <= 0.0 {
             let queue = core.waiting_bytes(event.port);
             let value = self.quantised(output.queue, queue);
-            let around = 1.0 + self.params.jitter * (2.0 * effects.stream.uniform() - 1.0);
+            let around = 1.0 + self.params.jitter * (2.0 * effects.stream().uniform() - 1.0);
             output = Output { left: self.params.sample.0 as f64 * INTERVALS[value as usize / 8] * around, queue };
             self.samples += 1;
             if value > 0 {

@@ -217,7 +217,7 @@ impl Hooks for Reps {
 
     fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, effects: &mut Effects) {
         if event.is_own {
-            event.packet.set_info(u32::from(self.choose(event.packet, effects.now, &mut effects.stream)));
+            event.packet.set_info(u32::from(self.choose(event.packet, effects.now, effects.stream())));
         }
     }
 
@@ -277,14 +277,14 @@ mod tests {
 
     impl Host {
         fn new() -> Self {
-            Self { reps: reps(true), effects: Effects::new(Stream::new(1, 1, "test")), core: Core::for_tests(1, 1), next: 0 }
+            Self { reps: reps(true), effects: Effects::for_tests(1), core: Core::for_tests(1, 1), next: 0 }
         }
 
         /// The value of the next packet.
         fn send(&mut self) -> u16 {
             let packet = Packet::new(Kind::Data, 3, self.next, 9, 1000, 0);
             self.next += 1;
-            self.reps.choose(&packet, self.effects.now, &mut self.effects.stream)
+            self.reps.choose(&packet, self.effects.now, self.effects.stream())
         }
 
         fn answer(&mut self, kind: Kind, came: u32, is_marked: bool) {
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn a_value_leads_a_flow_to_one_port_and_values_to_all() {
         let (mut switch, core) = (reps(false), Core::for_tests(6, 1));
-        let mut effects = Effects::new(Stream::new(1, 1, "test"));
+        let mut effects = Effects::for_tests(1);
         let mut counts = [0_u32; 4];
         for value in 0..40_000 {
             let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);

@@ -68,7 +68,7 @@ impl Hooks for Spray {
     fn route(&mut self, _: &mut Packet, choices: &[u16], _: &Core, effects: &mut Effects) -> Option<u16> {
         let n = choices.len() as u64;
         let at = match self.choice {
-            Choice::Random => effects.stream.below(n),
+            Choice::Random => effects.stream().below(n),
             Choice::RoundRobin => {
                 let turns = &mut self.turns[choices[0] as usize];
                 *turns = turns.wrapping_add(1);
@@ -81,7 +81,6 @@ impl Hooks for Spray {
 
 #[cfg(test)]
 mod tests {
-    use xoff_engine::random::Stream;
 
     use super::*;
     use crate::packet::Kind;
@@ -89,7 +88,7 @@ mod tests {
     /// How often each of four ports is chosen for 40,000 packets.
     fn chosen(choice: Choice) -> [u32; 4] {
         let (mut spray, core) = (Spray { choice, turns: vec![0; 6] }, Core::for_tests(6, 1));
-        let mut effects = Effects::new(Stream::new(1, 1, "test"));
+        let mut effects = Effects::for_tests(1);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
         let mut counts = [0; 4];
         for _ in 0..40_000 {

@@ -83,7 +83,7 @@ impl Hooks for Telemetry {
         let record = event.packet.record(event.records);
         match &mut self.pint {
             None => record.hops.push(hop),
-            Some(pint) => record.utilisation = record.utilisation.max(pint.see(&hop, &mut effects.stream)),
+            Some(pint) => record.utilisation = record.utilisation.max(pint.see(&hop, effects.stream())),
         }
     }
 }

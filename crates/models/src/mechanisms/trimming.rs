@@ -152,7 +152,6 @@ impl Hooks for Trimming {
 
 #[cfg(test)]
 mod tests {
-    use xoff_engine::random::Stream;
 
     use super::*;
     use crate::queueing::buffer::Buffer;
@@ -164,7 +163,7 @@ mod tests {
         core.buffer = buffer;
         core.ports[1].queues[2].bytes.add(waits);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1500, 1);
-        let mut effects = Effects::new(Stream::new(1, 1, "test"));
+        let mut effects = Effects::for_tests(1);
         let admit = trimming.admit(&mut packet, Place { port: 1, queue: 2 }, &core, &mut effects);
         assert_eq!(trimming.trimmed == 1, admit == Admit::Trim(64));
         admit
@@ -181,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_header_without_room_is_dropped_or_goes_back() {
-        let (mut core, mut effects) = (Core::for_tests(2, 2), Effects::new(Stream::new(1, 1, "test")));
+        let (mut core, mut effects) = (Core::for_tests(2, 2), Effects::for_tests(1));
         let mut packet = Packet::new(Kind::Data, 3, 5, 9, 1500, 1);
         let sources = Some(Arc::new(Sources { first: vec![0, 2, 8] }));
         let mut back = Trimming { limit: 0, size: 64, headers: 200, sources, trimmed: 0, bounced: 0 };

@@ -141,7 +141,6 @@ impl<T: Default> Isolation<T> {
 
 #[cfg(test)]
 mod tests {
-    use xoff_engine::random::Stream;
 
     use super::*;
     use crate::packet::{Kind, Packet};
@@ -157,7 +156,7 @@ mod tests {
         for flow in flows {
             core.ports[0].push(OWN, Packet::new(Kind::Data, *flow, 0, 9, 1000, 0));
         }
-        (core, Isolation::default(), Effects::new(Stream::new(1, 1, "test")))
+        (core, Isolation::default(), Effects::for_tests(1))
     }
 
     /// Whether the gate was closed (true) or opened, in order.

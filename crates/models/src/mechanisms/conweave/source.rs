@@ -105,7 +105,7 @@ impl Source {
         let is_new = known.is_none_or(|f| now - f.active > self.expiry);
         let mut flow = known.unwrap_or_else(|| {
             let to = self.map.wiring.ports[dst as usize][0].peer;
-            let path = self.draw(dst, choices, core, &mut effects.stream);
+            let path = self.draw(dst, choices, core, effects.stream());
             Flow { to, epoch: 0, path, is_moved: false, is_over: false, tail: 0, began: now, deadline: now, active: now }
         });
         flow.active = now;
@@ -150,7 +150,7 @@ impl Source {
 
     /// The first good one of two paths that are drawn, if any is.
     fn sample(&self, flow: &Flow, current: Option<u16>, dst: u32, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
-        let drawn = [(); 2].map(|()| self.draw(dst, choices, core, &mut effects.stream));
+        let drawn = [(); 2].map(|()| self.draw(dst, choices, core, effects.stream()));
         let is_paused = |path: u16| self.paused.get(&(flow.to, path)).is_some_and(|until| *until > effects.now);
         drawn.into_iter().find(|path| Some(*path) != current && !is_paused(*path))
     }

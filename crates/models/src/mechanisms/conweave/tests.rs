@@ -1,4 +1,3 @@
-use xoff_engine::random::Stream;
 use xoff_units::Rate;
 
 use super::*;
@@ -41,7 +40,7 @@ fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
         sources: &Arc::new(Sources { first: vec![0, 10, 20, 30, 30] }),
     };
     let here = ConWeave::install(params, &site, &mut core).unwrap();
-    (here, core, Effects::new(Stream::new(1, 1, "test")))
+    (here, core, Effects::for_tests(1))
 }
 
 /// The leaf at work.
@@ -200,7 +199,7 @@ fn a_flow_begins_anew_after_a_gap() {
 fn no_path_is_chosen_that_was_marked_lately() {
     for round in 0..50 {
         let mut leaf = Leaf::new(&Params::default());
-        leaf.effects.stream = Stream::new(round, 1, "test");
+        leaf.effects = Effects::for_tests(round);
         let first = leaf.send(Time::ZERO);
         let others: Vec<u32> = (0..4).filter(|path| *path != u32::from(first.path)).collect();
         // Of the three other paths two are paused, and a little later all of them.
@@ -211,7 +210,7 @@ fn no_path_is_chosen_that_was_marked_lately() {
         let path = u32::from(leaf.send(LATE + Time::ns(2)).path);
         assert!(path == others[2] || path == u32::from(first.path), "neither of two that are drawn may be good");
         let mut leaf = Leaf::new(&Params::default());
-        leaf.effects.stream = Stream::new(round, 1, "test");
+        leaf.effects = Effects::for_tests(round);
         leaf.send(Time::ZERO);
         for path in &others {
             leaf.hear(LATE, Word::Notify, *path);

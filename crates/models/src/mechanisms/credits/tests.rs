@@ -1,5 +1,3 @@
-use xoff_engine::random::Stream;
-
 use super::*;
 
 const FULL: u16 = 1000;
@@ -38,7 +36,7 @@ impl Switch {
             updates: 0,
             lost: 0,
         };
-        Self { credits, core, effects: Effects::new(Stream::new(1, 1, "test")) }
+        Self { credits, core, effects: Effects::for_tests(1) }
     }
 
     /// A packet comes by port 0 for port 2, and waits there.

@@ -1,4 +1,3 @@
-use xoff_engine::random::Stream;
 use xoff_units::Rate;
 
 use super::*;
@@ -6,7 +5,7 @@ use super::*;
 const CONTROL: u16 = 64;
 
 fn sink() -> Effects {
-    Effects::new(Stream::new(1, 1, "test"))
+    Effects::for_tests(1)
 }
 
 /// A switch whose ingress counts are compared with levels, of two classes.

@@ -205,7 +205,6 @@ impl Watchdog {
 
 #[cfg(test)]
 mod tests {
-    use xoff_engine::random::Stream;
 
     use super::*;
 
@@ -221,7 +220,7 @@ mod tests {
         fn new() -> Self {
             let us = |n| Some(Time::us(n));
             let params = Params { detection: Time::us(200), restoration: us(300), poll: us(100), action: Action::Drop };
-            Self { watchdog: Watchdog::new(&params, 1), effects: Effects::new(Stream::new(1, 1, "test")) }
+            Self { watchdog: Watchdog::new(&params, 1), effects: Effects::for_tests(1) }
         }
 
         /// The timer that was asked for, in microseconds.

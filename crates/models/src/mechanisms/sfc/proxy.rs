@@ -294,7 +294,6 @@ impl Proxy {
 
 #[cfg(test)]
 mod tests {
-    use xoff_engine::random::Stream;
     use xoff_units::Rate;
 
     use super::*;
@@ -311,7 +310,7 @@ mod tests {
         let mut core = Core::for_tests(2, 1);
         core.ports = (0..2).map(|_| Port::new(&plan, Rate::gbps(100), Time::ZERO, 1, Time::ZERO)).collect();
         let params = Params { mode, resume_ends, ..Params::default() };
-        (Proxy::new(&params, &[(HOST, 0)], &core), core, Effects::new(Stream::new(1, 1, "test")))
+        (Proxy::new(&params, &[(HOST, 0)], &core), core, Effects::for_tests(1))
     }
 
     fn message(flow: u32, pause: Time) -> Packet {
