@@ -1,5 +1,6 @@
 """The rate of a flow under DCQCN, as its paper has it: every notification cuts."""
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,10 @@ def read_values(dcqcn: dict[str, Any]) -> Values:
 
 
 class Limiter:
-    """The rate of one flow. Nothing but its own flow sees it, so its timers run when the flow looks at it."""
+    """The rate of one flow, and what of its last packet has not gone through at that.
+
+    Nothing but its own flow sees it, so its timers run when the flow looks at it.
+    """
 
     def __init__(self, values: Values, line: float) -> None:
         self.values = values
@@ -51,15 +55,34 @@ class Limiter:
         # The timers start with the first cut.
         self.next_alpha_ps: int | None = None
         self.next_increase_ps: int | None = None
+        self.left_bits = 0.0
+        self.since_ps = 0
 
-    def gap_ps(self, frame_bytes: int, now_ps: int) -> int:
-        """Return how long after a frame that starts now the next one may start."""
-        self.run_timers(now_ps)
-        return int(frame_bytes * 8e12 / self.rate)
+    def due_ps(self) -> int:
+        """Return when the next packet may start, if no notification comes."""
+        ahead = copy(self)
+        while ahead.next_increase_ps is not None and ahead.ends_ps() > ahead.next_increase_ps:
+            ahead.run_timers(ahead.next_increase_ps)
+        return ahead.ends_ps()
+
+    def ends_ps(self) -> int:
+        """Return when all bits have gone through, if the rate stays."""
+        return self.since_ps + int(self.left_bits * 1e12 / self.rate)
+
+    def end_stretch(self, now_ps: int) -> None:
+        """Let bits go through until now."""
+        self.left_bits = max(0.0, self.left_bits - (now_ps - self.since_ps) * self.rate / 1e12)
+        self.since_ps = now_ps
 
     def on_sent(self, frame_bytes: int, now_ps: int) -> None:
-        """Count the bytes of a frame that starts now."""
+        """Count the bytes of a frame that starts now; its bits are to go through."""
         self.run_timers(now_ps)
+        self.count_bytes(frame_bytes)
+        self.left_bits = frame_bytes * 8.0
+        self.since_ps = now_ps
+
+    def count_bytes(self, frame_bytes: int) -> None:
+        """Take a step if enough was sent."""
         if self.rate >= self.line:
             return
         self.bytes += frame_bytes
@@ -71,6 +94,7 @@ class Limiter:
     def on_notification(self, now_ps: int) -> None:
         """Cut the rate."""
         self.run_timers(now_ps)
+        self.end_stretch(now_ps)
         self.target = self.rate
         minimum = min(self.values.minimum_rate, self.line)
         self.rate = max(self.rate * (1 - self.alpha / 2), minimum)
@@ -83,16 +107,19 @@ class Limiter:
 
     def run_timers(self, now_ps: int) -> None:
         """Do what the timers did up to now, in order."""
-        while self.next_alpha_ps is not None and self.next_increase_ps is not None:
-            if min(self.next_alpha_ps, self.next_increase_ps) > now_ps:
-                return
-            if self.next_alpha_ps <= self.next_increase_ps:
+        while self.next_alpha_ps is not None:
+            increase_ps = self.next_increase_ps
+            if self.next_alpha_ps <= now_ps and (increase_ps is None or self.next_alpha_ps <= increase_ps):
                 self.alpha = (1 - self.values.g) * self.alpha
                 self.next_alpha_ps += self.values.alpha_interval_ps
-            else:
+            elif increase_ps is not None and increase_ps <= now_ps:
+                self.end_stretch(increase_ps)
                 self.time_steps += 1
                 self.step()
-                self.next_increase_ps += self.values.increase_interval_ps
+                is_at_line = self.rate >= self.line and self.target >= self.line
+                self.next_increase_ps = None if is_at_line else increase_ps + self.values.increase_interval_ps
+            else:
+                return
 
     def step(self) -> None:
         """Raise the target by what the steps so far allow, and the rate halfway to it."""

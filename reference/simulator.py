@@ -337,7 +337,9 @@ class Simulator:
         while port.ring:
             flow = port.ring.popleft()
             flow.in_ring = False
-            if flow.has_more():
+            if flow.has_more() and flow.may_send_ps > self.now_ps:
+                self.wait_for_pace(flow)
+            elif flow.has_more():
                 return self.next_packet(port, flow)
         return None
 
@@ -348,8 +350,8 @@ class Simulator:
         wire_bytes = max(payload_bytes + self.header_bytes, self.minimum_bytes) + self.gap_bytes
         self.restart_timeout(flow)
         if flow.limiter is not None:
-            flow.may_send_ps = self.now_ps + flow.limiter.gap_ps(wire_bytes, self.now_ps)
             flow.limiter.on_sent(wire_bytes, self.now_ps)
+            flow.may_send_ps = flow.limiter.due_ps()
         if flow.has_more():
             if flow.may_send_ps <= self.now_ps + wire_bytes * port.ps_per_byte:
                 port.sending = flow
@@ -415,6 +417,8 @@ class Simulator:
             flow.notified += 1
             if flow.limiter is not None:
                 flow.limiter.on_notification(self.now_ps)
+                flow.may_send_ps = flow.limiter.due_ps()
+                self.list_flow(flow)
             return
         if frame.kind == "nack":
             flow.on_nack(number)

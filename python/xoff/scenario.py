@@ -1143,6 +1143,11 @@ class Dcqcn(_Part):
     minimum_rate: str | None = None
     """No flow goes slower."""
 
+    pacing: Literal["gap", "limiter"] | None = None
+    """What a packet that waits does when the rate changes; a limiter in `paper` and `mellanox`, a gap in the presets
+    of ns-3 codes.
+    """
+
     clamp_target: bool | None = None
     """Whether each cut also lowers the target."""
 

@@ -35,10 +35,24 @@ def test_one_notification_doubles_the_gap_of_the_packets_that_follow() -> None:
     marked_ps = HOP_PS + SWITCH_PS + (threshold + 2) * 2 * PACKET_PS + DELAY_PS
     assert departures(result.trace, "host1", "cnp", 0) == [marked_ps + 2 * ACK_PS]
     cut_ps = marked_ps + 2 * 2 * ACK_PS + DELAY_PS + SWITCH_PS + ACK_PS + DELAY_PS
-    first_slow = -(-cut_ps // PACKET_PS)
+    # What of a packet has gone through by then is done; the rest, and the packets that follow, take twice as long.
     assert departures(result.trace, "host0", "data", 0) == [
-        (k + max(0, k - first_slow)) * PACKET_PS for k in range(packets)
+        k * PACKET_PS + max(0, k * PACKET_PS - cut_ps) for k in range(packets)
     ]
+
+
+def test_a_packet_that_waits_goes_when_the_rate_has_risen() -> None:
+    # 10,000 bits: at 1 Gb/s 10 us, of which a time step after 4 us makes 4 us and 6,000 bits at half of 1 and 100 Gb/s.
+    limited = limiter(increase_interval="4us", fast_recovery_steps=5)
+    for _ in range(20):
+        limited.on_notification(1_000_000)
+    limited.target = LINE
+    limited.on_sent(1250, 1_000_000)
+    assert limited.due_ps() == 1_000_000 + 4_000_000 + int(6000 * 1e12 / 50.5e9)
+    # A notification before that starts the timer anew.
+    limited.on_notification(2_000_000)
+    limited.target = LINE
+    assert limited.due_ps() == 2_000_000 + 4_000_000 + int(5000 * 1e12 / 50.5e9)
 
 
 @pytest.mark.parametrize("interval_us", [0, 1, 50])

@@ -42,6 +42,9 @@ def paused_within_pauses(result: xoff.Result, rows: list[dict[str, Any]]) -> Non
     """Each paused part lies within the pause that it names."""
     pauses = defaultdict(list)
     for row in result.pauses.to_pylist():
+        # One that is taken back at its own moment keeps nobody waiting; the next may begin at that moment as well.
+        if row["end_ps"] == row["start_ps"]:
+            continue
         pauses[row["node"], row["port"], row["queue"], row["cause"], row["start_ps"]].append(row["end_ps"])
     for row in rows:
         if row["kind"] == "paused":

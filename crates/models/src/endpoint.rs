@@ -510,7 +510,8 @@ impl Endpoint {
         let Some(s) = &mut self.senders[slot as usize] else { return (Turn::Leave, None) };
         let next = config.transport.next(&s.progress, &s.transport);
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
-        let Some(seq) = next.filter(|seq| s.held_until() <= now && s.may_send(*seq, config) && s.has_arrived(*seq)) else {
+        let may_go = |seq: &u32| s.next_send <= now && s.held_until() <= now && s.may_send(*seq, config) && s.has_arrived(*seq);
+        let Some(seq) = next.filter(may_go) else {
             s.is_listed = false;
             return (Turn::Leave, None);
         };

@@ -790,9 +790,8 @@ impl Node {
             Turn::SendAndLeave(packet) => packet,
             Turn::Leave => {
                 endpoint.reclaim(supplier);
-                if self.is_watched {
-                    self.follow(flow, cx.now());
-                }
+                // Its pace may have become slower while it was listed.
+                self.relist(flow, cx);
                 return false;
             }
         };

@@ -6,7 +6,7 @@
 //! `drift_interval`, so that one that hears nothing recovers. It is gone when it is at line rate and nothing waits in its queue.
 //! Source: mechanisms.md 6.3 and 6.4 (the document's gains, whose minus signs its text has lost); stop, drift and the least rate
 //! are not in the document and `[MEM]` or `[RES]` there.
-//! Simplifications: drift is evaluated when the flow sends or hears; the wait for the next packet, when there is feedback.
+//! Simplifications: one limiter a flow (`limiter.rs`).
 //! Invariants: minimum rate ≤ rate ≤ line rate; without a limiter no packet carries a congestion point.
 
 use schemars::JsonSchema;
@@ -16,6 +16,7 @@ use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
 use super::contract::{Control, Hosts, Line, Sent};
+use super::limiter::{Law, Limiter};
 use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
 
@@ -82,11 +83,13 @@ pub struct State {
     resumes: Time,
     next_drift: Time,
     stops: u64,
+    limiter: Limiter,
 }
 
 state!(State {
     value: rate, point;
     moment: resumes, next_drift;
+    part: limiter;
     still: stops;
 });
 
@@ -137,9 +140,11 @@ impl Control for Bcn {
     #[inline]
     fn on_sent(&self, s: &mut State, packet: &mut Packet, sent: Sent) -> Time {
         packet.set_info(s.point);
-        let gap = self.gap(s, sent.bytes, sent.now);
+        self.advance(s, sent.now);
+        s.limiter.send(sent.bytes, sent.now);
+        let due = self.due(s, sent.now);
         self.vanish(s, sent.is_queue_empty);
-        gap
+        due - sent.now
     }
 
     fn hears(notice: &Packet) -> bool {
@@ -150,8 +155,27 @@ impl Control for Bcn {
         self.on_feedback(s, Feedback { value: notice.seq().cast_signed(), point: notice.info(), flow: notice.flow() }, now);
     }
 
-    fn pace(&self, s: &State) -> Option<(f64, Time)> {
-        Some((s.rate, s.resumes))
+    fn due(&self, s: &State, _: Time) -> Time {
+        s.limiter.due(s, self).max(s.resumes)
+    }
+}
+
+impl Law<State> for Bcn {
+    fn rate(&self, s: &State) -> f64 {
+        s.rate
+    }
+
+    fn next_change(&self, s: &State) -> Time {
+        if self.drift > 0.0 && s.rate < self.line { s.next_drift } else { Time::NEVER }
+    }
+
+    /// What drift has added up to now.
+    fn advance(&self, s: &mut State, now: Time) {
+        if s.next_drift <= now {
+            let steps = (now - s.next_drift).ps() / self.drift_interval.ps() + 1;
+            s.next_drift += self.drift_interval * steps;
+            s.rate = (s.rate + self.drift * steps as f64).min(self.line);
+        }
     }
 }
 
@@ -173,13 +197,13 @@ impl Bcn {
     }
 
     /// A flow starts without a limiter.
-    const fn start(&self) -> State {
-        State { rate: self.line, point: 0, resumes: Time::ZERO, next_drift: Time::NEVER, stops: 0 }
+    fn start(&self) -> State {
+        State { rate: self.line, point: 0, resumes: Time::ZERO, next_drift: Time::NEVER, stops: 0, limiter: Limiter::default() }
     }
 
     /// A message.
     fn on_feedback(&self, s: &mut State, feedback: Feedback, now: Time) {
-        self.advance(s, now);
+        s.limiter = s.limiter.settle(s, self, now);
         let Feedback { value, point, flow } = feedback;
         if value > 0 {
             if s.point == point {
@@ -204,22 +228,6 @@ impl Bcn {
                 s.next_drift = s.resumes + self.drift_interval;
             }
         }
-    }
-
-    /// What drift has added up to now.
-    fn advance(&self, s: &mut State, now: Time) {
-        if s.next_drift <= now {
-            let steps = (now - s.next_drift).ps() / self.drift_interval.ps() + 1;
-            s.next_drift += self.drift_interval * steps;
-            s.rate = (s.rate + self.drift * steps as f64).min(self.line);
-        }
-    }
-
-    /// The time that `bytes` take at the rate now.
-    #[inline]
-    fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
-        self.advance(s, now);
-        Time((bytes as f64 * 8e12 / s.rate) as u64).max(s.resumes.since(now))
     }
 
     /// A packet was sent: a limiter that limits nothing is gone.
@@ -296,9 +304,9 @@ mod tests {
             b.on_feedback(&mut s, told(-1875, 7), Time::us(k));
         }
         assert!(close(s.rate, 10e6));
-        b.gap(&mut s, 1500, Time::us(1) + Time::ms(5_000));
+        b.advance(&mut s, Time::us(1) + Time::ms(5_000));
         assert!(close(s.rate, 10e6 + 5_000e6));
-        b.gap(&mut s, 1500, Time::ms(20_000));
+        b.advance(&mut s, Time::ms(20_000));
         assert!(close(s.rate, 1e10) && s.point == 7);
         b.vanish(&mut s, false);
         assert_eq!(s.point, 7);

@@ -154,9 +154,10 @@ pub trait Control: Sized {
     fn window(&self, _state: &Self::State) -> u64 {
         u64::MAX
     }
-    /// If a wait that has begun follows the rate: bits per second, and when a source that was stopped goes on.
-    fn pace(&self, _state: &Self::State) -> Option<(f64, Time)> {
-        None
+    /// Something was heard: when the packet that waits may start, which was `due` until now. Without a rule a wait stays what it was when
+    /// the packet before started, and a new rate holds from the next on.
+    fn due(&self, _state: &Self::State, due: Time) -> Time {
+        due
     }
     /// How receivers tell senders of marks.
     fn echo(&self) -> Option<Echo> {

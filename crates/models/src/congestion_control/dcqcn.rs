@@ -4,8 +4,11 @@
 //! sender cuts its rate and recovers by timer, and by byte counter where the preset has one. Source: mechanisms.md 2.2 and 2.3.
 //! The `hpcc` family reacts as HPCC's code does: the first notification sets alpha to 1 and only arms the decrease, which happens
 //! one decrease interval later; the `paper` family as the paper does: at each notification.
-//! Simplifications: timers are evaluated when the flow sends or hears of congestion, which no other flow can tell apart; a rate
-//! that rises holds from the next packet on. Invariants: minimum rate ≤ rate ≤ line rate; alpha within 0..1.
+//! What a packet that waits does when the rate rises is the preset's, too (`pacing`): the ns-3 codes fix the gap when the packet before
+//! it starts, with a minimum rate that bounds it; an adapter's limiter goes on counting, so that the longest gap of a flow that hears
+//! nothing more is bounded by the increase timer and not by the minimum rate alone (a test has the closed form).
+//! Simplifications: timers are worked out when the flow sends or hears of congestion, which nobody can tell apart.
+//! Invariants: minimum rate ≤ rate ≤ line rate; alpha within 0..1.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +16,7 @@ use xoff_engine::state;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, Sent};
+use super::limiter::{Law, Limiter};
 use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
 
@@ -37,6 +41,17 @@ pub enum Preset {
     Mellanox,
     /// The paper: classic reaction point with byte counter.
     Paper,
+}
+
+/// What a packet that waits does when the rate changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pacing {
+    /// Nothing: how long it waits is settled when the packet before it starts, by the rate then. So do the ns-3 codes.
+    #[default]
+    Gap,
+    /// It starts when the bits of the packet before it have gone through at whatever the rate was since: the limiter of an adapter.
+    Limiter,
 }
 
 /// `host.congestion_control.dcqcn`: a preset, and what differs from it.
@@ -72,6 +87,9 @@ pub struct Params {
     /// No flow goes slower.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum_rate: Option<Rate>,
+    /// What a packet that waits does when the rate changes; a limiter in `paper` and `mellanox`, a gap in the presets of ns-3 codes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<Pacing>,
     /// Whether each cut also lowers the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clamp_target: Option<bool>,
@@ -99,6 +117,7 @@ pub struct Dcqcn {
     additive: f64,
     hyper: f64,
     minimum: f64,
+    pacing: Pacing,
     clamp_target: bool,
     /// Cut at each notification (paper) instead of at decrease intervals (HPCC).
     is_classic: bool,
@@ -125,11 +144,13 @@ pub struct State {
     next_alpha: Time,
     next_decrease: Time,
     next_increase: Time,
+    limiter: Limiter,
 }
 
 state!(State {
     value: rate, target, alpha, is_active, alpha_seen, decrease_armed, timer_stage, byte_stage, bytes;
     moment: next_alpha, next_decrease, next_increase;
+    part: limiter;
 });
 
 struct Column {
@@ -144,6 +165,7 @@ struct Column {
     hyper: f64,
     is_scaled: bool,
     minimum: f64,
+    pacing: Pacing,
     clamp: bool,
     is_classic: bool,
     cnp_us: u64,
@@ -169,6 +191,7 @@ impl Preset {
             hyper: 50.0,
             is_scaled: true,
             minimum: 1000.0,
+            pacing: Pacing::Gap,
             clamp: false,
             is_classic: false,
             cnp_us: 0,
@@ -198,6 +221,7 @@ impl Preset {
                 hyper: 50.0,
                 is_scaled: false,
                 minimum: 1.0,
+                pacing: Pacing::Limiter,
                 cnp_us: 4,
                 cnp: Cnp::Packet,
                 ..hpcc
@@ -229,6 +253,7 @@ impl Preset {
                 hyper: 40.0,
                 is_scaled: false,
                 minimum: 40.0,
+                pacing: Pacing::Limiter,
                 clamp: true,
                 is_classic: true,
                 cnp_us: 50,
@@ -257,6 +282,7 @@ impl Params {
             additive: rate(self.additive_increase, c.additive * scale),
             hyper: rate(self.hyper_increase, c.hyper * scale),
             minimum: rate(self.minimum_rate, c.minimum * 1e6).clamp(1e6, line_rate),
+            pacing: self.pacing.unwrap_or(c.pacing),
             clamp_target: self.clamp_target.unwrap_or(c.clamp),
             is_classic: c.is_classic,
             first_alpha: c.first_alpha,
@@ -308,9 +334,15 @@ impl Control for Dcqcn {
 
     #[inline]
     fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
-        let gap = self.gap(s, sent.bytes, sent.now);
+        if self.pacing == Pacing::Gap {
+            let gap = self.gap(s, sent.bytes, sent.now);
+            self.count_bytes(s, sent.bytes, sent.now);
+            return gap;
+        }
+        self.advance(s, sent.now);
         self.count_bytes(s, sent.bytes, sent.now);
-        gap
+        s.limiter.send(sent.bytes, sent.now);
+        s.limiter.due(s, self) - sent.now
     }
 
     /// A CNP, or the mark that an ACK echoes.
@@ -319,7 +351,12 @@ impl Control for Dcqcn {
     }
 
     fn on_notice(&self, s: &mut State, _: &Packet, now: Time) {
+        s.limiter = s.limiter.settle(s, self, now);
         self.on_cnp(s, now);
+    }
+
+    fn due(&self, s: &State, due: Time) -> Time {
+        if self.pacing == Pacing::Gap { due } else { s.limiter.due(s, self) }
     }
 
     #[inline]
@@ -330,6 +367,20 @@ impl Control for Dcqcn {
     #[inline]
     fn echo(&self) -> Option<Echo> {
         Some(self.echo)
+    }
+}
+
+impl Law<State> for Dcqcn {
+    fn rate(&self, s: &State) -> f64 {
+        s.rate
+    }
+
+    fn next_change(&self, s: &State) -> Time {
+        if s.decrease_armed { s.next_decrease.min(s.next_increase) } else { s.next_increase }
+    }
+
+    fn advance(&self, s: &mut State, now: Time) {
+        self.advance(s, now);
     }
 }
 
@@ -349,6 +400,7 @@ impl Dcqcn {
             next_alpha: Time::NEVER,
             next_decrease: Time::NEVER,
             next_increase: Time::NEVER,
+            limiter: Limiter::default(),
         }
     }
 
@@ -538,6 +590,43 @@ mod tests {
             d.on_cnp(&mut b, t);
             assert!((a.rate - b.rate).abs() == 0.0 && (a.alpha - b.alpha).abs() == 0.0);
         }
+    }
+
+    /// The wait for the packet after one of 1048 B that starts at 1 ms, with rate and target at the minimum and just cut.
+    fn longest_gap(params: &Params) -> Time {
+        let d = params.resolve(Rate::gbps(100));
+        let now = Time::ms(1);
+        let mut s = State { rate: d.minimum, target: d.minimum, is_active: true, next_increase: now + d.increase_interval, ..d.start() };
+        let mut packet = Packet::new(Kind::Data, 0, 0, 0, 1048, 0);
+        d.on_sent(&mut s, &mut packet, Sent { bytes: 1048, is_queue_empty: false, now })
+    }
+
+    #[test]
+    fn the_longest_gap_without_notifications_follows_from_the_increases() {
+        // 8384 bits: 300 at 1 Mb/s, 300 more after fast recovery, 1050 at 3.5, and the rest at 29.75 Mb/s.
+        let mellanox = Params { preset: Preset::Mellanox, ..Params::default() };
+        assert_eq!(longest_gap(&mellanox), Time((900e6 + 6734e6 / 29.75) as u64));
+        // A gap that is settled as the packet before starts is that of the minimum rate: 8.384 ms.
+        assert_eq!(longest_gap(&Params { pacing: Some(Pacing::Gap), ..mellanox }), Time(8_384_000_000));
+        // The codes of ns-3: 8384 bits at 100 Mb/s and at 1 Gb/s.
+        assert_eq!(longest_gap(&Params { preset: Preset::Conweave, ..Params::default() }), Time(83_840_000));
+        assert_eq!(longest_gap(&Params { preset: Preset::Hpcc, ..Params::default() }), Time(8_384_000));
+        // The paper: five steps of fast recovery at 40 Mb/s, 55 us each, are more than a packet takes.
+        assert_eq!(longest_gap(&Params { preset: Preset::Paper, ..Params::default() }), Time(209_600_000));
+    }
+
+    #[test]
+    fn a_limiter_obeys_a_notification_while_a_packet_waits() {
+        // Line rate, a packet at 0, and a notification at 20 ns: the cut comes a decrease interval later, when the packet has gone.
+        let d = Params { preset: Preset::Paper, ..Params::default() }.resolve(Rate::gbps(100));
+        let mut s = d.start();
+        let mut packet = Packet::new(Kind::Data, 0, 0, 0, 1250, 0);
+        let sent = Sent { bytes: 1250, is_queue_empty: false, now: Time::ZERO };
+        assert_eq!(d.on_sent(&mut s, &mut packet, sent), Time::ns(100));
+        let cnp = Packet::new(Kind::Cnp, 0, 0, 0, 64, 0);
+        d.on_notice(&mut s, &cnp, Time::ns(20));
+        // The paper cuts at once, by half: what is left of the packet, 80 ns at 100 Gb/s, takes twice as long.
+        assert_eq!(d.due(&s, Time::ns(100)), Time::ns(180));
     }
 
     #[test]

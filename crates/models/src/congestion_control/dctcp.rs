@@ -140,10 +140,6 @@ impl Control for Dctcp {
         (self.product * s.rate / self.line).max(1.0) as u64
     }
 
-    fn pace(&self, s: &State) -> Option<(f64, Time)> {
-        Some((s.rate, Time::ZERO))
-    }
-
     fn echo(&self) -> Option<Echo> {
         Some(Echo::EVERY)
     }

@@ -65,11 +65,15 @@ pub(super) struct Pace {
     stage: u32,
     /// An ACK beyond this packet ends a round trip; zero before the first ACK.
     until: u32,
+    /// The last packet: its bytes, and when it started.
+    bytes: u64,
+    sent: Time,
 }
 
 state!(Pace {
-    value: rate, reference, stage;
+    value: rate, reference, stage, bytes;
     packet: until;
+    moment: sent;
 });
 
 impl Law {
@@ -86,7 +90,7 @@ impl Law {
     }
 
     pub const fn start(&self) -> Pace {
-        Pace { rate: self.line, reference: self.line, stage: 0, until: 0 }
+        Pace { rate: self.line, reference: self.line, stage: 0, until: 0, bytes: 0, sent: Time::ZERO }
     }
 
     /// The first answer begins the first round trip, and changes no rate.
@@ -113,8 +117,14 @@ impl Law {
     }
 
     /// How long after a packet the next may start.
-    pub fn gap(pace: &Pace, sent: Sent) -> Time {
-        Time((sent.bytes as f64 * 8e12 / pace.rate) as u64)
+    pub fn gap(pace: &mut Pace, sent: Sent) -> Time {
+        (pace.bytes, pace.sent) = (sent.bytes, sent.now);
+        Self::due(pace) - sent.now
+    }
+
+    /// When the next may start: a wait that has begun becomes what it would have been, had the rate been the same from its start.
+    pub fn due(pace: &Pace) -> Time {
+        pace.sent + Time((pace.bytes as f64 * 8e12 / pace.rate) as u64)
     }
 
     /// The window that belongs to a rate.
@@ -206,7 +216,7 @@ impl Control for Hpcc {
     }
 
     fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
-        Law::gap(&s.pace, sent)
+        Law::gap(&mut s.pace, sent)
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
@@ -219,8 +229,8 @@ impl Control for Hpcc {
         self.law.window(&s.pace)
     }
 
-    fn pace(&self, s: &State) -> Option<(f64, Time)> {
-        Some((s.pace.rate, Time::ZERO))
+    fn due(&self, s: &State, _: Time) -> Time {
+        Law::due(&s.pace)
     }
 }
 

@@ -102,7 +102,7 @@ impl Control for HpccPint {
         if self.probability < 1.0 && s.draws.is_none() {
             s.draws = Some(Stream::new(self.seed, u64::from(packet.flow()), "hpcc_pint"));
         }
-        Law::gap(&s.pace, sent)
+        Law::gap(&mut s.pace, sent)
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
@@ -117,8 +117,8 @@ impl Control for HpccPint {
         self.law.window(&s.pace)
     }
 
-    fn pace(&self, s: &State) -> Option<(f64, Time)> {
-        Some((s.pace.rate, Time::ZERO))
+    fn due(&self, s: &State, _: Time) -> Time {
+        Law::due(&s.pace)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Congestion control: how fast, and how far ahead, a flow may send. Their registry stands here.
 
 pub mod contract;
+mod limiter;
 
 use xoff_engine::state::{self, Walk};
 use xoff_units::Time;
@@ -218,8 +219,9 @@ impl Scheme {
         each!(self, state, (c, s) => c.window(s), u64::MAX)
     }
 
-    /// See [`Control::pace`].
-    pub fn pace(&self, state: &State) -> Option<(f64, Time)> {
-        each!(self, state, (c, s) => c.pace(s), None)
+    /// See [`Control::due`].
+    #[inline]
+    pub fn due(&self, state: &State, due: Time) -> Time {
+        each!(self, state, (c, s) => c.due(s, due), due)
     }
 }

@@ -6,7 +6,7 @@
 //! limiter is gone when it is at line rate and nothing waits in its queue.
 //! Source: mechanisms.md 6.6 (parameters of the IEEE8021-CN-MIB; the fifth event of a counter is additive already, as in the
 //! `RoCE` code there that mirrors the standard).
-//! Simplifications: the timer is evaluated when the flow sends or hears of congestion; one limiter a flow.
+//! Simplifications: one limiter a flow (`limiter.rs`).
 //! Invariants: minimum rate ≤ rate ≤ target ≤ line rate.
 
 use schemars::JsonSchema;
@@ -15,6 +15,7 @@ use xoff_engine::state;
 use xoff_units::{Bytes, Rate, Time};
 
 use super::contract::{Control, Hosts, Line, Sent};
+use super::limiter::{Law, Limiter};
 use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
 
@@ -81,11 +82,13 @@ pub struct State {
     /// Bytes to the next event of the byte counter.
     left: u64,
     next_timer: Time,
+    limiter: Limiter,
 }
 
 state!(State {
     value: rate, target, is_limited, byte_stage, timer_stage, left;
     moment: next_timer;
+    part: limiter;
 });
 
 impl Control for Qcn {
@@ -123,9 +126,10 @@ impl Control for Qcn {
 
     #[inline]
     fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
-        let gap = self.gap(s, sent.bytes, sent.now);
+        self.advance(s, sent.now);
         self.count_bytes(s, sent.bytes, sent.is_queue_empty, sent.now);
-        gap
+        s.limiter.send(sent.bytes, sent.now);
+        s.limiter.due(s, self) - sent.now
     }
 
     fn hears(notice: &Packet) -> bool {
@@ -136,8 +140,30 @@ impl Control for Qcn {
         self.on_feedback(s, notice.seq(), now);
     }
 
-    fn pace(&self, s: &State) -> Option<(f64, Time)> {
-        Some((s.rate, Time::ZERO))
+    fn due(&self, s: &State, _: Time) -> Time {
+        s.limiter.due(s, self)
+    }
+}
+
+impl Law<State> for Qcn {
+    fn rate(&self, s: &State) -> f64 {
+        s.rate
+    }
+
+    fn next_change(&self, s: &State) -> Time {
+        s.next_timer
+    }
+
+    /// Does what the timer would have done up to `now`.
+    fn advance(&self, s: &mut State, now: Time) {
+        while s.next_timer <= now {
+            s.timer_stage += 1;
+            s.next_timer += if s.timer_stage < self.threshold { self.timer } else { self.timer / 2 };
+            self.increase(s, s.timer_stage);
+            if s.rate >= self.line {
+                s.next_timer = Time::NEVER;
+            }
+        }
     }
 }
 
@@ -159,13 +185,22 @@ impl Qcn {
     }
 
     /// A flow starts without a limiter.
-    const fn start(&self) -> State {
-        State { rate: self.line, target: self.line, is_limited: false, byte_stage: 0, timer_stage: 0, left: 0, next_timer: Time::NEVER }
+    fn start(&self) -> State {
+        State {
+            rate: self.line,
+            target: self.line,
+            is_limited: false,
+            byte_stage: 0,
+            timer_stage: 0,
+            left: 0,
+            next_timer: Time::NEVER,
+            limiter: Limiter::default(),
+        }
     }
 
     /// A message.
     fn on_feedback(&self, s: &mut State, feedback: u32, now: Time) {
-        self.advance(s, now);
+        s.limiter = s.limiter.settle(s, self, now);
         // Messages in a row do not lower the target: it stays what the rate was before the first.
         if !s.is_limited || s.byte_stage != 0 {
             s.target = s.rate;
@@ -175,18 +210,6 @@ impl Qcn {
         (s.byte_stage, s.timer_stage) = (0, 0);
         s.left = self.bytes;
         s.next_timer = now + self.timer;
-    }
-
-    /// Does what the timer would have done up to `now`.
-    fn advance(&self, s: &mut State, now: Time) {
-        while s.next_timer <= now {
-            s.timer_stage += 1;
-            s.next_timer += if s.timer_stage < self.threshold { self.timer } else { self.timer / 2 };
-            self.increase(s, s.timer_stage);
-            if s.rate >= self.line {
-                s.next_timer = Time::NEVER;
-            }
-        }
     }
 
     /// A counter has reached a stage.
@@ -204,13 +227,6 @@ impl Qcn {
         if self.line - s.rate < 1.0 {
             s.rate = self.line;
         }
-    }
-
-    /// The time that `bytes` take at the rate now.
-    #[inline]
-    fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
-        self.advance(s, now);
-        Time((bytes as f64 * 8e12 / s.rate) as u64)
     }
 
     /// A packet was sent: the byte counter, and the end of a limiter that limits nothing.
@@ -266,7 +282,7 @@ mod tests {
         // Cycles are half as long now; the timer's five stages bring the larger steps.
         q.count_bytes(&mut s, 75_000, false, Time::us(10));
         assert!((s.target - target - 10e6).abs() < 1.0);
-        q.gap(&mut s, 1500, Time::ms(76));
+        q.advance(&mut s, Time::ms(76));
         assert!((s.target - target - (10.0 + 4.0 * 5.0 + 50.0) * 1e6).abs() < 1.0, "{}", s.target - target);
     }
 
@@ -287,7 +303,7 @@ mod tests {
     #[test]
     fn a_limiter_that_hears_nothing_recovers_and_goes() {
         let (q, mut s) = limited(63);
-        q.gap(&mut s, 1500, Time::ms(10_000));
+        q.advance(&mut s, Time::ms(10_000));
         assert!((s.rate - 1e10).abs() < 1.0 && s.is_limited);
         q.count_bytes(&mut s, 1500, true, Time::ms(10_000));
         assert!(!s.is_limited);

@@ -183,10 +183,6 @@ impl Control for Timely {
     fn window(&self, s: &State) -> u64 {
         self.product.map_or(u64::MAX, |product| (product * s.rate / self.line).max(1.0) as u64)
     }
-
-    fn pace(&self, s: &State) -> Option<(f64, Time)> {
-        Some((s.rate, Time::ZERO))
-    }
 }
 
 #[cfg(test)]

@@ -3,21 +3,10 @@
 use xoff_units::Time;
 
 use super::{Config, Endpoint, NO_SLOT, Sender};
-use crate::congestion_control::Scheme;
 use crate::congestion_control::contract::{Ack, Loss};
 use crate::packet::Packet;
 use crate::telemetry::Telemetry;
 use crate::transport::contract::{News, Progress};
-
-impl Sender {
-    /// What is left of the wait for the next packet shrinks or grows with the rate, if the congestion control says so.
-    fn rescale(&mut self, before: Option<(f64, Time)>, scheme: &Scheme, now: Time) {
-        if let (Some(before), Some((after, resumes))) = (before, scheme.pace(&self.rate)) {
-            let waits = self.next_send.since(now);
-            self.next_send = (now + Time((waits.ps() as f64 * (before.0 / after)) as u64)).max(resumes);
-        }
-    }
-}
 
 impl Sender {
     /// Tells a congestion control that wants to know of an answer; `before` packets had arrived before it.
@@ -38,9 +27,8 @@ impl Sender {
             now,
         };
         let scheme = &config.schemes[self.port as usize];
-        let pace = scheme.pace(&self.rate);
         scheme.on_ack(&mut self.rate, &ack);
-        self.rescale(pace, scheme, now);
+        self.next_send = scheme.due(&self.rate, self.next_send);
     }
 }
 
@@ -56,9 +44,8 @@ impl Endpoint {
         let Some(s) = &mut self.senders[slot] else { return };
         s.told.get_or_insert_default().notifications += 1;
         let scheme = &self.config.schemes[s.port as usize];
-        let before = scheme.pace(&s.rate);
         scheme.on_notice(&mut s.rate, notice, now);
-        s.rescale(before, scheme, now);
+        s.next_send = scheme.due(&s.rate, s.next_send);
     }
 
     /// An answer of the receiver; true when the flow may have something to send that it had not before.

@@ -1,0 +1,125 @@
+//! A rate limiter: a packet may start when, since the one before it started, its predecessor's bits have gone through at whatever the
+//! rate was.
+//!
+//! Models: the limiter of an adapter, which goes on counting while a packet waits: a rate that rises lets it go sooner, one that falls
+//! later. The rate changes when something is heard, and by timers. Those are known in advance, so that no event is needed for them:
+//! the moment is worked out over the changes to come, and anew when something is heard.
+//! Invariants: with one rate the wait is the packet's time at that rate; bits that go through are the integral of the rate.
+
+use xoff_engine::state;
+use xoff_units::Time;
+
+/// What sets the rate of a limiter.
+pub(super) trait Law<S> {
+    /// Bits per second now.
+    fn rate(&self, state: &S) -> f64;
+    /// When it next changes if nothing is heard.
+    fn next_change(&self, state: &S) -> Time;
+    /// Does what its timers would have done up to a moment.
+    fn advance(&self, state: &mut S, now: Time);
+}
+
+/// Bits of the last packet that have not gone through, and when that was so.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Limiter {
+    owed: f64,
+    since: Time,
+}
+
+state!(Limiter {
+    value: owed;
+    moment: since;
+});
+
+impl Limiter {
+    /// A packet starts.
+    pub const fn send(&mut self, bytes: u64, now: Time) {
+        *self = Self { owed: bytes as f64 * 8.0, since: now };
+    }
+
+    /// When the next may start, if nothing is heard; the state is that of the last [`Self::settle`] or [`Self::send`].
+    pub fn due<S: Clone>(&self, state: &S, law: &impl Law<S>) -> Time {
+        let (mut left, ends) = (*self, self.ends(law.rate(state)));
+        if ends <= law.next_change(state) {
+            return ends;
+        }
+        let mut state = state.clone();
+        loop {
+            left.pass(law.next_change(&state), law.rate(&state));
+            law.advance(&mut state, left.since);
+            let ends = left.ends(law.rate(&state));
+            if ends <= law.next_change(&state) {
+                return ends;
+            }
+        }
+    }
+
+    /// Lets go through what has by now, and takes the state there.
+    pub fn settle<S>(mut self, state: &mut S, law: &impl Law<S>, now: Time) -> Self {
+        while law.next_change(state) <= now {
+            self.pass(law.next_change(state), law.rate(state));
+            law.advance(state, self.since);
+        }
+        self.pass(now, law.rate(state));
+        law.advance(state, now);
+        self
+    }
+
+    /// Until a moment at one rate.
+    fn pass(&mut self, to: Time, rate: f64) {
+        let time = to.since(self.since);
+        self.owed = (self.owed - time.ps() as f64 * rate / 1e12).max(0.0);
+        self.since += time;
+    }
+
+    fn ends(&self, rate: f64) -> Time {
+        Time(self.since.0.saturating_add((self.owed * 1e12 / rate) as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Doubles each microsecond.
+    struct Doubling;
+
+    impl Law<(f64, Time)> for Doubling {
+        fn rate(&self, state: &(f64, Time)) -> f64 {
+            state.0
+        }
+
+        fn next_change(&self, state: &(f64, Time)) -> Time {
+            state.1
+        }
+
+        fn advance(&self, state: &mut (f64, Time), now: Time) {
+            while state.1 <= now {
+                *state = (state.0 * 2.0, state.1 + Time::us(1));
+            }
+        }
+    }
+
+    #[test]
+    fn bits_go_through_at_whatever_the_rate_is() {
+        // 1000 bits: at 100 Mb/s 10 us; 100, 200 and 400 bits in three microseconds, and 300 of 800 in the fourth.
+        let mut limiter = Limiter::default();
+        limiter.send(125, Time::us(5));
+        assert_eq!(limiter.due(&(1e8, Time::NEVER), &Doubling), Time::us(15));
+        let mut state = (1e8, Time::us(6));
+        assert_eq!(limiter.due(&state, &Doubling), Time::us(8) + Time::ns(375));
+        // Halfway nothing is other than before; then the rate falls to a tenth.
+        let limiter = limiter.settle(&mut state, &Doubling, Time::ns(6500));
+        assert_eq!((state, limiter.due(&state, &Doubling)), ((2e8, Time::us(7)), Time::us(8) + Time::ns(375)));
+        assert_eq!(limiter.due(&(2e7, Time::NEVER), &Doubling), Time::ns(6500) + Time::us(40));
+    }
+
+    #[test]
+    fn what_was_due_before_is_due_at_once() {
+        let mut limiter = Limiter::default();
+        limiter.send(125, Time::ZERO);
+        let mut state = (1e9, Time::NEVER);
+        let late = limiter.settle(&mut state, &Doubling, Time::us(50));
+        assert_eq!(late.due(&(1.0, Time::NEVER), &Doubling), Time::us(50));
+    }
+}
