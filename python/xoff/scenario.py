@@ -688,6 +688,9 @@ class CongestionIsolation(_Part):
     it, only when the queue is below `low`.
     """
 
+    order: Literal["kept", "free"] | None = None
+    """Whether packets that a flow has in both queues keep their order; the document says nothing of it."""
+
     hosts: bool | None = None
     """Hosts have both queues and do what they are told; otherwise they ignore it."""
 

@@ -157,6 +157,17 @@ def test_latency_of_switches_adds_up() -> None:
     assert times[1] - times[0] == 1_200_000
 
 
+def test_packets_overtake_one_another_where_order_is_free() -> None:
+    """Without gates Go-Back-N takes what was overtaken for lost; with them nothing is sent again (see the audit)."""
+    resent = {}
+    for order in ("kept", "free"):
+        result = xoff.run(scenario({"order": order}, incast()))
+        assert set(result.audits.values()) == {"ok"}
+        resent[order] = sum(result.flows["retransmitted"].to_pylist())
+    assert resent["kept"] == 0
+    assert resent["free"] > 1000
+
+
 def test_everything_isolated_returns() -> None:
     """After the incast a new flow of the same sender starts in the non-congested queue, at every switch."""
     flows = [*incast(), {"id": "later", "src": 0, "dst": 28, "size": "100KB", "start": "20ms"}]
@@ -177,5 +188,5 @@ def test_what_is_marked_decides_what_an_incast_gets() -> None:
         made["workload"] = [{"class": 1, "flows": flows}]
         longest_ps = max(xoff.run(made).flows["fct_ps"].to_pylist())
         shares[mark] = 4 * 50e6 * (1500 / 1452) * 8e12 / longest_ps / 100e9
-    expected = {"none": 0.95, "congested": 0.79, "both": 0.78, "isolated": 0.48, "selecting": 1.0}
+    expected = {"none": 0.95, "congested": 0.77, "both": 0.71, "isolated": 0.87, "selecting": 1.0}
     assert shares == pytest.approx(expected, abs=0.01)

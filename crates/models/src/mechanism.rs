@@ -327,6 +327,8 @@ pub struct Properties {
     pub cuts_data: bool,
     /// It chooses among ports; at most one mechanism may.
     pub routes: bool,
+    /// It lets packets of a flow overtake one another at a port.
+    pub reorders: bool,
     /// It foretells the ports that ECMP chooses.
     pub foretells_routes: bool,
     /// The mechanism at switches whose marks it hears, each on the answer to its packet, and what follows if there is none.

@@ -355,7 +355,7 @@ impl Builder<'_> {
         let mechanisms = Mechanisms::new(list);
         let effects = Effects::new(settings.seed, node, mechanisms.iter().map(mechanisms::Mechanism::name));
         let routes = self.map.routes[node as usize].clone();
-        let reorders = settings.mechanisms().any(|p| p.routes) || settings.faults.overtake > 0;
+        let reorders = settings.mechanisms().any(|p| p.routes || p.reorders) || settings.faults.overtake > 0;
         Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint)
             .with(settings.wanted.clone(), reorders, settings.acks, settings.faults)
             .cutting_through(self.cut_through(node))

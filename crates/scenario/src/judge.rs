@@ -143,7 +143,7 @@ pub fn judge(ledger: &Ledger, names: &Names, scenario: &Scenario, end: &End) -> 
     verdicts.enter("loss", audits.loss, ledger.loss(names).filter(|_| mechanisms.any(|p| p.is_lossless)));
     verdicts.enter("pauses", audits.pauses, ledger.unpaired(names, end));
     // Where a mechanism chooses ports packet by packet, packets overtake one another.
-    let keeps_order = !mechanisms.any(|p| p.routes);
+    let keeps_order = !mechanisms.any(|p| p.routes || p.reorders);
     let disorder =
         (keeps_order && ledger.reordered > 0).then(|| format!("{} packets arrived out of order in their flow", ledger.reordered));
     verdicts.enter("order", Judgement::Fail, disorder);

@@ -11,7 +11,7 @@
 //! open (`[RES]`: the CIM's threshold, order, return, the table).
 //! Simplifications: a CIM names the flow and the offending packet themselves, where a frame carries its first bytes, and is not
 //! lost; one CIM for a flow until it is taken back.
-//! Invariants: packets of a flow keep their order ([`Isolation`]); every flow that a neighbour was told of is taken back; no
+//! Invariants: packets of a flow keep their order ([`Isolation`]), unless `order` is free; every flow that a neighbour was told of is taken back; no
 //! table holds more flows than it has room for.
 
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ use crate::count::{Count, Tally};
 use crate::effects::{Effect, Effects};
 use crate::mechanism::{Around, Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, Verdict, Watches, Wrong};
 use crate::packet::{Kind, Packet};
-use crate::queueing::isolation::Isolation;
+use crate::queueing::isolation::{Isolation, Order};
 
 /// `switch.flow_control.congestion_isolation`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +50,8 @@ pub struct Params {
     /// A flow that has had no packet in the congested queue for so long returns, however full that queue is; without it, only
     /// when the queue is below `low`.
     pub age: Option<Time>,
+    /// Whether packets that a flow has in both queues keep their order; the document says nothing of it.
+    pub order: Order,
     /// Hosts have both queues and do what they are told; otherwise they ignore it.
     pub hosts: bool,
 }
@@ -66,6 +68,7 @@ impl Default for Params {
             congested_class: 0,
             table: 1024,
             age: None,
+            order: Order::Kept,
             hosts: true,
         }
     }
@@ -154,9 +157,15 @@ impl Install for CongestionIsolation {
         Some(Self::new(params, site.forwards, site.framing.control, core.ports.len()))
     }
 
-    fn properties(_: &Params) -> Properties {
+    fn properties(params: &Params) -> Properties {
         let why = "a host that relays does not isolate flows of its own, which PFC could then not hold";
-        Properties { assigns_queues: true, refuses_relayed_sources: Some(("", why)), signals_as: Some("ecn"), ..Properties::default() }
+        Properties {
+            assigns_queues: true,
+            reorders: params.order == Order::Free,
+            refuses_relayed_sources: Some(("", why)),
+            signals_as: Some("ecn"),
+            ..Properties::default()
+        }
     }
 
     fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {
@@ -218,7 +227,7 @@ impl CongestionIsolation {
             is_switch,
             obeys: params.hosts,
             frame_bytes,
-            flows: Isolation::default(),
+            flows: Isolation::new(params.order),
             held: vec![0; ports],
             idle: vec![Vec::new(); ports],
             isolated: 0,
@@ -346,9 +355,7 @@ impl Hooks for CongestionIsolation {
 
     fn on_drop(&mut self, event: &Enqueued<'_>, effects: &mut Effects) {
         let flow = event.packet.flow();
-        if self.flows.get_mut(flow).is_some_and(|f| f.place == Some((event.port, event.queue)))
-            && self.flows.leave(flow, event.port, event.queue, effects)
-        {
+        if self.flows.refuse(flow, event.port, event.queue, effects) {
             self.empty(flow, effects);
         }
     }
@@ -374,7 +381,7 @@ impl Hooks for CongestionIsolation {
         if self.flows.is_empty() {
             return;
         }
-        if self.flows.leave(event.packet.flow(), event.port, event.queue, effects) {
+        if self.flows.leave(event.packet.flow(), event.port, event.queue, core, effects) {
             self.empty(event.packet.flow(), effects);
         }
         if event.packet.class() == self.congested {

@@ -1,13 +1,26 @@
 //! Flows that are moved from their own queue into another queue of the same output, without losing their order.
 //!
-//! A flow's packets that were in its own queue leave before any packet of it in the other queue does: until then that queue is
-//! blocked (its *gate* is closed). The way back is the mechanism's to choose, when the other queue holds no packet of the flow.
+//! A flow's packets that were in its own queue leave before any packet of it in the other queue does: while the first packet of that
+//! queue is of a flow that has some left, the queue is blocked (its *gate* is closed). Flows behind it wait with it, as in any queue;
+//! nobody waits for a flow further back. The way back is the mechanism's to choose, when the other queue holds no packet of the flow.
+//! [`Order::Free`] has no gates: packets may overtake one another.
 
 use rustc_hash::FxHashMap;
 
 use crate::core::Core;
 use crate::effects::{Effect, Effects};
 use xoff_engine::state::{State, Walk, Word};
+
+/// Whether packets that a flow has in two queues keep their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Those of the flow's own queue leave first; the first packet of the other queue waits for them.
+    #[default]
+    Kept,
+    /// Each queue goes on by itself, and receivers see packets out of order.
+    Free,
+}
 
 /// A flow that was moved, with what the mechanism keeps of it.
 #[derive(Debug, Default)]
@@ -26,18 +39,19 @@ pub struct Moved<T> {
 #[derive(Debug, Default)]
 pub struct Isolation<T> {
     flows: FxHashMap<u32, Moved<T>>,
-    /// For an output and queue: flows whose earlier packets must leave first.
+    /// For an output and queue that is blocked: the flow of its first packet, whose earlier packets must leave first.
     gates: FxHashMap<(usize, usize), u32>,
+    order: Order,
 }
 
 impl<T: State> State for Isolation<T> {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { flows, gates } = self;
+        let Self { flows, gates, order: _ } = self;
         walk.keyed(flows.iter_mut(), |walk, _, Moved { place, before, inside, state }| {
             walk.value((*place, *before, *inside).word());
             state.walk(walk);
         });
-        walk.keyed(gates.iter_mut(), |walk, _, packets| walk.value(u64::from(*packets)));
+        walk.keyed(gates.iter_mut(), |walk, _, flow| walk.value(u64::from(*flow)));
     }
 }
 
@@ -77,30 +91,40 @@ impl<T: Default> Isolation<T> {
         self.flows.values_mut()
     }
 
+    /// None yet, in an order.
+    pub fn new(order: Order) -> Self {
+        Self { order, ..Self::default() }
+    }
+
     /// A packet of a moved flow joins `queue`; `own` is the queue that it would have joined.
     pub fn enter(&mut self, flow: u32, port: usize, own: usize, queue: usize, core: &Core, effects: &mut Effects) {
         let Some(moved) = self.flows.get_mut(&flow) else { return };
         moved.inside += 1;
-        if moved.place.is_some() {
-            return;
-        }
-        moved.place = Some((port, queue));
-        moved.before = core.ports[port].queues[own].packets.iter().filter(|p| p.flow() == flow).count() as u32;
-        if moved.before > 0 {
-            let gates = self.gates.entry((port, queue)).or_default();
-            *gates += 1;
-            if *gates == 1 {
-                effects.push(Effect::CloseGate(port, queue as u16));
+        let queues = &core.ports[port].queues;
+        if moved.place.is_none() {
+            moved.place = Some((port, queue));
+            if self.order == Order::Kept {
+                moved.before = queues[own].packets.iter().filter(|p| p.is_data() && p.flow() == flow).count() as u32;
             }
+        }
+        // Behind others it waits anyway.
+        if moved.before > 0 && queues[queue].packets.is_empty() {
+            self.close((port, queue), flow, effects);
         }
     }
 
-    /// A packet left `queue`, or was dropped before it. True when it was the last one that a moved flow had in the other queue.
-    pub fn leave(&mut self, flow: u32, port: usize, queue: usize, effects: &mut Effects) -> bool {
+    /// A packet left `queue`. True when it was the last one that a moved flow had in the other queue.
+    pub fn leave(&mut self, flow: u32, port: usize, queue: usize, core: &Core, effects: &mut Effects) -> bool {
         let Some(moved) = self.flows.get_mut(&flow) else { return false };
         if moved.place == Some((port, queue)) {
             moved.inside -= 1;
-            return moved.inside == 0;
+            let was_last = moved.inside == 0;
+            let next = core.ports[port].queues[queue].packets.front().filter(|p| p.is_data()).map(|p| p.flow());
+            match next.filter(|next| self.flows.get(next).is_some_and(|m| m.before > 0 && m.place == Some((port, queue)))) {
+                Some(next) => self.close((port, queue), next, effects),
+                None => self.open((port, queue), None, effects),
+            }
+            return was_last;
         }
         if moved.before > 0 {
             // Packets of its own queue leave in order, so that those that came before do first.
@@ -108,17 +132,29 @@ impl<T: Default> Isolation<T> {
             if moved.before == 0
                 && let Some(place) = moved.place
             {
-                self.open(place, effects);
+                self.open(place, Some(flow), effects);
             }
         }
         false
     }
 
+    /// A packet that had just joined the other queue was dropped before it. True when no other of its flow is there.
+    pub fn refuse(&mut self, flow: u32, port: usize, queue: usize, effects: &mut Effects) -> bool {
+        let Some(moved) = self.flows.get_mut(&flow).filter(|m| m.place == Some((port, queue))) else { return false };
+        moved.inside -= 1;
+        let was_last = moved.inside == 0;
+        if was_last {
+            // It was to be the first.
+            self.open((port, queue), Some(flow), effects);
+        }
+        was_last
+    }
+
     /// Lets a flow return to its own queue.
     pub fn remove(&mut self, flow: u32, effects: &mut Effects) -> Option<Moved<T>> {
         let moved = self.flows.remove(&flow)?;
-        if let (1.., Some(place)) = (moved.before, moved.place) {
-            self.open(place, effects);
+        if let Some(place) = moved.place {
+            self.open(place, Some(flow), effects);
         }
         Some(moved)
     }
@@ -128,13 +164,18 @@ impl<T: Default> Isolation<T> {
         self.flows.retain(|_, m| m.inside > 0 || m.before > 0 || !is_over(&m.state));
     }
 
-    fn open(&mut self, place: (usize, usize), effects: &mut Effects) {
-        if let Some(gates) = self.gates.get_mut(&place) {
-            *gates -= 1;
-            if *gates == 0 {
-                self.gates.remove(&place);
-                effects.push(Effect::OpenGate(place.0, place.1 as u16));
-            }
+    /// Closes the gate of a queue, for the flow of its first packet.
+    fn close(&mut self, place: (usize, usize), flow: u32, effects: &mut Effects) {
+        if self.gates.insert(place, flow).is_none() {
+            effects.push(Effect::CloseGate(place.0, place.1 as u16));
+        }
+    }
+
+    /// Opens the gate of a queue, if it is closed; for one flow, if it is for that one.
+    fn open(&mut self, place: (usize, usize), flow: Option<u32>, effects: &mut Effects) {
+        if self.gates.get(&place).is_some_and(|of| flow.is_none_or(|flow| flow == *of)) {
+            self.gates.remove(&place);
+            effects.push(Effect::OpenGate(place.0, place.1 as u16));
         }
     }
 }
@@ -169,90 +210,143 @@ mod tests {
         effects.take().iter().map(is_closing).collect()
     }
 
+    /// A packet of a moved flow joins the other queue.
+    fn join(isolation: &mut Isolation<()>, flow: u32, core: &mut Core, effects: &mut Effects) {
+        isolation.enter(flow, 0, OWN, OTHER, core, effects);
+        core.ports[0].push(OTHER, Packet::new(Kind::Data, flow, 0, 9, 1000, 0));
+    }
+
+    /// The first packet of a queue leaves; whether it was the last of its flow in the other queue.
+    fn pop(isolation: &mut Isolation<()>, queue: usize, core: &mut Core, effects: &mut Effects) -> bool {
+        let packet = core.ports[0].pop(queue as u16).expect("a packet waits");
+        isolation.leave(packet.flow(), 0, queue, core, effects)
+    }
+
     #[test]
     fn the_gate_opens_with_the_last_of_the_packets_before() {
         // Three packets of flow 5 wait, between others of flow 6, which open nothing.
-        let (core, mut isolation, mut effects) = holding(&[5, 6, 5, 5, 6]);
+        let (mut core, mut isolation, mut effects) = holding(&[5, 6, 5, 5, 6]);
         isolation.entry(5);
-        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
+        join(&mut isolation, 5, &mut core, &mut effects);
         assert_eq!(gates(&mut effects), [true]);
-        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
+        join(&mut isolation, 5, &mut core, &mut effects);
         assert_eq!(gates(&mut effects), NOTHING, "a second packet finds it closed");
-        for flow in [5, 6, 5] {
-            assert!(!isolation.leave(flow, 0, OWN, &mut effects));
+        for _ in 0..3 {
+            assert!(!pop(&mut isolation, OWN, &mut core, &mut effects));
             assert_eq!(gates(&mut effects), NOTHING);
         }
-        assert!(!isolation.leave(5, 0, OWN, &mut effects));
+        assert!(!pop(&mut isolation, OWN, &mut core, &mut effects));
         assert_eq!(gates(&mut effects), [false]);
         // Two packets are in the other queue: the second one is the last.
-        assert_eq!([(); 2].map(|()| isolation.leave(5, 0, OTHER, &mut effects)), [false, true]);
+        assert_eq!([(); 2].map(|()| pop(&mut isolation, OTHER, &mut core, &mut effects)), [false, true]);
+        assert_eq!(gates(&mut effects), NOTHING);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_flow_further_back() {
+        // Flow 6 has nothing before, and is first in the other queue; flow 5 behind it closes the gate when it comes first.
+        let (mut core, mut isolation, mut effects) = holding(&[5, 5]);
+        for flow in [6, 5] {
+            isolation.entry(flow);
+            join(&mut isolation, flow, &mut core, &mut effects);
+        }
+        assert_eq!(gates(&mut effects), NOTHING);
+        assert!(pop(&mut isolation, OTHER, &mut core, &mut effects));
+        assert_eq!(gates(&mut effects), [true]);
+        pop(&mut isolation, OWN, &mut core, &mut effects);
+        assert_eq!(gates(&mut effects), NOTHING);
+        pop(&mut isolation, OWN, &mut core, &mut effects);
+        assert_eq!(gates(&mut effects), [false]);
+    }
+
+    #[test]
+    fn a_gate_passes_from_one_first_packet_to_the_next() {
+        let (mut core, mut isolation, mut effects) = holding(&[5, 6, 6]);
+        for flow in [5, 6] {
+            isolation.entry(flow);
+            join(&mut isolation, flow, &mut core, &mut effects);
+        }
+        assert_eq!(gates(&mut effects), [true]);
+        pop(&mut isolation, OWN, &mut core, &mut effects);
+        assert_eq!(gates(&mut effects), [false], "flow 5 may go, which is first");
+        assert!(pop(&mut isolation, OTHER, &mut core, &mut effects));
+        assert_eq!(gates(&mut effects), [true], "flow 6 may not");
+        for _ in 0..2 {
+            pop(&mut isolation, OWN, &mut core, &mut effects);
+        }
+        assert_eq!(gates(&mut effects), [false]);
+    }
+
+    #[test]
+    fn a_first_packet_that_is_dropped_opens_the_gate_again() {
+        let (core, mut isolation, mut effects) = holding(&[5]);
+        isolation.entry(5);
+        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
+        assert!(isolation.refuse(5, 0, OTHER, &mut effects));
+        assert_eq!(gates(&mut effects), [true, false]);
+        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
+        assert_eq!(gates(&mut effects), [true], "its packet before is still here");
+    }
+
+    #[test]
+    fn without_order_there_is_no_gate() {
+        let (mut core, _, mut effects) = holding(&[5, 5]);
+        let mut isolation = Isolation::new(Order::Free);
+        isolation.entry(5);
+        join(&mut isolation, 5, &mut core, &mut effects);
+        pop(&mut isolation, OWN, &mut core, &mut effects);
+        assert!(pop(&mut isolation, OTHER, &mut core, &mut effects));
         assert_eq!(gates(&mut effects), NOTHING);
     }
 
     #[test]
     fn a_flow_with_nothing_before_needs_no_gate() {
-        let (core, mut isolation, mut effects) = holding(&[6, 6]);
+        let (mut core, mut isolation, mut effects) = holding(&[6, 6]);
         isolation.entry(5);
-        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
-        assert!(isolation.leave(5, 0, OTHER, &mut effects));
+        join(&mut isolation, 5, &mut core, &mut effects);
+        assert!(pop(&mut isolation, OTHER, &mut core, &mut effects));
         // What is not moved is nobody's business.
         isolation.enter(7, 0, OWN, OTHER, &core, &mut effects);
-        assert!(!isolation.leave(6, 0, OWN, &mut effects));
+        assert!(!pop(&mut isolation, OWN, &mut core, &mut effects));
         assert_eq!((gates(&mut effects), isolation.len(), isolation.contains(7)), (vec![], 1, false));
     }
 
     #[test]
-    fn two_flows_share_a_gate_that_the_later_one_opens() {
-        let (core, mut isolation, mut effects) = holding(&[5, 6, 6]);
-        for flow in [5, 6] {
-            isolation.entry(flow);
-            isolation.enter(flow, 0, OWN, OTHER, &core, &mut effects);
-        }
-        assert_eq!(gates(&mut effects), [true], "the second flow finds it closed");
-        for flow in [5, 6] {
-            isolation.leave(flow, 0, OWN, &mut effects);
-            assert_eq!(gates(&mut effects), NOTHING, "one packet of flow 6 is left");
-        }
-        isolation.leave(6, 0, OWN, &mut effects);
-        assert_eq!(gates(&mut effects), [false]);
-    }
-
-    #[test]
     fn a_flow_that_returns_early_gives_its_gate_up_once() {
-        let (core, mut isolation, mut effects) = holding(&[5, 6]);
+        let (mut core, mut isolation, mut effects) = holding(&[5, 6]);
         for flow in [5, 6] {
             isolation.entry(flow);
-            isolation.enter(flow, 0, OWN, OTHER, &core, &mut effects);
+            join(&mut isolation, flow, &mut core, &mut effects);
         }
         assert_eq!(gates(&mut effects), [true]);
         assert!(isolation.remove(5, &mut effects).is_some_and(|m| m.inside == 1 && m.place == Some((0, OTHER))));
-        assert_eq!(gates(&mut effects), NOTHING, "flow 6 still waits");
-        isolation.leave(5, 0, OWN, &mut effects);
+        assert_eq!(gates(&mut effects), [false]);
+        pop(&mut isolation, OWN, &mut core, &mut effects);
         assert!(isolation.remove(5, &mut effects).is_none());
-        assert_eq!(gates(&mut effects), NOTHING);
         isolation.remove(6, &mut effects);
-        assert_eq!((gates(&mut effects), isolation.is_empty()), (vec![false], true));
+        assert_eq!((gates(&mut effects), isolation.is_empty()), (vec![], true));
     }
 
     #[test]
     fn only_flows_without_packets_here_are_forgotten() {
-        let (core, mut isolation, mut effects) = holding(&[5]);
+        let (mut core, mut isolation, mut effects) = holding(&[5]);
         for flow in [5, 6, 7] {
             isolation.entry(flow);
         }
         // Flow 5 has one before and one inside, flow 6 one inside, flow 7 none.
-        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
-        isolation.enter(6, 0, OWN, OTHER, &core, &mut effects);
+        join(&mut isolation, 5, &mut core, &mut effects);
+        join(&mut isolation, 6, &mut core, &mut effects);
         let here = |isolation: &Isolation<()>| [5, 6, 7].map(|flow| isolation.contains(flow));
         isolation.purge(|()| false);
         assert_eq!(here(&isolation), [true; 3]);
         isolation.purge(|()| true);
         assert_eq!(here(&isolation), [true, true, false]);
-        isolation.leave(5, 0, OTHER, &mut effects);
-        isolation.leave(6, 0, OTHER, &mut effects);
+        for _ in 0..2 {
+            pop(&mut isolation, OTHER, &mut core, &mut effects);
+        }
         isolation.purge(|()| true);
         assert_eq!(here(&isolation), [true, false, false], "its packet before is still here");
-        isolation.leave(5, 0, OWN, &mut effects);
+        pop(&mut isolation, OWN, &mut core, &mut effects);
         isolation.purge(|()| true);
         assert_eq!((here(&isolation), gates(&mut effects)), ([false; 3], vec![true, false]));
     }

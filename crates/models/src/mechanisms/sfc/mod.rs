@@ -326,7 +326,7 @@ impl Hooks for Sfc {
 
     fn on_drop(&mut self, event: &Enqueued<'_>, effects: &mut Effects) {
         if let Some(proxy) = &mut self.proxy {
-            proxy.on_left(event.packet.flow(), event.port, event.queue, effects);
+            proxy.on_drop(event.packet.flow(), event.port, event.queue, effects);
         }
     }
 
@@ -343,7 +343,7 @@ impl Hooks for Sfc {
 
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         if let Some(proxy) = &mut self.proxy {
-            proxy.on_left(event.packet.flow(), event.port, event.queue, effects);
+            proxy.on_left(event.packet.flow(), event.port, event.queue, core, effects);
         }
         if let Some(point) = &mut self.point {
             let messages = point.on_dequeue(event, core, effects.now);

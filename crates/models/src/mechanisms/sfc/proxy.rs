@@ -258,9 +258,23 @@ impl Proxy {
         }
     }
 
-    /// A packet left a queue, or found no room in it.
-    pub fn on_left(&mut self, flow: u32, port: usize, queue: usize, effects: &mut Effects) {
-        if self.flows.leave(flow, port, queue, effects) && self.flows.get_mut(flow).is_some_and(|f| f.state <= effects.now) {
+    /// A packet left a queue.
+    pub fn on_left(&mut self, flow: u32, port: usize, queue: usize, core: &Core, effects: &mut Effects) {
+        if self.flows.leave(flow, port, queue, core, effects) {
+            self.end(flow, effects);
+        }
+    }
+
+    /// A packet found no room in a queue.
+    pub fn on_drop(&mut self, flow: u32, port: usize, queue: usize, effects: &mut Effects) {
+        if self.flows.refuse(flow, port, queue, effects) {
+            self.end(flow, effects);
+        }
+    }
+
+    /// Nothing of a flow is left in a congestion queue: it returns, unless it is isolated for longer.
+    fn end(&mut self, flow: u32, effects: &mut Effects) {
+        if self.flows.get_mut(flow).is_some_and(|f| f.state <= effects.now) {
             self.flows.remove(flow, effects);
         }
     }
