@@ -171,6 +171,7 @@ def check(
         display.out.print("workload: " + escape(wording.listed(report["workload"])))
     if report["load"]:
         _show_load(report["load"])
+    _show_records("what was not given stands for", _shortened(report["settled"]))
     for key in ("headroom", "paths"):
         _show_records(key, report.get(key) or [])
     for warning in report.get("warnings", []):
@@ -192,6 +193,15 @@ def _is_study(file: Path) -> bool:
         return file.is_file() and is_study(file)
     except (OSError, ValueError):
         return False
+
+
+def _shortened(settled: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out the line where all hosts have the same, and write values as in a file."""
+    lines = {row["line"] for row in settled}
+    return [
+        {"key": row["key"], "value": row["value"]} if len(lines) == 1 else {**row, "line": f"hosts at {row['line']}"}
+        for row in settled
+    ]
 
 
 def _show_load(load: dict[str, Any]) -> None:

@@ -183,8 +183,10 @@ def check(
 ) -> dict[str, Any]:
     """Validate a scenario without running it, and explain its network.
 
-    Returns ``{"network": {"hosts", "switches", "links"}, "workload", "load", "headroom", "paths", "deadlock",
-    "warnings"}``.
+    Returns ``{"network": {"hosts", "switches", "links"}, "workload", "load", "headroom", "settled", "paths",
+    "deadlock", "warnings"}``.
+    ``settled`` lists parameters of hosts that were not given, with what the network or a preset makes of them:
+    ``{"key", "value", "line"}``, for each kind of host with the rate of its fastest line.
     ``load`` is what the workload offers on average: ``{"from_ps", "to_ps", "waiting_flows", "layers"}``, each layer of
     links with the ``mean`` and the ``highest`` share of what a link carries. It is None where all starts at one moment.
     ``deadlock`` is None where nothing pauses, and else ``{"possible"}``, with the ``cycle`` of ports, the ``flows``
@@ -196,9 +198,24 @@ def check(
     return report
 
 
-def resolve(scenario: Source, *, overrides: Overrides = (), seed: int | None = None) -> dict[str, Any]:
-    """Return a scenario's document with every default filled in. Raises `InputError` if it is not valid."""
-    return prepare(scenario, overrides=overrides, seed=seed, read=None).document
+def resolve(
+    scenario: Source,
+    *,
+    overrides: Overrides = (),
+    seed: int | None = None,
+    tables: Mapping[str, Any] | None = None,
+    settled: bool = False,
+) -> dict[str, Any]:
+    """Return a scenario's document with every default filled in. Raises `InputError` if it is not valid.
+
+    settled: fills in as well what follows from the network, or from presets: a product of bandwidth and delay, a
+    window, an increase. It builds the network, and so reads the tables that the scenario names.
+    """
+    if not settled:
+        return prepare(scenario, overrides=overrides, seed=seed, read=None).document
+    prepared = prepare(scenario, overrides=overrides, seed=seed, tables=tables)
+    document: dict[str, Any] = json.loads(_core.settle(prepared.resolved, prepared.tables))
+    return document
 
 
 def prepare(

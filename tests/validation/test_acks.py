@@ -53,6 +53,29 @@ def test_an_ack_with_the_data_waits_for_all_that_came_before_it() -> None:
     assert back == pytest.approx(2 * (ACK_PS + DELAY_PS) + waits, abs=5 * FRAME_PS)
 
 
+def test_at_switches_alone_they_wait_behind_data_and_no_pause_of_a_host_holds_them() -> None:
+    """As HPCC's simulator has it: the wait at the switch is that of ACKs with data, and none is at the host."""
+    mine, theirs = (answered(crossing(acks)) for acks in ("switches", "data"))
+    assert mine["fct_acked_ps"] - mine["fct_ps"] == theirs["fct_acked_ps"] - theirs["fct_ps"]
+    pfc = {"pfc": {"xoff": "20KB", "xon": "1KB"}}
+    free, held = (answered(crossing(acks, flow_control=pfc)) for acks in ("switches", "data"))
+    assert free["fct_acked_ps"] < held["fct_acked_ps"]
+
+
+def test_acks_take_a_path_of_their_own() -> None:
+    """Each switch hashes a flow with a seed of its own, so that an ACK's way says nothing of its packet's."""
+    flows = [{"src": src, "dst": 32 + src, "size": "1000B"} for src in range(32)]
+    network = {"leaves": 2, "spines": 4, "hosts_per_leaf": 32, "link": {"rate": "100Gbps", "delay": "1us"}}
+    result = xoff.run({"network": {"leaf_spine": network}, "workload": [{"flows": flows}], "probe": {"packets": True}})
+    ways: dict[str, dict[int, str]] = {"data": {}, "ack": {}}
+    for row in result.packets.to_pylist():
+        if row["node"].startswith("spine") and row["event"] == "arrive":
+            ways[row["kind"]][row["flow"]] = row["node"]
+    same = sum(ways["data"][flow] == ways["ack"][flow] for flow in range(32))
+    # One in four by chance: 8 of 32, and four standard deviations are 10.
+    assert 0 < same < 18
+
+
 def test_a_pause_of_their_class_holds_acks() -> None:
     """Where PFC keeps the port to host 0 short it pauses host 1, whose ACK cannot leave; as control it can."""
     held, free = (crossing(acks, flow_control={"pfc": {"xoff": "20KB"}}) for acks in ("data", "control"))

@@ -39,7 +39,7 @@ def test_marks_keep_the_queue_at_the_threshold(senders: int) -> None:
 
     At rest α is √(2·step/window), the top is the threshold and a step of each flow, and a cut takes α/2 of the windows.
     """
-    step = 615e6 / 100e9 * PRODUCT * WIRE / 1000
+    step = WIRE
     window = (PIPE + THRESHOLD) / senders
     alpha = sqrt(2 * step / window)
     top = THRESHOLD + senders * step

@@ -32,7 +32,7 @@ def one_loss(transport: dict[str, Any]) -> xoff.Result:
 
 
 def test_irn_sends_exactly_the_lost_packet_again() -> None:
-    result = one_loss({"irn": {}})
+    result = one_loss({"irn": {"bdp": "104KB"}})
     (drop,) = result.drops.to_pylist()
     (long,) = (row for row in result.flows.to_pylist() if row["size_bytes"] == 300_000)
     assert (long["packets_sent"], long["retransmitted"]) == (301, 1)
@@ -96,7 +96,7 @@ def test_a_low_timeout_below_the_queueing_delay_is_spurious(rto_low: str, spurio
     """Sixteen windows make a queue of 133 us; a flow of two packets behind it has few in flight, and repeats them."""
     scenario: dict[str, Any] = {
         "network": {"star": {"hosts": 18, "link": {"rate": "100Gbps", "delay": "1us"}}},
-        "host": {"transport": {"irn": {"rto_low": rto_low, "rto_high": "1ms"}}},
+        "host": {"transport": {"irn": {"bdp": "104KB", "rto_low": rto_low, "rto_high": "1ms"}}},
         "workload": [
             {"incast": {"senders": list(range(1, 17)), "receiver": 0, "size": "500KB"}},
             {"flows": [{"src": 17, "dst": 0, "size": "2KB", "start": "60us"}]},

@@ -18,7 +18,7 @@ def leaf_spine(switch: dict[str, Any], transport: str = "irn", **more: Any) -> d
         "network": {"leaf_spine": {"leaves": 2, "spines": SPINES, "hosts_per_leaf": 4, "link": link}},
         "framing": {"payload": "1000B"},
         "switch": switch,
-        "host": {"transport": {transport: {}}},
+        "host": {"transport": {transport: {"bdp": "104KB"} if transport == "irn" else {}}},
         "workload": [{"flows": [{"src": 0, "dst": 4, "size": f"{PACKETS}KB"}]}],
         **more,
     }

@@ -525,7 +525,7 @@ impl Endpoint {
             packet.set(Packet::RETRANSMITTED);
             s.retransmitted += 1;
         }
-        config.transport.on_sent(&mut s.progress, &mut s.transport, seq);
+        config.transport.on_sent(&mut s.progress, &mut s.transport, seq, now);
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
         self.injected_bytes += u64::from(bytes);
         if s.credit.is_some() {
@@ -544,7 +544,7 @@ impl Endpoint {
         }
         let mut timer = None;
         if config.transport.acknowledges() {
-            s.deadline = now + config.transport.timeout(&s.progress, &s.transport);
+            s.deadline = config.transport.deadline(&s.progress, &s.transport, now);
             if !s.is_rto_set {
                 s.is_rto_set = true;
                 let first = now + config.transport.timeouts().0;
@@ -794,10 +794,10 @@ mod tests {
 
     /// Host 0 with flows 0 to 99; those of host 1 have the next hundred numbers.
     fn host(transport: &Table, control: &CongestionControl, waiting: Vec<(Vec<u32>, FlowSpec)>) -> Endpoint {
-        let line = Line { rate: Rate::gbps(100), seed: 1, round_trip: Time::ns(200), framing: Framing::for_tests() };
+        let line = Line::for_tests(Time::ns(200));
         let config = Config {
             framing: Framing::for_tests(),
-            transport: Protocol::new(transport, &Framing::for_tests()),
+            transport: Protocol::new(transport, line),
             echo: Scheme::new(control, line).echo(),
             schemes: vec![Scheme::new(control, line)],
             pulls: None,

@@ -22,13 +22,29 @@ pub struct Line {
     pub seed: u64,
     /// The longest round trip in the network without queues: propagation both ways, and a packet of full size one way.
     pub round_trip: Time,
+    /// The same with the answer, a control frame, on its way back.
+    pub answered: Time,
+    /// Switches cut packets that find no room, so that a queue is no longer than that allows.
+    pub trims: bool,
     /// Packet sizes.
     pub framing: Framing,
 }
 
 impl Line {
-    /// The bandwidth-delay product, in bytes, of its rate and a round trip; without one the longest.
-    pub fn product(&self, round_trip: Option<Time>) -> f64 {
-        (self.rate.0 as f64 * round_trip.unwrap_or(self.round_trip).ps() as f64 / 8e12).max(1.0)
+    /// Any line, for questions that no line decides.
+    pub const fn nominal(framing: Framing) -> Self {
+        Self { rate: Rate::gbps(1), seed: 0, round_trip: Time::us(1), answered: Time::us(1), trims: false, framing }
+    }
+
+    /// A line of 100 Gb/s at the end of a round trip.
+    #[cfg(test)]
+    pub(crate) const fn for_tests(round_trip: Time) -> Self {
+        let framing = Framing::for_tests();
+        Self { rate: Rate::gbps(100), seed: 1, round_trip, answered: round_trip, trims: true, framing }
+    }
+
+    /// The bandwidth-delay product, in bytes, of its rate and a round trip.
+    pub fn product(&self, round_trip: Time) -> f64 {
+        (self.rate.0 as f64 * round_trip.ps() as f64 / 8e12).max(1.0)
     }
 }

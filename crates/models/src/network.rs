@@ -50,7 +50,7 @@ pub struct Settings {
     /// Which class a new flow gets.
     pub classify: Classify,
     /// Retransmission.
-    pub transport: Protocol,
+    pub transport: transport::Table,
     /// Rates.
     pub congestion_control: CongestionControl,
     /// Hosts that pass packets on.
@@ -71,11 +71,16 @@ impl Settings {
         &self.locals.list()[0].mechanisms
     }
 
+    /// The transport, for questions that no line decides.
+    pub fn protocol(&self) -> Protocol {
+        Protocol::new(&self.transport, Line::nominal(self.framing))
+    }
+
     /// The parts that are given, in the order of [`groups`].
     pub fn parts(&self) -> Vec<&'static str> {
         let mechanisms = self.mechanisms().parts();
         let mut names: Vec<&'static str> = mechanisms.iter().map(|p| p.name()).chain([endpoint::GROUP.name]).collect();
-        let hosts = self.congestion_control.given().into_iter().chain([self.transport.name()]);
+        let hosts = self.congestion_control.given().into_iter().chain([self.protocol().name()]);
         names.extend(hosts.filter(|name| !mechanisms.iter().any(|p| p.name() == *name)));
         names
     }
@@ -205,36 +210,77 @@ impl DataQueues {
     }
 }
 
+/// What of a network the lines of all hosts have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Lines(Line);
+
+impl Lines {
+    /// Those of a network.
+    pub fn new(topology: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Self {
+        let nominal = Line::nominal(settings.framing);
+        // Only what hears of answers, or pulls, asks for the round trip, and parts that say so.
+        let needs_it = Scheme::new(&settings.congestion_control, nominal).hears_acks()
+            || settings.congestion_control.pulls(nominal).is_some()
+            || settings.transport.wants_round_trip()
+            || settings.mechanisms().any(|p| p.wants_round_trip);
+        let delay = |n: u32| settings.delay(&topology.nodes[n as usize]);
+        let largest = settings.framing.largest();
+        let tail_of = |n: u32, port: u16, [input, output]: [Serializer; 2]| {
+            let cut = settings.cut_through(n, usize::from(port), &topology.nodes[n as usize]);
+            cut.map_or(Time::ZERO, |cut| input.time(largest) - cut_through::head(cut.header.0, largest, input, output))
+        };
+        let longest =
+            |answer: u64| if needs_it { longest_round_trip(topology, ports, delay, tail_of, largest, answer) } else { Time::ZERO };
+        let (round_trip, answered) = (longest(0), longest(u64::from(settings.framing.control)));
+        let trims = settings.mechanisms().any(|p| p.cuts_data);
+        Self(Line { seed: settings.seed, round_trip, answered, trims, ..nominal })
+    }
+
+    /// The transport and the congestion control of hosts whose ports have these rates, with all that follows from the network, or from
+    /// presets, in the place of what is not given.
+    pub fn settled(&self, rates: &[Rate], settings: &Settings) -> (transport::Table, CongestionControl) {
+        let line = self.fastest(rates);
+        (settings.transport.settled(line), settings.congestion_control.settled(line))
+    }
+
+    /// The line of a port.
+    pub fn of(&self, rate: Rate) -> Line {
+        Line { rate, ..self.0 }
+    }
+
+    /// That of all ports of a host, whose flows leave by any.
+    fn fastest(&self, rates: &[Rate]) -> Line {
+        self.of(rates.iter().copied().max().unwrap_or(self.0.rate))
+    }
+
+    /// The lines of a host as one.
+    fn whole(&self, rates: &[Rate]) -> Line {
+        self.of(Rate(rates.iter().map(|rate| rate.0).sum()))
+    }
+}
+
 /// What endpoints of equal interfaces share, made once for each set of rates.
-#[derive(Default)]
 struct Configs {
     known: Vec<(Vec<Rate>, Arc<Config>)>,
-    round_trip: Time,
+    lines: Lines,
 }
 
 impl Configs {
-    const fn line(&self, rate: Rate, settings: &Settings) -> Line {
-        Line { rate, seed: settings.seed, round_trip: self.round_trip, framing: settings.framing }
-    }
-
-    fn scheme(&self, rate: Rate, settings: &Settings) -> Scheme {
-        Scheme::new(&settings.congestion_control, self.line(rate, settings))
-    }
-
     fn of(&mut self, ports: &[PortSpec], plan: &AllFlows, settings: &Settings) -> Arc<Config> {
         let rates: Vec<Rate> = ports.iter().map(|p| p.link.rate).collect();
         if let Some(known) = self.known.iter().find(|c| c.0 == rates) {
             return known.1.clone();
         }
-        let schemes: Vec<Scheme> = rates.iter().map(|rate| self.scheme(*rate, settings)).collect();
-        let whole = Line { rate: Rate(rates.iter().map(|rate| rate.0).sum()), ..self.line(Rate::gbps(1), settings) };
+        let schemes: Vec<Scheme> = rates.iter().map(|rate| Scheme::new(&settings.congestion_control, self.lines.of(*rate))).collect();
+        let transport = Protocol::new(&settings.transport, self.lines.fastest(&rates));
+        let whole = self.lines.whole(&rates);
         let on_answers = settings.mechanisms().any(|p| p.listens_to.is_some()).then_some(Echo::EVERY);
         let config = Arc::new(Config {
             framing: settings.framing,
-            transport: settings.transport.clone(),
             echo: schemes.first().and_then(Scheme::echo).or(on_answers),
             schemes,
-            pulls: settings.transport.pulls(whole).or_else(|| settings.congestion_control.pulls(whole)),
+            transport: transport.clone(),
+            pulls: transport.pulls(whole).or_else(|| settings.congestion_control.pulls(whole)),
             classify: settings.classify.clone(),
             sources: plan.sources.clone(),
         });
@@ -388,23 +434,11 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
     let map = Arc::new(Map { routes, wiring: topology.wiring() });
     let parts = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
     let ports = topology.ports();
-    // Only what hears of answers, or pulls, asks for it, and mechanisms that say so.
-    let line = Configs::default().line(Rate::gbps(1), settings);
-    let needs_it = Scheme::new(&settings.congestion_control, line).hears_acks()
-        || settings.congestion_control.pulls(line).is_some()
-        || settings.mechanisms().any(|p| p.wants_round_trip);
-    let delay = |n: u32| settings.delay(&topology.nodes[n as usize]);
-    let largest = settings.framing.largest();
-    let tail_of = |n: u32, port: u16, [input, output]: [Serializer; 2]| {
-        let cut = settings.cut_through(n, usize::from(port), &topology.nodes[n as usize]);
-        cut.map_or(Time::ZERO, |cut| input.time(largest) - cut_through::head(cut.header.0, largest, input, output))
-    };
-    let longest = || longest_round_trip(topology, &ports, delay, tail_of, largest);
-    let round_trip = if needs_it { longest() } else { Time::ZERO };
-    let builder = Builder { topology, ports, settings, map, round_trip, parts };
+    let lines = Lines::new(topology, &ports, settings);
+    let builder = Builder { topology, ports, settings, map, round_trip: lines.0.round_trip, parts };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
-    let mut configs = Configs { round_trip, ..Configs::default() };
+    let mut configs = Configs { known: Vec::new(), lines };
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     for (n, spec) in topology.nodes.iter().enumerate() {
         let id = n as u32;
@@ -446,7 +480,7 @@ impl Settings {
             turns: None,
             priority_classes: 0,
             classify: Classify::default(),
-            transport: Protocol::new(&transport::Table::default(), &framing),
+            transport: transport::Table::default(),
             congestion_control: CongestionControl::default(),
             relay: relay::Params::default(),
             first_hop: FirstHop::default(),

@@ -67,6 +67,9 @@ pub enum Acks {
     /// With the data of their class, at hosts and switches: they wait behind it, and its pauses hold them. No buffer counts them, so
     /// that none is lost. CNPs stay control.
     Data,
+    /// With the data of their class at switches alone, and before all data at hosts: as HPCC's simulator has it, whatever its settings
+    /// say.
+    Switches,
 }
 
 /// What mechanisms do with a packet that they do not let in.
@@ -243,7 +246,12 @@ impl Node {
     /// Sends a frame that is no data, and that came by a port if it was not made here: answers wait where the scenario says.
     #[inline]
     fn send_on(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
-        if self.acks == Acks::Control || !frame.is_answer() {
+        let is_control = match self.acks {
+            Acks::Control => true,
+            Acks::Data => false,
+            Acks::Switches => !self.forwards,
+        };
+        if is_control || !frame.is_answer() {
             return self.send_control(port, frame, cx);
         }
         let queue = self.core.queue_for(frame.class(), frame.in_port() as usize);
@@ -1011,7 +1019,7 @@ mod tests {
     use crate::overrides::{Local, Locals};
     use crate::queueing::buffer;
     use crate::topology::{Link, Shape, star};
-    use crate::transport::{Protocol, Table, raw};
+    use crate::transport::{Table, raw};
     use crate::workload::{self, Flow, Host, Workload};
 
     /// A node for which a script stands in for its mechanisms: at a moment one of them asks for an effect.
@@ -1106,7 +1114,7 @@ mod tests {
     fn raw_frames() -> Settings {
         let settings = Settings::for_tests();
         let table = Table { raw: Some(raw::Params {}), ..Table::default() };
-        Settings { transport: Protocol::new(&table, &settings.framing), ..settings }
+        Settings { transport: table, ..settings }
     }
 
     #[test]

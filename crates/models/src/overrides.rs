@@ -1,4 +1,4 @@
-//! Settings that some switches, or their ports of some speed, have of their own.
+//! Settings that some switches have of their own, or their ports of some speed or to some neighbours.
 //!
 //! What holds at a port is the scenario's `switch` with every override that is meant for it laid over it, one after the other.
 //! Ports of equal settings share them, so that a network without overrides costs nothing, and one with some a handful.
@@ -13,11 +13,12 @@ use crate::names;
 use crate::queueing::buffer::Params as BufferParams;
 use crate::topology::{PortSpec, Topology};
 
-/// `[[switch.overrides]]`: what is different at some switches, or at their ports of some speed.
+/// `[[switch.overrides]]`: what is different at some switches, or at their ports of some speed or to some neighbours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Override {
-    /// Names of switches; `*` stands for any characters. Default: all.
+    /// Names of switches; `*` stands for any characters. `leaf* -> spine*` means those ports alone that lead to such nodes, switches or
+    /// hosts. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Vec<String>>,
     /// Only their ports of this speed. Default: all.
@@ -101,9 +102,19 @@ impl Override {
         Ok(())
     }
 
-    fn is_for(&self, switch: &str) -> bool {
-        self.switches.as_ref().is_none_or(|list| list.iter().any(|pattern| names::matches(pattern, switch)))
+    /// Whether it is for a port of a switch that leads to a neighbour.
+    fn is_for(&self, switch: &str, port: &PortSpec, neighbour: &str) -> bool {
+        let is_named = |pattern: &String| {
+            let (of, to) = ends(pattern);
+            names::matches(of, switch) && to.is_none_or(|to| names::matches(to, neighbour))
+        };
+        self.rate.is_none_or(|rate| rate == port.link.rate) && self.switches.as_ref().is_none_or(|list| list.iter().any(is_named))
     }
+}
+
+/// The switches that a pattern means, and the neighbours if it names some.
+fn ends(pattern: &str) -> (&str, Option<&str>) {
+    pattern.split_once("->").map_or((pattern, None), |(of, to)| (of.trim(), Some(to.trim())))
 }
 
 /// What holds at each port.
@@ -129,11 +140,11 @@ impl Locals {
         known(overrides, topology)?;
         let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
         for (node, ports) in topology.nodes.iter().zip(ports) {
-            let mine = if node.is_host { Vec::new() } else { (0..overrides.len()).filter(|i| overrides[*i].is_for(&node.name)).collect() };
             let mut places = Vec::with_capacity(ports.len());
             for port in ports {
-                let is_meant = |i: &usize| overrides[*i].rate.is_none_or(|rate| rate == port.link.rate);
-                let set: Vec<usize> = mine.iter().copied().filter(is_meant).collect();
+                let neighbour = &topology.nodes[port.peer as usize].name;
+                let is_meant = |i: &usize| !node.is_host && overrides[*i].is_for(&node.name, port, neighbour);
+                let set: Vec<usize> = (0..overrides.len()).filter(is_meant).collect();
                 let place = match sets.iter().position(|s| *s == set) {
                     Some(place) => place,
                     None => {
@@ -170,14 +181,27 @@ impl Locals {
     }
 }
 
-/// Refuses names of switches that there are none of.
+/// Refuses names of switches, and of links, that there are none of.
 fn known(overrides: &[Override], topology: &Topology) -> Result<(), (String, String)> {
     let switches = || topology.nodes.iter().filter(|n| !n.is_host).map(|n| n.name.clone());
+    let name = |node: u32| topology.nodes[node as usize].name.as_str();
     for (i, change) in overrides.iter().enumerate() {
         for (k, pattern) in change.switches.iter().flatten().enumerate() {
-            if !switches().any(|name| names::matches(pattern, &name)) {
-                let why = format!("no switch is called `{pattern}`; switches are {}", names::some(switches()));
-                return Err((format!("overrides[{i}].switches[{k}]"), why));
+            let (of, to) = ends(pattern);
+            let wrong = |why| Err((format!("overrides[{i}].switches[{k}]"), why));
+            if !switches().any(|name| names::matches(of, &name)) {
+                return wrong(format!("no switch is called `{of}`; switches are {}", names::some(switches())));
+            }
+            let leads = |a: u32, b: u32| {
+                !topology.nodes[a as usize].is_host && names::matches(of, name(a)) && to.is_none_or(|to| names::matches(to, name(b)))
+            };
+            if to.is_some() && !topology.links.iter().any(|l| leads(l.a, l.b) || leads(l.b, l.a)) {
+                let links = topology.links.iter().map(|l| format!("{} -> {}", name(l.a), name(l.b)));
+                return wrong(format!(
+                    "no link leads from a switch `{of}` to a node `{}`; links are {}",
+                    to.unwrap_or_default(),
+                    names::some(links)
+                ));
             }
         }
     }

@@ -111,7 +111,7 @@ frames! {
 /// A bit for each kind that does not stay in its flow, and for each that stays on its link: looked at with every packet.
 const SEEN: u16 = LINK_LOCAL | with_scope(Scope::Path);
 const LINK_LOCAL: u16 = with_scope(Scope::Link);
-const ANSWERS: u16 = 1 << Kind::Ack as u8 | 1 << Kind::Nack as u8;
+const ANSWERS: u16 = 1 << Kind::Ack as u8 | 1 << Kind::Nack as u8 | 1 << Kind::Sack as u8;
 const _: () = assert!(Kind::Data as u8 == 0 && Kind::ALL.len() <= 16);
 
 const fn with_scope(scope: Scope) -> u16 {

@@ -255,6 +255,15 @@ fn check(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> Py
     report.map(|v| v.to_string()).map_err(bad)
 }
 
+/// A resolved scenario with all that its network settles, as JSON.
+#[pyfunction]
+fn settle(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> PyResult<String> {
+    let scenario = scenario(resolved)?;
+    let mut tables = inputs(tables)?;
+    let settled = Caller::default().wait_for(py, move |_| xoff_scenario::settle(scenario, |path| tables.remove(path)))?;
+    settled.map(|v| v.to_string()).map_err(bad)
+}
+
 fn request<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
     xoff_scenario::request(text).map_err(bad)
 }
@@ -284,6 +293,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(table_files, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(settle, module)?)?;
     module.add_function(wrap_pyfunction!(size_pfc, module)?)?;
     module.add_function(wrap_pyfunction!(size_sfc, module)?)?;
     Ok(())

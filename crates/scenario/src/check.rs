@@ -14,6 +14,7 @@ use crate::document::{Audits, Judgement, Scenario};
 use crate::error::InputError;
 use crate::load::load;
 use crate::runner::Runner;
+use crate::settled::settled;
 use crate::table::Input;
 use crate::warnings::{IngressPorts, Warning, ingress_ports, warnings};
 
@@ -76,6 +77,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         "workload": { "flows": runner.plan.flows, "bytes": runner.plan.bytes, "names": runner.plan.names },
         "load": load(&traffic, s.until),
         "headroom": rows,
+        "settled": settled(&runner),
         "paths": paths(t, &runner.ports),
         "deadlock": deadlock,
         "warnings": warnings,

@@ -166,7 +166,7 @@ impl Collector {
             completed: 0,
             left: Vec::new(),
             lost: BTreeSet::new(),
-            repeats: runner.settings.transport.acknowledges(),
+            repeats: runner.settings.protocol().acknowledges(),
             is_astray: false,
             was_cut: false,
             bytes_completed: 0,

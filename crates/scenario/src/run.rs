@@ -54,7 +54,7 @@ impl<'a> Watch<'a> {
         // One that is ended before the run is over is none.
         let ends = settings.mechanisms().parts().iter().filter_map(|p| p.properties().ends_pauses).min();
         let still = ends.filter(|ends| scenario.until.is_none_or(|until| until > *ends)).map_or(STILL, |ends| STILL.max(ends));
-        let time = Time(settings.transport.timeouts().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
+        let time = Time(settings.protocol().timeouts().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
         Ok(Self {
             scenario,
             still,

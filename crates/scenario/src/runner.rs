@@ -10,7 +10,6 @@ use xoff_models::overrides::Locals;
 use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::record::Wanted;
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::transport::Protocol;
 use xoff_models::workload::{self, AllFlows};
 
 use crate::document::{Scenario, Turns};
@@ -63,7 +62,7 @@ impl Runner {
             },
             priority_classes: scenario.switch.priority_classes,
             classify: scenario.host.classify.clone().unwrap_or_default(),
-            transport: Protocol::new(&scenario.host.transport, &framing),
+            transport: scenario.host.transport.clone(),
             congestion_control: scenario.host.congestion_control.clone(),
             relay: scenario.host.relay.clone(),
             first_hop: scenario.host.first_hop.clone(),

@@ -8,7 +8,7 @@ use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
 use xoff_models::transport::Protocol;
 use xoff_models::workload::MAX_START;
-use xoff_units::{Rate, Time};
+use xoff_units::Time;
 
 use crate::document::{Scenario, Turns};
 use crate::error::InputError;
@@ -122,7 +122,7 @@ fn host(s: &Scenario) -> Result<(), InputError> {
             return wrong("host.classify.by_destination", format!("{n} is out of range; allowed are 1 to {allowed} (switch.classes)"));
         }
     }
-    if s.host.acks == Acks::Data {
+    if s.host.acks != Acks::Control {
         let mechanisms = s.switch.mechanisms();
         let refused = |why: &str| wrong("host.acks", format!("{why}; leave them with control frames"));
         if s.switch.queueing == Queueing::Iq {
@@ -173,14 +173,14 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
         return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
     }
     s.host.transport.validate(&framing)?;
-    let transport = Protocol::new(&s.host.transport, &framing);
+    let line = Line::nominal(framing);
+    let transport = Protocol::new(&s.host.transport, line);
     let (acknowledges, holds_lost) = (transport.acknowledges(), transport.windows_hold_lost());
     if let Some(cuts) = mechanisms.parts().iter().find(|p| p.properties().cuts_data && !acknowledges) {
         return wrong(cuts.path(), "raw frames are not sent again (host.transport.raw), so that no flow would bring what is cut".into());
     }
     let control = &s.host.congestion_control;
     control.validate(&Hosts { framing: &framing, acknowledges, holds_lost })?;
-    let line = Line { rate: Rate::gbps(1), seed: 0, round_trip: Time::us(1), framing };
     if let (Some(pulls), Some(given)) = (transport.pulls(line), control.given().first()) {
         let why = format!("{given} is given, and {} lets receivers say when senders send; leave it out", pulls.part);
         return wrong("host.congestion_control", why);

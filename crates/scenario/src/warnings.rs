@@ -189,7 +189,7 @@ fn unheard(runner: &Runner) -> Vec<Warning> {
     let parts = runner.settings.mechanisms().parts();
     let of_hosts = control.given().first().map(|name| format!("host.congestion_control.{name}")).zip(control.listens_to());
     let may_drop = s.switch.buffer != buffer::Params::Unlimited && !parts.iter().any(|p| p.properties().is_lossless);
-    let transport = &runner.settings.transport;
+    let transport = runner.settings.protocol();
     let of_transport = transport.listens_to().filter(|_| may_drop).map(|l| (format!("host.transport.{}", transport.name()), l));
     let of_parts = parts.iter().filter_map(|p| Some((p.path().to_string(), p.properties().listens_to?)));
     let listeners: Vec<_> = of_hosts.into_iter().chain(of_transport).chain(of_parts).collect();

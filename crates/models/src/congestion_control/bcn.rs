@@ -108,6 +108,10 @@ impl Control for Bcn {
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("bcn", "no switch has congestion points (switch.flow_control.bcn), so that nothing is ever limited"));
 
+    fn settled(params: &Params, line: Line) -> Params {
+        Params { initial_rate: Some(params.initial_rate.unwrap_or(line.rate)), ..params.clone() }
+    }
+
     fn new(params: &Params, line: Line) -> Self {
         Self::new(params, line.rate, line.seed)
     }

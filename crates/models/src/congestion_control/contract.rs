@@ -113,7 +113,7 @@ pub fn check_bounds(minimum_rate: Rate, round_trip: Option<Time>) -> Result<(), 
 /// The contract of a congestion control; its parameters are worked out for one line rate and shared by all flows of a port.
 pub trait Control: Sized {
     /// Its table in the scenario.
-    type Params;
+    type Params: Clone;
     /// What it keeps of a flow.
     type State: std::fmt::Debug + state::State;
     /// What people call it.
@@ -130,7 +130,11 @@ pub trait Control: Sized {
     fn pulls(_params: &Self::Params, _line: Line) -> Option<Rules> {
         None
     }
-    /// For a line.
+    /// The parameters with what follows from a line, or from a preset, in the place of what is not given.
+    fn settled(params: &Self::Params, _line: Line) -> Self::Params {
+        params.clone()
+    }
+    /// For a line; what is not given is as [`Self::settled`] has it.
     fn new(params: &Self::Params, line: Line) -> Self;
     /// Says what of its table makes no sense.
     fn validate(_params: &Self::Params, _hosts: &Hosts<'_>) -> Result<(), Wrong> {

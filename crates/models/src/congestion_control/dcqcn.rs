@@ -298,6 +298,28 @@ impl Control for Dcqcn {
     const LABEL: &'static str = "DCQCN";
     const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("ecn", "no switch marks packets (switch.ecn), so DCQCN never reacts"));
 
+    fn settled(params: &Params, line: Line) -> Params {
+        let d = params.resolve(line.rate);
+        let rate = |bps: f64| Some(Rate(bps as u64));
+        Params {
+            preset: params.preset,
+            g: Some(d.g),
+            alpha_interval: Some(d.alpha_interval),
+            decrease_interval: (!d.is_classic).then_some(d.decrease_interval),
+            increase_interval: Some(d.increase_interval),
+            byte_counter: d.byte_counter.map(Bytes),
+            fast_recovery_steps: Some(d.steps),
+            additive_increase: rate(d.additive),
+            hyper_increase: rate(d.hyper),
+            minimum_rate: rate(d.minimum),
+            pacing: Some(d.pacing),
+            clamp_target: Some(d.clamp_target),
+            cnp_interval: Some(d.echo.interval),
+            cnp: Some(d.echo.form),
+            window: params.window,
+        }
+    }
+
     fn new(params: &Params, line: Line) -> Self {
         params.resolve(line.rate)
     }

@@ -22,8 +22,9 @@ use crate::packet::Packet;
 pub struct Params {
     /// Weight of the last round trip in alpha, 0 to 1.
     pub g: f64,
-    /// Additive increase (AI) a round trip; the default is a packet of 1000 B each 13 us.
-    pub additive_increase: Rate,
+    /// Additive increase (AI) a round trip. Default: a packet a round trip; 615Mbps for 1000 B and 13 us, the value of HPCC's script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additive_increase: Option<Rate>,
     /// No flow goes slower.
     pub minimum_rate: Rate,
     /// The longest round trip without queues, of which the largest window is the product with the line's rate. Default: that of the
@@ -34,7 +35,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { g: 0.0625, additive_increase: Rate(615_000_000), minimum_rate: Rate::gbps(1), round_trip: None }
+        Self { g: 0.0625, additive_increase: None, minimum_rate: Rate::gbps(1), round_trip: None }
     }
 }
 
@@ -78,14 +79,23 @@ impl Control for Dctcp {
     const HEARS_ACKS: bool = true;
     const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("ecn", "no switch marks packets (switch.ecn), so DCTCP never reacts"));
 
+    fn settled(params: &Params, line: Line) -> Params {
+        let round_trip = params.round_trip.unwrap_or(line.round_trip);
+        let packet = line.framing.payload as f64 * 8e12 / round_trip.ps().max(1) as f64;
+        let most = line.rate.0 as f64;
+        let additive_increase = params.additive_increase.unwrap_or(Rate(packet.min(most) as u64));
+        Params { additive_increase: Some(additive_increase), round_trip: Some(round_trip), ..params.clone() }
+    }
+
     fn new(params: &Params, line: Line) -> Self {
+        let params = &Self::settled(params, line);
         let rate = line.rate.0 as f64;
         Self {
             line: rate,
             g: params.g,
-            additive: params.additive_increase.0 as f64,
+            additive: params.additive_increase.unwrap_or_default().0 as f64,
             minimum: (params.minimum_rate.0 as f64).min(rate),
-            product: line.product(params.round_trip),
+            product: line.product(params.round_trip.unwrap_or(line.round_trip)),
         }
     }
 
@@ -148,14 +158,13 @@ impl Control for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framing::Framing;
 
     const C: f64 = 100e9;
     /// Packets of a product of 150 KB.
     const WINDOW: u32 = 150;
 
     fn dctcp() -> Dctcp {
-        Dctcp::new(&Params::default(), Line { rate: Rate::gbps(100), seed: 1, round_trip: Time::us(12), framing: Framing::for_tests() })
+        Dctcp::new(&Params::default(), Line::for_tests(Time::us(12)))
     }
 
     /// A sender that always has a window of packets under way: the answer to each of `from..to`.
@@ -228,9 +237,9 @@ mod tests {
         let round = WINDOW + 1;
         // The ACK that ends the window of the cut ends a round trip as well.
         hear(&d, &mut s, 1, 1 + 10 * round, |_| false);
-        assert!(near(s.rate, C / 2.0 + 10.0 * 615e6), "{}", s.rate);
-        // 10·AI is 922 B a round trip each: 75 KB and 9 of them.
-        assert_eq!(d.window(&s), 75_000 + 9_225);
+        // AI is a packet of 1000 B each 12 us: 666.7 Mb/s, and a packet more in each window.
+        assert!((s.rate - (C / 2.0 + 10.0 * 8000.0 / 12e-6)).abs() < 10.0, "{}", s.rate);
+        assert!(d.window(&s).abs_diff(75_000 + 10_000) <= 1);
     }
 
     #[test]

@@ -83,9 +83,9 @@ impl Law {
             line: rate,
             eta: params.eta,
             max_stage: params.max_stage,
-            additive: params.additive_increase.map_or(rate / 2500.0, |a| a.0 as f64),
+            additive: params.additive_increase.unwrap_or_default().0 as f64,
             minimum: (params.minimum_rate.0 as f64).min(rate),
-            product: line.product(params.round_trip),
+            product: line.product(params.round_trip.unwrap_or(line.round_trip)),
         }
     }
 
@@ -198,7 +198,16 @@ impl Control for Hpcc {
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("telemetry", "no switch writes telemetry of outputs (switch.telemetry, without pint), so HPCC never reacts"));
 
+    fn settled(params: &Params, line: Line) -> Params {
+        Params {
+            additive_increase: Some(params.additive_increase.unwrap_or(Rate(line.rate.0 / 2500))),
+            round_trip: Some(params.round_trip.unwrap_or(line.round_trip)),
+            ..params.clone()
+        }
+    }
+
     fn new(params: &Params, line: Line) -> Self {
+        let params = &Self::settled(params, line);
         let round_trip = params.round_trip.unwrap_or(line.round_trip).ps().max(1) as f64;
         Self { law: Law::new(params, line), round_trip }
     }
@@ -237,12 +246,11 @@ impl Control for Hpcc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framing::Framing;
 
     const T: Time = Time::us(12);
 
     fn line() -> Line {
-        Line { rate: Rate::gbps(100), seed: 1, round_trip: T, framing: Framing::for_tests() }
+        Line::for_tests(T)
     }
 
     fn hop(at: Time, sent: u64, queued: u32) -> Hop {

@@ -83,7 +83,13 @@ impl Control for HpccPint {
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("pint", "no switch writes what PINT has (switch.telemetry.pint), so HPCC-PINT never reacts"));
 
+    fn settled(params: &Params, line: Line) -> Params {
+        let hpcc::Params { additive_increase, round_trip, .. } = Hpcc::settled(&params.law(), line);
+        Params { additive_increase, round_trip, ..params.clone() }
+    }
+
     fn new(params: &Params, line: Line) -> Self {
+        let params = &Self::settled(params, line);
         Self { law: Law::new(&params.law(), line), probability: params.probability, seed: line.seed }
     }
 
@@ -125,14 +131,13 @@ impl Control for HpccPint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framing::Framing;
     use crate::packet::Kind;
     use crate::telemetry::Telemetry;
 
     const T: Time = Time::us(12);
 
     fn control(params: &Params) -> HpccPint {
-        HpccPint::new(params, Line { rate: Rate::gbps(100), seed: 1, round_trip: T, framing: Framing::for_tests() })
+        HpccPint::new(params, Line::for_tests(T))
     }
 
     /// A flow that hears that an output is used so much; the rate after it, to the nearest bit per second.

@@ -74,6 +74,12 @@ macro_rules! registry {
                 Ok(())
             }
 
+            /// The same with what follows from a line, or from presets, in the place of what is not given.
+            #[must_use]
+            pub fn settled(&self, line: Line) -> Self {
+                Self { $($module: self.$module.as_ref().map(|p| <$module::$name as Control>::settled(p, line)),)* }
+            }
+
             /// The mechanism at switches that tells the one that is given, and what follows if there is none.
             pub fn listens_to(&self) -> Option<(&'static str, &'static str)> {
                 None$(.or_else(|| self.$module.as_ref().and($module::$name::LISTENS_TO)))*

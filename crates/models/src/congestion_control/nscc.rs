@@ -1,13 +1,13 @@
 //! NSCC, Network Signal-based Congestion Control of Ultra Ethernet: a window from marks and delays together, with trims beside them.
 //!
-//! Models: each answer tells the delay above the smallest round trip and whether its packet was marked. Without a mark the window
+//! Models: each answer tells the delay above the smallest round trip, which is at first that of the network and only falls, and
+//! whether its packet was marked. Without a mark the window
 //! grows: below the target delay by the distance to it, above it by a fair share, and without any delay for a whole window by a quarter
 //! of what arrives. With a mark and a delay above the target it shrinks once a round trip, by `gamma` of the excess of an average delay.
 //! A packet that was cut takes its size from the window. Quick adaption: after a trim, or a delay of four targets, a window falls to
 //! what arrived in the last round trip and target, if that is below an eighth of the largest window; what was under way is not judged
 //! again then. Source: the public reference simulator of Ultra Ethernet (peers.md 5.2), which is not the text of its specification.
-//! Simplifications: no penalty that a receiver sets; every packet is answered, and the smallest round trip is that of the flow's own
-//! answers. Marks of Ultra Ethernet are random between a fifth and four fifths of a product (`switch.ecn.red`). Credits of receivers
+//! Simplifications: no penalty that a receiver sets; the smallest round trip is learned of the flow's own answers. Marks of Ultra Ethernet are random between a fifth and four fifths of a product (`switch.ecn.red`). Credits of receivers
 //! are `rccc`, which may be given beside it.
 //! Invariants: a packet ≤ window ≤ `maximum` products; k packets cut take k packets, or less where quick adaption acts.
 
@@ -24,10 +24,10 @@ use crate::packet::Packet;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The longest round trip without queues. Default: that of the network.
+    /// The longest round trip without queues, from which a flow's own begins and only falls. Default: that of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Time>,
-    /// The delay that is aimed at. Default: three quarters of the round trip, which suits queues that are cut at one product.
+    /// The delay that is aimed at. Default: three quarters of the round trip where switches trim packets, and else the round trip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Time>,
     /// Packets by which a window grows each round trip of 12us, for each 12us of distance to the target and 150KB of product.
@@ -97,8 +97,8 @@ pub struct Nscc {
 #[derive(Debug)]
 pub struct State {
     window: f64,
-    /// The smallest round trip so far.
-    base: Option<f64>,
+    /// The smallest round trip so far: at first that of the network.
+    base: f64,
     /// The average delay.
     average: f64,
     /// Growth to come, times the window.
@@ -126,12 +126,8 @@ state!(State {
 });
 
 impl Nscc {
-    fn base(&self, s: &State) -> f64 {
-        s.base.unwrap_or(self.round_trip)
-    }
-
     fn largest(&self, s: &State) -> f64 {
-        (self.maximum * self.base(s)).max(self.packet)
+        (self.maximum * s.base).max(self.packet)
     }
 
     /// Lets the window fall to what arrived, if that is called for; true when the answer at hand is not to be judged any more.
@@ -153,7 +149,7 @@ impl Nscc {
             s.is_triggered = false;
         }
         s.achieved = 0.0;
-        s.adapts_at = Some(ack.now + Time((self.base(s) + self.target) as u64));
+        s.adapts_at = Some(ack.now + Time((s.base + self.target) as u64));
         acts
     }
 
@@ -184,7 +180,7 @@ impl Nscc {
         s.achieved += arrived;
         s.received += arrived;
         let Some(delay) = delay else { return };
-        let sample = if !ack.is_marked && delay > self.target { self.base(s) / 4.0 } else { delay };
+        let sample = if !ack.is_marked && delay > self.target { s.base / 4.0 } else { delay };
         Self::average(s, sample);
         if self.adapts(s, ack.is_marked, false, delay, ack) {
             (s.growth, s.received) = (0.0, 0.0);
@@ -219,7 +215,7 @@ impl Nscc {
 
     fn cut(&self, s: &mut State, now: Time) {
         (s.is_fast, s.undelayed) = (false, 0.0);
-        let is_over = s.last_cut.is_none_or(|last| (now - last).ps() as f64 > self.base(s));
+        let is_over = s.last_cut.is_none_or(|last| (now - last).ps() as f64 > s.base);
         if s.average > self.target && is_over {
             s.window *= (1.0 - self.gamma * (s.average - self.target) / s.average).max(0.5);
             s.last_cut = Some(now);
@@ -235,14 +231,22 @@ impl Control for Nscc {
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("ecn", "no switch marks packets (switch.ecn), so NSCC shrinks windows for losses alone"));
 
+    fn settled(params: &Params, line: Line) -> Params {
+        let round_trip = params.round_trip.unwrap_or(line.answered);
+        let target = if line.trims { Time(round_trip.ps() / 4 * 3) } else { round_trip };
+        Params { round_trip: Some(round_trip), target: Some(params.target.unwrap_or(target)), ..params.clone() }
+    }
+
     fn new(params: &Params, line: Line) -> Self {
-        let round_trip = params.round_trip.unwrap_or(line.round_trip).ps().max(1) as f64;
-        let scale = line.product(params.round_trip) / REFERENCE_PRODUCT;
+        let params = &Self::settled(params, line);
+        let round_trip = params.round_trip.unwrap_or_default();
+        let scale = line.product(round_trip) / REFERENCE_PRODUCT;
+        let round_trip = round_trip.ps().max(1) as f64;
         let (payload, packet) = (line.framing.payload, line.framing.largest() as f64);
         let packets = payload as f64 * scale;
         Self {
             round_trip,
-            target: params.target.map_or(0.75 * round_trip, |t| t.ps() as f64),
+            target: params.target.unwrap_or_default().ps() as f64,
             proportional: params.proportional_increase * packets / REFERENCE_ROUND_TRIP,
             fair: params.fair_increase * packets,
             fast: params.fast_increase * scale,
@@ -284,7 +288,7 @@ impl Control for Nscc {
     fn start(&self) -> State {
         State {
             window: (self.maximum * self.round_trip).max(self.packet),
-            base: None,
+            base: self.round_trip,
             average: 0.0,
             growth: 0.0,
             received: 0.0,
@@ -307,12 +311,12 @@ impl Control for Nscc {
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
         let rtt = ack.rtt.map(|rtt| rtt.ps() as f64);
         if let Some(rtt) = rtt {
-            s.base = Some(s.base.map_or(rtt, |base| base.min(rtt)));
+            s.base = s.base.min(rtt);
         }
         if ack.is_loss {
             self.on_trim(s, ack);
         } else {
-            self.on_arrival(s, rtt.map(|rtt| rtt - self.base(s)), ack);
+            self.on_arrival(s, rtt.map(|rtt| rtt - s.base), ack);
         }
         s.window = s.window.min(self.largest(s)).max(self.packet);
     }
@@ -342,20 +346,19 @@ impl Control for Nscc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framing::Framing;
 
     const US: f64 = 1e6;
     /// Bytes of a packet on the wire, of which 1000 are payload.
     const PACKET: f64 = 1250.0;
 
     fn nscc(quick_adapt: bool) -> Nscc {
-        let line = Line { rate: xoff_units::Rate::gbps(100), seed: 1, round_trip: Time::us(12), framing: Framing::for_tests() };
+        let line = Line::for_tests(Time::us(12));
         Nscc::new(&Params { quick_adapt, ..Params::default() }, line)
     }
 
     /// A flow whose smallest round trip is 12 us, and which stepped at 100 us.
     fn flow(c: &Nscc, window: f64) -> State {
-        State { window, base: Some(12.0 * US), last_step: Time::us(100), ..c.start() }
+        State { window, base: 12.0 * US, last_step: Time::us(100), ..c.start() }
     }
 
     /// An answer at so many nanoseconds beyond 100 us, of a packet that was delayed by so many.

@@ -99,13 +99,18 @@ impl Control for Rccc {
     const COUNTS: &'static [Count] = &[PULLS, SLOW, REQUESTS, GRANTED, SPENT, LAPSED];
     const PULLS: bool = true;
 
+    fn settled(params: &Params, line: Line) -> Params {
+        Params { round_trip: Some(params.round_trip.unwrap_or(line.answered)), ..params.clone() }
+    }
+
     fn new(_: &Params, _: Line) -> Self {
         Self
     }
 
     fn pulls(params: &Params, line: Line) -> Option<Rules> {
+        let params = &Self::settled(params, line);
         let (quantum, largest) = (params.quantum.0, line.framing.largest());
-        let most = ((params.maximum * line.product(params.round_trip)) as u64).max(largest);
+        let most = ((params.maximum * line.product(params.round_trip.unwrap_or_default())) as u64).max(largest);
         let batch = (params.batch.0 / quantum).max(1);
         let time = Time((line.rate.time(quantum).ps() as f64 / params.rate) as u64);
         let adaption = params.oversubscription.as_ref().map(|o| Adaption {
@@ -166,8 +171,6 @@ impl Control for Rccc {
 
 #[cfg(test)]
 mod tests {
-    use xoff_units::Rate;
-
     use super::*;
     use crate::framing::Framing;
 
@@ -175,7 +178,7 @@ mod tests {
     fn rules_are_those_of_the_reference() {
         // 100 Gb/s and 12 us: 150,000 B. Four packets of 4096 B are 64 quanta of 256 B, each of which takes 20.48 ns / 0.99.
         let framing = Framing { payload: 4086, header: 64, control: 64, minimum: 64 };
-        let line = Line { rate: Rate::gbps(100), seed: 1, round_trip: Time::us(12), framing };
+        let line = Line { framing, ..Line::for_tests(Time::us(12)) };
         let rules = Rccc::pulls(&Params::default(), line).unwrap();
         assert_eq!((rules.first, rules.batch, rules.time), (225_000, 64, Time(20_686)));
         let Demand::Targets(targets) = rules.demand else { panic!("it grants bytes") };

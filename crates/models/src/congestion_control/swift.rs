@@ -97,13 +97,14 @@ pub struct State {
     /// The last that was measured.
     rtt: Time,
     last_decrease: Option<Time>,
-    /// In a row.
+    /// In a row, those of one round trip as one: each packet of a lost window has its own.
     timeouts: u32,
+    last_timeout: Option<Time>,
 }
 
 state!(State {
     value: window, rtt, timeouts;
-    moments: last_decrease;
+    moments: last_decrease, last_timeout;
 });
 
 impl Swift {
@@ -132,13 +133,22 @@ impl Control for Swift {
     const COUNTS: &'static [Count] = &[];
     const HEARS_ACKS: bool = true;
 
+    fn settled(params: &Params, line: Line) -> Params {
+        let product = line.product(line.round_trip) / line.framing.payload as f64;
+        Params {
+            scaling_range: Some(params.scaling_range.unwrap_or(params.base_target * 5)),
+            initial_window: Some(params.initial_window.unwrap_or(product.max(1.0))),
+            ..params.clone()
+        }
+    }
+
     fn new(params: &Params, line: Line) -> Self {
+        let params = &Self::settled(params, line);
         let base = params.base_target.ps() as f64;
-        let range = params.scaling_range.map_or(5.0 * base, |range| range.ps() as f64);
+        let range = params.scaling_range.unwrap_or_default().ps() as f64;
         let (few, many) = (1.0 / params.scaling_max.sqrt(), 1.0 / params.scaling_min.sqrt());
         let alpha = range / (many - few);
         let maximum = params.maximum_window.unwrap_or(f64::INFINITY);
-        let product = line.product(None) / line.framing.payload as f64;
         Self {
             base,
             hop: params.hop_target.ps() as f64,
@@ -151,7 +161,7 @@ impl Control for Swift {
             reset_after: params.reset_after,
             minimum: params.minimum_window,
             maximum,
-            initial: params.initial_window.unwrap_or(product.max(1.0)).clamp(params.minimum_window, maximum),
+            initial: params.initial_window.unwrap_or(1.0).clamp(params.minimum_window, maximum),
             round_trip: line.round_trip,
             payload: line.framing.payload,
         }
@@ -197,7 +207,7 @@ impl Control for Swift {
     }
 
     fn start(&self) -> State {
-        State { window: self.initial, rtt: self.round_trip, last_decrease: None, timeouts: 0 }
+        State { window: self.initial, rtt: self.round_trip, last_decrease: None, timeouts: 0, last_timeout: None }
     }
 
     fn on_sent(&self, s: &mut State, _: &mut Packet, _: Sent) -> Time {
@@ -218,7 +228,8 @@ impl Control for Swift {
     }
 
     fn on_loss(&self, s: &mut State, loss: Loss, now: Time) {
-        if loss == Loss::Timeout {
+        if loss == Loss::Timeout && s.last_timeout.is_none_or(|last| now - last >= s.rtt) {
+            s.last_timeout = Some(now);
             s.timeouts += 1;
             if s.timeouts >= self.reset_after {
                 s.window = self.minimum;
@@ -237,14 +248,13 @@ impl Control for Swift {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framing::Framing;
 
     const US: f64 = 1e6;
 
     /// The target does not depend on the path: 20 us and flow scaling.
     fn swift(initial_window: f64) -> Swift {
         let params = Params { hop_target: Time::ZERO, initial_window: Some(initial_window), ..Params::default() };
-        Swift::new(&params, Line { rate: xoff_units::Rate::gbps(100), seed: 1, round_trip: Time::us(12), framing: Framing::for_tests() })
+        Swift::new(&params, Line::for_tests(Time::us(12)))
     }
 
     fn hear(c: &Swift, s: &mut State, rtt: Time, now: Time) -> f64 {

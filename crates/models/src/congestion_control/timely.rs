@@ -124,7 +124,17 @@ impl Control for Timely {
     const COUNTS: &'static [Count] = &[];
     const HEARS_ACKS: bool = true;
 
+    fn settled(params: &Params, line: Line) -> Params {
+        Params {
+            additive_increase: Some(params.additive_increase.unwrap_or(Rate(line.rate.0 / 1000))),
+            hyper_increase: Some(params.hyper_increase.unwrap_or(Rate(line.rate.0 / 200))),
+            round_trip: params.round_trip.or_else(|| params.window.then_some(line.round_trip)),
+            ..params.clone()
+        }
+    }
+
     fn new(params: &Params, line: Line) -> Self {
+        let params = &Self::settled(params, line);
         let rate = line.rate.0 as f64;
         Self {
             line: rate,
@@ -133,11 +143,11 @@ impl Control for Timely {
             low: params.low.ps() as f64,
             high: params.high.ps() as f64,
             minimum_round_trip: params.minimum_round_trip.ps() as f64,
-            additive: params.additive_increase.map_or(rate / 1000.0, |a| a.0 as f64),
-            hyper: params.hyper_increase.map_or(rate / 200.0, |a| a.0 as f64),
+            additive: params.additive_increase.unwrap_or_default().0 as f64,
+            hyper: params.hyper_increase.unwrap_or_default().0 as f64,
             steps: params.steps,
             minimum: (params.minimum_rate.0 as f64).min(rate),
-            product: params.window.then(|| line.product(params.round_trip)),
+            product: params.window.then(|| line.product(params.round_trip.unwrap_or(line.round_trip))),
         }
     }
 
@@ -188,11 +198,10 @@ impl Control for Timely {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framing::Framing;
 
     fn timely(window: bool) -> Timely {
         let params = Params { window, ..Params::default() };
-        Timely::new(&params, Line { rate: Rate::gbps(100), seed: 1, round_trip: Time::us(12), framing: Framing::for_tests() })
+        Timely::new(&params, Line::for_tests(Time::us(12)))
     }
 
     /// A flow at half its line whose round trips were these; one sample each, as all before is acknowledged.

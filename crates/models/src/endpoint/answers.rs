@@ -60,7 +60,7 @@ impl Endpoint {
         let before = config.transport.delivered(&s.progress, &s.transport);
         let news = config.transport.on_answer(&mut s.progress, &mut s.transport, packet);
         if news.is_news {
-            s.deadline = now + config.transport.timeout(&s.progress, &s.transport);
+            s.deadline = config.transport.deadline(&s.progress, &s.transport, now);
         }
         if let (Some(credit), Some(rules)) = (&mut s.credit, &config.pulls) {
             credit.hear(rules, &mut self.books);
@@ -102,14 +102,15 @@ impl Endpoint {
         }
         let outstanding = transport.in_flight(&s.progress, &s.transport) > 0;
         if outstanding {
-            transport.on_timeout(&mut s.progress, &mut s.transport);
+            let lost = transport.on_timeout(&mut s.progress, &mut s.transport, now);
             if let (Some(credit), Some(rules)) = (&mut s.credit, &self.config.pulls) {
-                let waiting = s.progress.packets - transport.delivered(&s.progress, &s.transport);
-                credit.time_out(rules, waiting, &mut self.books);
+                credit.time_out(rules, lost, &mut self.books);
             }
-            self.config.schemes[s.port as usize].on_loss(&mut s.rate, Loss::Timeout, now);
+            for _ in 0..lost {
+                self.config.schemes[s.port as usize].on_loss(&mut s.rate, Loss::Timeout, now);
+            }
         }
-        s.deadline = now + transport.timeout(&s.progress, &s.transport);
+        s.deadline = transport.deadline(&s.progress, &s.transport, now);
         (Some(s.deadline.min(shortest)), outstanding)
     }
 }

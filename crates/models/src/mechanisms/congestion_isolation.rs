@@ -196,8 +196,11 @@ impl Install for CongestionIsolation {
         if params.age == Some(Time::ZERO) {
             return Err(("age", "it must be above 0; leave it out if flows do not age".into()));
         }
-        if params.low >= params.high || params.high.0 >= 1 << 32 {
-            return Err(("high", format!("{} must be above low, {}, and below 4GiB", params.high, params.low)));
+        if params.high.0 >= 1 << 32 {
+            return Err(("high", format!("{} is too large; it must be below 4GiB", params.high)));
+        }
+        if params.low >= params.high {
+            return Err(("high", format!("{} must be above low, {}", params.high, params.low)));
         }
         if params.tell.0 >= 1 << 32 {
             return Err(("tell", format!("{} is out of range; it must be below 4GiB", params.tell)));

@@ -110,7 +110,10 @@ impl Install for Ecn {
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
         match (&params.red, &params.step) {
             (Some(red), None) => {
-                if red.kmin > red.kmax || red.kmax.0 >= 1 << 32 {
+                if red.kmax.0 >= 1 << 32 {
+                    return Err(("red.kmax", format!("{} is too large; it must be below 4GiB", red.kmax)));
+                }
+                if red.kmin > red.kmax {
                     return Err(("red.kmin", format!("{} is above kmax, {}; it must not be", red.kmin, red.kmax)));
                 }
                 if !(0.0..=1.0).contains(&red.pmax) {

@@ -1,8 +1,9 @@
 //! Packet spraying: each packet takes one of the shortest paths by itself, whatever its flow.
 //!
 //! Models: at each node that forwards and has a choice, the port is drawn at random for each packet, or ports take turns for each
-//! set of choices. Pinned paths are kept. Source: Dixit, Prakash, Hu, Kompella, "On the impact of packet spraying in data center
-//! networks" (INFOCOM 2013), for the random choice.
+//! set of choices, or a hash of the flow and of one of few values decides, which the packets of a flow have in turn. Pinned paths are
+//! kept. Source: Dixit, Prakash, Hu, Kompella, "On the impact of packet spraying in data center networks" (INFOCOM 2013), for the random
+//! choice; Ultra Ethernet's public simulator for entropies (peers.md 8.5, its oblivious spraying).
 //! Simplifications: the first hop is the host's (`host.first_hop`); control frames keep to the path that ECMP gives them.
 //! Invariants: every choice is on a shortest path. Packets overtake one another: with a transport that needs order they are sent again.
 
@@ -11,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::Core;
 use crate::effects::Effects;
-use crate::mechanism::{Hooks, Install, Properties, Site, Watches};
+use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches, Wrong};
 use crate::packet::Packet;
+use xoff_engine::random::mix;
 use xoff_engine::state;
 
 /// How a port is chosen.
@@ -24,14 +26,24 @@ pub enum Choice {
     Random,
     /// In turn.
     RoundRobin,
+    /// By a hash of the flow and of an entropy value, with a seed of each switch.
+    Entropy,
 }
 
 /// `switch.routing.spray`
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// How a port is chosen.
     pub choice: Choice,
+    /// With `entropy`: values that a flow has. Its packets take them in turn, in an order that is another each time that all were taken.
+    pub entropies: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { choice: Choice::Random, entropies: 64 }
+    }
 }
 
 /// Spraying at one node.
@@ -40,11 +52,13 @@ pub struct Spray {
     choice: Choice,
     /// Packets that had a choice, by the first port of it: equal choices share their turns.
     turns: Vec<u32>,
+    entropies: u32,
+    salt: u64,
 }
 
 state!(Spray {
     value: turns;
-    still: choice;
+    still: choice, entropies, salt;
 });
 
 impl Install for Spray {
@@ -52,7 +66,15 @@ impl Install for Spray {
     const LABEL: &'static str = "packet spraying";
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
-        site.forwards.then(|| Self { choice: params.choice, turns: vec![0; site.ports.len()] })
+        let (choice, entropies, salt) = (params.choice, params.entropies, mix(u64::from(site.id) + 1));
+        site.forwards.then(|| Self { choice, turns: vec![0; site.ports.len()], entropies, salt })
+    }
+
+    fn validate(params: &Params, _: &Around<'_>) -> Result<(), Wrong> {
+        if !(1..=65_536).contains(&params.entropies) {
+            return Err(("entropies", format!("{} is out of range; allowed are 1 to 65536", params.entropies)));
+        }
+        Ok(())
     }
 
     fn properties(_: &Params) -> Properties {
@@ -60,12 +82,19 @@ impl Install for Spray {
     }
 }
 
+/// The value of a packet: all of them in turn, shifted by another number each time. A copy that is sent again has another than the first.
+fn entropy(packet: &Packet, entropies: u32) -> u64 {
+    let (flow, turn, again) = (u64::from(packet.flow()), packet.seq() / entropies, u64::from(packet.has(Packet::RETRANSMITTED)));
+    let shift = mix(mix(flow << 32 | u64::from(turn)) ^ again) >> 32;
+    (u64::from(packet.seq()) + shift) % u64::from(entropies)
+}
+
 impl Hooks for Spray {
     fn watches(&self) -> Watches {
         Watches::ROUTE
     }
 
-    fn route(&mut self, _: &mut Packet, choices: &[u16], _: &Core, effects: &mut Effects) -> Option<u16> {
+    fn route(&mut self, packet: &mut Packet, choices: &[u16], _: &Core, effects: &mut Effects) -> Option<u16> {
         let n = choices.len() as u64;
         let at = match self.choice {
             Choice::Random => effects.stream().below(n),
@@ -73,6 +102,10 @@ impl Hooks for Spray {
                 let turns = &mut self.turns[choices[0] as usize];
                 *turns = turns.wrapping_add(1);
                 u64::from(*turns) % n
+            }
+            Choice::Entropy => {
+                let hash = mix(u64::from(packet.flow()) ^ mix(entropy(packet, self.entropies) + 1) ^ self.salt) >> 32;
+                (hash * n) >> 32
             }
         };
         Some(choices[at as usize])
@@ -87,7 +120,7 @@ mod tests {
 
     /// How often each of four ports is chosen for 40,000 packets.
     fn chosen(choice: Choice) -> [u32; 4] {
-        let (mut spray, core) = (Spray { choice, turns: vec![0; 6] }, Core::for_tests(6, 1));
+        let (mut spray, core) = (Spray { choice, turns: vec![0; 6], entropies: 64, salt: 7 }, Core::for_tests(6, 1));
         let mut effects = Effects::for_tests(1);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
         let mut counts = [0; 4];
@@ -96,6 +129,29 @@ mod tests {
             counts[port as usize - 2] += 1;
         }
         counts
+    }
+
+    #[test]
+    fn a_flow_has_so_many_values_and_takes_each_once_in_a_turn() {
+        let value = |seq| entropy(&Packet::new(Kind::Data, 3, seq, 9, 1000, 0), 64);
+        let turn = |from: u32| {
+            let mut values: Vec<u64> = (from..from + 64).map(value).collect();
+            values.sort_unstable();
+            values
+        };
+        assert!(turn(0) == (0..64).collect::<Vec<_>>() && turn(0) == turn(64));
+        assert!((0..64).any(|seq| value(seq) != value(seq + 64)), "in another order");
+        let mut again = Packet::new(Kind::Data, 3, 5, 9, 1000, 0);
+        again.set(Packet::RETRANSMITTED);
+        assert_ne!(entropy(&again, 64), value(5));
+    }
+
+    #[test]
+    fn packets_of_one_value_take_one_way() {
+        let (mut spray, core, mut effects) =
+            (Spray { choice: Choice::Entropy, turns: vec![0; 6], entropies: 1, salt: 7 }, Core::for_tests(6, 1), Effects::for_tests(1));
+        let mut port = |seq| spray.route(&mut Packet::new(Kind::Data, 3, seq, 9, 1000, 0), &[2, 3, 4, 5], &core, &mut effects);
+        assert!((0..1000).all(|seq| port(seq) == port(0)));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub struct Rules {
 /// In what credit is counted, and who says how much is wanted.
 #[derive(Debug, Clone, Copy)]
 pub enum Demand {
-    /// Packets: each that arrives, or its header, is worth one more. After a timeout as much may be sent as at first.
+    /// Packets: each that arrives, or its header, is worth one more, and so is each that times out.
     Arrivals,
     /// Bytes on the wire: packets carry how many quanta their flow wants in all, in their free word.
     Targets(Targets),
@@ -165,11 +165,10 @@ impl Credit {
         self.left += credit as i64;
     }
 
-    /// Nothing was heard for long, and so many packets wait. Where packets are pulled by those that arrive, nobody pulls these.
-    pub fn time_out(&mut self, rules: &Rules, waiting: u32, books: &mut Books) {
+    /// So many packets were not heard of for too long. Where packets are pulled by those that arrive, nobody pulls these.
+    pub fn time_out(&mut self, rules: &Rules, lost: u32, books: &mut Books) {
         if matches!(rules.demand, Demand::Arrivals) {
-            let may = u64::from(waiting).min(rules.first) as i64;
-            self.add((may - self.left).max(0) as u64, books);
+            self.add(u64::from(lost), books);
         }
     }
 }
@@ -249,10 +248,7 @@ mod tests {
         credit.spend(&rules, 1500, &mut books);
         credit.spend(&rules, 1500, &mut books);
         assert!(!credit.is_open(), "two packets are all that there are");
-        credit.time_out(&rules, 5, &mut books);
-        assert_eq!(credit.left, 3);
-        credit.time_out(&rules, 2, &mut books);
-        assert_eq!(credit.left, 3);
-        assert_eq!(books.granted, 5);
+        credit.time_out(&rules, 1, &mut books);
+        assert_eq!((credit.left, books.granted), (1, 3));
     }
 }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::core::Core;
 use crate::effects::{Effect, Effects};
+use crate::packet::Packet;
 use xoff_engine::state::{State, Walk, Word};
 
 /// Whether packets that a flow has in two queues keep their order.
@@ -119,7 +120,7 @@ impl<T: Default> Isolation<T> {
         if moved.place == Some((port, queue)) {
             moved.inside -= 1;
             let was_last = moved.inside == 0;
-            let next = core.ports[port].queues[queue].packets.front().filter(|p| p.is_data()).map(|p| p.flow());
+            let next = core.ports[port].queues[queue].packets.front().filter(|p| p.is_data()).map(Packet::flow);
             match next.filter(|next| self.flows.get(next).is_some_and(|m| m.before > 0 && m.place == Some((port, queue)))) {
                 Some(next) => self.close((port, queue), next, effects),
                 None => self.open((port, queue), None, effects),
@@ -184,7 +185,7 @@ impl<T: Default> Isolation<T> {
 mod tests {
 
     use super::*;
-    use crate::packet::{Kind, Packet};
+    use crate::packet::Kind;
 
     /// Queue 1 is the flows' own, and queue 2 the other.
     const OWN: usize = 1;

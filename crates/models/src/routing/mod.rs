@@ -162,8 +162,8 @@ pub struct Map {
 /// Sources that are looked at for the longest round trip; in a larger network the rest is taken to be like them.
 const MAX_SOURCES: usize = 256;
 
-/// The longest round trip without queues: propagation and forwarding delays both ways, and a frame of `bytes` one way, over shortest
-/// paths by links. `tail_of` tells how much earlier than its last bit a frame is handled that comes to a node by a port and a line,
+/// The longest round trip without queues: propagation and forwarding delays both ways, a frame of `bytes` one way and one of `answer`
+/// back, over shortest paths by links. `tail_of` tells how much earlier than its last bit a frame is handled that comes to a node by a port and a line,
 /// and goes on by another line.
 pub fn longest_round_trip(
     topology: &Topology,
@@ -171,10 +171,12 @@ pub fn longest_round_trip(
     delay_of: impl Fn(u32) -> Time,
     tail_of: impl Fn(u32, u16, [Serializer; 2]) -> Time,
     bytes: u64,
+    answer: u64,
 ) -> Time {
     let hosts = topology.hosts();
     // Of the hosts at one switch the one with the slowest link is on the longest way, to others there as well as elsewhere.
-    let own = |h: u32| ports[h as usize].first().map_or(Time::ZERO, |p| p.link.delay * 2 + p.link.rate.time(bytes));
+    let own =
+        |h: u32| ports[h as usize].first().map_or(Time::ZERO, |p| p.link.delay * 2 + p.link.rate.time(bytes) + p.link.rate.time(answer));
     let mut roots: Vec<(u32, u32)> = hosts.iter().map(|h| (root(topology, ports, *h), *h)).collect();
     roots.sort_by_key(|r| (r.0, Reverse(own(r.1))));
     roots.dedup_by_key(|r| r.0);
@@ -198,7 +200,7 @@ pub fn longest_round_trip(
                     let line = link.link.rate.serializer();
                     let tail = came[at as usize].map(|(port, input)| tail_of(at, port, [input, line]));
                     let here = time[at as usize] - tail.unwrap_or_default();
-                    time[link.peer as usize] = here + (passed + link.link.delay) * 2 + line.time(bytes);
+                    time[link.peer as usize] = here + (passed + link.link.delay) * 2 + line.time(bytes) + line.time(answer);
                     came[link.peer as usize] = Some((link.peer_port, line));
                     queue.push_back(link.peer);
                 }
@@ -472,24 +474,24 @@ mod tests {
         };
         // 1250 bytes take 100 ns on each link. A star: two links, one switch.
         let star = star::Params { hosts: 3, link: LINK }.build().unwrap();
-        let longest = longest_round_trip(&star, &star.ports(), delay_of(&star), |_, _, _| Time::ZERO, 1250);
+        let longest = longest_round_trip(&star, &star.ports(), delay_of(&star), |_, _, _| Time::ZERO, 1250, 0);
         assert_eq!(longest, (Time::us(2) + switch) * 2 + Time::ns(200));
         // Leaves and spines: four links, three switches.
         let topology = clos(2, 1);
-        let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), |_, _, _| Time::ZERO, 1250);
+        let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), |_, _, _| Time::ZERO, 1250, 0);
         assert_eq!(longest, (Time::us(4) + switch * 3) * 2 + Time::ns(400));
         // Where switches cut through, the frame is stored at the last host alone, and 125 bytes of it take 10 ns on the other links.
         let cut = |_: u32, _: u16, [input, _]: [Serializer; 2]| input.time(1250) - input.time(125);
-        let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), cut, 1250);
+        let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), cut, 1250, 0);
         assert_eq!(longest, (Time::us(4) + switch * 3) * 2 + Time::ns(130));
         // A slow link to one of the hosts is on the longest: 10 us, and 1000 ns for the frame.
         let mut uneven = star.clone();
         uneven.links[2].link = Link { rate: Rate::gbps(10), delay: Time::us(10) };
-        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Time::ZERO, 1250);
+        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Time::ZERO, 1250, 0);
         assert_eq!(longest, (Time::us(11) + switch) * 2 + Time::ns(1100));
         // Two of them at one switch are farthest from one another, whichever host is the first there.
         uneven.links[1].link = uneven.links[2].link;
-        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Time::ZERO, 1250);
+        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Time::ZERO, 1250, 0);
         assert_eq!(longest, (Time::us(20) + switch) * 2 + Time::ns(2000));
     }
 }

@@ -131,7 +131,7 @@ impl Replies {
 /// The contract of a transport.
 pub trait Transport: Sized {
     /// Its table in the scenario.
-    type Params: Default;
+    type Params: Default + Clone;
     /// What a sender keeps of a flow beside [`Progress`].
     type Sender: std::fmt::Debug + State;
     /// What a receiver keeps of a flow beside [`Received`].
@@ -149,7 +149,15 @@ pub trait Transport: Sized {
     const WINDOWS_HOLD_LOST: bool = false;
     /// The mechanism at switches that tells it of losses, and what follows if there is none where packets may be dropped.
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
-    /// The transport with its parameters worked out.
+    /// The parameters with what follows from a line, or from others, in the place of what is not given.
+    fn settled(params: &Self::Params, _line: Line) -> Self::Params {
+        params.clone()
+    }
+    /// Whether what is not given follows from the longest round trip of the network.
+    fn wants_round_trip(_params: &Self::Params) -> bool {
+        false
+    }
+    /// The transport with its parameters, which are settled.
     fn new(params: &Self::Params, framing: &Framing) -> Self;
     /// Says what of its table makes no sense.
     fn validate(_params: &Self::Params, _framing: &Framing) -> Result<(), Wrong> {
@@ -164,7 +172,7 @@ pub trait Transport: Sized {
     /// The packet to send now, if there is one.
     fn next(&self, progress: &Progress, sender: &Self::Sender) -> Option<u32>;
     /// That packet was sent.
-    fn on_sent(&self, progress: &mut Progress, sender: &mut Self::Sender, seq: u32);
+    fn on_sent(&self, progress: &mut Progress, sender: &mut Self::Sender, seq: u32, now: Time);
     /// Packets that are under way, as windows count them: from the oldest without ACK to the newest sent.
     #[inline]
     fn in_flight(&self, progress: &Progress, _sender: &Self::Sender) -> u32 {
@@ -182,10 +190,15 @@ pub trait Transport: Sized {
     fn on_bounce(&self, _progress: &mut Progress, _sender: &mut Self::Sender, _seq: u32, _pulled: u32) -> bool {
         false
     }
-    /// Nothing was heard for the timeout.
-    fn on_timeout(&self, progress: &mut Progress, sender: &mut Self::Sender);
-    /// The timeout as things stand; it restarts with each packet and each answer that is news.
+    /// The deadline has come; returns how many losses a congestion control hears of.
+    fn on_timeout(&self, progress: &mut Progress, sender: &mut Self::Sender, now: Time) -> u32;
+    /// The timeout as things stand.
     fn timeout(&self, progress: &Progress, sender: &Self::Sender) -> Time;
+    /// When it expires, if nothing is sent or heard; asked with each packet, and with each answer that is news.
+    #[inline]
+    fn deadline(&self, progress: &Progress, sender: &Self::Sender, now: Time) -> Time {
+        now + self.timeout(progress, sender)
+    }
     /// The shortest and the longest that it can be.
     fn timeouts(&self) -> (Time, Time);
     /// A data packet arrived.

@@ -90,7 +90,7 @@ impl Transport for GoBackN {
     }
 
     #[inline]
-    fn on_sent(&self, progress: &mut Progress, (): &mut (), seq: u32) {
+    fn on_sent(&self, progress: &mut Progress, (): &mut (), seq: u32, _: Time) {
         progress.next = seq + 1;
     }
 
@@ -112,8 +112,9 @@ impl Transport for GoBackN {
         News { is_news, loss: None }
     }
 
-    fn on_timeout(&self, progress: &mut Progress, (): &mut ()) {
+    fn on_timeout(&self, progress: &mut Progress, (): &mut (), _: Time) -> u32 {
         progress.next = progress.unacknowledged;
+        1
     }
 
     #[inline]
@@ -196,7 +197,7 @@ mod tests {
         t.on_answer(&mut p, &mut (), &answer(Kind::Nack, 2));
         assert_eq!(p.next, 4);
         p.next = 9;
-        t.on_timeout(&mut p, &mut ());
+        t.on_timeout(&mut p, &mut (), Time::ZERO);
         assert_eq!(p.next, 4);
     }
 }

@@ -19,6 +19,7 @@ use xoff_units::{Bytes, Time};
 use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
 use crate::framing::Framing;
+use crate::line::Line;
 use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
 
@@ -26,8 +27,9 @@ use crate::packet::{Kind, Packet};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Payload that may be in flight. Default: that of 100 Gb/s and 8.32 us, four links of 1 us with their packets.
-    pub bdp: Bytes,
+    /// Payload that may be in flight. Default: the product of the line's rate and the longest round trip without queues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bdp: Option<Bytes>,
     /// Timeout while few packets are in flight.
     pub rto_low: Time,
     /// Timeout otherwise.
@@ -38,7 +40,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { bdp: Bytes(104_000), rto_low: Time::us(100), rto_high: Time::us(320), few: 3 }
+        Self { bdp: None, rto_low: Time::us(100), rto_high: Time::us(320), few: 3 }
     }
 }
 
@@ -118,8 +120,17 @@ impl Transport for Irn {
     type Host = ();
     const LABEL: &'static str = "IRN";
 
+    fn settled(params: &Params, line: Line) -> Params {
+        let product = Bytes(line.product(line.round_trip) as u64);
+        Params { bdp: Some(params.bdp.unwrap_or(product)), ..params.clone() }
+    }
+
+    fn wants_round_trip(params: &Params) -> bool {
+        params.bdp.is_none()
+    }
+
     fn new(params: &Params, framing: &Framing) -> Self {
-        let window = (params.bdp.0 / framing.payload).max(1);
+        let window = (params.bdp.unwrap_or_default().0 / framing.payload).max(1);
         Self { window, rto_low: params.rto_low, rto_high: params.rto_high, few: params.few }
     }
 
@@ -130,9 +141,9 @@ impl Transport for Irn {
         if params.rto_high < params.rto_low {
             return Err(("rto_high", format!("{} is below rto_low, {}", params.rto_high, params.rto_low)));
         }
-        if params.bdp.0 < framing.payload || params.bdp.0 >= 1 << 30 {
+        if let Some(bdp) = params.bdp.filter(|bdp| bdp.0 < framing.payload || bdp.0 >= 1 << 30) {
             let payload = framing.payload;
-            return Err(("bdp", format!("{} is out of range; it must be a packet of {payload} B or more and below 1GiB", params.bdp)));
+            return Err(("bdp", format!("{bdp} is out of range; it must be a packet of {payload} B or more and below 1GiB")));
         }
         Ok(())
     }
@@ -146,7 +157,7 @@ impl Transport for Irn {
         sender.lost(state).or_else(|| (state.next < state.packets && is_open).then_some(state.next))
     }
 
-    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32) {
+    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, _: Time) {
         if seq == state.next {
             state.next += 1;
         } else {
@@ -161,9 +172,10 @@ impl Transport for Irn {
         News { is_news, loss: is_nack.then_some(Loss::Reported) }
     }
 
-    fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>) {
+    fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>, _: Time) -> u32 {
         sender.begin(state);
         sender.timed_out = state.highest;
+        1
     }
 
     fn timeout(&self, state: &Progress, _: &Box<Sender>) -> Time {
@@ -212,7 +224,7 @@ mod tests {
         let (mut p, mut s) = (Progress { packets: 100, ..Progress::default() }, t.sender());
         for seq in 0..n {
             assert_eq!(t.next(&p, &s), Some(seq));
-            t.on_sent(&mut p, &mut s, seq);
+            t.on_sent(&mut p, &mut s, seq, Time::ZERO);
             p.highest = seq + 1;
         }
         (p, s)
@@ -236,7 +248,7 @@ mod tests {
         }
         let mut again = Vec::new();
         while let Some(seq) = t.next(&p, &s).filter(|seq| *seq < 10) {
-            t.on_sent(&mut p, &mut s, seq);
+            t.on_sent(&mut p, &mut s, seq, Time::ZERO);
             again.push(seq);
         }
         assert_eq!(again, [2, 6]);
@@ -255,10 +267,21 @@ mod tests {
         assert_eq!(t.timeout(&p, &s), Time::us(320));
         assert!(t.on_answer(&mut p, &mut s, &frame(Kind::Ack, 3, 0)).is_news);
         assert_eq!((t.timeout(&p, &s), t.next(&p, &s)), (Time::us(100), Some(5)));
-        t.on_timeout(&mut p, &mut s);
+        t.on_timeout(&mut p, &mut s, Time::ZERO);
         for seq in [3, 4, 5] {
             assert_eq!(t.next(&p, &s), Some(seq));
-            t.on_sent(&mut p, &mut s, seq);
+            t.on_sent(&mut p, &mut s, seq, Time::ZERO);
+        }
+    }
+
+    #[test]
+    fn without_a_product_it_is_that_of_the_line() {
+        // 100 Gb/s and 8.32 us are 104 KB, as in ConWeave's simulator; the network of a document has 200 Gb/s and 3.67 us.
+        for (gbps, ns, bytes) in [(100, 8320, 104_000), (200, 3670, 91_750)] {
+            let line = Line { rate: xoff_units::Rate::gbps(gbps), ..Line::for_tests(Time::ns(ns)) };
+            assert_eq!(Irn::settled(&Params::default(), line).bdp, Some(Bytes(bytes)));
+            let given = Params { bdp: Some(Bytes(25_000)), ..Params::default() };
+            assert_eq!(Irn::settled(&given, line), given);
         }
     }
 

@@ -75,6 +75,17 @@ macro_rules! registry {
                 all[0](framing)
             }
 
+            /// The same with what follows from a line, or from other parameters, in the place of what is not given.
+            #[must_use]
+            pub fn settled(&self, line: Line) -> Self {
+                Self { $($module: self.$module.as_ref().map(|p| <$module::$name as Transport>::settled(p, line)),)* }
+            }
+
+            /// Whether some of that follows from the longest round trip of the network.
+            pub fn wants_round_trip(&self) -> bool {
+                false$(|| self.$module.as_ref().is_some_and(<$module::$name as Transport>::wants_round_trip))*
+            }
+
             /// Says which key makes no sense, what is wrong, and what would be right.
             pub fn validate(&self, framing: &Framing) -> Result<(), (String, String)> {
                 let given = self.given();
@@ -219,9 +230,9 @@ registry! {
 }
 
 impl Protocol {
-    /// The transport that is configured.
-    pub fn new(table: &Table, framing: &Framing) -> Self {
-        table.first(framing).unwrap_or_else(|| Table::default(framing))
+    /// The transport that is configured, of hosts at a line.
+    pub fn new(table: &Table, line: Line) -> Self {
+        table.settled(line).first(&line.framing).unwrap_or_else(|| Table::default(&line.framing))
     }
 
     /// See [`Transport::pulls`].
@@ -237,8 +248,8 @@ impl Protocol {
 
     /// That packet was sent.
     #[inline]
-    pub fn on_sent(&self, progress: &mut Progress, sender: &mut Sender, seq: u32) {
-        each!(self, sender, Sender, (t, s) => t.on_sent(progress, s, seq));
+    pub fn on_sent(&self, progress: &mut Progress, sender: &mut Sender, seq: u32, now: Time) {
+        each!(self, sender, Sender, (t, s) => t.on_sent(progress, s, seq, now));
         progress.highest = progress.highest.max(seq + 1);
     }
 
@@ -254,10 +265,10 @@ impl Protocol {
         each!(self, sender, Sender, (t, s) => t.delivered(progress, s))
     }
 
-    /// See [`Transport::timeout`].
+    /// See [`Transport::deadline`].
     #[inline]
-    pub fn timeout(&self, progress: &Progress, sender: &Sender) -> Time {
-        each!(self, sender, Sender, (t, s) => t.timeout(progress, s))
+    pub fn deadline(&self, progress: &Progress, sender: &Sender, now: Time) -> Time {
+        each!(self, sender, Sender, (t, s) => t.deadline(progress, s, now))
     }
 
     /// See [`Transport::timeouts`].
@@ -277,7 +288,7 @@ impl Protocol {
     }
 
     /// See [`Transport::on_timeout`].
-    pub fn on_timeout(&self, progress: &mut Progress, sender: &mut Sender) {
-        each!(self, sender, Sender, (t, s) => t.on_timeout(progress, s));
+    pub fn on_timeout(&self, progress: &mut Progress, sender: &mut Sender, now: Time) -> u32 {
+        each!(self, sender, Sender, (t, s) => t.on_timeout(progress, s, now))
     }
 }

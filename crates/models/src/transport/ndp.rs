@@ -2,13 +2,13 @@
 //!
 //! Models: a flow sends `window` packets unasked. Whatever arrives, a packet or the header of one that was cut (`switch.trimming`), is
 //! answered with an ACK or a NACK, and is worth a pull of one packet. All flows that end at a host share its pacer (`pulls/`): a pull
-//! each time that a packet and a header take on its line, flows in turn. A pull lets what is lost go first, the oldest before others,
+//! each time that a packet takes on its line at `rate`, flows in turn. A pull lets what is lost go first, the oldest before others,
 //! and then what is new; one that finds nothing to send is kept for what is lost later. A header that comes back from a full switch
 //! (`return_to_sender`) waits for a pull, unless none is to come, or a quarter of the last twelve answers were ACKs: then that path
 //! alone was bad. What a sender and a receiver keep of packets is that of `selective`. Source: the public simulator of its authors
 //! (peers.md 4.2).
 //! Simplifications: pulls are frames of their own, also where there an ACK carries one: 64 B more; answers and pulls take one path;
-//! after a timeout as much goes unasked as at first (there: each packet by a timer of its own); receivers pull all flows alike.
+//! receivers pull all flows alike.
 //! Invariants: packets sent are those of the first window, those pulled, those that came back and went at once, and those after
 //! timeouts; at most as many pulls as packets and headers that arrived.
 
@@ -34,17 +34,18 @@ use crate::pulls::{Demand, PULLS, Rules};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Packets that a flow sends unasked; what fills the longest round trip.
-    pub window: u32,
+    /// Packets that a flow sends unasked. Default: what fills the longest round trip of the network, with the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
     /// Share of its line that a host pulls, above 0 and up to 1.
     pub rate: f64,
-    /// Silence after which all that is under way counts as lost; it matters where headers are lost.
+    /// A packet that was not heard of for so long since it started counts as lost; it matters where headers are lost.
     pub rto: Time,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { window: 15, rate: 1.0, rto: Time::ms(20) }
+        Self { window: None, rate: 1.0, rto: Time::ms(20) }
     }
 }
 
@@ -118,13 +119,22 @@ impl Transport for Ndp {
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("trimming", "no switch cuts packets (switch.trimming), so NDP hears of losses by timeouts alone, and pulls fail to come"));
 
+    fn settled(params: &Params, line: Line) -> Params {
+        let filled = line.product(line.answered) / line.framing.largest() as f64;
+        Params { window: Some(params.window.unwrap_or(filled.ceil().clamp(1.0, f64::from(u32::MAX)) as u32)), ..params.clone() }
+    }
+
+    fn wants_round_trip(params: &Params) -> bool {
+        params.window.is_none()
+    }
+
     fn new(params: &Params, framing: &Framing) -> Self {
         let packets = Selective::new(&selective::Params { rto: params.rto, tolerance: None }, framing);
-        Self { packets, window: params.window, rate: params.rate }
+        Self { packets, window: params.window.unwrap_or(1), rate: params.rate }
     }
 
     fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
-        if params.window == 0 {
+        if params.window == Some(0) {
             return Err(("window", "nothing would ever arrive to be answered with a pull; it must be above zero".into()));
         }
         if !(params.rate > 0.0 && params.rate <= 1.0) {
@@ -137,7 +147,7 @@ impl Transport for Ndp {
     }
 
     fn pulls(&self, line: Line) -> Option<Rules> {
-        let time = line.rate.time(line.framing.largest() + u64::from(line.framing.control));
+        let time = line.rate.time(line.framing.largest());
         let time = if self.rate < 1.0 { Time((time.ps() as f64 / self.rate) as u64) } else { time };
         Some(Rules { part: "ndp", first: u64::from(self.window), batch: 1, time, demand: Demand::Arrivals, adaption: None })
     }
@@ -150,8 +160,8 @@ impl Transport for Ndp {
         self.packets.next(state, &sender.packets)
     }
 
-    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32) {
-        self.packets.on_sent(state, &mut sender.packets, seq);
+    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, now: Time) {
+        self.packets.on_sent(state, &mut sender.packets, seq, now);
     }
 
     fn in_flight(&self, state: &Progress, sender: &Box<Sender>) -> u32 {
@@ -176,8 +186,12 @@ impl Transport for Ndp {
         (!awaits_pull && of_first_window <= 1) || sender.is_path_bad()
     }
 
-    fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>) {
-        self.packets.on_timeout(state, &mut sender.packets);
+    fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>, now: Time) -> u32 {
+        self.packets.on_timeout(state, &mut sender.packets, now)
+    }
+
+    fn deadline(&self, state: &Progress, sender: &Box<Sender>, now: Time) -> Time {
+        self.packets.deadline(state, &sender.packets, now)
     }
 
     fn timeout(&self, state: &Progress, sender: &Box<Sender>) -> Time {
@@ -210,11 +224,11 @@ mod tests {
 
     /// A flow of a hundred packets of which the first window has been sent.
     fn begun() -> (Ndp, Progress, Box<Sender>) {
-        let ndp = Ndp::new(&Params::default(), &Framing::for_tests());
+        let ndp = Ndp::new(&Params { window: Some(15), ..Params::default() }, &Framing::for_tests());
         let (mut state, mut sender) = (Progress { packets: 100, ..Progress::default() }, ndp.sender());
         for seq in 0..15 {
             assert_eq!(ndp.next(&state, &sender), Some(seq));
-            ndp.on_sent(&mut state, &mut sender, seq);
+            ndp.on_sent(&mut state, &mut sender, seq, Time::ZERO);
         }
         (ndp, state, sender)
     }
@@ -234,11 +248,11 @@ mod tests {
         }
         assert_eq!(ndp.next(&state, &sender), Some(0));
         // The receiver has heard of it now, and will pull.
-        ndp.on_sent(&mut state, &mut sender, 0);
+        ndp.on_sent(&mut state, &mut sender, 0, Time::ZERO);
         ndp.on_answer(&mut state, &mut sender, &answer(Kind::Nack, 0, 0));
-        ndp.on_sent(&mut state, &mut sender, 1);
+        ndp.on_sent(&mut state, &mut sender, 1, Time::ZERO);
         assert!(!ndp.on_bounce(&mut state, &mut sender, 1, 0));
-        ndp.on_sent(&mut state, &mut sender, 1);
+        ndp.on_sent(&mut state, &mut sender, 1, Time::ZERO);
         assert!(ndp.on_bounce(&mut state, &mut sender, 1, 1));
     }
 
@@ -273,13 +287,14 @@ mod tests {
     }
 
     #[test]
-    fn pulls_are_a_packet_and_a_header_apart() {
-        // 9000 B and 64 B at 10 Gb/s: 7.2512 us; at nine tenths of that 8.0568 us.
-        let framing = Framing { payload: 8936, header: 64, control: 64, minimum: 64 };
-        let line = Line { rate: xoff_units::Rate::gbps(10), seed: 1, round_trip: Time::ZERO, framing };
+    fn pulls_are_a_packet_apart() {
+        // 9000 B and 64 B of headers at 10 Gb/s: 7.2512 us; at nine tenths of that 8.0568 us. In 12 us two of them begin.
+        let framing = Framing { payload: 9000, header: 64, control: 64, minimum: 64 };
+        let line = Line { rate: xoff_units::Rate::gbps(10), framing, ..Line::for_tests(Time::us(12)) };
         for (rate, spacing) in [(1.0, 7_251_200), (0.9, 8_056_888)] {
-            let rules = Ndp::new(&Params { rate, ..Params::default() }, &framing).pulls(line).unwrap();
-            assert_eq!((rules.time, rules.first, rules.batch), (Time(spacing), 15, 1));
+            let params = Ndp::settled(&Params { rate, ..Params::default() }, line);
+            let rules = Ndp::new(&params, &framing).pulls(line).unwrap();
+            assert_eq!((rules.time, rules.first, rules.batch), (Time(spacing), 2, 1));
         }
     }
 }

@@ -42,7 +42,7 @@ impl Transport for Raw {
     }
 
     #[inline]
-    fn on_sent(&self, progress: &mut Progress, (): &mut (), seq: u32) {
+    fn on_sent(&self, progress: &mut Progress, (): &mut (), seq: u32, _: Time) {
         progress.next = seq + 1;
     }
 
@@ -50,7 +50,9 @@ impl Transport for Raw {
         News::default()
     }
 
-    fn on_timeout(&self, _: &mut Progress, (): &mut ()) {}
+    fn on_timeout(&self, _: &mut Progress, (): &mut (), _: Time) -> u32 {
+        0
+    }
 
     fn timeout(&self, _: &Progress, (): &()) -> Time {
         Time::NEVER
