@@ -1085,6 +1085,11 @@ class Selective(_Part):
     and the time that six full queues take: 100us for 178 KB at 100 Gb/s.
     """
 
+    ack_every: str | None = None
+    """Answers come for so many bytes on the wire that have arrived; `sack_threshold` of Ultra Ethernet's simulator,
+    where it is 16KiB. Default: for every packet.
+    """
+
     tolerance: int | None = None
     """A packet counts as lost when one so many later has arrived; above what packets may overtake. Default: never."""
 

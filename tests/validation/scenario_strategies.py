@@ -342,6 +342,7 @@ def congestion_isolation(d: Draw) -> dict[str, Any]:
         "congested_class": 0,
         "table": d.rng.choice([1, 3, 1024]),
         **d.rng.choice([{}, {}, {"age": "1us"}, {"age": "50us"}]),
+        **d.rng.choice([{}, {}, {"order": "kept"}, {"order": "free"}]),
     }
 
 
@@ -415,17 +416,22 @@ def go_back_n(d: Draw) -> dict[str, Any]:
 
 
 def irn(d: Draw) -> dict[str, Any]:
-    return {"bdp": f"{d.rng.choice([1, 8, 100]) * d.largest}B", "rto_low": "200us", "rto_high": "1ms"}
+    """Windows of a packet, and of what the network makes of it."""
+    bdp = d.rng.choice([{}, *({"bdp": f"{packets * d.largest}B"} for packets in (1, 8, 100))])
+    return {**bdp, "rto_low": "200us", "rto_high": "1ms"}
 
 
 def selective(d: Draw) -> dict[str, Any]:
     settings: dict[str, Any] = {"rto": d.rng.choice(["200us", "1ms"])}
+    if d.rng.random() < 0.3:
+        settings["ack_every"] = f"{d.rng.choice([1, 4, 30]) * d.largest}B"
     return settings if d.rng.random() < 0.5 else {**settings, "tolerance": d.rng.choice([1, 3, 100])}
 
 
 def ndp(d: Draw) -> dict[str, Any]:
-    """Windows of a packet, and of more than most flows have."""
-    return {"window": d.rng.choice([1, 8, 100]), "rate": d.rng.choice([0.5, 1]), "rto": d.rng.choice(["200us", "1ms"])}
+    """Windows of a packet, of more than most flows have, and of what the network makes of it."""
+    window = d.rng.choice([{}, *({"window": packets} for packets in (1, 8, 100))])
+    return {**window, "rate": d.rng.choice([0.5, 1]), "rto": d.rng.choice(["200us", "1ms"])}
 
 
 def asymmetric(d: Draw) -> dict[str, Any]:
@@ -436,6 +442,8 @@ def dcqcn(d: Draw) -> dict[str, Any]:
     settings: dict[str, Any] = {"preset": d.choose("host.congestion_control.dcqcn.preset"), "minimum_rate": "500Mbps"}
     if "host.congestion_control.dcqcn.cnp" in d.forced or d.rng.random() < 0.3:
         settings["cnp"] = d.choose("host.congestion_control.dcqcn.cnp")
+    if "host.congestion_control.dcqcn.pacing" in d.forced or d.rng.random() < 0.3:
+        settings["pacing"] = d.choose("host.congestion_control.dcqcn.pacing")
     if d.rng.random() < 0.3:
         settings["window"] = f"{d.rng.choice([1, 4, 30]) * d.largest}B"
     return settings
@@ -569,8 +577,8 @@ def rccc(d: Draw) -> dict[str, Any]:
 
 
 def spray(d: Draw) -> dict[str, Any]:
-    """At random or in turn."""
-    return {"choice": d.choose("switch.routing.spray.choice")}
+    """At random, in turn, or by few values."""
+    return {"choice": d.choose("switch.routing.spray.choice"), "entropies": d.rng.choice([1, 5, 64])}
 
 
 def reps(d: Draw) -> dict[str, Any]:
@@ -659,6 +667,7 @@ NAMED: dict[str, dict[str, Callable[[Draw], Any]]] = {
         ["conweave", "hpcc", "hpcc_paper", "hpcc_config", "microsoft", "sfc_proxy", "mellanox", "paper"], nothing
     ),
     "host.congestion_control.dcqcn.cnp": dict.fromkeys(["packet", "ack"], nothing),
+    "host.congestion_control.dcqcn.pacing": dict.fromkeys(["gap", "limiter"], nothing),
     "workload.poisson.sizes": dict.fromkeys(
         ["websearch", "hadoop", "hadoop_fine", "storage", "datamining", "google_rpc"], nothing
     ),
@@ -702,7 +711,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.flow_control.credits.scheme": dict.fromkeys(["absolute", "cbfc"], nothing),
     "switch.flow_control.bfc.resume": dict.fromkeys(["counted", "threshold"], nothing),
     "switch.routing": {"spray": spray, "reps": reps, "flowlet": flowlet, "drill": drill, "conweave": conweave},
-    "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin"], nothing),
+    "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin", "entropy"], nothing),
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
@@ -1154,7 +1163,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
     puts_apart = {"portfc", "congestion_isolation", "sfc", "bfc"} & set(switch["flow_control"])
     puts_apart |= {"conweave"} & set(switch.get("routing", {}))
     if not puts_apart and switch["queueing"] != "iq" and rng.random() < 0.2:
-        host["acks"] = "data"
+        host["acks"] = rng.choice(["data", "switches"])
     # What is written down changes nothing of what happens.
     probe = rng.choice([{}, {}, {"replay": True}, {"queues": rng.choice(["1us", "777ns"])}])
     return {

@@ -555,6 +555,9 @@ impl Endpoint {
             }
         }
         let next = config.transport.next(&s.progress, &s.transport);
+        if config.transport.coalesces() && (packet.has(Packet::RETRANSMITTED) || next.is_none_or(|seq| !s.may_send(seq, config))) {
+            packet.set(Packet::ASKS);
+        }
         resumes = resumes.max(next.map_or(now, |seq| s.arrives(seq)));
         let turn = if next.is_none() {
             s.is_listed = false;
@@ -925,8 +928,8 @@ mod tests {
         e.on_answer(&answer(Kind::Ack, 7, 1), None, Time::us(1));
         // Packet 0 went with its answer. Packet 2 started at 200 ns.
         let mut stamps = e.senders[slot as usize].as_mut().and_then(|s| s.stamps.take()).unwrap();
-        assert_eq!(stamps.on_answer(0, 1, Time::us(1)), None);
-        assert_eq!(stamps.on_answer(2, 3, Time::us(1)), Some(Time::ns(800)));
+        assert_eq!(stamps.on_answer(0, false, 1, Time::us(1)), None);
+        assert_eq!(stamps.on_answer(2, false, 3, Time::us(1)), Some(Time::ns(800)));
         // A flow whose congestion control hears nothing keeps no times.
         let mut e = plain();
         let slot = start(&mut e, 7, 1000, Time::ZERO);

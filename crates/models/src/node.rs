@@ -681,6 +681,8 @@ impl Node {
             }
             Owner::Transport => {
                 let (now, slot) = (cx.now(), packet.side());
+                let enclosed = slot.map(|slot| &*cx.sides().get(slot)).filter(|record| !record.also.is_empty());
+                let packet = enclosed.map_or(packet, |record| packet.disclosed(record));
                 let may_send = endpoint.on_answer(&packet, slot.map(|slot| &*cx.sides().get(slot)), now);
                 if let Some(slot) = slot {
                     cx.sides().give_back(slot);
@@ -723,13 +725,16 @@ impl Node {
     /// Sends what a receiver answers, and starts the flows that waited for a packet.
     #[inline]
     fn answer(&mut self, packet: &Packet, answer: Answer, cx: &mut Cx<'_>) {
-        let Answer { mut frames, released, host_timer } = answer;
+        let Answer { mut frames, also, released, host_timer } = answer;
         if let Some(slot) = packet.side() {
             // The ACK takes over what travels beside the packet.
             match &mut frames[0] {
                 Some(ack) if ack.kind() == Kind::Ack => *ack = ack.at_side(slot),
                 _ => cx.sides().give_back(slot),
             }
+        }
+        if let (Some(frame), false) = (&mut frames[0], also.is_empty()) {
+            frame.enclose(&also, cx.sides());
         }
         for frame in frames.into_iter().flatten() {
             self.send_on(self.routes.port(&frame), frame, cx);

@@ -179,7 +179,9 @@ impl Packet {
     pub const CE: u8 = 1 << 3;
     /// An ACK that echoes a mark.
     pub const ECHO: u8 = 1 << 4;
-    /// A packet that was sent before.
+    /// A piece of a flow that wants to be answered at once; answers have the same bit for another thing.
+    pub const ASKS: u8 = Self::ECHO;
+    /// A packet that was sent before, or its answer.
     pub const RETRANSMITTED: u8 = 1 << 5;
     /// The last packet of its flow.
     pub const LAST: u8 = 1 << 6;
@@ -289,9 +291,29 @@ impl Packet {
         if matches!(self.kind(), Kind::Nack | Kind::Sack) { self.info() } else { self.seq().wrapping_sub(1) }
     }
 
+    /// Puts beside an answer what it says of other packets, each counted from the one that is expected next.
+    pub fn enclose(&mut self, also: &[u32], records: &mut Records) {
+        let (expected, came) = (self.seq(), self.answers());
+        let from_there = |seq: u32| seq.wrapping_sub(expected).cast_signed();
+        let record = self.record(records);
+        record.came = from_there(came);
+        record.also.extend(also.iter().map(|seq| from_there(*seq)));
+    }
+
+    /// The answer without what was put beside it.
+    #[must_use]
+    pub fn disclosed(mut self, record: &Telemetry) -> Self {
+        self.0[2] &= !((Self::SIDE as u64) << FLAGS);
+        self.set_info(self.seq().wrapping_add_signed(record.came));
+        self
+    }
+
     /// What a frame says beside `seq`; zero of those that say nothing more. The word of data, and the slot of a record, are no part
     /// of what is sent.
     pub const fn says(&self) -> u32 {
+        if self.has(Self::SIDE) {
+            return 0;
+        }
         if self.is_seen() || matches!(self.kind(), Kind::Nack | Kind::Sack) { self.info() } else { 0 }
     }
 

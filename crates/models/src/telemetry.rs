@@ -1,5 +1,5 @@
-//! What switches write beside a packet: in-band network telemetry. It has no room in the 24 bytes of a packet, and travels in a side
-//! record of the engine, which the ACK of the packet takes over.
+//! What travels beside a frame that has no room for it in its 24 bytes, in a side record of the engine: what switches write beside a
+//! packet, in-band network telemetry, which the ACK of the packet takes over; and what an answer says of other packets than its own.
 
 use xoff_engine::Slab;
 use xoff_engine::state;
@@ -28,18 +28,23 @@ state!(Hop {
     still: rate;
 });
 
-/// What the outputs wrote that a packet has passed, in one of two forms.
+/// What the outputs wrote that a packet has passed, in one of two forms, and what an answer says beside its own packet.
 #[derive(Debug, Clone, Default)]
 pub struct Telemetry {
     /// How each of them was, in order.
     pub hops: Vec<Hop>,
     /// How much the one is used that is used most, and nothing else (PINT); zero where none wrote that.
     pub utilisation: f64,
+    /// Of an answer to several packets: the one that brought it about, and others that came beyond the packet that is expected next,
+    /// counted from that.
+    pub came: i32,
+    /// The others.
+    pub also: Vec<i32>,
 }
 
 state!(Telemetry {
     part: hops;
-    value: utilisation;
+    value: utilisation, came, also;
 });
 
 impl Telemetry {
@@ -47,6 +52,8 @@ impl Telemetry {
     pub fn clear(&mut self) {
         self.hops.clear();
         self.utilisation = 0.0;
+        self.came = 0;
+        self.also.clear();
     }
 }
 

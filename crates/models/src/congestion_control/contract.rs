@@ -71,7 +71,7 @@ pub struct Ack<'a> {
     pub is_marked: bool,
     /// It reports a loss, of which [`Control::on_loss`] was told.
     pub is_loss: bool,
-    /// From the start of the packet that it answers to now, unless several copies of that were under way.
+    /// From the start of the packet that it answers to now, if it is known which copy of that it answers.
     pub rtt: Option<Time>,
     /// Nodes that forwarded it; on shortest paths as many as forwarded the packet that it answers.
     pub hops: u32,

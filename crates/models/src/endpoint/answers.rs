@@ -21,7 +21,10 @@ impl Sender {
             next,
             is_marked: packet.has(Packet::ECHO),
             is_loss: news.loss.is_some(),
-            rtt: self.stamps.as_mut().and_then(|stamps| stamps.on_answer(packet.answers(), unacknowledged, now)),
+            rtt: self
+                .stamps
+                .as_mut()
+                .and_then(|stamps| stamps.on_answer(packet.answers(), packet.has(Packet::RETRANSMITTED), unacknowledged, now)),
             hops: (packet.hops() as u32).saturating_sub(1),
             telemetry,
             now,
@@ -58,7 +61,12 @@ impl Endpoint {
         let config = &*self.config;
         let Some(s) = &mut self.senders[slot] else { return false };
         let before = config.transport.delivered(&s.progress, &s.transport);
-        let news = config.transport.on_answer(&mut s.progress, &mut s.transport, packet);
+        let mut is_news = false;
+        for from_there in telemetry.iter().flat_map(|record| &record.also) {
+            is_news |= config.transport.on_also(&mut s.progress, &mut s.transport, packet.seq().wrapping_add_signed(*from_there));
+        }
+        let mut news = config.transport.on_answer(&mut s.progress, &mut s.transport, packet);
+        news.is_news |= is_news;
         if news.is_news {
             s.deadline = config.transport.deadline(&s.progress, &s.transport, now);
         }

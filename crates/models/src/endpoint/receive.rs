@@ -40,6 +40,8 @@ impl Receiver {
 pub struct Answer {
     /// Frames to send back, at most two.
     pub frames: [Option<Packet>; 2],
+    /// What the first of them says of packets beside its own.
+    pub also: Vec<u32>,
     /// Flows that may start now because this one has arrived.
     pub released: Vec<FlowSpec>,
     /// When to call [`Endpoint::on_host_timer`].
@@ -136,6 +138,9 @@ impl Endpoint {
         let mut answer = Answer { host_timer: replies.host_timer, ..Answer::default() };
         let back = |reply: Reply| back(reply, packet, r.src, config.framing.control);
         let mut response = replies.reply.map(back);
+        if let (Some(frame), true) = (&mut response, packet.has(Packet::RETRANSMITTED)) {
+            frame.set(Packet::RETRANSMITTED);
+        }
         if packet.has(Packet::CE)
             && let Some(Echo { interval, form }) = config.echo
             && r.last_echo.is_none_or(|last| now >= last + interval)
@@ -148,6 +153,7 @@ impl Endpoint {
             }
         }
         answer.frames[0] = response;
+        answer.also = replies.also;
         if packet.has(Packet::LAST) {
             r.received.packets = Some(packet.seq() + 1);
         }

@@ -1,7 +1,8 @@
 //! When the packets of a flow started on the wire, for round-trip times.
 //!
-//! A packet that is sent again before its answer came tells no round trip: the answer may be that of either copy (Karn, Partridge
-//! 1987). One that was answered, as by a NACK, tells again.
+//! Answers say whether they answer a packet that was sent again. One that was sent again once before its answer came tells the round
+//! trip of the second copy if the answer says so, and else none; of three copies nobody knows which was answered (Karn, Partridge 1987).
+//! A packet that was answered, as by a NACK, tells again.
 
 use std::collections::VecDeque;
 
@@ -12,6 +13,8 @@ use xoff_units::Time;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stamp {
     Started(Time),
+    /// The first copy was not answered; the second started then.
+    Again(Time),
     Answered,
     /// Several copies are under way.
     Unclear,
@@ -21,6 +24,10 @@ impl State for Stamp {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         match self {
             Self::Started(at) => walk.moment(at),
+            Self::Again(at) => {
+                walk.value(3);
+                walk.moment(at);
+            }
             Self::Answered => walk.value(1),
             Self::Unclear => walk.value(2),
         }
@@ -44,20 +51,28 @@ impl Stamps {
     pub fn on_sent(&mut self, seq: u32, now: Time) {
         let at = seq.wrapping_sub(self.first) as usize;
         if let Some(stamp) = self.list.get_mut(at) {
-            *stamp = if *stamp == Stamp::Answered { Stamp::Started(now) } else { Stamp::Unclear };
+            *stamp = match stamp {
+                Stamp::Answered => Stamp::Started(now),
+                Stamp::Started(_) => Stamp::Again(now),
+                Stamp::Again(_) | Stamp::Unclear => Stamp::Unclear,
+            };
         } else if at == self.list.len() {
             self.list.push_back(Stamp::Started(now));
         }
     }
 
-    /// A packet is answered, and everything before `to` acknowledged; returns the round trip of the one that is answered.
-    pub fn on_answer(&mut self, seq: u32, to: u32, now: Time) -> Option<Time> {
+    /// A packet, or one that was sent again, is answered, and everything before `to` acknowledged; returns its round trip.
+    pub fn on_answer(&mut self, seq: u32, is_again: bool, to: u32, now: Time) -> Option<Time> {
         let mut round_trip = None;
-        if let Some(stamp) = self.list.get_mut(seq.wrapping_sub(self.first) as usize)
-            && let Stamp::Started(at) = *stamp
-        {
-            *stamp = Stamp::Answered;
-            round_trip = Some(now - at);
+        if let Some(stamp) = self.list.get_mut(seq.wrapping_sub(self.first) as usize) {
+            match *stamp {
+                Stamp::Started(at) => round_trip = Some(now - at),
+                Stamp::Again(at) if is_again => round_trip = Some(now - at),
+                _ => {}
+            }
+            if round_trip.is_some() {
+                *stamp = Stamp::Answered;
+            }
         }
         let gone = (to.saturating_sub(self.first) as usize).min(self.list.len());
         self.list.drain(..gone);
@@ -77,24 +92,30 @@ mod tests {
             s.on_sent(seq, Time::us(u64::from(seq)));
         }
         // An ACK of two packets answers the second of them.
-        assert_eq!(s.on_answer(1, 2, Time::us(11)), Some(Time::us(10)));
-        assert_eq!(s.on_answer(1, 2, Time::us(12)), None);
+        assert_eq!(s.on_answer(1, false, 2, Time::us(11)), Some(Time::us(10)));
+        assert_eq!(s.on_answer(1, false, 2, Time::us(12)), None);
         // Packet 4 is answered beyond a gap, and not again when the gap is closed.
-        assert_eq!(s.on_answer(4, 2, Time::us(15)), Some(Time::us(11)));
-        assert_eq!(s.on_answer(4, 5, Time::us(16)), None);
-        assert_eq!(s.on_answer(u32::MAX - 1, 5, Time::us(28)), None);
+        assert_eq!(s.on_answer(4, false, 2, Time::us(15)), Some(Time::us(11)));
+        assert_eq!(s.on_answer(4, false, 5, Time::us(16)), None);
+        assert_eq!(s.on_answer(u32::MAX - 1, false, 5, Time::us(28)), None);
     }
 
     #[test]
-    fn a_packet_that_is_sent_again_tells_if_its_first_copy_was_answered() {
+    fn a_packet_that_is_sent_again_tells_if_it_is_known_which_copy_was_answered() {
         let mut s = Stamps::default();
         s.on_sent(0, Time::us(1));
         s.on_sent(1, Time::us(2));
         // A NACK answers packet 1; packet 0 is silent.
-        assert_eq!(s.on_answer(1, 0, Time::us(12)), Some(Time::us(10)));
+        assert_eq!(s.on_answer(1, false, 0, Time::us(12)), Some(Time::us(10)));
         s.on_sent(0, Time::us(20));
         s.on_sent(1, Time::us(21));
-        assert_eq!(s.on_answer(0, 1, Time::us(25)), None);
-        assert_eq!(s.on_answer(1, 2, Time::us(30)), Some(Time::us(9)));
+        assert_eq!(s.on_answer(0, false, 1, Time::us(25)), None);
+        assert_eq!(s.on_answer(1, true, 2, Time::us(30)), Some(Time::us(9)));
+        // The answer of the second of two copies; of three nobody knows.
+        for (seq, at) in [(2, 40), (3, 41), (2, 50), (3, 51), (3, 60)] {
+            s.on_sent(seq, Time::us(at));
+        }
+        assert_eq!(s.on_answer(2, true, 3, Time::us(62)), Some(Time::us(12)));
+        assert_eq!(s.on_answer(3, true, 4, Time::us(63)), None);
     }
 }

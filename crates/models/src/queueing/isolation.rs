@@ -108,8 +108,8 @@ impl<T: Default> Isolation<T> {
                 moved.before = queues[own].packets.iter().filter(|p| p.is_data() && p.flow() == flow).count() as u32;
             }
         }
-        // Behind others it waits anyway.
-        if moved.before > 0 && queues[queue].packets.is_empty() {
+        // Behind others it waits anyway; and where packets are sprayed, others of its flow go by other ports.
+        if moved.before > 0 && moved.place == Some((port, queue)) && queues[queue].packets.is_empty() {
             self.close((port, queue), flow, effects);
         }
     }
@@ -287,6 +287,17 @@ mod tests {
         assert_eq!(gates(&mut effects), [true, false]);
         isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
         assert_eq!(gates(&mut effects), [true], "its packet before is still here");
+    }
+
+    #[test]
+    fn a_packet_that_goes_by_another_port_closes_nothing() {
+        let mut core = Core::for_tests(2, 2);
+        core.ports[0].push(OWN, Packet::new(Kind::Data, 5, 0, 9, 1000, 0));
+        let (mut isolation, mut effects) = (Isolation::<()>::default(), Effects::for_tests(1));
+        isolation.entry(5);
+        join(&mut isolation, 5, &mut core, &mut effects);
+        isolation.enter(5, 1, OWN, OTHER, &core, &mut effects);
+        assert_eq!(gates(&mut effects), [true], "that of the first port");
     }
 
     #[test]

@@ -98,14 +98,16 @@ pub struct Replies {
     pub source: u32,
     /// What answers the packet at hand.
     pub reply: Option<Reply>,
+    /// Other packets that came since the last answer, beyond the one that is expected next.
+    pub also: Vec<u32>,
     /// When to call [`Transport::on_host_timer`].
     pub host_timer: Option<Time>,
 }
 
 impl Replies {
     /// Nothing yet.
-    pub const fn new(now: Time, source: u32) -> Self {
-        Self { now, source, reply: None, host_timer: None }
+    pub fn new(now: Time, source: u32) -> Self {
+        Self { now, source, reply: None, also: Vec::new(), host_timer: None }
     }
 
     /// Everything before this packet arrived.
@@ -185,6 +187,15 @@ pub trait Transport: Sized {
     }
     /// An answer of the receiver arrived.
     fn on_answer(&self, progress: &mut Progress, sender: &mut Self::Sender, frame: &Packet) -> News;
+    /// An answer that is to be heard next says that this packet has arrived as well; true when that was not known.
+    fn on_also(&self, _progress: &mut Progress, _sender: &mut Self::Sender, _seq: u32) -> bool {
+        false
+    }
+    /// Whether receivers answer several packets at once, so that senders say which want to be answered.
+    #[inline]
+    fn coalesces(&self) -> bool {
+        false
+    }
     /// A packet was cut, and what is left of it came back from the switch; of the flow `pulled` packets were pulled. True when one may
     /// be sent at once, whatever the receiver pulls.
     fn on_bounce(&self, _progress: &mut Progress, _sender: &mut Self::Sender, _seq: u32, _pulled: u32) -> bool {

@@ -282,6 +282,17 @@ impl Protocol {
         each!(self, sender, Sender, (t, s) => t.on_answer(progress, s, frame))
     }
 
+    /// See [`Transport::on_also`].
+    pub fn on_also(&self, progress: &mut Progress, sender: &mut Sender, seq: u32) -> bool {
+        each!(self, sender, Sender, (t, s) => t.on_also(progress, s, seq))
+    }
+
+    /// See [`Transport::coalesces`].
+    #[inline]
+    pub fn coalesces(&self) -> bool {
+        each!(self, t => t.coalesces())
+    }
+
     /// See [`Transport::on_bounce`].
     pub fn on_bounce(&self, progress: &mut Progress, sender: &mut Sender, seq: u32, pulled: u32) -> bool {
         each!(self, sender, Sender, (t, s) => t.on_bounce(progress, s, seq, pulled))

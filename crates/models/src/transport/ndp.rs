@@ -20,7 +20,6 @@ use xoff_engine::state;
 use xoff_engine::state::Word;
 use xoff_units::Time;
 
-use super::beyond::Beyond;
 use super::contract::{Arrival, News, Progress, Received, Replies, Transport};
 use super::selective::{self, Selective};
 use crate::count::Count;
@@ -45,7 +44,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { window: None, rate: 1.0, rto: Time::ms(20) }
+        Self { window: None, rate: 0.99, rto: Time::ms(20) }
     }
 }
 
@@ -111,7 +110,7 @@ impl Sender {
 impl Transport for Ndp {
     type Params = Params;
     type Sender = Box<Sender>;
-    type Receiver = Option<Box<Beyond>>;
+    type Receiver = selective::Receiver;
     type Host = ();
     const LABEL: &'static str = "NDP";
     const COUNTS: &'static [Count] = &[PULLS];
@@ -129,7 +128,7 @@ impl Transport for Ndp {
     }
 
     fn new(params: &Params, framing: &Framing) -> Self {
-        let packets = Selective::new(&selective::Params { rto: params.rto, tolerance: None }, framing);
+        let packets = Selective::new(&selective::Params { rto: params.rto, ..selective::Params::default() }, framing);
         Self { packets, window: params.window.unwrap_or(1), rate: params.rate }
     }
 
@@ -205,7 +204,7 @@ impl Transport for Ndp {
     fn on_data(
         &self,
         received: &mut Received,
-        kept: &mut Option<Box<Beyond>>,
+        kept: &mut selective::Receiver,
         (): &mut (),
         packet: &Packet,
         replies: &mut Replies,
@@ -213,7 +212,7 @@ impl Transport for Ndp {
         self.packets.on_data(received, kept, &mut (), packet, replies)
     }
 
-    fn on_header(&self, received: &mut Received, kept: &mut Option<Box<Beyond>>, (): &mut (), header: &Packet, replies: &mut Replies) {
+    fn on_header(&self, received: &mut Received, kept: &mut selective::Receiver, (): &mut (), header: &Packet, replies: &mut Replies) {
         self.packets.on_header(received, kept, &mut (), header, replies);
     }
 }

@@ -1,7 +1,9 @@
 //! A transport that bears any order: what is lost is known by what switches say, and not by gaps.
 //!
 //! Models: every packet is answered with what is expected next and with the packet that came (ACK in order, SACK otherwise), and each
-//! header of a packet that was cut (`switch.trimming`) with a NACK of that packet. The sender keeps for each packet whether it is
+//! header of a packet that was cut (`switch.trimming`) with a NACK of that packet. With `ack_every` a receiver answers when so many bytes
+//! have come, and at once the first packet of a flow, a marked one, one that came before, and one that asks for it: the last that its
+//! source may send for now, and what is sent again; and again when the last gap is closed before such a one. The sender keeps for each packet whether it is
 //! under way, there, or lost; it sends what is lost first, the oldest before others, and then what is new. Windows count what is under
 //! way alone, and hold back what is sent again like anything else. A gap means nothing by itself, unless `tolerance` packets beyond it
 //! have arrived. Each packet has an age: one that was not heard of for the timeout since it started counts as lost, and no other with
@@ -16,7 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state::{State, Walk, Word};
-use xoff_units::Time;
+use xoff_units::{Bytes, Time};
 
 use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
@@ -31,6 +33,10 @@ pub struct Params {
     /// A packet that was not heard of for so long since it started counts as lost. Ultra Ethernet's simulator has 15us and the time
     /// that six full queues take: 100us for 178 KB at 100 Gb/s.
     pub rto: Time,
+    /// Answers come for so many bytes on the wire that have arrived; `sack_threshold` of Ultra Ethernet's simulator, where it is 16KiB.
+    /// Default: for every packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_every: Option<Bytes>,
     /// A packet counts as lost when one so many later has arrived; above what packets may overtake. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<u32>,
@@ -38,7 +44,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { rto: Time::us(100), tolerance: None }
+        Self { rto: Time::us(100), ack_every: None, tolerance: None }
     }
 }
 
@@ -46,6 +52,7 @@ impl Default for Params {
 #[derive(Debug, Clone)]
 pub struct Selective {
     rto: Time,
+    ack_every: Option<u64>,
     tolerance: Option<u32>,
 }
 
@@ -148,21 +155,82 @@ impl Sender {
     }
 }
 
+/// What a receiver keeps of a flow: packets beyond the first that is missing, and what it owes an answer for.
+#[derive(Debug, Default)]
+pub struct Receiver {
+    kept: Option<Box<Beyond>>,
+    owed: Option<Box<Owed>>,
+}
+
+/// What came since the last answer.
+#[derive(Debug, Default)]
+struct Owed {
+    packets: Vec<u32>,
+    bytes: u64,
+    /// One that wants to be answered came before others that are missing.
+    was_asked: bool,
+}
+
+impl State for Receiver {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { kept, owed } = self;
+        kept.walk(walk);
+        walk.value(u64::from(owed.is_some()));
+        if let Some(Owed { packets, bytes, was_asked }) = owed.as_deref_mut() {
+            for seq in packets.iter_mut() {
+                walk.packet(seq);
+            }
+            walk.value((*bytes, *was_asked, packets.len()).word());
+        }
+    }
+}
+
+impl Selective {
+    /// Answers a packet, or waits with the answer for others.
+    fn answer(&self, expected: u32, arrival: Arrival, receiver: &mut Receiver, packet: &Packet, replies: &mut Replies) {
+        let Some(every) = self.ack_every else { return replies.acknowledge_one(expected, packet.seq()) };
+        let is_first = receiver.owed.is_none();
+        let owed = receiver.owed.get_or_insert_default();
+        if arrival == Arrival::New {
+            owed.packets.push(packet.seq());
+            owed.bytes += u64::from(packet.bytes());
+        }
+        let has_gaps = receiver.kept.as_ref().is_some_and(|beyond| beyond.end() > expected);
+        owed.was_asked |= packet.has(Packet::ASKS);
+        let is_due = is_first
+            || packet.has(Packet::ASKS)
+            || packet.has(Packet::CE)
+            || arrival == Arrival::Again
+            || owed.bytes >= every
+            || (owed.was_asked && !has_gaps);
+        if is_due {
+            owed.was_asked &= has_gaps;
+            owed.bytes = 0;
+            replies.acknowledge_one(expected, packet.seq());
+            replies.also = std::mem::take(&mut owed.packets);
+            replies.also.retain(|seq| *seq > expected && *seq != packet.seq());
+        }
+    }
+}
+
 impl Transport for Selective {
     type Params = Params;
     type Sender = Box<Sender>;
-    type Receiver = Option<Box<Beyond>>;
+    type Receiver = Receiver;
     type Host = ();
     const LABEL: &'static str = "selective";
     const WINDOWS_HOLD_LOST: bool = true;
 
     fn new(params: &Params, _: &Framing) -> Self {
-        Self { rto: params.rto, tolerance: params.tolerance }
+        Self { rto: params.rto, ack_every: params.ack_every.map(|b| b.0), tolerance: params.tolerance }
     }
 
     fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
         if params.rto < Time::ns(100) {
             return Err(("rto", "it must be 100ns or longer".into()));
+        }
+        if params.ack_every == Some(Bytes(0)) {
+            return Err(("ack_every", "it must be above zero; leave it out to answer every packet".into()));
         }
         if params.tolerance == Some(0) {
             return Err(("tolerance", "it must be above zero".into()));
@@ -248,15 +316,8 @@ impl Transport for Selective {
     }
 
     /// Whatever comes is kept.
-    fn on_data(
-        &self,
-        received: &mut Received,
-        kept: &mut Option<Box<Beyond>>,
-        (): &mut (),
-        packet: &Packet,
-        replies: &mut Replies,
-    ) -> Arrival {
-        let (seq, expected) = (packet.seq(), received.expected);
+    fn on_data(&self, received: &mut Received, receiver: &mut Receiver, (): &mut (), packet: &Packet, replies: &mut Replies) -> Arrival {
+        let (seq, expected, kept) = (packet.seq(), received.expected, &mut receiver.kept);
         let arrival = if seq == expected {
             received.expected = Beyond::next(kept, expected);
             Arrival::New
@@ -265,13 +326,21 @@ impl Transport for Selective {
         } else {
             Arrival::Again
         };
-        replies.acknowledge_one(received.expected, seq);
+        self.answer(received.expected, arrival, receiver, packet, replies);
         arrival
     }
 
+    fn on_also(&self, _: &mut Progress, sender: &mut Box<Sender>, seq: u32) -> bool {
+        sender.arrived(seq)
+    }
+
+    fn coalesces(&self) -> bool {
+        self.ack_every.is_some()
+    }
+
     /// It is lost, unless another copy came before.
-    fn on_header(&self, received: &mut Received, kept: &mut Option<Box<Beyond>>, (): &mut (), header: &Packet, replies: &mut Replies) {
-        let is_here = header.seq() < received.expected || kept.as_ref().is_some_and(|beyond| beyond.has(header.seq()));
+    fn on_header(&self, received: &mut Received, receiver: &mut Receiver, (): &mut (), header: &Packet, replies: &mut Replies) {
+        let is_here = header.seq() < received.expected || receiver.kept.as_ref().is_some_and(|beyond| beyond.has(header.seq()));
         if is_here {
             replies.acknowledge_one(received.expected, header.seq());
         } else {
@@ -286,7 +355,7 @@ mod tests {
     use crate::transport::contract::Reply;
 
     fn selective(tolerance: Option<u32>) -> Selective {
-        Selective { rto: Time::us(100), tolerance }
+        Selective { rto: Time::us(100), ack_every: None, tolerance }
     }
 
     fn sent(t: &Selective, n: u32) -> (Progress, Box<Sender>) {
@@ -374,9 +443,37 @@ mod tests {
     }
 
     #[test]
+    fn answers_come_for_so_many_bytes_and_at_once_for_what_asks() {
+        let t = Selective { ack_every: Some(4000), ..selective(None) };
+        let (mut received, mut receiver) = (Received::default(), Receiver::default());
+        let mut arrive = |seq: u32, flags: u8| {
+            let mut packet = Packet::new(Kind::Data, 0, seq, 0, 1000, 0);
+            if flags != 0 {
+                packet.set(flags);
+            }
+            let mut replies = Replies::new(Time::ZERO, 0);
+            t.on_data(&mut received, &mut receiver, &mut (), &packet, &mut replies);
+            replies.reply.map(|reply| (reply.kind, reply.seq, reply.info, replies.also))
+        };
+        let sack = |expected, came, also: &[u32]| Some((Kind::Sack, expected, came, also.to_vec()));
+        assert_eq!(arrive(0, 0), Some((Kind::Ack, 1, 0, vec![])), "the first");
+        assert_eq!([1, 2, 3].map(|seq| arrive(seq, 0)), [None, None, None]);
+        assert_eq!(arrive(4, 0), Some((Kind::Ack, 5, 0, vec![])), "4000 bytes");
+        // Those beyond the gap are named beside the one that fills the bytes.
+        assert_eq!([6, 8, 7].map(|seq| arrive(seq, 0)), [None, None, None]);
+        assert_eq!(arrive(9, 0), sack(5, 9, &[6, 8, 7]));
+        assert_eq!(arrive(11, Packet::CE), sack(5, 11, &[]), "a mark");
+        assert_eq!(arrive(11, 0), sack(5, 11, &[]), "a copy");
+        // One that asks is answered, and again when the gaps before it are closed.
+        assert_eq!(arrive(12, Packet::ASKS), sack(5, 12, &[]));
+        assert_eq!(arrive(10, 0), None);
+        assert_eq!(arrive(5, 0), sack(13, 5, &[]));
+    }
+
+    #[test]
     fn the_receiver_keeps_what_comes_and_says_what_came() {
         let t = selective(None);
-        let (mut received, mut kept) = (Received::default(), None);
+        let (mut received, mut kept) = (Received::default(), Receiver::default());
         let mut arrive = |kind: Kind, seq: u32| {
             let mut replies = Replies::new(Time::ZERO, 0);
             let packet = frame(kind, seq, 0);
