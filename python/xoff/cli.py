@@ -500,6 +500,8 @@ ImportedTo = Annotated[
     ),
 ]
 
+Verbose = Annotated[bool, typer.Option("--verbose", help="Also prints what has no effect on results.")]
+
 
 @importing.command("hpcc")
 def import_hpcc(
@@ -509,13 +511,14 @@ def import_hpcc(
         Path | None, typer.Argument(metavar="[CONFIG]", help="Settings: KEY VALUE.", show_default=False)
     ] = None,
     out: ImportedTo = None,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """The HPCC family of ns-3 simulators (HPCC, ConWeave, ns3-datacenter)."""
     from xoff.importing.command import command
     from xoff.importing.hpcc import convert
 
-    command(convert, [topology, flows, config], name=flows, out=out, as_json=as_json)
+    command(convert, [topology, flows, config], name=flows, out=out, as_json=as_json, is_verbose=verbose)
 
 
 @importing.command("htsim")
@@ -531,6 +534,7 @@ def import_htsim(
         ),
     ] = None,
     out: ImportedTo = None,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """The simulator htsim (csg-htsim, uet-htsim)."""
@@ -541,7 +545,8 @@ def import_htsim(
 
     if start_unit is not None and start_unit not in UNITS:
         raise InputError(f"--start-unit: `{start_unit}` is no unit of starts; allowed are {', '.join(UNITS)}")
-    command(partial(convert, unit=start_unit), [matrix, topology], name=matrix, out=out, as_json=as_json)
+    started = partial(convert, unit=start_unit)
+    command(started, [matrix, topology], name=matrix, out=out, as_json=as_json, is_verbose=verbose)
 
 
 def _kinds() -> list[str]:

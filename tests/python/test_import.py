@@ -32,7 +32,19 @@ _LEAF_SPINE = """8 4 8
 5 6 100Gbps 1000ns 0
 5 7 100Gbps 1000ns 0
 """
+# Three hosts in each of two racks, of 100 Gb/s, and one link of 400 Gb/s between the racks.
+_TWO_RATES = """8 2 7
+6 7
+0 6 100Gbps 1000ns 0
+1 6 100Gbps 1000ns 0
+2 6 100Gbps 1000ns 0
+3 7 100Gbps 1000ns 0
+4 7 100Gbps 1000ns 0
+5 7 100Gbps 1000ns 0
+6 7 400Gbps 1000ns 0
+"""
 _FIVE = "2\n0 2 3 20000 2.000000000\n3 1 3 1000 2.000100000\nwritten by a generator\n"
+_SIX = _FIVE.replace(" 3 ", " 3 100 ")
 _MAPS = "KMAX_MAP 1 100000000000 400\nKMIN_MAP 1 100000000000 100\nPMAX_MAP 1 100000000000 0.2\n"
 
 Import = Callable[..., dict[str, Any]]
@@ -125,18 +137,32 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
         ),
         ("CC_MODE 1\nHAS_WIN 0\nRATE_AI 5Mb/s", "host.congestion_control.dcqcn.additive_increase", "5Mbps"),
         ("CC_MODE 1\nHAS_WIN 0\nCLAMP_TARGET_RATE 1", "host.congestion_control.dcqcn.clamp_target", True),
-        ("CC_MODE 3\nU_TARGET 0.9\nMI_THRESH 5", "host.congestion_control.hpcc", {"eta": 0.9, "max_stage": 5}),
+        # Twice four links of 1 us, and 1000 B without headers on each of them: 80 ns.
+        (
+            "CC_MODE 3\nU_TARGET 0.9\nMI_THRESH 5",
+            "host.congestion_control.hpcc",
+            {"eta": 0.9, "max_stage": 5, "round_trip": "8320ns"},
+        ),
         ("CC_MODE 3", "framing.header", "90B"),
         ("CC_MODE 3", "switch.telemetry", {}),
         (
             "CC_MODE 10\nU_TARGET 0.9\nPINT_PROB 0.5",
             "host.congestion_control.hpcc_pint",
-            {"eta": 0.9, "probability": 0.5},
+            {"eta": 0.9, "probability": 0.5, "round_trip": "8320ns"},
         ),
-        ("CC_MODE 10", "switch.telemetry", {"pint": {"base": 1.05}}),
+        ("CC_MODE 10", "switch.telemetry", {"pint": {"base": 1.05, "round_trip": "8320ns"}}),
         ("CC_MODE 10", "framing.header", "49B"),
-        ("CC_MODE 10\nPINT_LOG_BASE 1.01", "switch.telemetry", {"pint": {"base": 1.01}}),
+        ("CC_MODE 10\nPINT_LOG_BASE 1.01", "switch.telemetry.pint.base", 1.01),
         ("CC_MODE 10\nPINT_LOG_BASE 1.01", "framing.header", "50B"),
+        ("CC_MODE 8\nVAR_WIN 1", "host.congestion_control.dctcp", {"round_trip": "8320ns"}),
+        ("CC_MODE 8\nPACKET_PAYLOAD_SIZE 1005", "host.congestion_control.dctcp.round_trip", "8320ns"),
+        ("CC_MODE 7\nHAS_WIN 0\nVAR_WIN 1", "host.congestion_control.timely", {}),
+        (
+            "CC_MODE 7\nHAS_WIN 1\nVAR_WIN 1",
+            "host.congestion_control.timely",
+            {"window": True, "round_trip": "8320ns"},
+        ),
+        ("CC_MODE 7", "host.congestion_control.timely.window", True),
         (
             "CC_MODE 0\nLB_MODE 9\nCONWEAVE_REPLY_TIMEOUT_EXTRA 7\nCONWEAVE_PATH_PAUSE_TIME 8",
             "switch.routing",
@@ -144,7 +170,7 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
         ),
         ("CC_MODE 3\nLB_MODE 9", "switch.routing", None),
         ("CC_MODE 0\nLB_MODE 6", "switch.routing", {"flowlet": {}}),
-        ("CC_MODE 0", "host", {"acks": "data"}),
+        ("CC_MODE 0", "host", {"acks": "switches"}),
         ("CC_MODE 0\nPACKET_PAYLOAD_SIZE 4096", "framing.payload", "4096B"),
         ("CC_MODE 0\nENABLE_QCN 0", "switch.ecn", None),
         ("CC_MODE 0", "switch.ecn.red", {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}),
@@ -157,7 +183,7 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
     ],
 )
 def test_settings_of_hpcc(imported: Import, config: str, path: str, value: object) -> None:
-    said = imported("hpcc", _LEAF_SPINE, _FIVE.replace(" 3 ", " 3 100 "), f"{config}\n{_MAPS}")
+    said = imported("hpcc", _LEAF_SPINE, _SIX, f"{config}\n{_MAPS}")
     found: Any = _document(said)
     for key in path.split("."):
         found = found.get(key) if found is not None else None
@@ -167,11 +193,111 @@ def test_settings_of_hpcc(imported: Import, config: str, path: str, value: objec
 
 def test_the_headroom_is_that_of_hpcc_where_it_is_enough(imported: Import) -> None:
     # Three products of 100 Gb/s and 1 us.
-    said = imported("hpcc", _LEAF_SPINE, _FIVE.replace(" 3 ", " 3 100 "), f"CC_MODE 0\n{_MAPS}")
+    said = imported("hpcc", _LEAF_SPINE, _SIX, f"CC_MODE 0\n{_MAPS}")
     assert _document(said)["switch"]["buffer"]["shared"]["headroom"] == "37500B"
     short = imported("hpcc", _LEAF_SPINE.replace("1000ns", "1ns"), "0\n", f"CC_MODE 0\n{_MAPS}", out="short")
     assert "headroom" not in _document(short)["switch"]["buffer"]["shared"]
     assert "headroom of PFC: that of each link is computed here" in _messages(short)
+
+
+def test_ports_of_another_rate_have_a_headroom_of_their_own(imported: Import) -> None:
+    """One override for each rate has all that differs there."""
+    maps = "KMAX_MAP 2 {0} 400 {1} 1600 KMIN_MAP 2 {0} 100 {1} 400 PMAX_MAP 2 {0} 0.2 {1} 0.2"
+    config = f"CC_MODE 0\n{maps.format(100 * 10**9, 400 * 10**9)}\n"
+    said = imported("hpcc", _TWO_RATES, _SIX, config)
+    switch = _document(said)["switch"]
+    # Three products of the rate and 1 us.
+    assert switch["buffer"]["shared"]["headroom"] == "37500B"
+    assert switch["overrides"] == [
+        {
+            "rate": "400Gbps",
+            "ecn": {"red": {"kmin": "400KB", "kmax": "1600KB", "pmax": 0.2}},
+            "buffer": {"alpha": 0.5, "headroom": "150000B"},
+        }
+    ]
+    assert "headroom" not in _messages(said)
+    _ran(said)
+
+
+def test_ports_of_one_rate_whose_links_differ_have_the_headroom_that_xoff_computes(imported: Import) -> None:
+    config = f"CC_MODE 0\n{_MAPS}"
+    topology = _TWO_RATES.replace("6 7 400Gbps 1000ns", "6 7 400Gbps 2000ns").replace(
+        "5 7 100Gbps 1000ns", "5 7 100Gbps 5us"
+    )
+    said = imported("hpcc", topology, _SIX, config)
+    switch = _document(said)["switch"]
+    assert "headroom" not in switch["buffer"]["shared"]
+    assert switch["overrides"] == [{"rate": "400Gbps", "buffer": {"alpha": 0.5, "headroom": "300000B"}}]
+    assert "headroom of PFC at ports of 100Gbps: that of each link is computed here" in _messages(said)
+    _ran(said)
+
+
+@pytest.mark.parametrize(("rate", "alpha"), [("200Gbps", 0.25), ("300Gbps", 0.5), ("6400Gbps", 1.0)])
+def test_alpha_doubles_for_each_halving_that_brings_a_rate_to_that_of_hosts(
+    imported: Import, rate: str, alpha: float
+) -> None:
+    """At most three times, so that a port may have at most as much as is free."""
+    said = imported("hpcc", _TWO_RATES.replace("400Gbps", rate), _SIX, f"CC_MODE 0\n{_MAPS}")
+    assert [one["buffer"]["alpha"] for one in _document(said)["switch"]["overrides"]] == [alpha]
+
+
+def _weights(said: dict[str, Any], text: str) -> list[bool]:
+    """Whether each of the notes with a text matters."""
+    return [note["matters"] for note in said["notes"] if text in note["message"]]
+
+
+_KEEPS = "the window follows the rate here; there it keeps its size"
+
+
+@pytest.mark.parametrize(
+    ("config", "text", "weights"),
+    [
+        ("CC_MODE 7\nHAS_WIN 1\nVAR_WIN 1", "VAR_WIN: ", []),
+        ("CC_MODE 7\nHAS_WIN 1\nVAR_WIN 0", f"VAR_WIN: {_KEEPS}", [True]),
+        ("CC_MODE 7\nHAS_WIN 0\nVAR_WIN 0", "VAR_WIN: has an effect with a window alone", [False]),
+        # What they are there if they are not given.
+        ("CC_MODE 7", f"VAR_WIN: 0 if it is not given; {_KEEPS}", [True]),
+        ("CC_MODE 3\nVAR_WIN 1", "MULTI_RATE: 1 if it is not given; a flow has one rate here", [True]),
+        ("CC_MODE 3\nVAR_WIN 1\nMULTI_RATE 0", "MULTI_RATE: ", []),
+        ("CC_MODE 0", "HAS_WIN: flows have a window of 104000 B there, and none here", [True]),
+        ("CC_MODE 0\nHAS_WIN 0", "HAS_WIN: flows have no window here", [False]),
+        # The law of HPCC alone asks for it.
+        ("CC_MODE 3\nFAST_REACT 0", "FAST_REACT: each ACK changes the rate here", [True]),
+        *((f"CC_MODE {mode}\nFAST_REACT 0", "each ACK changes", []) for mode in (1, 7, 8, 10)),
+        ("CC_MODE 3\nINT_MULTI 4", "INT_MULTI: telemetry is exact here", [True]),
+        ("CC_MODE 3\nINT_MULTI 1", "INT_MULTI: telemetry is exact here", [False]),
+        ("ENABLE_QCN 1", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts there", [True]),
+        ("ACK_HIGH_PRIO 0", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts there", [True]),
+        ("ENABLE_PFC 0", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts there", [False]),
+        ("ACK_HIGH_PRIO 1", "ACK_HIGH_PRIO: ACKs wait with data at switches there, whatever it says", [False]),
+    ],
+)
+def test_what_is_said_of_settings_of_hpcc(imported: Import, config: str, text: str, weights: list[bool]) -> None:
+    assert _weights(imported("hpcc", _LEAF_SPINE, _SIX, f"{config}\n{_MAPS}"), text) == weights
+
+
+def test_windows_are_those_of_there_where_all_hosts_have_one_rate(imported: Import) -> None:
+    config = f"CC_MODE 8\nVAR_WIN 1\n{_MAPS}"
+    assert "the window of all flows" not in _messages(imported("hpcc", _TWO_RATES, _SIX, config))
+    topology = _TWO_RATES.replace("5 7 100Gbps", "5 7 50Gbps")
+    said = imported("hpcc", topology, _SIX, config, out="mixed")
+    # From host 5 the last link takes 160 ns; the largest product is that of two hosts of 100 Gb/s: 6 us and 180 ns.
+    assert _document(said)["host"]["congestion_control"]["dctcp"]["round_trip"] == "6260ns"
+    assert "the window of all flows is 77250 B there" in _messages(said)
+
+
+@pytest.mark.parametrize(("config", "last"), [("", "5us"), ("PAUSE_TIME 12.7\n", "12us")])
+def test_pauses_of_conweave_end_and_those_of_hpcc_do_not(imported: Import, config: str, last: str) -> None:
+    text = f"CC_MODE 1\n{config}{_MAPS}"
+    said = imported("hpcc", _LEAF_SPINE, _FIVE, text)
+    assert _weights(said, f"PAUSE_TIME: a pause ends after {last} there unless a packet that arrives renews it") == [
+        True
+    ]
+    assert _weights(said, "pauses last until the resume there") == []
+    lossy = imported("hpcc", _LEAF_SPINE, _FIVE, f"{text}ENABLE_PFC 0\n", out="lossy")
+    assert not any(_weights(lossy, "PAUSE_TIME: "))
+    of_hpcc = imported("hpcc", _LEAF_SPINE, _SIX, f"{text}PAUSE_TIME 5\n", out="hpcc")
+    assert _weights(of_hpcc, "PAUSE_TIME: pauses last until the resume there, whatever it says") == [False]
 
 
 _KEYS = {
@@ -189,10 +315,10 @@ _KEYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", ["1", "3", "8", "10", "0"])
+@pytest.mark.parametrize("mode", ["1", "3", "7", "8", "10", "0"])
 def test_nothing_is_dropped_silently(imported: Import, mode: str) -> None:
     """A setting that is given changes the scenario, or is said."""
-    flows = _FIVE.replace(" 3 ", " 3 100 ")
+    flows = _SIX
 
     def texts(out: str, config: str) -> tuple[str, list[list[int]]]:
         """What stands in the files but for comments, and the lines of which something is said."""
@@ -204,20 +330,47 @@ def test_nothing_is_dropped_silently(imported: Import, mode: str) -> None:
     base = f"{_MAPS}CC_MODE {mode}\n"
     plain, _ = texts("plain", base)
     # Of these xoff does one thing, which depends on the congestion control.
-    keys = _KEYS | {"VAR_WIN": "1" if mode == "1" else "0"}
+    keys = _KEYS | {"VAR_WIN": "1" if mode == "1" else "0", "CC_MODE": "1" if mode == "7" else "7"}
     for index, (key, value) in enumerate(keys.items()):
         found, lines = texts(f"out{index}", f"{base}{key} {value}\n")
         assert [5, 5] in lines or found != plain, key
 
 
 def test_what_is_said_stands_in_the_scenario_and_on_standard_error(xoff_here: Command, tmp_path: Path) -> None:
-    done = xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, _CONFIG)
+    done = xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, _CONFIG, "--verbose")
     assert done.returncode == 0
     assert done.stdout == "out/hpcc-flows/scenario.toml: 5 flows of 2.0 MB together\n"
     line = "hpcc-config.txt, line 5: TOPOLOGY_FILE: the topology that `xoff import` was given is taken"
     assert f"xoff: {line}\n" in done.stderr
     comment = (tmp_path / "out" / "hpcc-flows" / "scenario.toml").read_text("utf-8").replace("\n#  ", "")
     assert f"# - {line}\n" in comment
+
+
+@pytest.mark.parametrize("files", [("hpcc", _TOPOLOGY, _FLOWS, _CONFIG), ("htsim", _MATRIX, _TOPO)])
+def test_what_changes_results_is_said_first(
+    imported: Import, xoff_here: Command, tmp_path: Path, files: tuple[str, Path, Path]
+) -> None:
+    """And what does not in one line, unless all is wanted; a program has both, and the scenario, too."""
+    kind, *paths = files
+    notes = imported(kind, *paths)["notes"]
+    weights = [note["matters"] for note in notes]
+    assert weights == sorted(weights, reverse=True)
+    matters, rest = weights.count(True), weights.count(False)
+    short, full = (
+        xoff_here("import", kind, *paths, "--out", f"out{index}", *options).stderr.splitlines()
+        for index, options in enumerate(([], ["--verbose"]))
+    )
+    first, second = "Not as there, which changes results:", "Without effect on results:"
+    assert (short[0], full[0]) == (f"xoff: {first}",) * 2
+    assert short[: matters + 1] == full[: matters + 1]
+    if rest:
+        assert short[matters + 1 :] == [f"xoff: … and {rest} notes without effect on results; --verbose lists them"]
+        assert full[matters + 1] == f"xoff: {second}"
+    assert all(note["message"] in line for note, line in zip(notes[:matters], full[1:], strict=False))
+    assert all(note["message"] in line for note, line in zip(notes[matters:], full[matters + 2 :], strict=True))
+    comment = (tmp_path / "out0" / "scenario.toml").read_text("utf-8").replace("\n#  ", "")
+    texts = [line.removeprefix("xoff: ") for line in full]
+    assert all(f"# {text}\n" in comment or f"# - {text}\n" in comment for text in texts)
 
 
 def test_ports_of_another_speed_have_thresholds_and_a_share_of_their_own(imported: Import) -> None:
@@ -231,10 +384,22 @@ def test_ports_of_another_speed_have_thresholds_and_a_share_of_their_own(importe
     assert [one["buffer"]["alpha"] for one in switch["overrides"] if "buffer" in one] == [0.5]
 
 
-def test_acks_wait_with_data_unless_the_file_says_otherwise(imported: Import) -> None:
-    for out, words, expected in (("a", "", "data"), ("b", "ACK_HIGH_PRIO 0\n", "data"), ("c", "ACK_HIGH_PRIO 1", None)):
-        said = imported("hpcc", _LEAF_SPINE, _FIVE.replace(" 3 ", " 3 100 "), f"{_MAPS}{words}", out=out)
+def test_acks_wait_with_data_at_switches_whatever_the_file_says(imported: Import) -> None:
+    """Of HPCC; those of ConWeave go before data, and so they do here beside its routing."""
+    cases = {
+        "none": (_SIX, "", "switches"),
+        "zero": (_SIX, "ACK_HIGH_PRIO 0", "switches"),
+        "one": (_SIX, "ACK_HIGH_PRIO 1", "switches"),
+        "conweave": (_FIVE, "", None),
+        "zero of conweave": (_FIVE, "ACK_HIGH_PRIO 0", None),
+        "beside conweave": (_SIX, "CC_MODE 0\nLB_MODE 9", None),
+    }
+    for out, (flows, words, expected) in cases.items():
+        said = imported("hpcc", _LEAF_SPINE, flows, f"{_MAPS}{words}\n", out=out)
         assert _document(said).get("host", {}).get("acks") == expected
+    without_settings = imported("hpcc", _LEAF_SPINE, _SIX, out="without settings")
+    assert _document(without_settings)["host"] == {"acks": "switches"}
+    _ran(without_settings)
 
 
 def test_classes_are_priority_groups(imported: Import) -> None:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from xoff import wording
 from xoff.importing.document import Imported
+from xoff.importing.notes import HEADINGS, Notes
 from xoff.importing.source import Source, read
 
 
 def command(
-    convert: Callable[..., Imported], files: list[Path | None], *, name: Path, out: Path | None, as_json: bool
+    convert: Callable[..., Imported],
+    files: list[Path | None],
+    *,
+    name: Path,
+    out: Path | None,
+    as_json: bool,
+    is_verbose: bool = False,
 ) -> None:
     """Turn files into a scenario.
 
-    name: the file after which the directory is called if none is given.
+    name: the file after which the directory is called if none is given. is_verbose: also print what changes no result.
     """
     sources: list[Source | None] = [None if file is None else read(file) for file in files]
     found = convert(*sources)
@@ -33,7 +40,21 @@ def command(
         }
         print(json.dumps(summary))
         return
-    for text in found.notes.texts():
+    for text in _said(found.notes, is_verbose=is_verbose):
         print(f"xoff: {wording.plain(text)}", file=sys.stderr)
     flows = "1 flow" if found.flows == 1 else f"{found.flows:,} flows"
     print(f"{wording.plain(str(written[0]))}: {flows} of {wording.size(found.bytes)} together")
+
+
+def _said(notes: Notes, *, is_verbose: bool) -> Iterator[str]:
+    """What changes results under a heading, and the rest in one line unless all is wanted."""
+    matters, rest = notes.texts()
+    if matters:
+        yield HEADINGS[0]
+        yield from matters
+    if rest and is_verbose:
+        yield HEADINGS[1]
+        yield from rest
+    elif rest:
+        many = "1 note" if len(rest) == 1 else f"{len(rest):,} notes"
+        yield f"… and {many} without effect on results; --verbose lists them"

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from xoff import running, wording
 from xoff._core import InputError
-from xoff.importing.notes import Notes
+from xoff.importing.notes import HEADINGS, Notes
 from xoff.results import check_name, synchronise
 
 Value: TypeAlias = str | int | float | bool
@@ -162,9 +162,10 @@ class Imported:
             comment = "\n".join(filter(None, (before.comment, one.comment)))
             tables[one.path] = Table(one.path, before.values | one.values, comment)
         parts = [Table("", {"name": self.name, **self.top}, head), *tables.values(), *lists, *workloads]
-        if notes := self.notes.texts():
-            said = "\n".join(f"- {text}" for text in notes)
-            parts.append(Table("", comment=f"Not carried over, or in another way than there:\n{said}"))
+        for heading, notes in zip(HEADINGS, self.notes.texts(), strict=True):
+            if notes:
+                said = "\n".join(f"- {text}" for text in notes)
+                parts.append(Table("", comment=f"{heading}\n{said}"))
         return "\n".join(part.text() for part in parts)
 
 

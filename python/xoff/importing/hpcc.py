@@ -174,7 +174,8 @@ def _begin(source: Source, flows: list[_Read], settings: Settings) -> int:
     """The time there that is zero here."""
     begin = settings.begin(_BEGIN_PS)
     if flows and min(one.start for one in flows) < begin:
-        settings.notes.add(source, (), f"flows start before {time(begin)}, so that nothing is taken off from times")
+        why = f"flows start before {time(begin)}, so that nothing is taken off from times"
+        settings.notes.add(source, (), why, matters=False)
         return 0
     return begin
 
@@ -183,11 +184,12 @@ def _groups(source: Source, flows: list[_Read], notes: Notes) -> dict[Group, lis
     """Flows by priority group and port, or by group alone where there are many ports."""
     groups = {one.group for one in flows}
     if len(groups) > _MAX_WORKLOADS:
-        notes.add(source, (), f"destination ports: {len(groups):,} kinds of flows would be as many workloads")
+        why = f"destination ports: {len(groups):,} kinds of flows would be as many workloads"
+        notes.add(source, (), why, matters=False)
         groups = {(pg, None) for pg, _ in groups}
     found: dict[Group, list[_Read]] = {group: [] for group in sorted(groups, key=lambda one: (one[0], one[1] or 0))}
     for one in flows:
         found[one.group if one.group in found else (one.group[0], None)].append(one)
     if any(port is not None for _, port in found):
-        notes.add(source, (), "destination ports are in the names of workloads")
+        notes.add(source, (), "destination ports are in the names of workloads", matters=False)
     return found

@@ -22,6 +22,11 @@ class Network:
         ends = ((end, bps) for a, b, bps, _ in self.links for end in (a, b))
         return Counter(bps for end, bps in ends if self.is_switch[end])
 
+    def main_rate(self) -> int:
+        """The rate that most ports of switches have; of several the fastest, and 0 without switches."""
+        rates = self.switch_rates()
+        return max(rates, key=lambda bps: (rates[bps], bps), default=0)
+
     def host_rate(self) -> int:
         """The rate of the first port of the first host."""
         first = self.is_switch.index(False) if False in self.is_switch else -1

@@ -11,14 +11,17 @@ import re
 from collections import deque
 from decimal import Decimal
 
-from xoff.importing.document import Table, Value, rate, size, time
+from xoff.importing.document import Table, Value, listed, rate, size, time
 from xoff.importing.hpcc_network import Network
 from xoff.importing.notes import Notes
 from xoff.importing.source import Source, Words, shown
 from xoff.study import settings as known
 
+_NANOSECOND = 10**3
 _MICROSECOND = 10**6
 _SECOND = 10**12
+# How long pauses last in ConWeave's program if its file does not say it.
+_PAUSE_PS = 5 * _MICROSECOND
 _MAPS = ("KMIN_MAP", "KMAX_MAP", "PMAX_MAP")
 _MAX_ENTRIES = 1000
 # Headers of data, what telemetry adds by CC_MODE, and ACKs.
@@ -38,7 +41,6 @@ _WITHOUT_EFFECT = {
     **dict.fromkeys(("DATA_RATE", "LINK_DELAY", "LOAD"), "has no effect there"),
     "TOPOLOGY_FILE": "the topology that `xoff import` was given is taken",
     "FLOW_FILE": "the flows that `xoff import` was given are taken",
-    "PAUSE_TIME": "pauses last until the resume there, whatever it says; so they do here",
     "USE_DYNAMIC_PFC_THRESHOLD": "thresholds follow the free buffer there, whatever it says; so they do here",
     "L2_CHUNK_SIZE": "has an effect with L2_BACK_TO_ZERO, or an L2_ACK_INTERVAL above 1",
     "FLOWGEN_STOP_TIME": "flows are in their file; the run ends when all are done",
@@ -86,13 +88,28 @@ _NAMES = {1: "DCQCN", 3: "HPCC", 7: "TIMELY", 8: "DCTCP", 10: "HPCC-PINT"}
 # How those that have a window, or telemetry, are configured here, and what is said of other values.
 _VARIANTS = {
     "HAS_WIN": ("1", "flows have a window here"),
-    "VAR_WIN": ("1", "the window follows the rate here"),
+    "VAR_WIN": ("1", "the window follows the rate here; there it keeps its size"),
     "GLOBAL_T": ("1", "all flows have the longest round trip of the network here"),
     "FAST_REACT": ("1", "each ACK changes the rate here"),
     "MULTI_RATE": ("0", "a flow has one rate here, not one for each hop"),
     "SAMPLE_FEEDBACK": ("0", "telemetry of every packet counts here"),
 }
+# What they are there if they are not given, in both programs.
+_DEFAULTS = {
+    "HAS_WIN": "1",
+    "VAR_WIN": "0",
+    "GLOBAL_T": "1",
+    "FAST_REACT": "1",
+    "MULTI_RATE": "1",
+    "SAMPLE_FEEDBACK": "0",
+}
 _WINDOW = ("HAS_WIN", "VAR_WIN", "GLOBAL_T")
+# The law of HPCC alone asks for these; HPCC-PINT reacts to each ACK, whatever they say.
+_OF_HPCC = ("FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK")
+# The alpha of a port doubles with its rate, and no further than to 1.
+_MOST_DOUBLINGS = 3
+# The round trips that a scenario may give.
+_ROUND_TRIPS_NS = range(10, 10**9 + 1)
 _BALANCING = {2: ("DRILL", "drill"), 3: ("CONGA", "conga"), 6: ("LetFlow", "flowlet"), 9: ("ConWeave", "conweave")}
 _CONWEAVE = {
     "CONWEAVE_TX_EXPIRY_TIME": "expiry",
@@ -110,7 +127,7 @@ _WORDS = dict.fromkeys(
     (
         *_WITHOUT_EFFECT, *_ONE_VALUE, *_OF_CONTROLS, *_WINDOW, *_CONWEAVE, "ENABLE_QCN", "ENABLE_PFC", "ENABLE_IRN",
         "PACKET_PAYLOAD_SIZE", "SIMULATOR_STOP_TIME", "FLOWGEN_START_TIME", "CC_MODE", "LB_MODE", "BUFFER_SIZE",
-        "RANDOM_SEED", "ERROR_RATE_PER_LINK", "ACK_HIGH_PRIO",
+        "RANDOM_SEED", "ERROR_RATE_PER_LINK", "ACK_HIGH_PRIO", "PAUSE_TIME",
     ), 1,
 ) | {"LINK_DOWN": 3}  # fmt: skip
 
@@ -124,6 +141,7 @@ class Settings:
         self._network = network
         self._is_conweave = is_conweave
         self._found: dict[str, tuple[list[str], int]] = {}
+        self._longest: tuple[int, int] | None = None
         if source is not None:
             self._read(source)
 
@@ -139,7 +157,8 @@ class Settings:
                 taken = [words.take(f"the value of {word}") for _ in range(_WORDS[word])]
             else:
                 if line != began and re.fullmatch("[A-Z][A-Z0-9_]+", word):
-                    self.notes.add(source, line, f"{shown(word)} is not known, and passed over there as well")
+                    why = f"{shown(word)} is not known, and passed over there as well"
+                    self.notes.add(source, line, why, matters=False)
                 began = line
                 continue
             began = line
@@ -167,23 +186,36 @@ class Settings:
         if self.source is None:
             framing = Table("framing", self._framing(0, 1000), "Sizes of frames there, without telemetry.")
             comment = "No file of settings was given: nothing is lost, and flows go at line rate."
-            return [framing, *self._switch(classes, []), Table("switch.flow_control.pfc", comment=comment)]
+            acks = [] if self._is_conweave else [_acks_at_switches()]
+            return [framing, *self._switch(classes, []), Table("switch.flow_control.pfc", comment=comment), *acks]
         self._say_of_all()
         mode = self._whole("CC_MODE", 1)
         payload = self._whole("PACKET_PAYLOAD_SIZE", 1000)
         framing = Table("framing", self._framing(mode, payload), "Sizes of frames there; they are not padded.")
-        switch = [self._buffer(), *self._marks(), *self._flow_control(mode), *self._shares()]
-        host = [self._acks(), self._retransmission(payload), self._control(mode, payload)]
-        return [framing, *self._switch(classes, [one for one in switch if one]), *(one for one in host if one)]
+        headroom, headrooms = self._headrooms()
+        marks, thresholds = self._marks()
+        overrides = _overrides(thresholds, self._alphas(), headrooms)
+        switch = [self._buffer(headroom), *marks, *self._flow_control(mode, payload), *overrides]
+        host = [self._acks(mode), self._retransmission(payload), self._control(mode, payload)]
+        return [framing, *self._switch(classes, switch), *(one for one in host if one)]
 
-    def _acks(self) -> Table | None:
-        """Where ACKs wait: with the data of their group, unless the file says otherwise; ConWeave has no choice."""
-        if self._is_conweave or self._whole("ACK_HIGH_PRIO", 0):
+    def _acks(self, mode: int) -> Table | None:
+        """Where ACKs wait: at HPCC's switches with the data of their group, whatever its file says."""
+        key = "ACK_HIGH_PRIO"
+        if self._is_conweave:
+            self._say(key, "ACKs go before data there, whatever it says; so they do here", matters=False)
             return None
-        if self._weaves(self._whole("CC_MODE", 1)):
-            self._say_or_file("ACK_HIGH_PRIO", "ACKs go before data beside ConWeave here")
+        if self._weaves(mode):
+            self._say_or_file(key, "ACKs go before data beside ConWeave here")
             return None
-        return Table("host", {"acks": "data"}, "ACKs wait with data (ACK_HIGH_PRIO).")
+        if self._whole(key, 0):
+            self._say(key, "ACKs wait with data at switches there, whatever it says; so they do here", matters=False)
+        else:
+            # The program looks at the pause of this one group, whatever groups flows have.
+            self._say_or_file(
+                key, "a pause of priority group 3 holds ACKs at hosts there, and not here", matters=self._has_pfc()
+            )
+        return _acks_at_switches()
 
     def _framing(self, mode: int, payload: int) -> dict[str, Value]:
         header = _HEADER_BYTES + (self._pint_bytes() if mode == 10 else _STAMP_BYTES.get(mode, 0))
@@ -215,43 +247,84 @@ class Settings:
     def _say_of_all(self) -> None:
         """Say of every setting that has one meaning here what it is."""
         for key, text in _WITHOUT_EFFECT.items():
-            self._say(key, text)
+            self._say(key, text, matters=False)
         for key, (value, text) in _ONE_VALUE.items():
             self._say_unless(key, value, text)
         if self._decimal("ERROR_RATE_PER_LINK"):
             self._say("ERROR_RATE_PER_LINK", "links lose no packets at random here")
         if "LINK_DOWN" in self._found and self._found["LINK_DOWN"][0][0] != "0":
             self._say("LINK_DOWN", "links do not fail here")
+        self._say_of_pauses()
 
-    def _buffer(self) -> Table:
-        """The shared buffer, with the headroom of a port where all ports have the same."""
-        megabytes = self._whole("BUFFER_SIZE", 0 if self._is_conweave else 16)
-        if not megabytes:
-            most = max(self._ports().values(), default=0)
-            text = f"no size: 375 kB for each port there; here all switches have what the largest has, {most} ports"
-            self._say("BUFFER_SIZE", text) if "BUFFER_SIZE" in self._found else self._say_of_file(
-                f"BUFFER_SIZE: {text}"
+    def _say_of_pauses(self) -> None:
+        """How long pauses last: in HPCC's program until the resume, in ConWeave's for a time."""
+        key = "PAUSE_TIME"
+        if not self._has_pfc():
+            self._say(key, "has an effect with ENABLE_PFC alone", matters=False)
+        elif self._is_conweave:
+            # Whole microseconds are written into the frame.
+            found = self._scaled(key, _MICROSECOND)
+            last = time(_PAUSE_PS if found is None else found // _MICROSECOND * _MICROSECOND)
+            self._say_or_file(
+                key,
+                f"a pause ends after {last} there unless a packet that arrives renews it, and outputs drop in spite of "
+                "PFC (alpha 1), so that packets are lost there; here pauses last until the resume, and none is lost",
             )
-        total = megabytes * _MEGABYTE or max(self._ports().values(), default=0) * 375_000
+        else:
+            self._say(key, "pauses last until the resume there, whatever it says; so they do here", matters=False)
+
+    def _has_pfc(self) -> bool:
+        return bool(self._whole("ENABLE_PFC", 1))
+
+    def _buffer(self, headroom: int) -> Table:
+        """The shared buffer, with the headroom of most ports."""
+        megabytes = self._whole("BUFFER_SIZE", 0 if self._is_conweave else 16)
+        ports = self._ports().values()
+        most = max(ports, default=0)
+        if not megabytes:
+            text = f"no size: 375 kB for each port there; here all switches have what the largest has, {most} ports"
+            # Where all switches are as large there is no difference.
+            self._say_or_file("BUFFER_SIZE", text, matters=len(set(ports)) > 1)
+        total = megabytes * _MEGABYTE or most * 375_000
         values: dict[str, Value] = {"total": f"{total}B", "alpha": 0.0625 if self._is_conweave else 0.125}
         values["reserve"] = "1048B" if self._is_conweave else "4KiB"
-        headrooms = {self._headroom(bps, delay) for a, b, bps, delay in self._network.links}
-        if len(headrooms) == 1 and (headroom := headrooms.pop()):
+        if headroom:
             values["headroom"] = f"{headroom}B"
-        else:
-            self._say_of_file("headroom of PFC: that of each link is computed here, for what is on its way")
         said = "A port may take this share of what is free (alpha); reserve and headroom are those of each port there."
         return Table("switch.buffer.shared", values, said)
 
-    def _shares(self) -> list[Table]:
+    def _alphas(self) -> dict[int, dict[str, Value]]:
         """Of ports that are faster than those of hosts: alpha doubles with the rate."""
-        found = []
-        for bps in sorted(self._network.switch_rates()):
-            doublings = max(0, (bps // max(1, self._network.host_rate())).bit_length() - 1)
-            if doublings and not self._is_conweave:
-                values: dict[str, Value] = {"rate": rate(bps), "buffer.alpha": min(0.125 * 2**doublings, 1024.0)}
-                found.append(Table("switch.overrides", values, is_listed=True))
+        found: dict[int, dict[str, Value]] = {}
+        host = self._network.host_rate()
+        for bps in () if self._is_conweave else self._network.switch_rates():
+            doublings, left = 0, bps
+            while left > host and doublings < _MOST_DOUBLINGS:
+                doublings, left = doublings + 1, left // 2
+            if doublings:
+                found[bps] = {"buffer.alpha": 0.125 * 2**doublings}
         return found
+
+    def _headrooms(self) -> tuple[int, dict[int, dict[str, Value]]]:
+        """The headroom of the rate that most ports of switches have, and of each other rate its own.
+
+        It is 0 if some rate has none that could be given, for then xoff has to compute that one.
+        """
+        network = self._network
+        of_rate: dict[int, set[int]] = {}
+        for a, b, bps, delay in network.links:
+            if network.is_switch[a] or network.is_switch[b]:
+                of_rate.setdefault(bps, set()).add(self._headroom(bps, delay))
+        # Where links of one rate differ in delay, so do the headrooms of their ports.
+        given = {bps: min(found) if len(found) == 1 else 0 for bps, found in of_rate.items()}
+        computed = sorted(bps for bps, headroom in given.items() if not headroom)
+        if computed:
+            where = "" if len(computed) == len(given) else f" at ports of {listed(map(rate, computed))}"
+            text = "that of each link is computed here, for what is on its way"
+            self._say_of_file(f"headroom of PFC{where}: {text}")
+        main = 0 if computed or not given else given[network.main_rate()]
+        others = {bps: headroom for bps, headroom in given.items() if headroom not in {0, main}}
+        return main, {bps: {"buffer.headroom": f"{headroom}B"} for bps, headroom in others.items()}
 
     def _headroom(self, bps: int, delay: int) -> int:
         """What a port sets aside there; 0 if that is too little for what is on its way when it pauses."""
@@ -269,17 +342,18 @@ class Settings:
                     found[end] = found.get(end, 0) + 1
         return found
 
-    def _marks(self) -> list[Table]:
+    def _marks(self) -> tuple[list[Table], dict[int, dict[str, Value]]]:
         """ECN thresholds of the rate that most ports of switches have, and of each other rate its own."""
+        others: dict[int, dict[str, Value]] = {}
         if not self._whole("ENABLE_QCN", 1) or self.source is None:
-            return []
+            return [], others
         rates = self._network.switch_rates()
         missing = [key for key in _MAPS if key not in self._found]
         if missing or not rates:
             self._say_of_file(f"{missing[0] if missing else 'ENABLE_QCN'}: not given, so that nothing is marked")
-            return []
+            return [], others
         of_rate = {bps: self._thresholds(self.source, bps) for bps in rates}
-        main = max(rates, key=lambda bps: (rates[bps], bps))
+        main = self._network.main_rate()
         chosen = of_rate[main]
         if chosen is None:
             line = self._found["KMIN_MAP"][1]
@@ -287,7 +361,6 @@ class Settings:
                 line, f"KMIN_MAP, KMAX_MAP and PMAX_MAP need an entry for {rate(main)}, the rate of ports"
             )
         kmin, kmax, pmax = chosen
-        found = [Table("switch.ecn.red", {"kmin": size(kmin), "kmax": size(kmax), "pmax": pmax})]
         for bps, other in sorted(of_rate.items()):
             if other is None:
                 lines = [self._found[key][1] for key in _MAPS]
@@ -296,9 +369,8 @@ class Settings:
                 )
             elif other != chosen:
                 red: dict[str, Value] = {"ecn.red.kmin": size(other[0]), "ecn.red.kmax": size(other[1])}
-                values = {"rate": rate(bps), **red, "ecn.red.pmax": other[2]}
-                found.append(Table("switch.overrides", values, is_listed=True))
-        return found
+                others[bps] = {**red, "ecn.red.pmax": other[2]}
+        return [Table("switch.ecn.red", {"kmin": size(kmin), "kmax": size(kmax), "pmax": pmax})], others
 
     def _thresholds(self, source: Source, bps: int) -> tuple[int, int, float] | None:
         """Kmin and Kmax in bytes, and Pmax, for a rate."""
@@ -312,14 +384,14 @@ class Settings:
             found.append(source.number(values[-1], line, f"a value of {key}"))
         return int(found[0] * 1000), int(found[1] * 1000), float(found[2])
 
-    def _flow_control(self, mode: int) -> list[Table]:
+    def _flow_control(self, mode: int, payload: int) -> list[Table]:
         """Telemetry, PFC, and who chooses paths."""
         found = []
         if mode == 3:
             found.append(Table("switch.telemetry"))
         if mode == 10:
-            found.append(Table("switch.telemetry.pint", {"base": self._pint_base()}))
-        if self._whole("ENABLE_PFC", 1):
+            found.append(Table("switch.telemetry.pint", {"base": self._pint_base(), **self._round_trip(payload)}))
+        if self._has_pfc():
             found.append(Table("switch.flow_control.pfc"))
         balancing = self._whole("LB_MODE", 0)
         name, key = _BALANCING.get(balancing, ("this scheme", ""))
@@ -338,7 +410,8 @@ class Settings:
         elif balancing:
             self._say("LB_MODE", f"{name} is not there; a hash of the flow chooses its path (ECMP)")
         for one in _CONWEAVE if not weaves else ():
-            self._say(one, "a setting of ConWeave" if balancing == 9 else "has an effect with LB_MODE 9 alone")
+            why = "a setting of ConWeave" if balancing == 9 else "has an effect with LB_MODE 9 alone"
+            self._say(one, why, matters=False)
         return found
 
     def _weaves(self, mode: int) -> bool:
@@ -348,43 +421,77 @@ class Settings:
     def _retransmission(self, payload: int) -> Table | None:
         if not self._whole("ENABLE_IRN", 0):
             return None
-        values: dict[str, Value] = {"bdp": f"{self._product(payload)}B", "rto_low": "100us", "rto_high": "320us"}
+        values: dict[str, Value] = {"bdp": f"{self._farthest(payload)[1]}B", "rto_low": "100us", "rto_high": "320us"}
         return Table("host.transport.irn", values, "The largest product of bandwidth and delay in the network.")
 
     def _control(self, mode: int, payload: int) -> Table | None:
         name, keys = _CONTROLS.get(mode, ("", {}))
         there = _NAMES.get(mode, "")
         is_here = bool(name) and known.kind(f"host.congestion_control.{name}") is not None
-        has_window = mode in {3, 8, 10}
         if there and not is_here:
             self._say_or_file("CC_MODE", f"{there} is not there; flows go at line rate")
         values: dict[str, Value] = {}
         if mode == 1:
             values["preset"] = "conweave" if self._is_conweave else "hpcc_config"
-            if self._whole("HAS_WIN", 1):
-                values["window"] = f"{self._product(payload)}B"
-                self._say_unless("VAR_WIN", "0", "the window does not follow the rate here")
-                self._say_unless("GLOBAL_T", *_VARIANTS["GLOBAL_T"])
-        for key in dict.fromkeys((*_OF_CONTROLS, *_WINDOW)):
+        for key in _OF_CONTROLS:
             setting = keys.get(key, "")
             path = f"host.congestion_control.{name}.{setting}"
-            if key in _WINDOW and mode == 1:
-                continue
             if setting and is_here and known.kind(path):
                 if key in self._found:
                     values[setting] = self._value(key, path)
                 else:
                     self._say_of_file(f"{key}: not given; {setting} is that of {values.get('preset', name)}")
-            elif key in _VARIANTS and is_here and has_window:
+            elif key in _OF_HPCC and is_here and mode == 3:
                 self._say_unless(key, *_VARIANTS[key])
             elif key == "INT_MULTI" and mode == 3:
-                self._say(key, "telemetry is exact here")
+                # By this the steps grow in which lengths and bytes are written there.
+                self._say(key, "telemetry is exact here", matters=self._whole(key, 1) != 1)
             elif key == "PINT_LOG_BASE" and mode == 10:
                 # It stands with what switches write.
                 continue
             else:
-                self._say(key, f"a setting of another congestion control than CC_MODE {mode} chooses, or not there")
+                why = f"a setting of another congestion control than CC_MODE {mode} chooses, or not there"
+                self._say(key, why, matters=False)
+        values |= self._window(mode if is_here else 0, payload)
         return Table(f"host.congestion_control.{name}", values) if is_here else None
+
+    def _window(self, mode: int, payload: int) -> dict[str, Value]:
+        """What says how much may be under way, and the round trip that is behind it."""
+        has_window = bool(self._whole("HAS_WIN", 1))
+        if mode == 0 and has_window:
+            product = self._farthest(payload)[1]
+            self._say_or_file("HAS_WIN", f"flows have a window of {product} B there, and none here")
+        elif mode == 0:
+            self._say("HAS_WIN", "flows have no window here", matters=False)
+        if mode == 0 or (mode in {1, 7} and not has_window):
+            for key in ("VAR_WIN", "GLOBAL_T"):
+                self._say(key, "has an effect with a window alone", matters=False)
+            return {}
+        if mode == 1:
+            self._say_unless("VAR_WIN", "0", "the window does not follow the rate here")
+            self._say_unless("GLOBAL_T", *_VARIANTS["GLOBAL_T"])
+            return {"window": f"{self._farthest(payload)[1]}B"}
+        for key in _WINDOW:
+            self._say_unless(key, *_VARIANTS[key])
+        self._say_of_products(payload)
+        return {**({"window": True} if mode == 7 else {}), **self._round_trip(payload)}
+
+    def _round_trip(self, payload: int) -> dict[str, Value]:
+        """The longest round trip as it is there; that of xoff has frames with headers, and answers."""
+        longest, _ = self._farthest(payload)
+        if longest not in _ROUND_TRIPS_NS:
+            self._say_of_file("the longest round trip is computed here, as it is not between 10 ns and 1 s")
+            return {}
+        return {"round_trip": time(longest * _NANOSECOND)}
+
+    def _say_of_products(self, payload: int) -> None:
+        """Say so if not all hosts have here the window that all flows have there."""
+        longest, product = self._farthest(payload)
+        ends = ((end, bps) for a, b, bps, _ in self._network.links for end in (a, b))
+        rates = {bps for end, bps in ends if not self._network.is_switch[end]}
+        if any(_product(longest, bps) != product for bps in rates):
+            text = "here it is the product of a host's rate and the longest round trip"
+            self._say_of_file(f"the window of all flows is {product} B there; {text}")
 
     def _value(self, key: str, path: str) -> Value:
         """A setting that is there as the scenario has it, of the kind that stands at its path."""
@@ -400,12 +507,17 @@ class Settings:
             return source.whole(word, line, key, 2**31)
         return float(source.number(word, line, key))
 
-    def _product(self, payload: int) -> int:
-        """The largest product of bandwidth and round trip between two hosts, in bytes.
+    def _farthest(self, payload: int) -> tuple[int, int]:
+        """The longest round trip between two hosts in ns, and the largest product of one and its bandwidth in bytes.
 
-        A round trip is twice the delays of a shortest path and the time of one payload on each of its links; where
-        several are shortest, that of the links that come first.
+        A round trip is twice the delays of a shortest path and the time of one payload on each of its links, in whole
+        ns; where several are shortest, that of the links that come first.
         """
+        if self._longest is None:
+            self._longest = self._search(payload)
+        return self._longest
+
+    def _search(self, payload: int) -> tuple[int, int]:
         network = self._network
         last: dict[tuple[int, int], tuple[int, int]] = {}
         for a, b, bps, delay in network.links:
@@ -413,7 +525,7 @@ class Settings:
         neighbours: dict[int, list[int]] = {}
         for a, b in last:
             neighbours.setdefault(a, []).append(b)
-        most = 0
+        longest = most = 0
         searched: set[tuple[tuple[int, int, int], ...]] = set()
         for host, is_switch in enumerate(network.is_switch):
             # Hosts with links alike to the same switches are as far from all others.
@@ -436,8 +548,9 @@ class Settings:
                         queue.append(other)
             for other, (delay, sending, narrowest) in reached.items():
                 if other != host and not network.is_switch[other]:
-                    most = max(most, (2 * delay + sending) * narrowest // 10**9 // 8)
-        return most
+                    longest = max(longest, 2 * delay + sending)
+                    most = max(most, _product(2 * delay + sending, narrowest))
+        return longest, most
 
     def _one(self, key: str) -> tuple[Source, str, int]:
         """The file, the word behind a key, and its line. Raises `KeyError` if the key is not there."""
@@ -464,23 +577,44 @@ class Settings:
         source, word, line = self._one(key)
         return source.scaled(word, line, key, unit_ps)
 
-    def _say(self, key: str, text: str) -> None:
+    def _say(self, key: str, text: str, *, matters: bool = True) -> None:
         """Say something of a key if it is there."""
         if self.source is not None and key in self._found:
-            self.notes.add(self.source, self._found[key][1], f"{key}: {text}")
+            self.notes.add(self.source, self._found[key][1], f"{key}: {text}", matters=matters)
 
     def _say_unless(self, key: str, value: str, text: str) -> None:
-        """Say something of a key if it is there with another value."""
+        """Say something of a key if it has another value, in the file or because it is left out."""
         if key in self._found and self._found[key][0] != [value]:
             self._say(key, text)
+        elif key not in self._found and (default := _DEFAULTS.get(key, value)) != value:
+            self._say_of_file(f"{key}: {default} if it is not given; {text}")
 
-    def _say_of_file(self, text: str) -> None:
+    def _say_of_file(self, text: str, *, matters: bool = True) -> None:
         if self.source is not None:
-            self.notes.add(self.source, (), text)
+            self.notes.add(self.source, (), text, matters=matters)
 
-    def _say_or_file(self, key: str, text: str) -> None:
+    def _say_or_file(self, key: str, text: str, *, matters: bool = True) -> None:
         """Say something of a key, which has a value there also if it is not in the file."""
         if key in self._found:
-            self._say(key, text)
+            self._say(key, text, matters=matters)
         else:
-            self._say_of_file(f"{key}: {text}")
+            self._say_of_file(f"{key}: {text}", matters=matters)
+
+
+def _acks_at_switches() -> Table:
+    comment = "ACKs wait with data at switches and go before it at hosts, whatever ACK_HIGH_PRIO says."
+    return Table("host", {"acks": "switches"}, comment)
+
+
+def _overrides(*differences: dict[int, dict[str, Value]]) -> list[Table]:
+    """One override for each rate at which something differs."""
+    found: dict[int, dict[str, Value]] = {}
+    for of_rate in differences:
+        for bps, values in of_rate.items():
+            found.setdefault(bps, {"rate": rate(bps)}).update(values)
+    return [Table("switch.overrides", values, is_listed=True) for _, values in sorted(found.items())]
+
+
+def _product(round_trip_ns: int, bps: int) -> int:
+    """The bytes that a rate sends in a round trip."""
+    return round_trip_ns * bps // 10**9 // 8

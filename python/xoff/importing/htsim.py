@@ -248,7 +248,8 @@ def _waits(source: Source, read: _Matrix, notes: Notes) -> dict[str, list[_Conne
                 queue.append(waiting)
     never += [one.line for one in read.connections if left.get(one.id)]
     if never:
-        notes.add(source, never, "never starts, as its trigger is not fired, or not often enough; it is left out")
+        why = "never starts, as its trigger is not fired, or not often enough; it is left out"
+        notes.add(source, never, why, matters=False)
     return {waiting: fired for waiting, fired in waits.items() if not left[waiting]}
 
 

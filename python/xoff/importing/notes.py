@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,40 +10,68 @@ from xoff.importing.source import Source
 
 _SHOWN = 8
 
+HEADINGS = ("Not as there, which changes results:", "Without effect on results:")
+"""What stands above the messages that change results, and above the others."""
+
+
+@dataclass(slots=True)
+class _Note:
+    """Where a message belongs, and whether results are others because of it."""
+
+    file: str
+    text: str
+    lines: list[int] = field(default_factory=list)
+    matters: bool = False
+
+    def __str__(self) -> str:
+        """``flows.txt, lines 3–9: …``."""
+        stretches = [str(first) if first == last else f"{first}–{last}" for first, last in _stretches(self.lines)]
+        where = ", ".join(stretches[:_SHOWN])
+        where += f" and {len(stretches) - _SHOWN:,} more stretches" if len(stretches) > _SHOWN else ""
+        many = "lines" if len(self.lines) > 1 else "line"
+        return f"{self.file}, {many} {where}: {self.text}" if self.lines else f"{self.file}: {self.text}"
+
 
 @dataclass(slots=True)
 class Notes:
-    """Messages in the order in which they came up; each is said once, with all its lines."""
+    """Messages; each is said once, with all its lines. Those that change results come first."""
 
-    _lines: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    _found: dict[tuple[str, str], _Note] = field(default_factory=dict)
 
-    def add(self, source: Source, lines: int | Iterable[int], text: str) -> None:
-        """Say something of one or more lines of a file; of the file as a whole if there are none."""
-        found = self._lines.setdefault((source.name, text), [])
-        found.extend([lines] if isinstance(lines, int) else lines)
+    def add(self, source: Source, lines: int | Iterable[int], text: str, *, matters: bool = True) -> None:
+        """Say something of one or more lines of a file; of the file as a whole if there are none.
 
-    def _sorted(self) -> Iterator[tuple[str, str, list[int]]]:
-        """Yield file, message and lines: by file, and in a file by line."""
-        files = list(dict.fromkeys(file for file, _ in self._lines))
-        order = sorted(self._lines, key=lambda key: (files.index(key[0]), min(self._lines[key], default=0)))
-        yield from ((file, text, self._lines[file, text]) for file, text in order)
+        matters: whether results are others than there because of it.
+        """
+        note = self._found.setdefault((source.name, text), _Note(source.name, text))
+        note.lines.extend([lines] if isinstance(lines, int) else lines)
+        note.matters = note.matters or matters
+
+    def _sorted(self) -> list[_Note]:
+        """What changes results, and then the rest; by file, and in a file by line."""
+        files = list(dict.fromkeys(note.file for note in self._found.values()))
+        return sorted(
+            self._found.values(),
+            key=lambda note: (not note.matters, files.index(note.file), min(note.lines, default=0)),
+        )
 
     def records(self) -> list[dict[str, Any]]:
-        """All of them as JSON: file, the first and last line of each stretch of lines, message."""
+        """All of them as JSON: file, the first and last line of each stretch of lines, message, whether it matters."""
         return [
-            {"file": file, "lines": [list(one) for one in _stretches(lines)], "message": text}
-            for file, text, lines in self._sorted()
+            {
+                "file": note.file,
+                "lines": [list(one) for one in _stretches(note.lines)],
+                "message": note.text,
+                "matters": note.matters,
+            }
+            for note in self._sorted()
         ]
 
-    def texts(self) -> list[str]:
-        """All of them as text: ``flows.txt, lines 3–9: …``."""
-        found = []
-        for file, text, lines in self._sorted():
-            stretches = [str(first) if first == last else f"{first}–{last}" for first, last in _stretches(lines)]
-            where = ", ".join(stretches[:_SHOWN])
-            where += f" and {len(stretches) - _SHOWN:,} more stretches" if len(stretches) > _SHOWN else ""
-            many = "lines" if len(lines) > 1 else "line"
-            found.append(f"{file}, {many} {where}: {text}" if lines else f"{file}: {text}")
+    def texts(self) -> tuple[list[str], list[str]]:
+        """Those that change results, and the others, as text: ``flows.txt, lines 3–9: …``."""
+        found: tuple[list[str], list[str]] = ([], [])
+        for note in self._sorted():
+            found[0 if note.matters else 1].append(str(note))
         return found
 
 
