@@ -435,7 +435,7 @@ CASES: dict[str, dict[str, Any]] = {
             routing={"spray": {"choice": choice}},
             host={"transport": {"irn": {}}},
         )
-        for choice in ("random", "round_robin")
+        for choice in ("random", "round_robin", "entropy")
     },
     **{
         f"sizes-{sizes}": case(STAR, poisson(sizes), flow_control=PFC)
