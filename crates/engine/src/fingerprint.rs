@@ -7,9 +7,10 @@
 
 /// 2^61 - 1.
 const PRIME: u64 = (1 << 61) - 1;
-/// The base of the polynomial, and the factors of both words of a message: below 2^58, so that no sum overflows 128 bits.
+/// The base of the polynomial, and the factor of the first word of a message: below 2^58, so that sums stay below 2^124. That of the
+/// second word, of sixteen bits, is below 2^47, so that the product is a word.
 const BASE: u64 = 0x02A5_B7C9_3E1D_4F6B;
-const FACTORS: [u64; 2] = [0x01B8_3D2F_5947_C6E3, 0x036C_91E5_7AF4_08D3];
+const FACTORS: [u64; 2] = [0x01B8_3D2F_5947_C6E3, 0x6C91_E57A_F40D];
 
 /// That of a node; a number modulo the prime that need not be the smallest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +25,10 @@ impl Fingerprint {
     /// A message arrived; `key` is sixteen bits of its link below the time.
     #[inline]
     pub const fn record(&mut self, key: u64, message: [u64; 2]) {
-        let sum =
-            self.0 as u128 * BASE as u128 + key as u128 + message[0] as u128 * FACTORS[0] as u128 + message[1] as u128 * FACTORS[1] as u128;
-        self.0 = reduce(sum);
+        let (hash, word) = (self.0 as u128 * BASE as u128, message[0] as u128 * FACTORS[0] as u128);
+        let sum = hash + word + key as u128 + (message[1] * FACTORS[1]) as u128;
+        // 2^61 is one modulo the prime: what lies above the lowest 61 bits is added to them.
+        self.0 = (sum as u64 & PRIME) + (sum >> 61) as u64;
     }
 
     /// Reads it.
@@ -39,14 +41,6 @@ impl Fingerprint {
     pub const fn value(self) -> u64 {
         self.0 % PRIME
     }
-}
-
-/// A number below 2^61 + 2^3 that is the same modulo the prime.
-#[inline]
-const fn reduce(sum: u128) -> u64 {
-    // Below 2^124, of which 63 bits are left above the lowest 61.
-    let once = (sum as u64 & PRIME) + (sum >> 61) as u64;
-    (once & PRIME) + (once >> 61)
 }
 
 #[cfg(test)]
