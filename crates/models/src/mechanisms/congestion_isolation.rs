@@ -23,8 +23,8 @@ use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::{Effect, Effects};
 use crate::mechanism::{Around, Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, Verdict, Watches, Wrong};
+use crate::mechanisms::isolation::{Isolation, Order};
 use crate::packet::{Kind, Packet};
-use crate::queueing::isolation::{Isolation, Order};
 
 /// `switch.flow_control.congestion_isolation`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

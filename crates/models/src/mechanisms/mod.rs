@@ -1,6 +1,7 @@
 //! Mechanisms at switches and network interfaces: marking, flow control, congestion points. Their registry stands here.
 
 mod congestion_point;
+mod isolation;
 
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};

@@ -1,7 +1,6 @@
-//! Queues, their counters and schedulers, buffers, and flows that change queues.
+//! Queues, their counters and schedulers, and buffers.
 
 pub mod buffer;
 pub mod counter;
-pub mod isolation;
 pub mod port;
 pub mod ring;

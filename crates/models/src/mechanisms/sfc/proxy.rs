@@ -16,8 +16,8 @@ use crate::core::{Core, Queues};
 use crate::count::Tally;
 use crate::effects::{Asker, Effect, Effects};
 use crate::mechanism::Enqueued;
+use crate::mechanisms::isolation::Isolation;
 use crate::packet::Packet;
-use crate::queueing::isolation::Isolation;
 
 /// The congestion queue of an output and class.
 #[derive(Debug, Default, Clone)]
