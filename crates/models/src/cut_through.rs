@@ -24,9 +24,9 @@ use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::{Bytes, Rate, Serializer, Time};
 
-use crate::mechanism::Wrong;
 use crate::packet::Packet;
 use crate::routing::{Map, Paths};
+use crate::wrong::Wrong;
 
 /// `switch.cut_through`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -30,3 +30,4 @@ pub mod telemetry;
 pub mod topology;
 pub mod transport;
 pub mod workload;
+pub mod wrong;

@@ -3,7 +3,7 @@
 use xoff_units::{Rate, Time};
 
 use crate::framing::Framing;
-use crate::mechanism::Wrong;
+use crate::wrong::Wrong;
 
 /// Judges a `round_trip` that a table may give in the place of the longest one.
 pub fn check_round_trip(round_trip: Option<Time>) -> Result<(), Wrong> {

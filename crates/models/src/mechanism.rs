@@ -21,6 +21,7 @@ use crate::relay;
 use crate::routing::{Map, Sources};
 use crate::telemetry::Records;
 use crate::topology::{PortSpec, Wiring};
+use crate::wrong::Wrong;
 
 /// Which hooks a mechanism wants; a node calls no others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -389,9 +390,6 @@ impl Around<'_> {
         self.others.iter().find(|o| holds(&o.properties)).map(|o| o.name)
     }
 }
-
-/// A key of a table, and what is wrong with it and what would be right.
-pub type Wrong = (&'static str, String);
 
 /// How a mechanism comes to a node.
 pub trait Install: Sized {

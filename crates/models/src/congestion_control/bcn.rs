@@ -17,8 +17,8 @@ use xoff_units::{Rate, Time};
 
 use super::contract::{Control, Hosts, Line, Sent};
 use super::limiter::{Law, Limiter};
-use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
+use crate::wrong::Wrong;
 
 /// `host.congestion_control.bcn`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

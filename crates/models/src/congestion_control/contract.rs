@@ -11,11 +11,11 @@ use xoff_units::{Rate, Time};
 pub use crate::count::Count;
 use crate::framing::Framing;
 pub use crate::line::{Line, check_round_trip};
-use crate::mechanism::Wrong;
 use crate::packet::Packet;
 use crate::pulls::Rules;
 use crate::telemetry::Telemetry;
 pub use crate::transport::contract::Loss;
+use crate::wrong::Wrong;
 
 /// What the network told the sources of flows; endpoints count it for every congestion control.
 pub const NOTIFICATIONS: Count = Count::number("notifications", "congestion notifications");

@@ -17,8 +17,8 @@ use xoff_units::{Bytes, Rate, Time};
 
 use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, Sent};
 use super::limiter::{Law, Limiter};
-use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
+use crate::wrong::Wrong;
 
 /// Named parameter sets; the columns of mechanisms.md 2.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -13,8 +13,8 @@ use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
 use super::contract::{Ack, Control, Echo, Hosts, Line, Sent, check_bounds};
-use crate::mechanism::Wrong;
 use crate::packet::Packet;
+use crate::wrong::Wrong;
 
 /// `host.congestion_control.dctcp`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

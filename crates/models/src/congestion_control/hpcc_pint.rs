@@ -16,8 +16,8 @@ use xoff_units::{Rate, Time};
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Sent};
 use super::hpcc::{self, Hpcc, Law, Pace};
-use crate::mechanism::Wrong;
 use crate::packet::Packet;
+use crate::wrong::Wrong;
 
 /// `host.congestion_control.hpcc_pint`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -17,8 +17,8 @@ use xoff_engine::state;
 use xoff_units::Time;
 
 use super::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
-use crate::mechanism::Wrong;
 use crate::packet::Packet;
+use crate::wrong::Wrong;
 
 /// `host.congestion_control.nscc`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

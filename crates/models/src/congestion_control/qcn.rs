@@ -16,8 +16,8 @@ use xoff_units::{Bytes, Rate, Time};
 
 use super::contract::{Control, Hosts, Line, Sent};
 use super::limiter::{Law, Limiter};
-use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
+use crate::wrong::Wrong;
 
 /// `host.congestion_control.qcn`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

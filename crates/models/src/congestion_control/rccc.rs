@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
 use super::contract::{Control, Count, Hosts, Line, Sent};
-use crate::mechanism::Wrong;
 use crate::packet::Packet;
 use crate::pulls::{Adaption, Demand, GRANTED, LAPSED, PULLS, REQUESTS, Rules, SLOW, SPENT, Targets};
+use crate::wrong::Wrong;
 
 /// `host.congestion_control.rccc`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -15,8 +15,8 @@ use xoff_engine::state;
 use xoff_units::Time;
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Loss, Sent};
-use crate::mechanism::Wrong;
 use crate::packet::Packet;
+use crate::wrong::Wrong;
 
 /// `host.congestion_control.swift`; windows are in packets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -19,8 +19,9 @@ use super::congestion_point::{Points, check};
 use crate::core::Core;
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
-use crate::mechanism::{Around, Enqueued, Hooks, Install, Properties, Site, Watches, Wrong};
+use crate::mechanism::{Around, Enqueued, Hooks, Install, Properties, Site, Watches};
 use crate::packet::Kind;
+use crate::wrong::Wrong;
 
 const PAGE: u32 = 64;
 

@@ -24,9 +24,10 @@ use xoff_units::Time;
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
-use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Ground, Hooks, Install, Properties, Site, Verdict, Watches, Wrong};
+use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Ground, Hooks, Install, Properties, Site, Verdict, Watches};
 use crate::packet::{Kind, Packet};
 use crate::queueing::port::{Purpose, QueueSpec};
+use crate::wrong::Wrong;
 
 /// When a queue that was paused may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -22,9 +22,10 @@ use xoff_units::{Bytes, Time};
 use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::{Effect, Effects};
-use crate::mechanism::{Around, Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, Verdict, Watches, Wrong};
+use crate::mechanism::{Around, Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, Verdict, Watches};
 use crate::mechanisms::isolation::{Isolation, Order};
 use crate::packet::{Kind, Packet};
+use crate::wrong::Wrong;
 
 /// `switch.flow_control.congestion_isolation`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

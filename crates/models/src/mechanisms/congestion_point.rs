@@ -6,9 +6,10 @@ use xoff_units::Bytes;
 
 use crate::core::Queueing;
 use crate::effects::{Effect, Effects};
-use crate::mechanism::{Around, Enqueued, Site, Wrong};
+use crate::mechanism::{Around, Enqueued, Site};
 use crate::packet::{Kind, Packet};
 use crate::routing::Sources;
+use crate::wrong::Wrong;
 
 /// The congestion points of a switch, one an output.
 #[derive(Debug)]

@@ -29,10 +29,11 @@ use xoff_units::{Bytes, Time};
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
-use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Properties, Site, Verdict, Watches, Wrong};
+use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Properties, Site, Verdict, Watches};
 use crate::packet::{Kind, Packet};
 use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::{Purpose, Queue};
+use crate::wrong::Wrong;
 
 /// How ends of a link count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

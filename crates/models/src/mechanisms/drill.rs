@@ -19,8 +19,9 @@ use xoff_engine::random::Stream;
 
 use crate::core::Core;
 use crate::effects::Effects;
-use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches, Wrong};
+use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches};
 use crate::packet::Packet;
+use crate::wrong::Wrong;
 use xoff_engine::state::{State, Walk, Word};
 
 /// `switch.routing.drill`

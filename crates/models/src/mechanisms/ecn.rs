@@ -13,7 +13,8 @@ use xoff_units::Bytes;
 use crate::core::{Core, Queueing};
 use crate::count::Count;
 use crate::effects::Effects;
-use crate::mechanism::{Around, Dequeued, Hooks, Install, Levels, Properties, Site, Watches, Wrong};
+use crate::mechanism::{Around, Dequeued, Hooks, Install, Levels, Properties, Site, Watches};
+use crate::wrong::Wrong;
 
 /// `switch.ecn`: one of `red` and `step`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

@@ -13,12 +13,13 @@ use crate::effects::Effects;
 use crate::framing::Framing;
 use crate::mechanism::{
     Admit, Around, Crossing, Departure, Dequeued, Enqueued, Ground, Hooks, Ingress, Install, Levels, Other, Place, Properties, QueueAt,
-    Site, Verdict, Watches, Wrong,
+    Site, Verdict, Watches,
 };
 use crate::packet::Packet;
 use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::QueueSpec;
 use crate::topology::Wiring;
+use crate::wrong::Wrong;
 
 /// Makes the tables of mechanisms, the enum of all of them, and the list of those that are given. A line names a module, which is
 /// the key in its table and holds `Params`, and the mechanism's type; the line's comment is the documentation of the key.

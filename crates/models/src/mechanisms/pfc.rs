@@ -24,12 +24,13 @@ use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::mechanism::{
-    Admit, Around, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Place, Properties, Site, Verdict, Watches, Wrong,
+    Admit, Around, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Place, Properties, Site, Verdict, Watches,
 };
 use crate::packet::{Kind, Packet};
 use crate::queueing::buffer::{self, Accounting, Buffer};
 use crate::queueing::ring::Ring;
 use crate::sizing;
+use crate::wrong::Wrong;
 use watchdog::{Found, Watchdog};
 
 /// What hosts that relay do under PFC.

@@ -25,14 +25,13 @@ use xoff_units::{Bytes, Time};
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
-use crate::mechanism::{
-    Around, Dequeued, Enqueued, Ground, Hooks, Ingress, Install, Levels, Properties, QueueAt, Site, Verdict, Watches, Wrong,
-};
+use crate::mechanism::{Around, Dequeued, Enqueued, Ground, Hooks, Ingress, Install, Levels, Properties, QueueAt, Site, Verdict, Watches};
 use crate::packet::{Kind, Packet};
 use crate::queueing::port::{Purpose, QueueSpec};
 use crate::relay::Scheduler;
 use crate::routing::Map;
 use crate::topology::{PortSpec, Wiring};
+use crate::wrong::Wrong;
 
 /// `switch.flow_control.portfc`
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

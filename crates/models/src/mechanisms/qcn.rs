@@ -17,8 +17,9 @@ use super::congestion_point::{Points, check};
 use crate::core::Core;
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
-use crate::mechanism::{Around, Enqueued, Hooks, Install, Properties, Site, Watches, Wrong};
+use crate::mechanism::{Around, Enqueued, Hooks, Install, Properties, Site, Watches};
 use crate::packet::Kind;
+use crate::wrong::Wrong;
 
 /// Intervals by the highest three bits of the feedback, as shares of `sample`.
 const INTERVALS: [f64; 8] = [1.0, 75.0 / 150.0, 50.0 / 150.0, 37.5 / 150.0, 30.0 / 150.0, 25.0 / 150.0, 21.5 / 150.0, 18.5 / 150.0];

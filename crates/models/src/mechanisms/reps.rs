@@ -23,8 +23,9 @@ use xoff_units::Time;
 use crate::core::Core;
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
-use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches, Wrong};
+use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches};
 use crate::packet::{Kind, Packet};
+use crate::wrong::Wrong;
 
 /// `switch.routing.reps`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::Core;
 use crate::effects::Effects;
-use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches, Wrong};
+use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches};
 use crate::packet::Packet;
+use crate::wrong::Wrong;
 use xoff_engine::random::mix;
 use xoff_engine::state;
 

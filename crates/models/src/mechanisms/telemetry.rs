@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::{Core, Queueing};
 use crate::effects::Effects;
-use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches, Wrong};
+use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches};
 use crate::telemetry::Hop;
+use crate::wrong::Wrong;
 use pint::Pint;
 use xoff_engine::state;
 

@@ -22,10 +22,11 @@ use xoff_units::{Bytes, Time};
 use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::{Effect, Effects};
-use crate::mechanism::{Admit, Around, Hooks, Install, Place, Properties, Site, Watches, Wrong};
+use crate::mechanism::{Admit, Around, Hooks, Install, Place, Properties, Site, Watches};
 use crate::packet::{Kind, Packet};
 use crate::queueing::buffer;
 use crate::routing::Sources;
+use crate::wrong::Wrong;
 
 /// `switch.trimming`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

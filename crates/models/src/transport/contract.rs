@@ -11,9 +11,9 @@ use xoff_units::Time;
 use crate::count::Count;
 use crate::framing::Framing;
 use crate::line::Line;
-use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
 use crate::pulls::Rules;
+use crate::wrong::Wrong;
 
 /// How far a flow is at its source.
 #[derive(Debug, Clone, Default)]

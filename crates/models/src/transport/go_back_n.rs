@@ -13,8 +13,8 @@ use xoff_units::Time;
 
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
 use crate::framing::Framing;
-use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
+use crate::wrong::Wrong;
 
 /// `host.transport.go_back_n`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

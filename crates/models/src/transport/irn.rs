@@ -20,8 +20,8 @@ use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
 use crate::framing::Framing;
 use crate::line::Line;
-use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
+use crate::wrong::Wrong;
 
 /// `host.transport.irn`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -25,9 +25,9 @@ use super::selective::{self, Selective};
 use crate::count::Count;
 use crate::framing::Framing;
 use crate::line::Line;
-use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
 use crate::pulls::{Demand, PULLS, Rules};
+use crate::wrong::Wrong;
 
 /// `host.transport.ndp`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

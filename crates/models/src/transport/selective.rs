@@ -23,8 +23,8 @@ use xoff_units::{Bytes, Time};
 use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
 use crate::framing::Framing;
-use crate::mechanism::Wrong;
 use crate::packet::{Kind, Packet};
+use crate::wrong::Wrong;
 
 /// `host.transport.selective`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -34,9 +34,10 @@ use self::source::Source;
 use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
-use crate::mechanism::{Around, Hooks, Install, Properties, Site, Verdict, Watches, Wrong};
+use crate::mechanism::{Around, Hooks, Install, Properties, Site, Verdict, Watches};
 use crate::packet::{Kind, Packet};
 use crate::routing::Map;
+use crate::wrong::Wrong;
 
 /// `switch.routing.conweave`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

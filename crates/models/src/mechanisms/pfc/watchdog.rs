@@ -17,7 +17,8 @@ use xoff_units::Time;
 
 use crate::core::Queueing;
 use crate::effects::{Effect, Effects};
-use crate::mechanism::{Around, Wrong};
+use crate::mechanism::Around;
+use crate::wrong::Wrong;
 
 /// What becomes of a class in a storm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -22,8 +22,9 @@ use xoff_units::{Bytes, Time};
 use crate::core::{Core, Queueing};
 use crate::count::{Count, LATE, PAUSED, Tally};
 use crate::effects::{Effect, Effects};
-use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches, Wrong};
+use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches};
 use crate::packet::{Kind, Packet};
+use crate::wrong::Wrong;
 
 use point::Point;
 use proxy::Proxy;

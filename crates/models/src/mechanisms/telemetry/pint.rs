@@ -18,8 +18,9 @@ use xoff_engine::state;
 use xoff_units::Time;
 
 use crate::line::check_round_trip;
-use crate::mechanism::{Site, Wrong};
+use crate::mechanism::Site;
 use crate::telemetry::Hop;
+use crate::wrong::Wrong;
 
 /// `switch.telemetry.pint`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
