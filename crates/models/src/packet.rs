@@ -33,7 +33,7 @@ pub enum Owner {
 /// tables, its scope and its owner.
 macro_rules! frames {
     ($($(#[$attribute:meta])* $kind:ident = $number:literal $name:literal $scope:ident $owner:ident;)*) => {
-        /// What a frame is; 16 kinds are possible.
+        /// What a frame is; 64 kinds are possible.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         #[repr(u8)]
         pub enum Kind {
@@ -109,12 +109,12 @@ frames! {
 }
 
 /// A bit for each kind that does not stay in its flow, and for each that stays on its link: looked at with every packet.
-const SEEN: u16 = LINK_LOCAL | with_scope(Scope::Path);
-const LINK_LOCAL: u16 = with_scope(Scope::Link);
-const ANSWERS: u16 = 1 << Kind::Ack as u8 | 1 << Kind::Nack as u8 | 1 << Kind::Sack as u8;
-const _: () = assert!(Kind::Data as u8 == 0 && Kind::ALL.len() <= 16);
+const SEEN: u64 = LINK_LOCAL | with_scope(Scope::Path);
+const LINK_LOCAL: u64 = with_scope(Scope::Link);
+const ANSWERS: u64 = 1 << Kind::Ack as u8 | 1 << Kind::Nack as u8 | 1 << Kind::Sack as u8;
+const _: () = assert!(Kind::Data as u8 == 0 && Kind::ALL.len() <= KINDS as usize + 1);
 
-const fn with_scope(scope: Scope) -> u16 {
+const fn with_scope(scope: Scope) -> u64 {
     let (mut bits, mut i) = (0, 0);
     while i < Kind::ALL.len() {
         if Kind::ALL[i].scope() as u8 == scope as u8 {
@@ -164,29 +164,30 @@ fields! {
     pub path set_path: u16 = 2 at 32;
 }
 
-/// The destination in the low 24 bits of the upper half of its word, hops done in the high 8; the kind as a byte, and above it the
-/// class in three bits with the flags.
+/// The destination in the low 24 bits of the upper half of its word, hops done in the high 8; the kind in six bits, and above it ten
+/// for the class, in three of them, and the flags, of which one is free.
 const ROUTE: u32 = 32;
 const HOPS: u32 = 56;
 const KIND: u32 = 48;
-const FLAGS: u32 = 56;
+const KINDS: u64 = 63;
+const FLAGS: u32 = 54;
 
 /// Nodes a network may have: 24 bits.
 pub const MAX_NODES: usize = 1 << 24;
 
 impl Packet {
     /// Congestion experienced (ECN).
-    pub const CE: u8 = 1 << 3;
+    pub const CE: u16 = 1 << 3;
     /// An ACK that echoes a mark.
-    pub const ECHO: u8 = 1 << 4;
-    /// A piece of a flow that wants to be answered at once; answers have the same bit for another thing.
-    pub const ASKS: u8 = Self::ECHO;
+    pub const ECHO: u16 = 1 << 4;
     /// A packet that was sent before, or its answer.
-    pub const RETRANSMITTED: u8 = 1 << 5;
+    pub const RETRANSMITTED: u16 = 1 << 5;
     /// The last packet of its flow.
-    pub const LAST: u8 = 1 << 6;
+    pub const LAST: u16 = 1 << 6;
     /// A record travels beside it, and `info` is its slot.
-    const SIDE: u8 = 1 << 7;
+    const SIDE: u16 = 1 << 7;
+    /// A piece of a flow that wants to be answered at once.
+    pub const ASKS: u16 = 1 << 8;
 
     /// A frame to node `dst`.
     #[inline]
@@ -198,13 +199,13 @@ impl Packet {
     /// What it is.
     #[inline]
     pub const fn kind(&self) -> Kind {
-        Kind::of((self.0[2] >> KIND) as u8)
+        Kind::of((self.0[2] >> KIND & KINDS) as u8)
     }
 
     /// Whether it is a piece of a flow; all other frames are control.
     #[inline]
     pub const fn is_data(&self) -> bool {
-        self.0[2] & (0xFF << KIND) == 0
+        self.0[2] & (KINDS << KIND) == 0
     }
 
     /// Whether it is what a receiver tells the sender of a flow about what came.
@@ -226,13 +227,13 @@ impl Packet {
     }
 
     #[inline]
-    const fn is_among(&self, kinds: u16) -> bool {
-        kinds >> (self.0[2] >> KIND & 15) & 1 != 0
+    const fn is_among(&self, kinds: u64) -> bool {
+        kinds >> (self.0[2] >> KIND & KINDS) & 1 != 0
     }
 
     /// Makes it another kind of frame.
     pub const fn set_kind(&mut self, kind: Kind) {
-        self.0[2] = self.0[2] & !(0xFF << KIND) | (kind as u64) << KIND;
+        self.0[2] = self.0[2] & !(KINDS << KIND) | (kind as u64) << KIND;
     }
 
     /// The record beside it; it gets an empty one if it has none.
@@ -319,13 +320,13 @@ impl Packet {
 
     /// Whether a flag is set.
     #[inline]
-    pub const fn has(&self, flag: u8) -> bool {
+    pub const fn has(&self, flag: u16) -> bool {
         self.0[2] & (flag as u64) << FLAGS != 0
     }
 
     /// Sets a flag.
     #[inline]
-    pub const fn set(&mut self, flag: u8) {
+    pub const fn set(&mut self, flag: u16) {
         self.0[2] |= (flag as u64) << FLAGS;
     }
 }
@@ -384,6 +385,23 @@ mod tests {
             let frame = Packet::new(*kind, 0, 0, 0, 64, 0);
             assert!(frame.kind() == *kind && frame.is_data() == (*kind == Kind::Data));
             assert!(kind.owner() != Owner::Mechanism || frame.is_seen(), "mechanisms take in what they see");
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_kinds_and_flags_to_come() {
+        // The seventeenth and the fortieth kind, as bits: beside them class and flags are what they were, and masks tell them apart.
+        for number in [16, 39, KINDS] {
+            let mut p = Packet::new(Kind::Pfc, 7, 3, 9, 64, 5);
+            p.set(Packet::ASKS);
+            p.set(1 << 9);
+            p.0[2] = p.0[2] & !(KINDS << KIND) | number << KIND;
+            assert!((0..64).all(|other| p.is_among(1 << other) == (other == number)), "{number}");
+            assert!(!p.is_data() && !p.is_link_local() && !p.is_answer());
+            assert_eq!((p.class(), p.bytes(), p.path()), (5, 64, 0));
+            assert!(p.has(Packet::ASKS) && p.has(1 << 9) && !p.has(Packet::CE) && p.side().is_none());
+            p.set_kind(Kind::Data);
+            assert!(p.is_data() && p.class() == 5 && p.has(Packet::ASKS));
         }
     }
 

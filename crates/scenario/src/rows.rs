@@ -385,7 +385,7 @@ impl Names {
 
     pub fn packets(&self, t: &[Trace]) -> Table {
         let event = |t: &Trace| if t.is_departure { "depart" } else { "arrive" };
-        let has = |flags: u8| Data::U8(t.iter().map(|t| u8::from(t.frame.has(flags))).collect());
+        let has = |flags: u16| Data::U8(t.iter().map(|t| u8::from(t.frame.has(flags))).collect());
         let columns = vec![
             Column { name: "time_ps", meaning: "When its last bit arrived, or its first departed.", data: times(t.iter().map(|t| t.at)) },
             Column { name: "node", meaning: "Where.", data: self.node(t.iter().map(|t| t.node)) },

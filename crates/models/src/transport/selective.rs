@@ -446,7 +446,7 @@ mod tests {
     fn answers_come_for_so_many_bytes_and_at_once_for_what_asks() {
         let t = Selective { ack_every: Some(4000), ..selective(None) };
         let (mut received, mut receiver) = (Received::default(), Receiver::default());
-        let mut arrive = |seq: u32, flags: u8| {
+        let mut arrive = |seq: u32, flags: u16| {
             let mut packet = Packet::new(Kind::Data, 0, seq, 0, 1000, 0);
             if flags != 0 {
                 packet.set(flags);
