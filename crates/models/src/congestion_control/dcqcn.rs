@@ -639,7 +639,7 @@ mod tests {
 
     #[test]
     fn a_limiter_obeys_a_notification_while_a_packet_waits() {
-        // Line rate, a packet at 0, and a notification at 20 ns: the cut comes a decrease interval later, when the packet has gone.
+        // Line rate, a packet at 0, and a notification at 20 ns.
         let d = Params { preset: Preset::Paper, ..Params::default() }.resolve(Rate::gbps(100));
         let mut s = d.start();
         let mut packet = Packet::new(Kind::Data, 0, 0, 0, 1250, 0);

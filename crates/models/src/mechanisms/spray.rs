@@ -83,7 +83,7 @@ impl Install for Spray {
     }
 }
 
-/// The value of a packet: all of them in turn, shifted by another number each time. A copy that is sent again has another than the first.
+/// The value of a packet: all of them in turn, shifted by a number that is drawn anew each time, and for copies that are sent again.
 fn entropy(packet: &Packet, entropies: u32) -> u64 {
     let (flow, turn, again) = (u64::from(packet.flow()), packet.seq() / entropies, u64::from(packet.has(Packet::RETRANSMITTED)));
     let shift = mix(mix(flow << 32 | u64::from(turn)) ^ again) >> 32;
