@@ -1,4 +1,4 @@
-//! What a mechanism asks of its node, and where it writes that down.
+//! What mechanisms and endpoints ask of their node, and where they write that down.
 
 use xoff_engine::random::Stream;
 use xoff_engine::state;
@@ -6,6 +6,7 @@ use xoff_units::Time;
 
 use crate::core::Queues;
 use crate::packet::Packet;
+use crate::workload::FlowSpec;
 
 /// Who asked a node to block queues of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub enum Because {
     Output(usize),
 }
 
-/// What a node is to do for a mechanism.
+/// What a node is to do for a mechanism or its endpoint.
 #[derive(Debug, Clone, Copy)]
 pub enum Effect {
     /// Send a control frame to the neighbour at this port.
@@ -62,6 +63,12 @@ pub enum Effect {
     PauseNeighbour(usize, u8, bool),
     /// Call its `on_timer` with this token.
     Timer(Time, u32),
+    /// Send what a receiver answers; it waits where the scenario says that answers do.
+    Answer(Packet),
+    /// Set a timer of the endpoint: its kind, when, and what it is for.
+    Alarm(u64, Time, u32),
+    /// Start a flow for which nothing else has to come.
+    Start(FlowSpec),
 }
 
 /// Where mechanisms write; owned by the node and used again for each event.

@@ -2,8 +2,10 @@
 
 use xoff_units::Time;
 
-use super::{Config, Endpoint, NO_SLOT, Sender};
+use super::sender::Sender;
+use super::{Config, Endpoint, NO_SLOT, token};
 use crate::congestion_control::contract::{Ack, Loss};
+use crate::effects::{Effect, Effects};
 use crate::packet::Packet;
 use crate::telemetry::Telemetry;
 use crate::transport::contract::{News, Progress};
@@ -90,7 +92,7 @@ impl Endpoint {
     #[cold]
     fn finish(&mut self, slot: usize, now: Time) {
         let Some(s) = self.senders[slot].take() else { return };
-        self.sent.push(Self::record(&s, Some(now), &self.config.framing, now));
+        self.sent.push(s.record(Some(now), &self.config.framing, now));
         self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
         // A slot still listed in its queue is given up at its next turn; only then may it be used again.
         if !s.is_listed {
@@ -98,18 +100,20 @@ impl Endpoint {
         }
     }
 
-    /// A retransmission timer expired; returns when to look again, and whether the flow went back.
-    pub fn on_rto(&mut self, flow: u32, now: Time) -> (Option<Time>, bool) {
-        let Some(slot) = self.slot(flow) else { return (None, false) };
-        let Some(s) = &mut self.senders[slot] else { return (None, false) };
+    /// A retransmission timer of a flow expired; whether it was silent for so long that it goes back.
+    pub fn on_rto(&mut self, flow: u32, effects: &mut Effects) -> bool {
+        let now = effects.now;
+        let Some(slot) = self.slot(flow) else { return false };
         let transport = &self.config.transport;
         // The deadline moves to and fro, but never before the shortest timeout from now.
         let shortest = now + transport.timeouts().0;
+        let Some(s) = &mut self.senders[slot] else { return false };
         if now < s.deadline {
-            return (Some(s.deadline.min(shortest)), false);
+            effects.push(Effect::Alarm(token::RTO, s.deadline.min(shortest), flow));
+            return false;
         }
-        let outstanding = transport.in_flight(&s.progress, &s.transport) > 0;
-        if outstanding {
+        let is_outstanding = transport.in_flight(&s.progress, &s.transport) > 0;
+        if is_outstanding {
             let lost = transport.on_timeout(&mut s.progress, &mut s.transport, now);
             if let (Some(credit), Some(rules)) = (&mut s.credit, &self.config.pulls) {
                 credit.time_out(rules, lost, &mut self.books);
@@ -119,6 +123,10 @@ impl Endpoint {
             }
         }
         s.deadline = transport.deadline(&s.progress, &s.transport, now);
-        (Some(s.deadline.min(shortest)), outstanding)
+        effects.push(Effect::Alarm(token::RTO, s.deadline.min(shortest), flow));
+        if let Some(frame) = self.request(slot) {
+            effects.push(Effect::Answer(frame));
+        }
+        is_outstanding
     }
 }

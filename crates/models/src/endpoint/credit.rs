@@ -2,10 +2,12 @@
 
 use xoff_units::Time;
 
-use super::receive::{ALL_HERE, Answer, back_of};
-use super::{Config, Endpoint, Sender};
+use super::receive::{ALL_HERE, back_of};
+use super::sender::Sender;
+use super::{Config, Endpoint, token};
 use crate::congestion_control::contract::Loss;
 use crate::count::Tally;
+use crate::effects::{Effect, Effects};
 use crate::packet::{Kind, Packet};
 use crate::pulls::{self, Books, Demand};
 
@@ -47,11 +49,12 @@ impl Sender {
 impl Endpoint {
     /// Asks the pacer for what something that arrived is worth.
     #[cold]
-    pub(super) fn pull(&mut self, packet: &Packet, now: Time, answer: &mut Answer) {
+    pub(super) fn pull(&mut self, packet: &Packet, effects: &mut Effects) {
         if let (Some(pacer), Some(rules)) = (&mut self.pacer, &self.config.pulls) {
             let source = self.config.sources.of(packet.flow());
-            let timer = pacer.on_packet(rules, packet, source, back_of(packet.path()), now);
-            answer.host_timer = timer.or(answer.host_timer);
+            if let Some(at) = pacer.on_packet(rules, packet, source, back_of(packet.path()), effects.now) {
+                effects.push(Effect::Alarm(token::PULL, at, 0));
+            }
         }
     }
 
@@ -72,8 +75,8 @@ impl Endpoint {
         }
     }
 
-    /// A pull came for a flow of this host, or a frame that asks for one that ends here; returns for when to set the host's timer.
-    pub fn on_pull(&mut self, packet: &Packet, now: Time) -> Option<Time> {
+    /// A pull came for a flow of this host, or a frame that asks for one that ends here.
+    pub fn on_pull(&mut self, packet: &Packet, effects: &mut Effects) {
         if self.is_own(packet.flow()) {
             if let Some(slot) = self.slot(packet.flow())
                 && let (Some(s), Some(rules)) = (&mut self.senders[slot], &self.config.pulls)
@@ -81,13 +84,9 @@ impl Endpoint {
             {
                 credit.pull(rules, packet.seq(), &mut self.books);
             }
-            return None;
+        } else if self.receiver(packet.flow()) != ALL_HERE {
+            self.pull(packet, effects);
         }
-        let mut answer = Answer::default();
-        if self.receiver(packet.flow()) != ALL_HERE {
-            self.pull(packet, now, &mut answer);
-        }
-        answer.host_timer
     }
 
     /// The part by whose rules receivers pull, if they do.
@@ -102,16 +101,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether nothing was heard of a flow for its timeout.
-    pub fn is_silent(&self, flow: u32, now: Time) -> bool {
-        self.slot(flow).and_then(|slot| self.senders[slot].as_ref()).is_some_and(|s| s.deadline <= now)
-    }
-
     /// What a flow sends that waits for credit, and heard nothing for its timeout: its receiver may not know of it.
-    pub fn request(&mut self, flow: u32) -> Option<Packet> {
-        let s = self.senders[self.slot(flow)?].as_ref()?;
+    pub(super) fn request(&mut self, slot: usize) -> Option<Packet> {
+        let s = self.senders[slot].as_ref()?;
         let is_stuck = !s.has_credit() && self.config.transport.next(&s.progress, &s.transport).is_some();
         let target = s.target(&self.config).filter(|_| is_stuck)?;
+        let flow = s.flow;
         self.books.requests += 1;
         let mut frame = Packet::new(Kind::Pull, flow, target, s.dst, self.config.framing.control, s.class);
         frame.set_path(s.path);

@@ -1,12 +1,14 @@
 //! Where flows end: what of a flow is here, and what is sent back for it.
 
-use xoff_engine::state;
+use xoff_engine::{Message as _, state};
 use xoff_units::Time;
 
-use super::Endpoint;
+use super::{Endpoint, token};
 use crate::congestion_control::contract::{Echo, Form};
+use crate::effects::{Effect, Effects};
 use crate::packet::{Kind, Packet};
 use crate::routing::Paths;
+use crate::telemetry::Records;
 use crate::transport;
 use crate::transport::contract::{Arrival, Received, Replies, Reply};
 use crate::workload::FlowSpec;
@@ -35,19 +37,6 @@ impl Receiver {
     }
 }
 
-/// What a data packet at its destination leads to.
-#[derive(Debug, Default)]
-pub struct Answer {
-    /// Frames to send back, at most two.
-    pub frames: [Option<Packet>; 2],
-    /// What the first of them says of packets beside its own.
-    pub also: Vec<u32>,
-    /// Flows that may start now because this one has arrived.
-    pub released: Vec<FlowSpec>,
-    /// When to call [`Endpoint::on_host_timer`].
-    pub host_timer: Option<Time>,
-}
-
 /// In the place of a receiver: all of the flow has arrived.
 pub(super) const ALL_HERE: u32 = u32::MAX;
 
@@ -62,6 +51,23 @@ fn back(reply: Reply, packet: &Packet, source: u32, bytes: u16) -> Packet {
     frame.set_path(back_of(packet.path()));
     frame.set_info(reply.info);
     frame
+}
+
+/// Sends what a receiver answers to a packet, and what the answer says of others. An ACK takes over what travels beside the packet.
+#[inline]
+fn send_back(packet: &Packet, mut reply: Option<Packet>, also: &[u32], records: &mut Records, effects: &mut Effects) {
+    if let Some(slot) = packet.side() {
+        match &mut reply {
+            Some(ack) if ack.kind() == Kind::Ack => *ack = ack.at_side(slot),
+            _ => records.give_back(slot),
+        }
+    }
+    if let Some(mut frame) = reply {
+        if !also.is_empty() {
+            frame.enclose(also, records);
+        }
+        effects.push(Effect::Answer(frame));
+    }
 }
 
 impl Endpoint {
@@ -96,33 +102,31 @@ impl Endpoint {
     }
 
     /// What is left of a packet of a flow that ends at this host.
-    pub fn on_header(&mut self, header: &Packet, now: Time) -> Answer {
+    pub fn on_header(&mut self, header: &Packet, records: &mut Records, effects: &mut Effects) {
         let index = self.receiver(header.flow());
         if index == ALL_HERE {
-            return Answer::default();
+            return send_back(header, None, &[], records, effects);
         }
         let (config, r) = (&*self.config, &mut self.receivers[index as usize]);
-        let mut replies = Replies::new(now, r.src);
-        config.transport.on_header(&mut r.received, &mut r.transport, &mut self.host, header, &mut replies);
+        let mut replies = Replies::new(effects.now, r.src);
+        config.transport.on_header(&mut r.received, &mut r.transport, header, &mut replies);
         let reply = replies.reply.map(|reply| back(reply, header, r.src, config.framing.control));
-        let mut answer = Answer { frames: [reply, None], host_timer: replies.host_timer, ..Answer::default() };
-        self.pull(header, now, &mut answer);
-        answer
+        send_back(header, reply, &[], records, effects);
+        self.pull(header, effects);
     }
 
     /// A data packet for this host.
     #[inline]
-    pub fn on_data(&mut self, packet: &Packet, now: Time) -> Answer {
+    pub fn on_data(&mut self, packet: &Packet, records: &mut Records, effects: &mut Effects) {
         self.delivered_bytes += u64::from(packet.bytes());
-        let index = self.receiver(packet.flow());
+        let (now, index) = (effects.now, self.receiver(packet.flow()));
         let config = &*self.config;
         if index == ALL_HERE {
             // What is sent again although all of it is here is acknowledged to the end.
             self.duplicates += 1;
-            let mut ack =
-                Packet::new(Kind::Ack, packet.flow(), u32::MAX, config.sources.of(packet.flow()), config.framing.control, packet.class());
-            ack.set_path(back_of(packet.path()));
-            return Answer { frames: [Some(ack), None], ..Answer::default() };
+            let reply = Reply { kind: Kind::Ack, seq: u32::MAX, info: 0 };
+            let ack = back(reply, packet, config.sources.of(packet.flow()), config.framing.control);
+            return send_back(packet, Some(ack), &[], records, effects);
         }
         let r = &mut self.receivers[index as usize];
         if !packet.has(Packet::RETRANSMITTED) {
@@ -132,68 +136,81 @@ impl Endpoint {
             r.received.highest = r.received.highest.max(packet.seq() + 1);
         }
         let mut replies = Replies::new(now, r.src);
-        let arrival = config.transport.on_data(&mut r.received, &mut r.transport, &mut self.host, packet, &mut replies);
+        let arrival = config.transport.on_data(&mut r.received, &mut r.transport, packet, &mut replies);
         self.accepted += u64::from(arrival == Arrival::New);
         self.duplicates += u64::from(arrival == Arrival::Again);
-        let mut answer = Answer { host_timer: replies.host_timer, ..Answer::default() };
         let back = |reply: Reply| back(reply, packet, r.src, config.framing.control);
-        let mut response = replies.reply.map(back);
-        if let (Some(frame), true) = (&mut response, packet.has(Packet::RETRANSMITTED)) {
+        let mut reply = replies.reply.map(back);
+        if let (Some(frame), true) = (&mut reply, packet.has(Packet::RETRANSMITTED)) {
             frame.set(Packet::RETRANSMITTED);
         }
+        let mut notice = None;
         if packet.has(Packet::CE)
             && let Some(Echo { interval, form }) = config.echo
             && r.last_echo.is_none_or(|last| now >= last + interval)
         {
             r.last_echo = Some(now);
-            match (form, &mut response) {
+            match (form, &mut reply) {
                 (Form::Ack, Some(frame)) => frame.set(Packet::ECHO),
                 (Form::Ack, None) => {}
-                (Form::Packet, _) => answer.frames[1] = Some(back(Reply { kind: Kind::Cnp, seq: 0, info: 0 })),
+                (Form::Packet, _) => notice = Some(back(Reply { kind: Kind::Cnp, seq: 0, info: 0 })),
             }
         }
-        answer.frames[0] = response;
-        answer.also = replies.also;
+        send_back(packet, reply, &replies.also, records, effects);
+        if let Some(frame) = notice {
+            effects.push(Effect::Answer(frame));
+        }
         if packet.has(Packet::LAST) {
             r.received.packets = Some(packet.seq() + 1);
         }
         if arrival == Arrival::New && r.received.packets == Some(r.received.expected) {
-            // Nothing of it needs to be remembered but that it is over.
-            self.receiver_of.insert(packet.flow(), ALL_HERE);
-            self.last_receiver = (packet.flow(), ALL_HERE);
-            self.free_receivers.push(index);
-            self.arrived.push((packet.flow(), now));
-            answer.released = self.released_by(packet.flow());
-            if let Some(pacer) = &mut self.pacer {
-                pacer.forget(packet.flow());
-            }
+            self.has_arrived(packet.flow(), index, effects);
         } else if self.pacer.is_some() {
-            self.pull(packet, now, &mut answer);
+            self.pull(packet, effects);
         }
-        answer
     }
 
-    /// The flows that waited for nothing but this one, which has arrived here, or whose last packet has left.
-    pub fn released_by(&mut self, flow: u32) -> Vec<FlowSpec> {
-        let mut released = Vec::new();
+    /// All of a flow is here: nothing of it needs to be remembered but that it is over.
+    #[cold]
+    fn has_arrived(&mut self, flow: u32, index: u32, effects: &mut Effects) {
+        self.receiver_of.insert(flow, ALL_HERE);
+        self.last_receiver = (flow, ALL_HERE);
+        self.free_receivers.push(index);
+        self.arrived.push((flow, effects.now));
+        self.release_after(flow, effects);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.forget(flow);
+        }
+    }
+
+    /// Starts the flows that waited for nothing but this one, which has arrived here, or whose last packet has left. One whose own
+    /// start is later starts then.
+    pub fn release_after(&mut self, flow: u32, effects: &mut Effects) {
         for i in self.dependents.remove(&flow).unwrap_or_default() {
             let (missing, spec) = &mut self.waiting[i as usize];
             *missing -= 1;
             if *missing == 0 {
-                released.push(*spec);
+                let is_due = spec.start <= effects.now;
+                effects.push(if is_due { Effect::Start(*spec) } else { Effect::Alarm(token::RELEASED, spec.start, i) });
             }
         }
-        released
     }
 
-    /// A timer of this host expired: frames to send, and when to call again.
-    pub fn on_host_timer(&mut self, now: Time) -> (Vec<Packet>, Option<Time>) {
+    /// A flow that waited, by its place among those that did.
+    pub fn released(&self, place: u32) -> FlowSpec {
+        self.waiting[place as usize].1
+    }
+
+    /// The timer of the pacer expired.
+    pub fn on_pacer(&mut self, effects: &mut Effects) {
         if let (Some(pacer), Some(rules)) = (&mut self.pacer, &self.config.pulls) {
-            let (frame, again) = pacer.on_timer(rules, self.config.framing.control, now);
-            return (frame.into_iter().collect(), again);
+            let (frame, again) = pacer.on_timer(rules, self.config.framing.control, effects.now);
+            if let Some(frame) = frame {
+                effects.push(Effect::Answer(frame));
+            }
+            if let Some(at) = again {
+                effects.push(Effect::Alarm(token::PULL, at, 0));
+            }
         }
-        let mut send = Vec::new();
-        let again = self.config.transport.on_host_timer(&mut self.host, now, &mut send);
-        (send, again)
     }
 }

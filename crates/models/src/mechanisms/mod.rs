@@ -404,20 +404,20 @@ impl Mechanisms {
 
     /// Calls `f` for each that wants `hook`.
     #[inline]
-    pub fn each(&mut self, hook: Watches, effects: &mut Effects, mut f: impl FnMut(&mut Mechanism, &mut Effects)) {
+    pub fn each(&mut self, hook: Watches, core: &Core, effects: &mut Effects, mut f: impl FnMut(&mut Mechanism, &Core, &mut Effects)) {
         let mut wanting = self.wanting[hook.number()];
         while wanting != 0 {
             let owner = wanting.trailing_zeros() as u8;
             wanting &= wanting - 1;
             effects.owner = owner;
-            f(&mut self.list[owner as usize], effects);
+            f(&mut self.list[owner as usize], core, effects);
         }
     }
 
     /// Calls `f` for the one with this number.
-    pub fn one(&mut self, owner: u8, effects: &mut Effects, f: impl FnOnce(&mut Mechanism, &mut Effects)) {
+    pub fn one(&mut self, owner: u8, core: &Core, effects: &mut Effects, f: impl FnOnce(&mut Mechanism, &Core, &mut Effects)) {
         effects.owner = owner;
-        f(&mut self.list[owner as usize], effects);
+        f(&mut self.list[owner as usize], core, effects);
     }
 
     /// The name of the one with this number.

@@ -55,9 +55,8 @@ impl Node {
             Effect::CloseGate(port, queue) => self.block(port, Queues::One(queue), Cause::ORDER, Asker::Itself, cx.now()),
             Effect::OpenGate(port, queue) => self.unblock(port, Queues::One(queue), Cause::ORDER, cx),
             Effect::PauseNeighbour(port, class, is_on) => {
-                self.effects.now = cx.now();
-                let core = &self.core;
-                self.mechanisms.each(Watches::REQUEST, &mut self.effects, |m, fx| m.on_pause_request(port, class, is_on, core, fx));
+                self.mechanisms
+                    .each(Watches::REQUEST, &self.core, &mut self.effects, |m, core, fx| m.on_pause_request(port, class, is_on, core, fx));
             }
             Effect::HoldFlow(flow, until) => {
                 if let Some(endpoint) = &mut self.endpoint
@@ -98,6 +97,9 @@ impl Node {
                     self.follow(flow, cx.now());
                 }
             }
+            Effect::Answer(frame) => self.send_on(self.routes.port(&frame), frame, cx),
+            Effect::Alarm(kind, at, payload) => cx.set_timer(at, token::pack(kind, 0, payload)),
+            Effect::Start(spec) => self.start_flow(&spec, cx),
             Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),
         }
     }
@@ -120,9 +122,8 @@ impl Node {
                 let crossed = self.core.ingress[group].sub(packet.bytes());
                 self.core.buffer.release(packet.in_port() as usize, group, port, packet.bytes());
                 if self.mechanisms.want(Watches::DEQUEUE) {
-                    self.effects.now = cx.now();
-                    let (core, event) = (&self.core, Dequeued { packet: &packet, port, queue, is_whole: true });
-                    self.mechanisms.each(Watches::DEQUEUE, &mut self.effects, |m, fx| m.on_dequeue(&event, core, fx));
+                    let event = Dequeued { packet: &packet, port, queue, is_whole: true };
+                    self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| m.on_dequeue(&event, core, fx));
                     self.effects.take_mark();
                 }
                 if let Some(recorder) = &mut self.delays {

@@ -36,9 +36,8 @@ impl Node {
             self.core.buffer.release(in_port, group, port, packet.bytes());
         }
         if self.mechanisms.want(Watches::DEQUEUE) {
-            self.effects.now = cx.now();
-            let (core, event) = (&self.core, Dequeued { packet: &packet, port, queue, is_whole: true });
-            self.mechanisms.each(Watches::DEQUEUE, &mut self.effects, |m, fx| m.on_whole(&event, core, fx));
+            let event = Dequeued { packet: &packet, port, queue, is_whole: true };
+            self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| m.on_whole(&event, core, fx));
         }
         if crossed {
             self.crossing(in_port, packet.class(), false, cx);

@@ -100,14 +100,12 @@ pub struct Replies {
     pub reply: Option<Reply>,
     /// Other packets that came since the last answer, beyond the one that is expected next.
     pub also: Vec<u32>,
-    /// When to call [`Transport::on_host_timer`].
-    pub host_timer: Option<Time>,
 }
 
 impl Replies {
     /// Nothing yet.
     pub fn new(now: Time, source: u32) -> Self {
-        Self { now, source, reply: None, also: Vec::new(), host_timer: None }
+        Self { now, source, reply: None, also: Vec::new() }
     }
 
     /// Everything before this packet arrived.
@@ -138,8 +136,6 @@ pub trait Transport: Sized {
     type Sender: std::fmt::Debug + State;
     /// What a receiver keeps of a flow beside [`Received`].
     type Receiver: std::fmt::Debug + Default + State;
-    /// What the flows that end at a host share.
-    type Host: std::fmt::Debug + Default + State;
     /// What people call it.
     const LABEL: &'static str;
     /// What it counts.
@@ -203,37 +199,13 @@ pub trait Transport: Sized {
     }
     /// The deadline has come; returns how many losses a congestion control hears of.
     fn on_timeout(&self, progress: &mut Progress, sender: &mut Self::Sender, now: Time) -> u32;
-    /// The timeout as things stand.
-    fn timeout(&self, progress: &Progress, sender: &Self::Sender) -> Time;
-    /// When it expires, if nothing is sent or heard; asked with each packet, and with each answer that is news.
-    #[inline]
-    fn deadline(&self, progress: &Progress, sender: &Self::Sender, now: Time) -> Time {
-        now + self.timeout(progress, sender)
-    }
-    /// The shortest and the longest that it can be.
+    /// When the timeout expires, if nothing is sent or heard; asked with each packet, and with each answer that is news.
+    fn deadline(&self, progress: &Progress, sender: &Self::Sender, now: Time) -> Time;
+    /// The shortest and the longest that a timeout can be.
     fn timeouts(&self) -> (Time, Time);
     /// A data packet arrived.
-    fn on_data(
-        &self,
-        received: &mut Received,
-        receiver: &mut Self::Receiver,
-        host: &mut Self::Host,
-        packet: &Packet,
-        replies: &mut Replies,
-    ) -> Arrival;
+    fn on_data(&self, received: &mut Received, receiver: &mut Self::Receiver, packet: &Packet, replies: &mut Replies) -> Arrival;
     /// A packet arrived whose payload was cut off on its way. It is lost, as the receiver knows at once; without an answer the
     /// timeout finds it.
-    fn on_header(
-        &self,
-        _received: &mut Received,
-        _receiver: &mut Self::Receiver,
-        _host: &mut Self::Host,
-        _header: &Packet,
-        _replies: &mut Replies,
-    ) {
-    }
-    /// The timer that a packet at this host asked for: frames to send, and when to call again.
-    fn on_host_timer(&self, _host: &mut Self::Host, _now: Time, _send: &mut Vec<Packet>) -> Option<Time> {
-        None
-    }
+    fn on_header(&self, _received: &mut Received, _receiver: &mut Self::Receiver, _header: &Packet, _replies: &mut Replies) {}
 }

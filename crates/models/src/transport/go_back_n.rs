@@ -68,7 +68,6 @@ impl Transport for GoBackN {
     type Params = Params;
     type Sender = ();
     type Receiver = Reported;
-    type Host = ();
     const LABEL: &'static str = "Go-Back-N";
 
     fn new(params: &Params, _: &Framing) -> Self {
@@ -118,8 +117,8 @@ impl Transport for GoBackN {
     }
 
     #[inline]
-    fn timeout(&self, _: &Progress, (): &()) -> Time {
-        self.rto
+    fn deadline(&self, _: &Progress, (): &(), now: Time) -> Time {
+        now + self.rto
     }
 
     fn timeouts(&self) -> (Time, Time) {
@@ -127,7 +126,7 @@ impl Transport for GoBackN {
     }
 
     /// A gap, which is reported as others are.
-    fn on_header(&self, received: &mut Received, reported: &mut Reported, (): &mut (), header: &Packet, replies: &mut Replies) {
+    fn on_header(&self, received: &mut Received, reported: &mut Reported, header: &Packet, replies: &mut Replies) {
         if header.seq() >= received.expected {
             self.report(received, reported, header.seq(), replies);
         }
@@ -135,7 +134,7 @@ impl Transport for GoBackN {
 
     /// What comes in order is taken; a gap is reported once an interval, and what comes beyond it is thrown away.
     #[inline]
-    fn on_data(&self, received: &mut Received, reported: &mut Reported, (): &mut (), packet: &Packet, replies: &mut Replies) -> Arrival {
+    fn on_data(&self, received: &mut Received, reported: &mut Reported, packet: &Packet, replies: &mut Replies) -> Arrival {
         if packet.seq() == received.expected {
             received.expected += 1;
             replies.acknowledge(received.expected);
@@ -169,7 +168,7 @@ mod tests {
         let (mut received, mut reported) = (Received::default(), Reported::default());
         let mut arrive = |seq: u32, at: Time| {
             let mut replies = Replies::new(at, 0);
-            let arrival = t.on_data(&mut received, &mut reported, &mut (), &answer(Kind::Data, seq), &mut replies);
+            let arrival = t.on_data(&mut received, &mut reported, &answer(Kind::Data, seq), &mut replies);
             (arrival, replies.reply)
         };
         let ack = |seq| Some(Reply { kind: Kind::Ack, seq, info: 0 });
@@ -182,7 +181,7 @@ mod tests {
         assert_eq!(arrive(0, Time::us(8)), (Arrival::Again, ack(2)));
         // What is left of a packet tells of a gap, too.
         let mut replies = Replies::new(Time::us(9), 0);
-        t.on_header(&mut received, &mut reported, &mut (), &answer(Kind::Header, 2), &mut replies);
+        t.on_header(&mut received, &mut reported, &answer(Kind::Header, 2), &mut replies);
         assert_eq!(replies.reply, nack(2, 2));
     }
 

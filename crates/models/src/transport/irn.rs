@@ -117,7 +117,6 @@ impl Transport for Irn {
     type Params = Params;
     type Sender = Box<Sender>;
     type Receiver = Option<Box<Beyond>>;
-    type Host = ();
     const LABEL: &'static str = "IRN";
 
     fn settled(params: &Params, line: Line) -> Params {
@@ -178,8 +177,8 @@ impl Transport for Irn {
         1
     }
 
-    fn timeout(&self, state: &Progress, _: &Box<Sender>) -> Time {
-        if state.next - state.unacknowledged <= self.few { self.rto_low } else { self.rto_high }
+    fn deadline(&self, state: &Progress, _: &Box<Sender>, now: Time) -> Time {
+        now + if state.next - state.unacknowledged <= self.few { self.rto_low } else { self.rto_high }
     }
 
     fn timeouts(&self) -> (Time, Time) {
@@ -187,14 +186,7 @@ impl Transport for Irn {
     }
 
     /// What comes beyond a gap is kept.
-    fn on_data(
-        &self,
-        received: &mut Received,
-        kept: &mut Option<Box<Beyond>>,
-        (): &mut (),
-        packet: &Packet,
-        replies: &mut Replies,
-    ) -> Arrival {
+    fn on_data(&self, received: &mut Received, kept: &mut Option<Box<Beyond>>, packet: &Packet, replies: &mut Replies) -> Arrival {
         let (seq, expected) = (packet.seq(), received.expected);
         if seq < expected {
             replies.acknowledge(expected);
@@ -264,9 +256,9 @@ mod tests {
         let t = irn(5);
         let (mut p, mut s) = sent(&t, 5);
         assert_eq!(t.next(&p, &s), None);
-        assert_eq!(t.timeout(&p, &s), Time::us(320));
+        assert_eq!(t.deadline(&p, &s, Time::ZERO), Time::us(320));
         assert!(t.on_answer(&mut p, &mut s, &frame(Kind::Ack, 3, 0)).is_news);
-        assert_eq!((t.timeout(&p, &s), t.next(&p, &s)), (Time::us(100), Some(5)));
+        assert_eq!((t.deadline(&p, &s, Time::ZERO), t.next(&p, &s)), (Time::us(100), Some(5)));
         t.on_timeout(&mut p, &mut s, Time::ZERO);
         for seq in [3, 4, 5] {
             assert_eq!(t.next(&p, &s), Some(seq));
@@ -291,7 +283,7 @@ mod tests {
         let (mut received, mut kept) = (Received::default(), None);
         let mut arrive = |seq: u32| {
             let mut replies = Replies::new(Time::ZERO, 0);
-            let arrival = t.on_data(&mut received, &mut kept, &mut (), &frame(Kind::Data, seq, 0), &mut replies);
+            let arrival = t.on_data(&mut received, &mut kept, &frame(Kind::Data, seq, 0), &mut replies);
             (arrival, replies.reply.unwrap())
         };
         let ack = |seq| Reply { kind: Kind::Ack, seq, info: 0 };

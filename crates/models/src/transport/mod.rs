@@ -47,11 +47,6 @@ macro_rules! registry {
             $($(#[doc = $doc])* $name(<$module::$name as Transport>::Receiver),)*
         }
 
-        /// What all flows that end at a host share.
-        #[derive(Debug)]
-        pub enum Host {
-            $($(#[doc = $doc])* $name(<$module::$name as Transport>::Host),)*
-        }
 
         /// What each transport counts, given or not.
         pub const GROUPS: &[Group] =
@@ -112,12 +107,6 @@ macro_rules! registry {
             }
         }
 
-        impl State for Host {
-            fn walk(&mut self, walk: &mut Walk<'_>) {
-                match self { $(Self::$name(state) => state.walk(walk),)* }
-            }
-        }
-
         impl Protocol {
             /// Its name in scenarios and summaries.
             pub const fn name(&self) -> &'static str {
@@ -151,11 +140,6 @@ macro_rules! registry {
             pub fn receiver(&self) -> Receiver {
                 match self { $(Self::$name(_) => Receiver::$name(Default::default()),)* }
             }
-
-            /// A host at which no flow has ended.
-            pub fn host(&self) -> Host {
-                match self { $(Self::$name(_) => Host::$name(Default::default()),)* }
-            }
         }
 
         impl Protocol {
@@ -165,12 +149,11 @@ macro_rules! registry {
                 &self,
                 received: &mut Received,
                 receiver: &mut Receiver,
-                host: &mut Host,
                 packet: &Packet,
                 replies: &mut Replies,
             ) -> Arrival {
-                match (self, receiver, host) {
-                    $((Self::$name(t), Receiver::$name(r), Host::$name(h)) => t.on_data(received, r, h, packet, replies),)*
+                match (self, receiver) {
+                    $((Self::$name(t), Receiver::$name(r)) => t.on_data(received, r, packet, replies),)*
                     _ => unreachable!("a flow keeps the state of its transport"),
                 }
             }
@@ -180,21 +163,12 @@ macro_rules! registry {
                 &self,
                 received: &mut Received,
                 receiver: &mut Receiver,
-                host: &mut Host,
                 header: &Packet,
                 replies: &mut Replies,
             ) {
-                match (self, receiver, host) {
-                    $((Self::$name(t), Receiver::$name(r), Host::$name(h)) => t.on_header(received, r, h, header, replies),)*
+                match (self, receiver) {
+                    $((Self::$name(t), Receiver::$name(r)) => t.on_header(received, r, header, replies),)*
                     _ => unreachable!("a flow keeps the state of its transport"),
-                }
-            }
-
-            /// See [`Transport::on_host_timer`].
-            pub fn on_host_timer(&self, host: &mut Host, now: Time, send: &mut Vec<Packet>) -> Option<Time> {
-                match (self, host) {
-                    $((Self::$name(t), Host::$name(h)) => t.on_host_timer(h, now, send),)*
-                    _ => unreachable!("a host keeps the state of its transport"),
                 }
             }
         }

@@ -111,7 +111,6 @@ impl Transport for Ndp {
     type Params = Params;
     type Sender = Box<Sender>;
     type Receiver = selective::Receiver;
-    type Host = ();
     const LABEL: &'static str = "NDP";
     const COUNTS: &'static [Count] = &[PULLS];
     const WINDOWS_HOLD_LOST: bool = true;
@@ -193,27 +192,16 @@ impl Transport for Ndp {
         self.packets.deadline(state, &sender.packets, now)
     }
 
-    fn timeout(&self, state: &Progress, sender: &Box<Sender>) -> Time {
-        self.packets.timeout(state, &sender.packets)
-    }
-
     fn timeouts(&self) -> (Time, Time) {
         self.packets.timeouts()
     }
 
-    fn on_data(
-        &self,
-        received: &mut Received,
-        kept: &mut selective::Receiver,
-        (): &mut (),
-        packet: &Packet,
-        replies: &mut Replies,
-    ) -> Arrival {
-        self.packets.on_data(received, kept, &mut (), packet, replies)
+    fn on_data(&self, received: &mut Received, kept: &mut selective::Receiver, packet: &Packet, replies: &mut Replies) -> Arrival {
+        self.packets.on_data(received, kept, packet, replies)
     }
 
-    fn on_header(&self, received: &mut Received, kept: &mut selective::Receiver, (): &mut (), header: &Packet, replies: &mut Replies) {
-        self.packets.on_header(received, kept, &mut (), header, replies);
+    fn on_header(&self, received: &mut Received, kept: &mut selective::Receiver, header: &Packet, replies: &mut Replies) {
+        self.packets.on_header(received, kept, header, replies);
     }
 }
 

@@ -26,7 +26,6 @@ impl Transport for Raw {
     type Params = Params;
     type Sender = ();
     type Receiver = ();
-    type Host = ();
     const LABEL: &'static str = "raw frames";
     const ACKNOWLEDGES: bool = false;
 
@@ -54,7 +53,7 @@ impl Transport for Raw {
         0
     }
 
-    fn timeout(&self, _: &Progress, (): &()) -> Time {
+    fn deadline(&self, _: &Progress, (): &(), _: Time) -> Time {
         Time::NEVER
     }
 
@@ -64,7 +63,7 @@ impl Transport for Raw {
 
     /// Each packet counts, in whatever order it comes.
     #[inline]
-    fn on_data(&self, received: &mut Received, (): &mut (), (): &mut (), _: &Packet, _: &mut Replies) -> Arrival {
+    fn on_data(&self, received: &mut Received, (): &mut (), _: &Packet, _: &mut Replies) -> Arrival {
         received.expected += 1;
         Arrival::New
     }

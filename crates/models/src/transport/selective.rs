@@ -217,7 +217,6 @@ impl Transport for Selective {
     type Params = Params;
     type Sender = Box<Sender>;
     type Receiver = Receiver;
-    type Host = ();
     const LABEL: &'static str = "selective";
     const WINDOWS_HOLD_LOST: bool = true;
 
@@ -307,16 +306,12 @@ impl Transport for Selective {
         sender.ages.front().map_or(now, |age| age.1) + self.rto
     }
 
-    fn timeout(&self, _: &Progress, _: &Box<Sender>) -> Time {
-        self.rto
-    }
-
     fn timeouts(&self) -> (Time, Time) {
         (self.rto, self.rto)
     }
 
     /// Whatever comes is kept.
-    fn on_data(&self, received: &mut Received, receiver: &mut Receiver, (): &mut (), packet: &Packet, replies: &mut Replies) -> Arrival {
+    fn on_data(&self, received: &mut Received, receiver: &mut Receiver, packet: &Packet, replies: &mut Replies) -> Arrival {
         let (seq, expected, kept) = (packet.seq(), received.expected, &mut receiver.kept);
         let arrival = if seq == expected {
             received.expected = Beyond::next(kept, expected);
@@ -339,7 +334,7 @@ impl Transport for Selective {
     }
 
     /// It is lost, unless another copy came before.
-    fn on_header(&self, received: &mut Received, receiver: &mut Receiver, (): &mut (), header: &Packet, replies: &mut Replies) {
+    fn on_header(&self, received: &mut Received, receiver: &mut Receiver, header: &Packet, replies: &mut Replies) {
         let is_here = header.seq() < received.expected || receiver.kept.as_ref().is_some_and(|beyond| beyond.has(header.seq()));
         if is_here {
             replies.acknowledge_one(received.expected, header.seq());
@@ -452,7 +447,7 @@ mod tests {
                 packet.set(flags);
             }
             let mut replies = Replies::new(Time::ZERO, 0);
-            t.on_data(&mut received, &mut receiver, &mut (), &packet, &mut replies);
+            t.on_data(&mut received, &mut receiver, &packet, &mut replies);
             replies.reply.map(|reply| (reply.kind, reply.seq, reply.info, replies.also))
         };
         let sack = |expected, came, also: &[u32]| Some((Kind::Sack, expected, came, also.to_vec()));
@@ -477,9 +472,9 @@ mod tests {
         let mut arrive = |kind: Kind, seq: u32| {
             let mut replies = Replies::new(Time::ZERO, 0);
             let packet = frame(kind, seq, 0);
-            let arrival = (kind == Kind::Data).then(|| t.on_data(&mut received, &mut kept, &mut (), &packet, &mut replies));
+            let arrival = (kind == Kind::Data).then(|| t.on_data(&mut received, &mut kept, &packet, &mut replies));
             if kind == Kind::Header {
-                t.on_header(&mut received, &mut kept, &mut (), &packet, &mut replies);
+                t.on_header(&mut received, &mut kept, &packet, &mut replies);
             }
             (arrival, replies.reply.unwrap())
         };

@@ -1,0 +1,194 @@
+//! A flow that sends, and what is known of it when it is over.
+
+use xoff_engine::state;
+use xoff_units::Time;
+
+use super::Config;
+use super::stamps::Stamps;
+use crate::congestion_control::State;
+use crate::framing::Framing;
+use crate::packet::{Kind, Packet};
+use crate::pulls::Credit;
+use crate::transport;
+use crate::transport::contract::Progress;
+use crate::workload::bernoulli::Arrivals;
+
+/// A flow that sends. What each packet needs comes first.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Sender {
+    pub flow: u32,
+    pub dst: u32,
+    pub progress: Progress,
+    /// What the network told it, if it ever did.
+    pub told: Option<Box<Told>>,
+    pub deadline: Time,
+    /// Payload of its last packet; the others are full.
+    pub last: u16,
+    pub port: u16,
+    pub path: u16,
+    pub queue: u16,
+    pub class: u8,
+    pub is_listed: bool,
+    pub is_rto_set: bool,
+    pub retransmitted: u32,
+    /// What of it there is to send yet, when it comes bit by bit.
+    pub arrivals: Option<Box<Arrivals>>,
+    pub transport: transport::Sender,
+    /// What it may send, if receivers pull.
+    pub credit: Option<Box<Credit>>,
+    pub rate: State,
+    pub next_send: Time,
+    /// When its pacing timer expires.
+    pub pace_at: Time,
+    /// When its packets started, if its congestion control wants to know.
+    pub stamps: Option<Box<Stamps>>,
+    pub start: Time,
+}
+
+/// What the network told a flow. Most are told nothing.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// It is held until then.
+    pub held_until: Time,
+    pub holds: u32,
+    /// How long it was held, up to then.
+    pub held: Time,
+    pub notifications: u32,
+}
+
+state!(Told {
+    due: held_until;
+    still: holds, held, notifications;
+});
+
+state!(Sender {
+    flow: flow;
+    value: dst, port, path, queue, class, is_listed, is_rto_set;
+    part: progress, told, credit, arrivals, transport, rate, stamps;
+    due: deadline, next_send;
+    moment: pace_at;
+    still: last, start, retransmitted;
+});
+
+const _: () = assert!(size_of::<Option<Sender>>() <= 136, "a flow that waits for its turn takes this");
+
+impl Sender {
+    /// Until when it is held.
+    #[inline]
+    pub fn held_until(&self) -> Time {
+        self.told.as_ref().map_or(Time::ZERO, |told| told.held_until)
+    }
+
+    /// Wire bytes of a packet.
+    #[inline]
+    pub fn wire(&self, seq: u32, framing: &Framing) -> u16 {
+        framing.frame(if seq + 1 == self.progress.packets { u64::from(self.last) } else { framing.payload })
+    }
+
+    /// A packet of it, as it goes.
+    #[inline]
+    pub fn packet(&mut self, seq: u32, config: &Config) -> Packet {
+        let mut packet = Packet::new(Kind::Data, self.flow, seq, self.dst, self.wire(seq, &config.framing), self.class);
+        packet.set_path(self.path);
+        if seq + 1 == self.progress.packets {
+            packet.set(Packet::LAST);
+        }
+        if seq < self.progress.highest {
+            packet.set(Packet::RETRANSMITTED);
+            self.retransmitted += 1;
+        }
+        packet
+    }
+
+    /// Payload in all.
+    pub fn size(&self, framing: &Framing) -> u64 {
+        u64::from(self.progress.packets - 1) * framing.payload + u64::from(self.last)
+    }
+
+    /// Whether a packet is there to be sent; all of a flow is, unless it comes bit by bit.
+    #[inline]
+    pub fn has_arrived(&self, seq: u32) -> bool {
+        self.arrivals.as_ref().is_none_or(|a| seq < a.arrived())
+    }
+
+    /// When a packet is there: now or before as zero.
+    #[inline]
+    pub fn arrives(&self, seq: u32) -> Time {
+        match &self.arrivals {
+            Some(arrivals) if seq >= arrivals.arrived() => arrivals.next(),
+            _ => Time::ZERO,
+        }
+    }
+
+    /// Whether the window, and the receiver, let a packet go.
+    #[inline]
+    pub fn may_send(&self, seq: u32, config: &Config) -> bool {
+        self.has_credit() && self.has_window(seq, config)
+    }
+
+    #[inline]
+    pub fn has_window(&self, seq: u32, config: &Config) -> bool {
+        let is_held = seq >= self.progress.highest || config.transport.windows_hold_lost();
+        !is_held || self.in_flight(config) * config.framing.payload < config.schemes[self.port as usize].window(&self.rate)
+    }
+
+    /// Packets under way.
+    #[inline]
+    pub fn in_flight(&self, config: &Config) -> u64 {
+        u64::from(config.transport.in_flight(&self.progress, &self.transport))
+    }
+
+    /// What is known of a flow; what it is held for beyond `now` does not count.
+    pub fn record(&self, acknowledged: Option<Time>, framing: &Framing, now: Time) -> Sent {
+        let nothing = Told::default();
+        let told = self.told.as_deref().unwrap_or(&nothing);
+        Sent {
+            flow: self.flow,
+            dst: self.dst,
+            size: self.size(framing),
+            start: self.start,
+            acknowledged,
+            // What is not sent again is sent in order.
+            packets: u64::from(self.progress.highest + self.retransmitted),
+            retransmitted: u64::from(self.retransmitted),
+            notifications: told.notifications,
+            holds: told.holds,
+            paused: told.held - told.held_until.since(now),
+            class: self.class,
+            path: self.path,
+            port: self.port,
+        }
+    }
+}
+
+/// A flow that is acknowledged to its last byte.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    /// The flow.
+    pub flow: u32,
+    /// Receiving node.
+    pub dst: u32,
+    /// Payload.
+    pub size: u64,
+    /// When it started.
+    pub start: Time,
+    /// When the last ACK came.
+    pub acknowledged: Option<Time>,
+    /// Packets sent, again ones included.
+    pub packets: u64,
+    /// Packets sent again.
+    pub retransmitted: u64,
+    /// What its congestion control was told by the network.
+    pub notifications: u32,
+    /// Times that a mechanism held it.
+    pub holds: u32,
+    /// For how long.
+    pub paused: Time,
+    /// Its class.
+    pub class: u8,
+    /// Its pinned path.
+    pub path: u16,
+    /// The port by which it left.
+    pub port: u16,
+}

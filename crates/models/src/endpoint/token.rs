@@ -1,0 +1,30 @@
+//! Timers of a node: a kind, and a flow, a source or an owner.
+
+/// A source's next flow starts.
+pub const START: u64 = 0;
+/// A paced flow may go on.
+pub const PACE: u64 = 1;
+/// A flow's retransmission timeout.
+pub const RTO: u64 = 2;
+/// A hold may have ended.
+pub const HOLD: u64 = 3;
+/// The next of the flows' first timeouts.
+pub const FIRST_RTO: u64 = 4;
+/// The host pulls again.
+pub const PULL: u64 = 5;
+/// The last bit of a frame is in that was handled before.
+pub const TAIL: u64 = 6;
+/// A flow starts for which nothing else had to come.
+pub const RELEASED: u64 = 7;
+/// A mechanism's timer.
+pub const MECHANISM: u64 = 8;
+
+/// Packs a kind, an owner and a payload.
+pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {
+    kind << 40 | (owner as u64) << 32 | payload as u64
+}
+
+/// Unpacks them.
+pub const fn unpack(token: u64) -> (u64, u8, u32) {
+    (token >> 40, (token >> 32) as u8, token as u32)
+}

@@ -1,0 +1,262 @@
+//! A flow from its start to its last turn: when it may send, and what.
+
+use xoff_units::{Rate, Time};
+
+use super::sender::{Sender, Told};
+use super::{Endpoint, NO_SLOT, token};
+use crate::congestion_control::contract::Sent as OnWire;
+use crate::delays::Wait;
+use crate::effects::{Effect, Effects};
+use crate::packet::Packet;
+use crate::pulls::Credit;
+use crate::routing::Paths;
+use crate::transport::contract::Progress;
+use crate::workload::FlowSpec;
+
+/// What the node does next for a flow whose turn it is.
+#[derive(Debug)]
+pub enum Turn {
+    /// Sends this, and the flow waits for its next turn.
+    Send(Packet),
+    /// Sends this; the flow may go on at this moment and not before.
+    SendThenWait(Packet, Time),
+    /// Sends this; the flow leaves the round.
+    SendAndLeave(Packet),
+    /// The flow leaves the round.
+    Leave,
+}
+
+/// Whether a flow can go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relist {
+    /// It has nothing to send, or something else will bring it back.
+    No,
+    /// It joins the round of its queue at its port.
+    Now {
+        /// Its slot, the supplier's number.
+        slot: u32,
+        /// Its port.
+        port: u16,
+        /// Its queue there.
+        queue: u16,
+    },
+    /// Its pace allows it then.
+    At(Time),
+}
+
+impl Endpoint {
+    /// The port by which a flow leaves that may take any of `choices`, when this host has a rule of its own; `rate` tells a port's.
+    pub fn first_hop(&mut self, spec: &FlowSpec, choices: &[u16], rate: impl Fn(u16) -> Rate, now: Time) -> Option<u16> {
+        let weight = self.weight.as_mut().filter(|_| choices.len() > 1 && spec.path < Paths::FIRST)?;
+        let faster = choices.iter().copied().max_by_key(|p| rate(*p))?;
+        let slower = choices.iter().copied().find(|p| rate(*p) < rate(faster))?;
+        Some(if weight.takes_faster(spec.size, rate(faster), now) { faster } else { slower })
+    }
+
+    /// The class of a new flow, by the host's rule.
+    pub fn class_for(&self, spec: &FlowSpec) -> u8 {
+        self.config.classify.class(spec)
+    }
+
+    /// Starts a flow in a queue of a port; returns its slot for the node to list it, and until when its destination is held.
+    pub fn start(&mut self, spec: &FlowSpec, port: u16, queue: u16, now: Time) -> (u32, Option<Time>) {
+        let index = (spec.flow - self.first_flow) as usize;
+        if self.slots.len() <= index {
+            self.slots.resize(index + 1, NO_SLOT);
+        }
+        let held_until = self.held_destinations.get(&spec.dst).copied().filter(|until| *until > now);
+        let scheme = &self.config.schemes[port as usize];
+        let packets = self.config.framing.packets(spec.size) as u32;
+        let last = (spec.size - u64::from(packets - 1) * self.config.framing.payload) as u16;
+        let sender = Sender {
+            flow: spec.flow,
+            dst: spec.dst,
+            last,
+            start: now,
+            port,
+            path: spec.path,
+            queue,
+            class: spec.class,
+            is_listed: true,
+            is_rto_set: false,
+            pace_at: Time::NEVER,
+            arrivals: self.arrivals.remove(&spec.flow),
+            stamps: scheme.hears_acks().then(Box::default),
+            progress: Progress { packets, ..Progress::default() },
+            transport: self.config.transport.sender(),
+            credit: self.config.pulls.as_ref().map(|rules| Box::new(Credit::new(rules, packets, &mut self.books))),
+            rate: scheme.start(),
+            next_send: now,
+            told: held_until.map(|until| Box::new(Told { held_until: until, held: until - now, ..Told::default() })),
+            deadline: Time::NEVER,
+            retransmitted: 0,
+        };
+        let slot = if let Some(slot) = self.free.pop() {
+            self.senders[slot as usize] = Some(sender);
+            slot
+        } else {
+            self.senders.push(Some(sender));
+            self.senders.len() as u32 - 1
+        };
+        self.slots[index] = slot;
+        (slot, held_until)
+    }
+
+    /// A flow's turn; a frame would end its time on the wire from now.
+    #[inline]
+    pub fn turn(&mut self, slot: u32, wire_time: impl Fn(u16) -> Time, effects: &mut Effects) -> Turn {
+        let (now, config) = (effects.now, &*self.config);
+        let Some(s) = &mut self.senders[slot as usize] else { return Turn::Leave };
+        let next = config.transport.next(&s.progress, &s.transport);
+        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
+        let may_go = |seq: &u32| s.next_send <= now && s.held_until() <= now && s.may_send(*seq, config) && s.has_arrived(*seq);
+        let Some(seq) = next.filter(may_go) else {
+            s.is_listed = false;
+            return Turn::Leave;
+        };
+        let mut packet = s.packet(seq, config);
+        let bytes = packet.bytes();
+        config.transport.on_sent(&mut s.progress, &mut s.transport, seq, now);
+        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
+        self.injected_bytes += u64::from(bytes);
+        if s.credit.is_some() {
+            s.spend(&mut packet, config, &mut self.books);
+        }
+        let scheme = &config.schemes[s.port as usize];
+        let ends = now + wire_time(bytes);
+        let mut resumes = ends;
+        if !scheme.is_none() {
+            if let Some(stamps) = &mut s.stamps {
+                stamps.on_sent(seq, now);
+            }
+            let is_queue_empty = s.arrivals.as_ref().is_none_or(|a| a.arrived() <= s.progress.highest);
+            s.next_send = now + scheme.on_sent(&mut s.rate, &mut packet, OnWire { bytes: u64::from(bytes), is_queue_empty, now });
+            resumes = s.next_send;
+        }
+        if config.transport.acknowledges() {
+            s.deadline = config.transport.deadline(&s.progress, &s.transport, now);
+            if !s.is_rto_set {
+                s.is_rto_set = true;
+                let first = now + config.transport.timeouts().0;
+                if self.first_timeouts.is_empty() {
+                    effects.push(Effect::Alarm(token::FIRST_RTO, first, 0));
+                }
+                self.first_timeouts.push_back((first, s.flow));
+            }
+        }
+        let next = config.transport.next(&s.progress, &s.transport);
+        if config.transport.coalesces() && (packet.has(Packet::RETRANSMITTED) || next.is_none_or(|seq| !s.may_send(seq, config))) {
+            packet.set(Packet::ASKS);
+        }
+        resumes = resumes.max(next.map_or(now, |seq| s.arrives(seq)));
+        if next.is_none() {
+            s.is_listed = false;
+            if !config.transport.acknowledges() {
+                // Nothing will be heard of it any more.
+                self.sent.push(s.record(None, &config.framing, now));
+                self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
+                self.senders[slot as usize] = None;
+                self.free.push(slot);
+            }
+            Turn::SendAndLeave(packet)
+        } else if resumes > ends {
+            s.is_listed = false;
+            s.pace_at = resumes;
+            Turn::SendThenWait(packet, resumes)
+        } else {
+            Turn::Send(packet)
+        }
+    }
+
+    /// Whether a flow should be listed again; then it counts as listed.
+    #[inline]
+    pub fn relist(&mut self, flow: u32, now: Time) -> Relist {
+        let Some(slot) = self.slot(flow) else { return Relist::No };
+        let config = &self.config;
+        let Some(s) = &mut self.senders[slot] else { return Relist::No };
+        let Some(next) = config.transport.next(&s.progress, &s.transport) else { return Relist::No };
+        if s.is_listed || s.held_until() > now || !s.may_send(next, config) {
+            return Relist::No;
+        }
+        self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
+        let resumes = s.next_send.max(s.arrives(next));
+        if resumes <= now {
+            s.is_listed = true;
+            return Relist::Now { slot: slot as u32, port: s.port, queue: s.queue };
+        }
+        // After its last packet nothing waits for the pace of a flow that goes back.
+        if s.pace_at <= resumes {
+            return Relist::No;
+        }
+        s.pace_at = resumes;
+        Relist::At(resumes)
+    }
+
+    /// What a flow waits for; nothing when it is over.
+    pub fn waits_for(&self, flow: u32, now: Time) -> Option<Wait> {
+        let s = self.senders[self.slot(flow)?].as_ref()?;
+        if s.is_listed {
+            return Some(Wait::Turn(s.queue));
+        }
+        let Some(next) = self.config.transport.next(&s.progress, &s.transport) else { return Some(Wait::Answers) };
+        let arrives = s.arrives(next);
+        Some(if s.held_until() > now {
+            Wait::Held
+        } else if !s.has_credit() {
+            Wait::Pull
+        } else if !s.has_window(next, &self.config) {
+            Wait::Window
+        } else if arrives > now && arrives >= s.next_send {
+            Wait::Data
+        } else {
+            Wait::Pace
+        })
+    }
+
+    /// A pacing timer of a flow expired; one that was set before the pace rose has no meaning any more.
+    pub fn on_pace(&mut self, flow: u32, now: Time) {
+        if let Some(slot) = self.slot(flow)
+            && let Some(s) = &mut self.senders[slot]
+            && s.pace_at <= now
+        {
+            s.pace_at = Time::NEVER;
+        }
+    }
+
+    /// The first timeouts of flows come in the order of their first packets, so that one timer serves all of them: those of flows
+    /// that are over need none. Returns a flow whose timeout is due; without one, the timer is set for the next.
+    pub fn next_timeout(&mut self, effects: &mut Effects) -> Option<u32> {
+        while let Some((deadline, flow)) = self.first_timeouts.front().copied() {
+            let is_over = self.slot(flow).is_none();
+            if !is_over && deadline > effects.now {
+                effects.push(Effect::Alarm(token::FIRST_RTO, deadline, 0));
+                return None;
+            }
+            self.first_timeouts.pop_front();
+            if !is_over {
+                return Some(flow);
+            }
+        }
+        None
+    }
+
+    /// The flow number of a slot.
+    pub fn flow_of(&self, slot: u32) -> u32 {
+        self.senders[slot as usize].as_ref().map_or(u32::MAX, |s| s.flow)
+    }
+
+    /// Sends the rest of a flow in another class: its port, slot, and the queue that it waited in until now, if it still sends.
+    pub fn set_class(&mut self, flow: u32, class: u8) -> Option<(u16, u32, u16)> {
+        let slot = self.slot(flow)?;
+        let s = self.senders[slot].as_mut()?;
+        s.class = class;
+        Some((s.port, slot as u32, std::mem::replace(&mut s.queue, 1 + u16::from(class))))
+    }
+
+    /// A slot left its queue's round after its flow was over.
+    pub fn reclaim(&mut self, slot: u32) {
+        if self.senders[slot as usize].is_none() {
+            self.free.push(slot);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What becomes of a packet that goes on to another node: a port, a queue, room, or its end.
+
+use xoff_engine::Message as _;
+
+use super::{Cx, Node};
+use crate::core::Queueing;
+use crate::cut_through::Rest;
+use crate::mechanism::{Admit, Crossing, Enqueued, Hooks, Place, Verdict, Watches};
+use crate::packet::{Kind, Packet};
+use crate::record::Drop;
+use crate::routing::Paths;
+
+/// What mechanisms do with a packet that they do not let in.
+#[derive(Debug, Clone, Copy)]
+enum Refusal {
+    /// So many bytes are left of it.
+    Cut(u16),
+    /// The mechanism of this number drops it.
+    Drop(u8),
+}
+
+impl Node {
+    /// A packet that goes on to another node.
+    #[inline]
+    pub(super) fn forward(&mut self, in_port: usize, mut packet: Packet, cx: &mut Cx<'_>) {
+        if packet.hops() > 64 {
+            return self.lose(&packet, cx);
+        }
+        packet.set_in_port(in_port as u16);
+        if !packet.is_data() {
+            self.send_on(self.routes.port(&packet), packet, cx);
+            return;
+        }
+        let out = if self.mechanisms.want(Watches::ROUTE) { self.route(&mut packet, cx) } else { self.routes.port(&packet) };
+        if self.faults.vanish > 0 {
+            self.faults.vanish -= 1;
+            return;
+        }
+        let was_marked = packet.has(Packet::CE);
+        let placed = if self.mechanisms.want(Watches::ASSIGN.and(Watches::ADMIT)) {
+            let Some(queue) = self.place(out, &mut packet, cx) else { return };
+            Some(queue)
+        } else {
+            None
+        };
+        let class = packet.class();
+        let group = self.core.group(in_port, class);
+        let queue = placed.unwrap_or_else(|| self.core.queue_for(class, in_port));
+        let (in_group, in_queue) = (self.core.ingress[group].bytes(), self.core.ports[out].queues[queue].bytes.bytes());
+        if !self.core.buffer.admit(in_port, group, out, in_group, in_queue, packet.bytes()) {
+            self.drop_packet(out, queue, &packet, None, cx);
+            return;
+        }
+        if let Some(cut) = &mut self.cut_through {
+            cut.enter(&packet, cx.now());
+        }
+        if packet.has(Packet::CE) && !was_marked {
+            self.counts.marked += 1;
+            self.core.ports[out].queues[queue].marked += 1;
+        }
+        if self.is_watched {
+            self.follow_arrival(&packet, out, queue, cx.now());
+        }
+        let crossed = self.core.ingress[group].add(packet.bytes());
+        let is_input_queued = self.core.queueing == Queueing::Iq;
+        if !is_input_queued {
+            self.core.ports[out].queues[queue].bytes.add(packet.bytes());
+        }
+        if crossed {
+            self.crossing(in_port, class, true, cx);
+        }
+        if self.mechanisms.want(Watches::ENQUEUE) {
+            let event = Enqueued { packet: &packet, port: out, queue };
+            self.mechanisms.each(Watches::ENQUEUE, &self.core, &mut self.effects, |m, core, fx| m.on_enqueue(&event, core, fx));
+            self.apply(cx);
+        }
+        if self.is_watched {
+            self.follow_entry();
+        }
+        if is_input_queued {
+            self.core.inputs[group].push_back(packet);
+            if self.core.inputs[group].len() == 1 {
+                self.core.ports[out].push_supplier(queue, group as u32);
+                self.kick(out, cx);
+            }
+        } else if self.is_idle(out, cx) && cx.settled(out) && !self.core.ports[out].queues[queue].is_blocked() {
+            self.leave(out, queue, packet, cx);
+        } else {
+            self.core.ports[out].push(queue, packet);
+            if self.faults.overtake > 0 {
+                self.overtake(out, queue);
+            }
+            self.kick(out, cx);
+        }
+    }
+
+    #[cold]
+    fn overtake(&mut self, port: usize, queue: usize) {
+        let packets = &mut self.core.ports[port].queues[queue].packets;
+        let last = packets.len() - 1;
+        let before = last.checked_sub(1).and_then(|n| packets.get(n));
+        let alike = |a: &Packet, b: &Packet| (a.flow(), a.bytes()) == (b.flow(), b.bytes());
+        if before.zip(packets.get(last)).is_some_and(|(a, b)| alike(a, b)) {
+            self.faults.overtake -= 1;
+            packets.swap(last, last - 1);
+        }
+    }
+
+    /// The port that a mechanism chooses among several, or that of ECMP.
+    #[cold]
+    fn route(&mut self, packet: &mut Packet, cx: &mut Cx<'_>) -> usize {
+        let choices = self.routes.choices(packet.dst());
+        let mut port = None;
+        if choices.len() > 1 && packet.path() < Paths::FIRST {
+            self.mechanisms
+                .each(Watches::ROUTE, &self.core, &mut self.effects, |m, core, fx| port = m.route(packet, choices, core, fx).or(port));
+        }
+        let port = port.map_or_else(|| self.routes.port(packet), usize::from);
+        self.apply(cx);
+        port
+    }
+
+    /// The queue that mechanisms choose for a packet and let it into; none if they drop it.
+    #[cold]
+    fn place(&mut self, port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<usize> {
+        let mut queue = None;
+        self.mechanisms
+            .each(Watches::ASSIGN, &self.core, &mut self.effects, |m, core, fx| queue = m.assign_queue(packet, port, core, fx).or(queue));
+        self.apply(cx);
+        let queue = queue.unwrap_or_else(|| self.core.queue_for(packet.class(), packet.in_port() as usize));
+        match self.admit(port, queue, packet, cx) {
+            Ok(queue) => Some(queue),
+            Err(Refusal::Cut(bytes)) => {
+                self.trim(port, bytes, *packet, cx);
+                None
+            }
+            Err(Refusal::Drop(by)) => {
+                self.drop_packet(port, queue, packet, Some(self.mechanisms.name(by)), cx);
+                None
+            }
+        }
+    }
+
+    /// The queue in which mechanisms let a packet wait, or what they do instead.
+    fn admit(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Result<usize, Refusal> {
+        let mut place = Ok(queue);
+        self.mechanisms.each(Watches::ADMIT, &self.core, &mut self.effects, |m, core, fx| {
+            let Ok(queue) = place else { return };
+            place = match m.admit(packet, Place { port, queue }, core, fx) {
+                Admit::Accept(other) => Ok(other),
+                Admit::Drop => Err(Refusal::Drop(fx.owner)),
+                Admit::Trim(bytes) => Err(Refusal::Cut(bytes)),
+            };
+        });
+        self.apply(cx);
+        place
+    }
+
+    /// Cuts the payload off a packet. As data it is gone; what is left of it goes on as control, if anything is.
+    pub(super) fn trim(&mut self, port: usize, bytes: u16, packet: Packet, cx: &mut Cx<'_>) {
+        self.counts.dropped_bytes += u64::from(packet.bytes());
+        if bytes == 0 {
+            if let Some(slot) = packet.side() {
+                cx.sides().give_back(slot);
+            }
+            return;
+        }
+        let mut header = packet;
+        header.set_kind(Kind::Header);
+        header.set_bytes(bytes.min(packet.bytes()));
+        if header.path() < Paths::FIRST {
+            header.recount();
+        }
+        let rest = Rest { packet: header, port: port as u16, queue: 0 };
+        if let Some(cut) = &mut self.cut_through {
+            cut.enter(&packet, cx.now());
+        }
+        if self.cut_through.is_none() || !self.put_off(&packet, rest, cx) {
+            self.send_control(port, header, cx);
+        }
+    }
+
+    #[cold]
+    pub(super) fn crossing(&mut self, port: usize, class: u8, is_up: bool, cx: &mut Cx<'_>) {
+        self.mechanisms
+            .each(Watches::LEVEL, &self.core, &mut self.effects, |m, core, fx| m.on_level(Crossing { port, class, is_up }, core, fx));
+        self.apply(cx);
+    }
+
+    /// Shows a control frame to mechanisms; true when one of them ends it.
+    #[inline(never)]
+    pub(super) fn is_consumed(&mut self, port: usize, packet: &Packet, cx: &mut Cx<'_>) -> bool {
+        let mut verdict = Verdict::Pass;
+        if self.mechanisms.want(Watches::CONTROL) {
+            self.mechanisms.each(Watches::CONTROL, &self.core, &mut self.effects, |m, core, fx| {
+                if verdict == Verdict::Pass {
+                    verdict = m.on_control(packet, port, core, fx);
+                }
+            });
+            self.apply(cx);
+        }
+        verdict == Verdict::Consume
+    }
+
+    /// The head of an input FIFO crosses to `port`; the packet behind it asks for its own output.
+    pub(super) fn supply_from_input(&mut self, port: usize, queue: usize, group: usize, cx: &mut Cx<'_>) {
+        let Some(packet) = self.core.inputs[group].pop_front() else { return };
+        if let Some(head) = self.core.inputs[group].front() {
+            let out = self.routes.port(head);
+            let queue = self.core.queue_for(head.class(), head.in_port() as usize);
+            self.core.ports[out].push_supplier(queue, group as u32);
+            if out != port {
+                self.kick(out, cx);
+            }
+        }
+        self.leave(port, queue, packet, cx);
+    }
+
+    /// A frame goes astray.
+    #[cold]
+    pub(super) fn lose(&mut self, packet: &Packet, cx: &mut Cx<'_>) {
+        self.counts.lost += 1;
+        if let Some(slot) = packet.side() {
+            cx.sides().give_back(slot);
+        }
+    }
+
+    /// A packet is not let in: there is no room, or a mechanism drops it.
+    #[cold]
+    fn drop_packet(&mut self, port: usize, queue: usize, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
+        if self.mechanisms.want(Watches::ASSIGN) {
+            let event = Enqueued { packet, port, queue };
+            self.mechanisms.each(Watches::ASSIGN, &self.core, &mut self.effects, |m, _, fx| m.on_drop(&event, fx));
+            self.apply(cx);
+        }
+        self.write_off(port, queue, packet, by, cx);
+    }
+
+    /// A packet is gone.
+    pub(super) fn write_off(&mut self, port: usize, queue: usize, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
+        self.counts.dropped += 1;
+        self.counts.dropped_bytes += u64::from(packet.bytes());
+        self.core.ports[port].queues[queue].dropped += 1;
+        let at = cx.now();
+        let (flow, seq, bytes, in_port) = (packet.flow(), packet.seq(), packet.bytes(), packet.in_port());
+        if let Some(slot) = packet.side() {
+            cx.sides().give_back(slot);
+        }
+        self.records.drops.push(Drop { at, node: self.core.id, port: port as u16, in_port, class: packet.class(), flow, seq, bytes, by });
+    }
+}

@@ -1,0 +1,197 @@
+//! What a node does for the flows that start and end at it.
+
+use xoff_engine::Message as _;
+
+use super::{Cx, Node};
+use crate::core::Queueing;
+use crate::endpoint::{Relist, Turn, token};
+use crate::mechanism::{Hooks, Watches};
+use crate::packet::{Kind, Owner, Packet};
+use crate::workload::FlowSpec;
+
+impl Node {
+    pub(super) fn start_due(&mut self, source: usize, cx: &mut Cx<'_>) {
+        loop {
+            let Some(endpoint) = &mut self.endpoint else { return };
+            match endpoint.starts[source].peek() {
+                Some(at) if at <= cx.now() => {
+                    if let Some(spec) = endpoint.starts[source].take() {
+                        self.start_flow(&spec, cx);
+                    }
+                }
+                Some(at) => return cx.set_timer(at, token::pack(token::START, 0, source as u32)),
+                None => return,
+            }
+        }
+    }
+
+    pub(super) fn start_flow(&mut self, spec: &FlowSpec, cx: &mut Cx<'_>) {
+        let mut probe = Packet::new(Kind::Data, spec.flow, 0, spec.dst, 0, spec.class);
+        probe.set_path(spec.path);
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let ports = &self.core.ports;
+        let chosen = endpoint.first_hop(spec, self.routes.choices(spec.dst), |p| ports[p as usize].rate, cx.now());
+        let port = chosen.map_or_else(|| self.routes.port(&probe), usize::from);
+        probe.set_class(endpoint.class_for(spec));
+        let mut queue = None;
+        if self.mechanisms.want(Watches::PLACE) {
+            self.mechanisms
+                .each(Watches::PLACE, &self.core, &mut self.effects, |m, core, _| queue = m.place_flow(&mut probe, port, core).or(queue));
+        }
+        let class = probe.class();
+        let queue = queue.unwrap_or(1 + class as usize);
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let (slot, held_until) = endpoint.start(&FlowSpec { class, ..*spec }, port as u16, queue as u16, cx.now());
+        if let Some(until) = held_until {
+            cx.set_timer(until, token::pack(token::HOLD, 0, spec.flow));
+        }
+        if let Some(recorder) = &mut self.delays {
+            recorder.start(spec.flow, spec.dst, port, queue, cx.now());
+        }
+        self.core.ports[port].push_supplier(queue, slot);
+        self.kick(port, cx);
+    }
+
+    /// Puts a flow back into its queue's round when it can go on.
+    pub(super) fn relist(&mut self, flow: u32, cx: &mut Cx<'_>) {
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let answer = endpoint.relist(flow, cx.now());
+        if self.is_watched {
+            self.follow(flow, cx.now());
+        }
+        match answer {
+            Relist::No => {}
+            Relist::Now { slot, port, queue } => {
+                self.core.ports[port as usize].push_supplier(queue as usize, slot);
+                self.kick(port as usize, cx);
+            }
+            Relist::At(at) => cx.set_timer(at, token::pack(token::PACE, 0, flow)),
+        }
+    }
+
+    /// A flow's turn; true when a packet was sent.
+    #[inline]
+    pub(super) fn supply(&mut self, port: usize, queue: u16, cx: &mut Cx<'_>) -> bool {
+        let Some(supplier) = self.core.ports[port].pop_supplier(queue) else { return false };
+        if self.forwards && self.core.queueing == Queueing::Iq {
+            self.supply_from_input(port, queue as usize, supplier as usize, cx);
+            return true;
+        }
+        let Some(endpoint) = &mut self.endpoint else { return false };
+        let serializer = self.core.ports[port].serializer;
+        let flow = endpoint.flow_of(supplier);
+        let packet = match endpoint.turn(supplier, |bytes| serializer.time(u64::from(bytes)), &mut self.effects) {
+            Turn::Send(packet) => {
+                self.core.ports[port].push_supplier_after(queue, supplier);
+                packet
+            }
+            Turn::SendThenWait(packet, at) => {
+                cx.set_timer(at, token::pack(token::PACE, 0, flow));
+                packet
+            }
+            Turn::SendAndLeave(packet) => packet,
+            Turn::Leave => {
+                endpoint.reclaim(supplier);
+                // Its pace may have become slower while it was listed.
+                self.relist(flow, cx);
+                return false;
+            }
+        };
+        if self.is_watched {
+            self.follow_turn(flow, cx.now(), cx.now() + serializer.time(u64::from(packet.bytes())));
+        }
+        self.put_on_wire(port, queue as usize, packet, cx);
+        if self.is_watched {
+            self.follow_end(flow);
+        }
+        if let Some(endpoint) = self.endpoint.as_mut().filter(|_| packet.has(Packet::LAST)) {
+            endpoint.release_after(flow, &mut self.effects);
+        }
+        self.apply(cx);
+        true
+    }
+
+    /// A frame for this host.
+    #[inline]
+    pub(super) fn receive(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
+        let Some(endpoint) = &mut self.endpoint else { return self.lose(&packet, cx) };
+        if packet.is_data() {
+            return self.receive_data(port, &packet, cx);
+        }
+        match packet.kind().owner() {
+            Owner::Transport if packet.kind() == Kind::Header && endpoint.is_own(packet.flow()) => {
+                endpoint.on_bounce(&packet, cx.now());
+                self.relist(packet.flow(), cx);
+            }
+            Owner::Transport if packet.kind() == Kind::Header => {
+                endpoint.on_header(&packet, cx.sides(), &mut self.effects);
+                self.apply(cx);
+            }
+            Owner::Transport => {
+                let (now, slot) = (cx.now(), packet.side());
+                let enclosed = slot.map(|slot| &*cx.sides().get(slot)).filter(|record| !record.also.is_empty());
+                let packet = enclosed.map_or(packet, |record| packet.disclosed(record));
+                let may_send = endpoint.on_answer(&packet, slot.map(|slot| &*cx.sides().get(slot)), now);
+                if let Some(slot) = slot {
+                    cx.sides().give_back(slot);
+                }
+                if self.is_watched {
+                    self.follow_end(packet.flow());
+                }
+                if self.mechanisms.want(Watches::ANSWER) {
+                    self.answered(&packet, cx);
+                }
+                if may_send {
+                    self.relist(packet.flow(), cx);
+                }
+            }
+            Owner::Control => {
+                endpoint.on_notice(&packet, cx.now());
+                self.relist(packet.flow(), cx);
+            }
+            Owner::Pulls => {
+                endpoint.on_pull(&packet, &mut self.effects);
+                self.apply(cx);
+                self.relist(packet.flow(), cx);
+            }
+            // What no mechanism consumed ends here.
+            Owner::Mechanism => {}
+        }
+    }
+
+    #[inline]
+    pub(super) fn receive_data(&mut self, port: usize, packet: &Packet, cx: &mut Cx<'_>) {
+        if self.mechanisms.want(Watches::DELIVERED) {
+            self.delivered(port, packet, cx);
+        }
+        let Some(endpoint) = &mut self.endpoint else { return };
+        endpoint.on_data(packet, cx.sides(), &mut self.effects);
+        self.apply(cx);
+    }
+
+    #[cold]
+    pub(super) fn delivered(&mut self, port: usize, packet: &Packet, cx: &mut Cx<'_>) {
+        self.mechanisms.each(Watches::DELIVERED, &self.core, &mut self.effects, |m, core, fx| m.on_delivered(packet, port, core, fx));
+        self.apply(cx);
+    }
+
+    #[cold]
+    pub(super) fn answered(&mut self, answer: &Packet, cx: &mut Cx<'_>) {
+        let is_over = self.endpoint.as_ref().is_none_or(|e| !e.is_under_way(answer.flow()));
+        self.mechanisms.each(Watches::ANSWER, &self.core, &mut self.effects, |m, core, fx| m.on_answer(answer, is_over, core, fx));
+        self.apply(cx);
+    }
+
+    pub(super) fn time_out(&mut self, flow: u32, cx: &mut Cx<'_>) {
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let went_back = endpoint.on_rto(flow, &mut self.effects);
+        self.apply(cx);
+        if went_back {
+            if self.mechanisms.want(Watches::ANSWER) {
+                self.mechanisms.each(Watches::ANSWER, &self.core, &mut self.effects, |m, core, fx| m.on_silence(flow, core, fx));
+                self.apply(cx);
+            }
+            self.relist(flow, cx);
+        }
+    }
+}

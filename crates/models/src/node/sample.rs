@@ -1,0 +1,62 @@
+//! What waits at a node: written down at each interval, and counted by audits.
+
+use xoff_engine::Message as _;
+use xoff_units::Time;
+
+use super::Node;
+use crate::record::Sample;
+
+impl Node {
+    /// Looks at the queues as often as this from now on, at its multiples; of what was written down so far those stay.
+    pub fn sample_every(&mut self, interval: Time) {
+        self.wanted.queues = interval;
+        self.next_sample = Time(self.next_sample.0.next_multiple_of(interval.0));
+        self.records.samples.retain(|s| s.at.0.is_multiple_of(interval.0));
+    }
+
+    /// How many samples there are to take from here once those up to a moment are written down.
+    pub fn samples_until(&self, now: Time) -> u64 {
+        let taken = self.records.samples.len() as u64;
+        if self.next_sample > now {
+            return taken;
+        }
+        let queues = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).filter(|q| q.bytes.bytes() > 0).count();
+        taken + queues as u64 * (1 + now.since(self.next_sample).0 / self.wanted.queues.0)
+    }
+
+    /// Writes down what waits at each interval up to a moment: what has waited since the last event here.
+    #[cold]
+    pub fn sample(&mut self, now: Time) {
+        while self.next_sample <= now {
+            for (port, p) in self.core.ports.iter().enumerate() {
+                for (queue, q) in p.queues.iter().enumerate().skip(1) {
+                    let bytes = q.bytes.bytes();
+                    if bytes > 0 {
+                        let (node, port, queue) = (self.core.id, port as u16, queue as u16);
+                        self.records.samples.push(Sample { at: self.next_sample, node, port, queue, bytes });
+                    }
+                }
+            }
+            // Nothing is written while every queue is empty, so a long silence costs one look.
+            self.next_sample += self.wanted.queues;
+            if self.core.ports.iter().all(|p| p.waiting == 0) {
+                let behind = (now.0.saturating_sub(self.next_sample.0)) / self.wanted.queues.0;
+                self.next_sample += Time(behind * self.wanted.queues.0);
+            }
+        }
+    }
+
+    /// Records beside frames that wait here.
+    pub fn queued_records(&self) -> usize {
+        let ports = self.core.ports.iter().flat_map(|p| &p.queues).flat_map(|q| q.packets.iter());
+        let cut = self.cut_through.iter().flat_map(|cut| cut.waiting());
+        ports.chain(self.core.inputs.iter().flatten()).chain(cut).filter(|p| p.side().is_some()).count()
+    }
+
+    /// Wire bytes of data that wait here.
+    pub fn queued_bytes(&self) -> u64 {
+        let ports = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).flat_map(|q| q.packets.iter());
+        let all = ports.chain(self.core.inputs.iter().flatten());
+        all.filter(|p| p.is_data()).map(|p| u64::from(p.bytes())).sum()
+    }
+}

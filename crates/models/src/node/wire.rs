@@ -1,0 +1,143 @@
+//! What a node does at its ports: whose turn is next, and how a frame starts on a link.
+
+use xoff_units::Time;
+
+use super::{Acks, Cx, Node};
+use crate::core::Queueing;
+use crate::cut_through::Rest;
+use crate::mechanism::{Departure, Dequeued, Hooks, Watches};
+use crate::packet::Packet;
+use crate::record::Trace;
+
+impl Node {
+    #[inline]
+    pub(super) fn kick(&mut self, port: usize, cx: &mut Cx<'_>) {
+        let p = &mut self.core.ports[port];
+        if !p.is_woken {
+            p.is_woken = true;
+            cx.wake_output(port, p.busy_until.max(cx.now()));
+        }
+    }
+
+    /// Whether nothing is sent by a port, or waits for it.
+    #[inline]
+    pub(super) fn is_idle(&self, port: usize, cx: &Cx<'_>) -> bool {
+        let p = &self.core.ports[port];
+        p.waiting == 0 && !p.is_woken && p.busy_until <= cx.now()
+    }
+
+    /// Sends a control frame by a port: before all data, never paused, and in no count. Nothing that may still happen at this
+    /// moment could come before it, so that it starts at once if the port is idle.
+    #[inline(always)]
+    pub(super) fn send_control(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
+        if self.is_idle(port, cx) {
+            self.put_on_wire(port, 0, frame, cx);
+        } else {
+            self.core.ports[port].push(0, frame);
+            self.kick(port, cx);
+        }
+    }
+
+    /// Sends a frame that is no data, and that came by a port if it was not made here: answers wait where the scenario says.
+    #[inline]
+    pub(super) fn send_on(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
+        let is_control = match self.acks {
+            Acks::Control => true,
+            Acks::Data => false,
+            Acks::Switches => !self.forwards,
+        };
+        if is_control || !frame.is_answer() {
+            return self.send_control(port, frame, cx);
+        }
+        let queue = self.core.queue_for(frame.class(), frame.in_port() as usize);
+        if self.is_idle(port, cx) && cx.settled(port) && !self.core.ports[port].queues[queue].is_blocked() {
+            self.put_on_wire(port, queue, frame, cx);
+        } else {
+            self.core.ports[port].push(queue, frame);
+            self.kick(port, cx);
+        }
+    }
+
+    /// A forwarded data packet leaves its queue for the wire.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, port: usize, queue: usize, mut packet: Packet, cx: &mut Cx<'_>) {
+        let (in_port, class) = (packet.in_port() as usize, packet.class());
+        let group = self.core.group(in_port, class);
+        let q = &mut self.core.ports[port].queues[queue];
+        if self.core.queueing != Queueing::Iq {
+            q.bytes.sub(packet.bytes());
+        }
+        q.sent += 1;
+        q.sent_bytes += u64::from(packet.bytes());
+        let rest = || Rest { packet, port: port as u16, queue: queue as u16 };
+        let is_whole = self.cut_through.is_none() || !self.put_off(&packet, rest(), cx);
+        let crossed = is_whole && self.core.ingress[group].sub(packet.bytes());
+        if is_whole || self.core.buffer.is_by_output() {
+            self.core.buffer.release(in_port, group, port, packet.bytes());
+        }
+        if self.mechanisms.want(Watches::DEQUEUE) {
+            let event = Dequeued { packet: &packet, port, queue, is_whole };
+            self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| m.on_dequeue(&event, core, fx));
+            if self.effects.take_mark() {
+                packet.set(Packet::CE);
+                self.counts.marked += 1;
+                self.core.ports[port].queues[queue].marked += 1;
+            }
+        }
+        self.put_on_wire(port, queue, packet, cx);
+        // Frames that follow from the departure find the port busy.
+        if crossed {
+            self.crossing(in_port, class, false, cx);
+        } else {
+            self.apply(cx);
+        }
+    }
+
+    /// Starts a frame of a queue on the link; the port must be free.
+    #[inline(always)]
+    pub(super) fn put_on_wire(&mut self, port: usize, queue: usize, mut frame: Packet, cx: &mut Cx<'_>) {
+        let p = &mut self.core.ports[port];
+        let now = cx.now();
+        let ends = now + p.serializer.time(u64::from(frame.bytes()));
+        p.busy_until = ends;
+        // The peer handles it at its last bit, or when it has as much of it as it needs.
+        let handled = match &self.cut_through {
+            None => ends,
+            Some(cut) => cut.head(port, &frame, p.peer).map_or(ends, |head| now + head),
+        };
+        let (arrives, peer_delay) = (handled + p.delay, p.peer_delay);
+        // MAC control and what ends there do not go through the peer's forwarding.
+        let is_express = frame.is_link_local() || (peer_delay > Time::ZERO && frame.dst() == p.peer);
+        if frame.is_data() {
+            p.data_bytes += u64::from(frame.bytes());
+            p.data_packets += 1;
+            p.last_data = now;
+            self.counts.data_hops += 1;
+            if self.mechanisms.want(Watches::DEPARTURE) {
+                self.depart(port, queue, &mut frame, cx);
+            }
+        } else {
+            p.control_bytes += u64::from(frame.bytes());
+        }
+        if self.is_watched {
+            self.watch(port, queue, &frame, now, handled);
+        }
+        frame.hop();
+        if is_express {
+            cx.send_express(port, arrives - peer_delay, frame);
+        } else {
+            cx.send(port, arrives, frame);
+        }
+    }
+
+    #[cold]
+    pub(super) fn depart(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) {
+        let mut event = Departure { is_own: packet.hops() == 0, packet, port, queue, records: cx.sides() };
+        self.mechanisms.each(Watches::DEPARTURE, &self.core, &mut self.effects, |m, core, fx| m.on_departure(&mut event, core, fx));
+    }
+
+    #[cold]
+    pub(super) fn trace(&mut self, port: usize, frame: &Packet, is_departure: bool, at: Time) {
+        self.records.packets.push(Trace { at, node: self.core.id, port: port as u16, is_departure, frame: *frame });
+    }
+}
