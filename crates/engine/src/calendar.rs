@@ -11,6 +11,7 @@ use std::collections::BinaryHeap;
 
 use xoff_units::Time;
 
+use crate::Timer;
 use crate::state::{State, Walk, Word};
 
 pub(crate) const NO_EVENT: u64 = u64::MAX;
@@ -278,6 +279,12 @@ impl<M> Calendar<M> {
         Some(token)
     }
 
+    /// When its first event is, those in its inbox apart.
+    pub fn first(&self) -> Time {
+        let key = self.top().min(self.first_far());
+        if key == NO_EVENT { Time::NEVER } else { Self::time_of(key) }
+    }
+
     fn refresh_timers(&mut self) {
         let slot = self.in_links + 1;
         let key = self.timers.peek().map_or(NO_EVENT, |t| key_of(t.0.0, slot));
@@ -287,7 +294,7 @@ impl<M> Calendar<M> {
 
 impl<M: State> Calendar<M> {
     /// Shows what is pending between windows, the messages and the express ones of its inbox included: whether a message waits there or here makes no difference.
-    pub fn walk(&mut self, inbox: (&mut [Arrival<M>], &mut [Waiting<M>]), is_reminder: fn(u64) -> bool, walk: &mut Walk<'_>) {
+    pub fn walk(&mut self, inbox: (&mut [Arrival<M>], &mut [Waiting<M>]), timer: fn(u64) -> Timer, walk: &mut Walk<'_>) {
         debug_assert!((self.arrival, self.first_due) == (NO_EVENT, NO_EVENT), "all that was due in a window is done");
         let key = |walk: &mut Walk<'_>, key: &mut u64| {
             let (mut at, slot) = (Time(*key >> SLOT_BITS), *key & SLOT_MASK);
@@ -324,12 +331,16 @@ impl<M: State> Calendar<M> {
         let mut timers = sorted(&mut self.timers);
         let mut reminders = Vec::new();
         for (at, _, token) in &mut timers {
-            if is_reminder(*token) {
-                walk.reminder(at);
-                reminders.push(*token);
-            } else {
-                walk.moment(at);
-                walk.value(*token);
+            match timer(*token) {
+                Timer::Future => {
+                    walk.moment(at);
+                    walk.value(*token);
+                }
+                Timer::Reminder => {
+                    walk.reminder(at);
+                    reminders.push(*token);
+                }
+                Timer::Outside => walk.outside(|walk| walk.moment(at)),
             }
         }
         reminders.sort_unstable();

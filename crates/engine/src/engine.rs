@@ -94,10 +94,17 @@ where
 {
     /// Shows the state of all nodes, in their order, and of what is on its way to them.
     pub fn walk(&mut self, walk: &mut Walk<'_>) {
-        let sides: Vec<Rc<[u64]>> = self.partitions.iter_mut().map(|p| p.walk_sides(walk).into()).collect();
-        for (partition, seat) in self.places {
-            walk.sides = Rc::clone(&sides[*partition as usize]);
-            self.partitions[*partition as usize].walk_seat(*seat, walk);
+        self.walk_some(0..self.nodes(), walk);
+    }
+
+    /// Shows the state of these nodes, in this order, and of what is on its way to them.
+    pub fn walk_some(&mut self, nodes: impl IntoIterator<Item = u32>, walk: &mut Walk<'_>) {
+        let digests = |p: &mut MutexGuard<'_, Partition<N>>| if walk.digests() { p.digest_sides(walk).into() } else { Rc::default() };
+        let sides: Vec<Rc<[u64]>> = self.partitions.iter_mut().map(digests).collect();
+        for node in nodes {
+            let (partition, seat) = self.places[node as usize];
+            walk.sides = Rc::clone(&sides[partition as usize]);
+            self.partitions[partition as usize].walk_seat(seat, walk);
         }
     }
 }

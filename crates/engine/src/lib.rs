@@ -32,6 +32,18 @@ pub use slab::Slab;
 
 use xoff_units::Time;
 
+/// What a timer is to those who look at the state of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timer {
+    /// What follows from what has happened.
+    Future,
+    /// It only reminds the node of a moment that it keeps itself, to which it sets the timer again when it expires early: see
+    /// [`state::Walk::reminder`].
+    Reminder,
+    /// What comes from outside: see [`state::Walk::outside`].
+    Outside,
+}
+
 /// A model's node: owns its state, meets others only through links.
 pub trait Node: Send {
     /// What travels on links.
@@ -49,10 +61,9 @@ pub trait Node: Send {
     /// Called once at time zero, in node order, before any event.
     fn on_start(&mut self, cx: &mut Context<'_, Self::Message>);
 
-    /// Whether timers with this token only remind the node of a moment that it keeps itself, to which it sets them again when they
-    /// expire early: see [`state::Walk::reminder`].
-    fn is_reminder(_token: u64) -> bool {
-        false
+    /// What timers with this token are.
+    fn timer(_token: u64) -> Timer {
+        Timer::Future
     }
 
     /// Reads what its next events need, and returns anything that depends on all of it. The engine calls it for some nodes that

@@ -227,16 +227,20 @@ where
     N::Message: State,
     <N::Message as Message>::Side: State,
 {
-    /// Digests what travels beside messages here, or shifts it; seats are shown with what comes back.
-    pub fn walk_sides(&mut self, walk: &Walk<'_>) -> Vec<u64> {
-        self.transit.walk_sides(walk)
+    /// Digests what travels beside messages here; seats are digested with what comes back.
+    pub fn digest_sides(&mut self, walk: &Walk<'_>) -> Vec<u64> {
+        self.transit.digest_sides(walk)
     }
 
     /// Shows the state of a node and of what is on its way to it.
     pub fn walk_seat(&mut self, seat: u32, walk: &mut Walk<'_>) {
         let Seat { node, calendar, .. } = &mut self.seats[seat as usize];
         let inbox = &mut self.transit.inboxes[seat as usize];
-        calendar.walk((&mut inbox.messages, &mut inbox.express), N::is_reminder, walk);
+        calendar.walk((&mut inbox.messages, &mut inbox.express), N::timer, walk);
         node.walk(walk);
+        self.transit.walk_sides(walk);
+        if walk.by() > Time::ZERO {
+            self.transit.look(seat as usize, calendar);
+        }
     }
 }

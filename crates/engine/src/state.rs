@@ -1,12 +1,15 @@
 //! What of a part a later window depends on.
 //!
-//! Each part of a simulation says in one place, [`State::walk`], which of its words decide what it does from now on, and what each
-//! of them means. One kind of [`Walk`] digests them relative to now: the same situation has the same digest at another moment and
-//! further into its flows. The other kind shifts them, so that the simulation goes on as if so much time had passed and so many
-//! packets of each flow had gone by. What was only counted or written down is no part of it, nor is what never changes.
+//! Each part of a simulation says in one place, [`State::walk`], what each of its words is: *constant*, of no interest to anybody; of
+//! the *future*, deciding what the part does from now on; or a *total*, only counted or written down. There are four kinds of
+//! [`Walk`]. One digests the future relative to now: the same situation has the same digest at another moment and further into its
+//! flows. One shifts it, so that the simulation goes on as if so much time had passed and so many packets of each flow had gone by.
+//! One notes totals. And one repeats what happened since they were noted: it shifts what has a future, and lets each total grow as
+//! often again by as much as it has grown since.
 //!
 //! The macro [`state!`](crate::state!) names every field of a part, so that none can be forgotten: a field that is not named does
-//! not compile. Invariants, each tested: a digest is the same after a shift; a run that was shifted goes on as one that was not.
+//! not compile. Invariants, each tested: a digest is the same after a shift; a run that was shifted goes on as one that was not; a
+//! run in which a stretch was repeated has the totals of one that went through it as often.
 
 use std::fmt;
 use std::rc::Rc;
@@ -21,22 +24,131 @@ pub trait State {
     fn walk(&mut self, walk: &mut Walk<'_>);
 }
 
-/// Goes through the state of parts: to digest it, or to shift it.
+/// Goes through the state of parts: to digest it, to shift it, to note its totals, or to repeat what has happened since.
 pub struct Walk<'a> {
     now: Time,
-    /// Of each flow, the index of the packet that others are relative to; or how many packets to go on.
-    packets: &'a dyn Fn(u32) -> u32,
+    /// What counts are relative to; or how far to go on.
+    origin: &'a dyn Origin,
     /// The same of the flow at hand.
     passed: u32,
     action: Action,
     /// Digests of what travels beside messages, by slot.
     pub(crate) sides: Rc<[u64]>,
+    /// Slots of what travels beside messages that were shown.
+    pub(crate) seen: Vec<u32>,
 }
 
-#[derive(Debug, Clone, Copy)]
+/// How far the flows and links of a network are: what the counts of packets and bytes are relative to that somebody looks at while they
+/// grow. Or, for a walk that shifts or repeats, how far they go on.
+pub trait Origin {
+    /// Packets of a flow.
+    fn packets(&self, flow: u32) -> u32;
+
+    /// Bytes that an output of a node has sent.
+    fn bytes(&self, _node: u32, _output: u16) -> u64 {
+        0
+    }
+}
+
+impl<F: Fn(u32) -> u32> Origin for F {
+    fn packets(&self, flow: u32) -> u32 {
+        self(flow)
+    }
+}
+
+/// What was counted up to a moment, in the order of a walk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Totals(Vec<u64>);
+
+#[derive(Debug)]
 enum Action {
     Digest(u64),
     Shift(Time),
+    Note(Totals),
+    Repeat(Repetition),
+}
+
+#[derive(Debug)]
+struct Repetition {
+    /// How long all of it takes, and how often it happens again.
+    by: Time,
+    times: u64,
+    /// Totals when the stretch began, those that were met yet gone.
+    before: std::vec::IntoIter<u64>,
+    /// What was noted is what was met.
+    fits: bool,
+}
+
+impl Repetition {
+    fn next(&mut self) -> u64 {
+        self.before.next().unwrap_or_else(|| {
+            self.fits = false;
+            0
+        })
+    }
+}
+
+/// A word that is only counted: it grows, or shrinks, as often again by as much.
+pub trait Total: Copy {
+    /// In 64 bits.
+    fn word(self) -> u64;
+    /// From them.
+    fn of(word: u64) -> Self;
+}
+
+macro_rules! totals {
+    ($($type:ty)*) => {
+        $(impl Total for $type {
+            fn word(self) -> u64 {
+                self as u64
+            }
+
+            fn of(word: u64) -> Self {
+                word as Self
+            }
+        })*
+    };
+}
+
+totals!(u32 u64 i64 usize);
+
+impl Total for Time {
+    fn word(self) -> u64 {
+        self.0
+    }
+
+    fn of(word: u64) -> Self {
+        Self(word)
+    }
+}
+
+/// How far some of several repetitions go on.
+struct Part<'a> {
+    origin: &'a dyn Origin,
+    nth: u64,
+    of: u64,
+}
+
+impl Part<'_> {
+    fn of(&self, all: u64) -> u64 {
+        all / self.of * self.nth
+    }
+}
+
+impl Origin for Part<'_> {
+    fn packets(&self, flow: u32) -> u32 {
+        self.of(self.origin.packets(flow).into()) as u32
+    }
+
+    fn bytes(&self, node: u32, output: u16) -> u64 {
+        self.of(self.origin.bytes(node, output))
+    }
+}
+
+/// Something that was written down.
+pub trait Row: Clone {
+    /// The same later, and so far on.
+    fn shift(&mut self, by: Time, on: &dyn Origin);
 }
 
 impl fmt::Debug for Walk<'_> {
@@ -46,22 +158,42 @@ impl fmt::Debug for Walk<'_> {
 }
 
 impl<'a> Walk<'a> {
-    /// Digests what is seen at `now`; `packets` tells of each flow the packet that its others are relative to.
-    pub fn digest(now: Time, packets: &'a dyn Fn(u32) -> u32) -> Self {
-        Self { now, packets, passed: 0, action: Action::Digest(0), sides: Rc::default() }
+    /// Digests what is seen at `now`.
+    pub fn digest(now: Time, origin: &'a dyn Origin) -> Self {
+        Self { now, origin, passed: 0, action: Action::Digest(0), sides: Rc::default(), seen: Vec::new() }
     }
 
-    /// Shifts what is seen at `now` by a time, and by so many packets of each flow.
-    pub fn shift(now: Time, by: Time, packets: &'a dyn Fn(u32) -> u32) -> Self {
-        Self { now, packets, passed: 0, action: Action::Shift(by), sides: Rc::default() }
+    /// Shifts what is seen at `now` by a time, and as far as `origin` says.
+    pub fn shift(now: Time, by: Time, origin: &'a dyn Origin) -> Self {
+        Self { now, origin, passed: 0, action: Action::Shift(by), sides: Rc::default(), seen: Vec::new() }
     }
 
-    /// The digest of all that was seen; zero of a shift.
-    pub fn result(&self) -> u64 {
-        match self.action {
-            Action::Digest(hash) => hash,
-            Action::Shift(_) => 0,
-        }
+    /// Notes the totals of what is seen.
+    pub fn note(now: Time, origin: &'a dyn Origin) -> Self {
+        Self { now, origin, passed: 0, action: Action::Note(Totals::default()), sides: Rc::default(), seen: Vec::new() }
+    }
+
+    /// Repeats, so many times, what happened in a stretch of time up to `now`, at whose beginning the totals were these. `origin`
+    /// tells how far all goes on.
+    pub fn repeat(now: Time, stretch: Time, times: u64, before: Totals, origin: &'a dyn Origin) -> Self {
+        let repetition = Repetition { by: stretch * times, times, before: before.0.into_iter(), fits: true };
+        Self { now, origin, passed: 0, action: Action::Repeat(repetition), sides: Rc::default(), seen: Vec::new() }
+    }
+
+    /// The digest of all that was seen; zero of other walks.
+    pub const fn result(&self) -> u64 {
+        if let Action::Digest(hash) = self.action { hash } else { 0 }
+    }
+
+    /// The totals that were noted; none of other walks.
+    pub fn totals(self) -> Totals {
+        if let Action::Note(totals) = self.action { totals } else { Totals::default() }
+    }
+
+    /// Whether what was repeated is what was noted: as many totals, and no row that had left in between. Otherwise what was walked
+    /// is worth nothing.
+    pub fn fits(&self) -> bool {
+        !matches!(&self.action, Action::Repeat(r) if !r.fits || r.before.len() > 0)
     }
 
     /// The moment of it.
@@ -69,17 +201,75 @@ impl<'a> Walk<'a> {
         self.now
     }
 
-    /// A walk of the same kind that has seen nothing.
-    pub(crate) fn fresh(&self) -> Walk<'a> {
-        let action = if let Action::Shift(by) = self.action { Action::Shift(by) } else { Action::Digest(0) };
-        Walk { now: self.now, packets: self.packets, passed: 0, action, sides: Rc::default() }
+    pub(crate) const fn digests(&self) -> bool {
+        matches!(self.action, Action::Digest(_))
     }
 
-    /// By how much a shift moves what is to come; zero of a digest.
-    pub(crate) fn by(&self) -> Time {
-        match self.action {
-            Action::Digest(_) => Time::ZERO,
-            Action::Shift(by) => by,
+    /// A digest of something else at the same moment.
+    pub(crate) fn fresh(&self) -> Walk<'a> {
+        Walk { now: self.now, origin: self.origin, passed: 0, action: Action::Digest(0), sides: Rc::default(), seen: Vec::new() }
+    }
+
+    /// By how much it moves what is to come.
+    pub(crate) const fn by(&self) -> Time {
+        match &self.action {
+            Action::Digest(_) | Action::Note(_) => Time::ZERO,
+            Action::Shift(by) | Action::Repeat(Repetition { by, .. }) => *by,
+        }
+    }
+
+    /// What was only counted.
+    pub fn total<T: Total>(&mut self, total: &mut T) {
+        match &mut self.action {
+            Action::Digest(_) | Action::Shift(_) => {}
+            Action::Note(totals) => totals.0.push(total.word()),
+            Action::Repeat(r) => {
+                let grown = total.word().wrapping_sub(r.next());
+                *total = T::of(total.word().wrapping_add(grown.wrapping_mul(r.times)));
+            }
+        }
+    }
+
+    /// Something that has to be as it was when a stretch of time began, for that to be repeated.
+    pub fn same(&mut self, word: u64) {
+        match &mut self.action {
+            Action::Digest(_) | Action::Shift(_) => {}
+            Action::Note(totals) => totals.0.push(word),
+            Action::Repeat(r) => r.fits &= r.next() == word,
+        }
+    }
+
+    /// Something here cannot be repeated.
+    pub const fn refuse(&mut self) {
+        if let Action::Repeat(r) = &mut self.action {
+            r.fits = false;
+        }
+    }
+
+    /// Counts that come into being when there is something to count.
+    pub fn total_each<'t, T: Total + 't>(&mut self, totals: impl ExactSizeIterator<Item = &'t mut T>) {
+        self.same(totals.len() as u64);
+        totals.for_each(|total| self.total(total));
+    }
+
+    /// What was written down, and will be again.
+    pub fn rows<R: Row>(&mut self, rows: &mut Vec<R>) {
+        let origin = self.origin;
+        match &mut self.action {
+            Action::Digest(_) | Action::Shift(_) => {}
+            Action::Note(totals) => totals.0.push(rows.len() as u64),
+            Action::Repeat(r) => {
+                let (from, to) = (r.next() as usize, rows.len());
+                r.fits &= from <= to;
+                for nth in 1..=r.times {
+                    for row in from..to {
+                        let mut again = rows[row].clone();
+                        let part = Part { origin, nth, of: r.times };
+                        again.shift(Time(part.of(r.by.0)), &part);
+                        rows.push(again);
+                    }
+                }
+            }
         }
     }
 
@@ -94,6 +284,7 @@ impl<'a> Walk<'a> {
     /// A moment that matters as long as it is to come.
     pub fn due(&mut self, at: &mut Time) {
         if let Action::Digest(_) = self.action {
+            // Where it is past, it does not matter when it was.
             let left = if *at == Time::NEVER { u64::MAX } else { at.0.saturating_sub(self.now.0) };
             self.value(left);
         } else {
@@ -106,16 +297,24 @@ impl<'a> Walk<'a> {
         match self.action {
             Action::Digest(_) if *at == Time::NEVER => self.value(u64::MAX),
             Action::Digest(_) => self.value(at.0.wrapping_sub(self.now.0)),
-            Action::Shift(by) if *at != Time::NEVER => *at += by,
-            Action::Shift(_) => {}
+            _ if *at != Time::NEVER => *at += self.by(),
+            _ => {}
         }
     }
 
     /// A moment at which nothing happens but that something is looked at which is a part of its own: it is shifted, and in no
     /// digest.
     pub fn reminder(&mut self, at: &mut Time) {
-        if let Action::Shift(_) = self.action {
+        if !matches!(self.action, Action::Digest(_)) {
             self.moment(at);
+        }
+    }
+
+    /// What comes from outside, at moments of its own: it is in no digest, a shift moves it, and a repetition leaves it where it is.
+    /// Whoever repeats sees to it that nothing of it falls into that time.
+    pub fn outside(&mut self, what: impl FnOnce(&mut Self)) {
+        if let Action::Shift(_) = self.action {
+            what(self);
         }
     }
 
@@ -127,14 +326,25 @@ impl<'a> Walk<'a> {
 
     /// What follows belongs to a flow.
     pub fn of_flow(&mut self, flow: u32) {
-        self.passed = (self.packets)(flow);
+        self.passed = self.origin.packets(flow);
     }
 
     /// The index of a packet of the flow at hand.
     pub fn packet(&mut self, index: &mut u32) {
         match self.action {
             Action::Digest(_) => self.value(u64::from(index.wrapping_sub(self.passed))),
-            Action::Shift(_) => *index = index.wrapping_add(self.passed),
+            Action::Shift(_) | Action::Repeat(_) => *index = index.wrapping_add(self.passed),
+            Action::Note(_) => {}
+        }
+    }
+
+    /// Bytes that an output had sent at some moment.
+    pub fn bytes(&mut self, node: u32, output: u16, sent: &mut u64) {
+        let origin = self.origin.bytes(node, output);
+        match self.action {
+            Action::Digest(_) => self.value(sent.wrapping_sub(origin)),
+            Action::Shift(_) | Action::Repeat(_) => *sent = sent.wrapping_add(origin),
+            Action::Note(_) => {}
         }
     }
 
@@ -142,6 +352,8 @@ impl<'a> Walk<'a> {
     pub fn side(&mut self, slot: u32) {
         if let Some(digest) = self.sides.get(slot as usize).copied() {
             self.value(digest);
+        } else if !self.digests() {
+            self.seen.push(slot);
         }
     }
 
@@ -309,14 +521,21 @@ impl<T: State> State for std::collections::VecDeque<T> {
     }
 }
 
-/// Says of every field of a part what it is:
+/// Says of every field of a part what it is. What has a future:
 ///
 /// - `due`, a moment that matters while it is to come, and `dues`, some of them;
 /// - `moment` and `moments`, those that matter even when they are past;
 /// - `flow`, the flow at hand from here on, and `packet` and `packets`, indices of packets of it;
 /// - `value`, a word that is what it is;
-/// - `part`, something with a state of its own, and `keyed`, a map of them;
-/// - `still`, what no later window depends on: what never changes, and what is only counted.
+/// - `part`, something with a state of its own, and `keyed`, a map of them.
+///
+/// What was counted or written down:
+///
+/// - `total` and `totals`, which grow again by as much when what happened happens again;
+/// - `since` and `sinces`, moments from which on something is counted;
+/// - `peak`, the most that there ever was: what happens again changes it no more.
+///
+/// What is constant, or used within an event alone: `still`.
 ///
 /// A part without fields that matter is named alone.
 #[macro_export]
@@ -356,5 +575,10 @@ macro_rules! state {
     (@value $walk:ident $field:ident) => { $walk.value($crate::state::Word::word($field)) };
     (@part $walk:ident $field:ident) => { $crate::state::State::walk($field, $walk) };
     (@keyed $walk:ident $field:ident) => { $walk.keyed($field.iter_mut(), |walk, _, part| $crate::state::State::walk(part, walk)) };
+    (@total $walk:ident $field:ident) => { $walk.total($field) };
+    (@totals $walk:ident $field:ident) => { $walk.total_each($field.iter_mut()) };
+    (@since $walk:ident $field:ident) => { $walk.reminder($field) };
+    (@sinces $walk:ident $field:ident) => { for at in $field.iter_mut() { $walk.reminder(at); } };
+    (@peak $walk:ident $field:ident) => { let _ = $field; };
     (@still $walk:ident $field:ident) => { let _ = $field; };
 }

@@ -3,6 +3,7 @@
 use xoff_units::Time;
 
 use crate::Message;
+use crate::calendar::Calendar;
 use crate::calendar::{Arrival, Waiting, key_of};
 use crate::slab::Slab;
 use crate::state::{State, Walk};
@@ -119,6 +120,15 @@ impl<M: Message> Transit<M> {
         self.next_of_block[block] = self.next[block * BLOCK..end].iter().copied().fold(Time::NEVER, Time::min);
     }
 
+    /// Finds the earliest event of a node anew, after moments there have changed.
+    pub fn look(&mut self, node: usize, calendar: &Calendar<M>) {
+        let inbox = &self.inboxes[node];
+        let messages = inbox.messages.iter().map(|arrival| Calendar::<M>::time_of(arrival.key));
+        let express = inbox.express.iter().map(|waiting| Time(waiting.turn.0));
+        self.next[node] = messages.chain(express).fold(calendar.first(), Time::min);
+        self.settle(node / BLOCK);
+    }
+
     #[inline]
     pub fn post(&mut self, route: Route, post: Post<M>) {
         self.outbox_next = self.outbox_next.min(post.arrival);
@@ -144,19 +154,27 @@ impl<M: Message> Transit<M> {
         }
     }
 
-    /// Digests what travels beside messages, by slot; or shifts it, and when nodes have events.
-    pub fn walk_sides(&mut self, walk: &Walk<'_>) -> Vec<u64>
+    /// Digests what travels beside messages, by slot.
+    pub fn digest_sides(&mut self, walk: &Walk<'_>) -> Vec<u64>
     where
         M::Side: State,
     {
-        let moments = self.next.iter_mut().chain(&mut self.next_of_block).chain([&mut self.outbox_next]);
-        moments.filter(|at| **at != Time::NEVER).for_each(|at| *at += walk.by());
         let digest = |side: &mut M::Side| {
             let mut one = walk.fresh();
             side.walk(&mut one);
             one.result()
         };
         self.sides.iter_mut().map(digest).collect()
+    }
+
+    /// Shows what travels beside messages that were shown.
+    pub fn walk_sides(&mut self, walk: &mut Walk<'_>)
+    where
+        M::Side: State,
+    {
+        for slot in std::mem::take(&mut walk.seen) {
+            self.sides.get(slot).walk(walk);
+        }
     }
 
     /// Messages on links that no calendar has seen yet.

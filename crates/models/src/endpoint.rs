@@ -135,25 +135,33 @@ impl state::State for Endpoint {
             dependents,
             arrivals,
             held_destinations,
-            // What follows from the rest, is kept to be fast, or was counted or written down.
+            // What never changes, follows from the rest, or is kept to be fast.
             config: _,
             slots: _,
             node: _,
             first_flow: _,
             last_receiver: _,
-            injected_bytes: _,
-            delivered_bytes: _,
-            accepted: _,
-            duplicates: _,
-            reordered: _,
-            held_back: _,
-            notifications: _,
-            books: _,
             free_receivers: _,
-            sent: _,
-            arrived: _,
-            late_holds: _,
+            injected_bytes,
+            delivered_bytes,
+            accepted,
+            duplicates,
+            reordered,
+            held_back,
+            notifications,
+            books,
+            sent,
+            arrived,
+            late_holds,
         } = self;
+        for total in [injected_bytes, delivered_bytes, accepted, duplicates, reordered, held_back, notifications] {
+            walk.total(total);
+        }
+        books.walk(walk);
+        walk.total_each(late_holds.values_mut());
+        // A flow that ends is no repetition.
+        walk.same(sent.len() as u64);
+        walk.same(arrived.len() as u64);
         senders.walk(walk);
         walk.value(free.word());
         // A flow that has arrived whole is told by its sender; the places of the others are nobody's business.
@@ -167,15 +175,17 @@ impl state::State for Endpoint {
         }
         pacer.walk(walk);
         weight.walk(walk);
-        starts.walk(walk);
-        for (missing, spec) in waiting {
-            walk.value(u64::from(*missing));
-            spec.walk(walk);
-        }
-        walk.keyed(dependents.iter_mut(), |walk, _, flows| walk.value(flows.word()));
-        walk.keyed(arrivals.iter_mut(), |walk, flow, arrivals| {
-            walk.of_flow(*flow);
-            arrivals.walk(walk);
+        walk.outside(|walk| {
+            starts.walk(walk);
+            for (missing, spec) in waiting {
+                walk.value(u64::from(*missing));
+                spec.walk(walk);
+            }
+            walk.keyed(dependents.iter_mut(), |walk, _, flows| walk.value(flows.word()));
+            walk.keyed(arrivals.iter_mut(), |walk, flow, arrivals| {
+                walk.of_flow(*flow);
+                arrivals.walk(walk);
+            });
         });
         walk.keyed(held_destinations.iter_mut(), |walk, _, until| walk.due(until));
     }

@@ -17,8 +17,9 @@ mod wire;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use xoff_engine::state;
 use xoff_engine::state::{State, Walk, Word};
-use xoff_engine::{Context, Node as EngineNode};
+use xoff_engine::{Context, Node as EngineNode, Timer};
 use xoff_units::Time;
 
 use crate::core::Core;
@@ -27,7 +28,7 @@ use crate::cut_through::CutThrough;
 use crate::delays::{Recorder, Traced};
 use crate::effects::Effects;
 use crate::endpoint::{Endpoint, token};
-use crate::mechanism::{Hooks, Watches};
+use crate::mechanism::Hooks;
 use crate::mechanisms::Mechanisms;
 use crate::packet::Packet;
 use crate::queueing::port::Choice;
@@ -51,6 +52,10 @@ pub struct Counts {
     /// Frames whose destination nothing leads to, or that went in circles.
     pub lost: u64,
 }
+
+state!(Counts {
+    total: data_hops, dropped_bytes, dropped, marked, lost;
+});
 
 /// `switch.faults`: broken on purpose, so that tests can prove that the audits notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -125,30 +130,37 @@ impl State for Node {
             core,
             effects,
             faults,
-            // What never changes, or was counted or written down.
+            counts,
+            records,
+            open_pauses,
+            paused,
+            paused_by,
+            delays,
+            // What never changes.
             routes: _,
             next_sample: _,
             forwards: _,
             is_watched: _,
             acks: _,
-            counts: _,
             wanted: _,
-            delays: _,
-            records: _,
-            open_pauses: _,
-            paused: _,
-            paused_by: _,
         } = self;
+        counts.walk(walk);
+        records.walk(walk);
+        walk.same(open_pauses.len() as u64);
+        for pause in open_pauses {
+            walk.reminder(&mut pause.start);
+        }
+        walk.total_each(paused.iter_mut());
+        walk.total_each(paused_by.values_mut());
+        if delays.is_some() {
+            walk.refuse();
+        }
         walk.value((faults.vanish, faults.overtake).word());
         mechanisms.walk(walk);
         core.walk(walk);
         effects.walk(walk);
         endpoint.walk(walk);
         cut_through.walk(walk);
-        if self.mechanisms.want(Watches::DEPARTURE) {
-            // What was sent is written onto packets, as a total.
-            self.core.ports.iter().for_each(|port| walk.value(port.data_bytes));
-        }
     }
 }
 
@@ -233,8 +245,12 @@ impl EngineNode for Node {
     }
 
     /// Each flow keeps its deadline.
-    fn is_reminder(token: u64) -> bool {
-        matches!(token::unpack(token).0, token::RTO | token::FIRST_RTO)
+    fn timer(token: u64) -> Timer {
+        match token::unpack(token).0 {
+            token::RTO | token::FIRST_RTO => Timer::Reminder,
+            token::START | token::RELEASED => Timer::Outside,
+            _ => Timer::Future,
+        }
     }
 
     fn on_start(&mut self, cx: &mut Cx<'_>) {

@@ -1,5 +1,6 @@
 //! What nodes write down for tables: drops, pauses, packets and samples.
 
+use xoff_engine::state::{Origin, Row, State, Walk};
 use xoff_units::Time;
 
 use crate::delays::Traced;
@@ -40,6 +41,13 @@ pub struct Drop {
     pub by: Option<&'static str>,
 }
 
+impl Row for Drop {
+    fn shift(&mut self, by: Time, on: &dyn Origin) {
+        self.at += by;
+        self.seq += on.packets(self.flow);
+    }
+}
+
 /// A time during which a class of a port might not send.
 #[derive(Debug, Clone, Copy)]
 pub struct Pause {
@@ -61,6 +69,13 @@ pub struct Pause {
     pub end: Option<Time>,
 }
 
+impl Row for Pause {
+    fn shift(&mut self, by: Time, _: &dyn Origin) {
+        self.start += by;
+        self.end = self.end.map(|end| end + by);
+    }
+}
+
 /// A frame that left or arrived.
 #[derive(Debug, Clone, Copy)]
 pub struct Trace {
@@ -74,6 +89,13 @@ pub struct Trace {
     pub is_departure: bool,
     /// As it was then.
     pub frame: Packet,
+}
+
+impl Row for Trace {
+    fn shift(&mut self, by: Time, on: &dyn Origin) {
+        self.frame.walk(&mut Walk::shift(self.at, by, on));
+        self.at += by;
+    }
 }
 
 /// A queue's length at a moment.
@@ -91,6 +113,12 @@ pub struct Sample {
     pub bytes: u32,
 }
 
+impl Row for Sample {
+    fn shift(&mut self, by: Time, _: &dyn Origin) {
+        self.at += by;
+    }
+}
+
 /// Everything one node wrote down and nobody has taken yet.
 #[derive(Debug, Default)]
 pub struct Records {
@@ -102,4 +130,14 @@ pub struct Records {
     pub packets: Vec<Trace>,
     /// Queue lengths; queues that stay empty write nothing.
     pub samples: Vec<Sample>,
+}
+
+impl State for Records {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { drops, pauses, packets, samples } = self;
+        walk.rows(drops);
+        walk.rows(pauses);
+        walk.rows(samples);
+        walk.rows(packets);
+    }
 }

@@ -3,6 +3,7 @@
 
 use xoff_engine::Slab;
 use xoff_engine::state;
+use xoff_engine::state::{State, Walk, Word};
 use xoff_units::{Rate, Time};
 
 /// An output as a packet left it.
@@ -22,11 +23,14 @@ pub struct Hop {
     pub rate: Rate,
 }
 
-state!(Hop {
-    value: node, port, sent, queued;
-    moment: at;
-    still: rate;
-});
+impl State for Hop {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { node, port, at, sent, queued, rate: _ } = self;
+        walk.value((*node, *port, *queued).word());
+        walk.moment(at);
+        walk.bytes(*node, *port, sent);
+    }
+}
 
 /// What the outputs wrote that a packet has passed, in one of two forms, and what an answer says beside its own packet.
 #[derive(Debug, Clone, Default)]

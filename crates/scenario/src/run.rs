@@ -131,6 +131,17 @@ const LOOK_EVERY: u64 = 1_000_000;
 impl Runner {
     /// Runs to the end.
     pub fn run(self, engine: EnginePlan, observer: &mut dyn Observer) -> Result<Outcome, InputError> {
+        self.run_with(engine, observer, |_| true)
+    }
+
+    /// The same with somebody who looks at all nodes at each checkpoint, and may change them; what they wrote down stays with them
+    /// until it says that it may be taken.
+    pub fn run_with(
+        self,
+        engine: EnginePlan,
+        observer: &mut dyn Observer,
+        mut look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool,
+    ) -> Result<Outcome, InputError> {
         let threads = engine.threads;
         let mut collector = Collector::new(&self);
         let plan = self.plan.without_flows();
@@ -144,6 +155,9 @@ impl Runner {
         let mut ended = None;
         let finish = engine.run(|cp| {
             ended = Some(cp.now);
+            if !look(cp) {
+                return ControlFlow::Continue(());
+            }
             collector.drain(cp, &plan, observer);
             // A frame that went astray fails the run; senders would repeat it for ever.
             if collector.is_astray {

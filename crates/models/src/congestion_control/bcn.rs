@@ -90,7 +90,7 @@ state!(State {
     value: rate, point;
     moment: resumes, next_drift;
     part: limiter;
-    still: stops;
+    total: stops;
 });
 
 /// What a congestion point says: signed feedback, or zero to stop; which point (none is zero); and the flow.

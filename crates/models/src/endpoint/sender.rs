@@ -59,7 +59,7 @@ pub(super) struct Told {
 
 state!(Told {
     due: held_until;
-    still: holds, held, notifications;
+    total: holds, held, notifications;
 });
 
 state!(Sender {
@@ -68,7 +68,8 @@ state!(Sender {
     part: progress, told, credit, arrivals, transport, rate, stamps;
     due: deadline, next_send;
     moment: pace_at;
-    still: last, start, retransmitted;
+    total: retransmitted;
+    still: last, start;
 });
 
 const _: () = assert!(size_of::<Option<Sender>>() <= 136, "a flow that waits for its turn takes this");

@@ -91,7 +91,8 @@ pub struct Bcn {
 
 state!(Bcn {
     part: outputs;
-    still: equilibrium, w, sample, jitter, stop_above, max_above, points, samples, negative, positive, stops;
+    still: equilibrium, w, sample, jitter, stop_above, max_above, points;
+    total: samples, negative, positive, stops;
 });
 
 const SAMPLES: Count = Count::number("samples", "frames sampled");

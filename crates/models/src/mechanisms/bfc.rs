@@ -128,7 +128,8 @@ pub struct Bfc {
 state!(Bfc {
     part: lanes;
     keyed: table, holds;
-    still: resume, frame_bytes, hops, table_size, pauses, shared;
+    still: resume, frame_bytes, hops, table_size;
+    total: pauses, shared;
 });
 
 const PAUSES: Count = Count::number("pauses", "BFC pauses");

@@ -138,7 +138,8 @@ pub struct CongestionIsolation {
 state!(CongestionIsolation {
     part: flows;
     value: held, idle;
-    still: low, high, pmax, tell, mark, class, congested, table, age, is_switch, obeys, frame_bytes, isolated, refused, aged, messages;
+    still: low, high, pmax, tell, mark, class, congested, table, age, is_switch, obeys, frame_bytes;
+    total: isolated, refused, aged, messages;
 });
 
 const ADD: u32 = 1;

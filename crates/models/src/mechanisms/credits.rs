@@ -223,7 +223,8 @@ pub struct Credits {
 state!(Credits {
     part: senders, receivers;
     value: is_waiting, lose_updates;
-    still: params, forwards, is_host, delay, repeat_bytes, full, classes, hops, waits, updates, lost;
+    still: params, forwards, is_host, delay, repeat_bytes, full, classes, hops;
+    total: waits, updates, lost;
 });
 
 const WAITS: Count = Count::number("waits", "waits for credits");

@@ -54,7 +54,8 @@ pub struct Flowlet {
 
 impl State for Flowlet {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { timeout: _, flows, room: _, begun: _ } = self;
+        let Self { timeout: _, flows, room: _, begun } = self;
+        walk.total(begun);
         walk.keyed(flows.iter_mut(), |walk, _, (port, last)| {
             walk.value(u64::from(*port));
             walk.moment(last);

@@ -167,7 +167,9 @@ state!(Pfc {
     value: swallow_resumes, pausing, over, paused_by_output, is_paused;
     dues: expires, refresh;
     part: watchdog;
-    still: trigger, frame_bytes, quanta, refreshes, classes, passes_on, raises_classes, since, pauses, frames, above_xoff;
+    still: trigger, frame_bytes, quanta, refreshes, classes, passes_on, raises_classes;
+    sinces: since;
+    total: pauses, frames, above_xoff;
 });
 
 const REFRESH: u32 = 1 << 24;

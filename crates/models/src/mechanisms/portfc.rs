@@ -254,7 +254,8 @@ pub struct PortFc {
 state!(PortFc {
     part: detection;
     value: held;
-    still: id, map, frame_bytes, is_node, outputs, pauses, frames, relayed;
+    total: pauses, frames, relayed;
+    still: id, map, frame_bytes, is_node, outputs;
 });
 
 impl PortFc {

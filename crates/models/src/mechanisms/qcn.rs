@@ -69,7 +69,8 @@ pub struct Qcn {
 
 state!(Qcn {
     part: outputs;
-    still: params, points, samples, messages;
+    total: samples, messages;
+    still: params, points;
 });
 
 const SAMPLES: Count = Count::number("samples", "frames sampled");

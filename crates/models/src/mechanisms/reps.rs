@@ -65,7 +65,8 @@ pub struct Reps {
 
 impl State for Reps {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { forwards: _, is_host: _, salt: _, values: _, buffer: _, freeze: _, flows, recycled: _ } = self;
+        let Self { forwards: _, is_host: _, salt: _, values: _, buffer: _, freeze: _, flows, recycled } = self;
+        walk.total(recycled);
         walk.keyed(flows.iter_mut(), |walk, flow, state| {
             walk.of_flow(*flow);
             state.walk(walk);

@@ -80,6 +80,10 @@ pub struct Books {
     pub requests: u64,
 }
 
+state!(Books {
+    total: granted, spent, lapsed, requests;
+});
+
 /// What a flow may send.
 #[derive(Debug)]
 pub struct Credit {

@@ -53,7 +53,7 @@ state!(Pacer {
     value: wanting, idle, is_timer_set;
     moment: next;
     part: share;
-    still: pulls, slow;
+    total: pulls, slow;
 });
 
 impl Pacer {

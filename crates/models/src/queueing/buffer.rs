@@ -118,7 +118,8 @@ pub struct SharedBuffer {
 
 state!(SharedBuffer {
     value: shared_used, main, in_headroom;
-    still: pool, reserve, shares, shared_peak, headroom_peak;
+    peak: shared_peak, headroom_peak;
+    still: pool, reserve, shares;
 });
 
 /// What an ingress port and class has of a shared buffer.

@@ -10,7 +10,7 @@ pub struct Gauge {
 
 state!(Gauge {
     value: bytes;
-    still: peak;
+    peak: peak;
 });
 
 impl Gauge {

@@ -93,7 +93,8 @@ pub struct Queue {
 state!(Queue {
     part: packets, suppliers, bytes;
     value: blocked, in_ring, taken;
-    still: sent, sent_bytes, group, class, purpose, dropped, marked;
+    total: sent, sent_bytes, dropped, marked;
+    still: group, class, purpose;
 });
 
 impl Queue {
@@ -250,7 +251,9 @@ state!(Port {
     due: busy_until;
     part: queues, sending, order;
     value: waiting, control, is_woken, control_run;
-    still: peer, is_single, control_turns, delay, peer_delay, serializer, last_data, data_bytes, data_packets, control_bytes, rate;
+    total: data_bytes, data_packets, control_bytes;
+    since: last_data;
+    still: peer, is_single, control_turns, delay, peer_delay, serializer, rate;
 });
 
 #[cfg(target_pointer_width = "64")]

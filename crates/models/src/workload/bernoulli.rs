@@ -60,7 +60,8 @@ state!(Arrivals {
     value: stream, is_held;
     moment: next;
     packet: arrived;
-    still: slot, log_none, left, room;
+    total: left;
+    still: slot, log_none, room;
 });
 
 impl Arrivals {

@@ -68,9 +68,13 @@ pub struct Arrivals {
 
 impl State for Arrivals {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        walk.value(self.stream.word());
-        walk.moment(&mut self.end);
-        self.next.walk(walk);
+        let Self { stream, end, next, count, left, bytes, mean_gap_ps: _, sizes: _, destinations: _, node: _, class: _, offer: _ } = self;
+        walk.value(stream.word());
+        walk.moment(end);
+        next.walk(walk);
+        for total in [count, left, bytes] {
+            walk.total(total);
+        }
     }
 }
 

@@ -80,12 +80,15 @@ impl State for Destination {
             flows,
             room: _,
             holds,
-            held: _,
-            packets: _,
-            early: _,
-            unheld: _,
-            messages: _,
+            held,
+            packets,
+            early,
+            unheld,
+            messages,
         } = self;
+        for total in [held, packets, early, unheld, messages] {
+            walk.total(total);
+        }
         walk.keyed(flows.iter_mut(), |walk, _, Flow { epoch, is_in_order, seen, active }| {
             walk.value(u64::from(*epoch) << 1 | u64::from(*is_in_order));
             if let Some((age, at)) = seen {

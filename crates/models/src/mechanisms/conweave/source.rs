@@ -66,8 +66,8 @@ pub struct Source {
 
 impl State for Source {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { reply_slack: _, path_pause: _, expiry: _, delay: _, bytes: _, map: _, hosts: _, flows, room: _, paused, moved: _ } =
-            self;
+        let Self { reply_slack: _, path_pause: _, expiry: _, delay: _, bytes: _, map: _, hosts: _, flows, room: _, paused, moved } = self;
+        walk.total(moved);
         walk.keyed(flows.iter_mut(), |walk, _, flow| flow.walk(walk));
         walk.keyed(paused.iter_mut(), |walk, _, until| walk.due(until));
     }

@@ -128,7 +128,9 @@ pub(super) struct Watchdog {
 
 impl State for Watchdog {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { poll, detection: _, restoration: _, drops: _, watched, storms: _, dropped: _ } = self;
+        let Self { poll, detection: _, restoration: _, drops: _, watched, storms, dropped } = self;
+        walk.total(storms);
+        walk.total(dropped);
         walk.phase(*poll);
         watched.walk(walk);
     }

@@ -95,7 +95,8 @@ state!(Point {
     part: watched;
     keyed: held;
     value: next_purge;
-    still: threshold, pause, target, round_trip, dynamic, resume, interval, hold, to_host, is_by_input, counts_sources, first, frame_bytes, xoff, tags, sources, messages, resumes, above, above_after_pause, idle;
+    still: threshold, pause, target, round_trip, dynamic, resume, interval, hold, to_host, is_by_input, counts_sources, first, frame_bytes, xoff, tags, sources;
+    total: messages, resumes, above, above_after_pause, idle;
 });
 
 /// A source that stayed silent for this long after its pause has nothing to send.

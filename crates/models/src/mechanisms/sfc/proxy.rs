@@ -67,9 +67,11 @@ impl State for Proxy {
             queues,
             next_purge,
             destinations,
-            pauses: _,
-            isolated: _,
+            pauses,
+            isolated,
         } = self;
+        walk.total(pauses);
+        walk.total(isolated);
         walk.keyed(ports.iter_mut(), |walk, _, port| walk.value(*port as u64));
         for (flow, until) in pausing.iter_mut().flatten() {
             walk.value(u64::from(*flow));

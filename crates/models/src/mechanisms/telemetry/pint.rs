@@ -65,13 +65,12 @@ pub struct Pint {
 #[derive(Debug, Clone, Copy, Default)]
 struct Output {
     utilisation: f64,
-    at: Option<Time>,
-    sent: u64,
+    last: Option<Hop>,
 }
 
 state!(Output {
-    value: utilisation, sent;
-    moments: at;
+    value: utilisation;
+    part: last;
 });
 
 state!(Pint {
@@ -97,12 +96,12 @@ impl Pint {
         let product = hop.rate.0 as f64 * self.round_trip / 8e12;
         let queue = f64::from(hop.queued) / product;
         // Before the first packet nothing was sent for ever.
-        let (sent, gap) = output.at.map_or((0.0, f64::INFINITY), |at| ((hop.sent - output.sent) as f64, (hop.at - at).ps() as f64));
+        let (sent, gap) = output.last.map_or((0.0, f64::INFINITY), |last| ((hop.sent - last.sent) as f64, (hop.at - last.at).ps() as f64));
         let weight = (gap / self.round_trip).min(1.0);
         // Of a gap within a round trip the share is what was sent in it, of the product.
         let share = sent / product * (self.round_trip / gap.max(self.round_trip));
         let utilisation = output.utilisation * (1.0 - weight) + queue * weight + share;
-        *output = Output { utilisation, at: Some(hop.at), sent: hop.sent };
+        *output = Output { utilisation, last: Some(*hop) };
         utilisation
     }
 

@@ -1,0 +1,251 @@
+//! Repeating what repeats itself (`Walk::repeat`): a run in which a stretch of time is repeated has the summary and the tables of one
+//! that goes through it as often. That fails when a part forgets to say of a total that it is one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+use xoff_engine::state::{Origin, Totals, Walk};
+use xoff_engine::{Checkpoint, Plan};
+use xoff_models::node::Node;
+use xoff_scenario::{Outcome, Runner, from_toml};
+use xoff_units::Time;
+
+/// A packet of 1048 B at 100 Gb/s.
+const PACKET: Time = Time(1_048 * 80);
+
+/// Each with the least number of packet times that repeat themselves in it.
+const SCENARIOS: &[(&str, &str, u64)] = &[
+    (
+        "a flow alone",
+        r#"
+network.star = { hosts = 2, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ flows = [{ src = "host0", dst = "host1", size = "2MB" }] }]
+"#,
+        1,
+    ),
+    (
+        "a ring, whose data and ACKs share a line",
+        r#"
+network.star = { hosts = 8, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ collective = { operation = "all_reduce", algorithm = "ring", size = "16MB" } }]
+switch.flow_control.pfc = {}
+"#,
+        100,
+    ),
+    (
+        "two flows into one, which are paused in turn",
+        r#"
+network.star = { hosts = 3, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ incast = { senders = [0, 1], receiver = 2, size = "6MB" } }]
+switch.flow_control.pfc = { xoff = "40KB" }
+"#,
+        50,
+    ),
+    (
+        "pauses that last a time",
+        r#"
+network.star = { hosts = 3, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ incast = { senders = [0, 1], receiver = 2, size = "6MB" } }]
+switch.flow_control.pfc = { xoff = "40KB", quanta = 100 }
+"#,
+        50,
+    ),
+    (
+        "virtual output queues",
+        r#"
+network.star = { hosts = 3, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ incast = { senders = [0, 1], receiver = 2, size = "6MB" } }]
+switch = { queueing = "voq", flow_control.pfc = { xoff = "40KB" } }
+"#,
+        50,
+    ),
+    (
+        "packets that cut through",
+        r#"
+network.star = { hosts = 3, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ incast = { senders = [0, 1], receiver = 2, size = "6MB" } }]
+switch = { cut_through = {}, flow_control.pfc = { xoff = "40KB" } }
+"#,
+        50,
+    ),
+    (
+        "bfc",
+        r#"
+network.star = { hosts = 3, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ incast = { senders = [0, 1], receiver = 2, size = "6MB" } }]
+switch.flow_control.bfc = { queues = 4 }
+"#,
+        1,
+    ),
+    (
+        "hpcc",
+        r#"
+network.star = { hosts = 2, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ flows = [{ src = "host0", dst = "host1", size = "2MB" }] }]
+switch.telemetry = {}
+host.congestion_control.hpcc = {}
+"#,
+        1,
+    ),
+    (
+        "hpcc2",
+        r#"
+network.star = { hosts = 3, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ incast = { senders = [0, 1], receiver = 2, size = "6MB" } }]
+switch.telemetry = {}
+host.congestion_control.hpcc = {}
+"#,
+        1,
+    ),
+    (
+        "reps",
+        r#"
+network.star = { hosts = 2, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ flows = [{ src = "host0", dst = "host1", size = "2MB" }] }]
+switch.routing.reps = {}
+host.transport.selective = {}
+"#,
+        1,
+    ),
+    (
+        "sfc",
+        r#"
+network.star = { hosts = 3, link = { rate = "100Gbps", delay = "1us" } }
+workload = [{ incast = { senders = [0, 1], receiver = 2, size = "6MB" } }]
+switch.flow_control = { sfc = { threshold = "20KB", pause = "9us" }, pfc = { xoff = "100KB" } }
+"#,
+        1,
+    ),
+];
+
+/// How far all flows under way and all outputs are.
+#[derive(Clone, Default)]
+struct Reached {
+    packets: BTreeMap<u32, u32>,
+    bytes: BTreeMap<(u32, u16), u64>,
+}
+
+impl Reached {
+    fn of(cp: &Checkpoint<'_, Node>) -> Self {
+        let nodes = || (0..cp.nodes()).map(|id| cp.node(id));
+        let packets = nodes().filter_map(|node| node.endpoint.as_ref()).flat_map(|e| e.acknowledged().collect::<Vec<_>>()).collect();
+        let outputs = |node: &Node| node.core.ports.iter().map(|port| port.data_bytes).enumerate().collect::<Vec<_>>();
+        let bytes = nodes().flat_map(|node| outputs(node).into_iter().map(|(port, sent)| ((node.core.id, port as u16), sent)));
+        Self { packets, bytes: bytes.collect() }
+    }
+
+    /// So many times how far it is from another.
+    fn since(&self, before: &Self, times: u64) -> Self {
+        let packets = self.packets.iter().map(|(flow, n)| (*flow, (n - before.packets[flow]) * times as u32));
+        let bytes = self.bytes.iter().map(|(output, n)| (*output, (n - before.bytes[output]) * times));
+        Self { packets: packets.collect(), bytes: bytes.collect() }
+    }
+}
+
+impl Origin for Reached {
+    fn packets(&self, flow: u32) -> u32 {
+        self.packets.get(&flow).copied().unwrap_or(0)
+    }
+
+    fn bytes(&self, node: u32, output: u16) -> u64 {
+        self.bytes[&(node, output)]
+    }
+}
+
+fn digest(cp: &mut Checkpoint<'_, Node>) -> u64 {
+    let reached = Reached::of(cp);
+    let mut walk = Walk::digest(cp.now, &reached);
+    cp.walk(&mut walk);
+    walk.result()
+}
+
+fn totals(cp: &mut Checkpoint<'_, Node>) -> Totals {
+    let mut walk = Walk::note(cp.now, &|_| 0);
+    cp.walk(&mut walk);
+    walk.totals()
+}
+
+fn run(text: &str, look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool) -> Outcome {
+    let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();
+    runner.run_with(Plan { checkpoint: PACKET, ..Plan::default() }, &mut (), look).unwrap()
+}
+
+/// The summary without what tells how the run was run; the fingerprint is over each arrival, of which some did not happen.
+fn summary(outcome: &Outcome) -> Value {
+    let mut all = serde_json::to_value(&outcome.summary).unwrap();
+    for key in ["performance", "fingerprint"] {
+        all.as_object_mut().unwrap().remove(key);
+    }
+    all
+}
+
+/// Two moments at which the situation is the same, the second at least `least` packet times after the first. What comes into being
+/// when there is something to count is there by then.
+fn period(name: &str, text: &str, least: u64) -> (Time, Time) {
+    let mut seen: HashMap<u64, Time> = HashMap::new();
+    let mut found = None;
+    run(text, |cp| {
+        if found.is_none() {
+            let first = *seen.entry(digest(cp)).or_insert(cp.now);
+            if cp.now - first >= PACKET * least {
+                found = Some((first, cp.now));
+            }
+        }
+        true
+    });
+    let (first, second): (Time, Time) = found.unwrap_or_else(|| panic!("{name} repeats itself"));
+    (second, second + (second - first))
+}
+
+#[test]
+fn a_run_in_which_a_stretch_is_repeated_ends_as_one_that_goes_through_it() {
+    for (name, text, least) in SCENARIOS {
+        let (from, to) = period(name, text, *least);
+        let usual = run(text, |_| true);
+        for times in [1, 4] {
+            let mut before: Option<(Totals, Reached, u64)> = None;
+            let mut is_done = false;
+            let repeated = run(text, |cp| {
+                if cp.now == from && before.is_none() {
+                    before = Some((totals(cp), Reached::of(cp), digest(cp)));
+                }
+                if cp.now == to && !is_done {
+                    is_done = true;
+                    let (totals, then, situation) = before.clone().unwrap();
+                    assert_eq!(digest(cp), situation, "{name}");
+                    let further = Reached::of(cp).since(&then, times);
+                    let mut walk = Walk::repeat(cp.now, to - from, times, totals, &further);
+                    cp.walk(&mut walk);
+                    assert!(walk.fits(), "{name}");
+                }
+                before.is_none() || is_done
+            });
+            assert!(is_done);
+            assert_eq!(summary(&repeated), summary(&usual), "{name}, {times} times");
+            let events = |outcome: &Outcome| outcome.summary.performance.events;
+            assert!(events(&repeated) < events(&usual), "{name}: some of it was not simulated");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_as_it_was_is_not_repeated() {
+    let (name, text, least) = SCENARIOS[0];
+    let (from, to) = period(name, text, least);
+    let mut before = None;
+    run(text, |cp| {
+        if cp.now == from {
+            before = Some(totals(cp));
+        }
+        if cp.now == to {
+            // A total more than there are, and then one less.
+            let noted = before.clone().unwrap();
+            for walk in [Walk::repeat(cp.now, to - from, 0, Totals::default(), &|_| 0), Walk::repeat(cp.now, to - from, 0, noted, &|_| 0)] {
+                let (mut walk, nodes) = (walk, cp.nodes());
+                cp.walk_some(0..nodes - 1, &mut walk);
+                assert!(!walk.fits());
+            }
+        }
+        true
+    });
+}
