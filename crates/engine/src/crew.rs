@@ -168,6 +168,7 @@ fn lead<N: Node>(
 ) -> Finish {
     let grid = engine.plan.checkpoint.max(Time(1));
     let mut next_checkpoint = Time::ZERO;
+    let mut asked: Option<Time> = None;
     let mut events_a_window = u64::MAX;
     let mut pace = Pace::default();
     let mut alone = true;
@@ -189,12 +190,14 @@ fn lead<N: Node>(
             return Finish::Ended;
         }
         if start >= next_checkpoint {
-            let now = start - start % grid;
-            next_checkpoint = now + grid;
+            let now = asked.take().unwrap_or(start - start % grid);
             let mut checkpoint = engine.checkpoint_of(crew.partitions, now);
             if on_checkpoint(&mut checkpoint).is_break() {
                 return Finish::Stopped;
             }
+            let on_grid = now - now % grid + grid;
+            asked = checkpoint.next.filter(|at| (now..on_grid).contains(at) && *at > now);
+            next_checkpoint = asked.unwrap_or(on_grid);
             continue;
         }
         let is_forced = engine.plan.solo_below == 0;

@@ -60,8 +60,10 @@ pub enum Finish {
 
 /// All nodes at one moment between windows.
 pub struct Checkpoint<'a, N: Node> {
-    /// A multiple of the checkpoint interval, or the end of the run: every event before it is done.
+    /// A multiple of the checkpoint interval, a moment that was asked for, or the end of the run: every event before it is done.
     pub now: Time,
+    /// When to look again, if that is to be before the next multiple of the interval.
+    pub next: Option<Time>,
     /// Totals so far.
     pub statistics: Statistics,
     partitions: Vec<MutexGuard<'a, Partition<N>>>,
@@ -142,7 +144,7 @@ impl<N: Node> Engine<N> {
 
     pub(crate) fn checkpoint_of<'a>(&'a self, partitions: &'a [Mutex<Partition<N>>], now: Time) -> Checkpoint<'a, N> {
         let partitions = partitions.iter().map(|p| p.lock().unwrap_or_else(PoisonError::into_inner)).collect();
-        Checkpoint { now, statistics: self.statistics, partitions, places: &self.places }
+        Checkpoint { now, next: None, statistics: self.statistics, partitions, places: &self.places }
     }
 
     /// A hash over every node's events, combined in node order.

@@ -322,6 +322,9 @@ impl<'a> Walk<'a> {
     /// leads to another situation.
     pub fn phase(&mut self, period: Time) {
         self.value(self.now.0 % period.0.max(1));
+        if let Action::Repeat(r) = &mut self.action {
+            r.fits &= r.by.0.is_multiple_of(period.0.max(1));
+        }
     }
 
     /// What follows belongs to a flow.

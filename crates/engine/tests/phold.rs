@@ -235,17 +235,29 @@ fn a_checkpoint_stops_the_run_where_it_stands() {
         }
         fn on_output(&mut self, _: usize, _: &mut Context<'_, Ball>) {}
     }
-    let mut seen = Vec::new();
     let links = [LinkSpec { from: (0, 0), to: (0, 0), lookahead: Time(1_000) }];
-    let mut engine = Engine::new(vec![Ticker(Vec::new())], &[0], &links, Plan { checkpoint: Time(5_000), ..Plan::default() }).unwrap();
-    let finish = engine.run(|c| {
-        seen.push(c.now);
-        if c.now >= Time(20_000) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    assert_eq!(finish, Finish::Stopped);
-    assert_eq!(seen, [0, 5_000, 10_000, 15_000, 20_000].map(Time));
-    let ticks = &engine.into_nodes()[0].0;
-    assert!(ticks.last().is_some_and(|t| *t > Time(19_000) && *t < Time(20_000)));
+    let mut all = Vec::new();
+    // Moments that are asked for lie between those of the grid; what is past, or beyond the next of these, is not looked at.
+    for (asked, expected) in [
+        (vec![], vec![0, 5_000, 10_000, 15_000, 20_000]),
+        (vec![(5_000, 7_777), (7_777, 7_778)], vec![0, 5_000, 7_777, 7_778, 10_000, 15_000, 20_000]),
+        (vec![(5_000, 4_000), (10_000, 15_000), (15_000, 16_000)], vec![0, 5_000, 10_000, 15_000, 16_000, 20_000]),
+    ] {
+        let mut seen = Vec::new();
+        let plan = Plan { checkpoint: Time(5_000), ..Plan::default() };
+        let mut engine = Engine::new(vec![Ticker(Vec::new())], &[0], &links, plan).unwrap();
+        let finish = engine.run(|c| {
+            seen.push(c.now);
+            c.next = asked.iter().find(|at| Time(at.0) == c.now).map(|at| Time(at.1));
+            if c.now >= Time(20_000) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert_eq!(finish, Finish::Stopped);
+        assert_eq!(seen, expected.into_iter().map(Time).collect::<Vec<_>>());
+        let ticks = engine.into_nodes().remove(0).0;
+        assert!(ticks.last().is_some_and(|t| *t > Time(19_000) && *t < Time(20_000)));
+        all.push(ticks);
+    }
+    assert!(all.iter().all(|ticks| *ticks == all[0]), "looking changes nothing");
 }
 
 #[test]

@@ -138,12 +138,16 @@ impl State for Node {
             delays,
             // What never changes.
             routes: _,
-            next_sample: _,
+            next_sample,
+            wanted,
             forwards: _,
             is_watched: _,
             acks: _,
-            wanted: _,
         } = self;
+        if wanted.queues > Time::ZERO {
+            walk.phase(wanted.queues);
+            walk.reminder(next_sample);
+        }
         counts.walk(walk);
         records.walk(walk);
         walk.same(open_pauses.len() as u64);
