@@ -1,6 +1,7 @@
 //! What of a node a mechanism may see: ports, queues and counters.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use xoff_engine::state;
 use xoff_units::Time;
@@ -9,6 +10,7 @@ use crate::packet::Packet;
 use crate::queueing::buffer::Buffer;
 use crate::queueing::counter::Counter;
 use crate::queueing::port::{Port, Purpose, Queue};
+use crate::routing::Map;
 
 /// Where packets wait in a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -89,6 +91,8 @@ pub struct Core {
     pub id: u32,
     /// The queues of what is forwarded.
     pub map: QueueMap,
+    /// The routes of all nodes, as they are now.
+    pub routing: Arc<Map>,
     /// Where packets wait.
     pub queueing: Queueing,
     /// Admission.
@@ -99,7 +103,7 @@ pub struct Core {
 
 state!(Core {
     part: ports, ingress, buffer, inputs;
-    still: classes, id, map, queueing;
+    still: classes, id, map, routing, queueing;
 });
 
 impl Core {
@@ -108,7 +112,7 @@ impl Core {
         let groups = ports.len() * classes;
         let map = QueueMap::read(ports.first().map_or(&[], |p| &p.queues), queueing == Queueing::Voq, merges_classes);
         let inputs = if queueing == Queueing::Iq { vec![VecDeque::new(); groups] } else { Vec::new() };
-        Self { id, ports, classes, queueing, ingress: vec![Counter::default(); groups], buffer, inputs, map }
+        Self { id, ports, classes, queueing, ingress: vec![Counter::default(); groups], buffer, inputs, map, routing: Arc::default() }
     }
 
     /// A switch with `ports` ports of 100 Gb/s, unlimited memory and `classes` classes, to try a mechanism on.

@@ -16,8 +16,6 @@
 //! Leaves out: bit errors, and so the frames that a switch has passed on before it could see that they are damaged; hosts that
 //! relay, which take in all of a frame.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -26,6 +24,7 @@ use xoff_units::{Bytes, Rate, Serializer, Time};
 
 use crate::packet::Packet;
 use crate::routing::{Map, Paths};
+use crate::topology::PortSpec;
 use crate::wrong::Wrong;
 
 /// `switch.cut_through`
@@ -77,7 +76,6 @@ pub struct Input {
 /// The outputs of a switch.
 #[derive(Debug, Clone)]
 struct Outputs {
-    map: Arc<Map>,
     node: u32,
     /// A mechanism may choose another than ECMP.
     are_chosen: bool,
@@ -85,8 +83,8 @@ struct Outputs {
 
 impl Outputs {
     /// The fastest by which a frame may go that will have passed so many nodes more when it is there.
-    fn fastest(&self, frame: &Packet, nodes: usize) -> Rate {
-        let (routes, ports) = (&self.map.routes[self.node as usize], &self.map.wiring.ports[self.node as usize]);
+    fn fastest(&self, frame: &Packet, nodes: usize, routing: &Map) -> Rate {
+        let (routes, ports) = (&routing.routes[self.node as usize], &routing.wiring.ports[self.node as usize]);
         let rate = |port: usize| ports[port].link.rate;
         let choices = if self.are_chosen && frame.path() < Paths::FIRST { routes.choices(frame.dst()) } else { &[] };
         choices.iter().map(|port| rate(usize::from(*port))).max().unwrap_or_else(|| rate(routes.port_after(frame, nodes)))
@@ -95,23 +93,22 @@ impl Outputs {
 
 impl Input {
     /// That of a port.
-    pub fn new(params: Params, map: &Arc<Map>, node: u32, port: usize, are_chosen: bool) -> Self {
-        let ports = &map.wiring.ports[node as usize];
+    pub fn new(params: Params, ports: &[PortSpec], node: u32, port: usize, are_chosen: bool) -> Self {
         let line = ports[port].link.rate;
-        let outputs = || Outputs { map: map.clone(), node, are_chosen };
+        let outputs = || Outputs { node, are_chosen };
         let has_faster = ports.iter().any(|p| p.link.rate > line);
         Self { header: params.header.0, line: line.serializer(), outputs: has_faster.then(outputs) }
     }
 
     /// From the start of a frame until the switch needs no more of it, which will have passed so many nodes more when it is there.
-    fn head(&self, frame: &Packet, nodes: usize) -> Time {
-        let output = self.outputs.as_ref().map_or(self.line, |outputs| outputs.fastest(frame, nodes).serializer());
+    fn head(&self, frame: &Packet, nodes: usize, routing: &Map) -> Time {
+        let output = self.outputs.as_ref().map_or(self.line, |outputs| outputs.fastest(frame, nodes, routing).serializer());
         head(self.header, u64::from(frame.bytes()), self.line, output)
     }
 
     /// From the moment at which a frame is handled here until all of it is in.
-    fn tail(&self, frame: &Packet) -> Time {
-        self.line.time(u64::from(frame.bytes())) - self.head(frame, 0)
+    fn tail(&self, frame: &Packet, routing: &Map) -> Time {
+        self.line.time(u64::from(frame.bytes())) - self.head(frame, 0, routing)
     }
 }
 
@@ -178,17 +175,17 @@ impl CutThrough {
     }
 
     /// From the start of a frame by a port until the neighbour needs no more of it; none where it needs the last bit.
-    pub fn head(&self, port: usize, frame: &Packet, peer: u32) -> Option<Time> {
+    pub fn head(&self, port: usize, frame: &Packet, peer: u32, routing: &Map) -> Option<Time> {
         let input = self.ahead[port].as_ref()?;
-        (!frame.is_seen() && frame.dst() != peer).then(|| input.head(frame, 1))
+        (!frame.is_seen() && frame.dst() != peer).then(|| input.head(frame, 1, routing))
     }
 
     /// A data packet is let in here.
-    pub fn enter(&mut self, packet: &Packet, now: Time) {
+    pub fn enter(&mut self, packet: &Packet, routing: &Map, now: Time) {
         let port = usize::from(packet.in_port());
         if let Some(input) = &self.inputs[port] {
             debug_assert!(self.arriving[port].rest.is_none(), "a packet is handled before the one before it is in");
-            self.arriving[port] = Arriving { until: now + input.tail(packet), packet: *packet, rest: None };
+            self.arriving[port] = Arriving { until: now + input.tail(packet, routing), packet: *packet, rest: None };
         }
     }
 
@@ -216,13 +213,15 @@ impl CutThrough {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::packet::Kind;
     use crate::routing::{FirstHop, shortest};
     use crate::topology::{Link, Topology};
 
     /// Hosts 0 to 2 with lines of 100, 400 and 100 Gb/s at switch 3, of which port n leads to host n.
-    fn inputs() -> Vec<Option<Input>> {
+    fn inputs() -> (Vec<Option<Input>>, Map) {
         let mut topology = Topology::default();
         topology.add_hosts(3);
         topology.add_switches("switch", 1);
@@ -230,8 +229,8 @@ mod tests {
             topology.join(host, 3, Link { rate: Rate::gbps(rate), delay: Time::ZERO });
         }
         let routes = shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true);
-        let map = Arc::new(Map { routes, wiring: topology.wiring() });
-        (0..3).map(|port| Some(Input::new(Params::default(), &map, 3, port, false))).collect()
+        let map = Map::new(routes, topology.wiring());
+        ((0..3).map(|port| Some(Input::new(Params::default(), &map.wiring.ports[3], 3, port, false))).collect(), map)
     }
 
     /// A packet of 1000 B that came by a port, for a host.
@@ -260,22 +259,23 @@ mod tests {
 
     #[test]
     fn the_output_of_a_frame_decides() {
-        let heads: Vec<Time> = inputs().iter().flatten().map(|input| input.head(&packet(0, 2, 0), 0)).collect();
+        let (inputs, map) = inputs();
+        let heads: Vec<Time> = inputs.iter().flatten().map(|input| input.head(&packet(0, 2, 0), 0, &map)).collect();
         assert_eq!(heads, [Time(5120), Time(1280), Time(5120)]);
-        let inputs = inputs();
-        let to_fast = inputs[0].as_ref().map(|input| (input.head(&packet(0, 1, 0), 0), input.tail(&packet(0, 1, 0))));
+        let to_fast = inputs[0].as_ref().map(|input| (input.head(&packet(0, 1, 0), 0, &map), input.tail(&packet(0, 1, 0), &map)));
         assert_eq!(to_fast, Some((Time::ns(60), Time::ns(20))));
     }
 
     #[test]
     fn only_the_last_packet_of_an_input_is_still_coming() {
-        let mut cut = CutThrough::new(vec![None; 3], inputs()).unwrap();
+        let (inputs, map) = inputs();
+        let mut cut = CutThrough::new(vec![None; 3], inputs).unwrap();
         let (first, second) = (packet(1, 2, 0), packet(2, 2, 0));
-        cut.enter(&first, Time::ZERO);
+        cut.enter(&first, &map, Time::ZERO);
         assert_eq!([cut.until(&first, Time::ZERO), cut.until(&second, Time::ZERO)], [Some(Time(74_880)), None]);
         assert_eq!(cut.until(&packet(1, 2, 2), Time::ZERO), None, "a copy that came by another port");
         assert_eq!(cut.until(&first, Time(74_880)), None, "all of it is in");
-        cut.enter(&second, Time::ns(80));
+        cut.enter(&second, &map, Time::ns(80));
         assert_eq!([cut.until(&first, Time::ns(81)), cut.until(&second, Time::ns(81))], [None, Some(Time(154_880))]);
         // What was put off is kept once, and what is left of a cut packet is here meanwhile.
         let header = Packet::new(Kind::Header, 7, 2, 2, 84, 0);

@@ -353,7 +353,7 @@ impl Builder<'_> {
     fn cut(&self, node: u32, number: usize) -> Option<cut_through::Input> {
         let params = self.settings.cut_through(node, number, &self.topology.nodes[node as usize])?;
         let are_chosen = self.settings.mechanisms().any(|p| p.routes);
-        Some(cut_through::Input::new(params, &self.map, node, number, are_chosen))
+        Some(cut_through::Input::new(params, &self.ports[node as usize], node, number, are_chosen))
     }
 
     /// The inputs that cut through at the other ends of a node's links, and its own.
@@ -400,9 +400,8 @@ impl Builder<'_> {
         }
         let mechanisms = Mechanisms::new(list);
         let effects = Effects::new(settings.seed, node, mechanisms.iter().map(mechanisms::Mechanism::name));
-        let routes = self.map.routes[node as usize].clone();
         let reorders = settings.mechanisms().any(|p| p.routes || p.reorders) || settings.faults.overtake > 0;
-        Node::new(core, routes, spec.forwards, mechanisms, effects, endpoint)
+        Node::new(core, self.map.clone(), spec.forwards, mechanisms, effects, endpoint)
             .with(settings.wanted.clone(), reorders, settings.acks, settings.faults)
             .cutting_through(self.cut_through(node))
     }
@@ -431,7 +430,7 @@ impl Builder<'_> {
 pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
     let ends = plan.ends(topology.nodes.len());
     let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed, |node| ends[node]);
-    let map = Arc::new(Map { routes, wiring: topology.wiring() });
+    let map = Arc::new(Map::new(routes, topology.wiring()));
     let parts = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
     let ports = topology.ports();
     let lines = Lines::new(topology, &ports, settings);

@@ -33,7 +33,7 @@ use crate::mechanisms::Mechanisms;
 use crate::packet::Packet;
 use crate::queueing::port::Choice;
 use crate::record::{Pause, Records, Wanted};
-use crate::routing::Routes;
+use crate::routing::{Map, Routes};
 
 type Cx<'a> = Context<'a, Packet>;
 
@@ -89,6 +89,7 @@ pub const ORDER: Group = Group { name: "order", label: "order of flows", counts:
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Node {
+    /// Its own of `core.routing`, which each packet needs.
     routes: Arc<Routes>,
     /// Mechanisms here.
     pub mechanisms: Mechanisms,
@@ -172,15 +173,16 @@ impl Node {
     /// A node at rest.
     pub fn new(
         core: Core,
-        routes: Arc<Routes>,
+        routing: Arc<Map>,
         forwards: bool,
         mechanisms: Mechanisms,
         effects: Effects,
         endpoint: Option<Box<Endpoint>>,
     ) -> Self {
         let paused = vec![Time::ZERO; core.ports.len()];
+        let routes = routing.routes[core.id as usize].clone();
         Self {
-            core,
+            core: Core { routing, ..core },
             routes,
             forwards,
             mechanisms,
@@ -229,6 +231,12 @@ impl Node {
         if self.next_sample <= now {
             self.sample(now);
         }
+    }
+
+    /// From now on routes are these. What a mechanism or a flow chose by others before stays as it is.
+    pub fn reroute(&mut self, routing: Arc<Map>) {
+        self.routes = routing.routes[self.core.id as usize].clone();
+        self.core.routing = routing;
     }
 
     /// The routes here.

@@ -193,6 +193,11 @@ impl Collector {
     }
 
     /// Takes what was written down since the last time, and hands on what makes a batch.
+    /// Nothing has happened yet.
+    pub fn begin(&mut self, cp: &Checkpoint<'_, Node>) {
+        self.alone.routing = cp.node(0).core.routing.clone();
+    }
+
     pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
         self.delays.drain(cp);
         for id in 0..cp.nodes() {
@@ -210,7 +215,7 @@ impl Collector {
             self.left = left;
             for s in &settled {
                 self.bytes_completed += s.size;
-                self.add_flow(cp, plan, s);
+                self.add_flow(plan, s);
             }
         }
         if self.is_replay {
@@ -233,7 +238,7 @@ impl Collector {
                         continue;
                     }
                     self.bytes_completed += s.size;
-                    self.add_flow(cp, plan, s);
+                    self.add_flow(plan, s);
                 }
             }
         }
@@ -323,7 +328,7 @@ impl Collector {
         endpoints.fold((0, false), |(sum, busy), e| (sum + e.accepted, busy || e.is_busy()))
     }
 
-    fn add_flow(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, s: &Sent) {
+    fn add_flow(&mut self, plan: &AllFlows, s: &Sent) {
         let src = plan.sources.of(s.flow);
         let workload = plan.name_of(s.flow);
         let arrived = self.arrived[s.flow as usize];
@@ -338,7 +343,7 @@ impl Collector {
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
         let mut probe = Packet::new(Kind::Data, s.flow, 0, s.dst, 0, s.class);
         probe.set_path(s.path);
-        let ideal = self.alone.of(cp, &self.names.ports, src, s.port, probe, s.size);
+        let ideal = self.alone.of(&self.names.ports, src, s.port, probe, s.size);
         let slowdown = fct.map(|f| f as f64 / ideal.own.ps() as f64);
         if let (Some(fct), Some(slowdown)) = (fct, slowdown) {
             if !plan.is_warm(workload) {
@@ -423,7 +428,7 @@ impl Collector {
     /// Rows of what is not over, and of ports and queues; the tables that were not handed on.
     pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, now: Time) -> Vec<Table> {
         for s in std::mem::take(&mut self.left) {
-            self.add_flow(cp, plan, &s);
+            self.add_flow(plan, &s);
         }
         let mut open = Vec::new();
         // The last acknowledgements leave after the last flow has arrived, unless the run was cut short before.
@@ -432,7 +437,7 @@ impl Collector {
         let (mut q, mut l) = (PortRows::default(), PortRows::default());
         for id in 0..cp.nodes() {
             for s in cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(now)) {
-                self.add_flow(cp, plan, &s);
+                self.add_flow(plan, &s);
             }
             let node = cp.node(id);
             let mut paused = node.paused.clone();

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
+use std::sync::Arc;
 
-use xoff_engine::Checkpoint;
 use xoff_models::cut_through;
 use xoff_models::framing::Framing;
-use xoff_models::node::Node;
 use xoff_models::packet::Packet;
+use xoff_models::routing::Map;
 use xoff_models::topology::PortSpec;
 use xoff_units::{Rate, Time};
 
@@ -41,6 +41,8 @@ pub struct Alone {
     switch_delay: Vec<Time>,
     /// The header of each input that cuts through, by node and port; empty where none does.
     headers: Vec<Vec<Option<u64>>>,
+    /// The routes as the run began: what they changed to is no part of what a flow would take in the network as it should be.
+    pub routing: Arc<Map>,
     /// All links between nodes that forward are alike, so that shortest ways between two hosts are, too.
     is_uniform: bool,
     /// The ways between two nodes where routes begin and end, those left out that another beats on every link.
@@ -77,12 +79,12 @@ impl Alone {
             && delays.next().is_none_or(|first| delays.all(|other| other == first))
             // A host with ports of its own choice may have several that differ.
             && runner.ports.iter().zip(nodes).all(|(ports, n)| n.forwards || ports.iter().all(|p| p.link == ports[0].link));
-        Self { framing: runner.settings.framing, switch_delay, headers, is_uniform, known: HashMap::new() }
+        Self { framing: runner.settings.framing, switch_delay, headers, routing: Arc::default(), is_uniform, known: HashMap::new() }
     }
 
     /// For a flow whose probe packet is bound for its destination on its own path, and that left `src` by a port.
-    pub fn of(&mut self, cp: &Checkpoint<'_, Node>, ports: &[Vec<PortSpec>], src: u32, port: u16, probe: Packet, size: u64) -> Ideal {
-        let (own, via) = self.walk(cp, ports, src, port, probe);
+    pub fn of(&mut self, ports: &[Vec<PortSpec>], src: u32, port: u16, probe: Packet, size: u64) -> Ideal {
+        let (own, via) = self.walk(ports, src, port, probe);
         let time = self.time(&own, size);
         if self.is_uniform {
             return Ideal { own: time, fastest: time, via };
@@ -94,7 +96,7 @@ impl Alone {
         let ways = match self.known.get(&(from, to)) {
             Some(ways) => ways.clone(),
             None => {
-                let ways = Rc::new(self.ways(cp, ports, from, to, probe));
+                let ways = Rc::new(self.ways(ports, from, to, probe));
                 self.known.insert((from, to), ways.clone());
                 ways
             }
@@ -121,10 +123,10 @@ impl Alone {
     }
 
     /// The way that a flow took: by which port it left its source is the host's choice, and from there on routes decide.
-    fn walk(&self, cp: &Checkpoint<'_, Node>, ports: &[Vec<PortSpec>], src: u32, port: u16, mut probe: Packet) -> (Way, Vec<u32>) {
+    fn walk(&self, ports: &[Vec<PortSpec>], src: u32, port: u16, mut probe: Packet) -> (Way, Vec<u32>) {
         let (mut at, mut way, mut via) = (src, Way::new(), Vec::new());
         loop {
-            let out = if way.is_empty() { usize::from(port) } else { cp.node(at).routes().port(&probe) };
+            let out = if way.is_empty() { usize::from(port) } else { self.routing.routes[at as usize].port(&probe) };
             let port = &ports[at as usize][out];
             way.push(self.leg(port, probe.dst()));
             probe.hop();
@@ -137,7 +139,7 @@ impl Alone {
     }
 
     /// The shortest ways between two nodes, node by node.
-    fn ways(&self, cp: &Checkpoint<'_, Node>, ports: &[Vec<PortSpec>], from: u32, to: u32, mut probe: Packet) -> Vec<Way> {
+    fn ways(&self, ports: &[Vec<PortSpec>], from: u32, to: u32, mut probe: Packet) -> Vec<Way> {
         probe.set_path(0);
         let mut front: BTreeMap<u32, Vec<Way>> = BTreeMap::from([(from, vec![Way::new()])]);
         for _ in 0..250 {
@@ -146,7 +148,7 @@ impl Alone {
             }
             let mut next: BTreeMap<u32, Vec<Way>> = BTreeMap::new();
             for (at, ways) in front {
-                let routes = cp.node(at).routes();
+                let routes = &self.routing.routes[at as usize];
                 let choices = routes.choices(probe.dst());
                 let only = [if choices.is_empty() { routes.port(&probe) as u16 } else { 0 }];
                 for out in if choices.is_empty() { &only } else { choices } {

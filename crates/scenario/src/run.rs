@@ -151,6 +151,7 @@ impl Runner {
         let engine = EnginePlan { until, ..engine };
         let mut engine: Engine<Node> = build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
         let build_cpu_seconds = began.1.elapsed().as_secs_f64();
+        collector.begin(&engine.checkpoint(Time::ZERO));
         let mut watch = Watch::new(&scenario, &settings, topology.nodes.len())?;
         let mut ended = None;
         let finish = engine.run(|cp| {

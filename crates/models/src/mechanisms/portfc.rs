@@ -15,8 +15,6 @@
 //! Invariants: with at most one relay on a path and equal rates nothing is dropped; a pause travels three hops at most between
 //! nodes that relay, and never in a circle. With two relays a packet may enter an IHFQ whose relay hears of no pause: refused.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -238,7 +236,6 @@ impl Output {
 #[derive(Debug)]
 pub struct PortFc {
     id: u32,
-    map: Arc<Map>,
     frame_bytes: u16,
     is_node: bool,
     outputs: Vec<Outputs>,
@@ -255,7 +252,7 @@ state!(PortFc {
     part: detection;
     value: held;
     total: pauses, frames, relayed;
-    still: id, map, frame_bytes, is_node, outputs;
+    still: id, frame_bytes, is_node, outputs;
 });
 
 impl PortFc {
@@ -302,7 +299,6 @@ impl Install for PortFc {
             .collect();
         Some(Self {
             id: site.id,
-            map: site.map.clone(),
             frame_bytes: site.framing.control,
             is_node: site.is_host,
             held: core.ports.iter().map(|p| vec![0; p.queues.len()]).collect(),
@@ -398,12 +394,12 @@ impl Hooks for PortFc {
     }
 
     fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
-        Some(queue(&self.map, &self.outputs[port], packet, core.ports[port].peer))
+        Some(queue(&core.routing, &self.outputs[port], packet, core.ports[port].peer))
     }
 
     fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, _: &mut Effects) -> Option<usize> {
         let outputs = &self.outputs[port];
-        Some(if self.is_node { outputs.queues() } else { queue(&self.map, outputs, packet, core.ports[port].peer) })
+        Some(if self.is_node { outputs.queues() } else { queue(&core.routing, outputs, packet, core.ports[port].peer) })
     }
 
     /// Algorithm 1.
@@ -468,6 +464,7 @@ impl Hooks for PortFc {
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::Arc;
 
     use xoff_units::Rate;
 
@@ -476,7 +473,7 @@ mod tests {
     use crate::topology::{Link, Shape, Topology, ndc, rail};
 
     fn map(t: &Topology) -> Map {
-        Map { routes: shortest(t, Arc::new(Paths::new()), &FirstHop::Highest, 1, |_| true), wiring: t.wiring() }
+        Map::new(shortest(t, Arc::new(Paths::new()), &FirstHop::Highest, 1, |_| true), t.wiring())
     }
 
     fn link() -> Link {

@@ -52,7 +52,7 @@ impl Node {
             return;
         }
         if let Some(cut) = &mut self.cut_through {
-            cut.enter(&packet, cx.now());
+            cut.enter(&packet, &self.core.routing, cx.now());
         }
         if packet.has(Packet::CE) && !was_marked {
             self.counts.marked += 1;
@@ -173,7 +173,7 @@ impl Node {
         }
         let rest = Rest { packet: header, port: port as u16, queue: 0 };
         if let Some(cut) = &mut self.cut_through {
-            cut.enter(&packet, cx.now());
+            cut.enter(&packet, &self.core.routing, cx.now());
         }
         if self.cut_through.is_none() || !self.put_off(&packet, rest, cx) {
             self.send_control(port, header, cx);

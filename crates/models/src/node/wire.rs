@@ -103,7 +103,7 @@ impl Node {
         // The peer handles it at its last bit, or when it has as much of it as it needs.
         let handled = match &self.cut_through {
             None => ends,
-            Some(cut) => cut.head(port, &frame, p.peer).map_or(ends, |head| now + head),
+            Some(cut) => cut.head(port, &frame, p.peer, &self.core.routing).map_or(ends, |head| now + head),
         };
         let (arrives, peer_delay) = (handled + p.delay, p.peer_delay);
         // MAC control and what ends there do not go through the peer's forwarding.

@@ -118,7 +118,7 @@ impl Routes {
             return &[];
         }
         let (start, count) = self.entries[self.destinations.group[dst as usize] as usize];
-        &self.choices[start as usize..(start + count) as usize]
+        self.choices.get(start as usize..start as usize + count as usize).unwrap_or(&[])
     }
 
     /// The port toward a destination for a flow.
@@ -129,7 +129,8 @@ impl Routes {
         }
         let (start, count) = self.entries[self.destinations.group[dst as usize] as usize];
         match count {
-            1 => self.choices[start as usize] as usize,
+            // Where nothing leads there, by the first port, for it to be lost.
+            1 => self.choices.get(start as usize).map_or(0, |port| *port as usize),
             0 => self.destinations.port[dst as usize] as usize,
             n => {
                 let hash = mix(u64::from(flow) ^ self.salt) >> 32;
@@ -150,13 +151,29 @@ pub fn root(topology: &Topology, ports: &[Vec<PortSpec>], node: u32) -> u32 {
     }
 }
 
-/// The routes of all nodes and what they are wired to, for those who look ahead on a packet's path.
-#[derive(Debug)]
+/// The routes of all nodes and what they are wired to. Every node has the one that holds now ([`crate::node::Node::reroute`]), and
+/// nobody keeps another.
+#[derive(Debug, Default)]
 pub struct Map {
+    /// How often routes have changed in this run.
+    pub epoch: u32,
     /// Of each node.
     pub routes: Vec<Arc<Routes>>,
     /// Ports of all nodes.
-    pub wiring: Wiring,
+    pub wiring: Arc<Wiring>,
+}
+
+impl Map {
+    /// What holds when a run begins.
+    pub fn new(routes: Vec<Arc<Routes>>, wiring: Wiring) -> Self {
+        Self { epoch: 0, routes, wiring: Arc::new(wiring) }
+    }
+
+    /// What holds after a change.
+    #[must_use]
+    pub fn changed(&self, routes: Vec<Arc<Routes>>) -> Self {
+        Self { epoch: self.epoch + 1, routes, wiring: self.wiring.clone() }
+    }
 }
 
 /// Sources that are looked at for the longest round trip; in a larger network the rest is taken to be like them.
@@ -219,6 +236,18 @@ pub fn shortest(
     seed: u64,
     is_end: impl Fn(usize) -> bool,
 ) -> Vec<Arc<Routes>> {
+    shortest_by(topology, paths, first_hop, seed, is_end, |_, _| true)
+}
+
+/// The same over links whose ports, of a node and by number, may be used. A packet for a node to which nothing leads goes astray.
+pub fn shortest_by(
+    topology: &Topology,
+    paths: Arc<Paths>,
+    first_hop: &FirstHop,
+    seed: u64,
+    is_end: impl Fn(usize) -> bool,
+    may_use: impl Fn(u32, u16) -> bool,
+) -> Vec<Arc<Routes>> {
     let ports = topology.ports();
     let n = topology.nodes.len();
     let mut group = vec![u32::MAX; n];
@@ -254,7 +283,7 @@ pub fn shortest(
                 continue;
             }
             for link in &ports[at as usize] {
-                if distance[link.peer as usize] == u32::MAX {
+                if distance[link.peer as usize] == u32::MAX && may_use(link.peer, link.peer_port) {
                     distance[link.peer as usize] = distance[at as usize] + 1;
                     queue.push_back(link.peer);
                 }
@@ -271,8 +300,9 @@ pub fn shortest(
             let mut next: Vec<u16> = ports[node]
                 .iter()
                 .enumerate()
-                .filter(|(_, l)| {
-                    distance[l.peer as usize] < distance[node] && (l.peer == *root || topology.nodes[l.peer as usize].forwards)
+                .filter(|(p, l)| {
+                    let leads_on = l.peer == *root || topology.nodes[l.peer as usize].forwards;
+                    distance[l.peer as usize] < distance[node] && leads_on && may_use(node as u32, *p as u16)
                 })
                 .map(|(p, _)| p as u16)
                 .collect();
@@ -323,6 +353,18 @@ mod tests {
 
     fn routes(topology: &Topology, first_hop: &FirstHop, seed: u64) -> Vec<Arc<Routes>> {
         shortest(topology, Arc::new(Paths::new()), first_hop, seed, |_| true)
+    }
+
+    #[test]
+    fn only_links_that_may_be_used_are() {
+        // Leaf 4 may not send by port 2, to spine 6: what is for hosts 2 and 3 goes by spine 7, and what comes from them by both.
+        let topology = clos(2, 1);
+        let by = |may_use: &dyn Fn(u32, u16) -> bool| shortest_by(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true, may_use);
+        let table = by(&|node, port| (node, port) != (4, 2));
+        assert_eq!((table[4].choices(2), table[5].choices(0)), (&[3_u16][..], &[2_u16, 3][..]));
+        // Without both spines nothing leads there, and a packet goes by the first port, for it to be lost.
+        let cut = by(&|node, port| node != 4 || port < 2);
+        assert_eq!((cut[4].choices(2), cut[4].choose(2, 7), cut[4].choose(1, 7)), (&[][..], 0, 1));
     }
 
     #[test]

@@ -193,7 +193,7 @@ pub struct PortSpec {
 }
 
 /// What is plugged into what, for those who look at more than one node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default, Clone)]
 pub struct Wiring {
     /// Of each node.
     pub ports: Vec<Vec<PortSpec>>,

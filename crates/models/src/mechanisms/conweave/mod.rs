@@ -22,8 +22,6 @@
 mod destination;
 mod source;
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -36,7 +34,6 @@ use crate::count::{Count, Tally};
 use crate::effects::Effects;
 use crate::mechanism::{Around, Hooks, Install, Properties, Site, Verdict, Watches};
 use crate::packet::{Kind, Packet};
-use crate::routing::Map;
 use crate::wrong::Wrong;
 
 /// `switch.routing.conweave`
@@ -171,12 +168,11 @@ pub struct ConWeave {
     rack: Option<Rack>,
     /// For each port, whether a host with one link hangs there.
     to_host: Vec<bool>,
-    map: Arc<Map>,
 }
 
 state!(ConWeave {
     part: rack;
-    still: to_host, map;
+    still: to_host;
 });
 
 impl Install for ConWeave {
@@ -190,7 +186,7 @@ impl Install for ConWeave {
         site.hosts.iter().filter(|host| has_one_link(host.0)).for_each(|host| to_host[host.1] = true);
         let rack = || Rack { source: Source::new(params, site), destination: Destination::new(params, site) };
         let rack = (!site.hosts.is_empty()).then(rack);
-        (site.forwards && !site.is_host).then(|| Self { rack, to_host, map: site.map.clone() })
+        (site.forwards && !site.is_host).then(|| Self { rack, to_host })
     }
 
     fn properties(params: &Params) -> Properties {
@@ -230,7 +226,7 @@ impl Hooks for ConWeave {
     }
 
     fn route(&mut self, packet: &mut Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
-        let is_known = |port: usize| self.to_host[port] && self.map.wiring.ports[packet.dst() as usize].len() == 1;
+        let is_known = |port: usize| self.to_host[port] && core.routing.wiring.ports[packet.dst() as usize].len() == 1;
         if is_known(packet.in_port() as usize)
             && let Some(rack) = &mut self.rack
         {

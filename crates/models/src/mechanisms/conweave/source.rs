@@ -1,7 +1,5 @@
 //! The switch of a source: epochs of flows, and the paths that they take.
 
-use std::sync::Arc;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_engine::random::Stream;
 use xoff_engine::state;
@@ -13,7 +11,6 @@ use crate::core::Core;
 use crate::effects::Effects;
 use crate::mechanism::Site;
 use crate::packet::Packet;
-use crate::routing::Map;
 
 /// Entries that are kept before those that are over are looked for.
 const FEW: usize = 1024;
@@ -54,7 +51,6 @@ pub struct Source {
     delay: Time,
     /// Bytes of a full packet that are in when a switch handles it, and of a frame.
     bytes: [u64; 2],
-    map: Arc<Map>,
     hosts: FxHashSet<u32>,
     flows: FxHashMap<u32, Flow>,
     /// So many entries may stand before those that are over are thrown away.
@@ -66,7 +62,7 @@ pub struct Source {
 
 impl State for Source {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { reply_slack: _, path_pause: _, expiry: _, delay: _, bytes: _, map: _, hosts: _, flows, room: _, paused, moved } = self;
+        let Self { reply_slack: _, path_pause: _, expiry: _, delay: _, bytes: _, hosts: _, flows, room: _, paused, moved } = self;
         walk.total(moved);
         walk.keyed(flows.iter_mut(), |walk, _, flow| flow.walk(walk));
         walk.keyed(paused.iter_mut(), |walk, _, until| walk.due(until));
@@ -84,7 +80,6 @@ impl Source {
                 site.ends.iter().map(|e| e.near.counted_after).max().unwrap_or(site.framing.largest()),
                 u64::from(site.framing.control),
             ],
-            map: site.map.clone(),
             hosts: site.hosts.iter().map(|host| host.0).collect(),
             flows: FxHashMap::default(),
             room: FEW,
@@ -104,8 +99,8 @@ impl Source {
         let known = self.flows.get(&packet.flow()).copied();
         let is_new = known.is_none_or(|f| now - f.active > self.expiry);
         let mut flow = known.unwrap_or_else(|| {
-            let to = self.map.wiring.ports[dst as usize][0].peer;
-            let path = self.draw(dst, choices, core, effects.stream());
+            let to = core.routing.wiring.ports[dst as usize][0].peer;
+            let path = Self::draw(dst, choices, core, effects.stream());
             Flow { to, epoch: 0, path, is_moved: false, is_over: false, tail: 0, began: now, deadline: now, active: now }
         });
         flow.active = now;
@@ -150,16 +145,16 @@ impl Source {
 
     /// The first good one of two paths that are drawn, if any is.
     fn sample(&self, flow: &Flow, current: Option<u16>, dst: u32, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
-        let drawn = [(); 2].map(|()| self.draw(dst, choices, core, effects.stream()));
+        let drawn = [(); 2].map(|()| Self::draw(dst, choices, core, effects.stream()));
         let is_paused = |path: u16| self.paused.get(&(flow.to, path)).is_some_and(|until| *until > effects.now);
         drawn.into_iter().find(|path| Some(*path) != current && !is_paused(*path))
     }
 
-    fn draw(&self, dst: u32, choices: &[u16], core: &Core, stream: &mut Stream) -> u16 {
+    fn draw(dst: u32, choices: &[u16], core: &Core, stream: &mut Stream) -> u16 {
         let mut below = |n: usize| stream.below(n.clamp(1, FAN) as u64) as u16;
         let first = below(choices.len());
         let next = core.ports[choices[first as usize] as usize].peer;
-        first | below(self.map.routes[next as usize].choices(dst).len()) << 6
+        first | below(core.routing.routes[next as usize].choices(dst).len()) << 6
     }
 
     /// A packet of full size to the switch of a host and a frame back, where nothing waits, by the shortest way.
@@ -167,14 +162,14 @@ impl Source {
         let by = |first: &u16| {
             let (mut at, mut port, mut time) = (core.id, usize::from(*first), Time::ZERO);
             loop {
-                let link = &self.map.wiring.ports[at as usize][port];
+                let link = &core.routing.wiring.ports[at as usize][port];
                 if link.peer == dst {
                     return time;
                 }
                 let [packet, frame] = self.bytes.map(|bytes| link.link.rate.time(bytes));
                 time = time + (link.link.delay + self.delay) * 2 + packet + frame;
                 at = link.peer;
-                port = self.map.routes[at as usize].choose(dst, 0);
+                port = core.routing.routes[at as usize].choose(dst, 0);
             }
         };
         choices.iter().map(by).min().unwrap_or_default()

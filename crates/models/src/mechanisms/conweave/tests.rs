@@ -19,12 +19,13 @@ fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
     let link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
     let topology = leaf_spine::Params { leaves: 2, spines: 4, hosts_per_leaf: 2, link, fabric_link: None, parallel: 1 }.build().unwrap();
     let routes = shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true);
-    let (map, ports) = (Arc::new(Map { routes, wiring: topology.wiring() }), topology.ports());
+    let (map, ports) = (Arc::new(Map::new(routes, topology.wiring())), topology.ports());
     let spec = |purpose| QueueSpec { class: 0, level: 0, purpose };
     let data = [vec![spec(Purpose::Class)], vec![spec(Purpose::Reorder); params.queues as usize]].concat();
     let plan = QueuePlan { data, turns: Turns::Packets };
     let list = ports[4].iter().map(|p| Port::new(&plan, p.link.rate, p.link.delay, p.peer, Time::ZERO)).collect();
     let mut core = Core::new(4, list, 1, Queueing::Oq, crate::queueing::buffer::Buffer::Unlimited, false);
+    core.routing = map.clone();
     let site = Site {
         id: 4,
         forwards: true,
