@@ -12,7 +12,7 @@ use xoff_models::mechanism::Hooks;
 use xoff_models::mechanisms::ecn::MARKED;
 use xoff_models::node::Node;
 use xoff_models::packet::{Kind, Packet};
-use xoff_models::record::{Drop, Pause, Sample, Trace};
+use xoff_models::record::Drop;
 use xoff_models::workload::AllFlows;
 use xoff_units::Time;
 
@@ -23,10 +23,15 @@ use crate::document::Scenario;
 use crate::ideal::Alone;
 use crate::judge::{End, Ledger, judge};
 use crate::observer::{Observer, Progress};
-use crate::rows::{FlowRows, Measured, Names, PortRows, Vias};
 use crate::runner::Runner;
 use crate::summary::{CollectiveSummary, Fct, Flows, HighWater, Performance, SizeClass, Slowdown, Summary, WorkloadSummary};
 use crate::table::Table;
+use crate::tables::collectives::Measured;
+use crate::tables::flows::{Flow, Ways};
+use crate::tables::high_water::{Count, highest};
+use crate::tables::links::Link;
+use crate::tables::queues::Queue;
+use crate::tables::{Names, Rows};
 use crate::warnings::{Warning, warnings};
 
 /// Rows are handed on in batches of this size.
@@ -67,14 +72,9 @@ pub struct Collector {
     names: Names,
     /// When each flow's last byte arrived; `u64::MAX` when it has not.
     arrived: Vec<u64>,
-    flows: FlowRows,
-    vias: Vias,
     /// A mechanism chooses among ports, so that each packet of a flow has a way of its own.
     is_routed: bool,
-    drops: Vec<Drop>,
-    pauses: Vec<Pause>,
-    packets: Vec<Trace>,
-    samples: Vec<Sample>,
+    rows: Rows,
     pub delays: Delays,
     /// In the order of workloads.
     collectives: Vec<Measured>,
@@ -139,15 +139,11 @@ impl Collector {
                 nodes: Arc::new(runner.topology.nodes.iter().map(|n| n.name.clone()).collect()),
                 workloads: Arc::new(plan.names.clone()),
                 ports: runner.ports.clone(),
+                ways: Ways::default(),
             },
             arrived: vec![u64::MAX; plan.flows as usize],
-            flows: FlowRows::default(),
-            vias: Vias::default(),
             is_routed: runner.scenario().switch.mechanisms().any(|p| p.routes),
-            drops: Vec::new(),
-            pauses: Vec::new(),
-            packets: Vec::new(),
-            samples: Vec::new(),
+            rows: Rows::default(),
             delays: Delays::default(),
             collectives: plan.collectives.iter().cloned().map(Measured::new).collect(),
             interval: runner.scenario().probe.interval(),
@@ -192,12 +188,12 @@ impl Collector {
         }
     }
 
-    /// Takes what was written down since the last time, and hands on what makes a batch.
     /// Nothing has happened yet.
     pub fn begin(&mut self, cp: &Checkpoint<'_, Node>) {
         self.alone.routing = cp.node(0).core.routing.clone();
     }
 
+    /// Takes what was written down since the last time, and hands on what makes a batch.
     pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
         self.delays.drain(cp);
         for id in 0..cp.nodes() {
@@ -221,15 +217,24 @@ impl Collector {
         if self.is_replay {
             self.catch_up(cp);
         }
-        let known = (self.drops.len(), self.pauses.len(), self.packets.len(), self.samples.len());
+        let Rows { drops, pauses, packets, samples, .. } = &mut self.rows;
+        let known = (drops.len(), pauses.len(), packets.len(), samples.len());
         for id in 0..cp.nodes() {
             let node = cp.node_mut(id);
             self.is_astray |= node.counts.lost > 0;
-            self.drops.append(&mut node.records.drops);
-            self.pauses.append(&mut node.records.pauses);
-            self.packets.append(&mut node.records.packets);
-            self.samples.append(&mut node.records.samples);
-            let Some(endpoint) = &mut node.endpoint else { continue };
+            drops.append(&mut node.records.drops);
+            pauses.append(&mut node.records.pauses);
+            packets.append(&mut node.records.packets);
+            samples.append(&mut node.records.samples);
+        }
+        // What happened between two checkpoints is in node order; within a node it is in order of time already.
+        drops[known.0..].sort_by_key(|d| d.at);
+        pauses[known.1..].sort_by_key(|p| p.end);
+        // At one moment a node's arrivals come first, then its departures by port.
+        packets[known.2..].sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port) } else { 0 }));
+        samples[known.3..].sort_by_key(|s| s.at);
+        for id in 0..cp.nodes() {
+            let Some(endpoint) = &mut cp.node_mut(id).endpoint else { continue };
             if !endpoint.sent.is_empty() {
                 let sent = std::mem::take(&mut endpoint.sent);
                 for s in &sent {
@@ -242,12 +247,6 @@ impl Collector {
                 }
             }
         }
-        // What happened between two checkpoints is in node order; within a node it is in order of time already.
-        self.drops[known.0..].sort_by_key(|d| d.at);
-        self.pauses[known.1..].sort_by_key(|p| p.end);
-        // At one moment a node's arrivals come first, then its departures by port.
-        self.packets[known.2..].sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port) } else { 0 }));
-        self.samples[known.3..].sort_by_key(|s| s.at);
         self.note_drops(known.0);
         self.thin(cp, 0);
         if observer.takes_rows() {
@@ -270,9 +269,9 @@ impl Collector {
     fn thin(&mut self, cp: &mut Checkpoint<'_, Node>, coming: u64) {
         let (Some(interval), true) = (&mut self.interval, self.is_replay) else { return };
         let first = *interval;
-        while self.samples.len() as u64 + coming / (interval.ps() / first.ps()) > REPLAY_ROWS && *interval <= cp.now {
+        while self.rows.samples.len() as u64 + coming / (interval.ps() / first.ps()) > REPLAY_ROWS && *interval <= cp.now {
             *interval += *interval;
-            self.samples.retain(|s| s.at.ps() % interval.ps() == 0);
+            self.rows.samples.retain(|s| s.at.ps() % interval.ps() == 0);
         }
         for id in (0..cp.nodes()).filter(|_| *interval > first) {
             cp.node_mut(id).sample_every(*interval);
@@ -280,7 +279,7 @@ impl Collector {
     }
 
     fn note_drops(&mut self, from: usize) {
-        for d in &self.drops[from..] {
+        for d in &self.rows.drops[from..] {
             if !self.repeats {
                 self.lost.insert(d.flow);
             }
@@ -296,29 +295,14 @@ impl Collector {
         }
     }
 
-    /// Hands on each table that has at least `least` rows.
+    /// Hands on each table that has at least `least` rows; samples of a replay stay until the end.
     fn hand_on(&mut self, least: usize, observer: &mut dyn Observer) {
-        let Self { names, flows, vias, drops, pauses, packets, samples, is_replay, delays, .. } = self;
-        if flows.flow.len() >= least {
-            observer.rows(names.flows(std::mem::take(flows), vias));
-        }
-        if drops.len() >= least {
-            observer.rows(names.drops(&std::mem::take(drops)));
-        }
-        if pauses.len() >= least {
-            observer.rows(names.pauses(&std::mem::take(pauses)));
-        }
-        if packets.len() >= least {
-            observer.rows(names.packets(&std::mem::take(packets)));
-        }
-        if samples.len() >= least && !*is_replay {
-            observer.rows(names.samples(&std::mem::take(samples)));
-        }
-        if delays.rows.len() >= least {
-            observer.rows(names.delays(&std::mem::take(&mut delays.rows)));
-        }
-        if delays.contributions.len() >= least {
-            observer.rows(names.contributions(&std::mem::take(&mut delays.contributions)));
+        self.rows.delays.append(&mut self.delays.rows);
+        self.rows.contributions.append(&mut self.delays.contributions);
+        let kept = if self.is_replay { std::mem::take(&mut self.rows.samples) } else { Vec::new() };
+        self.rows.hand_on(least, &self.names, &mut |table| observer.rows(table));
+        if self.is_replay {
+            self.rows.samples = kept;
         }
     }
 
@@ -362,25 +346,27 @@ impl Collector {
         if !self.keeps_flows {
             return;
         }
-        let r = &mut self.flows;
-        r.flow.push(s.flow);
-        r.workload.push(workload);
-        r.label.push(plan.labels.get(&s.flow).cloned());
-        r.src.push(src);
-        r.dst.push(s.dst);
-        r.size.push(s.size);
-        r.start.push(s.start.ps());
-        r.fct.push(fct);
-        r.acked.push(acked);
-        r.ideal.push(ideal.own.ps());
-        r.fastest.push(ideal.fastest.ps());
-        r.slowdown.push(slowdown);
-        r.sent.push(s.packets);
-        r.retransmitted.push(s.retransmitted);
-        r.notifications.push(s.notifications);
-        r.holds.push(s.holds);
-        r.paused.push(s.paused.ps());
-        r.via.push(self.vias.place(if self.is_routed { Vec::new() } else { ideal.via }, &self.names.nodes));
+        let via = self.names.ways.place(if self.is_routed { Vec::new() } else { ideal.via }, &self.names.nodes);
+        self.rows.flows.push(Flow {
+            number: s.flow,
+            workload,
+            label: plan.labels.get(&s.flow).cloned(),
+            src,
+            dst: s.dst,
+            size: s.size,
+            start: s.start.ps(),
+            fct,
+            acked,
+            ideal: ideal.own.ps(),
+            fastest: ideal.fastest.ps(),
+            slowdown,
+            sent: s.packets,
+            retransmitted: s.retransmitted,
+            notifications: s.notifications,
+            holds: s.holds,
+            paused: s.paused.ps(),
+            via,
+        });
     }
 
     /// Counts, and the verdicts of all audits; the ledger knows what is on links.
@@ -434,7 +420,6 @@ impl Collector {
         // The last acknowledgements leave after the last flow has arrived, unless the run was cut short before.
         let all_ports = || (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
         let end = if self.was_cut { now } else { all_ports().map(|p| p.busy_until).fold(now, Time::max) };
-        let (mut q, mut l) = (PortRows::default(), PortRows::default());
         for id in 0..cp.nodes() {
             for s in cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(now)) {
                 self.add_flow(plan, &s);
@@ -447,42 +432,51 @@ impl Collector {
             }
             for (i, p) in node.core.ports.iter().enumerate() {
                 let spec = &self.names.ports[id as usize][i];
-                l.node.push(id);
-                l.port.push(i as u16);
-                l.peer.push(p.peer);
                 // Of a frame that is cut short only what was sent counts as time on the link.
-                let busy = p.serializer.time(p.data_bytes + p.control_bytes).since(p.busy_until.since(end)).min(end).ps();
-                l.numbers.push([p.rate.0, spec.link.delay.ps(), p.data_bytes, p.control_bytes, busy, paused[i].ps(), p.data_packets]);
+                let busy_ps = p.serializer.time(p.data_bytes + p.control_bytes).since(p.busy_until.since(end)).min(end).ps();
+                self.rows.links.push(Link {
+                    node: id,
+                    port: i as u16,
+                    peer: p.peer,
+                    rate_bps: p.rate.0,
+                    delay_ps: spec.link.delay.ps(),
+                    data_bytes: p.data_bytes,
+                    control_bytes: p.control_bytes,
+                    busy_ps,
+                    paused_ps: paused[i].ps(),
+                    data_packets: p.data_packets,
+                    utilisation: busy_ps as f64 / end.ps().max(1) as f64,
+                });
                 for (k, queue) in p.queues.iter().enumerate().skip(1) {
                     if queue.sent == 0 && queue.dropped == 0 && queue.bytes.peak() == 0 {
                         continue;
                     }
-                    q.node.push(id);
-                    q.port.push(i as u16);
-                    q.peer.push(p.peer);
-                    q.queue.push(k as u16);
-                    q.class.push(queue.class());
-                    q.numbers.push([u64::from(queue.bytes.peak()), queue.sent, queue.sent_bytes, queue.marked, queue.dropped, 0, 0]);
+                    self.rows.queues.push(Queue {
+                        node: id,
+                        port: i as u16,
+                        peer: p.peer,
+                        number: k as u16,
+                        class: queue.class(),
+                        max_bytes: queue.bytes.peak().into(),
+                        packets: queue.sent,
+                        bytes: queue.sent_bytes,
+                        marked: queue.marked,
+                        dropped: queue.dropped,
+                    });
                 }
             }
         }
-        let marks: Vec<_> = (0..cp.nodes()).flat_map(|id| high_water::marks(&cp.node(id).core).map(move |m| (id, m))).collect();
-        self.high_water = high_water::Kind::ALL.iter().map(|kind| (kind.name(), self.names.highest(*kind, &marks))).collect();
+        let marks = |id: u32| high_water::marks(&cp.node(id).core).map(move |mark| Count { node: id, mark });
+        let marks: Vec<Count> = (0..cp.nodes()).flat_map(marks).collect();
+        self.high_water = high_water::Kind::ALL.iter().map(|kind| (kind.name(), highest(*kind, &marks, &self.names))).collect();
+        // The depths of queues have a table of their own.
+        self.rows.high_water = marks.into_iter().filter(|m| m.mark.kind != high_water::Kind::Queue).collect();
         open.sort_by_key(|p| (p.start, p.node, p.port, p.queue));
-        self.pauses.extend(open);
-        vec![
-            self.names.flows(std::mem::take(&mut self.flows), &self.vias),
-            self.names.queues(q),
-            self.names.pauses(&self.pauses),
-            self.names.links(l, end),
-            self.names.drops(&self.drops),
-            self.names.packets(&self.packets),
-            self.names.samples(&self.samples),
-            self.names.delays(&self.delays.rows),
-            self.names.contributions(&self.delays.contributions),
-            self.names.high_water(&marks),
-            self.names.collectives(&self.collectives),
-        ]
+        self.rows.pauses.extend(open);
+        self.rows.collectives.clone_from(&self.collectives);
+        self.rows.delays.append(&mut self.delays.rows);
+        self.rows.contributions.append(&mut self.delays.contributions);
+        self.rows.tables(&self.names)
     }
 
     pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Time) -> Summary {

@@ -8,7 +8,7 @@ use xoff_units::Time;
 
 use crate::audit::{Verdicts, Waiter};
 use crate::document::{Judgement, Scenario};
-use crate::rows::Names;
+use crate::tables::Names;
 
 /// How a run ended that did not end by itself.
 #[derive(Debug, Clone)]

@@ -1,0 +1,58 @@
+//! What completion times are made of.
+
+use xoff_units::Time;
+
+pub use crate::delays::Row as Delay;
+
+use super::{Names, Row, times};
+use crate::table::{Column, Data};
+
+impl Row for Delay {
+    const TABLE: &'static str = "delays";
+    const ABOUT: &'static str = "One row a part of a completion time, with `probe.delays`. The parts of a flow add up to its `fct_ps`; those of one \
+                     that was not delivered to its time at its source until the run ended.";
+
+    fn columns(d: &[Self], names: &Names) -> Vec<Column> {
+        vec![
+            Column { name: "flow", meaning: "The flow.", data: Data::U32(d.iter().map(|d| d.flow).collect()) },
+            Column {
+                name: "hop",
+                meaning: "Which link of its way; that of its source is number 0.",
+                data: Data::U16(d.iter().map(|d| d.hop).collect()),
+            },
+            Column { name: "node", meaning: "The node that sends there.", data: names.node(d.iter().map(|d| d.node)) },
+            Column { name: "port", meaning: "Its port.", data: Data::U16(d.iter().map(|d| d.port).collect()) },
+            Column {
+                name: "kind",
+                meaning: "What went by: `transmission`, `again`, `behind` (packets that go first), `control`, `paused`, `blocked` (behind the head of an input), `held`, `pace`, `window`, `pull` (its receiver had not pulled it), `answers`, `data` (none to send), `serialization`, `propagation`, `processing`.",
+                data: Data::Static(d.iter().map(|d| d.part.kind.name()).collect()),
+            },
+            Column {
+                name: "by_flow",
+                meaning: "The flow whose packets went first; null where it was none.",
+                data: Data::MaybeU32(d.iter().map(|d| d.part.flow).collect()),
+            },
+            Column {
+                name: "by",
+                meaning: "The mechanism that paused or held; null where it was none.",
+                data: Data::MaybeStatic(d.iter().map(|d| d.part.cause).collect()),
+            },
+            Column {
+                name: "start_ps",
+                meaning: "When it began, of a pause; null where pieces are added up.",
+                data: Data::MaybeU64(d.iter().map(|d| d.part.from.map(Time::ps)).collect()),
+            },
+            Column {
+                name: "pause_queue",
+                meaning: "The queue of that pause in the table `pauses`.",
+                data: Data::MaybeU16(d.iter().map(|d| d.part.pause.map(|p| p.0)).collect()),
+            },
+            Column {
+                name: "pause_start_ps",
+                meaning: "When that pause began.",
+                data: Data::MaybeU64(d.iter().map(|d| d.part.pause.map(|p| p.1.ps())).collect()),
+            },
+            Column { name: "time_ps", meaning: "How long it took.", data: times(d.iter().map(|d| d.part.time)) },
+        ]
+    }
+}

@@ -1,0 +1,50 @@
+//! The most that counts of nodes ever were.
+
+use xoff_models::high_water::{Kind, Mark};
+
+use super::{Names, Row};
+use crate::summary;
+use crate::table::{Column, Data};
+
+/// A count of a node.
+pub struct Count {
+    pub node: u32,
+    pub mark: Mark,
+}
+
+impl Row for Count {
+    const TABLE: &'static str = "high_water";
+    const ABOUT: &'static str =
+        "One row a count of a node that thresholds are compared with, and that was ever above zero; of queues it is `queues.max_bytes`.";
+
+    fn columns(m: &[Self], names: &Names) -> Vec<Column> {
+        let maybe = |get: fn(&Mark) -> Option<u64>| Data::MaybeU64(m.iter().map(|m| get(&m.mark)).collect());
+        vec![
+            Column { name: "node", meaning: "Where.", data: names.node(m.iter().map(|m| m.node)) },
+            Column {
+                name: "kind",
+                meaning: "`ingress`: all that came by a port and waits; `headroom`: what of it is above XOFF; `pool`: the shared part of the buffer.",
+                data: Data::Static(m.iter().map(|m| m.mark.kind.name()).collect()),
+            },
+            Column { name: "port", meaning: "The port that it came in by; null of a pool.", data: maybe(|m| m.port.map(u64::from)) },
+            Column { name: "class", meaning: "Its class; null of a pool.", data: maybe(|m| m.class.map(u64::from)) },
+            Column { name: "bytes", meaning: "The most that there ever was.", data: Data::U64(m.iter().map(|m| m.mark.bytes).collect()) },
+            Column {
+                name: "threshold_bytes",
+                meaning: "XOFF of an ingress count, the size of a headroom or a pool; null where there is none, or where it moves.",
+                data: maybe(|m| m.threshold),
+            },
+        ]
+    }
+}
+
+/// The highest of a kind, which the first of equals is, with its place in words.
+pub fn highest(kind: Kind, all: &[Count], names: &Names) -> summary::HighWater {
+    let of_kind = all.iter().filter(|m| m.mark.kind == kind);
+    let Some(Count { node, mark }) = of_kind.reduce(|best, m| if m.mark.bytes > best.mark.bytes { m } else { best }) else {
+        return summary::HighWater::default();
+    };
+    let port = mark.port.map_or_else(|| names.nodes[*node as usize].clone(), |port| names.port(*node, port as usize));
+    let place = mark.class.map_or_else(|| port.clone(), |class| format!("{port}, class {class}"));
+    summary::HighWater { bytes: mark.bytes, threshold_bytes: mark.threshold, place }
+}

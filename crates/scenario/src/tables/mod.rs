@@ -1,0 +1,111 @@
+//! The tables of a result: a file and a line for each.
+
+pub mod collectives;
+mod contributions;
+pub mod delays;
+mod drops;
+pub mod flows;
+pub mod high_water;
+pub mod links;
+mod packets;
+mod pauses;
+pub mod queues;
+mod samples;
+
+use std::sync::Arc;
+
+use xoff_models::topology::PortSpec;
+use xoff_units::Time;
+
+use self::flows::Ways;
+use crate::table::{Column, Data, Table};
+
+/// What numbers in rows stand for.
+pub struct Names {
+    /// Of nodes.
+    pub nodes: Arc<Vec<String>>,
+    /// Of workloads.
+    pub workloads: Arc<Vec<String>>,
+    /// Ports of each node.
+    pub ports: Vec<Vec<PortSpec>>,
+    /// Of the ways of flows.
+    pub ways: Ways,
+}
+
+impl Names {
+    /// A port in words.
+    pub fn port(&self, node: u32, port: usize) -> String {
+        let peer = self.ports[node as usize][port].peer;
+        format!("{} port {port} (to {})", self.nodes[node as usize], self.nodes[peer as usize])
+    }
+
+    /// Names of nodes.
+    pub fn node(&self, ids: impl IntoIterator<Item = u32>) -> Data {
+        Data::Name(ids.into_iter().collect(), self.nodes.clone())
+    }
+}
+
+fn times(t: impl Iterator<Item = Time>) -> Data {
+    Data::U64(t.map(Time::ps).collect())
+}
+
+/// A row of a table.
+pub trait Row: Sized {
+    /// The table's name.
+    const TABLE: &'static str;
+    /// What a row is.
+    const ABOUT: &'static str;
+
+    /// The columns that rows make.
+    fn columns(rows: &[Self], names: &Names) -> Vec<Column>;
+
+    /// The table that rows make.
+    fn table(rows: &[Self], names: &Names) -> Table {
+        Table { name: Self::TABLE, about: Self::ABOUT, columns: Self::columns(rows, names) }
+    }
+}
+
+/// Makes [`Rows`] and what is done with each of them.
+macro_rules! registry {
+    ($($table:ident: $row:ty,)*) => {
+        /// The rows of each table that nobody has taken yet.
+        #[derive(Default)]
+        pub struct Rows {
+            $(pub $table: Vec<$row>,)*
+        }
+
+        impl Rows {
+            /// Hands on each table that has at least `least` rows.
+            pub fn hand_on(&mut self, least: usize, names: &Names, take: &mut dyn FnMut(Table)) {
+                $(if self.$table.len() >= least {
+                    take(Row::table(&std::mem::take(&mut self.$table), names));
+                })*
+            }
+
+            /// All of them.
+            pub fn tables(&mut self, names: &Names) -> Vec<Table> {
+                vec![$(Row::table(&std::mem::take(&mut self.$table), names)),*]
+            }
+        }
+    };
+}
+
+registry! {
+    flows: flows::Flow,
+    queues: queues::Queue,
+    links: links::Link,
+    pauses: xoff_models::record::Pause,
+    drops: xoff_models::record::Drop,
+    packets: xoff_models::record::Trace,
+    samples: xoff_models::record::Sample,
+    delays: delays::Delay,
+    contributions: xoff_models::delays::Contribution,
+    high_water: high_water::Count,
+    collectives: collectives::Measured,
+}
+
+/// The tables of a result, without a row: what there is, and what it means.
+pub fn tables() -> Vec<Table> {
+    let names = Names { nodes: Arc::default(), workloads: Arc::default(), ports: Vec::new(), ways: Ways::default() };
+    Rows::default().tables(&names)
+}
