@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from imports import Import
 from patience import PATIENCE_SECONDS
 from small import TOML, Command
 from xoff import cli
@@ -58,5 +60,23 @@ def xoff_here(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: py
         code = cli.guarded(lambda: cli.app(words, prog_name="xoff", standalone_mode=False))
         captured = capfd.readouterr()
         return subprocess.CompletedProcess(words, code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def imported(xoff_here: Command, tmp_path: Path) -> Import:
+    """Imports files, given as paths or as what is in them, into a directory; returns what ``--json`` says."""
+
+    def run(kind: str, *files: str | Path, options: tuple[str, ...] = (), out: str = "imported") -> dict[str, Any]:
+        paths = []
+        for index, file in enumerate(files):
+            if isinstance(file, str):
+                (tmp_path / f"{index}.txt").write_text(file, "utf-8")
+            paths.append(tmp_path / f"{index}.txt" if isinstance(file, str) else file)
+        done = xoff_here("import", kind, *paths, "--out", out, "--json", *options)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
 
     return run

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tomllib
-from collections import Counter
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import xoff
+from imports import CONFIG, FLOWS, MATRIX, TOPO, TOPOLOGY, Import, document_of, messages, ran, refused
 from small import Command
-
-_EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"
-_TOPOLOGY, _FLOWS, _CONFIG = (_EXAMPLES / f"hpcc-{name}.txt" for name in ("topology", "flows", "config"))
-_MATRIX, _TOPO = _EXAMPLES / "alltoall.cm", _EXAMPLES / "leaf-spine.topo"
 
 # Four hosts in two racks under two spines, all of 100 Gb/s: the smallest of its kind.
 _LEAF_SPINE = """8 4 8
@@ -47,46 +40,10 @@ _FIVE = "2\n0 2 3 20000 2.000000000\n3 1 3 1000 2.000100000\nwritten by a genera
 _SIX = _FIVE.replace(" 3 ", " 3 100 ")
 _MAPS = "KMAX_MAP 1 100000000000 400\nKMIN_MAP 1 100000000000 100\nPMAX_MAP 1 100000000000 0.2\n"
 
-Import = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def imported(xoff_here: Command, tmp_path: Path) -> Import:
-    """Imports files, given as paths or as what is in them, into a directory; returns what ``--json`` says."""
-
-    def run(kind: str, *files: str | Path, options: tuple[str, ...] = (), out: str = "imported") -> dict[str, Any]:
-        paths = []
-        for index, file in enumerate(files):
-            if isinstance(file, str):
-                (tmp_path / f"{index}.txt").write_text(file, "utf-8")
-            paths.append(tmp_path / f"{index}.txt" if isinstance(file, str) else file)
-        done = xoff_here("import", kind, *paths, "--out", out, "--json", *options)
-        assert done.returncode == 0, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
-
-    return run
-
-
-def _document(said: dict[str, Any]) -> dict[str, Any]:
-    return tomllib.loads(Path(said["scenario"]).read_text("utf-8"))
-
-
-def _messages(said: dict[str, Any]) -> str:
-    return "\n".join(note["message"] for note in said["notes"])
-
-
-def _ran(said: dict[str, Any]) -> list[dict[str, Any]]:
-    """The flows of a run of what was imported, by id; all audits hold."""
-    xoff.check(said["scenario"])
-    result = xoff.run(said["scenario"])
-    assert set(result.audits.values()) == {"ok"}
-    return sorted(result.flows.to_pylist(), key=lambda row: row["label"])
-
 
 def test_flows_of_hpcc_are_those_of_the_input(imported: Import) -> None:
-    said = imported("hpcc", _TOPOLOGY, _FLOWS, _CONFIG)
-    rows = [line.split() for line in _FLOWS.read_text().splitlines()[1:]]
+    said = imported("hpcc", TOPOLOGY, FLOWS, CONFIG)
+    rows = [line.split() for line in FLOWS.read_text().splitlines()[1:]]
     expected = [
         (
             str(index),
@@ -98,7 +55,7 @@ def test_flows_of_hpcc_are_those_of_the_input(imported: Import) -> None:
         )
         for index, row in enumerate(rows)
     ]
-    flows = _ran(said)
+    flows = ran(said)
     columns = ("label", "src", "dst", "workload", "size_bytes", "start_ps")
     assert [tuple(row[column] for column in columns) for row in flows] == expected
     assert (said["flows"], said["bytes"]) == (5, sum(int(row[4]) for row in rows))
@@ -106,19 +63,19 @@ def test_flows_of_hpcc_are_those_of_the_input(imported: Import) -> None:
 
 def test_completion_times_follow_from_the_topology(imported: Import) -> None:
     # 1000 B and 48 B of headers at 25 Gb/s take 335.36 ns on each of two links of 1 us; the ACK of 60 B takes 19.2 ns.
-    last = _ran(imported("hpcc", _TOPOLOGY, _FLOWS, _CONFIG))[-1]
+    last = ran(imported("hpcc", TOPOLOGY, FLOWS, CONFIG))[-1]
     assert last["fct_ps"] == 2 * (335_360 + 1_000_000)
     assert last["fct_acked_ps"] == last["fct_ps"] + 2 * (19_200 + 1_000_000)
     # Twenty packets of 83.84 ns over four links of 100 Gb/s, which the last crosses behind the others.
-    first = _ran(imported("hpcc", _LEAF_SPINE, _FIVE, out="five"))[0]
+    first = ran(imported("hpcc", _LEAF_SPINE, _FIVE, out="five"))[0]
     assert first["fct_ps"] == (20 + 3) * 83_840 + 4 * 1_000_000
 
 
 def test_flows_of_conweave_have_five_values(imported: Import) -> None:
     said = imported("hpcc", _LEAF_SPINE, _FIVE, f"CC_MODE 1\nFLOWGEN_START_TIME 2.0\nBUFFER_SIZE 9\n{_MAPS}")
-    document = _document(said)
-    assert [row["size_bytes"] for row in _ran(said)] == [20_000, 1000]
-    assert [row["start_ps"] for row in _ran(said)] == [0, 100_000_000]
+    document = document_of(said)
+    assert [row["size_bytes"] for row in ran(said)] == [20_000, 1000]
+    assert [row["start_ps"] for row in ran(said)] == [0, 100_000_000]
     assert document["workload"][0]["name"] == "group 3"
     # 2 · 1 us · 100 Gb/s and two frames of 1048 B; the longest round trip is 8.32 us, as ConWeave has it.
     assert document["switch"]["buffer"]["shared"] == {
@@ -184,20 +141,20 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
 )
 def test_settings_of_hpcc(imported: Import, config: str, path: str, value: object) -> None:
     said = imported("hpcc", _LEAF_SPINE, _SIX, f"{config}\n{_MAPS}")
-    found: Any = _document(said)
+    found: Any = document_of(said)
     for key in path.split("."):
         found = found.get(key) if found is not None else None
     assert found == value
-    _ran(said)
+    ran(said)
 
 
 def test_the_headroom_is_that_of_hpcc_where_it_is_enough(imported: Import) -> None:
     # Three products of 100 Gb/s and 1 us.
     said = imported("hpcc", _LEAF_SPINE, _SIX, f"CC_MODE 0\n{_MAPS}")
-    assert _document(said)["switch"]["buffer"]["shared"]["headroom"] == "37500B"
+    assert document_of(said)["switch"]["buffer"]["shared"]["headroom"] == "37500B"
     short = imported("hpcc", _LEAF_SPINE.replace("1000ns", "1ns"), "0\n", f"CC_MODE 0\n{_MAPS}", out="short")
-    assert "headroom" not in _document(short)["switch"]["buffer"]["shared"]
-    assert "headroom of PFC: that of each link is computed here" in _messages(short)
+    assert "headroom" not in document_of(short)["switch"]["buffer"]["shared"]
+    assert "headroom of PFC: that of each link is computed here" in messages(short)
 
 
 def test_ports_of_another_rate_have_a_headroom_of_their_own(imported: Import) -> None:
@@ -205,7 +162,7 @@ def test_ports_of_another_rate_have_a_headroom_of_their_own(imported: Import) ->
     maps = "KMAX_MAP 2 {0} 400 {1} 1600 KMIN_MAP 2 {0} 100 {1} 400 PMAX_MAP 2 {0} 0.2 {1} 0.2"
     config = f"CC_MODE 0\n{maps.format(100 * 10**9, 400 * 10**9)}\n"
     said = imported("hpcc", _TWO_RATES, _SIX, config)
-    switch = _document(said)["switch"]
+    switch = document_of(said)["switch"]
     # Three products of the rate and 1 us.
     assert switch["buffer"]["shared"]["headroom"] == "37500B"
     assert switch["overrides"] == [
@@ -215,8 +172,8 @@ def test_ports_of_another_rate_have_a_headroom_of_their_own(imported: Import) ->
             "buffer": {"alpha": 0.5, "headroom": "150000B"},
         }
     ]
-    assert "headroom" not in _messages(said)
-    _ran(said)
+    assert "headroom" not in messages(said)
+    ran(said)
 
 
 def test_ports_of_one_rate_whose_links_differ_have_the_headroom_that_xoff_computes(imported: Import) -> None:
@@ -225,11 +182,11 @@ def test_ports_of_one_rate_whose_links_differ_have_the_headroom_that_xoff_comput
         "5 7 100Gbps 1000ns", "5 7 100Gbps 5us"
     )
     said = imported("hpcc", topology, _SIX, config)
-    switch = _document(said)["switch"]
+    switch = document_of(said)["switch"]
     assert "headroom" not in switch["buffer"]["shared"]
     assert switch["overrides"] == [{"rate": "400Gbps", "buffer": {"alpha": 0.5, "headroom": "300000B"}}]
-    assert "headroom of PFC at ports of 100Gbps: that of each link is computed here" in _messages(said)
-    _ran(said)
+    assert "headroom of PFC at ports of 100Gbps: that of each link is computed here" in messages(said)
+    ran(said)
 
 
 @pytest.mark.parametrize(("rate", "alpha"), [("200Gbps", 0.25), ("300Gbps", 0.5), ("6400Gbps", 1.0)])
@@ -238,7 +195,7 @@ def test_alpha_doubles_for_each_halving_that_brings_a_rate_to_that_of_hosts(
 ) -> None:
     """At most three times, so that a port may have at most as much as is free."""
     said = imported("hpcc", _TWO_RATES.replace("400Gbps", rate), _SIX, f"CC_MODE 0\n{_MAPS}")
-    assert [one["buffer"]["alpha"] for one in _document(said)["switch"]["overrides"]] == [alpha]
+    assert [one["buffer"]["alpha"] for one in document_of(said)["switch"]["overrides"]] == [alpha]
 
 
 def _weights(said: dict[str, Any], text: str) -> list[bool]:
@@ -278,12 +235,12 @@ def test_what_is_said_of_settings_of_hpcc(imported: Import, config: str, text: s
 
 def test_windows_are_those_of_there_where_all_hosts_have_one_rate(imported: Import) -> None:
     config = f"CC_MODE 8\nVAR_WIN 1\n{_MAPS}"
-    assert "the window of all flows" not in _messages(imported("hpcc", _TWO_RATES, _SIX, config))
+    assert "the window of all flows" not in messages(imported("hpcc", _TWO_RATES, _SIX, config))
     topology = _TWO_RATES.replace("5 7 100Gbps", "5 7 50Gbps")
     said = imported("hpcc", topology, _SIX, config, out="mixed")
     # From host 5 the last link takes 160 ns; the largest product is that of two hosts of 100 Gb/s: 6 us and 180 ns.
-    assert _document(said)["host"]["congestion_control"]["dctcp"]["round_trip"] == "6260ns"
-    assert "the window of all flows is 77250 B there" in _messages(said)
+    assert document_of(said)["host"]["congestion_control"]["dctcp"]["round_trip"] == "6260ns"
+    assert "the window of all flows is 77250 B there" in messages(said)
 
 
 @pytest.mark.parametrize(("config", "last"), [("", "5us"), ("PAUSE_TIME 12.7\n", "12us")])
@@ -337,7 +294,7 @@ def test_nothing_is_dropped_silently(imported: Import, mode: str) -> None:
 
 
 def test_what_is_said_stands_in_the_scenario_and_on_standard_error(xoff_here: Command, tmp_path: Path) -> None:
-    done = xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, _CONFIG, "--verbose")
+    done = xoff_here("import", "hpcc", TOPOLOGY, FLOWS, CONFIG, "--verbose")
     assert done.returncode == 0
     assert done.stdout == "out/hpcc-flows/scenario.toml: 5 flows of 2.0 MB together\n"
     line = "hpcc-config.txt, line 5: TOPOLOGY_FILE: the topology that `xoff import` was given is taken"
@@ -346,7 +303,7 @@ def test_what_is_said_stands_in_the_scenario_and_on_standard_error(xoff_here: Co
     assert f"# - {line}\n" in comment
 
 
-@pytest.mark.parametrize("files", [("hpcc", _TOPOLOGY, _FLOWS, _CONFIG), ("htsim", _MATRIX, _TOPO)])
+@pytest.mark.parametrize("files", [("hpcc", TOPOLOGY, FLOWS, CONFIG), ("htsim", MATRIX, TOPO)])
 def test_what_changes_results_is_said_first(
     imported: Import, xoff_here: Command, tmp_path: Path, files: tuple[str, Path, Path]
 ) -> None:
@@ -375,7 +332,7 @@ def test_what_changes_results_is_said_first(
 
 def test_ports_of_another_speed_have_thresholds_and_a_share_of_their_own(imported: Import) -> None:
     """Alpha is an eighth at the speed of hosts, and doubles with it."""
-    switch = _document(imported("hpcc", _TOPOLOGY, _FLOWS, _CONFIG))["switch"]
+    switch = document_of(imported("hpcc", TOPOLOGY, FLOWS, CONFIG))["switch"]
     main = switch["ecn"]["red"]
     others = {one["rate"]: one["ecn"]["red"] for one in switch["overrides"] if "ecn" in one}
     assert others
@@ -396,24 +353,24 @@ def test_acks_wait_with_data_at_switches_whatever_the_file_says(imported: Import
     }
     for out, (flows, words, expected) in cases.items():
         said = imported("hpcc", _LEAF_SPINE, flows, f"{_MAPS}{words}\n", out=out)
-        assert _document(said).get("host", {}).get("acks") == expected
+        assert document_of(said).get("host", {}).get("acks") == expected
     without_settings = imported("hpcc", _LEAF_SPINE, _SIX, out="without settings")
-    assert _document(without_settings)["host"] == {"acks": "switches"}
-    _ran(without_settings)
+    assert document_of(without_settings)["host"] == {"acks": "switches"}
+    ran(without_settings)
 
 
 def test_classes_are_priority_groups(imported: Import) -> None:
     said = imported("hpcc", _LEAF_SPINE, "3\n0 1 5 9 2.0\n1 0 3 9 2.0\n2 0 5 9 2.0\n")
-    document = _document(said)
+    document = document_of(said)
     assert document["switch"]["classes"] == 2
     assert [(one["name"], one.get("class", 0)) for one in document["workload"]] == [("group 3", 0), ("group 5", 1)]
-    _ran(said)
+    ran(said)
 
 
 def test_flows_that_start_before_two_seconds_keep_their_times(imported: Import) -> None:
     said = imported("hpcc", _LEAF_SPINE, "1\n0 1 3 9 0.001\n")
-    assert _ran(said)[0]["start_ps"] == 10**9
-    assert "nothing is taken off" in _messages(said)
+    assert ran(said)[0]["start_ps"] == 10**9
+    assert "nothing is taken off" in messages(said)
 
 
 def test_links_are_carried_over_in_their_order(imported: Import) -> None:
@@ -473,22 +430,7 @@ _HOSTILE = {
 @pytest.mark.parametrize("case", _HOSTILE)
 def test_bad_input_of_hpcc_names_file_and_line(xoff_here: Command, tmp_path: Path, case: str) -> None:
     contents, file, line, why = _HOSTILE[case]
-    _refused(xoff_here, tmp_path, "hpcc", contents, file, line, why)
-
-
-def _refused(command: Command, folder: Path, kind: str, contents: list[str], file: str, line: int, why: str) -> None:
-    files = []
-    for index, content in enumerate(contents):
-        (folder / f"{index}.txt").write_text(content, "utf-8")
-        files.append(folder / f"{index}.txt")
-    before = sorted(folder.rglob("*"))
-    done = command("import", kind, *files, "--out", "imported")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"xoff: error: {folder / file}: line {line}: "), done.stderr
-    assert why in done.stderr
-    assert len(done.stderr) < 500
-    assert done.stderr.count("\n") == 1
-    assert sorted(folder.rglob("*")) == before
+    refused(xoff_here, tmp_path, "hpcc", contents, file, line, why)
 
 
 def test_nothing_is_written_over(xoff_here: Command, tmp_path: Path) -> None:
@@ -496,222 +438,26 @@ def test_nothing_is_written_over(xoff_here: Command, tmp_path: Path) -> None:
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
     (tmp_path / "file").write_text("mine")
     for out in ("mine", "file"):
-        done = xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, "--out", out)
+        done = xoff_here("import", "hpcc", TOPOLOGY, FLOWS, "--out", out)
         assert done.returncode == 2
         assert done.stderr == f"xoff: error: --out {out}: is there already and is not empty; name a new directory\n"
     (tmp_path / "empty").mkdir()
-    assert xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, "--out", "empty").returncode == 0
+    assert xoff_here("import", "hpcc", TOPOLOGY, FLOWS, "--out", "empty").returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "file", "mine"]
-    assert xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, "--out", "file/in").returncode == 2
-    assert xoff_here("import", "hpcc", _TOPOLOGY, _FLOWS, "--out", "a\0b").returncode == 2
-    assert xoff_here("import", "hpcc", tmp_path, _FLOWS).returncode == 2
-    assert xoff_here("import", "hpcc", "none.txt", _FLOWS).returncode == 2
+    assert xoff_here("import", "hpcc", TOPOLOGY, FLOWS, "--out", "file/in").returncode == 2
+    assert xoff_here("import", "hpcc", TOPOLOGY, FLOWS, "--out", "a\0b").returncode == 2
+    assert xoff_here("import", "hpcc", tmp_path, FLOWS).returncode == 2
+    assert xoff_here("import", "hpcc", "none.txt", FLOWS).returncode == 2
 
 
 def test_names_of_files_become_no_paths(xoff_here: Command, tmp_path: Path) -> None:
     name = tmp_path / '..."\u2028] = {}.txt'
-    name.write_bytes(_FLOWS.read_bytes())
-    done = xoff_here("import", "hpcc", _TOPOLOGY, name)
+    name.write_bytes(FLOWS.read_bytes())
+    done = xoff_here("import", "hpcc", TOPOLOGY, name)
     assert done.returncode == 0, done.stderr
     (place,) = (tmp_path / "out").iterdir()
     assert tomllib.loads((place / "scenario.toml").read_text("utf-8"))["name"] == name.stem
     assert place.name[0] not in "./"
-
-
-def test_flows_of_htsim_are_those_of_the_input(imported: Import) -> None:
-    said = imported("htsim", _MATRIX, _TOPO)
-    rows = [line.split() for line in _MATRIX.read_text().splitlines() if "->" in line]
-    flows = [row for row in _ran(said) if row["workload"] == "connections"]
-    assert said["flows"] == len(flows) == len(rows) == 13
-    assert said["bytes"] == sum(row["size_bytes"] for row in flows) == 12 * 200_000 + 100_000
-    by_id = {row["label"]: row for row in flows}
-    for row in rows:
-        found = by_id[row[row.index("id") + 1]]
-        assert [f"host{end}" for end in row[0].split("->")] == [found["src"], found["dst"]]
-    # A flow begins when the one before was acknowledged, but for what a message takes longer or shorter than an ACK.
-    for before, after in (("1", "2"), ("2", "3"), ("4", "5"), ("8", "9")):
-        acked = by_id[before]["start_ps"] + by_id[before]["fct_acked_ps"]
-        assert 0 <= by_id[after]["start_ps"] - acked <= 20_000
-    # The barrier: host 0 has been told that its last flow arrived, and the flow 6 has come.
-    third = by_id["3"]["start_ps"] + by_id["3"]["fct_acked_ps"]
-    sixth = by_id["6"]["start_ps"] + by_id["6"]["fct_ps"]
-    assert 0 <= by_id["13"]["start_ps"] - max(third, sixth) <= 20_000
-
-
-def test_a_trigger_at_its_own_source_needs_no_message(imported: Import) -> None:
-    text = "Nodes 4\nConnections 2\nTriggers 1\n0->1 id 4 start 0 size 9000 recv_done_trigger 2\n"
-    text += "1->0 trigger 2 size 8\ntrigger id 2 oneshot\n"
-    said = imported("htsim", text)
-    first, second = _ran(said)
-    assert (first["label"], second["label"]) == ("4", "line5")
-    assert second["start_ps"] == first["fct_ps"]
-    assert len(_document(said)["workload"]) == 1
-
-
-def test_triggers_that_never_fire_are_said(imported: Import) -> None:
-    lines = [
-        "0->1 id 1 trigger 1 size 10 send_done_trigger 2",
-        "1->0 id 2 trigger 2 size 10 recv_done_trigger 1",
-        "0->1 id 3 trigger 3 size 10",
-        "0->1 id 4 start 0 size 10 send_done_trigger 4",
-        "2->1 id 5 trigger 4 size 10",
-        "0->1 id 6 start 0 size 0 recv_done_trigger 5",
-        "1->0 id 7 trigger 5 size 10",
-        "trigger id 1 oneshot", "trigger id 2 oneshot", "trigger id 3 oneshot", "trigger id 4 barrier count 2",
-        "trigger id 5 oneshot", "failure switch_type AGG switch_id 0 link_id 2",
-    ]  # fmt: skip
-    said = imported("htsim", "\n".join(["Nodes 4", "Connections 7", "Triggers 5", "Failures 1", *lines]))
-    assert [row["label"] for row in _ran(said)] == ["4"]
-    where = {note["message"].partition(":")[0].partition(",")[0]: note["lines"] for note in said["notes"]}
-    assert where["never starts"] == [[5, 7], [9, 9]]
-    assert where["size 0"] == [[10, 10]]
-    assert where["links do not fail here"] == [[17, 17]]
-
-
-def test_multishot_starts_one_flow_for_each(imported: Import) -> None:
-    lines = [
-        "0->1 id 1 start 0 size 10 recv_done_trigger 1",
-        "2->1 id 2 start 0 size 10 recv_done_trigger 1",
-        "1->0 id 3 trigger 1 size 10",
-        "1->2 id 4 trigger 1 size 10",
-        "1->3 id 5 trigger 1 size 10",
-        "trigger id 1 multishot",
-    ]
-    said = imported("htsim", "\n".join(["Nodes 4", "Connections 5", "Triggers 1", *lines]))
-    assert (Path(said["scenario"]).parent / "flows.csv").read_text().split()[3:] == [
-        "1,0,10B,0ps,3,1",
-        "1,2,10B,0ps,4,2",
-    ]
-    assert "multishot" in _messages(said)
-
-
-@pytest.mark.parametrize(("unit", "start_ps"), [("us", 2_500_000), ("ns", 2_500), ("ps", 2)])
-def test_starts_of_htsim_have_the_unit_that_is_given(imported: Import, unit: str, start_ps: int) -> None:
-    said = imported("htsim", "Nodes 4\nConnections 1\n0->1 start 2.5 size 10\n", options=("--start-unit", unit))
-    assert _ran(said)[0]["start_ps"] == start_ps
-
-
-def _topo(*tiers: str, nodes: int = 16, pod: int = 4) -> str:
-    body = "\n".join(f"Tier {index}\n{text.replace('; ', chr(10))}" for index, text in enumerate(tiers))
-    return f"Nodes {nodes}\nTiers {len(tiers)}\nPodsize {pod}\n{body}\n"
-
-
-_LINK = "Downlink_speed_Gbps 100; Downlink_Latency_ns 1000"
-_FAR = "Downlink_speed_Gbps 100; Downlink_Latency_ns 2000"
-# A packet of 1048 B takes 83.84 ns at 100 Gb/s, and half of that at 200.
-_HOP, _FAR_HOP, _FAST_HOP = 1_083_840, 2_083_840, 1_041_920
-_TOPOLOGIES = {
-    "fat tree": (
-        _topo(f"{_LINK}; Radix_Down 2; Radix_Up 2", f"{_LINK}; Radix_Down 2; Radix_Up 2", f"{_LINK}; Radix_Down 4"),
-        "fat_tree", (16, 20, 48), 4, 6 * _HOP,
-    ),
-    "leaf spine in bundles": (
-        _topo(f"{_LINK}; Radix_Down 4; Radix_Up 4", f"{_LINK}; Radix_Down 8; Bundle 2", pod=16),
-        "leaf_spine", (16, 6, 32), 2 * 2 * 2, 4 * _HOP,
-    ),
-    "oversubscribed, with longer links above": (
-        _topo(
-            f"{_LINK}; Radix_Down 4; Radix_Up 1; Oversubscribed 4",
-            f"{_FAR}; Radix_Down 2; Radix_Up 2", f"{_FAR}; Radix_Down 2", pod=8,
-        ),
-        "three_tier_clos", (16, 8, 24), 2, 2 * _HOP + 4 * _FAR_HOP,
-    ),
-    "bundles of slower links at the top": (
-        "Nodes 8\nTiers 3\nPodsize 4\n"
-        + "Tier 0\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 1000\n"
-        + "Tier 1\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 4\nDownlink_Latency_ns 1000\nBundle 1\n"
-        + "Tier 2\nDownlink_speed_Gbps 100\nRadix_Down 4\nDownlink_Latency_ns 1000\nBundle 2\n",
-        "explicit", (8, 12, 8 + 8 + 16), 2 * 2 * 2 * 2, 4 * _FAST_HOP + 2 * _HOP,
-    ),
-    "switches with latencies of their own": (
-        _topo(f"{_LINK}; Radix_Down 8; Radix_Up 8; Switch_Latency_ns 300", f"{_LINK}; Radix_Down 2", pod=16),
-        "explicit", (16, 10, 32), 8, 4 * _HOP + 2 * 300_000,
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", _TOPOLOGIES)
-def test_topologies_of_htsim(imported: Import, case: str) -> None:
-    """Hosts, switches and links are as many as there; the farthest hosts have as many paths, and are as far."""
-    text, shape, sizes, paths, fct_ps = _TOPOLOGIES[case]
-    said = imported("htsim", f"Nodes {sizes[0]}\nConnections 1\n0->{sizes[0] - 1} start 0 size 1000\n", text)
-    report = xoff.check(said["scenario"])
-    assert list(_document(said)["network"]) == [shape]
-    assert tuple(report["network"][key] for key in ("hosts", "switches", "links")) == sizes
-    far = max(report["paths"], key=lambda one: one["links"])
-    assert far["paths"] == paths
-    (flow,) = _ran(said)
-    assert flow["fct_ps"] == fct_ps
-
-
-def test_the_cores_of_htsim_are_in_planes(imported: Import) -> None:
-    text = _TOPOLOGIES["bundles of slower links at the top"][0]
-    said = imported("htsim", "Nodes 8\nConnections 0\n", text)
-    links = (Path(said["scenario"]).parent / "links.csv").read_text().split()[1:]
-    cores = Counter(tuple(line.split(",")[:2]) for line in links if "core" in line)
-    assert cores == {(f"agg{agg}", f"core{core}"): 2 for agg in range(4) for core in (agg % 2, agg % 2 + 2)}
-
-
-_BAD_MATRICES = {
-    "empty": ("", 1, "the number of nodes is missing"),
-    "no nodes": ("Connections 1\n0->1 start 0 size 9\n", 2, "the number of nodes is needed"),
-    "count": ("Nodes 4\nConnections 2\n0->1 start 0 size 9\n", 2, "Connections 2: there are 1"),
-    "huge": ("Nodes 99999999999999999999\n", 1, "Nodes: `99999999999999999999`"),
-    "negative host": ("Nodes 4\n-1->2 start 0 size 9\n", 2, "is not two hosts"),
-    "no host": ("Nodes 4\n0->4 start 0 size 9\n", 2, "a host: `4`"),
-    "itself": ("Nodes 4\n1->1 start 0 size 9\n", 2, "sends to itself"),
-    "no size": ("Nodes 4\n0->1 start 0\n", 2, "its size is missing"),
-    "no start": ("Nodes 4\n0->1 size 9\n", 2, "either a start or a trigger"),
-    "both": ("Nodes 4\n0->1 size 9 start 0 trigger 1\n", 2, "either a start or a trigger"),
-    "cut": ("Nodes 4\n0->1 size\n", 2, "size: `` is not a whole number"),
-    "word": ("Nodes 4\n0->1 start 0 size 9 path ../../x\n", 2, "`path` is not known"),
-    "line": ("Nodes 4\n../../x\n", 2, "`../../x` is none of"),
-    "unit": ("Nodes 4\nConnections 1\n0->1 start 5 size 9\n", 3, "give --start-unit"),
-    "id": ("Nodes 4\n0->1 id 3 start 0 size 9\n0->1 id 3 start 0 size 9\n", 3, "the id 3 is that of line 2"),
-    "no trigger": ("Nodes 4\nConnections 1\n0->1 trigger 9 size 9\n", 3, "there is no trigger 9"),
-    "two shots": (
-        "Nodes 4\nConnections 2\nTriggers 1\n0->1 start 0 size 9 send_done_trigger 1\n"
-        "0->2 start 0 size 9 send_done_trigger 1\ntrigger id 1 oneshot\n", 5, "a barrier waits for several",
-    ),
-    "kind": ("Nodes 4\ntrigger id 1\n", 2, "a trigger is one of oneshot"),
-    "NUL": ("Nodes \0\n", 1, "Nodes: `\ufffd`"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", _BAD_MATRICES)
-def test_bad_matrices_of_htsim_name_file_and_line(xoff_here: Command, tmp_path: Path, case: str) -> None:
-    text, line, why = _BAD_MATRICES[case]
-    _refused(xoff_here, tmp_path, "htsim", [text], "0.txt", line, why)
-
-
-_BAD_TOPOLOGIES = {
-    "empty": ("", 1, "Tiers: 0"),
-    "tiers": ("Tiers 4\n", 1, "Tiers: 4; 2 or 3"),
-    "missing tier": ("Nodes 4\nTiers 2\nTier 0\n", 4, "Tier 1 is missing"),
-    "key": ("Nodes 4\nBuffer 9\n", 2, "`Buffer` is none of"),
-    "twice": ("Nodes 4\nNodes 5\n", 2, "is given in line 1"),
-    "negative": ("Nodes -4\n", 1, "Nodes: `-4`"),
-    "place": ("Nodes 4\nRadix_Up 4\n", 2, "Radix_Up stands behind a Tier"),
-    "cut": ("Nodes", 1, "Nodes: `` is not a whole number"),
-    "radix": (_topo(f"{_LINK}; Radix_Down 3; Radix_Up 2", f"{_LINK}; Radix_Down 2", pod=16), 7, "not a multiple of 3"),
-    "zero": (
-        _topo(f"{_LINK}; Radix_Down 0; Radix_Up 2", f"{_LINK}; Radix_Down 2", pod=16),
-        7,
-        "radix_down: it is zero",
-    ),
-    "bundle": (
-        _topo(f"{_LINK}; Radix_Down 4; Radix_Up 4", f"{_LINK}; Radix_Down 8", pod=16),
-        8,
-        "2 switches of tier 1",
-    ),
-    "few": (_topo(f"{_LINK}; Radix_Down 2; Radix_Up 2", f"{_LINK}; Radix_Down 2", nodes=4), 1, "it has 4 hosts"),
-}
-
-
-@pytest.mark.parametrize("case", _BAD_TOPOLOGIES)
-def test_bad_topologies_of_htsim_name_file_and_line(xoff_here: Command, tmp_path: Path, case: str) -> None:
-    text, line, why = _BAD_TOPOLOGIES[case]
-    _refused(xoff_here, tmp_path, "htsim", ["Nodes 8\nConnections 0\n", text], "1.txt", line, why)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -734,7 +480,7 @@ def test_damaged_files_end_in_one_message(xoff_here: Command, tmp_path: Path, se
         b"trigger",
     ]
     for number in range(20):
-        kind, files = draw.choice([("hpcc", [_TOPOLOGY, _FLOWS, _CONFIG]), ("htsim", [_MATRIX, _TOPO])])
+        kind, files = draw.choice([("hpcc", [TOPOLOGY, FLOWS, CONFIG]), ("htsim", [MATRIX, TOPO])])
         paths = [tmp_path / file.name for file in files]
         for file, path in zip(files, paths, strict=True):
             path.write_bytes(file.read_bytes())
