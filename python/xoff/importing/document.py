@@ -49,7 +49,7 @@ class Flow:
     dst: str | int
     size: int
     start: int
-    id: str
+    id: str | int
     after: Sequence[str] = ()
 
 

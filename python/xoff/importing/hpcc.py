@@ -8,7 +8,8 @@ port. kB are 1000 bytes there, MB 1024 · 1024, ports are numbered from 1, and t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from array import array
+from itertools import islice, takewhile
 from typing import TypeAlias
 
 from xoff.importing.document import Flow, Imported, Table, Workload, listed, time
@@ -20,6 +21,10 @@ from xoff.importing.source import Source, Words, shown
 _MAX_NODES = 2**20
 _MAX_LINKS = 2**22
 _MAX_FLOWS = 2**24
+# Rates have thresholds of their own, and a search for round trips goes over all links from each place that hosts have:
+# more than the largest network takes minutes.
+_MAX_RATES = 256
+_MAX_SEARCH = 2**29
 # Workloads by priority group and port are results by name; a port for each flow would be none.
 _MAX_WORKLOADS = 16
 # Generators of this family begin here.
@@ -35,7 +40,9 @@ def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
     network = _topology(topology, notes)
     is_conweave, read = _flows(flows, network, notes)
     settings = Settings(config, network, notes, is_conweave=is_conweave)
-    begin = _begin(flows, read, settings)
+    begin = _begin(flows, read.flows, settings)
+    for one in read.flows:
+        one.start -= begin
     groups = _groups(flows, read, notes)
     classes = sorted({pg for pg, _ in groups})
     files = listed(one.name for one in (topology, flows, config) if one is not None)
@@ -58,7 +65,7 @@ def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
         workloads=[
             Workload(
                 f"group {pg}" if port is None else f"group {pg}, port {port}",
-                [Flow(one.src, one.dst, one.size, one.start - begin, one.id) for one in found],
+                found,
                 classes.index(pg),
                 _said_of_flows(begin) if index == 0 else "",
             )
@@ -78,7 +85,7 @@ def _said_of_flows(begin: int) -> str:
 
 def _topology(source: Source, notes: Notes) -> Network:
     words = Words(source)
-    fields = len(source.lines[0].split())
+    fields = sum(1 for _ in takewhile(lambda word: word[1] == 1, islice(source.words(), 7)))
     if fields in {5, 6}:
         why = f"{fields} values; `nodes switches links` is needed (headers of astra-sim and SimAI are not read)"
         source.wrong(1, why)
@@ -101,7 +108,8 @@ def _topology(source: Source, notes: Notes) -> Network:
         delay = source.time(words.take("the delay of a link"), words.line, "the delay of a link")
         error = words.take("the error rate of a link")
         if source.number(error, words.line, "the error rate of a link") > 0:
-            notes.add(source, line, f"links that lose packets at random (error rate {shown(error)}) lose none here")
+            why = "links that lose packets at random (error rate {}) lose none here"
+            notes.add(source, line, why.format(shown(error)), many=why.format("another"))
         linked[a] = linked[b] = True
         if (pair := (min(a, b), max(a, b))) in seen:
             notes.add(
@@ -111,28 +119,33 @@ def _topology(source: Source, notes: Notes) -> Network:
         network.links.append((a, b, bps, delay))
     if not all(linked):
         source.wrong(words.line, f"node {linked.index(False)} has no link")
+    if (rates := len({bps for _, _, bps, _ in network.links})) > _MAX_RATES:
+        source.wrong(1, f"its links have {rates:,} rates; {_MAX_RATES} are possible")
+    if (places := len(network.places())) * count > _MAX_SEARCH:
+        why = f"{_MAX_SEARCH:,} are possible, one times the other"
+        source.wrong(1, f"hosts at {places:,} places and {count:,} links; {why}")
     return network
 
 
-@dataclass(slots=True)
 class _Read:
-    """A flow as it stands in the input; its start in picoseconds."""
+    """The flows of the input in its order; starts are those of there, in picoseconds."""
 
-    group: Group
-    src: str
-    dst: str
-    size: int
-    start: int
-    id: str
+    def __init__(self) -> None:
+        self.flows: list[Flow] = []
+        self.kinds: dict[Group, int] = {}
+        """The groups, numbered as they come."""
+        self.of = array("L")
+        """The number of each flow's group: a million flows have few."""
 
 
-def _flows(source: Source, network: Network, notes: Notes) -> tuple[bool, list[_Read]]:
+def _flows(source: Source, network: Network, notes: Notes) -> tuple[bool, _Read]:
     """Return whether flows have five values, and all flows."""
     words = Words(source)
     count = words.whole("the number of flows", _MAX_FLOWS)
-    has_port = _values(source, words.line, count) == 6
-    found: list[_Read] = []
+    has_port = _values(source, count) == 6
+    found = _Read()
     most = len(network.is_switch) - 1
+    names = [network.name(node) for node in range(most + 1)]
     for index in range(count):
         ends = []
         for what in ("the source of a flow", "the destination of a flow"):
@@ -149,28 +162,29 @@ def _flows(source: Source, network: Network, notes: Notes) -> tuple[bool, list[_
         if size == 0:
             notes.add(source, words.line, "a flow of no bytes has one")
         start = source.scaled(words.take("the start of a flow"), words.line, "the start of a flow", 10**12)
-        src, dst = map(network.name, ends)
-        found.append(_Read((group, port), src, dst, max(1, size), start, str(index)))
-    if not found:
+        found.flows.append(Flow(names[ends[0]], names[ends[1]], max(1, size), start, index))
+        found.of.append(found.kinds.setdefault((group, port), len(found.kinds)))
+    if not count:
         notes.add(source, (), "there are no flows")
     notes.add(source, (), "where several paths are shortest, another hash chooses among them: not the same flows meet")
-    if any(one.group[0] == 0 for one in found):
+    if any(pg == 0 for pg, _ in found.kinds):
         notes.add(source, (), "priority group 0 is served before all others there, here in turn with them")
     return not has_port, found
 
 
-def _values(source: Source, line: int, count: int) -> int:
+def _values(source: Source, count: int) -> int:
     """How many values the first flow has, which stands behind the number of flows or on the next line."""
-    behind = len(source.lines[line - 1].split()) - 1
-    following = ((number, len(text.split())) for number, text in enumerate(source.lines[line:], line + 1))
-    line, values = (line, behind) if behind else next((one for one in following if one[1]), (line, 0))
+    words = islice(source.words(), 1, None)
+    _, line = next(words, ("", source.last))
+    values = 1 + sum(1 for _ in takewhile(lambda word: word[1] == line, islice(words, 7)))
     if count and values not in {5, 6}:
+        many = "more" if values > 7 else values
         why = "a flow has 6 (source, destination, group, port, bytes, start) or 5 (without the port)"
-        source.wrong(line, f"{values} values; {why}")
+        source.wrong(line, f"{many} values; {why}")
     return values
 
 
-def _begin(source: Source, flows: list[_Read], settings: Settings) -> int:
+def _begin(source: Source, flows: list[Flow], settings: Settings) -> int:
     """The time there that is zero here."""
     begin = settings.begin(_BEGIN_PS)
     if flows and min(one.start for one in flows) < begin:
@@ -180,16 +194,17 @@ def _begin(source: Source, flows: list[_Read], settings: Settings) -> int:
     return begin
 
 
-def _groups(source: Source, flows: list[_Read], notes: Notes) -> dict[Group, list[_Read]]:
+def _groups(source: Source, read: _Read, notes: Notes) -> dict[Group, list[Flow]]:
     """Flows by priority group and port, or by group alone where there are many ports."""
-    groups = {one.group for one in flows}
+    groups = set(read.kinds)
     if len(groups) > _MAX_WORKLOADS:
         why = f"destination ports: {len(groups):,} kinds of flows would be as many workloads"
         notes.add(source, (), why, matters=False)
         groups = {(pg, None) for pg, _ in groups}
-    found: dict[Group, list[_Read]] = {group: [] for group in sorted(groups, key=lambda one: (one[0], one[1] or 0))}
-    for one in flows:
-        found[one.group if one.group in found else (one.group[0], None)].append(one)
+    found: dict[Group, list[Flow]] = {group: [] for group in sorted(groups, key=lambda one: (one[0], one[1] or 0))}
+    lists = [found[group if group in found else (group[0], None)] for group in read.kinds]
+    for kind, one in zip(read.of, read.flows, strict=True):
+        lists[kind].append(one)
     if any(port is not None for _, port in found):
         notes.add(source, (), "destination ports are in the names of workloads", matters=False)
     return found

@@ -17,6 +17,19 @@ class Network:
         """The name of a node in the scenario."""
         return f"{'s' if self.is_switch[node] else 'h'}{node}"
 
+    def places(self) -> list[int]:
+        """The hosts but for those that are linked as one before them is, and so are as far from all others."""
+        links: dict[int, dict[int, tuple[int, int]]] = {}
+        for a, b, bps, delay in self.links:
+            for end, other in ((a, b), (b, a)):
+                if not self.is_switch[end]:
+                    links.setdefault(end, {})[other] = (bps, delay // 1000)
+        first: dict[tuple[tuple[int, tuple[int, int]], ...], int] = {}
+        for host, is_switch in enumerate(self.is_switch):
+            if not is_switch:
+                first.setdefault(tuple(links.get(host, {}).items()), host)
+        return list(first.values())
+
     def switch_rates(self) -> Counter[int]:
         """How many ports of switches have a rate."""
         ends = ((end, bps) for a, b, bps, _ in self.links for end in (a, b))

@@ -157,8 +157,8 @@ class Settings:
                 taken = [words.take(f"the value of {word}") for _ in range(_WORDS[word])]
             else:
                 if line != began and re.fullmatch("[A-Z][A-Z0-9_]+", word):
-                    why = f"{shown(word)} is not known, and passed over there as well"
-                    self.notes.add(source, line, why, matters=False)
+                    why = "not known, and passed over there as well"
+                    self.notes.add(source, line, f"{shown(word)} is {why}", matters=False, many=f"more words are {why}")
                 began = line
                 continue
             began = line
@@ -526,13 +526,7 @@ class Settings:
         for a, b in last:
             neighbours.setdefault(a, []).append(b)
         longest = most = 0
-        searched: set[tuple[tuple[int, int, int], ...]] = set()
-        for host, is_switch in enumerate(network.is_switch):
-            # Hosts with links alike to the same switches are as far from all others.
-            place = tuple((other, *last[host, other]) for other in neighbours.get(host, ()))
-            if is_switch or place in searched:
-                continue
-            searched.add(place)
+        for host in network.places():
             reached = {host: (0, 0, 0)}
             queue = deque([host])
             while queue:

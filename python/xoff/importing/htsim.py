@@ -12,7 +12,7 @@ own that goes before all others, as an ACK does there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from xoff.importing.document import Flow, Imported, Table, Workload, listed
@@ -22,6 +22,8 @@ from xoff.importing.source import Source, shown
 
 _MAX_HOSTS = 2**20
 _MAX_FLOWS = 2**24
+# Each of a barrier that starts waits for each that fires it, and for a message of its own where they end elsewhere.
+_MAX_WAITS = 2**22
 _UNITS = {"ps": 1, "ns": 10**3, "us": 10**6}
 UNITS = tuple(_UNITS)
 """The units that the start of a connection can be in."""
@@ -41,8 +43,8 @@ class _Connection:
     start: str | None = None
     """As it stands there."""
     trigger: str | None = None
-    fires: list[tuple[str, str]] = field(default_factory=list)
-    """Triggers, each with ``send`` or ``recv``."""
+    fires: tuple[str, ...] = ()
+    """The triggers that its end fires."""
 
 
 @dataclass(slots=True)
@@ -52,6 +54,19 @@ class _Trigger:
     count: int = 0
     fired_by: list[_Connection] = field(default_factory=list)
     starts: list[_Connection] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Wait:
+    """Connections that start together, when all of some others have ended."""
+
+    line: int
+    """Of the trigger."""
+    fired_by: list[_Connection]
+    """Each once."""
+    starts: list[_Connection]
+    left: int
+    """How many have not ended yet."""
 
 
 @dataclass(slots=True)
@@ -103,7 +118,7 @@ def _matrix(source: Source, notes: Notes) -> _Matrix:
     found = _Matrix(0, [], {})
     failures = 0
     ids: dict[str, int] = {}
-    for line, words in _lines(source):
+    for line, words in source.lines():
         first = words[0]
         if first in _COUNTS and not found.connections and not found.triggers:
             most = _MAX_HOSTS if first == "Nodes" else _MAX_FLOWS
@@ -132,18 +147,11 @@ def _matrix(source: Source, notes: Notes) -> _Matrix:
         source.wrong(1, "the number of nodes is missing: Nodes 16")
     there = {"Connections": len(found.connections), "Triggers": len(found.triggers), "Failures": failures}
     for what, number in there.items():
-        said, line = counts.get(what, (0, len(source.lines)))
+        said, line = counts.get(what, (0, source.last))
         if said != number:
             source.wrong(line, f"{what} {said}: there are {number}")
     found.nodes = counts["Nodes"][0]
     return found
-
-
-def _lines(source: Source) -> Iterator[tuple[int, list[str]]]:
-    for number, text in enumerate(source.lines, 1):
-        words = text.split()
-        if words and not words[0].startswith("#"):
-            yield number, words
 
 
 def _connection(source: Source, line: int, words: list[str], nodes: int, notes: Notes) -> _Connection:
@@ -179,7 +187,7 @@ def _connection(source: Source, line: int, words: list[str], nodes: int, notes: 
         elif word == "prio":
             notes.add(source, line, "prio: what receivers prefer is not carried over")
         else:
-            one.fires.append((str(number), word[:4]))
+            one.fires += (str(number),)
     if not has_size:
         source.wrong(line, "its size is missing")
     if (one.start is None) == (one.trigger is None):
@@ -207,50 +215,58 @@ def _trigger(source: Source, line: int, words: list[str]) -> tuple[str, _Trigger
     return name, trigger
 
 
-def _waits(source: Source, read: _Matrix, notes: Notes) -> dict[str, list[_Connection]]:
-    """For the id of each connection with a trigger, which ones it waits for; those that never start are left out."""
+def _waits(source: Source, read: _Matrix, notes: Notes) -> dict[str, _Wait]:
+    """For the id of each connection with a trigger, what it waits for; those that never start are left out."""
     for one in read.connections:
-        for name, _ in one.fires:
+        for name in one.fires:
             _named(source, read, one, name).fired_by.append(one)
         if one.trigger is not None:
             _named(source, read, one, one.trigger).starts.append(one)
-    waits: dict[str, list[_Connection]] = {}
-    never: list[int] = []
-    for name, trigger in read.triggers.items():
-        fired, starts = trigger.fired_by, trigger.starts
-        if trigger.kind == "oneshot" and len(fired) > 1:
-            source.wrong(
-                fired[1].line, f"trigger {name} is oneshot, and fired by {len(fired)}; a barrier waits for several"
-            )
-        if trigger.kind == "barrier" and len(fired) > trigger.count:
-            source.wrong(trigger.line, f"trigger {name} counts to {trigger.count}, and is fired {len(fired)} times")
-        if trigger.kind == "multishot":
-            if len(fired) > 1:
-                notes.add(
-                    source, trigger.line, "multishot: each flow waits for one, in the order in which they are listed"
-                )
-            waits.update({one.id: [by] for one, by in zip(starts, fired, strict=False)})
-        elif fired and (trigger.kind == "oneshot" or len(fired) == trigger.count):
-            waits.update({one.id: fired for one in starts})
-        never += [one.line for one in starts if one.id not in waits]
+    found = [wait for name, trigger in read.triggers.items() for wait in _of_trigger(source, name, trigger, notes)]
     # In the order of what starts: flows of a circle never do.
-    starting = {one.id for one in read.connections if one.start is not None}
-    following: dict[str, list[str]] = {}
-    left = {waiting: {by.id for by in fired} for waiting, fired in waits.items()}
-    for waiting, ids in left.items():
-        for id in ids:
-            following.setdefault(id, []).append(waiting)
-    queue = list(starting)
+    following = _following(found)
+    queue = [one.id for one in read.connections if one.start is not None] if found else []
+    waits: dict[str, _Wait] = {}
     while queue:
-        for waiting in following.get(done := queue.pop(), ()):
-            left[waiting].discard(done)
-            if not left[waiting]:
-                queue.append(waiting)
-    never += [one.line for one in read.connections if left.get(one.id)]
+        for wait in following.get(queue.pop(), ()):
+            wait.left -= 1
+            if not wait.left:
+                waits.update((one.id, wait) for one in wait.starts)
+                queue += [one.id for one in wait.starts]
+    never = [one.line for one in read.connections if one.trigger is not None and one.id not in waits]
     if never:
         why = "never starts, as its trigger is not fired, or not often enough; it is left out"
         notes.add(source, never, why, matters=False)
-    return {waiting: fired for waiting, fired in waits.items() if not left[waiting]}
+    return waits
+
+
+def _of_trigger(source: Source, name: str, trigger: _Trigger, notes: Notes) -> list[_Wait]:
+    """Who waits for whom because of a trigger; nobody if it is not fired often enough."""
+    fired, starts = trigger.fired_by, trigger.starts
+    if trigger.kind == "oneshot" and len(fired) > 1:
+        source.wrong(
+            fired[1].line, f"trigger {name} is oneshot, and fired by {len(fired)}; a barrier waits for several"
+        )
+    if trigger.kind == "barrier" and len(fired) > trigger.count:
+        source.wrong(trigger.line, f"trigger {name} counts to {trigger.count}, and is fired {len(fired)} times")
+    if trigger.kind == "multishot":
+        if len(fired) > 1:
+            notes.add(source, trigger.line, "multishot: each flow waits for one, in the order in which they are listed")
+        return [_Wait(trigger.line, [by], [one], 1) for one, by in zip(starts, fired, strict=False)]
+    if not fired or (trigger.kind == "barrier" and len(fired) < trigger.count):
+        return []
+    # A connection may fire a trigger with its first message and with its last.
+    each = list({by.id: by for by in fired}.values())
+    return [_Wait(trigger.line, each, starts, len(each))]
+
+
+def _following(waits: Iterable[_Wait]) -> dict[str, list[_Wait]]:
+    """By the id of a connection, what waits for it."""
+    found: dict[str, list[_Wait]] = {}
+    for wait in waits:
+        for by in wait.fired_by:
+            found.setdefault(by.id, []).append(wait)
+    return found
 
 
 def _named(source: Source, read: _Matrix, one: _Connection, name: str) -> _Trigger:
@@ -260,7 +276,7 @@ def _named(source: Source, read: _Matrix, one: _Connection, name: str) -> _Trigg
 
 
 def _flows(
-    source: Source, read: _Matrix, waits: dict[str, list[_Connection]], unit: str | None, notes: Notes
+    source: Source, read: _Matrix, waits: dict[str, _Wait], unit: str | None, notes: Notes
 ) -> tuple[list[Flow], list[Flow]]:
     """Return the flows, and the messages that stand for triggers."""
     flows: list[Flow] = []
@@ -269,6 +285,7 @@ def _flows(
         if one.size == 0:
             notes.add(source, one.line, "size 0: a flow without end is left out, and what waits for it")
     endless = {one.id for one in read.connections if one.size == 0}
+    _check_waits(source, waits.values())
     for one in _reachable(read.connections, waits, endless):
         start = 0
         if one.start is not None and unit is None:
@@ -280,29 +297,35 @@ def _flows(
         elif one.start is not None:
             start = source.scaled(one.start, one.line, "start", _UNITS[unit or "ps"])
         after: list[str] = []
-        for by in waits.get(one.id, ()):
+        for by in waits[one.id].fired_by if one.id in waits else ():
             if by.dst == one.src:
                 after.append(by.id)
                 continue
-            message = Flow(by.dst, one.src, 1, 0, f"{by.id}-{one.src}", (by.id,))
-            after.append(messages.setdefault((by.id, one.src), message).id)
+            after.append(f"{by.id}-{one.src}")
+            messages.setdefault((by.id, one.src), Flow(by.dst, one.src, 1, 0, after[-1], (by.id,)))
             notes.add(source, one.line, "waits for a flow that ends elsewhere: a message of 1 B brings word of it")
-        flows.append(Flow(one.src, one.dst, one.size, start, one.id, tuple(dict.fromkeys(after))))
+        flows.append(Flow(one.src, one.dst, one.size, start, one.id, tuple(after)))
     return flows, list(messages.values())
 
 
-def _reachable(
-    connections: list[_Connection], waits: dict[str, list[_Connection]], endless: set[str]
-) -> list[_Connection]:
+def _check_waits(source: Source, waits: Iterable[_Wait]) -> None:
+    """Refuse barriers at which so many wait for so many that nobody could simulate it."""
+    total = 0
+    for wait in {id(one): one for one in waits}.values():
+        total += len(wait.starts) * len(wait.fired_by)
+        if total > _MAX_WAITS:
+            many = f"{len(wait.starts):,} connections wait for {len(wait.fired_by):,} each"
+            source.wrong(wait.line, f"{many}; {_MAX_WAITS:,} waits are possible in all")
+
+
+def _reachable(connections: list[_Connection], waits: dict[str, _Wait], endless: set[str]) -> Iterable[_Connection]:
     """Connections that start, and wait for nothing that never ends."""
     left_out = set(endless)
-    following: dict[str, list[str]] = {}
-    for waiting, fired in waits.items():
-        for by in fired:
-            following.setdefault(by.id, []).append(waiting)
+    following = _following({id(wait): wait for wait in waits.values()}.values()) if endless else {}
     queue = list(endless)
     while queue:
-        new = [waiting for waiting in following.get(queue.pop(), ()) if waiting not in left_out]
-        left_out.update(new)
-        queue += new
-    return [one for one in connections if one.id not in left_out and (one.start is not None or one.id in waits)]
+        for wait in following.get(queue.pop(), ()):
+            new = [one.id for one in wait.starts if one.id not in left_out]
+            left_out.update(new)
+            queue += new
+    return (one for one in connections if one.id not in left_out and (one.start is not None or one.id in waits))

@@ -94,10 +94,7 @@ def _read(source: Source) -> tuple[dict[str, tuple[int, int]], list[dict[str, tu
     header: dict[str, tuple[int, int]] = {}
     tiers: dict[int, dict[str, tuple[int, int]]] = {}
     into = header
-    for line, text in enumerate(source.lines, 1):
-        words = text.split()
-        if not words or words[0].startswith("#"):
-            continue
+    for line, words in source.lines():
         key = words[0].lower()
         if key not in (*_HEADER, *_TIER, "tier"):
             source.wrong(line, f"{shown(words[0])} is none of {', '.join((*_HEADER, 'tier', *_TIER))}")
@@ -122,7 +119,7 @@ def _read(source: Source) -> tuple[dict[str, tuple[int, int]], list[dict[str, tu
         source.wrong(line, f"Tiers: {count}; 2 or 3 are possible")
     missing = [tier for tier in range(count) if tier not in tiers]
     if missing:
-        source.wrong(len(source.lines), f"Tier {missing[0]} is missing")
+        source.wrong(source.last, f"Tier {missing[0]} is missing")
     return header, [tiers[tier] for tier in range(count)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from xoff.importing.source import Source
 
 _SHOWN = 8
+# Messages that quote words may be as many as there are words: beyond these they are said together.
+_MOST = 100
 
 HEADINGS = ("Not as there, which changes results:", "Without effect on results:")
 """What stands above the messages that change results, and above the others."""
@@ -37,12 +40,19 @@ class Notes:
     """Messages; each is said once, with all its lines. Those that change results come first."""
 
     _found: dict[tuple[str, str], _Note] = field(default_factory=dict)
+    _counts: Counter[str] = field(default_factory=Counter)
 
-    def add(self, source: Source, lines: int | Iterable[int], text: str, *, matters: bool = True) -> None:
+    def add(
+        self, source: Source, lines: int | Iterable[int], text: str, *, matters: bool = True, many: str = ""
+    ) -> None:
         """Say something of one or more lines of a file; of the file as a whole if there are none.
 
-        matters: whether results are others than there because of it.
+        matters: whether results are others than there because of it. many: of a text that quotes a word, what is said
+        in its place when so much has been said of other words.
         """
+        if many and (source.name, text) not in self._found:
+            self._counts[many] += 1
+            text = many if self._counts[many] > _MOST else text
         note = self._found.setdefault((source.name, text), _Note(source.name, text))
         note.lines.extend([lines] if isinstance(lines, int) else lines)
         note.matters = note.matters or matters

@@ -5,6 +5,8 @@ What stands in such a file is somebody else's: none of its words becomes a path 
 
 from __future__ import annotations
 
+import codecs
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,9 +17,15 @@ from typing import NoReturn
 from xoff import wording
 from xoff._core import InputError
 
-# Flows of the largest scenario, a line each.
+# Flows of the largest scenario, a line each, and as many lines of remarks.
 _MAX_BYTES = 2**30
+_MAX_LINES = 2**25
+# A line of words that belong together; what is a stream of words has lines of any length.
+_MAX_LINE = 2**16
+_CHUNK = 2**20
 _SHOWN = 60
+# Words end as in C++, where no other character is a space.
+_WORD = re.compile(rb"[^ \t\n\v\f\r]+")
 _WHOLE = re.compile(r"[0-9]{1,19}")
 # A number of C++ that is not negative: no names such as `inf`, and no hexadecimal digits.
 _NUMBER = re.compile(r"(?=.{1,40}$)([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")
@@ -35,21 +43,38 @@ _MAX_TIME = 281 * 10**12
 
 @dataclass(slots=True)
 class Source:
-    """A file, by lines."""
+    """A file, which is read as it is taken: lists of its lines or words would take many times its size."""
 
     path: Path
-    lines: list[str]
+    content: bytes
+    """UTF-8 text."""
 
     @property
     def name(self) -> str:
         """The last part of its path, to be shown."""
         return wording.plain(self.path.name)
 
+    @property
+    def last(self) -> int:
+        """The number of its last line."""
+        return self.content.count(b"\n") + 1
+
     def words(self) -> Iterator[tuple[str, int]]:
         """Yield its words, each with the number of its line, as a stream of C++ reads them."""
-        for number, line in enumerate(self.lines, 1):
-            for word in line.split():
-                yield word, number
+        line, at = 1, 0
+        for found in _WORD.finditer(self.content):
+            line += self.content.count(b"\n", at, found.start())
+            at = found.end()
+            yield found[0].decode(), line
+
+    def lines(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number and the words of each line that has words, but for remarks, which begin with ``#``."""
+        for number, line in enumerate(io.BytesIO(self.content), 1):
+            if len(line) > _MAX_LINE:
+                self.wrong(number, f"is longer than {wording.size(_MAX_LINE)}")
+            words = [word.decode() for word in line.split()]
+            if words and not words[0].startswith("#"):
+                yield number, words
 
     def wrong(self, line: int, why: str) -> NoReturn:
         """Raise `InputError` for a line."""
@@ -110,7 +135,7 @@ class Words:
         """Return the next word. Raises `InputError` if the file has ended."""
         word, line = next(self._left, ("", 0))
         if not line:
-            self.source.wrong(len(self.source.lines), f"the file ends where {what} is expected")
+            self.source.wrong(self.source.last, f"the file ends where {what} is expected")
         self.line = line
         return word
 
@@ -127,19 +152,36 @@ def read(path: Path) -> Source:
     """Read a file. Raises `InputError` if it is not there, too large, or not text."""
     try:
         with path.open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
+            # In pieces, as room for the largest file would be taken at once for any.
+            held = io.BytesIO()
+            while held.tell() <= _MAX_BYTES and (chunk := file.read(_CHUNK)):
+                held.write(chunk)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError:
         raise InputError(f"{str(path)!r}: is not the name of a file") from None
-    if len(content) > _MAX_BYTES:
+    if held.tell() > _MAX_BYTES:
         raise InputError(f"{path}: is larger than {wording.size(_MAX_BYTES)}")
-    try:
-        # Lines end as in C++, and nowhere else.
-        return Source(path, content.decode("utf-8-sig").split("\n"))
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}: line {line}: is not UTF-8 text") from None
+    content = held.getvalue().removeprefix(codecs.BOM_UTF8)
+    if content.count(b"\n") >= _MAX_LINES:
+        raise InputError(f"{path}: has more than {_MAX_LINES:,} lines")
+    if (wrong := _no_text(content)) is not None:
+        line = content.count(b"\n", 0, wrong) + 1
+        raise InputError(f"{path}: line {line}: is not UTF-8 text")
+    return Source(path, content)
+
+
+def _no_text(content: bytes) -> int | None:
+    """Where a file is not UTF-8; in pieces, as a text may take four times the memory of its bytes."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for at in range(0, 0 if content.isascii() else len(content), _CHUNK):
+        chunk = content[at : at + _CHUNK]
+        try:
+            decoder.decode(chunk, final=at + _CHUNK >= len(content))
+        except UnicodeDecodeError as error:
+            # What was left of the piece before stands in front.
+            return at + len(chunk) - len(error.object) + error.start
+    return None
 
 
 def shown(word: str) -> str:

@@ -1,0 +1,165 @@
+"""Files of other simulators that are large, cut off or made to be large: time and memory are bounded by their size."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from imports import CONFIG, FLOWS, MATRIX, TOPO, TOPOLOGY, Import, document_of
+from small import Command
+from xoff import InputError
+from xoff.importing import hpcc, htsim, notes, source
+from xoff.importing.source import Source, read
+
+_STAR = "5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1000ns 0\n" for host in range(4))
+
+
+def _file(place: Path, text: str | bytes) -> Path:
+    place.write_bytes(text.encode() if isinstance(text, str) else text)
+    return place
+
+
+def _peak(work: Callable[[], Any]) -> int:
+    """The most memory that Python's objects take during some work."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+_FLOWS_IN_ONE_FILE = 20_000
+
+
+def _hpcc(place: Path, count: int) -> Callable[[], Any]:
+    flows = "".join(f"{n % 4} {(n + 1) % 4} 3 {n % 4} {1000 + n} 2.{n:09d}\n" for n in range(count))
+    files = _file(place / "topology", _STAR), _file(place / "flows", f"{count}\n{flows}")
+    return lambda: hpcc.convert(read(files[0]), read(files[1]), None)
+
+
+def _htsim(place: Path, count: int) -> Callable[[], Any]:
+    flows = "".join(f"{n % 4}->{(n + 1) % 4} id {n + 1} start {n} size {1000 + n}\n" for n in range(count))
+    file = _file(place / "matrix", f"Nodes 4\nConnections {count}\n{flows}")
+    return lambda: htsim.convert(read(file), None, "ps")
+
+
+@pytest.mark.parametrize(("make", "most"), [(_hpcc, 350), (_htsim, 600)])
+def test_memory_grows_with_flows_and_by_little(
+    tmp_path: Path, make: Callable[[Path, int], Callable[[], Any]], most: int
+) -> None:
+    """So that ten million flows go into the memory of a laptop."""
+    few, many = (_peak(make(tmp_path, count)) for count in (100, _FLOWS_IN_ONE_FILE))
+    assert (many - few) / _FLOWS_IN_ONE_FILE < most
+
+
+@pytest.mark.parametrize(
+    "convert", [lambda one: hpcc.convert(one, one, None), lambda one: htsim.convert(one, one, "us")]
+)
+@pytest.mark.parametrize("content", ["\n" * 10**6, "1 " * 10**6, "x" * 10**6], ids=["lines", "words", "word"])
+def test_large_files_without_meaning_take_their_own_size(
+    tmp_path: Path, content: str, convert: Callable[[Source], Any]
+) -> None:
+    """Neither a list of their lines nor one of their words."""
+    file = _file(tmp_path / "large", content)
+
+    def refused() -> None:
+        with pytest.raises(InputError) as error:
+            convert(read(file))
+        assert len(str(error.value)) < 500
+
+    assert _peak(refused) < 6 * 10**6
+
+
+def test_more_lines_than_flows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "_MAX_LINES", 100)
+    assert read(_file(tmp_path / "fits", "\n" * 99)).last == 100
+    with pytest.raises(InputError, match="more: has more than 100 lines"):
+        read(_file(tmp_path / "more", "\n" * 100))
+
+
+@pytest.mark.parametrize("at", [0, 5, 2**20 - 2, 2**20 - 1, 2**20, 3 * 2**20])
+def test_the_line_of_what_is_no_text_is_named_wherever_it_is(tmp_path: Path, at: int) -> None:
+    """Files are decoded in pieces, at whose borders characters of several bytes lie."""
+    whole = ("é\n" * (at // 3 + 1)).encode()[:at]
+    while whole and whole[-1] & 0xC0 == 0xC0:
+        whole = whole[:-1]
+    with pytest.raises(InputError, match=f"line {whole.count(10) + 1}: is not UTF-8 text"):
+        read(_file(tmp_path / "file", whole + b"\xff\n"))
+    assert read(_file(tmp_path / "whole", b"\xef\xbb\xbf" + "é ☃\n".encode() * 2**18)).last == 2**18 + 1
+    with pytest.raises(InputError, match="line 2: is not UTF-8 text"):
+        read(_file(tmp_path / "cut", "é\né".encode()[:-1]))
+
+
+def test_a_barrier_of_many_for_many_is_refused(xoff_here: Command, tmp_path: Path) -> None:
+    """3000 wait for 3000 others: 9 million messages from a file of a few thousand lines."""
+    fire = "".join(f"{n % 9}->9 id {n + 1} start 0 size 1 send_done_trigger 1\n" for n in range(3000))
+    wait = "".join(f"{n % 9}->9 id {n + 5001} trigger 1 size 1\n" for n in range(3000))
+    text = f"Nodes 10\n{fire}{wait}trigger id 1 barrier count 3000\n"
+    text = text.replace("\n", "\nConnections 6000\nTriggers 1\n", 1)
+    file = _file(tmp_path / "m.cm", text)
+    done = xoff_here("import", "htsim", file, "--start-unit", "us", "--out", "imported")
+    why = "line 6004: 3,000 connections wait for 3,000 each; 4,194,304 waits are possible in all"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"xoff: error: {file}: {why}\n")
+
+
+def test_triggers_in_a_circle_take_no_time(imported: Import) -> None:
+    """A ring of barriers, which nothing enters, and one that a flow enters."""
+    lines = []
+    for first, start in ((1, ""), (1001, "start 0 ")):
+        for n in range(1000):
+            begin = start if start and n == 0 else f"trigger {first + n} "
+            lines.append(f"0->1 id {first + n} {begin}size 1 send_done_trigger {first + (n + 1) % 1000}")
+    lines += [f"trigger id {n + 1} barrier count 1" for n in range(2000)]
+    said = imported("htsim", "\n".join(["Nodes 2", "Connections 2000", "Triggers 2000", *lines]))
+    assert said["flows"] == 1000
+    assert [note["lines"] for note in said["notes"] if note["message"].startswith("never starts")] == [[[4, 1003]]]
+
+
+def test_rates_and_places_of_hosts_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(hosts: int, rates: int, why: str) -> None:
+        links = "".join(f"{n} {hosts} {100 + n % rates}Gbps {n}ns 0\n" for n in range(hosts))
+        topology = _file(tmp_path / "topology", f"{hosts + 1} 1 {hosts}\n{hosts}\n{links}")
+        with pytest.raises(InputError, match=f"topology: line 1: {why}"):
+            hpcc.convert(read(topology), read(_file(tmp_path / "flows", "0\n")), None)
+
+    refused(300, 300, "its links have 300 rates; 256 are possible")
+    monkeypatch.setattr(hpcc, "_MAX_SEARCH", 1599)
+    refused(40, 1, "hosts at 40 places and 40 links; 1,599 are possible, one times the other")
+
+
+def test_what_is_said_of_many_words_is_said_once(imported: Import) -> None:
+    """A message for each of a hundred thousand words would be a scenario of many megabytes."""
+    many = 3 * notes._MOST
+    links = "".join(f"{n} {many} 100Gbps 1000ns 0.{n + 1:03d}\n" for n in range(many))
+    config = "".join(f"UNKNOWN_{n} 1\n" for n in range(many)) + "CC_MODE 0\nRATE_BOUND 0\n"
+    said = imported("hpcc", f"{many + 1} 1 {many}\n{many}\n{links}", "1\n0 1 3 9 2.0\n", config)
+    texts = [note["message"] for note in said["notes"]]
+    assert len([text for text in texts if "at random" in text]) == notes._MOST + 1
+    assert len([text for text in texts if "not known" in text]) == notes._MOST + 1
+    # What is said of keys that are known stays.
+    assert "RATE_BOUND: flows are paced here" in texts
+    last = next(note for note in said["notes"] if note["message"].startswith("more words are not known"))
+    assert last["lines"] == [[notes._MOST + 1, many]]
+    assert document_of(said)["network"]
+
+
+@pytest.mark.parametrize("kind", ["hpcc", "htsim"])
+def test_files_that_are_cut_off_are_imported_or_refused(xoff_here: Command, tmp_path: Path, kind: str) -> None:
+    """Wherever: a message names the file, and nothing is left."""
+    files = [TOPOLOGY, FLOWS, CONFIG] if kind == "hpcc" else [MATRIX, TOPO]
+    for hit in files:
+        content = hit.read_bytes()
+        for at in range(0, len(content), max(1, len(content) // 40)):
+            cut = _file(tmp_path / hit.name, content[:at])
+            before = sorted(tmp_path.iterdir())
+            done = xoff_here("import", kind, *(cut if one is hit else one for one in files), "--out", f"{hit.name}{at}")
+            assert done.returncode in {0, 2}, (hit.name, at)
+            if done.returncode == 2:
+                assert done.stderr.count("\n") == 1
+                assert str(cut) in done.stderr or hit in {TOPO, CONFIG}, done.stderr
+                assert sorted(tmp_path.iterdir()) == before
