@@ -628,6 +628,8 @@ def guarded(command: Callable[[], object]) -> int:
     except KeyboardInterrupt:
         print("xoff: interrupted", file=sys.stderr)
         return 130
+    except MemoryError:
+        return _fail("there is not enough memory for this", 2)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}", 2)

@@ -10,6 +10,7 @@ import io
 import itertools
 import math
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -376,7 +377,9 @@ def write(figure: Figure, path: Path) -> None:
     }
     _number_logs(figure)
     _make_plain(figure)
-    with rc_context(STYLE):
+    with rc_context(STYLE), warnings.catch_warnings():
+        # What nobody can mend who draws: a name in letters that the font does not have, and one that leaves no room.
+        warnings.filterwarnings("ignore", "Glyph .* missing|constrained_layout not applied", UserWarning)
         if path.suffix == ".svg":
             buffer = io.StringIO()
             figure.savefig(buffer, format="svg", **forms[path.suffix])
@@ -410,15 +413,23 @@ def _number_logs(figure: Figure) -> None:
                 axis.set_minor_formatter(_PlainLog(labelOnlyBase=False))
 
 
+# A name of somebody else may have a million letters; no text of ours is as long.
+_LONGEST_TICK, _LONGEST_TEXT = 100, 500
+
+
+def _label(text: str, most: int) -> str:
+    return wording.plain(text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}")
+
+
 def _make_plain(figure: Figure) -> None:
     """Take out of all texts what no picture can hold."""
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             names = [text.get_text() for text in axis.get_ticklabels()]
-            if names != (plain := [wording.plain(name) for name in names]):
+            if names != (plain := [_label(name, _LONGEST_TICK) for name in names]):
                 axis.set_ticks(axis.get_ticklocs(), plain)
     for text in figure.findobj(Text):
-        text.set_text(wording.plain(text.get_text()))
+        text.set_text(_label(text.get_text(), _LONGEST_TEXT))
 
 
 FORMATS = ("svg", "png", "pdf")

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from xoff import _core, counts, wording
 from xoff._core import InputError
+from xoff.documents import read_json
 from xoff.shape import mismatch
 from xoff.summary import Summary
 
@@ -241,13 +242,13 @@ def load(directory: str | Path) -> Result:
     """Read a result directory that `Result.save` or ``xoff run --out`` wrote. Raises `InputError` if it is not one."""
     path = Path(directory)
     try:
-        scenario = json.loads((path / "scenario.json").read_text("utf-8"))
-        summary = json.loads((path / "summary.json").read_text("utf-8"))
+        scenario = read_json(path / "scenario.json")
+        summary = read_json(path / "summary.json")
         if not isinstance(scenario, dict) or not isinstance(summary, dict):
             raise ValueError
         if "network" not in scenario or not {"fingerprint", "flows", "audits"} <= summary.keys():
             raise ValueError
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         raise InputError(f"{path}: is not a result directory (no readable scenario.json and summary.json)") from None
     if wrong := mismatch(summary, Summary):
         raise InputError(f"{path / 'summary.json'}: is damaged: {wrong}")
@@ -463,29 +464,73 @@ def _parquet_reader(file: Path) -> Callable[[], pa.Table]:
     def read() -> pa.Table:
         import pyarrow.parquet
 
+        if not file.is_file():
+            # A pipe never ends, and a directory would be read as tables of somewhere else.
+            raise InputError(f"{file}: is damaged, or no table of a result: it is not a regular file")
         try:
+            _check_size(file, pyarrow.parquet.read_metadata(file))
             table = pyarrow.parquet.read_table(file)
         except (pa.ArrowException, OSError) as error:
             why = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(f"{file}: is damaged, or no table of a result: {why}") from None
-        for column, is_text in _declared().get(file.stem, {}).items():
+        for column, (kind, is_optional) in _declared().get(file.stem, {}).items():
             if column not in table.column_names:
                 raise InputError(f"{file}: is damaged, or of another version: it has no column `{column}`")
-            if _is_text(table.schema.field(column).type) is not is_text:
-                kind = "texts" if is_text else "numbers"
-                raise InputError(f"{file}: is damaged: the column `{column}` does not hold {kind}")
+            if wrong := _wrong(table[column], column, kind, is_optional=is_optional):
+                raise InputError(f"{file}: is damaged: {wrong}")
         return table
 
     return read
 
 
+def _check_size(file: Path, metadata: Any) -> None:
+    """Refuse a table that would not fit into memory: a file of some bytes may hold a value a million million times."""
+    columns = (metadata.schema.column(index) for index in range(metadata.num_columns))
+    # Texts are written once, and a number for each row.
+    widths = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "BYTE_ARRAY": 4}
+    size = metadata.num_rows * sum(widths.get(column.physical_type, 8) for column in columns)
+    if size > (memory := _memory()):
+        why = f"its {metadata.num_rows:,} rows would take {wording.size(size)} of memory"
+        raise InputError(f"{file}: {why}; this machine has {wording.size(memory)}")
+
+
+def _memory() -> int:
+    """The memory of this machine in bytes; what no machine has if it does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 2**48
+
+
 @cache
-def _declared() -> dict[str, dict[str, bool]]:
-    """For each table of a result its columns, and whether they hold texts or numbers."""
+def _declared() -> dict[str, dict[str, tuple[str, bool]]]:
+    """For each table of a result its columns: the type, and whether cells may be without a value."""
     tables = json.loads(_core.tables())
     return {
-        table["name"]: {column["name"]: column["type"] == "Utf8" for column in table["columns"]} for table in tables
+        table["name"]: {column["name"]: (column["type"], bool(column["maybe"])) for column in table["columns"]}
+        for table in tables
     }
+
+
+def _wrong(cells: pa.ChunkedArray, column: str, kind: str, *, is_optional: bool) -> str | None:
+    """What of a column is not as it is declared: all numbers of results are zero or more, and most are whole."""
+    import pyarrow.compute
+
+    is_text, found = kind == "Utf8", cells.type
+    if _is_text(found) is not is_text:
+        return f"the column `{column}` does not hold {'texts' if is_text else 'numbers'}"
+    if cells.null_count and not is_optional:
+        return f"a cell of the column `{column}` is empty"
+    if is_text:
+        return None
+    if pa.types.is_floating(found) and not kind.startswith("Float"):
+        return f"the column `{column}` does not hold whole numbers"
+    if pa.types.is_unsigned_integer(found):
+        return None
+    if pa.types.is_floating(found) and not pyarrow.compute.all(pyarrow.compute.is_finite(cells)).as_py():
+        return f"a number of the column `{column}` is not finite" if len(cells) > cells.null_count else None
+    least = pyarrow.compute.min(cells).as_py()
+    return f"a number of the column `{column}` is below zero" if least is not None and least < 0 else None
 
 
 def _is_text(kind: pa.DataType) -> bool | None:

@@ -19,6 +19,8 @@ from tests.fuzz.documents import SMALL
 
 import xoff
 
+_TEXTS = [*values.TEXTS[:-1], "=1+1"]
+_NUMBERS = [0, 1, 2, 3, 255, 2**31, 2**53, 2**63 - 1]
 _STUDY = {"base": "base.json", "axes": {"switch.delay": ["1us", "2us"]}, "seeds": 2}
 
 
@@ -28,7 +30,8 @@ def _whole() -> tuple[dict[str, bytes], dict[str, bytes]]:
     document = {**tomllib.loads(SMALL), "probe": {"queues": "5us", "packets": True, "delays": "all"}}
     with tempfile.TemporaryDirectory() as work:
         place = Path(work)
-        xoff.run(document, out=place / "result")
+        # A threshold that is passed, so that there are pauses to explain.
+        xoff.run(document, overrides={"switch.flow_control.pfc.xoff": "20KB"}, out=place / "result")
         (place / "base.json").write_bytes(values.as_json(tomllib.loads(SMALL)))
         (place / "study.json").write_bytes(values.as_json(_STUDY))
         xoff.sweep(place / "study.json", out=place / "study")
@@ -65,7 +68,8 @@ def draw(rng: Random) -> Case:
         if rng.random() < 0.2:
             todo.append(["sweep", "study.json", "study"])
         return Case(files, steps(*todo))
-    reader = rng.choice(["report", "explain"]) if is_drawn else rng.choice(["read-result", "export", "export"])
+    # Figures take a second; what explains takes the tables apart.
+    reader = "report" if is_drawn else rng.choice(["read-result", "export", "explain", "explain"])
     return Case(files, steps([reader, "result"]))
 
 
@@ -84,12 +88,12 @@ def _damaged(rng: Random, name: str, content: bytes) -> bytes | None:
 
 
 def _table(rng: Random, content: bytes) -> bytes:
-    """A table with a column gone, renamed, or of another type; or with other rows."""
+    """A table with a column gone, renamed, or of another type; with other rows; or with other cells."""
     table = pq.read_table(io.BytesIO(content))
     if table.num_columns:
         index = rng.randrange(table.num_columns)
         name = table.column_names[index]
-        change = rng.randrange(5)
+        change = rng.randrange(8)
         if change == 0:
             table = table.drop_columns([name])
         elif change == 1:
@@ -99,14 +103,36 @@ def _table(rng: Random, content: bytes) -> bytes:
             table = table.set_column(index, name, _cells(rng, table.num_rows))
         elif change == 3:
             table = table.slice(0, rng.choice([0, 1]))
-        else:
+        elif change == 4:
             table = pa.concat_tables([table, table])
+        else:
+            for at in rng.sample(range(table.num_columns), rng.choice([1, 1, min(3, table.num_columns)])):
+                table = table.set_column(at, table.column_names[at], _others(rng, table.column(at)))
     file = io.BytesIO()
     try:
         pq.write_table(table, file)
     except (pa.ArrowException, ValueError):
         return b"PAR1"
     return file.getvalue()
+
+
+def _others(rng: Random, column: pa.ChunkedArray) -> pa.Array:
+    """Cells of the same type, some of them others: of another row, extreme, hostile; or all in another order."""
+    found = column.to_pylist()
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    new: list[Any] = _TEXTS if pa.types.is_string(kind) else _NUMBERS
+    if rng.random() < 0.2:
+        rng.shuffle(found)
+    share = rng.choice([0.02, 0.3, 1.0])
+    one = rng.choice(new)
+    is_same = rng.random() < 0.5
+    for at in range(len(found)):
+        if rng.random() < share:
+            found[at] = one if is_same else rng.choice([*new, rng.choice(found), None])
+    try:
+        return pa.array(found, kind)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return pa.array([None] * len(found), kind)
 
 
 def _cells(rng: Random, rows: int) -> Any:

@@ -11,7 +11,7 @@ NUMBERS = [0, 1, 2, 3, 8, 9, 255, 256, 65_535, 65_536, -1, 2**31, 2**32, 2**63 -
 FLOATS = [0.0, -0.0, 0.5, 1.0, 1.5, -1.0, 1e-320, 1e308, 1e300, float("nan"), float("inf"), float("-inf")]
 _DIGITS = ["0", "1", "7", "1000", "999999999", "-1", "0.5", "1e3", "", "99999999999999999999", "nan", "0.0000000001"]
 _UNITS = ["B", "KB", "GiB", "TB", "ps", "ns", "us", "s", "bps", "Mbps", "Tbps", "", " parsecs", "µs"]
-_TEXTS = [
+TEXTS = [
     *("host0", "host1", "switch0", "leaf0", "websearch", "oq", "iq", "voq", "unlimited", "record", "flows.csv"),
     *(
         "☃",
@@ -62,7 +62,7 @@ def leaf(rng: Random) -> Any:
     if kind == 1:
         return rng.choice(FLOATS)
     if kind == 2:
-        return rng.choice(_TEXTS)
+        return rng.choice(TEXTS)
     return rng.choice(NUMBERS) if kind == 3 else amount(rng)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -12,13 +14,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import xoff
 from patience import PATIENCE_SECONDS
 from small import TOML, Command
-from xoff import InputError, plots, report, wording
+from xoff import InputError, plots, report, results, wording
 from xoff.study import Study
 
 
@@ -312,3 +315,195 @@ def test_a_terminal_that_closes_leaves_nothing(
     _, messages = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, messages) == (130, "xoff: interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
+
+
+_PARTS = ["scenario.json", "summary.json", "flows.parquet", "links.parquet"]
+
+
+@pytest.fixture
+def foreign(scenario: dict[str, Any], tmp_path: Path) -> Path:
+    """A result with all tables, and rows in those of pauses."""
+    place = tmp_path / "foreign"
+    probe = {"queues": "5us", "packets": True, "delays": "all"}
+    result = xoff.run(scenario | {"probe": probe}, overrides={"switch.flow_control.pfc.xoff": "20KB"}, out=place)
+    assert result.table("contributions").num_rows > 1
+    result.forget()
+    return place
+
+
+def _commands(place: Path) -> Iterator[tuple[str, ...]]:
+    yield "report", str(place)
+    yield "explain", str(place)
+    for choice in (("--perfetto",), ("--pcapng", "*"), ("--fct", "hpcc"), ("--csv",)):
+        yield "export", str(place), *choice
+
+
+def _ended(command: Command, place: Path) -> set[int]:
+    """Have all that reads a result do so; each command is done or refused in one line. Return the exit codes."""
+    codes = set()
+    for words in _commands(place):
+        done = command(*words)
+        assert done.returncode in {0, 2}, (words, done.stderr)
+        assert done.returncode == 0 or re.fullmatch("xoff: error: [^\n]{1,2100}\n", done.stderr), (words, done.stderr)
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", done.stdout + done.stderr), words
+        codes.add(done.returncode)
+    return codes
+
+
+@pytest.mark.parametrize("part", _PARTS)
+@pytest.mark.parametrize("kind", ["pipe", "device", "directory", "huge", "link to nothing"])
+def test_what_is_no_file_is_no_part_of_a_result(xoff_here: Command, foreign: Path, part: str, kind: str) -> None:
+    """A pipe never ends, a device has no end, and a directory would be read as tables of somewhere else."""
+    (foreign / part).unlink()
+    match kind:
+        case "pipe":
+            os.mkfifo(foreign / part)
+        case "device":
+            (foreign / part).symlink_to("/dev/zero")
+        case "directory":
+            (foreign / part).mkdir()
+        case "huge":
+            with (foreign / part).open("wb") as file:
+                # It takes no room on the disk.
+                file.truncate(2**40)
+        case _:
+            (foreign / part).symlink_to("nowhere")
+    codes = _ended(xoff_here, foreign)
+    # Frames do not ask for completion times, nor these for links.
+    assert codes == {2} or part.endswith(".parquet")
+    assert not list(foreign.parent.glob("foreign?*"))
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_file_is_no_part_of_a_study(
+    scenario: dict[str, Any], tmp_path: Path, xoff_here: Command, kind: str
+) -> None:
+    """It is refused, or made again by a sweep."""
+
+    def put(file: Path) -> None:
+        file.unlink(missing_ok=True)
+        os.mkfifo(file) if kind == "pipe" else file.symlink_to("/dev/zero")
+
+    (tmp_path / "s.json").write_text(json.dumps(scenario))
+    (tmp_path / "study.toml").write_text('base = "s.json"\n[axes]\n"switch.delay" = ["1us", "2us"]\n')
+    study = tmp_path / "study"
+    assert xoff_here("sweep", "study.toml", "--out", study).returncode == 0
+    run = sorted((study / "runs").glob("[0-9a-f]*"))[0]
+    for file in ("summary.json", "scenario.json", "flows.parquet"):
+        put(run / file)
+        assert xoff_here("report", study).returncode in {0, 2}
+        assert xoff_here("sweep", "study.toml", "--out", study).returncode == 0
+        assert Study.open(study).status().complete == 2
+        assert (run / file).is_file()
+    put(study / "runs" / ".work-somebody")
+    put(study / "study.json")
+    assert xoff_here("report", study).returncode == 2
+    assert xoff_here("sweep", "study.toml", "--out", study).returncode == 0
+    put(study / "runs" / ".store")
+    done = xoff_here("sweep", "study.toml", "--out", study)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_table_of_more_rows_than_memory_has_room_for_is_refused(foreign: Path) -> None:
+    """A file of some kilobytes may hold a value a million million times; this one says so of itself."""
+    file = foreign / "samples.parquet"
+    table = pq.read_table(file)
+    pq.write_table(pa.concat_tables([table.slice(0, 1)] * 1000), file)
+    assert xoff.load(foreign).samples.num_rows == 1000
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(results, "_memory", lambda: 10_000)
+        with pytest.raises(InputError, match=r"samples.parquet: its 1,000 rows would take \d+.0 KB of memory; this"):
+            xoff.load(foreign).table("samples")
+
+
+_NAMES = {
+    "markup": "<script>alert(1)</script>&\"'[red]x[/red]",
+    "mathematics": "$\\frac{$_^%#{}",
+    "lines": "a\nxoff: error: b\r\n\u2028c\x85",
+    "terminal": "\x1b[31m\x1b]0;t\x07\x9b31m",
+    "formula": "=cmd|' /C calc'!A0",
+    "tab before a formula": "\t=1+1",
+    "formula in full width": "\uff1d1+1",
+    "path": "../../../../tmp/x",
+    "NUL": "a\0b",
+    "direction": "\u202egnp\u2066",
+    "long": "x" * 100_000,
+    "template": "{{7*7}}{% for %}%s%n",
+    "script": "</script><!--`${1}`",
+    "cells": 'a,"b;c',
+}
+
+
+def _renamed(table: pa.Table, before: str) -> pa.Table:
+    for at, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string(kind) and field.name not in {"event", "kind", "reason"}:
+            cells = [None if cell is None else before + cell for cell in table.column(at).to_pylist()]
+            table = table.set_column(at, field.name, pa.array(cells, pa.string()))
+    return table
+
+
+@pytest.mark.parametrize("case", _NAMES)
+def test_names_in_tables_are_nothing_but_names(xoff_here: Command, foreign: Path, case: str) -> None:
+    """Nodes, workloads and mechanisms are called so in every table, which are read, and shown harmless."""
+    name = _NAMES[case]
+    for file in foreign.glob("*.parquet"):
+        pq.write_table(_renamed(pq.read_table(file), name), file)
+    assert _ended(xoff_here, foreign) == {0}
+    page = (foreign / "report.html").read_text("utf-8")
+    assert "<script>alert" not in page
+    assert "</script><!--" not in page
+    for file in (foreign.parent / "foreign-csv").iterdir():
+        with file.open(encoding="utf-8", newline="") as rows:
+            cells = [cell for row in csv.reader(rows) for cell in row]
+        assert not [cell for cell in cells if cell.startswith(tuple("=+@\t\r\n\uff1d")) or re.match("-[^0-9]", cell)]
+    assert sorted(path.name for path in foreign.parent.iterdir()) == [
+        "foreign", "foreign-csv", "foreign.fct.txt", "foreign.pcapng.gz", "foreign.perfetto-trace",
+    ]  # fmt: skip
+
+
+def test_tables_whose_names_are_alike_get_files_of_their_own(xoff_here: Command, foreign: Path) -> None:
+    for name in ("a b", "a_b", "A_B", "a*b", "flows "):
+        (foreign / f"{name}.parquet").write_bytes((foreign / "links.parquet").read_bytes())
+    assert xoff_here("export", foreign, "--csv").returncode == 0
+    written = [file.stem for file in (foreign.parent / "foreign-csv").iterdir()]
+    assert len(written) == len({name.lower() for name in written}) == len(list(foreign.glob("*.parquet")))
+    assert {"A_B", "a_b-2", "a_b-3", "a_b-4", "flows", "flows_"} <= set(written)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "why"),
+    [
+        ("queues", "max_bytes", None, "a cell of the column `max_bytes` is empty"),
+        ("samples", "time_ps", -1, "a number of the column `time_ps` is below zero"),
+        ("links", "rate_bps", 1.5, "the column `rate_bps` does not hold whole numbers"),
+        ("links", "utilisation", float("nan"), "a number of the column `utilisation` is not finite"),
+        ("delays", "kind", None, "a cell of the column `kind` is empty"),
+        ("contributions", "cause", None, "a cell of the column `cause` is empty"),
+    ],
+)
+def test_cells_that_no_run_writes_are_refused_where_they_are_read(
+    xoff_here: Command, foreign: Path, table: str, column: str, value: object, why: str
+) -> None:
+    file = foreign / f"{table}.parquet"
+    whole = pq.read_table(file)
+    cells = [value, *whole[column].to_pylist()[1:]]
+    if whole.num_rows == 1:
+        whole, cells = pa.concat_tables([whole, whole]), [value, whole[column][0].as_py()]
+    pq.write_table(whole.set_column(whole.column_names.index(column), column, pa.array(cells)), file)
+    with pytest.raises(InputError, match=f"{table}.parquet: is damaged: {why}"):
+        xoff.load(foreign).table(table)
+    assert _ended(xoff_here, foreign) <= {0, 2}
+
+
+def test_delays_of_another_version_have_a_page(xoff_here: Command, foreign: Path) -> None:
+    """Kinds that this version does not know are shown by their names."""
+    file = foreign / "delays.parquet"
+    table = pq.read_table(file)
+    kinds = [("<new>" if kind == "transmission" else kind) for kind in table["kind"].to_pylist()]
+    pq.write_table(table.set_column(table.column_names.index("kind"), "kind", [kinds]), file)
+    assert _ended(xoff_here, foreign) == {0}
+    page = (foreign / "report.html").read_text("utf-8")
+    assert "&lt;new&gt;" in page
+    assert "of another version" in page

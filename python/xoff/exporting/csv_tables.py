@@ -1,7 +1,8 @@
 """The tables of a result as CSV files, one each, in a directory.
 
-A text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-`` or ``@``, or with a tab or a line
-end before them) gets an apostrophe before it, in cells and in the names of columns; numbers stay as they are.
+A text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-`` or ``@``, also in full width, or
+with a tab or a line end before them) gets an apostrophe before it, in cells and in the names of columns; numbers stay
+as they are.
 """
 
 from __future__ import annotations
@@ -17,26 +18,36 @@ from xoff._core import InputError
 from xoff.exporting.format import Written
 from xoff.results import Result
 
-_FORMULA = "^[=+@\t\r\n-]"
+_FORMULA = "^[=+@\t\r\n\uff0b\uff0d\uff1d\uff20-]"
 
 
 def write(result: Result, place: Path, _choices: list[str]) -> Written:
     """Write each table of a result."""
     place.mkdir()
     written = 0
+    taken: set[str] = set()
     for name in result.tables:
         table = result.table(name)
         try:
             columns = [_harmless(column) for column in table.columns]
             names = pyarrow.compute.replace_substring_regex(pa.array(table.column_names, pa.string()), _FORMULA, r"'\0")
             harmless = pa.table(columns, names=names.to_pylist())
-            pyarrow.csv.write_csv(harmless, place / f"{wording.file_name(name)}.csv")
+            pyarrow.csv.write_csv(harmless, place / f"{_own(name, taken)}.csv")
         except pa.ArrowException as error:
             why = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(f"{name}.parquet: cannot be written as CSV: {wording.plain(why)}") from None
         written += table.num_rows
         result.forget()
     return Written({"tables": len(result.tables), "rows": written})
+
+
+def _own(name: str, taken: set[str]) -> str:
+    """The name of a table's file; where another has it, in whatever case, with a number."""
+    first = wording.file_name(name)
+    names = (first, *(f"{first}-{number}" for number in range(2, len(taken) + 3)))
+    found = next(one for one in names if one.lower() not in taken)
+    taken.add(found.lower())
+    return found
 
 
 def _harmless(column: pa.ChunkedArray) -> pa.ChunkedArray:

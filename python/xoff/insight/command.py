@@ -114,7 +114,7 @@ def _show_flow(tiling: Tiling, forest: Forest, *, everything: bool) -> None:
         display.out.print(escape(line), soft_wrap=True)
     table = display.table("what went by", "where", "µs", "share", right=(2, 3))
     for text, where, ps in words.rows(tiling, forest, everything=everything):
-        table.add_row(escape(text), escape(where), words.micro(ps), f"{ps / tiling.total_ps:.1%}")
+        table.add_row(escape(text), escape(where), words.micro(ps), f"{tiling.share(ps):.1%}")
     table.add_section()
     table.add_row("[b]together[/b]", "", f"[b]{words.micro(tiling.total_ps)}[/b]", "")
     table.columns[0].no_wrap = False
@@ -131,7 +131,7 @@ def _show_worst(found: list[Tiling], forest: Forest, directory: Path) -> None:
     )
     for one in found:
         flow, part = one.flow, one.worst
-        most = "none" if part is None else f"{part.ps / one.total_ps:.0%} {words.what(part)}, at {_at(part, forest)}"
+        most = "none" if part is None else f"{one.share(part.ps):.0%} {words.what(part)}, at {_at(part, forest)}"
         slowdown = "–" if flow["slowdown"] is None else f"{flow['slowdown']:.2f}"
         took = "not delivered" if flow["fct_ps"] is None else wording.time(flow["fct_ps"])
         ends = f"{wording.plain(flow['src'])} → {wording.plain(flow['dst'])}"

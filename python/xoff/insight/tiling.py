@@ -79,6 +79,10 @@ class Tiling:
         """The sum of the parts."""
         return sum(part.ps for part in self.parts)
 
+    def share(self, ps: int) -> float:
+        """The part of it all that a time is; nothing of nothing if it began as the run ended."""
+        return ps / (self.total_ps or 1)
+
     @property
     def worst(self) -> Part | None:
         """The largest part that the flow would not have alone, pieces of one kind and place taken together."""
@@ -119,7 +123,8 @@ def tilings(result: Result, forest: Forest | None = None) -> Iterator[Tiling]:
     flows = {row["flow"]: row for row in known.to_pylist()}
     for number in sorted(flows):
         tiling = Tiling(flows[number], tuple(_parts(rows[number], forest)))
-        if tiling.flow["fct_ps"] not in {None, tiling.total_ps}:
+        fct, slowdown = tiling.flow["fct_ps"], tiling.flow["slowdown"]
+        if fct not in {None, tiling.total_ps} or (fct is not None and (fct == 0 or slowdown is None)):
             raise InputError(f"{result.directory or 'the result'}: is damaged: parts of flow {number} do not add up")
         yield tiling
 

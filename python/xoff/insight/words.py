@@ -40,16 +40,19 @@ def what(part: Part) -> str:
     if part.kind == "behind":
         return "behind packets that went first" if part.flow is None else f"behind packets of flow {part.flow}"
     if part.kind == "held":
-        return f"held by {part.mechanism} at its source"
+        return f"held by {wording.plain(str(part.mechanism))} at its source"
     if part.kind == "paused":
-        return f"paused by {part.mechanism}" + ("" if part.pauses == 1 else f", {part.pauses:,} times")
-    return _KINDS[part.kind]
+        return f"paused by {wording.plain(str(part.mechanism))}" + (
+            "" if part.pauses == 1 else f", {part.pauses:,} times"
+        )
+    # One of another version has a name at least.
+    return _KINDS.get(part.kind, wording.plain(part.kind))
 
 
 def place(node: str, port: int | None, peers: Mapping[tuple[str, int], str]) -> str:
     """An output: ``leaf1 port 3 (to host7)``."""
-    node = wording.plain(node)
-    return node if port is None else f"{node} port {port} (to {wording.plain(peers[node, port])})"
+    name = wording.plain(node)
+    return name if port is None else f"{name} port {port} (to {wording.plain(peers[node, port])})"
 
 
 def root_place(root: Root, forest: Forest) -> str:
@@ -92,7 +95,7 @@ def headline(tiling: Tiling, forest: Forest) -> list[str]:
         alone = f"{flow['slowdown']:.2f} times the {wording.time(flow['ideal_fct_ps'])} that it takes alone"
         lines = [f"{who} took {wording.time(flow['fct_ps'])}, {alone}."]
     if (worst := tiling.worst) is not None:
-        share = worst.ps / tiling.total_ps
+        share = tiling.share(worst.ps)
         at = place(worst.node, worst.port, forest.peers)
         lines.append(f"Most of its delay: {wording.time(worst.ps)} ({share:.0%} of all), {what(worst)}, at {at}.")
         if worst.root is not None:
@@ -138,7 +141,7 @@ def tree(one: Tree, forest: Forest) -> list[str]:
     several = f"{counted(pauses, 'pause')} of {counted(ports, 'port')}"
     back = f", {one.depth} links back" if one.depth > 1 else ""
     lines = [
-        f"{one.root.cause}, class {one.root.class_}, from {root_place(one.root, forest)}:",
+        f"{wording.plain(one.root.cause)}, class {one.root.class_}, from {root_place(one.root, forest)}:",
         f"  {several}{back}, between {wording.time(start)} and {end}",
     ]
     if one.contributors:
@@ -168,7 +171,7 @@ def port_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     for pause in facts["pauses"]:
         times = f"{wording.time(pause['ps'])} in all, {wording.time(pause['longest_ps'])} at most"
         lasts = f"{pause['count']:,} times, {times}"
-        lines.append((f"paused by {pause['cause']}, class {pause['class']}", lasts))
+        lines.append((f"paused by {wording.plain(pause['cause'])}, class {pause['class']}", lasts))
     if facts["flows"]:
         named = [f"flow {flow['flow']} ({wording.size(flow['size_bytes'])})" for flow in facts["flows"][:_MOST]]
         lines.append(("flows, by size", enumeration(named, len(facts["flows"]) - len(named))))

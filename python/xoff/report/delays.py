@@ -18,6 +18,7 @@ from xoff.results import Result
 _BARS, _TREES = 10, 10
 
 # Kinds of parts by what a reader tells apart: name, colour, kinds.
+_OTHER: tuple[str, str, set[str]] = ("of another version", "#000000", set())
 _GROUPS = [
     ("sending", "#0072b2", {"transmission"}),
     ("sending again", "#7f3c8d", {"again"}),
@@ -42,10 +43,10 @@ def build(result: Result) -> Delays:
     forest = Forest(result)
     found = sorted(tilings(result, forest), key=_slowness)
     shown = found[:_BARS]
-    longest = max((one.total_ps for one in shown), default=1)
+    longest = max((one.total_ps for one in shown), default=0) or 1
     bars = [Bar(one.number, *_title(one), _pieces(one, forest, longest), words.rows(one, forest)) for one in shown]
     used = {piece.group for bar in bars for piece in bar.pieces}
-    groups = [(name, colour) for name, colour, _ in _GROUPS if name in used]
+    groups = [(name, colour) for name, colour, _ in (*_GROUPS, _OTHER) if name in used]
     numbers = {place: number for number, place in enumerate(forest.peers)}
     trees = [_spread(tree, forest, numbers) for tree in forest.trees[:_TREES]]
     notes = []
@@ -89,9 +90,9 @@ def _pieces(tiling: Tiling, forest: Forest, longest: int) -> list[Piece]:
 
 def _texts(tiling: Tiling, forest: Forest) -> Iterator[tuple[str, str, str, int]]:
     for part in tiling.parts:
-        group, colour = next((name, colour) for name, colour, kinds in _GROUPS if part.kind in kinds)
+        group, colour, _ = next((group for group in _GROUPS if part.kind in group[2]), _OTHER)
         at = words.place(part.node, part.port, forest.peers)
-        text = f"{wording.time(part.ps)} ({part.ps / tiling.total_ps:.1%}): {words.what(part)}, {at}"
+        text = f"{wording.time(part.ps)} ({tiling.share(part.ps):.1%}): {words.what(part)}, {at}"
         yield group, colour, text, part.ps
 
 

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from xoff import counts, statistics
 from xoff._core import InputError
+from xoff.documents import read_bytes, read_json
 from xoff.results import Result, check_name, synchronise
 from xoff.statistics import Comparison
 from xoff.study import dataset
@@ -122,7 +123,7 @@ class Study:
         study.directory = Path(directory)
         study._runs = None
         try:
-            study.plan = Plan.from_dict(json.loads((study.directory / _DOCUMENT).read_text("utf-8")))
+            study.plan = Plan.from_dict(read_json(study.directory / _DOCUMENT))
         except (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
             why = f": {error}" if isinstance(error, ValueError) else ""
             raise InputError(f"{directory}: is not the directory of a study (no readable {_DOCUMENT}{why})") from None
@@ -378,8 +379,8 @@ class Study:
     def _write_document(self) -> None:
         """Write what is to be run; tables of an earlier version of the study are removed before."""
         text = json.dumps(self.plan.to_dict(), indent=1, ensure_ascii=False, default=lambda value: type(value).__name__)
-        with contextlib.suppress(OSError):
-            if (self.directory / _DOCUMENT).read_bytes() == f"{text}\n".encode():
+        with contextlib.suppress(OSError, ValueError):
+            if read_bytes(self.directory / _DOCUMENT) == f"{text}\n".encode():
                 return
         for file in self._tables():
             file.unlink(missing_ok=True)

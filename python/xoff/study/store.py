@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+from xoff.documents import read_bytes, read_json
 from xoff.results import Result, load, synchronise
 from xoff.shape import mismatch
 from xoff.summary import Summary
@@ -35,7 +36,7 @@ _WORK = ".work-"
 def _object(file: Path) -> dict[str, Any]:
     """Return the JSON object in a file, or an empty one if it cannot be read."""
     try:
-        found = json.loads(file.read_text("utf-8"))
+        found = read_json(file)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -43,6 +44,8 @@ def _object(file: Path) -> dict[str, Any]:
 
 def is_whole(table: Path) -> bool:
     """Tell whether a Parquet file ends as one does."""
+    if not table.is_file():
+        return False
     try:
         with table.open("rb") as file:
             file.seek(-4, os.SEEK_END)
@@ -88,7 +91,10 @@ class Store:
 
     def _mark(self) -> str:
         # One that is damaged tells stores from one another as well.
-        return (self.directory / ".store").read_text("utf-8", errors="backslashreplace")
+        try:
+            return read_bytes(self.directory / ".store").decode("utf-8", errors="backslashreplace")
+        except ValueError as error:
+            raise OSError(str(error)) from None
 
     def marked(self, mark: str) -> bool:
         """Tell whether this is the store that has a mark."""
@@ -141,7 +147,7 @@ class Store:
 
     def summary(self, key: str) -> dict[str, Any]:
         """Return the summary of a run. Raises `OSError` if there is none."""
-        summary: dict[str, Any] = json.loads((self.directory / key / "summary.json").read_text("utf-8"))
+        summary: dict[str, Any] = read_json(self.directory / key / "summary.json")
         return summary
 
     @contextlib.contextmanager
@@ -200,7 +206,7 @@ class Store:
 
     def clean(self) -> None:
         """Remove what killed processes left."""
-        for place in self.directory.glob(f"{_WORK}*"):
+        for place in filter(Path.is_dir, self.directory.glob(f"{_WORK}*")):
             with contextlib.suppress(FileNotFoundError):
                 descriptor = os.open(place, os.O_RDONLY)
                 if _lock(descriptor):
