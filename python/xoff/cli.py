@@ -5,6 +5,7 @@ Exit codes: 0 done; 1 an audit or a claim failed; 2 bad input, with one message 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -656,9 +657,15 @@ def _fail(message: str, code: int, errors: list[dict[str, Any]] | None = None) -
     """
     lines = [wording.plain(line) for line in message.split("\n")]
     lines = [line if len(line) <= _LINE else f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}" for line in lines]
-    print("xoff: error: " + "\n".join(lines), file=sys.stderr)
+    # An output that is full or gone changes no exit code.
+    with contextlib.suppress(OSError):
+        print("xoff: error: " + "\n".join(lines), file=sys.stderr, flush=True)
     if "--json" in sys.argv[1:]:
-        print(json.dumps({"error": "\n".join(lines), **({} if errors is None else {"errors": errors})}))
+        try:
+            print(json.dumps({"error": "\n".join(lines), **({} if errors is None else {"errors": errors})}), flush=True)
+        except OSError:
+            # It may be this output that failed, as on a disk that is full: what is left of it is not tried again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
 
 

@@ -240,6 +240,8 @@ def audit_line(audits: Mapping[str, str]) -> str:
 
 def load(directory: str | Path) -> Result:
     """Read a result directory that `Result.save` or ``xoff run --out`` wrote. Raises `InputError` if it is not one."""
+    if not isinstance(directory, str | os.PathLike):
+        raise InputError(f"a result directory is needed, not {type(directory).__name__}")
     path = Path(directory)
     try:
         scenario = read_json(path / "scenario.json")
@@ -260,6 +262,8 @@ class DirectoryWriter:
     """Writes a result directory under a temporary name beside its place, and renames it once it is complete."""
 
     def __init__(self, directory: str | Path) -> None:
+        if not isinstance(directory, str | os.PathLike):
+            raise InputError(f"out: a value of type {type(directory).__name__} is not a path")
         check_name(directory)
         try:
             # A path such as `.` or `a/..` has no name of its own to give to what was written beside it.
@@ -274,8 +278,6 @@ class DirectoryWriter:
                 raise InputError(f"{self.path}: exists and holds something other than a result; choose another one")
         except OSError as error:
             raise InputError(f"{directory}: cannot be written: {error.strerror}") from None
-        except TypeError:
-            raise InputError(f"out: {directory!r} is not a path") from None
         self._temporary: Path | None = None
         self._writers: dict[str, Any] = {}
 
@@ -359,6 +361,11 @@ class DirectoryWriter:
         self._close()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
+            # Where a process may open hardly anything more, not all at once: that takes several descriptors.
+            with contextlib.suppress(OSError, ValueError):
+                for file in list(self._temporary.iterdir()):
+                    file.unlink()
+                self._temporary.rmdir()
             self._temporary = None
             self._remove_parents()
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from xoff import _core
+from xoff import _core, wording
 from xoff._core import InputError
 from xoff.results import AuditError, DirectoryWriter, Result, load
 from xoff.tables import is_table, read_table
@@ -51,6 +51,7 @@ PROBES = {
 
 # A larger file is not a scenario; reading it might never end (`/dev/zero`).
 _MAX_SCENARIO_BYTES = 64 * 2**20
+_SHOWN = 100
 # As deep as the readers of TOML and JSON go.
 _MAX_DEPTH = 100
 # What no part of a key has that is not quoted.
@@ -135,7 +136,7 @@ def run_prepared(
     poll: called ten times a second from the first moment on; an exception that it raises stops the run.
     """
     if not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
-        raise InputError(f"threads: {threads!r} is not allowed; allowed are 1 to {MAX_THREADS}")
+        raise InputError(f"threads: {shown(threads)} is not allowed; allowed are 1 to {MAX_THREADS}")
 
     def report(text: str) -> None:
         # Calling into Python, even for nothing, is what lets Ctrl-C stop a run.
@@ -338,7 +339,7 @@ def _pairs(overrides: Overrides) -> list[tuple[str, Any]]:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], str):
             raise InputError(wrong)
         if not pair[0].isprintable():
-            raise InputError(f"overrides: {pair[0]!r} is not a key, such as switch.flow_control.pfc.xoff")
+            raise InputError(f"overrides: {shown(pair[0])} is not a key, such as switch.flow_control.pfc.xoff")
         pairs.append((pair[0], pair[1]))
     return pairs
 
@@ -350,7 +351,7 @@ def _take_tables(value: Any, path: str, tables: dict[str, Any], depth: int = 0) 
     if isinstance(value, Mapping):
         wrong = next((key for key in value if not isinstance(key, str)), None)
         if wrong is not None:
-            raise InputError(f"{path or 'scenario'}: {wrong!r} is not a key; keys are text")
+            raise InputError(f"{path or 'scenario'}: {shown(wrong)} is not a key; keys are text")
         return {
             key: _take_tables(part, f"{path}.{key}" if path else key, tables, depth + 1) for key, part in value.items()
         }
@@ -362,25 +363,45 @@ def _take_tables(value: Any, path: str, tables: dict[str, Any], depth: int = 0) 
     return _checked(value, path)
 
 
-def _checked(value: Any, path: str) -> Any:
+def _checked(value: Any, path: str, depth: int = 0) -> Any:
     """Return a value that a scenario can hold; NumPy's numbers and arrays as Python's. Raises `InputError`."""
+    if depth > _MAX_DEPTH:
+        raise InputError(f"{path[:80]}…: tables and lists are nested too deeply; {_MAX_DEPTH} levels are read")
     if type(value).__module__ == "numpy":
         value = value.tolist()
     if isinstance(value, Path):
         value = str(value)
     if isinstance(value, Mapping):
-        return {_checked(key, path): _checked(part, f"{path}.{key}") for key, part in value.items()}
+        if (wrong := next((key for key in value if not isinstance(key, str)), None)) is not None:
+            raise InputError(f"{path}: {shown(wrong)} is not a key; keys are text")
+        return {_checked(key, path): _checked(part, f"{path}.{key}", depth + 1) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_checked(part, f"{path}[{index}]") for index, part in enumerate(value)]
+        return [_checked(part, f"{path}[{index}]", depth + 1) for index, part in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"{path}: {value} is not a finite number")
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InputError(f"{path}: {value} is out of range; whole numbers go up to {2**63 - 1}, as those of TOML")
+        raise InputError(
+            f"{path}: {shown(value)} is out of range; whole numbers go up to {2**63 - 1}, as those of TOML"
+        )
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise InputError(f"{path}: {value!r} is not valid Unicode text")
+        raise InputError(f"{path}: {shown(value)} is not valid Unicode text")
     if value is None or isinstance(value, str | int | float):
         return value
-    raise InputError(f"{path}: {value!r} is of type {type(value).__name__}, which a scenario cannot hold")
+    raise InputError(f"{path}: {shown(value)} is of type {type(value).__name__}, which a scenario cannot hold")
+
+
+def shown(value: object) -> str:
+    """A value of any type for a message: in one line, not long, and whatever its own code does."""
+    try:
+        # What is huge has no text (whole numbers), or a long one.
+        text = (
+            f"a number of {value.bit_length()} bits"
+            if isinstance(value, int) and value.bit_length() > 512
+            else repr(value)
+        )
+    except Exception:
+        text = f"a value of type {type(value).__name__}"
+    return wording.plain(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def typed(text: str) -> Any:
