@@ -6,6 +6,7 @@ import contextlib
 import html
 import json
 import os
+import re
 import shutil
 import tempfile
 import uuid
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
-from xoff import _core, counts, wording
+from xoff import _core, counts, locks, wording
 from xoff._core import InputError
 from xoff.documents import read_json
 from xoff.shape import mismatch
@@ -279,6 +280,7 @@ class DirectoryWriter:
         except OSError as error:
             raise InputError(f"{directory}: cannot be written: {error.strerror}") from None
         self._temporary: Path | None = None
+        self._lock: int | None = None
         self._writers: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
@@ -359,6 +361,9 @@ class DirectoryWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
             # Where a process may open hardly anything more, not all at once: that takes several descriptors.
@@ -373,15 +378,22 @@ class DirectoryWriter:
         if self._temporary is None:
             try:
                 self._target.parent.mkdir(parents=True, exist_ok=True)
-                # It is known before it is there, so that whatever comes in between leaves nothing.
-                self._temporary = self._target.with_name(f".{self._target.name}.partial-{uuid.uuid4().hex[:8]}")
-                self._temporary.mkdir()
+                left = re.compile(rf"\.{re.escape(self._target.name)}\.partial-[0-9a-f]{{8}}")
+                locks.clean([one for one in self._target.parent.iterdir() if left.fullmatch(one.name)])
+                self._temporary, self._lock = locks.make(self._made)
             except OSError as error:
                 self._remove_parents()
                 raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
             except ValueError:
                 raise InputError(f"out: {str(self.path)!r} is not a path") from None
         return self._temporary
+
+    def _made(self) -> Path:
+        # It is known before it is there, so that whatever comes in between leaves nothing.
+        place = self._target.with_name(f".{self._target.name}.partial-{uuid.uuid4().hex[:8]}")
+        self._temporary = place
+        place.mkdir()
+        return place
 
     def _remove_parents(self) -> None:
         """Remove the directories that were made on the way to the result, if nothing else has come to be in them."""

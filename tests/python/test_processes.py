@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import xoff
-from patience import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS, wait_until
 from small import Command
 from xoff import InputError
 
@@ -261,3 +261,33 @@ def test_limits_of_descriptors_are_told(scenario: dict[str, Any], tmp_path: Path
     code += "try:\n    xoff.run(scenario, out='second')\nexcept (xoff.InputError, OSError) as error:\n    print(error)"
     assert "oo many open files" in _in_a_process(code, json.dumps(scenario), cwd=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["first"]
+
+
+def test_a_killed_run_keeps_what_was_there_and_its_left_overs_go(scenario: dict[str, Any], tmp_path: Path) -> None:
+    """The next run into the same place removes them, and nothing of a run that lives, or of somebody else."""
+    xoff.run(scenario, out=tmp_path / "result")
+    before = {file.name: file.read_bytes() for file in (tmp_path / "result").iterdir()}
+    (tmp_path / "long.json").write_text(json.dumps(scenario).replace("100KB", "4GB"))
+    words = [_PROGRAM, "run", "long.json", "--out", "result"]
+    with subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        wait_until(lambda: any(tmp_path.glob(".result.partial-*/*")), process)
+        (living,) = tmp_path.glob(".result.partial-*")
+        (tmp_path / ".result.partial-of-mine").mkdir()
+        xoff.run(scenario, seed=9, out=tmp_path / "result")
+        assert living.is_dir()
+        xoff.run(scenario, out=tmp_path / "result")
+        process.kill()
+    assert living.is_dir()
+    assert {file.name for file in (tmp_path / "result").iterdir()} == before.keys()
+    assert (tmp_path / "result" / "flows.parquet").read_bytes() == before["flows.parquet"]
+    xoff.run(scenario, out=tmp_path / "other")
+    assert living.is_dir()
+    xoff.run(scenario, out=tmp_path / "result")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".result.partial-of-mine",
+        "long.json",
+        "other",
+        "result",
+    ]

@@ -19,15 +19,11 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+from xoff import locks
 from xoff.documents import read_bytes, read_json
 from xoff.results import Result, load, synchronise
 from xoff.shape import mismatch
 from xoff.summary import Summary
-
-try:
-    import fcntl
-except ImportError:  # Where files cannot be locked, nothing is removed.
-    fcntl = None  # type: ignore[assignment]
 
 _FAILURE = "failure.json"
 _WORK = ".work-"
@@ -153,23 +149,17 @@ class Store:
     @contextlib.contextmanager
     def workspace(self) -> Iterator[Path]:
         """A directory to write into, gone afterwards; what is complete is moved out of it."""
-        place, descriptor = self._locked_place()
+        place, descriptor = locks.make(self._made)
         try:
             yield place
         finally:
             shutil.rmtree(place, ignore_errors=True)
             os.close(descriptor)
 
-    def _locked_place(self) -> tuple[Path, int]:
-        while True:
-            place = Path(tempfile.mkdtemp(prefix=_WORK, dir=self.directory))
-            place.chmod(0o755)
-            with contextlib.suppress(FileNotFoundError):
-                descriptor = os.open(place, os.O_RDONLY)
-                # Until it is locked, another process may take it for a left-over.
-                if _lock(descriptor) is not False and place.exists():
-                    return place, descriptor
-                os.close(descriptor)
+    def _made(self) -> Path:
+        place = Path(tempfile.mkdtemp(prefix=_WORK, dir=self.directory))
+        place.chmod(0o755)
+        return place
 
     def publish(self, place: Path, key: str, tables: Collection[str]) -> None:
         """Give a complete run its name. If it is there already, the older one stays, unless it lacks tables."""
@@ -206,12 +196,7 @@ class Store:
 
     def clean(self) -> None:
         """Remove what killed processes left."""
-        for place in filter(Path.is_dir, self.directory.glob(f"{_WORK}*")):
-            with contextlib.suppress(FileNotFoundError):
-                descriptor = os.open(place, os.O_RDONLY)
-                if _lock(descriptor):
-                    shutil.rmtree(place, ignore_errors=True)
-                os.close(descriptor)
+        locks.clean(self.directory.glob(f"{_WORK}*"))
 
 
 def write_failure(place: Path, status: str, message: str, audits: Mapping[str, str]) -> None:
@@ -224,17 +209,3 @@ def write_text(file: Path, text: str) -> None:
     """Write a text, and have it on the disk."""
     file.write_text(text, "utf-8")
     synchronise(file)
-
-
-def _lock(descriptor: int) -> bool | None:
-    """Lock a file: True if that succeeded, False if another process has it, None if there are no locks here."""
-    if fcntl is None:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        # Some network file systems have no locks: then nothing is removed, which costs only space.
-        return None
-    return True
