@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.fuzz import values
 from tests.fuzz.case import Case, steps
-from tests.validation.scenario_strategies import draw_once
+from tests.validation.scenario_drawing import draw_once
 
 from xoff.study import settings
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.csv
 from tests.fuzz import values
 from tests.fuzz.case import Case, steps
-from tests.validation.scenario_strategies import draw_scenario
+from tests.validation.scenario_drawing import draw_scenario
 
 import xoff
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
-from tests.validation.scenario_strategies import registered
+from tests.validation.scenario_schema import registered
 
 import xoff
 import xoff.scenario

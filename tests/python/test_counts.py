@@ -9,7 +9,8 @@ from random import Random
 from typing import Any, get_type_hints
 
 import pytest
-from tests.validation.scenario_strategies import CHOICES, draw_scenario, registered
+from tests.validation.scenario_drawing import draw_scenario
+from tests.validation.scenario_schema import CHOICES, registered
 
 import xoff
 import xoff.summary

@@ -109,7 +109,7 @@ def test_every_pause_has_its_resume_and_every_flow_its_order() -> None:
         ({"flow_control": {"bfc": {}, "pfc": {}}}, "bfc: it takes the place of pfc"),
         ({"flow_control": {"bfc": {}}, "classes": 2}, "bfc: it has queues of its own"),
         ({"flow_control": {"bfc": {}}, "queueing": "voq"}, "bfc: it looks at the queues of outputs"),
-        ({"flow_control": {"bfc": {}}, "telemetry": {}}, "it uses the free word of packets"),
+        ({"flow_control": {"bfc": {}}, "telemetry": {}}, "it writes onto packets"),
     ],
 )
 def test_what_makes_no_sense_is_refused(switch: dict[str, Any], why: str) -> None:

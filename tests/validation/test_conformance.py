@@ -13,7 +13,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.validation.scenario_strategies import CHOICES, STRATEGIES, draw_scenario, keys, registered
+from tests.validation.scenario_drawing import draw_scenario
+from tests.validation.scenario_schema import CHOICES, keys, registered
+from tests.validation.scenario_strategies import STRATEGIES
 from tests.validation.tiling import delays_add_up
 
 import xoff

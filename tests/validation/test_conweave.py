@@ -185,7 +185,7 @@ def test_what_makes_no_sense_is_refused(key: str, value: object, said: str) -> N
     ("switch", "said"),
     [
         ({"queueing": "voq"}, "must be oq"),
-        ({"telemetry": {}}, "free word"),
+        ({"telemetry": {}}, "it writes onto packets"),
         ({"flow_control": {"bfc": {}}}, "only one may"),
         ({"flow_control": {"pfc": {"xoff": "50KB", "accounting": "egress"}}}, "pfc.accounting"),
         ({"flow_control": {"pfc": {}, "sfc": {"threshold": "200KB", "pause": "10us"}}}, "what comes and goes"),

@@ -55,6 +55,15 @@ def test_an_incast_of_fifteen_ends_when_the_reference_says(seed: int, beside: li
     assert result.summary["rccc"]["requests"] == 0
 
 
+@pytest.mark.parametrize("scheme", [{}, {"pint": {}}], ids=["INT", "PINT"])
+def test_what_switches_write_beside_packets_leaves_what_flows_ask_for_as_it_is(scheme: dict[str, Any]) -> None:
+    """Packets say how much their flow wants, and a record that takes no byte on the wire travels beside them."""
+    plain = rccc(fabric(INCAST))
+    both = plain | {"switch": plain["switch"] | {"telemetry": scheme}}
+    assert acknowledged_us(xoff.run(both)) == acknowledged_us(xoff.run(plain))
+    assert xoff.run(both).summary["rccc"] == xoff.run(plain).summary["rccc"]
+
+
 def test_a_permutation_takes_what_the_reference_takes() -> None:
     """16 hosts, 2 MB each: printed are 195.7 us, with 3 packets sent again; pairs are drawn here."""
     ends = [acknowledged_us(xoff.run(rccc(fabric({"permutation": {"size": "2MB"}})) | {"seed": n})) for n in (1, 2, 3)]
@@ -149,8 +158,12 @@ HOST: dict[str, Any] = {"transport": {"selective": {}}, "congestion_control": {"
         (HOST | {"transport": {}}, {}, "rccc: what is sent again needs credit"),
         (HOST | {"transport": {"raw": {}}}, {}, "rccc: raw frames are not acknowledged"),
         (HOST | {"transport": {"ndp": {}}}, {}, "host.congestion_control: rccc is given, and ndp lets receivers"),
-        (HOST, {"telemetry": {}}, "rccc: it uses the free word of packets, and so does telemetry"),
-        (HOST, {"routing": {"reps": {}}}, "rccc: it uses the free word of packets, and so does reps"),
+        (
+            {"congestion_control": {"bcn": {}}},
+            {"flow_control": {"sfc": {"mode": "nic_isolation", "pause": "1us", "threshold": "1KB"}, "pfc": {}}},
+            "host.congestion_control.bcn: it tags packets, and so does sfc; only one may",
+        ),
+        (HOST, {"routing": {"reps": {}}}, "rccc: it tags packets, and so does reps"),
         (
             HOST | {"congestion_control": {"rccc": {}, "nscc": {}, "swift": {}}},
             {},

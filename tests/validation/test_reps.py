@@ -99,7 +99,7 @@ def test_marks_that_nobody_sets_are_missed_and_those_that_it_hears_are_heard() -
         (two_leaves({"reps": {"buffer": 0}}), "switch.routing.reps.buffer: 0 is out of range"),
         (two_leaves({"reps": {"freeze": "1ms"}}, trimming=None), "switch.routing.reps.freeze: without packets"),
         (two_leaves({"reps": {}, "spray": {}}), "it chooses ports for packets, and so does spray"),
-        (two_leaves({"reps": {}}, telemetry={}), "it uses the free word of packets, and so does"),
+        (two_leaves({"reps": {}}, telemetry={}), "it writes onto packets, and so does"),
         (
             two_leaves({"reps": {}}) | {"host": {"congestion_control": {"dcqcn": {"preset": "paper"}}}},
             "it wants each mark on an ACK, and dcqcn",

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.validation.scenario_strategies import CHOICES, STRATEGIES, registered
+from tests.validation.scenario_schema import CHOICES, registered
+from tests.validation.scenario_strategies import STRATEGIES
 
 import xoff
 

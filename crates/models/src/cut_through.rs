@@ -216,7 +216,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::packet::Kind;
+    use crate::frames::Kind;
     use crate::routing::{FirstHop, shortest};
     use crate::topology::{Link, Topology};
 

@@ -24,7 +24,7 @@ pub enum Asker {
 pub enum Because {
     /// Packets of this class that came by this port wait.
     Input(usize, u8),
-    /// Packets with this value in their free word, that came by this port, wait.
+    /// Packets with this value as their tag, that came by this port, wait.
     Tagged(usize, u32),
     /// Packets wait for this output.
     Output(usize),

@@ -31,7 +31,7 @@ pub use self::sender::Sent;
 pub use self::turn::{Relist, Turn};
 
 use crate::congestion_control::Scheme;
-use crate::congestion_control::contract::Echo;
+use crate::congestion_control::contract::{Echo, Tag};
 use crate::count::{Count, Group, Tally};
 use crate::framing::Framing;
 use crate::pulls::{Books, Pacer, Rules};
@@ -58,6 +58,14 @@ pub struct Config {
     pub classify: Classify,
     /// Whose flow a number is.
     pub sources: Arc<Sources>,
+}
+
+impl Config {
+    /// Answers bring back the tags of packets.
+    #[inline]
+    fn echoes_tags(&self) -> bool {
+        self.schemes.first().is_some_and(|scheme| scheme.tag() == Tag::Echoed)
+    }
 }
 
 const NO_SLOT: u32 = u32::MAX;

@@ -3,6 +3,7 @@
 //! Nothing here knows of files or of Python. A node implements [`xoff_engine::Node`]; [`network::build`] makes an engine of nodes
 //! from a topology, a plan of flows and the settings of switches and hosts.
 
+pub mod beside;
 pub mod congestion_control;
 pub mod core;
 pub mod count;
@@ -10,6 +11,7 @@ pub mod cut_through;
 pub mod delays;
 pub mod effects;
 pub mod endpoint;
+pub mod frames;
 pub mod framing;
 pub mod high_water;
 pub mod line;

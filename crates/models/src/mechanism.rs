@@ -10,6 +10,7 @@ use std::sync::Arc;
 use xoff_engine::state::State;
 use xoff_units::Time;
 
+use crate::beside::Records;
 use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
@@ -19,7 +20,7 @@ use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::QueueSpec;
 use crate::relay;
 use crate::routing::{Map, Sources};
-use crate::telemetry::Records;
+
 use crate::topology::{PortSpec, Wiring};
 use crate::wrong::Wrong;
 
@@ -138,7 +139,7 @@ pub enum Admit {
     /// It is dropped.
     Drop,
     /// Its payload is cut off: what is left of it, so many bytes on the wire, goes on before all data as a
-    /// [`crate::packet::Kind::Header`]. With zero nothing does.
+    /// [`crate::frames::Kind::Header`]. With zero nothing does.
     Trim(u16),
 }
 
@@ -334,8 +335,10 @@ pub struct Properties {
     pub foretells_routes: bool,
     /// The mechanism at switches whose marks it hears, each on the answer to its packet, and what follows if there is none.
     pub listens_to: Option<(&'static str, &'static str)>,
-    /// It uses the free word of data packets, or the congestion control that listens to it does; at most one mechanism may.
+    /// It tags data packets, or reads what the congestion control that listens to it tagged them with; at most one part may.
     pub tags_data: bool,
+    /// It writes beside data packets, where tags are of use to hosts alone from then on.
+    pub writes_beside_data: bool,
     /// It tells the congestion control of sources something; what to say if none of them listens.
     pub tells_sources: Option<&'static str>,
     /// The signal that it gives, where that is another than its name: marks are ECN's, whoever sets them.

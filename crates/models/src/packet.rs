@@ -3,110 +3,8 @@
 use xoff_engine::Message;
 use xoff_engine::state::{State, Walk, Word};
 
-use crate::telemetry::{Records, Telemetry};
-
-/// How far a frame goes, and who sees it on its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// From one end of a flow to the other; no mechanism looks at it as control.
-    Flow,
-    /// From a switch to a host; mechanisms at nodes on its way see it, and may end it.
-    Path,
-    /// MAC control: to the neighbour and no further, past its forwarding delay.
-    Link,
-}
-
-/// Who takes a frame in at the node where it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
-    /// The transport of its flow.
-    Transport,
-    /// The congestion control of its flow.
-    Control,
-    /// A mechanism, in its hook for control frames.
-    Mechanism,
-    /// The hosts at both ends of its flow, of which one pulls what the other sends.
-    Pulls,
-}
-
-/// Makes [`Kind`]: a line for each kind of frame, with its number (which is part of fingerprints: it never changes), its name in
-/// tables, its scope and its owner.
-macro_rules! frames {
-    ($($(#[$attribute:meta])* $kind:ident = $number:literal $name:literal $scope:ident $owner:ident;)*) => {
-        /// What a frame is; 64 kinds are possible.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-        #[repr(u8)]
-        pub enum Kind {
-            $($(#[$attribute])* $kind = $number,)*
-        }
-
-        impl Kind {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
-
-            /// The name in tables.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$kind => $name,)* }
-            }
-
-            /// The kind of a number that [`Packet`] keeps.
-            #[inline]
-            const fn of(number: u8) -> Self {
-                match number { $($number => Self::$kind,)* _ => Self::Data }
-            }
-
-            /// How far it goes.
-            #[inline]
-            pub const fn scope(self) -> Scope {
-                match self { $(Self::$kind => Scope::$scope,)* }
-            }
-
-            /// Who takes it in.
-            #[inline]
-            pub const fn owner(self) -> Owner {
-                match self { $(Self::$kind => Owner::$owner,)* }
-            }
-        }
-    };
-}
-
-frames! {
-    /// A piece of a flow; `seq` is the packet's index.
-    #[default]
-    Data = 0 "data" Flow Transport;
-    /// `seq` is the next packet that the receiver expects.
-    Ack = 1 "ack" Flow Transport;
-    /// A loss: `seq` is the packet that the receiver expects, `info` the one that it got, or whose header.
-    Nack = 2 "nack" Flow Transport;
-    /// DCQCN's congestion notification to the sender of `flow`.
-    Cnp = 3 "cnp" Flow Control;
-    /// Source Flow Control message to the sender of `flow`; `info` is the pause in nanoseconds, zero to resume.
-    Sfcm = 4 "sfcm" Path Mechanism;
-    /// Priority-based flow control; `seq` is a bit per class, `info` the quanta (zero: resume).
-    Pfc = 5 "pfc" Link Mechanism;
-    /// Congestion Isolation message (Ethernet type 0x89A2); `seq` is 1 to isolate `flow`, 0 to take that back, and `info` the
-    /// offending packet's index in its flow.
-    Cim = 6 "cim" Link Mechanism;
-    /// `PortFC`; `flow` is the congested switch, `seq` its output, `info` what of it pauses or resumes.
-    PortFc = 7 "portfc" Link Mechanism;
-    /// Backward Congestion Notification to the source of `flow`; `seq` is the feedback as a signed number (zero: stop), `info` the
-    /// congestion point.
-    Bcn = 8 "bcn" Path Control;
-    /// Congestion Notification Message (QCN) to the source of `flow`; `seq` is the quantised feedback, `info` the congestion point.
-    Cnm = 9 "cnm" Path Control;
-    /// What is left of a piece of a flow whose payload was cut off; `seq` is the packet's index.
-    Header = 10 "header" Flow Transport;
-    /// Something came out of order, and nothing needs to be lost: `seq` and `info` as of a NACK.
-    Sack = 11 "sack" Flow Transport;
-    /// Backpressure Flow Control; `seq` is a queue of the neighbour's output, `info` 1 to pause it, and 0 to resume.
-    Bfc = 12 "bfc" Link Mechanism;
-    /// Credits of a link; `seq` is twice the class, and one more where a sender repeats its count, `info` the counter.
-    Credits = 13 "credits" Link Mechanism;
-    /// Toward the source of a flow: `seq` is all that its receiver has granted. From there: `seq` is all that the flow asks for.
-    Pull = 14 "pull" Flow Pulls;
-    /// `ConWeave`, from the switch of a flow's destination to that of its source: `seq` is what it says, `info` of which epoch or path.
-    Weave = 15 "weave" Path Mechanism;
-}
+use crate::beside::{Beside, Records};
+use crate::frames::{Kind, Owner, Payload, Scope, walk_fields};
 
 /// A bit for each kind that does not stay in its flow, and for each that stays on its link: looked at with every packet.
 const SEEN: u64 = LINK_LOCAL | with_scope(Scope::Path);
@@ -150,12 +48,12 @@ macro_rules! fields {
 }
 
 fields! {
-    /// A packet's index in its flow, or what [`Kind`] says.
+    /// A packet's index in its flow; of an answer, that of the next packet that the receiver expects.
     pub seq set_seq: u32 = 0 at 0;
     /// The flow, numbered over the whole network.
     pub flow set_flow: u32 = 0 at 32;
-    /// Payload of control frames, as [`Kind`] says; for data, what the one mechanism that may writes, or the slot of a side record.
-    pub info set_info: u32 = 1 at 0;
+    /// The tag of data and of its ACK, the packet that another answer answers, or the slot of a record beside it, which has those then.
+    word set_word: u32 = 1 at 0;
     /// Bytes that it takes on the wire.
     pub bytes set_bytes: u16 = 2 at 0;
     /// The port by which it came into the node where it is.
@@ -184,7 +82,7 @@ impl Packet {
     pub const RETRANSMITTED: u16 = 1 << 5;
     /// The last packet of its flow.
     pub const LAST: u16 = 1 << 6;
-    /// A record travels beside it, and `info` is its slot.
+    /// A record travels beside it, in the slot that its word says.
     const SIDE: u16 = 1 << 7;
     /// A piece of a flow that wants to be answered at once.
     pub const ASKS: u16 = 1 << 8;
@@ -236,15 +134,83 @@ impl Packet {
         self.0[2] = self.0[2] & !(KINDS << KIND) | (kind as u64) << KIND;
     }
 
-    /// The record beside it; it gets an empty one if it has none.
-    pub fn record<'a>(&mut self, records: &'a mut Records) -> &'a mut Telemetry {
-        let slot = self.side().unwrap_or_else(|| {
-            let slot = records.take();
-            records.get(slot).clear();
-            *self = self.at_side(slot);
-            slot
-        });
-        records.get(slot)
+    /// A frame of a kind that has fields.
+    pub fn with<P: Payload>(payload: P, flow: u32, dst: u32, bytes: u16, class: u8) -> Self {
+        let mut frame = Self::new(P::KIND, flow, 0, dst, bytes, class);
+        frame.set_bits(payload.pack());
+        frame
+    }
+
+    /// What it carries, if it is of that kind.
+    #[inline]
+    pub fn payload<P: Payload>(&self) -> Option<P> {
+        (self.kind() == P::KIND).then(|| P::unpack(self.bits()))
+    }
+
+    #[inline]
+    pub(crate) const fn bits(&self) -> u64 {
+        self.seq() as u64 | (self.word() as u64) << 32
+    }
+
+    pub(crate) const fn set_bits(&mut self, bits: u64) {
+        self.set_seq(bits as u32);
+        self.set_word((bits >> 32) as u32);
+    }
+
+    /// The record beside it; it gets an empty one if it has none, which takes over what its slot takes the place of.
+    pub fn record<'a>(&mut self, records: &'a mut Records) -> &'a mut Beside {
+        if let Some(slot) = self.side() {
+            return records.get(slot);
+        }
+        let slot = records.take();
+        let record = records.get(slot);
+        record.clear();
+        if self.reports() {
+            record.answered = self.beyond(self.word());
+        } else {
+            record.tag = self.word();
+        }
+        *self = self.at_side(slot);
+        record
+    }
+
+    /// The same without the record beside it, which is given back by whoever asks.
+    #[must_use]
+    pub fn alone(mut self, record: &Beside) -> Self {
+        self.0[2] &= !((Self::SIDE as u64) << FLAGS);
+        self.set_word(if self.reports() { self.seq().wrapping_add_signed(record.answered) } else { record.tag });
+        self
+    }
+
+    /// What the one part that may has written onto data, or the ACK brings back of that. Where a record travels beside it, it is there.
+    #[inline]
+    pub const fn tag(&self) -> u32 {
+        self.word()
+    }
+
+    /// Tags data, and comes before any record.
+    #[inline]
+    pub const fn set_tag(&mut self, tag: u32) {
+        self.set_word(tag);
+    }
+
+    /// Brings a tag back.
+    pub fn echo(&mut self, tag: u32, records: &mut Records) {
+        if self.reports() || self.has(Self::SIDE) {
+            self.record(records).tag = tag;
+        } else {
+            self.set_tag(tag);
+        }
+    }
+
+    /// Whether it is an answer that says which packet it answers.
+    const fn reports(&self) -> bool {
+        matches!(self.kind(), Kind::Nack | Kind::Sack)
+    }
+
+    /// How far a packet is beyond the one that is expected next.
+    const fn beyond(&self, seq: u32) -> i32 {
+        seq.wrapping_sub(self.seq()).cast_signed()
     }
 
     /// Whether another is the same packet of its flow, and came by the same port: a copy of it, if not it.
@@ -289,33 +255,23 @@ impl Packet {
 
     /// The packet of its flow that an answer answers: an ACK the one before that which is expected next.
     pub const fn answers(&self) -> u32 {
-        if matches!(self.kind(), Kind::Nack | Kind::Sack) { self.info() } else { self.seq().wrapping_sub(1) }
+        if self.reports() { self.word() } else { self.seq().wrapping_sub(1) }
+    }
+
+    /// Says which packet it answers.
+    pub const fn set_answers(&mut self, seq: u32) {
+        self.set_word(seq);
     }
 
     /// Puts beside an answer what it says of other packets, each counted from the one that is expected next.
     pub fn enclose(&mut self, also: &[u32], records: &mut Records) {
-        let (expected, came) = (self.seq(), self.answers());
-        let from_there = |seq: u32| seq.wrapping_sub(expected).cast_signed();
-        let record = self.record(records);
-        record.came = from_there(came);
-        record.also.extend(also.iter().map(|seq| from_there(*seq)));
+        let frame = *self;
+        self.record(records).also.extend(also.iter().map(|seq| frame.beyond(*seq)));
     }
 
-    /// The answer without what was put beside it.
-    #[must_use]
-    pub fn disclosed(mut self, record: &Telemetry) -> Self {
-        self.0[2] &= !((Self::SIDE as u64) << FLAGS);
-        self.set_info(self.seq().wrapping_add_signed(record.came));
-        self
-    }
-
-    /// What a frame says beside `seq`; zero of those that say nothing more. The word of data, and the slot of a record, are no part
-    /// of what is sent.
+    /// What a frame says beside `seq`; zero of those that say nothing more. Tags, and slots of records, are no part of what is sent.
     pub const fn says(&self) -> u32 {
-        if self.has(Self::SIDE) {
-            return 0;
-        }
-        if self.is_seen() || matches!(self.kind(), Kind::Nack | Kind::Sack) { self.info() } else { 0 }
+        if !self.has(Self::SIDE) && (self.is_seen() || self.reports()) { self.word() } else { 0 }
     }
 
     /// Whether a flag is set.
@@ -333,10 +289,13 @@ impl Packet {
 
 impl State for Packet {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let [_, route_and_info, what] = self.0;
+        let [_, route_and_word, what] = self.0;
         walk.of_flow(self.flow());
-        walk.value((u64::from(self.flow()), route_and_info >> ROUTE, what).word());
-        let (mut seq, mut info) = (self.seq(), self.info());
+        walk.value((u64::from(self.flow()), route_and_word >> ROUTE, what).word());
+        if walk_fields(self, walk) {
+            return;
+        }
+        let (mut seq, mut word) = (self.seq(), self.word());
         // An answer to what came although all was there acknowledges everything, and no packet.
         if self.kind().owner() == Owner::Transport && seq != u32::MAX {
             walk.packet(&mut seq);
@@ -345,25 +304,25 @@ impl State for Packet {
         }
         match self.side() {
             Some(slot) => walk.side(slot),
-            None if matches!(self.kind(), Kind::Nack | Kind::Sack | Kind::Cim) => walk.packet(&mut info),
-            None => walk.value(u64::from(info)),
+            None if self.reports() => walk.packet(&mut word),
+            None => walk.value(u64::from(word)),
         }
         self.set_seq(seq);
-        self.set_info(info);
+        self.set_word(word);
     }
 }
 
 impl Message for Packet {
-    type Side = Telemetry;
+    type Side = Beside;
 
     #[inline]
     fn side(&self) -> Option<u32> {
-        self.has(Self::SIDE).then(|| self.info())
+        self.has(Self::SIDE).then(|| self.word())
     }
 
     fn at_side(mut self, slot: u32) -> Self {
         self.set(Self::SIDE);
-        self.set_info(slot);
+        self.set_word(slot);
         self
     }
 
@@ -402,6 +361,36 @@ mod tests {
             assert!(p.has(Packet::ASKS) && p.has(1 << 9) && !p.has(Packet::CE) && p.side().is_none());
             p.set_kind(Kind::Data);
             assert!(p.is_data() && p.class() == 5 && p.has(Packet::ASKS));
+        }
+    }
+
+    #[test]
+    fn a_tag_and_what_an_answer_answers_survive_a_record() {
+        let mut records = Records::default();
+        let mut data = Packet::new(Kind::Data, 7, 3, 9, 1048, 0);
+        data.set_tag(55);
+        data.record(&mut records).utilisation = 0.5;
+        let slot = data.side().unwrap();
+        assert_eq!((data.record(&mut records).tag, data.side()), (55, Some(slot)), "one record, however often it is asked for");
+        assert_eq!(data.alone(records.get(slot)).tag(), 55);
+
+        // Its ACK takes the record over, and brings another tag back in it; one without a record has room for the tag.
+        let mut ack = Packet::new(Kind::Ack, 7, 4, 0, 64, 0).at_side(slot);
+        ack.echo(66, &mut records);
+        assert_eq!((ack.side(), ack.alone(records.get(slot)).tag(), records.get(slot).utilisation), (Some(slot), 66, 0.5));
+        let mut ack = Packet::new(Kind::Ack, 7, 4, 0, 64, 0);
+        ack.echo(77, &mut records);
+        assert_eq!((ack.side(), ack.tag(), ack.answers()), (None, 77, 3));
+
+        // An answer that says what it answers has none.
+        for (expected, answers) in [(5, 9), (9, 5)] {
+            let mut nack = Packet::new(Kind::Nack, 7, expected, 0, 64, 0);
+            nack.set_answers(answers);
+            nack.enclose(&[expected + 2], &mut records);
+            nack.echo(88, &mut records);
+            let record = records.get(nack.side().unwrap());
+            assert_eq!((record.tag, &record.also[..], record.utilisation), (88, &[2][..], 0.0));
+            assert_eq!(nack.alone(record).answers(), answers);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the types of a document cannot say: ranges, and what goes with what.
 
 use xoff_models::congestion_control::Scheme;
-use xoff_models::congestion_control::contract::{Echo, Hosts, Line};
+use xoff_models::congestion_control::contract::{Echo, Hosts, Line, Tag};
 use xoff_models::core::Queueing;
 use xoff_models::node::Acks;
 use xoff_models::queueing::buffer;
@@ -185,11 +185,14 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
         let why = format!("{given} is given, and {} lets receivers say when senders send; leave it out", pulls.part);
         return wrong("host.congestion_control", why);
     }
-    if let Some(pulls) = control.pulls(line)
-        && let Some(tags) = mechanisms.parts().iter().find(|p| p.properties().tags_data)
-    {
-        let why = format!("it uses the free word of packets, and so does {}; only one may", tags.name());
-        return wrong(&format!("host.congestion_control.{}", pulls.part), why);
+    // A control and the mechanism that it listens to share the tag of packets.
+    let listens_to = control.listens_to().map(|(name, _)| name);
+    let scheme = Scheme::new(control, line);
+    let by_pulls = control.pulls(line).map(|pulls| pulls.part);
+    let by_control = scheme.name().filter(|_| scheme.tag() != Tag::Unused);
+    let by_mechanism = mechanisms.parts().into_iter().find(|p| p.properties().tags_data && Some(p.name()) != listens_to).map(|p| p.name());
+    if let (Some(own), Some(other)) = (by_pulls.or(by_control), by_control.filter(|_| by_pulls.is_some()).or(by_mechanism)) {
+        return wrong(&format!("host.congestion_control.{own}"), format!("it tags packets, and so does {other}; only one may"));
     }
     if let Some(hears) = mechanisms.parts().iter().find(|p| p.properties().listens_to.is_some()) {
         if !acknowledges {

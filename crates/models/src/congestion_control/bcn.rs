@@ -15,9 +15,10 @@ use xoff_engine::random::Stream;
 use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
-use super::contract::{Control, Hosts, Line, Sent};
+use super::contract::{Control, Hosts, Line, Sent, Tag};
 use super::limiter::{Law, Limiter};
-use crate::packet::{Kind, Packet};
+use crate::frames::{self, Kind};
+use crate::packet::Packet;
 use crate::wrong::Wrong;
 
 /// `host.congestion_control.bcn`
@@ -105,6 +106,7 @@ impl Control for Bcn {
     type Params = Params;
     type State = State;
     const LABEL: &'static str = "BCN";
+    const TAG: Tag = Tag::ForSwitches;
     const LISTENS_TO: Option<(&'static str, &'static str)> =
         Some(("bcn", "no switch has congestion points (switch.flow_control.bcn), so that nothing is ever limited"));
 
@@ -143,7 +145,7 @@ impl Control for Bcn {
 
     #[inline]
     fn on_sent(&self, s: &mut State, packet: &mut Packet, sent: Sent) -> Time {
-        packet.set_info(s.point);
+        packet.set_tag(s.point);
         self.advance(s, sent.now);
         s.limiter.send(sent.bytes, sent.now);
         let due = self.due(s, sent.now);
@@ -156,7 +158,9 @@ impl Control for Bcn {
     }
 
     fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
-        self.on_feedback(s, Feedback { value: notice.seq().cast_signed(), point: notice.info(), flow: notice.flow() }, now);
+        if let Some(frames::Bcn { feedback, point }) = notice.payload() {
+            self.on_feedback(s, Feedback { value: feedback, point, flow: notice.flow() }, now);
+        }
     }
 
     fn due(&self, s: &State, _: Time) -> Time {

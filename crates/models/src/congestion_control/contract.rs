@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Rate, Time};
 
+use crate::beside::Beside;
 pub use crate::count::Count;
 use crate::framing::Framing;
 pub use crate::line::{Line, check_round_trip};
 use crate::packet::Packet;
 use crate::pulls::Rules;
-use crate::telemetry::Telemetry;
 pub use crate::transport::contract::Loss;
 use crate::wrong::Wrong;
 
@@ -43,6 +43,17 @@ pub struct Echo {
 impl Echo {
     /// Each mark, on the answer to its packet.
     pub const EVERY: Self = Self { interval: Time::ZERO, form: Form::Ack };
+}
+
+/// What a control does with the tag of the packets that it sends; one part of a scenario may use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tag {
+    /// Nothing.
+    Unused,
+    /// It is for the mechanism that the control listens to.
+    ForSwitches,
+    /// Each answer brings that of its packet back: an ACK of several, that of the one which brought it about.
+    Echoed,
 }
 
 /// A packet of a flow that starts on the wire.
@@ -75,8 +86,10 @@ pub struct Ack<'a> {
     pub rtt: Option<Time>,
     /// Nodes that forwarded it; on shortest paths as many as forwarded the packet that it answers.
     pub hops: u32,
-    /// What switches wrote beside the packet that it answers.
-    pub telemetry: Option<&'a Telemetry>,
+    /// What travelled beside it, as what switches wrote beside the packet that it answers.
+    pub beside: Option<&'a Beside>,
+    /// The tag of that packet, of a control whose tags are echoed ([`Control::TAG`]).
+    pub tag: u32,
     /// When it arrived.
     pub now: Time,
 }
@@ -124,6 +137,8 @@ pub trait Control: Sized {
     const HEARS_ACKS: bool = false;
     /// The mechanism at switches that tells it, and what follows if there is none.
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
+    /// What it does with [`Packet::set_tag`] as a packet is sent.
+    const TAG: Tag = Tag::Unused;
     /// Receivers pull what flows send ([`Self::pulls`]), and that is all it does: another may set rates or windows beside it.
     const PULLS: bool = false;
     /// How they do; `line` is that of a host.

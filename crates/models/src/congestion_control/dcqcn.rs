@@ -17,7 +17,8 @@ use xoff_units::{Bytes, Rate, Time};
 
 use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, Sent};
 use super::limiter::{Law, Limiter};
-use crate::packet::{Kind, Packet};
+use crate::frames::Kind;
+use crate::packet::Packet;
 use crate::wrong::Wrong;
 
 /// Named parameter sets; the columns of mechanisms.md 2.3.

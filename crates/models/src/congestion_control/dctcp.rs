@@ -181,7 +181,8 @@ mod tests {
                     is_loss: false,
                     rtt: None,
                     hops: 1,
-                    telemetry: None,
+                    beside: None,
+                    tag: 0,
                     now: Time::ZERO,
                 },
             );

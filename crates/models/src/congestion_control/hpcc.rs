@@ -16,7 +16,7 @@ use xoff_units::{Rate, Time};
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Sent, check_bounds};
 use crate::packet::Packet;
-use crate::telemetry::{Hop, Telemetry};
+use crate::telemetry::Hop;
 use crate::wrong::Wrong;
 
 /// `host.congestion_control.hpcc`
@@ -175,9 +175,9 @@ impl Hpcc {
         most.filter(|_| last.len() == now.len())
     }
 
-    fn update(&self, s: &mut State, telemetry: &Telemetry, ack: &Ack<'_>) {
-        let found = self.measure(&s.last, &telemetry.hops);
-        s.last.clone_from(&telemetry.hops);
+    fn update(&self, s: &mut State, hops: &[Hop], ack: &Ack<'_>) {
+        let found = self.measure(&s.last, hops);
+        hops.clone_into(&mut s.last);
         let Some((utilisation, time)) = found else {
             // The first answer, or another path: there is nothing to compare with.
             Law::begin(&mut s.pace, ack);
@@ -229,8 +229,8 @@ impl Control for Hpcc {
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
-        if let Some(telemetry) = ack.telemetry {
-            self.update(s, telemetry, ack);
+        if let Some(beside) = ack.beside {
+            self.update(s, &beside.hops, ack);
         }
     }
 
@@ -246,6 +246,7 @@ impl Control for Hpcc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::beside::Beside;
 
     const T: Time = Time::us(12);
 
@@ -263,7 +264,7 @@ mod tests {
         let hpcc = Hpcc::new(&params, line());
         let mut s = hpcc.start();
         let mut ack = |at: Time, sent: u64, acknowledged: u32| {
-            let telemetry = Telemetry { hops: vec![hop(at, sent, 150_000)], ..Telemetry::default() };
+            let telemetry = Beside { hops: vec![hop(at, sent, 150_000)], ..Beside::default() };
             let ack = Ack {
                 bytes: 1000,
                 in_flight: 0,
@@ -273,7 +274,8 @@ mod tests {
                 is_loss: false,
                 rtt: None,
                 hops: 1,
-                telemetry: Some(&telemetry),
+                tag: 0,
+                beside: Some(&telemetry),
                 now: at,
             };
             hpcc.on_ack(&mut s, &ack);

@@ -112,7 +112,7 @@ impl Control for HpccPint {
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
-        let Some(utilisation) = ack.telemetry.map(|t| t.utilisation).filter(|u| *u > 0.0) else { return };
+        let Some(utilisation) = ack.beside.map(|t| t.utilisation).filter(|u| *u > 0.0) else { return };
         if s.draws.as_mut().is_some_and(|draws| draws.uniform() >= self.probability) || Law::begin(&mut s.pace, ack) {
             return;
         }
@@ -131,8 +131,8 @@ impl Control for HpccPint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Kind;
-    use crate::telemetry::Telemetry;
+    use crate::beside::Beside;
+    use crate::frames::Kind;
 
     const T: Time = Time::us(12);
 
@@ -142,7 +142,7 @@ mod tests {
 
     /// A flow that hears that an output is used so much; the rate after it, to the nearest bit per second.
     fn hear(hpcc: &HpccPint, s: &mut State, utilisation: f64, acknowledged: u32) -> u64 {
-        let telemetry = Telemetry { utilisation, ..Telemetry::default() };
+        let telemetry = Beside { utilisation, ..Beside::default() };
         let (next, now) = (acknowledged + 100, T * u64::from(acknowledged));
         let ack = Ack {
             bytes: 1000,
@@ -153,7 +153,8 @@ mod tests {
             is_loss: false,
             rtt: None,
             hops: 1,
-            telemetry: Some(&telemetry),
+            tag: 0,
+            beside: Some(&telemetry),
             now,
         };
         hpcc.on_ack(s, &ack);

@@ -6,7 +6,7 @@ mod limiter;
 use xoff_engine::state::{self, Walk};
 use xoff_units::Time;
 
-use self::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
+use self::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent, Tag};
 use crate::count::Group;
 use crate::packet::Packet;
 use crate::pulls::Rules;
@@ -139,6 +139,14 @@ macro_rules! registry {
                 match self {
                     Self::None => false,
                     $(Self::$name(_) => $module::$name::HEARS_ACKS,)*
+                }
+            }
+
+            /// See [`Control::TAG`].
+            pub const fn tag(&self) -> Tag {
+                match self {
+                    Self::None => Tag::Unused,
+                    $(Self::$name(_) => $module::$name::TAG,)*
                 }
             }
 

@@ -372,7 +372,8 @@ mod tests {
             is_loss: false,
             rtt: Some(Time::us(12) + Time::ns(delay_ns)),
             hops: 3,
-            telemetry: None,
+            beside: None,
+            tag: 0,
             now: Time::us(100) + Time::ns(at_ns),
         }
     }

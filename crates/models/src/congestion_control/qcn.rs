@@ -16,7 +16,8 @@ use xoff_units::{Bytes, Rate, Time};
 
 use super::contract::{Control, Hosts, Line, Sent};
 use super::limiter::{Law, Limiter};
-use crate::packet::{Kind, Packet};
+use crate::frames::{Cnm, Kind};
+use crate::packet::Packet;
 use crate::wrong::Wrong;
 
 /// `host.congestion_control.qcn`
@@ -137,7 +138,9 @@ impl Control for Qcn {
     }
 
     fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
-        self.on_feedback(s, notice.seq(), now);
+        if let Some(Cnm { feedback, .. }) = notice.payload() {
+            self.on_feedback(s, feedback, now);
+        }
     }
 
     fn due(&self, s: &State, _: Time) -> Time {

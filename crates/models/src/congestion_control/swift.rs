@@ -267,7 +267,8 @@ mod tests {
             is_loss: false,
             rtt: Some(rtt),
             hops: 3,
-            telemetry: None,
+            beside: None,
+            tag: 0,
             now,
         };
         c.on_ack(s, &ack);

@@ -220,7 +220,8 @@ mod tests {
                 is_loss: false,
                 rtt,
                 hops: 1,
-                telemetry: None,
+                beside: None,
+                tag: 0,
                 now: Time::us(u64::from(k)),
             };
             c.on_ack(&mut s, &ack);

@@ -462,7 +462,7 @@ impl Recorder {
             p.is_data()
                 && match because {
                     Because::Input(port, class) => p.in_port() as usize == port && p.class() == class,
-                    Because::Tagged(port, tag) => p.in_port() as usize == port && p.info() == tag,
+                    Because::Tagged(port, tag) => p.in_port() as usize == port && p.tag() == tag,
                     Because::Output(port) => out == port,
                 }
         };

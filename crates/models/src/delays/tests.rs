@@ -84,7 +84,7 @@ fn what_keeps_a_source_changes_while_its_frame_is_on_the_wire() {
 #[test]
 fn only_packets_that_may_complete_their_flow_are_followed() {
     let packet = |flow, flag| {
-        let mut packet = Packet::new(crate::packet::Kind::Data, flow, 0, 2, 1000, 0);
+        let mut packet = Packet::new(crate::frames::Kind::Data, flow, 0, 2, 1000, 0);
         packet.set(flag);
         packet
     };
@@ -99,9 +99,9 @@ fn only_packets_that_may_complete_their_flow_are_followed() {
 fn bytes_of_a_pause_are_those_it_is_for() {
     let mut core = Core::for_tests(3, 2);
     let packet = |flow, in_port, class| {
-        let mut packet = Packet::new(crate::packet::Kind::Data, flow, 0, 2, 1000, class);
+        let mut packet = Packet::new(crate::frames::Kind::Data, flow, 0, 2, 1000, class);
         packet.set_in_port(in_port);
-        packet.set_info(5);
+        packet.set_tag(5);
         packet
     };
     for (port, flow, in_port, class) in [(1, 10, 0, 1), (1, 10, 0, 1), (2, 11, 0, 1), (2, 12, 0, 0), (2, 13, 1, 1)] {

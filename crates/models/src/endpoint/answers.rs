@@ -4,16 +4,16 @@ use xoff_units::Time;
 
 use super::sender::Sender;
 use super::{Config, Endpoint, NO_SLOT, token};
+use crate::beside::Beside;
 use crate::congestion_control::contract::{Ack, Loss};
 use crate::effects::{Effect, Effects};
 use crate::packet::Packet;
-use crate::telemetry::Telemetry;
 use crate::transport::contract::{News, Progress};
 
 impl Sender {
     /// Tells a congestion control that wants to know of an answer; `before` packets had arrived before it.
     #[cold]
-    fn hear(&mut self, packet: &Packet, before: u32, news: News, telemetry: Option<&Telemetry>, config: &Config, now: Time) {
+    fn hear(&mut self, packet: &Packet, before: u32, news: News, beside: Option<&Beside>, config: &Config, now: Time) {
         let payload = config.framing.payload;
         let Progress { unacknowledged, next, .. } = self.progress;
         let ack = Ack {
@@ -28,7 +28,8 @@ impl Sender {
                 .as_mut()
                 .and_then(|stamps| stamps.on_answer(packet.answers(), packet.has(Packet::RETRANSMITTED), unacknowledged, now)),
             hops: (packet.hops() as u32).saturating_sub(1),
-            telemetry,
+            beside,
+            tag: packet.tag(),
             now,
         };
         let scheme = &config.schemes[self.port as usize];
@@ -55,7 +56,7 @@ impl Endpoint {
 
     /// An answer of the receiver; true when the flow may have something to send that it had not before.
     #[inline]
-    pub fn on_answer(&mut self, packet: &Packet, telemetry: Option<&Telemetry>, now: Time) -> bool {
+    pub fn on_answer(&mut self, packet: &Packet, beside: Option<&Beside>, now: Time) -> bool {
         let Some(slot) = self.slot(packet.flow()) else { return false };
         if packet.has(Packet::ECHO) {
             self.on_notice(packet, now);
@@ -64,7 +65,7 @@ impl Endpoint {
         let Some(s) = &mut self.senders[slot] else { return false };
         let before = config.transport.delivered(&s.progress, &s.transport);
         let mut is_news = false;
-        for from_there in telemetry.iter().flat_map(|record| &record.also) {
+        for from_there in beside.iter().flat_map(|record| &record.also) {
             is_news |= config.transport.on_also(&mut s.progress, &mut s.transport, packet.seq().wrapping_add_signed(*from_there));
         }
         let mut news = config.transport.on_answer(&mut s.progress, &mut s.transport, packet);
@@ -79,7 +80,7 @@ impl Endpoint {
             config.schemes[s.port as usize].on_loss(&mut s.rate, loss, now);
         }
         if s.stamps.is_some() {
-            s.hear(packet, before, news, telemetry, config, now);
+            s.hear(packet, before, news, beside, config, now);
         }
         if s.progress.unacknowledged >= s.progress.packets {
             self.finish(slot, now);

@@ -8,7 +8,8 @@ use super::{Config, Endpoint, token};
 use crate::congestion_control::contract::Loss;
 use crate::count::Tally;
 use crate::effects::{Effect, Effects};
-use crate::packet::{Kind, Packet};
+use crate::frames;
+use crate::packet::Packet;
 use crate::pulls::{self, Books, Demand};
 
 impl Sender {
@@ -25,7 +26,7 @@ impl Sender {
             credit.spend(rules, packet.bytes(), books);
         }
         if let Some(target) = self.target(config) {
-            packet.set_info(target);
+            packet.set_tag(target);
         }
     }
 
@@ -78,11 +79,11 @@ impl Endpoint {
     /// A pull came for a flow of this host, or a frame that asks for one that ends here.
     pub fn on_pull(&mut self, packet: &Packet, effects: &mut Effects) {
         if self.is_own(packet.flow()) {
-            if let Some(slot) = self.slot(packet.flow())
+            if let (Some(frames::Pull { total }), Some(slot)) = (packet.payload(), self.slot(packet.flow()))
                 && let (Some(s), Some(rules)) = (&mut self.senders[slot], &self.config.pulls)
                 && let Some(credit) = &mut s.credit
             {
-                credit.pull(rules, packet.seq(), &mut self.books);
+                credit.pull(rules, total, &mut self.books);
             }
         } else if self.receiver(packet.flow()) != ALL_HERE {
             self.pull(packet, effects);
@@ -108,7 +109,7 @@ impl Endpoint {
         let target = s.target(&self.config).filter(|_| is_stuck)?;
         let flow = s.flow;
         self.books.requests += 1;
-        let mut frame = Packet::new(Kind::Pull, flow, target, s.dst, self.config.framing.control, s.class);
+        let mut frame = Packet::with(frames::Pull { total: target }, flow, s.dst, self.config.framing.control, s.class);
         frame.set_path(s.path);
         Some(frame)
     }

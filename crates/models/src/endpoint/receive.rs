@@ -4,11 +4,12 @@ use xoff_engine::{Message as _, state};
 use xoff_units::Time;
 
 use super::{Endpoint, token};
+use crate::beside::Records;
 use crate::congestion_control::contract::{Echo, Form};
 use crate::effects::{Effect, Effects};
-use crate::packet::{Kind, Packet};
+use crate::frames::Kind;
+use crate::packet::Packet;
 use crate::routing::Paths;
-use crate::telemetry::Records;
 use crate::transport;
 use crate::transport::contract::{Arrival, Received, Replies, Reply};
 use crate::workload::FlowSpec;
@@ -49,14 +50,20 @@ pub(super) const fn back_of(path: u16) -> u16 {
 fn back(reply: Reply, packet: &Packet, source: u32, bytes: u16) -> Packet {
     let mut frame = Packet::new(reply.kind, packet.flow(), reply.seq, source, bytes, packet.class());
     frame.set_path(back_of(packet.path()));
-    frame.set_info(reply.info);
+    frame.set_answers(reply.answers);
     frame
 }
 
-/// Sends what a receiver answers to a packet, and what the answer says of others. An ACK takes over what travels beside the packet.
+/// A packet without the record beside it, and the slot of that.
+fn apart(packet: &Packet, records: &mut Records) -> (Packet, Option<u32>) {
+    packet.side().map_or((*packet, None), |slot| (packet.alone(records.get(slot)), Some(slot)))
+}
+
+/// Sends what a receiver answers to a packet, what the answer says of others, and the packet's tag if that is wanted. An ACK takes over
+/// what travels beside the packet.
 #[inline]
-fn send_back(packet: &Packet, mut reply: Option<Packet>, also: &[u32], records: &mut Records, effects: &mut Effects) {
-    if let Some(slot) = packet.side() {
+fn send_back(slot: Option<u32>, mut reply: Option<Packet>, also: &[u32], tag: Option<u32>, records: &mut Records, effects: &mut Effects) {
+    if let Some(slot) = slot {
         match &mut reply {
             Some(ack) if ack.kind() == Kind::Ack => *ack = ack.at_side(slot),
             _ => records.give_back(slot),
@@ -65,6 +72,9 @@ fn send_back(packet: &Packet, mut reply: Option<Packet>, also: &[u32], records: 
     if let Some(mut frame) = reply {
         if !also.is_empty() {
             frame.enclose(also, records);
+        }
+        if let Some(tag) = tag {
+            frame.echo(tag, records);
         }
         effects.push(Effect::Answer(frame));
     }
@@ -103,30 +113,34 @@ impl Endpoint {
 
     /// What is left of a packet of a flow that ends at this host.
     pub fn on_header(&mut self, header: &Packet, records: &mut Records, effects: &mut Effects) {
+        let (header, slot) = &apart(header, records);
         let index = self.receiver(header.flow());
         if index == ALL_HERE {
-            return send_back(header, None, &[], records, effects);
+            return send_back(*slot, None, &[], None, records, effects);
         }
         let (config, r) = (&*self.config, &mut self.receivers[index as usize]);
         let mut replies = Replies::new(effects.now, r.src);
         config.transport.on_header(&mut r.received, &mut r.transport, header, &mut replies);
         let reply = replies.reply.map(|reply| back(reply, header, r.src, config.framing.control));
-        send_back(header, reply, &[], records, effects);
+        let tag = config.echoes_tags().then(|| header.tag());
+        send_back(*slot, reply, &[], tag, records, effects);
         self.pull(header, effects);
     }
 
     /// A data packet for this host.
     #[inline]
     pub fn on_data(&mut self, packet: &Packet, records: &mut Records, effects: &mut Effects) {
+        let (packet, slot) = &apart(packet, records);
         self.delivered_bytes += u64::from(packet.bytes());
         let (now, index) = (effects.now, self.receiver(packet.flow()));
         let config = &*self.config;
+        let tag = config.echoes_tags().then(|| packet.tag());
         if index == ALL_HERE {
             // What is sent again although all of it is here is acknowledged to the end.
             self.duplicates += 1;
-            let reply = Reply { kind: Kind::Ack, seq: u32::MAX, info: 0 };
+            let reply = Reply { kind: Kind::Ack, seq: u32::MAX, answers: 0 };
             let ack = back(reply, packet, config.sources.of(packet.flow()), config.framing.control);
-            return send_back(packet, Some(ack), &[], records, effects);
+            return send_back(*slot, Some(ack), &[], tag, records, effects);
         }
         let r = &mut self.receivers[index as usize];
         if !packet.has(Packet::RETRANSMITTED) {
@@ -153,10 +167,10 @@ impl Endpoint {
             match (form, &mut reply) {
                 (Form::Ack, Some(frame)) => frame.set(Packet::ECHO),
                 (Form::Ack, None) => {}
-                (Form::Packet, _) => notice = Some(back(Reply { kind: Kind::Cnp, seq: 0, info: 0 })),
+                (Form::Packet, _) => notice = Some(back(Reply { kind: Kind::Cnp, seq: 0, answers: 0 })),
             }
         }
-        send_back(packet, reply, &replies.also, records, effects);
+        send_back(*slot, reply, &replies.also, tag, records, effects);
         if let Some(frame) = notice {
             effects.push(Effect::Answer(frame));
         }

@@ -1,12 +1,13 @@
 use xoff_units::Rate;
 
 use super::*;
+use crate::beside::Records;
 use crate::congestion_control::contract::{Form, Line};
 use crate::congestion_control::{CongestionControl, dcqcn, hpcc};
 use crate::delays::Wait;
 use crate::effects::{Effect, Effects};
-use crate::packet::{Kind, Packet};
-use crate::telemetry::Records;
+use crate::frames::Kind;
+use crate::packet::Packet;
 use crate::transport::{Table, raw};
 
 const RTO: Time = Time::ms(4);

@@ -19,8 +19,8 @@ use super::congestion_point::{Points, check};
 use crate::core::Core;
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
+use crate::frames;
 use crate::mechanism::{Around, Enqueued, Hooks, Install, Properties, Site, Watches};
-use crate::packet::Kind;
 use crate::wrong::Wrong;
 
 const PAGE: u32 = 64;
@@ -178,14 +178,15 @@ impl Hooks for Bcn {
             } else if queue > self.max_above || fb < 0 {
                 self.negative += 1;
                 Some(if queue > self.max_above { -(1 + 2 * self.w) * self.equilibrium } else { fb })
-            } else if fb > 0 && event.packet.info() == self.points.id(event.port) && i64::from(queue / PAGE) < self.equilibrium {
+            } else if fb > 0 && event.packet.tag() == self.points.id(event.port) && i64::from(queue / PAGE) < self.equilibrium {
                 self.positive += 1;
                 Some(fb)
             } else {
                 None
             };
             if let Some(value) = value {
-                self.points.tell(event, Kind::Bcn, (value as i32).cast_unsigned(), effects);
+                let point = self.points.id(event.port);
+                self.points.tell(event, frames::Bcn { feedback: value as i32, point }, effects);
             }
         }
         self.outputs[event.port] = output;
@@ -204,6 +205,7 @@ mod tests {
 
     use super::*;
     use crate::effects::Effect;
+    use crate::frames::Kind;
     use crate::packet::Packet;
     use crate::routing::Sources;
 
@@ -222,12 +224,13 @@ mod tests {
         }
         bcn.outputs[0].left = 1;
         let mut packet = Packet::new(Kind::Data, 4, 0, 1, 1500, 0);
-        packet.set_info(tag);
+        packet.set_tag(tag);
         bcn.on_enqueue(&Enqueued { packet: &packet, port: 0, queue: 1 }, core, effects);
         effects.take().first().map(|(_, effect)| match effect {
             Effect::Emit(frame) => {
-                assert_eq!((frame.kind(), frame.flow(), frame.dst(), frame.info(), frame.bytes()), (Kind::Bcn, 4, 2, 5, 64));
-                frame.seq().cast_signed()
+                let frames::Bcn { feedback, point } = frame.payload().unwrap();
+                assert_eq!((frame.flow(), frame.dst(), point, frame.bytes()), (4, 2, 5, 64));
+                feedback
             }
             _ => panic!("something else was asked for"),
         })

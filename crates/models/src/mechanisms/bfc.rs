@@ -6,7 +6,7 @@
 //! counted, and the neighbour's queue from which it came is paused while any counted packet of it is here. Packets carry the number of
 //! that queue. Hosts give each flow a queue in the same way, until its last packet has left. Source: the public code of Pyrrha, which
 //! holds BFC (peers.md 6; the authors' own is not public).
-//! Simplifications: the number takes the free word of packets, and no byte on the wire; frames for a queue are of a control frame's
+//! Simplifications: the number is the tag of packets, and takes no byte on the wire; frames for a queue are of a control frame's
 //! size and never lost, so that nothing repeats them; queues take turns packet by packet (there: by bytes). `resume` as `threshold` is
 //! ours: a queue that has fallen to the threshold lets all go on that it paused.
 //! Leaves out: the first version's filters of paused flows. Static checks for deadlocks know nothing of its pauses.
@@ -24,8 +24,9 @@ use xoff_units::Time;
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
+use crate::frames;
 use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Ground, Hooks, Install, Properties, Site, Verdict, Watches};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::queueing::port::{Purpose, QueueSpec};
 use crate::wrong::Wrong;
 
@@ -166,7 +167,7 @@ impl Bfc {
         if *holds == 1 {
             self.pauses += 1;
             effects.push(Effect::Pausing(Because::Tagged(at.0 as usize, u32::from(at.1))));
-            effects.push(Effect::Send(at.0 as usize, self.frame(at.1, 1)));
+            effects.push(Effect::Send(at.0 as usize, self.frame(at.1, true)));
         }
     }
 
@@ -175,14 +176,12 @@ impl Bfc {
         *holds -= 1;
         if *holds == 0 {
             self.holds.remove(&at);
-            effects.push(Effect::Send(at.0 as usize, self.frame(at.1, 0)));
+            effects.push(Effect::Send(at.0 as usize, self.frame(at.1, false)));
         }
     }
 
-    fn frame(&self, queue: u16, pauses: u32) -> Packet {
-        let mut frame = Packet::new(Kind::Bfc, u32::MAX, u32::from(queue), 0, self.frame_bytes, 0);
-        frame.set_info(pauses);
-        frame
+    fn frame(&self, queue: u16, is_pause: bool) -> Packet {
+        Packet::with(frames::Bfc { queue, is_pause }, u32::MAX, 0, self.frame_bytes, 0)
     }
 }
 
@@ -268,7 +267,7 @@ impl Hooks for Bfc {
         if event.is_own && is_last {
             self.lanes[event.port][event.queue - 1].users -= 1;
         }
-        event.packet.set_info(event.queue as u32);
+        event.packet.set_tag(event.queue as u32);
     }
 
     fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
@@ -285,7 +284,7 @@ impl Hooks for Bfc {
 
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
         let Enqueued { packet, port, queue } = *event;
-        let from = (packet.in_port(), packet.info() as u16);
+        let from = (packet.in_port(), packet.tag() as u16);
         let bytes = u64::from(core.ports[port].queues[queue].bytes.bytes());
         let is_over = bytes > self.threshold(packet.in_port(), port, core);
         let key = self.key(packet, port);
@@ -326,11 +325,9 @@ impl Hooks for Bfc {
     }
 
     fn on_control(&mut self, frame: &Packet, port: usize, _: &Core, effects: &mut Effects) -> Verdict {
-        if frame.kind() != Kind::Bfc {
-            return Verdict::Pass;
-        }
-        let queues = Queues::One(frame.seq() as u16);
-        effects.push(if frame.info() > 0 { Effect::Block(port, queues, Asker::Neighbour) } else { Effect::Unblock(port, queues) });
+        let Some(frames::Bfc { queue, is_pause }) = frame.payload() else { return Verdict::Pass };
+        let queues = Queues::One(queue);
+        effects.push(if is_pause { Effect::Block(port, queues, Asker::Neighbour) } else { Effect::Unblock(port, queues) });
         Verdict::Consume
     }
 
@@ -352,6 +349,7 @@ impl Hooks for Bfc {
 mod tests {
 
     use super::*;
+    use crate::frames::Kind;
 
     const SIZE: u16 = 1000;
 
@@ -383,7 +381,7 @@ mod tests {
         fn arrive(&mut self, flow: u32, in_port: u16, from: u32) -> usize {
             let mut packet = Packet::new(Kind::Data, flow, 0, 9, SIZE, 0);
             packet.set_in_port(in_port);
-            packet.set_info(from);
+            packet.set_tag(from);
             let queue = self.bfc.assign_queue(&mut packet, 2, &self.core, &mut self.effects).unwrap();
             self.core.ports[2].queues[queue].bytes.add(SIZE);
             self.bfc.on_enqueue(&Enqueued { packet: &packet, port: 2, queue }, &self.core, &mut self.effects);
@@ -399,7 +397,7 @@ mod tests {
         /// What it told neighbours: port, queue there, and whether to pause it.
         fn told(&mut self) -> Vec<(usize, u32, bool)> {
             let told = |(_, effect): (u8, Effect)| match effect {
-                Effect::Send(port, frame) => Some((port, frame.seq(), frame.info() > 0)),
+                Effect::Send(port, frame) => Some((port, frame.seq(), frame.says() > 0)),
                 // Why it does is written down beside.
                 Effect::Pausing(_) => None,
                 other => panic!("{other:?}"),
@@ -472,8 +470,8 @@ mod tests {
     #[test]
     fn a_frame_holds_one_queue() {
         let mut s = Switch::new(Resume::Counted);
-        for pauses in [1, 0] {
-            let frame = s.bfc.frame(5, pauses);
+        for is_pause in [true, false] {
+            let frame = s.bfc.frame(5, is_pause);
             assert_eq!(s.bfc.on_control(&frame, 1, &s.core, &mut s.effects), Verdict::Consume);
         }
         let asked: Vec<Effect> = s.effects.take().into_iter().map(|e| e.1).collect();
@@ -487,12 +485,12 @@ mod tests {
         assert_eq!([place(&mut s, 1), place(&mut s, 2)], [1, 2]);
         let mut packet = Packet::new(Kind::Data, 1, 0, 9, SIZE, 0);
         let leave = |s: &mut Switch, packet: &mut Packet| {
-            let mut records = crate::telemetry::Records::default();
+            let mut records = crate::beside::Records::default();
             let mut event = Departure { packet, port: 0, queue: 1, is_own: true, records: &mut records };
             s.bfc.on_departure(&mut event, &s.core, &mut s.effects);
         };
         leave(&mut s, &mut packet);
-        assert_eq!((packet.info(), place(&mut s, 3)), (1, 3));
+        assert_eq!((packet.tag(), place(&mut s, 3)), (1, 3));
         packet.set(Packet::LAST);
         leave(&mut s, &mut packet);
         assert_eq!(place(&mut s, 4), 1);

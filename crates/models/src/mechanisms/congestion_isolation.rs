@@ -22,9 +22,10 @@ use xoff_units::{Bytes, Time};
 use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::{Effect, Effects};
+use crate::frames::{Cim, Index};
 use crate::mechanism::{Around, Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, Verdict, Watches};
 use crate::mechanisms::isolation::{Isolation, Order};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::wrong::Wrong;
 
 /// `switch.flow_control.congestion_isolation`
@@ -141,9 +142,6 @@ state!(CongestionIsolation {
     still: low, high, pmax, tell, mark, class, congested, table, age, is_switch, obeys, frame_bytes;
     total: isolated, refused, aged, messages;
 });
-
-const ADD: u32 = 1;
-const REMOVE: u32 = 0;
 
 const ISOLATED: Count = Count::number("isolated_flows", "flows isolated");
 const REFUSED: Count = Count::number("refused_for_a_full_table", "flows refused for a full table");
@@ -267,11 +265,10 @@ impl CongestionIsolation {
     }
 
     /// Tells the neighbour at a port of a flow, by the packet that gave rise to it, or takes that back.
-    fn message(&mut self, port: u16, flow: u32, what: u32, offending: u32, effects: &mut Effects) {
+    fn message(&mut self, port: u16, flow: u32, is_add: bool, offending: u32, effects: &mut Effects) {
         self.messages += 1;
-        let mut frame = Packet::new(Kind::Cim, flow, what, 0, self.frame_bytes, 0);
-        frame.set_info(offending);
-        effects.push(Effect::Send(port as usize, frame));
+        let payload = Cim { is_add, offending: Index(offending) };
+        effects.push(Effect::Send(port as usize, Packet::with(payload, flow, 0, self.frame_bytes, 0)));
     }
 
     /// The last packet that an isolated flow had in a congested queue is gone.
@@ -308,7 +305,7 @@ impl CongestionIsolation {
         let Some(moved) = self.flows.remove(flow, effects) else { return };
         self.held[moved.state.output] -= 1;
         if let Some(upstream) = moved.state.told {
-            self.message(upstream, flow, REMOVE, 0, effects);
+            self.message(upstream, flow, false, 0, effects);
         }
     }
 }
@@ -378,7 +375,7 @@ impl Hooks for CongestionIsolation {
             && moved.state.told.is_none()
         {
             moved.state.told = Some(packet.in_port());
-            self.message(packet.in_port(), packet.flow(), ADD, packet.seq(), effects);
+            self.message(packet.in_port(), packet.flow(), true, packet.seq(), effects);
         }
     }
 
@@ -395,10 +392,7 @@ impl Hooks for CongestionIsolation {
     }
 
     fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
-        if packet.kind() != Kind::Cim {
-            return Verdict::Pass;
-        }
-        let is_add = packet.seq() == ADD;
+        let Some(Cim { is_add, .. }) = packet.payload() else { return Verdict::Pass };
         if !self.is_switch {
             effects.push(Effect::ClassOfFlow(packet.flow(), if is_add { self.congested } else { self.class }));
         } else if is_add {
@@ -444,6 +438,7 @@ impl Hooks for CongestionIsolation {
 mod tests {
 
     use super::*;
+    use crate::frames::Kind;
 
     /// A switch of two ports; output 0 holds `bytes` in its non-congested queue.
     fn holding(bytes: u32) -> Core {
@@ -498,7 +493,7 @@ mod tests {
         }
         assert_eq!(classes, [(0, true), (0, true), (0, true), (1, false), (1, false), (0, true)]);
         // The table of the other output has room, and none is needed for a neighbour's wish that finds its flow there.
-        let ask = |flow| Packet::new(Kind::Cim, flow, ADD, 0, 64, 0);
+        let ask = |flow| Packet::with(Cim { is_add: true, offending: Index(0) }, flow, 0, 64, 0);
         for (flow, port) in [(8, 1), (0, 0), (9, 0)] {
             isolation.on_control(&ask(flow), port, &core, &mut effects);
         }
@@ -543,10 +538,10 @@ mod tests {
             effects
                 .take()
                 .iter()
-                .filter_map(|e| if let Effect::Send(1, f) = e.1 { Some((f.flow(), f.seq(), f.info())) } else { None })
+                .filter_map(|e| if let Effect::Send(1, f) = e.1 { Some((f.flow(), f.seq(), f.says())) } else { None })
                 .collect()
         };
-        assert_eq!(sent(&mut effects), [(5, ADD, 7)]);
+        assert_eq!(sent(&mut effects), [(5, 1, 7)]);
         // The queue is above `low` all the time. A packet of 4 us later makes the flow young again.
         effects.now = Time::us(4);
         let mut second = packet(5);
@@ -559,7 +554,7 @@ mod tests {
         assert_eq!((timers, isolation.flows.contains(5)), (vec![Time::us(14)], true));
         effects.now = Time::us(14);
         isolation.on_timer(5, &core, &mut effects);
-        assert_eq!(sent(&mut effects), [(5, REMOVE, 0)]);
+        assert_eq!(sent(&mut effects), [(5, 0, 0)]);
         assert!(isolation.isolate(6, 0) && isolation.refused == 0 && isolation.aged == 1);
     }
 }

@@ -6,8 +6,9 @@ use xoff_units::Bytes;
 
 use crate::core::Queueing;
 use crate::effects::{Effect, Effects};
+use crate::frames::Payload;
 use crate::mechanism::{Around, Enqueued, Site};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::routing::Sources;
 use crate::wrong::Wrong;
 
@@ -43,10 +44,9 @@ impl Points {
     }
 
     /// Sends feedback to the source of the frame that was sampled.
-    pub fn tell(&self, sampled: &Enqueued<'_>, kind: Kind, feedback: u32, effects: &mut Effects) {
+    pub fn tell(&self, sampled: &Enqueued<'_>, feedback: impl Payload, effects: &mut Effects) {
         let flow = sampled.packet.flow();
-        let mut frame = Packet::new(kind, flow, feedback, self.sources.of(flow), self.frame_bytes, sampled.packet.class());
-        frame.set_info(self.id(sampled.port));
+        let frame = Packet::with(feedback, flow, self.sources.of(flow), self.frame_bytes, sampled.packet.class());
         effects.push(Effect::Emit(frame));
     }
 }

@@ -29,8 +29,9 @@ use xoff_units::{Bytes, Time};
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
+use crate::frames;
 use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Properties, Site, Verdict, Watches};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::{Purpose, Queue};
 use crate::wrong::Wrong;
@@ -284,9 +285,7 @@ impl Credits {
     }
 
     fn frame(class: usize, is_repeated: bool, count: u32, bytes: u16) -> Packet {
-        let mut frame = Packet::new(Kind::Credits, u32::MAX, (class as u32) << 1 | u32::from(is_repeated), 0, bytes, 0);
-        frame.set_info(count);
-        frame
+        Packet::with(frames::Credits { is_repeated, class: class as u8, count }, u32::MAX, 0, bytes, 0)
     }
 
     /// Blocks became free: the neighbour hears of it when the last update is long enough ago.
@@ -495,19 +494,16 @@ impl Hooks for Credits {
     }
 
     fn on_control(&mut self, frame: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
-        if frame.kind() != Kind::Credits {
-            return Verdict::Pass;
-        }
-        let (class, is_repeated) = ((frame.seq() >> 1) as u8, frame.seq() & 1 == 1);
+        let Some(frames::Credits { is_repeated, class, count }) = frame.payload() else { return Verdict::Pass };
         let group = self.group(port, class);
         if is_repeated {
             // Frames for the link go past the pipeline in which what was sent before them may be.
-            self.receivers[group].repeated.push_back(frame.info());
+            self.receivers[group].repeated.push_back(count);
             effects.push(Effect::Timer(effects.now + self.delay, REPEATED | group as u32));
         } else {
             let sender = &mut self.senders[group];
             let window = if self.params.is_absolute() { 0 } else { sender.window };
-            sender.limit = frame.info().wrapping_add(window) & self.params.mask();
+            sender.limit = count.wrapping_add(window) & self.params.mask();
             self.judge(port, class, None, core, effects);
         }
         Verdict::Consume

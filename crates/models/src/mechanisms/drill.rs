@@ -124,7 +124,7 @@ impl Hooks for Drill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Kind;
+    use crate::frames::Kind;
 
     /// A switch with four equal ways, ports 2 to 5.
     struct Switch {

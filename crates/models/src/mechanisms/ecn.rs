@@ -192,7 +192,8 @@ impl Hooks for Ecn {
 mod tests {
 
     use super::*;
-    use crate::packet::{Kind, Packet};
+    use crate::frames::Kind;
+    use crate::packet::Packet;
 
     fn step(threshold: u64) -> Params {
         Params { step: Some(Step { threshold: Bytes(threshold) }), ..Params::default() }

@@ -122,7 +122,7 @@ impl Hooks for Flowlet {
 mod tests {
 
     use super::*;
-    use crate::packet::Kind;
+    use crate::frames::Kind;
 
     /// How often each of four ports is chosen for 40,000 packets of a flow that come `gap` apart, and how many flowlets they were.
     fn chosen(gap: Time) -> ([u32; 4], u64) {

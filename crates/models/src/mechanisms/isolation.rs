@@ -185,7 +185,7 @@ impl<T: Default> Isolation<T> {
 mod tests {
 
     use super::*;
-    use crate::packet::Kind;
+    use crate::frames::Kind;
 
     /// Queue 1 is the flows' own, and queue 2 the other.
     const OWN: usize = 1;

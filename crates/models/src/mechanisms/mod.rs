@@ -314,7 +314,7 @@ type Holds = fn(&Properties) -> bool;
 const EXCLUSIVE: [(Holds, &str); 3] = [
     (|p| p.assigns_queues, "chooses queues for packets"),
     (|p| p.routes, "chooses ports for packets"),
-    (|p| p.tags_data, "uses the free word of packets"),
+    (|p| p.tags_data || p.writes_beside_data, "writes onto packets"),
 ];
 
 impl Tables {

@@ -23,10 +23,11 @@ use xoff_units::{Bytes, Time};
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
+use crate::frames;
 use crate::mechanism::{
     Admit, Around, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Place, Properties, Site, Verdict, Watches,
 };
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::queueing::buffer::{self, Accounting, Buffer};
 use crate::queueing::ring::Ring;
 use crate::sizing;
@@ -227,11 +228,9 @@ impl Pfc {
     }
 
     /// A frame about a class of ours, which may be another for the neighbour.
-    fn frame(&self, class: u8, quanta: u32) -> Packet {
+    fn frame(&self, class: u8, quanta: u16) -> Packet {
         let class = class - u8::from(self.raises_classes);
-        let mut frame = Packet::new(Kind::Pfc, u32::MAX, 1 << class, 0, self.frame_bytes, 0);
-        frame.set_info(quanta);
-        frame
+        Packet::with(frames::Pfc { classes: 1 << class, quanta }, u32::MAX, 0, self.frame_bytes, 0)
     }
 
     /// A neighbour paused a class, or let it go on: all others hear of it. Nothing that comes to be relayed is of the lowest
@@ -322,10 +321,12 @@ impl Pfc {
     }
 
     fn send_pause(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
-        let frame = self.frame(class, u32::from(self.quanta.unwrap_or(u16::MAX)));
+        let quanta = self.quanta.unwrap_or(u16::MAX);
+        let frame = self.frame(class, quanta);
         // A pause of the class that still waits for the link says the same: the link may be slower than the refresh.
-        let waiting = core.ports[port].queues[0].packets.iter().rev().find(|f| f.kind() == Kind::Pfc && f.seq() == frame.seq());
-        if waiting.is_none_or(|f| f.info() == 0) {
+        let said = frame.payload::<frames::Pfc>().map(|said| said.classes);
+        let mut waiting = core.ports[port].queues[0].packets.iter().rev().filter_map(Packet::payload::<frames::Pfc>);
+        if waiting.find(|other| Some(other.classes) == said).is_none_or(|other| other.quanta == 0) {
             self.frames += 1;
             effects.push(Effect::Send(port, frame));
         }
@@ -560,17 +561,15 @@ impl Hooks for Pfc {
     }
 
     fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
-        if packet.kind() != Kind::Pfc {
-            return Verdict::Pass;
-        }
-        let class = packet.seq().trailing_zeros() as u8;
+        let Some(frames::Pfc { classes, quanta }) = packet.payload() else { return Verdict::Pass };
+        let (class, is_pause) = (classes.trailing_zeros() as u8, quanta > 0);
         let group = port * self.classes + class as usize;
-        self.hear(port, class, packet.info() > 0, effects);
-        if self.passes_on && std::mem::replace(&mut self.is_paused[group], packet.info() > 0) != (packet.info() > 0) {
-            self.pass_on(port, class, packet.info() > 0, core, effects);
+        self.hear(port, class, is_pause, effects);
+        if self.passes_on && std::mem::replace(&mut self.is_paused[group], is_pause) != is_pause {
+            self.pass_on(port, class, is_pause, core, effects);
         }
-        if packet.info() > 0 && self.quanta.is_some() {
-            let end = effects.now + core.ports[port].rate.time(u64::from(packet.info()) * BITS_A_QUANTUM / 8);
+        if is_pause && self.quanta.is_some() {
+            let end = effects.now + core.ports[port].rate.time(u64::from(quanta) * BITS_A_QUANTUM / 8);
             self.expires[group] = end;
             effects.push(Effect::Timer(end, EXPIRE | group as u32));
         }

@@ -23,8 +23,9 @@ use xoff_units::{Bytes, Time};
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
+use crate::frames;
 use crate::mechanism::{Around, Dequeued, Enqueued, Ground, Hooks, Ingress, Install, Levels, Properties, QueueAt, Site, Verdict, Watches};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::queueing::port::{Purpose, QueueSpec};
 use crate::relay::Scheduler;
 use crate::routing::Map;
@@ -49,10 +50,6 @@ pub struct Params {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direct_xon: Option<Bytes>,
 }
-
-/// Bits of [`Packet::info`] in a frame; `flow` is the congested switch, `seq` its output.
-const PAUSE: u32 = 1;
-const DIRECT: u32 = 2;
 
 /// The outputs of a switch but `own`, counted: what index an output has.
 fn index(output: usize, own: usize) -> usize {
@@ -256,9 +253,9 @@ state!(PortFc {
 });
 
 impl PortFc {
-    fn tell_others(&mut self, port: usize, info: u32, core: &Core, effects: &mut Effects) {
-        let mut frame = Packet::new(Kind::PortFc, self.id, port as u32, 0, self.frame_bytes, 0);
-        frame.set_info(info);
+    fn tell_others(&mut self, port: usize, is_pause: bool, is_direct: bool, core: &Core, effects: &mut Effects) {
+        let payload = frames::PortFc { output: port as u32, is_pause, is_direct };
+        let frame = Packet::with(payload, self.id, 0, self.frame_bytes, 0);
         for other in (0..core.ports.len()).filter(|p| *p != port) {
             self.frames += 1;
             effects.push(Effect::Send(other, frame));
@@ -411,7 +408,7 @@ impl Hooks for PortFc {
             output.is_paused[kind] = true;
             self.pauses += 1;
             effects.push(Effect::Pausing(Because::Output(event.port)));
-            self.tell_others(event.port, PAUSE | if is_direct { DIRECT } else { 0 }, core, effects);
+            self.tell_others(event.port, true, is_direct, core, effects);
         }
     }
 
@@ -422,22 +419,19 @@ impl Hooks for PortFc {
         let kind = usize::from(is_direct);
         if output.is_paused[kind] && output.bytes(core, event.port, is_direct) <= output.levels[kind].1 {
             output.is_paused[kind] = false;
-            self.tell_others(event.port, if is_direct { DIRECT } else { 0 }, core, effects);
+            self.tell_others(event.port, false, is_direct, core, effects);
         }
     }
 
     /// Algorithms 3 (at a node) and 4 (at a switch).
     fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
-        if packet.kind() != Kind::PortFc {
-            return Verdict::Pass;
-        }
-        let (is_pause, is_direct) = (packet.info() & PAUSE != 0, packet.info() & DIRECT != 0);
-        for queue in self.outputs[port].held_by(packet.flow(), packet.seq() as usize, is_direct) {
+        let Some(frames::PortFc { output, is_pause, is_direct }) = packet.payload() else { return Verdict::Pass };
+        for queue in self.outputs[port].held_by(packet.flow(), output as usize, is_direct) {
             let held = &mut self.held[port][queue];
             let queues = Queues::One(queue as u16);
             if is_pause {
                 *held += 1;
-                effects.push(Effect::Block(port, queues, Asker::Output(packet.flow(), packet.seq() as u16)));
+                effects.push(Effect::Block(port, queues, Asker::Output(packet.flow(), output as u16)));
             } else {
                 *held -= 1;
                 if *held == 0 {
@@ -469,6 +463,7 @@ mod tests {
     use xoff_units::Rate;
 
     use super::*;
+    use crate::frames::Kind;
     use crate::routing::{FirstHop, Paths, shortest};
     use crate::topology::{Link, Shape, Topology, ndc, rail};
 

@@ -17,8 +17,8 @@ use super::congestion_point::{Points, check};
 use crate::core::Core;
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
+use crate::frames::Cnm;
 use crate::mechanism::{Around, Enqueued, Hooks, Install, Properties, Site, Watches};
-use crate::packet::Kind;
 use crate::wrong::Wrong;
 
 /// Intervals by the highest three bits of the feedback, as shares of `sample`.
@@ -130,7 +130,7 @@ impl Hooks for Qcn {
             self.samples += 1;
             if value > 0 {
                 self.messages += 1;
-                self.points.tell(event, Kind::Cnm, value, effects);
+                self.points.tell(event, Cnm { feedback: value, point: self.points.id(event.port) }, effects);
             }
         }
         self.outputs[event.port] = output;

@@ -5,7 +5,7 @@
 //! since, or a random one of `values`. After a timeout a source may freeze for a while: it goes round the values of its ring, then
 //! forgets them and draws the next sixteen at random. Source: Ultra Ethernet's public simulator (peers.md 8.5).
 //! Simplifications: every packet is answered there and then; a source remembers the values of its packets instead of reading them in
-//! answers, that of the last copy where a packet was sent again. The value takes the free word of packets, and no byte on the wire.
+//! answers, that of the last copy where a packet was sent again. The value is the tag of packets, and takes no byte on the wire.
 //! Leaves out: the bit map of penalties, and the mixture of both. A host's own port is chosen as for any flow (`host.first_hop`).
 //! Invariants: every choice is on a shortest path; one value at one switch leads a flow to one port; a ring holds values of clean
 //! answers alone.
@@ -23,8 +23,9 @@ use xoff_units::Time;
 use crate::core::Core;
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
+use crate::frames::Kind;
 use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::wrong::Wrong;
 
 /// `switch.routing.reps`
@@ -213,13 +214,13 @@ impl Hooks for Reps {
     }
 
     fn route(&mut self, packet: &mut Packet, choices: &[u16], _: &Core, _: &mut Effects) -> Option<u16> {
-        let hash = mix(u64::from(packet.flow()) ^ mix(u64::from(packet.info()) + 1) ^ self.salt) >> 32;
+        let hash = mix(u64::from(packet.flow()) ^ mix(u64::from(packet.tag()) + 1) ^ self.salt) >> 32;
         Some(choices[((hash * choices.len() as u64) >> 32) as usize])
     }
 
     fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, effects: &mut Effects) {
         if event.is_own {
-            event.packet.set_info(u32::from(self.choose(event.packet, effects.now, effects.stream())));
+            event.packet.set_tag(u32::from(self.choose(event.packet, effects.now, effects.stream())));
         }
     }
 
@@ -291,7 +292,7 @@ mod tests {
 
         fn answer(&mut self, kind: Kind, came: u32, is_marked: bool) {
             let mut answer = Packet::new(kind, 3, if kind == Kind::Ack { came + 1 } else { 0 }, 1, 64, 0);
-            answer.set_info(came);
+            answer.set_answers(came);
             if is_marked {
                 answer.set(Packet::ECHO);
             }
@@ -368,7 +369,7 @@ mod tests {
         let mut counts = [0_u32; 4];
         for value in 0..40_000 {
             let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
-            packet.set_info(value);
+            packet.set_tag(value);
             let port = switch.route(&mut packet, &[2, 3, 4, 5], &core, &mut effects).unwrap();
             packet.set_seq(7);
             assert_eq!(switch.route(&mut packet, &[2, 3, 4, 5], &core, &mut effects), Some(port));

@@ -117,7 +117,7 @@ impl Hooks for Spray {
 mod tests {
 
     use super::*;
-    use crate::packet::Kind;
+    use crate::frames::Kind;
 
     /// How often each of four ports is chosen for 40,000 packets.
     fn chosen(choice: Choice) -> [u32; 4] {

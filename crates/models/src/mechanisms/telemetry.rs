@@ -50,7 +50,7 @@ impl Install for Telemetry {
     }
 
     fn properties(params: &Params) -> Properties {
-        let all = Properties { tags_data: true, ..Properties::default() };
+        let all = Properties { writes_beside_data: true, ..Properties::default() };
         if params.pint.is_none() {
             return Properties { tells_sources: Some("no host reads it (host.congestion_control.hpcc)"), ..all };
         }

@@ -220,10 +220,11 @@ impl Node {
 mod tests {
     use super::super::tests::{SWITCH, arrived, run};
     use super::*;
+    use crate::frames::{self, Kind};
     use crate::mechanisms::{bcn, pfc};
     use crate::network::Settings;
     use crate::overrides::{Local, Locals};
-    use crate::packet::{Kind, Packet};
+    use crate::packet::Packet;
 
     #[test]
     fn what_is_poured_goes_on_behind_what_waits_there() {
@@ -361,8 +362,7 @@ mod tests {
 
     #[test]
     fn a_frame_goes_to_the_neighbour_or_to_its_destination() {
-        let mut pause = Packet::new(Kind::Pfc, u32::MAX, 1, 0, 125, 0);
-        pause.set_info(1);
+        let pause = Packet::with(frames::Pfc { classes: 1, quanta: 1 }, u32::MAX, 0, 125, 0);
         let script =
             [(1, Time::us(2), PFC, Effect::Send(0, pause)), (1, Time::us(2), PFC, Effect::Emit(Packet::new(Kind::Cnp, 0, 0, 0, 125, 0)))];
         let mut settings = settings();

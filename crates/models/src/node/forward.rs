@@ -5,8 +5,9 @@ use xoff_engine::Message as _;
 use super::{Cx, Node};
 use crate::core::Queueing;
 use crate::cut_through::Rest;
+use crate::frames::Kind;
 use crate::mechanism::{Admit, Crossing, Enqueued, Hooks, Place, Verdict, Watches};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::record::Drop;
 use crate::routing::Paths;
 

@@ -5,8 +5,9 @@ use xoff_engine::Message as _;
 use super::{Cx, Node};
 use crate::core::Queueing;
 use crate::endpoint::{Relist, Turn, token};
+use crate::frames::{Kind, Owner};
 use crate::mechanism::{Hooks, Watches};
-use crate::packet::{Kind, Owner, Packet};
+use crate::packet::Packet;
 use crate::workload::FlowSpec;
 
 impl Node {
@@ -129,9 +130,9 @@ impl Node {
             }
             Owner::Transport => {
                 let (now, slot) = (cx.now(), packet.side());
-                let enclosed = slot.map(|slot| &*cx.sides().get(slot)).filter(|record| !record.also.is_empty());
-                let packet = enclosed.map_or(packet, |record| packet.disclosed(record));
-                let may_send = endpoint.on_answer(&packet, slot.map(|slot| &*cx.sides().get(slot)), now);
+                let beside = slot.map(|slot| &*cx.sides().get(slot));
+                let packet = beside.map_or(packet, |record| packet.alone(record));
+                let may_send = endpoint.on_answer(&packet, beside, now);
                 if let Some(slot) = slot {
                     cx.sides().give_back(slot);
                 }

@@ -50,7 +50,7 @@ pub struct Rules {
 pub enum Demand {
     /// Packets: each that arrives, or its header, is worth one more, and so is each that times out.
     Arrivals,
-    /// Bytes on the wire: packets carry how many quanta their flow wants in all, in their free word.
+    /// Bytes on the wire: packets carry how many quanta their flow wants in all, as their tag.
     Targets(Targets),
 }
 

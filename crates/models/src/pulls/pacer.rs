@@ -10,7 +10,8 @@ use xoff_engine::state;
 use xoff_units::Time;
 
 use super::{Demand, Rules, Share};
-use crate::packet::{Kind, Packet};
+use crate::frames;
+use crate::packet::Packet;
 
 /// A flow that ends at the host, as far as it is pulled: packets, or quanta.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +83,7 @@ impl Pacer {
         let flow = self.flows.entry(packet.flow()).or_insert(new);
         let wanted = match rules.demand {
             Demand::Arrivals => flow.wanted.saturating_add(1),
-            Demand::Targets(_) => if packet.kind() == Kind::Pull { packet.seq() } else { packet.info() }.max(flow.wanted),
+            Demand::Targets(_) => packet.payload().map_or(packet.tag(), |frames::Pull { total }| total).max(flow.wanted),
         };
         let wants_more = wanted > flow.wanted;
         flow.wanted = wanted;
@@ -119,7 +120,7 @@ impl Pacer {
             let time = if rate < 1.0 { Time((rules.time.ps() as f64 / rate) as u64) } else { rules.time };
             self.next = now + time * u64::from(units);
             self.pulls += 1;
-            let mut frame = Packet::new(Kind::Pull, number, flow.granted, flow.source, bytes, flow.class);
+            let mut frame = Packet::with(frames::Pull { total: flow.granted }, number, flow.source, bytes, flow.class);
             frame.set_path(flow.path);
             frame
         });
@@ -180,14 +181,15 @@ impl Rules {
 mod tests {
     use super::super::Targets;
     use super::*;
+    use crate::frames::Kind;
 
     fn rules(demand: Demand, batch: u32) -> Rules {
         Rules { part: "test", first: 1, batch, time: Time::ns(100), demand, adaption: None }
     }
 
-    fn data(flow: u32, info: u32) -> Packet {
+    fn data(flow: u32, tag: u32) -> Packet {
         let mut packet = Packet::new(Kind::Data, flow, 0, 9, 1000, 2);
-        packet.set_info(info);
+        packet.set_tag(tag);
         packet
     }
 

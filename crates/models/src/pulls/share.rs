@@ -11,7 +11,8 @@ use xoff_engine::random::Stream;
 use xoff_engine::state;
 use xoff_units::Time;
 
-use crate::packet::{Kind, Packet};
+use crate::frames::Kind;
+use crate::packet::Packet;
 
 /// Its parameters.
 #[derive(Debug, Clone, Copy)]

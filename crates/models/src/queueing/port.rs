@@ -558,7 +558,7 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Kind;
+    use crate::frames::Kind;
 
     const PFC: Cause = Cause(0);
 

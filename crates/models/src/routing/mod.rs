@@ -341,7 +341,7 @@ mod tests {
     use xoff_units::Rate;
 
     use super::*;
-    use crate::packet::Kind;
+    use crate::frames::Kind;
     use crate::topology::{Link, Shape, leaf_spine, star};
 
     const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };

@@ -9,9 +9,10 @@ use xoff_engine::state::State;
 use xoff_units::Time;
 
 use crate::count::Count;
+use crate::frames::Kind;
 use crate::framing::Framing;
 use crate::line::Line;
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::pulls::Rules;
 use crate::wrong::Wrong;
 
@@ -86,7 +87,7 @@ pub struct Reply {
     /// See [`Kind`].
     pub seq: u32,
     /// See [`Kind`].
-    pub info: u32,
+    pub answers: u32,
 }
 
 /// Where receivers write; made anew for each packet.
@@ -111,20 +112,20 @@ impl Replies {
     /// Everything before this packet arrived.
     #[inline]
     pub fn acknowledge(&mut self, seq: u32) {
-        self.reply = Some(Reply { kind: Kind::Ack, seq, info: 0 });
+        self.reply = Some(Reply { kind: Kind::Ack, seq, answers: 0 });
     }
 
     /// This packet is expected next, and that one came, in whatever order.
     #[inline]
     pub fn acknowledge_one(&mut self, expected: u32, came: u32) {
         let kind = if expected == came + 1 { Kind::Ack } else { Kind::Sack };
-        self.reply = Some(Reply { kind, seq: expected, info: if kind == Kind::Sack { came } else { 0 } });
+        self.reply = Some(Reply { kind, seq: expected, answers: if kind == Kind::Sack { came } else { 0 } });
     }
 
     /// This packet is missing, and that one brought it to light.
     #[inline]
     pub fn report(&mut self, missing: u32, found: u32) {
-        self.reply = Some(Reply { kind: Kind::Nack, seq: missing, info: found });
+        self.reply = Some(Reply { kind: Kind::Nack, seq: missing, answers: found });
     }
 }
 

@@ -12,8 +12,9 @@ use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
+use crate::frames::Kind;
 use crate::framing::Framing;
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::wrong::Wrong;
 
 /// `host.transport.go_back_n`
@@ -171,8 +172,8 @@ mod tests {
             let arrival = t.on_data(&mut received, &mut reported, &answer(Kind::Data, seq), &mut replies);
             (arrival, replies.reply)
         };
-        let ack = |seq| Some(Reply { kind: Kind::Ack, seq, info: 0 });
-        let nack = |seq, info| Some(Reply { kind: Kind::Nack, seq, info });
+        let ack = |seq| Some(Reply { kind: Kind::Ack, seq, answers: 0 });
+        let nack = |seq, answers| Some(Reply { kind: Kind::Nack, seq, answers });
         assert_eq!(arrive(0, Time::us(1)), (Arrival::New, ack(1)));
         assert_eq!(arrive(2, Time::us(2)), (Arrival::Discarded, nack(1, 2)));
         assert_eq!(arrive(3, Time::us(3)), (Arrival::Discarded, None));

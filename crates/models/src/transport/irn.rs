@@ -18,9 +18,10 @@ use xoff_units::{Bytes, Time};
 
 use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
+use crate::frames::Kind;
 use crate::framing::Framing;
 use crate::line::Line;
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::wrong::Wrong;
 
 /// `host.transport.irn`
@@ -167,7 +168,7 @@ impl Transport for Irn {
 
     fn on_answer(&self, state: &mut Progress, sender: &mut Box<Sender>, frame: &Packet) -> News {
         let is_nack = frame.kind() == Kind::Nack;
-        let is_news = Self::on_selective(state, sender, frame.seq(), is_nack.then_some(frame.info()));
+        let is_news = Self::on_selective(state, sender, frame.seq(), is_nack.then_some(frame.answers()));
         News { is_news, loss: is_nack.then_some(Loss::Reported) }
     }
 
@@ -222,9 +223,9 @@ mod tests {
         (p, s)
     }
 
-    fn frame(kind: Kind, seq: u32, info: u32) -> Packet {
+    fn frame(kind: Kind, seq: u32, answers: u32) -> Packet {
         let mut frame = Packet::new(kind, 0, seq, 0, 64, 0);
-        frame.set_info(info);
+        frame.set_answers(answers);
         frame
     }
 
@@ -286,8 +287,8 @@ mod tests {
             let arrival = t.on_data(&mut received, &mut kept, &frame(Kind::Data, seq, 0), &mut replies);
             (arrival, replies.reply.unwrap())
         };
-        let ack = |seq| Reply { kind: Kind::Ack, seq, info: 0 };
-        let nack = |seq, info| Reply { kind: Kind::Nack, seq, info };
+        let ack = |seq| Reply { kind: Kind::Ack, seq, answers: 0 };
+        let nack = |seq, answers| Reply { kind: Kind::Nack, seq, answers };
         assert_eq!(arrive(0), (Arrival::New, ack(1)));
         assert_eq!(arrive(2), (Arrival::New, nack(1, 2)));
         assert_eq!(arrive(2), (Arrival::Again, nack(1, 2)));

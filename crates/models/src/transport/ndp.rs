@@ -23,9 +23,10 @@ use xoff_units::Time;
 use super::contract::{Arrival, News, Progress, Received, Replies, Transport};
 use super::selective::{self, Selective};
 use crate::count::Count;
+use crate::frames::Kind;
 use crate::framing::Framing;
 use crate::line::Line;
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::pulls::{Demand, PULLS, Rules};
 use crate::wrong::Wrong;
 
@@ -220,9 +221,9 @@ mod tests {
         (ndp, state, sender)
     }
 
-    fn answer(kind: Kind, seq: u32, info: u32) -> Packet {
+    fn answer(kind: Kind, seq: u32, answers: u32) -> Packet {
         let mut frame = Packet::new(kind, 0, seq, 0, 64, 0);
-        frame.set_info(info);
+        frame.set_answers(answers);
         frame
     }
 

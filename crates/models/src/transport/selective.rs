@@ -22,8 +22,9 @@ use xoff_units::{Bytes, Time};
 
 use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
+use crate::frames::Kind;
 use crate::framing::Framing;
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::wrong::Wrong;
 
 /// `host.transport.selective`
@@ -270,8 +271,8 @@ impl Transport for Selective {
         state.unacknowledged = sender.base;
         let mut is_lost = false;
         match frame.kind() {
-            Kind::Sack => is_news |= sender.arrived(frame.info()),
-            Kind::Nack => is_lost = sender.lose(frame.info()),
+            Kind::Sack => is_news |= sender.arrived(frame.answers()),
+            Kind::Nack => is_lost = sender.lose(frame.answers()),
             _ => {}
         }
         if let Some(tolerance) = self.tolerance {
@@ -363,9 +364,9 @@ mod tests {
         (p, s)
     }
 
-    fn frame(kind: Kind, seq: u32, info: u32) -> Packet {
+    fn frame(kind: Kind, seq: u32, answers: u32) -> Packet {
         let mut frame = Packet::new(kind, 0, seq, 0, 64, 0);
-        frame.set_info(info);
+        frame.set_answers(answers);
         frame
     }
 
@@ -448,7 +449,7 @@ mod tests {
             }
             let mut replies = Replies::new(Time::ZERO, 0);
             t.on_data(&mut received, &mut receiver, &packet, &mut replies);
-            replies.reply.map(|reply| (reply.kind, reply.seq, reply.info, replies.also))
+            replies.reply.map(|reply| (reply.kind, reply.seq, reply.answers, replies.also))
         };
         let sack = |expected, came, also: &[u32]| Some((Kind::Sack, expected, came, also.to_vec()));
         assert_eq!(arrive(0, 0), Some((Kind::Ack, 1, 0, vec![])), "the first");
@@ -478,7 +479,7 @@ mod tests {
             }
             (arrival, replies.reply.unwrap())
         };
-        let reply = |kind, seq, info| Reply { kind, seq, info };
+        let reply = |kind, seq, answers| Reply { kind, seq, answers };
         assert_eq!(arrive(Kind::Data, 0), (Some(Arrival::New), reply(Kind::Ack, 1, 0)));
         assert_eq!(arrive(Kind::Data, 3), (Some(Arrival::New), reply(Kind::Sack, 1, 3)));
         assert_eq!(arrive(Kind::Data, 3), (Some(Arrival::Again), reply(Kind::Sack, 1, 3)));

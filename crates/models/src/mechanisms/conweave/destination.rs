@@ -7,12 +7,13 @@ use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
-use super::{EARLY, Flag, HELD, MESSAGES, PACKETS, Params, Tag, UNHELD, Word};
+use super::{EARLY, Flag, HELD, MESSAGES, PACKETS, Params, Tag, UNHELD};
 use crate::core::{Core, Queues};
 use crate::count::Tally;
 use crate::effects::{Asker, Effect, Effects};
+use crate::frames::{Says, Weave};
 use crate::mechanism::Site;
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::queueing::port::Purpose;
 use crate::routing::Sources;
 
@@ -124,11 +125,11 @@ impl Destination {
     pub(super) fn receive(&mut self, packet: &Packet, tag: Tag, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
         let (id, now) = (packet.flow(), effects.now);
         if packet.has(Packet::CE) {
-            self.tell(id, Word::Notify, u32::from(tag.path), effects);
+            self.tell(id, Says::Notify, u32::from(tag.path), effects);
         }
         match tag.flag {
-            Flag::Init => self.tell(id, Word::Reply, u32::from(tag.epoch), effects),
-            Flag::Tail => self.tell(id, Word::Clear, u32::from(tag.epoch), effects),
+            Flag::Init => self.tell(id, Says::Reply, u32::from(tag.epoch), effects),
+            Flag::Tail => self.tell(id, Says::Clear, u32::from(tag.epoch), effects),
             Flag::Data => {}
         }
         self.make_room(now);
@@ -199,7 +200,7 @@ impl Destination {
         flow.is_in_order |= hold.epoch == flow.epoch;
         if is_early && hold.epoch == flow.epoch {
             // Its TAIL is not waited for, and may be lost: the flow is free to move again.
-            self.tell(id, Word::Clear, u32::from(hold.epoch), effects);
+            self.tell(id, Says::Clear, u32::from(hold.epoch), effects);
         }
         let [queue, own] = hold.queues.map(|queue| queue as u16);
         effects.push(Effect::Pour(hold.port, queue, own));
@@ -207,11 +208,9 @@ impl Destination {
     }
 
     /// Says something to the switch of a flow's source.
-    fn tell(&mut self, flow: u32, word: Word, info: u32, effects: &mut Effects) {
+    fn tell(&mut self, flow: u32, says: Says, of: u32, effects: &mut Effects) {
         self.messages += 1;
-        let mut frame = Packet::new(Kind::Weave, flow, word as u32, self.sources.of(flow), self.frame_bytes, 0);
-        frame.set_info(info);
-        effects.push(Effect::Emit(frame));
+        effects.push(Effect::Emit(Packet::with(Weave { says, of }, flow, self.sources.of(flow), self.frame_bytes, 0)));
     }
 
     /// Forgets flows that are over, each time as many have come as were left.

@@ -32,8 +32,9 @@ use self::source::Source;
 use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
+use crate::frames::Kind;
 use crate::mechanism::{Around, Hooks, Install, Properties, Site, Verdict, Watches};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::wrong::Wrong;
 
 /// `switch.routing.conweave`
@@ -78,7 +79,7 @@ enum Flag {
     Tail = 3,
 }
 
-/// What a packet carries from the one switch to the other, in its free word, which is zero without.
+/// What a packet carries from the one switch to the other, as its tag, which is zero without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Tag {
     flag: Flag,
@@ -130,17 +131,6 @@ const FAN: usize = 64;
 /// The choice among `choices` of a path at the first switch (0) or the second (1).
 fn digit(path: u16, switch: u32, choices: &[u16]) -> u16 {
     choices[(path as usize >> (6 * switch)) % FAN % choices.len()]
-}
-
-/// What the destination's switch tells the source's: `seq` of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
-    /// The first packet of the epoch in `info` has come.
-    Reply = 0,
-    /// Its TAIL has.
-    Clear = 1,
-    /// A packet that came by the path in `info` was marked.
-    Notify = 2,
 }
 
 const MOVED: Count = Count::number("moved", "flows moved to another path");
@@ -231,15 +221,15 @@ impl Hooks for ConWeave {
             && let Some(rack) = &mut self.rack
         {
             let tag = rack.source.tag(packet, choices, core, effects);
-            packet.set_info(tag.word());
+            packet.set_tag(tag.word());
             return Some(digit(tag.path, 0, choices));
         }
-        let tag = Tag::read(packet.info()).filter(|_| packet.hops() == 2)?;
+        let tag = Tag::read(packet.tag()).filter(|_| packet.hops() == 2)?;
         Some(digit(tag.path, 1, choices))
     }
 
     fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
-        let (Some(rack), Some(tag)) = (&mut self.rack, Tag::read(packet.info())) else { return None };
+        let (Some(rack), Some(tag)) = (&mut self.rack, Tag::read(packet.tag())) else { return None };
         if self.to_host[port] { rack.destination.receive(packet, tag, port, core, effects) } else { None }
     }
 

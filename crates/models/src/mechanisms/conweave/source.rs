@@ -6,9 +6,10 @@ use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
-use super::{FAN, Flag, Params, Tag, Word};
+use super::{FAN, Flag, Params, Tag};
 use crate::core::Core;
 use crate::effects::Effects;
+use crate::frames::{Says, Weave};
 use crate::mechanism::Site;
 use crate::packet::Packet;
 
@@ -131,15 +132,16 @@ impl Source {
 
     /// The other switch says something of a flow.
     pub(super) fn hear(&mut self, frame: &Packet, now: Time) {
-        let Some(flow) = self.flows.get_mut(&frame.flow()) else { return };
-        let is_this = frame.info() == u32::from(flow.epoch);
-        if frame.seq() == Word::Notify as u32 {
-            self.paused.insert((flow.to, frame.info() as u16), now + self.path_pause);
-        } else if frame.seq() == Word::Clear as u32 {
-            flow.is_over |= is_this && flow.is_moved;
-        } else if is_this && !flow.is_moved && now <= flow.deadline {
+        let (Some(flow), Some(Weave { says, of })) = (self.flows.get_mut(&frame.flow()), frame.payload()) else { return };
+        let is_this = of == u32::from(flow.epoch);
+        match says {
+            Says::Notify => {
+                self.paused.insert((flow.to, of as u16), now + self.path_pause);
+            }
+            Says::Clear => flow.is_over |= is_this && flow.is_moved,
             // One that is late changes nothing: the next packet finds that it is.
-            (flow.is_over, flow.deadline) = (true, Time::NEVER);
+            Says::Reply if is_this && !flow.is_moved && now <= flow.deadline => (flow.is_over, flow.deadline) = (true, Time::NEVER),
+            Says::Reply => {}
         }
     }
 

@@ -3,6 +3,7 @@ use xoff_units::Rate;
 use super::*;
 use crate::core::Queues;
 use crate::effects::{Asker, Effect};
+use crate::frames::{Says, Weave};
 use crate::framing::Framing;
 use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 use crate::relay;
@@ -63,16 +64,15 @@ impl Leaf {
         let mut packet = Packet::new(Kind::Data, 3, 0, 2, 1250, 0);
         packet.set_in_port(0);
         let port = self.here.route(&mut packet, &UP, &self.core, &mut self.effects);
-        let tag = Tag::read(packet.info()).unwrap();
+        let tag = Tag::read(packet.tag()).unwrap();
         assert_eq!(port, Some(UP[tag.path as usize]), "with one switch above, a path is a port");
         tag
     }
 
     /// The other leaf says something of flow 3.
-    fn hear(&mut self, at: Time, word: Word, info: u32) {
+    fn hear(&mut self, at: Time, says: Says, of: u32) {
         self.effects.now = at;
-        let mut frame = Packet::new(Kind::Weave, 3, word as u32, 0, 64, 0);
-        frame.set_info(info);
+        let frame = Packet::with(Weave { says, of }, 3, 0, 64, 0);
         assert_eq!(self.here.on_control(&frame, 2, &self.core, &mut self.effects), Verdict::Consume);
     }
 
@@ -85,7 +85,7 @@ impl Leaf {
         self.effects.now = at;
         let mut packet = Packet::new(Kind::Data, 13, 0, 0, 1250, 0);
         packet.set_in_port(2);
-        packet.set_info(tag.word());
+        packet.set_tag(tag.word());
         if is_marked {
             packet.set(Packet::CE);
         }
@@ -97,7 +97,7 @@ impl Leaf {
         let shown = |effect: &(u8, Effect)| match effect.1 {
             Effect::Emit(frame) => {
                 assert_eq!((frame.kind(), frame.flow(), frame.dst()), (Kind::Weave, 13, 1));
-                format!("tell {} {}", frame.seq(), frame.info())
+                format!("tell {} {}", frame.seq(), frame.says())
             }
             Effect::Block(0, Queues::One(queue), Asker::Itself) => format!("block {queue}"),
             Effect::Unblock(0, Queues::One(queue)) => format!("unblock {queue}"),
@@ -150,10 +150,10 @@ fn a_flow_whose_answers_come_in_time_stays() {
     let second = leaf.send(Time::us(1));
     assert_eq!(second, Tag { flag: Flag::Data, age: Tag::age(Time::us(1)), ..first });
     // The answer of the first epoch at the last moment that is in time: the next packet begins another, by the same path.
-    leaf.hear(LATE, Word::Reply, 1);
+    leaf.hear(LATE, Says::Reply, 1);
     assert_eq!(leaf.send(LATE + Time::us(9)), Tag { epoch: 2, ..first });
     for epoch in 2..40 {
-        leaf.hear(LATE * epoch + BASE, Word::Reply, epoch as u32 % 8);
+        leaf.hear(LATE * epoch + BASE, Says::Reply, epoch as u32 % 8);
         assert_eq!(leaf.send(LATE * (epoch + 1)).path, first.path);
     }
     assert_eq!(leaf.moved(), 0);
@@ -170,10 +170,10 @@ fn a_flow_whose_answer_is_late_moves_once_until_its_tail_has_come() {
     assert_eq!((moved.flag, moved.is_moved, moved.epoch, moved.age), (Flag::Data, true, 1, tail.age));
     assert_ne!(moved.path, first.path);
     // The answer to the first packet comes at last, and a CLEAR of another epoch: nothing follows from them.
-    leaf.hear(Time::us(20), Word::Reply, 1);
-    leaf.hear(Time::us(20), Word::Clear, 0);
+    leaf.hear(Time::us(20), Says::Reply, 1);
+    leaf.hear(Time::us(20), Says::Clear, 0);
     assert_eq!(leaf.send(Time::us(100)), moved);
-    leaf.hear(Time::us(101), Word::Clear, 1);
+    leaf.hear(Time::us(101), Says::Clear, 1);
     let next = leaf.send(Time::us(102));
     assert_eq!((next.flag, next.is_moved, next.epoch, next.path), (Flag::Init, false, 2, moved.path));
     assert_eq!(leaf.moved(), 1);
@@ -205,7 +205,7 @@ fn no_path_is_chosen_that_was_marked_lately() {
         let others: Vec<u32> = (0..4).filter(|path| *path != u32::from(first.path)).collect();
         // Of the three other paths two are paused, and a little later all of them.
         for path in &others[..2] {
-            leaf.hear(LATE, Word::Notify, *path);
+            leaf.hear(LATE, Says::Notify, *path);
         }
         leaf.send(LATE + Time::ns(1));
         let path = u32::from(leaf.send(LATE + Time::ns(2)).path);
@@ -214,7 +214,7 @@ fn no_path_is_chosen_that_was_marked_lately() {
         leaf.effects = Effects::for_tests(round);
         leaf.send(Time::ZERO);
         for path in &others {
-            leaf.hear(LATE, Word::Notify, *path);
+            leaf.hear(LATE, Says::Notify, *path);
         }
         leaf.send(LATE + Time::ns(1));
         let stays = leaf.send(LATE + Time::ns(2));
@@ -326,7 +326,7 @@ fn a_flow_that_no_queue_is_left_for_goes_on() {
     assert_eq!(leaf.receive(Time::us(100), moved(), false), Some(2));
     let mut other = Packet::new(Kind::Data, 14, 0, 0, 1250, 0);
     other.set_in_port(3);
-    other.set_info(moved().word());
+    other.set_tag(moved().word());
     assert_eq!(leaf.here.assign_queue(&mut other, 0, &leaf.core, &mut leaf.effects), None);
     assert_eq!(leaf.here.assign_queue(&mut other, 1, &leaf.core, &mut leaf.effects), Some(2), "each port has its own");
     assert_eq!((leaf.counted(HELD), leaf.counted(UNHELD)), (2, 1));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::frames::Kind;
 
 const FULL: u16 = 1000;
 
@@ -55,7 +56,7 @@ impl Switch {
         let group = self.core.group(0, class);
         self.core.ingress[group].sub(packet.bytes());
         self.credits.on_dequeue(&Dequeued { packet: &packet, port: 2, queue, is_whole: true }, &self.core, &mut self.effects);
-        let mut records = crate::telemetry::Records::default();
+        let mut records = crate::beside::Records::default();
         let mut event = Departure { packet: &mut packet, port: 2, queue, is_own: false, records: &mut records };
         self.credits.on_departure(&mut event, &self.core, &mut self.effects);
     }
@@ -72,7 +73,7 @@ impl Switch {
             match effect {
                 Effect::Block(2, Queues::One(queue), Asker::Neighbour) => held.push((queue, true)),
                 Effect::Unblock(2, Queues::One(queue)) => held.push((queue, false)),
-                Effect::Send(port, frame) => sent.push((port, frame.seq(), frame.info())),
+                Effect::Send(port, frame) => sent.push((port, frame.seq(), frame.says())),
                 Effect::Timer(..) | Effect::Pausing(_) => {}
                 other => panic!("{other:?}"),
             }
@@ -121,7 +122,7 @@ fn a_queue_waits_while_its_first_packet_has_not_its_credits() {
 fn packets_that_are_made_as_they_are_sent_wait_for_a_full_one() {
     let mut s = Switch::new(Scheme::Cbfc, 25);
     (s.credits.is_host, s.credits.forwards) = (true, false);
-    let mut records = crate::telemetry::Records::default();
+    let mut records = crate::beside::Records::default();
     for (bytes, waits) in [(FULL, vec![]), (500, vec![]), (100, vec![(1, true)])] {
         let mut packet = Packet::new(Kind::Data, 1, 0, 9, bytes, 0);
         let mut event = Departure { packet: &mut packet, port: 2, queue: 1, is_own: true, records: &mut records };
@@ -185,7 +186,7 @@ fn a_count_is_repeated_while_credits_are_out() {
     assert_eq!(at, Time::us(10));
     s.effects.now = at;
     s.credits.on_timer(token, &s.core, &mut s.effects);
-    assert!(matches!(s.effects.take()[..], [(_, Effect::Send(2, f)), (_, Effect::Timer(..))] if (f.seq(), f.info()) == (1, 10)));
+    assert!(matches!(s.effects.take()[..], [(_, Effect::Send(2, f)), (_, Effect::Timer(..))] if (f.seq(), f.says()) == (1, 10)));
     s.hear(0, false, 35);
     s.credits.on_timer(token, &s.core, &mut s.effects);
     assert!(s.effects.is_empty());

@@ -1,6 +1,7 @@
 use xoff_units::Rate;
 
 use super::*;
+use crate::frames::Kind;
 
 const CONTROL: u16 = 64;
 
@@ -15,15 +16,15 @@ fn by_level(ports: usize, quanta: Option<u16>) -> (Pfc, Core, Effects) {
 }
 
 /// PFC frames that were sent: port, bits of classes, quanta.
-fn frames(effects: &[(u8, Effect)]) -> Vec<(usize, u32, u32)> {
+fn frames(effects: &[(u8, Effect)]) -> Vec<(usize, u8, u16)> {
     let frame = |e: &(u8, Effect)| match e.1 {
-        Effect::Send(port, f) if f.kind() == Kind::Pfc && f.bytes() == CONTROL => Some((port, f.seq(), f.info())),
+        Effect::Send(port, f) if f.bytes() == CONTROL => f.payload::<frames::Pfc>().map(|said| (port, said.classes, said.quanta)),
         _ => None,
     };
     effects.iter().filter_map(frame).collect()
 }
 
-fn sent(effects: &mut Effects) -> Vec<(usize, u32, u32)> {
+fn sent(effects: &mut Effects) -> Vec<(usize, u8, u16)> {
     frames(&effects.take())
 }
 
@@ -37,10 +38,8 @@ fn held(effects: &mut Effects) -> Vec<(usize, u8, bool)> {
     effects.take().iter().filter_map(pause).collect()
 }
 
-fn frame(class: u8, quanta: u32) -> Packet {
-    let mut frame = Packet::new(Kind::Pfc, u32::MAX, 1 << class, 0, CONTROL, 0);
-    frame.set_info(quanta);
-    frame
+fn frame(class: u8, quanta: u16) -> Packet {
+    Packet::with(frames::Pfc { classes: 1 << class, quanta }, u32::MAX, 0, CONTROL, 0)
 }
 
 /// Pauses, frames and the time above XOFF.
@@ -50,7 +49,7 @@ fn count(pfc: &Pfc, now: Time) -> [u64; 3] {
     counts.try_into().unwrap()
 }
 
-const ON: u32 = u16::MAX as u32;
+const ON: u16 = u16::MAX;
 
 #[test]
 fn a_crossing_sends_one_pause_and_one_resume_of_its_class() {
@@ -275,7 +274,7 @@ fn a_relay_raises_the_class_and_speaks_to_neighbours_of_the_lower_one() {
 fn a_relay_passes_a_pause_on_to_all_others_until_the_last_neighbour_resumes() {
     let (mut pfc, core, mut effects) = by_level(3, None);
     (pfc.trigger, pfc.passes_on) = (Trigger::Never, true);
-    let mut tell = |port: usize, quanta: u32| {
+    let mut tell = |port: usize, quanta: u16| {
         pfc.on_control(&frame(0, quanta), port, &core, &mut effects);
         sent(&mut effects)
     };

@@ -22,8 +22,9 @@ use xoff_units::{Bytes, Time};
 use crate::core::{Core, Queueing};
 use crate::count::{Count, LATE, PAUSED, Tally};
 use crate::effects::{Effect, Effects};
+use crate::frames::Kind;
 use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::wrong::Wrong;
 
 use point::Point;
@@ -316,7 +317,7 @@ impl Hooks for Sfc {
     /// Past the first switch the interface's queue is a tag.
     fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, _: &mut Effects) {
         if event.packet.class() > 0 {
-            event.packet.set_info(u32::from(event.packet.class()));
+            event.packet.set_tag(u32::from(event.packet.class()));
             event.packet.set_class(0);
         }
     }

@@ -9,8 +9,9 @@ use xoff_units::{Rate, Time};
 use super::{ABOVE, ABOVE_AFTER_PAUSE, Dynamic, Hold, IDLE, MESSAGES, Mode, Params, RESUMES, Signals};
 use crate::core::{Core, Queueing};
 use crate::count::Tally;
+use crate::frames::Sfcm;
 use crate::mechanism::{Dequeued, Enqueued, Site};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::queueing::port::Purpose;
 use crate::routing::Sources;
 
@@ -161,7 +162,7 @@ impl Point {
 
     /// The class in which a packet left its source.
     fn class_of(&self, packet: &Packet) -> u8 {
-        if self.tags && packet.class() == 0 { packet.info() as u8 } else { packet.class() }
+        if self.tags && packet.class() == 0 { packet.tag() as u8 } else { packet.class() }
     }
 
     fn key(&self, flow: u32, dst: u32, class: u8) -> u64 {
@@ -210,9 +211,9 @@ impl Point {
     }
 
     fn message(&self, held: &Held, pause: Time) -> Packet {
-        let mut message = Packet::new(Kind::Sfcm, held.flow, held.dst, self.sources.of(held.flow), self.frame_bytes, held.class);
-        message.set_info(pause.ps().div_ceil(1_000).min(u64::from(u32::MAX)) as u32);
-        message
+        let pause = pause.ps().div_ceil(1_000).min(u64::from(u32::MAX)) as u32;
+        let payload = Sfcm { destination: held.dst, pause };
+        Packet::with(payload, held.flow, self.sources.of(held.flow), self.frame_bytes, held.class)
     }
 
     pub fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, now: Time) -> Option<Packet> {

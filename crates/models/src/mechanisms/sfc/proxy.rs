@@ -15,6 +15,7 @@ use super::{ISOLATED, Mode, PROXY_PAUSES, Params, ResumeEnds};
 use crate::core::{Core, Queues};
 use crate::count::Tally;
 use crate::effects::{Asker, Effect, Effects};
+use crate::frames::Sfcm;
 use crate::mechanism::Enqueued;
 use crate::mechanisms::isolation::Isolation;
 use crate::packet::Packet;
@@ -114,17 +115,18 @@ impl Proxy {
     /// A message for a host; true when that hangs here, which ends the message.
     pub fn on_message(&mut self, message: &Packet, core: &Core, effects: &mut Effects) -> bool {
         let Some(port) = self.ports.get(&message.dst()).copied() else { return false };
-        let until = effects.now + Time::ns(u64::from(message.info()));
+        let Some(Sfcm { destination, pause }) = message.payload() else { return false };
+        let until = effects.now + Time::ns(u64::from(pause));
         if self.caches {
-            if message.info() == 0 {
-                self.destinations.remove(&message.seq());
+            if pause == 0 {
+                self.destinations.remove(&destination);
             } else {
-                let known = self.destinations.entry(message.seq()).or_insert(until);
+                let known = self.destinations.entry(destination).or_insert(until);
                 *known = until.max(*known);
             }
         }
         if self.isolates {
-            self.isolate(message.flow(), until, message.info() == 0, core, effects);
+            self.isolate(message.flow(), until, pause == 0, core, effects);
         } else {
             self.pause(port * self.classes + message.class() as usize, message.flow(), until, effects);
         }
@@ -313,7 +315,7 @@ mod tests {
     use xoff_units::Rate;
 
     use super::*;
-    use crate::packet::Kind;
+    use crate::frames::Kind;
     use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 
     /// Host 7 hangs at port 0 of a switch, whose output 1 has a queue of class 0 and a congestion queue.
@@ -330,9 +332,7 @@ mod tests {
     }
 
     fn message(flow: u32, pause: Time) -> Packet {
-        let mut message = Packet::new(Kind::Sfcm, flow, 0, HOST, 64, 0);
-        message.set_info((pause.ps() / 1000) as u32);
-        message
+        Packet::with(Sfcm { destination: 0, pause: (pause.ps() / 1000) as u32 }, flow, HOST, 64, 0)
     }
 
     /// What was asked for, but timers.

@@ -6,6 +6,7 @@ use xoff_units::Time;
 use super::Hold;
 use crate::core::Queues;
 use crate::effects::{Asker, Effect, Effects};
+use crate::frames::Sfcm;
 use crate::packet::Packet;
 
 /// SFC at a host that understands it.
@@ -29,13 +30,14 @@ impl Source {
     }
 
     pub fn on_message(&mut self, message: &Packet, port: usize, effects: &mut Effects) {
+        let Some(Sfcm { destination, pause }) = message.payload() else { return };
         // A resume holds until now, which is not at all.
-        let until = effects.now + Time::ns(u64::from(message.info()));
+        let until = effects.now + Time::ns(u64::from(pause));
         match self.hold {
-            Hold::Flow if message.info() == 0 => effects.push(Effect::ReleaseFlow(message.flow())),
+            Hold::Flow if pause == 0 => effects.push(Effect::ReleaseFlow(message.flow())),
             Hold::Flow => effects.push(Effect::HoldFlow(message.flow(), until)),
-            Hold::Destination => effects.push(Effect::HoldDestination(message.seq(), until)),
-            Hold::Queue => self.hold_queue(port, message.class(), message.info() == 0, until, effects),
+            Hold::Destination => effects.push(Effect::HoldDestination(destination, until)),
+            Hold::Queue => self.hold_queue(port, message.class(), pause == 0, until, effects),
         }
     }
 

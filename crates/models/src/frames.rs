@@ -1,0 +1,382 @@
+//! The kinds of frames, and what each carries: a line of [`frames!`] is a kind, its fields, how far it goes and who takes it in.
+//!
+//! A frame has 64 bits of its own ([`Packet::payload`]); fields are packed and unpacked here and nowhere else. Pieces of flows and
+//! answers to them are read with every packet and have accessors of [`Packet`] in the place of fields.
+
+use xoff_engine::state::{Walk, Word};
+
+use crate::packet::Packet;
+
+/// How far a frame goes, and who sees it on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// From one end of a flow to the other; no mechanism looks at it as control.
+    Flow,
+    /// From a switch to a host; mechanisms at nodes on its way see it, and may end it.
+    Path,
+    /// MAC control: to the neighbour and no further, past its forwarding delay.
+    Link,
+}
+
+/// Who takes a frame in at the node where it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The transport of its flow.
+    Transport,
+    /// The congestion control of its flow.
+    Control,
+    /// A mechanism, in its hook for control frames.
+    Mechanism,
+    /// The hosts at both ends of its flow, of which one pulls what the other sends.
+    Pulls,
+}
+
+/// What a kind of frame carries.
+pub trait Payload: Copy {
+    /// The kind.
+    const KIND: Kind;
+    /// As it is in a packet.
+    fn pack(self) -> u64;
+    /// From a packet of its kind.
+    fn unpack(bits: u64) -> Self;
+    /// Sees its fields, each as what it is.
+    fn walk(&mut self, walk: &mut Walk<'_>);
+}
+
+/// What a field of a frame may be.
+trait Field: Copy {
+    /// Bits that it takes.
+    const BITS: u32;
+    /// As bits, of which the lowest count.
+    fn pack(self) -> u64;
+    /// From its bits, and whatever is above them.
+    fn unpack(bits: u64) -> Self;
+    /// Sees it.
+    fn walk(&mut self, walk: &mut Walk<'_>);
+}
+
+macro_rules! numbers {
+    ($($number:ty)*) => {
+        $(impl Field for $number {
+            const BITS: u32 = <$number>::BITS;
+
+            fn pack(self) -> u64 {
+                u64::from(self)
+            }
+
+            fn unpack(bits: u64) -> Self {
+                bits as Self
+            }
+
+            fn walk(&mut self, walk: &mut Walk<'_>) {
+                walk.value(self.word());
+            }
+        })*
+    };
+}
+
+numbers! { u8 u16 u32 }
+
+impl Field for i32 {
+    const BITS: u32 = 32;
+
+    fn pack(self) -> u64 {
+        u64::from(self.cast_unsigned())
+    }
+
+    fn unpack(bits: u64) -> Self {
+        (bits as u32).cast_signed()
+    }
+
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.value(self.word());
+    }
+}
+
+impl Field for bool {
+    const BITS: u32 = 1;
+
+    fn pack(self) -> u64 {
+        u64::from(self)
+    }
+
+    fn unpack(bits: u64) -> Self {
+        bits & 1 == 1
+    }
+
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.value(self.word());
+    }
+}
+
+/// The index of a packet in the frame's flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Index(pub u32);
+
+impl Field for Index {
+    const BITS: u32 = 32;
+
+    fn pack(self) -> u64 {
+        u64::from(self.0)
+    }
+
+    fn unpack(bits: u64) -> Self {
+        Self(bits as u32)
+    }
+
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.packet(&mut self.0);
+    }
+}
+
+/// What `ConWeave`'s switch of a destination says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Says {
+    /// The first packet of an epoch has come.
+    Reply = 0,
+    /// Its TAIL has.
+    Clear = 1,
+    /// A packet that came by a path was marked.
+    Notify = 2,
+}
+
+impl Field for Says {
+    const BITS: u32 = 2;
+
+    fn pack(self) -> u64 {
+        self as u64
+    }
+
+    fn unpack(bits: u64) -> Self {
+        [Self::Reply, Self::Clear, Self::Notify, Self::Notify][bits as usize & 3]
+    }
+
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.value(Field::pack(*self));
+    }
+}
+
+/// Whether fields, each its lowest bit and how many it takes, share none and fit.
+const fn fit(fields: &[(u32, u32)]) -> bool {
+    let (mut taken, mut i) = (0_u64, 0);
+    while i < fields.len() {
+        let (at, bits) = fields[i];
+        let mask = (u64::MAX >> (64 - bits)) << at;
+        if at + bits > 64 || taken & mask != 0 {
+            return false;
+        }
+        taken |= mask;
+        i += 1;
+    }
+    true
+}
+
+/// Makes [`Kind`], and a struct for what each kind carries. A line has the number (it is part of fingerprints: it never changes), the
+/// name in tables, scope, owner, and fields with the lowest bit of each; tables of packets show bits 0 to 31 and 32 to 63.
+macro_rules! frames {
+    ($($(#[$attribute:meta])* $kind:ident = $number:literal $name:literal $scope:ident $owner:ident $({
+        $($(#[$about:meta])* $field:ident: $type:ty = $at:literal,)*
+    })?;)*) => {
+        /// What a frame is; 64 kinds are possible.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        #[repr(u8)]
+        pub enum Kind {
+            $($(#[$attribute])* $kind = $number,)*
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
+
+            /// The name in tables.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// The kind of a number that [`Packet`] keeps.
+            #[inline]
+            pub(crate) const fn of(number: u8) -> Self {
+                match number { $($number => Self::$kind,)* _ => Self::Data }
+            }
+
+            /// How far it goes.
+            #[inline]
+            pub const fn scope(self) -> Scope {
+                match self { $(Self::$kind => Scope::$scope,)* }
+            }
+
+            /// Who takes it in.
+            #[inline]
+            pub const fn owner(self) -> Owner {
+                match self { $(Self::$kind => Owner::$owner,)* }
+            }
+        }
+
+        $($(
+            #[doc = concat!("What a frame of kind `", $name, "` carries.")]
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub struct $kind { $($(#[$about])* pub $field: $type,)* }
+
+            impl Payload for $kind {
+                const KIND: Kind = Kind::$kind;
+
+                #[inline]
+                fn pack(self) -> u64 {
+                    const { assert!(fit(&[$(($at, <$type as Field>::BITS)),*])) }
+                    0 $(| Field::pack(self.$field) << $at)*
+                }
+
+                #[inline]
+                fn unpack(bits: u64) -> Self {
+                    Self { $($field: Field::unpack(bits >> $at)),* }
+                }
+
+                fn walk(&mut self, walk: &mut Walk<'_>) {
+                    $(Field::walk(&mut self.$field, walk);)*
+                }
+            }
+        )?)*
+
+        /// Sees the fields of a frame, if its kind has any.
+        pub(crate) fn walk_fields(packet: &mut Packet, walk: &mut Walk<'_>) -> bool {
+            match packet.kind() {
+                $($(Kind::$kind => {
+                    $(let _ = stringify!($field);)*
+                    let mut payload = $kind::unpack(packet.bits());
+                    payload.walk(walk);
+                    packet.set_bits(payload.pack());
+                    true
+                })?)*
+                _ => false,
+            }
+        }
+    };
+}
+
+frames! {
+    /// A piece of a flow.
+    #[default]
+    Data = 0 "data" Flow Transport;
+    /// What came before a packet is here.
+    Ack = 1 "ack" Flow Transport;
+    /// A loss, of the packet that the receiver expects, seen by another that came, or by its header.
+    Nack = 2 "nack" Flow Transport;
+    /// DCQCN's congestion notification to the sender of its flow.
+    Cnp = 3 "cnp" Flow Control;
+    /// Source Flow Control message to the sender of its flow.
+    Sfcm = 4 "sfcm" Path Mechanism {
+        /// The flow's destination.
+        destination: u32 = 0,
+        /// The pause in nanoseconds; zero to resume.
+        pause: u32 = 32,
+    };
+    /// Priority-based flow control.
+    Pfc = 5 "pfc" Link Mechanism {
+        /// A bit for each class.
+        classes: u8 = 0,
+        /// Quanta of 512 bit times; zero to resume.
+        quanta: u16 = 32,
+    };
+    /// Congestion Isolation message (Ethernet type 0x89A2) about its flow.
+    Cim = 6 "cim" Link Mechanism {
+        /// To isolate the flow, or to take that back.
+        is_add: bool = 0,
+        /// The offending packet.
+        offending: Index = 32,
+    };
+    /// `PortFC`; its flow is the congested switch.
+    PortFc = 7 "portfc" Link Mechanism {
+        /// That switch's output.
+        output: u32 = 0,
+        /// What waits for it pauses, or resumes.
+        is_pause: bool = 32,
+        /// Of it that which ends at the switch behind the output, or all else.
+        is_direct: bool = 33,
+    };
+    /// Backward Congestion Notification to the source of its flow.
+    Bcn = 8 "bcn" Path Control {
+        /// Feedback; zero to stop.
+        feedback: i32 = 0,
+        /// The congestion point.
+        point: u32 = 32,
+    };
+    /// Congestion Notification Message (QCN) to the source of its flow.
+    Cnm = 9 "cnm" Path Control {
+        /// Quantised feedback.
+        feedback: u32 = 0,
+        /// The congestion point.
+        point: u32 = 32,
+    };
+    /// What is left of a piece of a flow whose payload was cut off.
+    Header = 10 "header" Flow Transport;
+    /// Something came out of order, and nothing needs to be lost.
+    Sack = 11 "sack" Flow Transport;
+    /// Backpressure Flow Control.
+    Bfc = 12 "bfc" Link Mechanism {
+        /// A queue of the neighbour's output.
+        queue: u16 = 0,
+        /// To pause it, or to resume.
+        is_pause: bool = 32,
+    };
+    /// Credits of a link.
+    Credits = 13 "credits" Link Mechanism {
+        /// The sender repeats its count; else a receiver grants.
+        is_repeated: bool = 0,
+        /// The class.
+        class: u8 = 1,
+        /// The counter.
+        count: u32 = 32,
+    };
+    /// Toward the source of a flow from its receiver, or the other way.
+    Pull = 14 "pull" Flow Pulls {
+        /// All that the receiver has granted, or all that the flow asks for.
+        total: u32 = 0,
+    };
+    /// `ConWeave`, from the switch of a flow's destination to that of its source.
+    Weave = 15 "weave" Path Mechanism {
+        /// What has happened.
+        says: Says = 0,
+        /// Of which epoch, or path.
+        of: u32 = 32,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept<P: Payload + PartialEq + std::fmt::Debug>(payloads: &[P], words: &[(u32, u32)]) {
+        for (payload, words) in payloads.iter().zip(words) {
+            let mut frame = Packet::with(*payload, 7, 9, 64, 3);
+            frame.set_path(2);
+            assert_eq!((frame.payload(), frame.kind()), (Some(*payload), P::KIND));
+            assert_eq!((frame.seq(), frame.says()), *words, "{payload:?}");
+            assert_eq!((frame.flow(), frame.dst(), frame.bytes(), frame.class(), frame.path()), (7, 9, 64, 3, 2));
+        }
+        assert_eq!(Packet::new(Kind::Data, 0, 0, 0, 64, 0).payload::<P>(), None);
+    }
+
+    #[test]
+    fn what_frames_carry_is_read_as_it_was_written() {
+        kept(&[Sfcm { destination: u32::MAX, pause: 0 }, Sfcm { destination: 1, pause: u32::MAX }], &[(u32::MAX, 0), (1, u32::MAX)]);
+        kept(&[Pfc { classes: 0x81, quanta: u16::MAX }], &[(0x81, 0xFFFF)]);
+        kept(&[Cim { is_add: true, offending: Index(u32::MAX) }, Cim { is_add: false, offending: Index(4) }], &[(1, u32::MAX), (0, 4)]);
+        kept(
+            &[PortFc { output: 5, is_pause: true, is_direct: false }, PortFc { output: 5, is_pause: false, is_direct: true }],
+            &[(5, 1), (5, 2)],
+        );
+        kept(&[Bcn { feedback: -9, point: 3 }, Bcn { feedback: 0, point: u32::MAX }], &[(u32::MAX - 8, 3), (0, u32::MAX)]);
+        kept(&[Cnm { feedback: 63, point: 3 }], &[(63, 3)]);
+        kept(&[Bfc { queue: u16::MAX, is_pause: true }], &[(0xFFFF, 1)]);
+        kept(&[Credits { is_repeated: true, class: 7, count: 4096 }], &[(15, 4096)]);
+        kept(&[Pull { total: u32::MAX }], &[(u32::MAX, 0)]);
+        kept(&[Says::Reply, Says::Clear, Says::Notify].map(|says| Weave { says, of: 6 }), &[(0, 6), (1, 6), (2, 6)]);
+    }
+
+    #[test]
+    fn fields_that_share_bits_or_do_not_fit_are_refused() {
+        assert!(fit(&[(0, 1), (1, 31), (32, 32)]) && fit(&[(0, 64)]));
+        assert!(!fit(&[(0, 2), (1, 8)]) && !fit(&[(40, 32)]));
+    }
+}

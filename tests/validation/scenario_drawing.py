@@ -1,0 +1,429 @@
+"""Draws random small scenarios that use what is forced, of the parts in `scenario_strategies.py`.
+
+What parts cannot be combined with is found by trying: what is refused is left out, or all is drawn again.
+"""
+
+import re
+from random import Random
+from typing import Any
+
+from tests.validation.scenario_schema import registered
+from tests.validation.scenario_strategies import (
+    AT_HOSTS,
+    CONGESTION_POINTS,
+    INSTEAD,
+    STRATEGIES,
+    Draw,
+    Forced,
+    bfc,
+    irn,
+    nscc,
+    per_port,
+    per_queue,
+    pfc,
+    pint,
+    portfc,
+    red,
+    selective,
+    step,
+    written,
+)
+
+import xoff
+
+# Parts of a switch that are there in any case.
+KEPT = {
+    "queueing",
+    "buffer",
+    "classes",
+    "scheduler",
+    "delay",
+    "flow_control",
+    "routing",
+    "overrides",
+    "priority_classes",
+}
+
+
+def draw_switch(d: Draw) -> dict[str, Any]:
+    """Draw the settings of switches, so that nothing is lost under PFC."""
+    switch: dict[str, Any] = {
+        "delay": d.rng.choice(["0ns", "300ns", "12345ps"]),
+        "queueing": d.choose("switch.queueing"),
+        "classes": d.classes,
+        "scheduler": written(d, "switch.scheduler", d.choose("switch.scheduler")),
+        "buffer": written(d, "switch.buffer", d.choose("switch.buffer")),
+    }
+    if d.wants("switch", "ecn", 0.4):
+        is_forced = any(key.startswith("switch.ecn") for key in d.forced)
+        # Marking looks at egress queues, which `iq` does not have.
+        if switch["queueing"] == "iq" and is_forced:
+            switch["queueing"] = "voq"
+        if switch["queueing"] != "iq":
+            switch["ecn"] = written(d, "switch.ecn", d.choose("switch.ecn"))
+            if is_forced or d.rng.random() < 0.3:
+                switch["ecn"]["scope"] = d.choose("switch.ecn.scope")
+                switch["ecn"]["classes"] = d.rng.sample(range(d.classes), d.rng.randint(1, d.classes))
+    control: dict[str, Any] = {}
+    for option in registered("switch.flow_control"):
+        chance = 0.2 if option in CONGESTION_POINTS else 0.5
+        if option not in INSTEAD and d.wants("switch.flow_control", option, chance):
+            control[option] = written(d, "switch.flow_control", option)[option]
+    if d.relays_on_a_path:
+        # A host that relays is no source for these.
+        control.pop("congestion_isolation", None)
+        if "sfc" in control:
+            control["sfc"] |= AT_HOSTS
+    is_forced = any(key.startswith("switch.") and key != "switch.flow_control" for key in d.forced)
+    chance = 0.1 if d.relays_on_a_path == 1 and "switch.flow_control" not in d.forced and not is_forced else 0.0
+    if d.wants("switch.flow_control", "portfc", chance):
+        switch["classes"] = d.classes = 1
+        switch.get("ecn", {}).pop("classes", None)
+        switch |= {"queueing": "oq", "scheduler": "strict", "buffer": "unlimited"}
+        control = {"portfc": portfc(d)}
+    chance = 0.0 if d.relays_on_a_path or "switch.flow_control" in d.forced or is_forced else 0.05
+    if "portfc" not in control and d.wants("switch.flow_control", "bfc", chance):
+        switch["classes"] = d.classes = 1
+        switch.get("ecn", {}).pop("classes", None)
+        switch |= {"queueing": "oq", "scheduler": "strict"}
+        control = {"bfc": bfc(d)}
+    chance = 0.0 if "switch.flow_control" in d.forced or is_forced else 0.1
+    if not set(INSTEAD) & set(control) and d.wants("switch.flow_control", "credits", chance):
+        control = {key: value for key, value in control.items() if key in ("sfc", *CONGESTION_POINTS)}
+        if "sfc" in control:
+            control["sfc"] |= AT_HOSTS
+        control["credits"] = written(d, "switch.flow_control", "credits")["credits"]
+        if "window" in control["credits"]:
+            switch["buffer"] = "unlimited"
+        elif "shared" in switch["buffer"]:
+            switch["buffer"] = {"per_port": per_port(d)}
+    if set(CONGESTION_POINTS) & set(control):
+        # They look at the queues of outputs.
+        if switch["queueing"] == "iq" and d.forced.get("switch.flow_control") in CONGESTION_POINTS:
+            switch["queueing"] = "voq"
+        elif switch["queueing"] == "iq":
+            control = {key: value for key, value in control.items() if key not in CONGESTION_POINTS}
+    if "congestion_isolation" in control:
+        # It needs two classes.
+        switch["classes"] = d.classes = max(d.classes, 2)
+        if switch["queueing"] == "iq":
+            switch["queueing"] = "voq"
+    if "sfc" in control:
+        mode = control["sfc"]["mode"]
+        if mode in ("proxy", "nic_isolation"):
+            control.setdefault("pfc", pfc(d))
+        if (mode == "proxy_isolation" or control["sfc"].get("signals") == "last_hop") and switch["queueing"] == "iq":
+            switch["queueing"] = "voq"
+        if mode == "nic_isolation":
+            switch["classes"] = d.classes = 1
+            switch.get("ecn", {}).pop("classes", None)
+    if "congestion_isolation" in control and "pfc" in control:
+        # What a neighbour sends in one class may wait in the other before it hears of that: no headroom is enough.
+        if "switch.buffer" in d.forced:
+            control.pop("congestion_isolation")
+        else:
+            switch["buffer"] = "unlimited"
+    if "drr" in switch["scheduler"] and switch["queueing"] == "iq":
+        # Inputs take turns by packets.
+        if "switch.scheduler" in d.forced:
+            switch["queueing"] = "voq"
+        else:
+            switch["scheduler"] = "round_robin"
+    if switch["scheduler"] != "strict":
+        switch["priority_classes"] = d.rng.randrange(d.classes)
+    if "pfc" in control:
+        accounting = d.forced.get("switch.flow_control.pfc.accounting") or (
+            "egress" if d.rng.random() < 0.2 else "ingress"
+        )
+        if accounting == "egress":
+            # An egress queue has no headroom of a port's size: many ports fill it at once.
+            switch["buffer"] = "unlimited"
+            # Under `iq` nothing is known of what waits for an output.
+            if switch.get("queueing") == "iq":
+                switch["queueing"] = "voq"
+        control["pfc"]["accounting"] = accounting
+        if isinstance(switch["buffer"], dict) and "shared" in switch["buffer"]:
+            # The pool decides, by its threshold.
+            control["pfc"].pop("xoff")
+            control["pfc"].pop("xon", None)
+        elif isinstance(switch["buffer"], dict):
+            # Classes share the memory of a port, and each may fill up to its threshold, at most 20, and headroom.
+            # The queues of an interface are classes there.
+            classes = 4 if control.get("sfc", {}).get("mode") == "nic_isolation" else d.classes
+            room = 20 * d.largest + d.headroom()
+            per_queue = "per_queue" in switch["buffer"]
+            switch["buffer"] = {"per_queue": f"{room}B"} if per_queue else {"per_port": f"{classes * room}B"}
+    switch["flow_control"] = control
+    return switch
+
+
+def use_trimming(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
+    """Let switches cut packets, where nothing keeps them from being lost and someone brings them again."""
+    path = "switch.trimming"
+    if path in d.forced:
+        switch["flow_control"].clear()
+        if switch["queueing"] == "iq":
+            switch["queueing"] = "voq"
+        # Go-Back-N may repeat itself for ever in step with its losses.
+        if "ndp" not in host.get("transport", {}):
+            host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
+    elif {"pfc", "portfc", "credits", "raw"} & {*switch["flow_control"], *host.get("transport", {})} or switch[
+        "queueing"
+    ] == "iq":
+        return
+    is_useful = d.forced.get("host.transport") in ("selective", "ndp") or "rccc" in d.forced.values()
+    if d.wants("switch", "trimming", 0.8 if is_useful else 0.1):
+        switch["trimming"] = written(d, path, d.choose(path))
+        if "return_to_sender" in switch["trimming"]:
+            switch["trimming"]["headers"] = STRATEGIES[path]["headers"](d)
+        if d.forced.get("host.transport", "go_back_n") == "go_back_n" and not host.get("transport"):
+            host["transport"] = {"selective": selective(d)}
+        if "limit" not in switch["trimming"] and switch["buffer"] == "unlimited":
+            switch["buffer"] = {"per_queue": per_queue(d)}
+
+
+def use_pulls(d: Draw, host: dict[str, Any]) -> None:
+    """Let receivers say when senders send, where that goes with the rest; seldom together with NSCC."""
+    if "rccc" not in host.get("congestion_control", {}):
+        return
+    if d.forced.get("host.congestion_control") != "rccc" and d.forced.get("host.transport", "selective") != "selective":
+        del host["congestion_control"]
+        return
+    if "selective" not in host.get("transport", {}):
+        host["transport"] = {"selective": selective(d)}
+    if d.rng.random() < 0.3:
+        host["congestion_control"]["nscc"] = nscc(d)
+
+
+def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
+    """Let switches write the telemetry that HPCC and HPCC-PINT read."""
+    reads = {"hpcc", "hpcc_pint"} & set(host.get("congestion_control", {}))
+    if not reads:
+        return
+    switch["telemetry"] = {"pint": pint(d)} if "hpcc_pint" in reads else {}
+
+
+def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
+    """Let a scheme choose ports packet by packet, seldom unless it is forced; the transport has to bear disorder."""
+    control = switch["flow_control"]
+    is_forced = any(key.startswith("switch.routing") for key in d.forced)
+    for option in registered("switch.routing"):
+        # One that is forced is not replaced by another.
+        if d.wants("switch.routing", option, 0.0 if is_forced else 0.05) and "portfc" not in control:
+            if switch["queueing"] == "iq" and not is_forced:
+                continue
+            if switch["queueing"] == "iq":
+                switch["queueing"] = "voq"
+            switch["routing"] = written(d, "switch.routing", option)
+            if option == "reps" and "trimming" in switch and d.rng.random() < 0.5:
+                switch["routing"]["reps"]["freeze"] = d.rng.choice(["1us", "1ms"])
+            if not {"raw", "selective", "ndp"} & set(host.get("transport", {})):
+                host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
+
+
+def mix(d: Draw, network: dict[str, Any], switch: dict[str, Any]) -> None:
+    """Let some links, switches and ports differ. It is drawn last, so that all else is as it would be without."""
+    if d.rng.random() < 0.3:
+        # The first host's links: every shape has them.
+        link, some = d.link(), d.rng.choice([["rate"], ["delay"], ["rate", "delay"]])
+        network["overrides"] = [{"link": "h*0-*", **{key: link[key] for key in some}}]
+    other: dict[str, Any] = {}
+    if "ecn" in switch and d.rng.random() < 0.5:
+        shape = "red" if "red" in switch["ecn"] else "step"
+        other["ecn"] = {**switch["ecn"], shape: {"red": red, "step": step}[shape](d)}
+    pfc = switch["flow_control"].get("pfc", {})
+    if "xoff" in pfc and "xon" not in pfc and d.rng.random() < 0.5:
+        other["pfc"] = {"xoff": f"{d.largest}B"}
+    if other:
+        switch["overrides"] = [{**somewhere(d, network), **other}]
+    if "quanta" in pfc and switch["buffer"] == "unlimited" and d.rng.random() < 0.3:
+        # Each pause that ends by itself lets a round trip more into the headroom.
+        pfc["refresh"] = False
+    if d.rng.random() < 0.4:
+        cut_through = {"header": f"{d.rng.choice([1, 64, 128, d.largest // 2, d.largest])}B"}
+        if d.rng.random() < 0.7:
+            switch["cut_through"] = cut_through
+        else:
+            switch.setdefault("overrides", []).append({**somewhere(d, network), "cut_through": cut_through})
+
+
+def somewhere(d: Draw, network: dict[str, Any]) -> dict[str, Any]:
+    """Draw what an override is for."""
+    where: dict[str, Any] = {"rate": d.rng.choice(d.links)["rate"]}
+    if {"leaf_spine", "star", "line", "fat_tree"} & set(network):
+        where = d.rng.choice([where, {}, {"switches": ["*0"]}])
+    return where
+
+
+def watch(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
+    """Let switches end pauses that last too long, where flows bear what follows."""
+    path = "switch.flow_control.pfc.watchdog.action"
+    control, is_forced = switch["flow_control"], path in d.forced
+    if not is_forced and ("pfc" not in control or d.rng.random() < 0.8):
+        return
+    action = d.choose(path)
+    # What is dropped waits at outputs, and is sent again; what is sent on in spite of pauses needs room.
+    bears_loss = switch["queueing"] != "iq" and "raw" not in host.get("transport", {})
+    if not is_forced and not (bears_loss if action == "drop" else switch["buffer"] == "unlimited"):
+        return
+    if action == "forward":
+        switch["buffer"] = "unlimited"
+        control["pfc"].setdefault("xoff", f"{5 * d.largest}B")
+    else:
+        switch["queueing"] = "voq" if switch["queueing"] == "iq" else switch["queueing"]
+        if not {"irn", "selective"} & set(host.get("transport", {})):
+            if not is_forced and any(key.startswith("host.transport") for key in d.forced):
+                return
+            # Go-Back-N may repeat itself for ever in step with its losses.
+            host["transport"] = {"irn": irn(d)}
+    detection = d.rng.choice([1, 2, 20])
+    control["pfc"]["watchdog"] = {"action": action, "detection": f"{detection}us"}
+    if d.rng.random() < 0.5:
+        control["pfc"]["watchdog"] |= {"poll": f"{detection}us", "restoration": f"{d.rng.choice([1, 5]) * detection}us"}
+
+
+def settle(d: Draw, scenario: dict[str, Any]) -> bool:
+    """Leave out what does not go with the rest, by what is refused; false if all of it is forced.
+
+    A refusal names a key, and often another part: of these the one goes that is not forced, and the other at last.
+    """
+    for _ in range(20):
+        try:
+            xoff.check(scenario)
+        except xoff.InputError as refused:
+            if not leave_out(d, scenario, str(refused)):
+                return False
+        else:
+            return True
+    return False
+
+
+def leave_out(d: Draw, scenario: dict[str, Any], refused: str) -> bool:
+    """Leave out one part that a refusal names and nobody forced."""
+    for path in ("switch.flow_control", "switch.routing", "switch", "host.congestion_control", "host.transport"):
+        at = scenario
+        for key in path.split("."):
+            at = at.get(key, {})
+        for option in [key for key in at if re.search(rf"\b{key}\b", refused) and key not in KEPT]:
+            inside = f"{path}.{option}"
+            if option not in d.forced.values() and not any(f"{key}.".startswith(f"{inside}.") for key in d.forced):
+                del at[option]
+                return True
+    if "iq" in refused and "switch.queueing" not in d.forced and scenario["switch"]["queueing"] == "iq":
+        scenario["switch"]["queueing"] = "voq"
+        return True
+    return False
+
+
+def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
+    """Draw a scenario that uses what is forced, and is accepted."""
+    for _ in range(200):
+        d = Draw(rng, forced)
+        scenario = draw_with(d)
+        if settle(d, scenario):
+            return scenario
+    raise AssertionError(f"no scenario with {dict(forced)} was accepted")
+
+
+def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
+    """Draw a scenario that uses what is forced, and may be refused."""
+    return draw_with(Draw(rng, forced))
+
+
+def draw_with(d: Draw) -> dict[str, Any]:
+    """Draw a scenario place by place."""
+    rng, forced = d.rng, d.forced
+    payload, header = rng.choice([300, 1000, 4000]), rng.choice([0, 48])
+    framing = {
+        "payload": f"{payload}B",
+        "header": f"{header}B",
+        "gap": rng.choice(["0B", "20B"]),
+        "control": rng.choice(["64B", "84B"]),
+    }
+    d.largest = payload + header + 20
+    d.classes = rng.choice([1, 1, 2, 3])
+    # PortFC and pauses that are passed on need paths with few relays, and other mechanisms sources that are none.
+    few = ["leaf_spine", "star", "rail"] if set(forced.values()) & {"portfc", "forward"} else None
+    at_switches = tuple(
+        f"switch.flow_control.{key}" for key in ("congestion_isolation", "sfc.mode", "sfc.resume_ends", "bfc")
+    )
+    if {"congestion_isolation", "bfc"} & set(forced.values()) or any(key.startswith(at_switches) for key in forced):
+        few = ["leaf_spine", "star", "line"]
+    if "hierarchical" in forced.values():
+        # Groups of two, and two of them.
+        few = ["fat_tree"]
+    network = written(d, "network", d.choose("network", few))
+    switch = draw_switch(d)
+    host: dict[str, Any] = {}
+    for kind, chance in (("transport", 0.5), ("congestion_control", 0.4)):
+        path = f"host.{kind}"
+        inside = next((key.split(".")[2] for key in d.forced if key.startswith(f"{path}.")), None)
+        wanted = d.forced.get(path) or inside
+        for option in [wanted] if wanted else registered(path):
+            is_raw = option == "raw"
+            if is_raw and not {"pfc", "portfc", "credits"} & set(switch["flow_control"]):
+                # What is lost is not sent again, so that there must be room for all.
+                if d.forced.get("switch.buffer", "unlimited") != "unlimited":
+                    continue
+                if not wanted and switch["buffer"] != "unlimited":
+                    continue
+                switch["buffer"] = "unlimited"
+            if d.wants(path, option, 0.2 if is_raw else chance):
+                host[kind] = written(d, path, option)
+    use_trimming(d, switch, host)
+    use_pulls(d, host)
+    use_telemetry(d, switch, host)
+    use_routing(d, switch, host)
+    if "raw" in host.get("transport", {}):
+        # A window would never open again.
+        host.get("congestion_control", {}).get("dcqcn", {}).pop("window", None)
+    host["relay"] = {
+        "delay": rng.choice(["0ns", "1us"]),
+        "scheduler": written(d, "host.relay.scheduler", d.choose("host.relay.scheduler")),
+    }
+    if "ecn" in switch and rng.random() < 0.5:
+        host["relay"]["ecn"] = True
+    host["first_hop"] = written(d, "host.first_hop", d.choose("host.first_hop"))
+    if {"pfc", "credits"} & set(switch["flow_control"]) and {"ndc", "rail"} & set(network):
+        # Packets that are relayed in several orders can deadlock where neighbours are held; in one they cannot.
+        host["first_hop"] = "highest"
+        if switch["flow_control"].get("pfc", {}).get("relays") == "forward":
+            host["relay"]["scheduler"] = "relay_first"
+    workloads: list[dict[str, Any]] = []
+    for number in range(rng.randint(1, 3)):
+        first = number == 0
+        fixed = any(key.startswith("workload") for key in forced) and first
+        if fixed and "workload.poisson.sizes" in forced:
+            kind = "poisson"
+        elif fixed and any(key.startswith("workload.collective") for key in forced):
+            kind = "collective"
+        else:
+            kind = d.choose("workload") if first else rng.choice(registered("workload"))
+        # Names of listed flows are unique in the scenario.
+        if any(kind in {"flows", "table"} and {"flows", "table"} & set(one) for one in workloads):
+            kind = "incast"
+        workloads.append(
+            {
+                **written(d, "workload", kind),
+                "class": rng.randrange(d.classes),
+                "start": rng.choice(["0ns", "0ns", "5us", "300us"]),
+            }
+        )
+    seed = rng.randrange(10**6)
+    mix(d, network, switch)
+    watch(d, switch, host)
+    puts_apart = {"portfc", "congestion_isolation", "sfc", "bfc"} & set(switch["flow_control"])
+    puts_apart |= {"conweave"} & set(switch.get("routing", {}))
+    if not puts_apart and switch["queueing"] != "iq" and rng.random() < 0.2:
+        host["acks"] = rng.choice(["data", "switches"])
+    # What is written down changes nothing of what happens.
+    probe = rng.choice([{}, {}, {"replay": True}, {"queues": rng.choice(["1us", "777ns"])}])
+    return {
+        "seed": seed,
+        "network": network,
+        "framing": framing,
+        "switch": switch,
+        "host": host,
+        "workload": workloads,
+        "probe": probe,
+    }

@@ -1,0 +1,74 @@
+"""What the schema of scenarios lets one choose."""
+
+import json
+from typing import Any
+
+from xoff import _core
+
+SCHEMA: dict[str, Any] = json.loads(_core.schema())
+
+# Where the schema lets one of several registered things be chosen.
+CHOICES = [
+    "network",
+    "switch.queueing",
+    "switch.buffer",
+    "switch.scheduler",
+    "switch.ecn",
+    "switch.ecn.scope",
+    "switch.trimming",
+    "switch.flow_control",
+    "switch.routing",
+    "switch.routing.spray.choice",
+    "switch.flow_control.pfc.accounting",
+    "switch.flow_control.pfc.relays",
+    "switch.flow_control.pfc.watchdog.action",
+    "switch.flow_control.bfc.resume",
+    "switch.flow_control.credits.scheme",
+    "switch.flow_control.sfc.mode",
+    "switch.flow_control.sfc.hold",
+    "switch.flow_control.sfc.signals",
+    "switch.flow_control.sfc.resume_ends",
+    "switch.flow_control.congestion_isolation.mark",
+    "host.transport",
+    "host.first_hop",
+    "host.relay.scheduler",
+    "host.congestion_control",
+    "host.congestion_control.dcqcn.preset",
+    "host.congestion_control.dcqcn.cnp",
+    "workload",
+    "workload.poisson.sizes",
+    "workload.collective.operation",
+    "workload.collective.algorithm",
+]
+# Keys of a table that are none of what it lets one choose.
+BESIDE = {"network": {"overrides"}, "workload": {"name", "start", "class"}, "switch.ecn": {"scope", "classes"}}
+
+
+def part(path: str) -> dict[str, Any]:
+    """The schema of a key, without the null that stands for its absence."""
+    at = SCHEMA
+    for key in filter(None, path.split(".")):
+        at = resolved(at["properties"][key])
+    return at
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    """Follow references, lists and optional values to the schema of what is there."""
+    if "$ref" in schema:
+        return resolved(SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]])
+    if "anyOf" in schema:
+        return resolved(next(one for one in schema["anyOf"] if one.get("type") != "null"))
+    return resolved(schema["items"]) if "items" in schema else schema
+
+
+def registered(path: str) -> list[str]:
+    """What may be chosen at a place, by the schema's own account."""
+    schema = part(path)
+    if "oneOf" in schema:
+        return [one["const"] if "const" in one else next(iter(one["properties"])) for one in schema["oneOf"]]
+    return [key for key in schema["properties"] if key not in BESIDE.get(path, ())]
+
+
+def keys(path: str) -> set[str]:
+    """All keys of a section."""
+    return set(part(path)["properties"])
