@@ -125,16 +125,7 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "bus_bps": ("float | None", "Bus bandwidth: the same by what each link has to carry of it."),
         },
     ),
-    "WorkloadSummary": (
-        "What became of one workload.",
-        {
-            "flows": ("Flows", "Its flows."),
-            "fct_ps": ("Times", "Their times, from start to the receiver's last byte."),
-            "slowdown": ("Slowdowns", "Their slowdowns."),
-            "by_size": ("NotRequired[list[SizeClass]]", "Their times by size; with `probe.size_classes`."),
-            "collective": ("NotRequired[CollectiveSummary]", "How fast its collective operation was, if it is one."),
-        },
-    ),
+    "WorkloadSummary": ("What became of one workload: what each measure says.", {}),
     "HighWater": (
         "The most that the highest count of a kind ever was; zero if it was never above zero.",
         {
@@ -206,6 +197,17 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         },
     ),
 }
+# Of what measures say of workloads, what has a class above; what else they say is a table of numbers.
+_OF_WORKLOADS = {
+    "flows": "Flows",
+    "fct_ps": "Times",
+    "slowdown": "Slowdowns",
+    "by_size": "NotRequired[list[SizeClass]]",
+    "collective": "NotRequired[CollectiveSummary]",
+}
+for _key, _meaning_of_key in json.loads(_core.measures()):
+    _kind = _OF_WORKLOADS.get(_key, "NotRequired[dict[str, float | None]]")
+    _SUMMARY["WorkloadSummary"][1][_key] = (_kind, _meaning_of_key)
 _UNITS = {"number": "number", "bytes": "bytes", "ps": "picoseconds"}
 
 

@@ -139,7 +139,7 @@ class CollectiveSummary(TypedDict):
 
 
 class WorkloadSummary(TypedDict):
-    """What became of one workload."""
+    """What became of one workload: what each measure says."""
 
     flows: Flows
     """Its flows."""

@@ -88,6 +88,12 @@ fn tables() -> PyResult<String> {
     serde_json::to_string(&list).map_err(broken)
 }
 
+/// What is measured of the flows of a workload, as JSON: the keys of its summary, and what each means.
+#[pyfunction]
+fn measures() -> PyResult<String> {
+    serde_json::to_string(&xoff_scenario::measures()).map_err(broken)
+}
+
 /// Reads a scenario, sets `overrides` on it, checks it, and returns it as JSON with every default filled in.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "what the interpreter hands over")]
@@ -289,6 +295,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(groups, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;
+    module.add_function(wrap_pyfunction!(measures, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
     module.add_function(wrap_pyfunction!(table_files, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;

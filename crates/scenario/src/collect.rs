@@ -23,11 +23,11 @@ use crate::delays::{Delays, Delivered};
 use crate::document::Scenario;
 use crate::ideal::Alone;
 use crate::judge::{End, Ledger, judge};
+use crate::measures::{Measures, Over, Times};
 use crate::observer::{Observer, Progress};
 use crate::runner::Runner;
-use crate::summary::{CollectiveSummary, Fct, Flows, HighWater, Performance, SizeClass, Slowdown, Summary, WorkloadSummary};
+use crate::summary::{Fct, Flows, HighWater, Performance, Summary};
 use crate::table::Table;
-use crate::tables::collectives::Measured;
 use crate::tables::flows::{Flow, Ways};
 use crate::tables::high_water::{Count, highest};
 use crate::tables::links::Link;
@@ -38,37 +38,6 @@ use crate::warnings::{Warning, warnings};
 /// Rows are handed on in batches of this size.
 const BATCH: usize = 1 << 16;
 
-/// The flows of a workload.
-#[derive(Default)]
-struct Gathered {
-    flows: Flows,
-    /// Completion times and slowdowns, by class of size.
-    by_size: Vec<(Vec<u64>, Vec<f64>)>,
-}
-
-impl Gathered {
-    fn summary(self, bounds: &[u64], collectives: &[CollectiveSummary]) -> WorkloadSummary {
-        let mut times: Vec<u64> = self.by_size.iter().flat_map(|c| c.0.iter().copied()).collect();
-        let mut slowdowns: Vec<f64> = self.by_size.iter().flat_map(|c| c.1.iter().copied()).collect();
-        let class = |(i, (mut fct, mut slowdown)): (usize, (Vec<u64>, Vec<f64>))| SizeClass {
-            from_bytes: i.checked_sub(1).map_or(0, |i| bounds[i]),
-            below_bytes: bounds.get(i).copied(),
-            completed: fct.len() as u64,
-            slowdown: Slowdown::of(&mut slowdown),
-            fct_ps: Fct::of(&mut fct),
-        };
-        let by_size = if bounds.is_empty() { Vec::new() } else { self.by_size.into_iter().enumerate().map(class).collect() };
-        WorkloadSummary {
-            flows: self.flows,
-            fct_ps: Fct::of(&mut times),
-            slowdown: Slowdown::of(&mut slowdowns),
-            by_size,
-            // One that has not ended has no bandwidth, and is the slowest.
-            collective: collectives.iter().copied().min_by(|a, b| a.bus_bps.unwrap_or(0.0).total_cmp(&b.bus_bps.unwrap_or(0.0))),
-        }
-    }
-}
-
 pub struct Collector {
     names: Names,
     /// When each flow's last byte arrived; `u64::MAX` when it has not.
@@ -77,20 +46,17 @@ pub struct Collector {
     is_routed: bool,
     rows: Rows,
     pub delays: Delays,
-    /// In the order of workloads.
-    collectives: Vec<Measured>,
+    measures: Measures,
+    /// Of all flows but those of warm starts; to the last byte, and to the last ACK.
+    times: Times,
+    fct_acked: Vec<u64>,
     /// How often queues are looked at.
     interval: Option<Time>,
     /// The samples are to stay few: they are thinned and not handed on before the end.
     is_replay: bool,
     /// The first drop, and wire bytes dropped by then at its port and class within [`BURST`].
     first_drop: Option<(Drop, u64)>,
-    fct: Vec<u64>,
-    fct_acked: Vec<u64>,
-    slowdowns: Vec<f64>,
     warnings: Vec<Warning>,
-    by_workload: BTreeMap<String, Gathered>,
-    size_classes: Vec<u64>,
     keeps_flows: bool,
     /// What all parts counted.
     counts: Counts,
@@ -128,13 +94,6 @@ const BURST: Time = Time::us(20);
 impl Collector {
     pub fn new(runner: &Runner) -> Self {
         let plan = &runner.plan;
-        let mut by_workload = BTreeMap::new();
-        for (i, (first, workload)) in plan.ranges.iter().enumerate() {
-            let next = plan.ranges.get(i + 1).map_or(plan.flows, |r| u64::from(r.0));
-            let entry: &mut Gathered = by_workload.entry(plan.names[*workload as usize].clone()).or_default();
-            entry.flows.total += next - u64::from(*first);
-            entry.by_size.resize(runner.scenario().probe.size_classes.len() + 1, Default::default());
-        }
         Self {
             names: Names {
                 nodes: Arc::new(runner.topology.nodes.iter().map(|n| n.name.clone()).collect()),
@@ -146,16 +105,13 @@ impl Collector {
             is_routed: runner.scenario().switch.mechanisms().any(|p| p.routes),
             rows: Rows::default(),
             delays: Delays::default(),
-            collectives: plan.collectives.iter().cloned().map(Measured::new).collect(),
+            measures: Measures::new(plan, runner.scenario()),
+            times: Times::default(),
+            fct_acked: Vec::new(),
             interval: runner.scenario().probe.interval(),
             is_replay: runner.scenario().probe.replay,
             first_drop: None,
-            fct: Vec::new(),
-            fct_acked: Vec::new(),
-            slowdowns: Vec::new(),
             warnings: warnings(runner),
-            by_workload,
-            size_classes: runner.scenario().probe.size_classes.iter().map(|b| b.0).collect(),
             keeps_flows: runner.scenario().probe.flows,
             counts: Counts::new(&runner.settings),
             high_water: BTreeMap::new(),
@@ -322,25 +278,15 @@ impl Collector {
             let delivered = Delivered { flow: s.flow, start: s.start, arrived: Time(arrived), dst: s.dst };
             self.delays.complete(&delivered, &self.names.ports);
         }
-        if let Ok(place) = self.collectives.binary_search_by_key(&workload, |c| c.of.workload) {
-            self.collectives[place].add(s.start.ps(), fct.map(|_| arrived));
-        }
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
         let mut probe = Packet::new(Kind::Data, s.flow, 0, s.dst, 0, s.class);
         probe.set_path(s.path);
         let ideal = self.alone.of(&self.names.ports, src, s.port, probe, s.size);
         let slowdown = fct.map(|f| f as f64 / ideal.own.ps() as f64);
-        if let (Some(fct), Some(slowdown)) = (fct, slowdown) {
-            if !plan.is_warm(workload) {
-                self.fct.push(fct);
-                self.slowdowns.push(slowdown);
-            }
-            let class = self.size_classes.partition_point(|bound| *bound <= s.size);
-            if let Some(entry) = self.by_workload.get_mut(&plan.names[workload as usize]) {
-                entry.flows.completed += 1;
-                entry.by_size[class].0.push(fct);
-                entry.by_size[class].1.push(slowdown);
-            }
+        let over = Over { workload, size: s.size, start: s.start.ps(), arrived: fct.map(|_| arrived), slowdown };
+        self.measures.add(&over);
+        if !plan.is_warm(workload) {
+            self.times.add(&over);
         }
         self.fct_acked.extend(acked.filter(|_| !plan.is_warm(workload)));
         self.retransmitted += s.retransmitted;
@@ -474,23 +420,14 @@ impl Collector {
         self.rows.high_water = marks.into_iter().filter(|m| m.mark.kind != high_water::Kind::Queue).collect();
         open.sort_by_key(|p| (p.start, p.node, p.port, p.queue));
         self.rows.pauses.extend(open);
-        self.rows.collectives.clone_from(&self.collectives);
+        self.measures.rows(&mut self.rows);
         self.rows.delays.append(&mut self.delays.rows);
         self.rows.contributions.append(&mut self.delays.contributions);
         self.rows.tables(&self.names)
     }
 
     pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Time) -> Summary {
-        let bounds = self.size_classes;
-        let of = |name: &str| {
-            let all = self.collectives.iter().filter(|c| self.names.workloads[c.of.workload as usize] == name);
-            all.map(Measured::summary).collect::<Vec<_>>()
-        };
-        let named = |(name, gathered): (String, Gathered)| {
-            let summary = gathered.summary(&bounds, &of(&name));
-            (name, summary)
-        };
-        let workloads = std::mem::take(&mut self.by_workload).into_iter().map(named).collect();
+        let (fct_ps, slowdown) = self.times.summary();
         Summary {
             name: scenario.name.clone(),
             seed: scenario.seed,
@@ -498,10 +435,10 @@ impl Collector {
             simulated_ps: now.ps(),
             sampled_every_ps: self.interval.map(Time::ps),
             flows: Flows { total: self.flows_total, completed: self.completed },
-            fct_ps: Fct::of(&mut self.fct),
+            fct_ps,
             fct_acked_ps: Fct::of(&mut self.fct_acked),
-            slowdown: Slowdown::of(&mut self.slowdowns),
-            workloads,
+            slowdown,
+            workloads: self.measures.summaries(),
             parts: self.counts.parts,
             counts: self.counts.groups,
             high_water: self.high_water,

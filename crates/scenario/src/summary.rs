@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::measures::WorkloadSummary;
 use crate::warnings::Warning;
 
 /// Flows in all and done.
@@ -81,23 +82,6 @@ impl Slowdown {
     }
 }
 
-/// Of one workload.
-#[derive(Debug, Clone, Serialize)]
-pub struct WorkloadSummary {
-    /// Its flows.
-    pub flows: Flows,
-    /// Their times.
-    pub fct_ps: Fct,
-    /// Their slowdowns.
-    pub slowdown: Slowdown,
-    /// Their times by size, with `probe.size_classes`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub by_size: Vec<SizeClass>,
-    /// How fast its collective operation was, if it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub collective: Option<CollectiveSummary>,
-}
-
 /// How fast a collective operation was; nothing if it has not ended. Of several in workloads of one name the slowest by the bus.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct CollectiveSummary {
@@ -107,21 +91,6 @@ pub struct CollectiveSummary {
     pub algorithm_bps: Option<f64>,
     /// The same by what each link has to carry of it.
     pub bus_bps: Option<f64>,
-}
-
-/// The flows of a workload that are smaller than the next class.
-#[derive(Debug, Clone, Serialize)]
-pub struct SizeClass {
-    /// No flow is smaller.
-    pub from_bytes: u64,
-    /// All are smaller; none for the last class.
-    pub below_bytes: Option<u64>,
-    /// Those whose last byte arrived.
-    pub completed: u64,
-    /// Their times.
-    pub fct_ps: Fct,
-    /// Their slowdowns.
-    pub slowdown: Slowdown,
 }
 
 /// What the run cost.

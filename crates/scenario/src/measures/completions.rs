@@ -1,0 +1,90 @@
+//! How many flows have ended, and how long they took; of all, and by size.
+
+use serde::Serialize;
+use serde_json::json;
+use xoff_models::workload::AllFlows;
+
+use super::{Group, Measure, Over, Say};
+use crate::document::Scenario;
+use crate::summary::{Fct, Flows, Slowdown};
+
+/// Completion times and slowdowns of flows that have ended.
+#[derive(Debug, Clone, Default)]
+pub struct Times {
+    fct: Vec<u64>,
+    slowdowns: Vec<f64>,
+}
+
+impl Times {
+    /// Adds a flow, if it has ended.
+    pub fn add(&mut self, flow: &Over) {
+        self.fct.extend(flow.arrived.map(|arrived| arrived - flow.start));
+        self.slowdowns.extend(flow.slowdown);
+    }
+
+    fn append(&mut self, other: &Self) {
+        self.fct.extend(&other.fct);
+        self.slowdowns.extend(&other.slowdowns);
+    }
+
+    /// What is said of them.
+    pub fn summary(mut self) -> (Fct, Slowdown) {
+        (Fct::of(&mut self.fct), Slowdown::of(&mut self.slowdowns))
+    }
+}
+
+/// The flows of a workload that are smaller than the next class.
+#[derive(Debug, Clone, Serialize)]
+struct SizeClass {
+    from_bytes: u64,
+    below_bytes: Option<u64>,
+    completed: u64,
+    fct_ps: Fct,
+    slowdown: Slowdown,
+}
+
+pub struct Completions {
+    /// Sizes at which classes end, but for the last.
+    bounds: Vec<u64>,
+    /// Of each group, by class.
+    groups: Vec<Vec<Times>>,
+}
+
+impl Measure for Completions {
+    const KEYS: &'static [(&'static str, &'static str)] = &[
+        ("flows", "Its flows."),
+        ("fct_ps", "Their times, from start to the receiver's last byte."),
+        ("slowdown", "Their slowdowns."),
+        ("by_size", "Their times by size; with `probe.size_classes`."),
+    ];
+
+    fn new(groups: &[Group], _: &AllFlows, scenario: &Scenario) -> Self {
+        let bounds: Vec<u64> = scenario.probe.size_classes.iter().map(|bound| bound.0).collect();
+        Self { groups: vec![vec![Times::default(); bounds.len() + 1]; groups.len()], bounds }
+    }
+
+    fn add(&mut self, group: usize, flow: &Over) {
+        let class = self.bounds.partition_point(|bound| *bound <= flow.size);
+        self.groups[group][class].add(flow);
+    }
+
+    fn say(&mut self, group: usize, of: &Group, say: &mut Say<'_>) {
+        let classes = std::mem::take(&mut self.groups[group]);
+        let mut all = Times::default();
+        classes.iter().for_each(|class| all.append(class));
+        say("flows", json!(Flows { total: of.flows, completed: all.fct.len() as u64 }));
+        let (fct, slowdown) = all.summary();
+        say("fct_ps", json!(fct));
+        say("slowdown", json!(slowdown));
+        if self.bounds.is_empty() {
+            return;
+        }
+        let class = |(i, times): (usize, Times)| {
+            let completed = times.fct.len() as u64;
+            let (fct_ps, slowdown) = times.summary();
+            let (from_bytes, below_bytes) = (i.checked_sub(1).map_or(0, |i| self.bounds[i]), self.bounds.get(i).copied());
+            SizeClass { from_bytes, below_bytes, completed, fct_ps, slowdown }
+        };
+        say("by_size", json!(classes.into_iter().enumerate().map(class).collect::<Vec<_>>()));
+    }
+}
