@@ -84,6 +84,45 @@ def test_a_run_shows_them(xoff_here: Command, scenario: dict[str, Any], tmp_path
     assert (summary["brand_new_routing"]["choices"] > 0) == ("leaf_spine" in scenario["network"])
 
 
+def test_a_measure_has_a_key_and_a_table(scenario: dict[str, Any]) -> None:
+    result = xoff.run(scenario)
+    assert {name: one["brand_new_measure"] for name, one in result.summary["workloads"].items()} == {  # type: ignore[typeddict-item]
+        "brand_new_workload": {"bytes": 100_000},
+        "incast": {"bytes": 100_000},
+    }
+    assert result.table("brand_new_table").to_pylist() == [{"bytes": 100_000}] * 2
+    assert "brand_new_measure" in get_type_hints(xoff.summary.WorkloadSummary)
+
+
+def test_a_frame_of_a_new_kind_goes_to_the_neighbour(scenario: dict[str, Any]) -> None:
+    """Each mark sends one, and each that is heard counts a thousand; the table of packets has what it says."""
+    result = xoff.run(scenario | {"probe": {"packets": True}})
+    heard, marked = divmod(result.summary["brand_new_mechanism"]["marks"], 1000)  # type: ignore[typeddict-item]
+    frames = [row for row in result.table("packets").to_pylist() if row["kind"] == "brand_new"]
+    assert heard == marked == len([row for row in frames if row["event"] == "depart"]) > 0
+    assert len({row["value"] for row in frames}) > 1
+
+
+@pytest.mark.parametrize("transport", ["brand_new_transport", "go_back_n", "selective", "irn"])
+@pytest.mark.parametrize("telemetry", [{}, {"telemetry": {}}], ids=["alone", "telemetry"])
+def test_a_field_of_a_control_comes_back_on_answers(
+    scenario: dict[str, Any], transport: str, telemetry: dict[str, Any]
+) -> None:
+    """The control ends the run where an answer has another tag than its packet had, and where it has none."""
+    host = scenario["host"] | {"transport": {transport: {}}}
+    exact = {"brand_new_congestion_control": {"minimum_rate": "1001bps"}}
+    switch = scenario["switch"] | telemetry
+    kept = xoff.run(scenario | {"switch": switch, "host": host | {"congestion_control": exact}}).summary
+    assert kept["retransmitted"] == 0
+    assert kept["flows"]["completed"] == kept["flows"]["total"]
+    if transport in {"selective", "irn"}:
+        # The others would lose what they send again and again, in step.
+        small = switch | {"buffer": {"per_port": "10KB"}}
+        lossy = xoff.run(scenario | {"switch": small, "host": host}).summary
+        assert lossy["drops"] > 0
+        assert lossy["flows"]["completed"] == lossy["flows"]["total"]
+
+
 def test_a_study_and_a_page_have_their_counts(scenario: dict[str, Any], tmp_path: Path) -> None:
     metrics = [f"{name}_{count}" for name, count in _COUNTS.items()]
     axes = {"switch.flow_control.brand_new_mechanism.threshold": ["5KB", "50KB"]}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import xoff
+from room import make_room
 from xoff.new import KINDS, create
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -80,12 +81,13 @@ def test_skeletons_compile_and_pass_their_tests(checkout: Path) -> None:
 
 @pytest.mark.slow
 def test_new_parts_are_everywhere(checkout: Path) -> None:
-    """Compiled with one of each kind and nothing else changed, all that is made of the registries knows them.
+    """Compiled with one of each kind, and what ``room.py`` adds, all that is made of the registries knows them.
 
     Conformance draws them; ``brand_new_parts.py`` looks at schema, references, classes, runs, studies and pages.
     """
     _copy(checkout, ["python", "tests", "tools", "docs", "schema", "pyproject.toml"])
     _create_all(checkout)
+    make_room(checkout)
     # Apart from what is installed, and kept: compiled quickly and for small runs alone.
     target = _TARGET / "brand_new"
     _done(

@@ -203,6 +203,11 @@ impl Packet {
         }
     }
 
+    /// The tag that an answer brings back, if any was: with [`Self::echo`], or in the record that it took over.
+    pub fn echoed(&self, beside: Option<&Beside>) -> u32 {
+        beside.map_or_else(|| if self.reports() { 0 } else { self.tag() }, |record| record.tag)
+    }
+
     /// Whether it is an answer that says which packet it answers.
     const fn reports(&self) -> bool {
         matches!(self.kind(), Kind::Nack | Kind::Sack)
@@ -391,6 +396,7 @@ mod tests {
             let record = records.get(nack.side().unwrap());
             assert_eq!((record.tag, &record.also[..], record.utilisation), (88, &[2][..], 0.0));
             assert_eq!(nack.alone(record).answers(), answers);
+            assert_eq!((nack.alone(record).echoed(Some(record)), nack.alone(record).echoed(None)), (88, 0));
         }
     }
 

@@ -1,6 +1,9 @@
 //! Gathers what nodes wrote down, at checkpoints and in node order, and judges the run.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod ends;
+mod sampling;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_engine::{Checkpoint, Finish};
@@ -17,6 +20,8 @@ use xoff_models::record::Drop;
 use xoff_models::workload::AllFlows;
 use xoff_units::Time;
 
+use self::ends::Ends;
+use self::sampling::Sampling;
 use crate::audit::Verdicts;
 use crate::counts::Counts;
 use crate::delays::{Delays, Delivered};
@@ -40,8 +45,6 @@ const BATCH: usize = 1 << 16;
 
 pub struct Collector {
     names: Names,
-    /// When each flow's last byte arrived; `u64::MAX` when it has not.
-    arrived: Vec<u64>,
     /// A mechanism chooses among ports, so that each packet of a flow has a way of its own.
     is_routed: bool,
     rows: Rows,
@@ -50,46 +53,49 @@ pub struct Collector {
     /// Of all flows but those of warm starts; to the last byte, and to the last ACK.
     times: Times,
     fct_acked: Vec<u64>,
-    /// How often queues are looked at.
-    interval: Option<Time>,
-    /// The samples are to stay few: they are thinned and not handed on before the end.
-    is_replay: bool,
-    /// The first drop, and wire bytes dropped by then at its port and class within [`BURST`].
-    first_drop: Option<(Drop, u64)>,
+    ends: Ends,
+    sampling: Sampling,
+    shortage: Shortage,
     warnings: Vec<Warning>,
     keeps_flows: bool,
     /// What all parts counted.
     counts: Counts,
     high_water: BTreeMap<&'static str, HighWater>,
-    /// When the last byte of a flow arrived.
-    pub end: Time,
-    completed: u64,
-    /// Flows whose last packet has left, where nothing is heard of its arrival.
-    left: Vec<Sent>,
-    /// Flows that lost a packet which nobody sends again.
-    lost: BTreeSet<u32>,
-    repeats: bool,
     /// A frame had nowhere to go.
     pub is_astray: bool,
     /// The run ended although something was left to do.
     was_cut: bool,
-    bytes_completed: u64,
-    flows_total: u64,
-    bytes_total: u64,
     /// Data packets started on links.
     pub hops: u64,
     dropped: u64,
-    /// Those of them that found no room.
-    without_room: u64,
     retransmitted: u64,
     alone: Alone,
 }
 
-/// The most samples that a replay keeps.
-const REPLAY_ROWS: u64 = 100_000;
-
 /// Drops of one port and class within this time count as one shortage of headroom.
 const BURST: Time = Time::us(20);
+
+/// What was dropped for want of room.
+#[derive(Default)]
+struct Shortage {
+    /// The first drop, and wire bytes dropped by then at its port and class within [`BURST`].
+    first: Option<(Drop, u64)>,
+    drops: u64,
+}
+
+impl Shortage {
+    fn note(&mut self, d: &Drop) {
+        // What a mechanism drops lacked no room.
+        if d.by.is_some() {
+            return;
+        }
+        self.drops += 1;
+        let (first, bytes) = self.first.get_or_insert((*d, 0));
+        if (d.node, d.in_port, d.class) == (first.node, first.in_port, first.class) && d.at <= first.at + BURST {
+            *bytes += u64::from(d.bytes);
+        }
+    }
+}
 
 impl Collector {
     pub fn new(runner: &Runner) -> Self {
@@ -101,48 +107,35 @@ impl Collector {
                 ports: runner.ports.clone(),
                 ways: Ways::default(),
             },
-            arrived: vec![u64::MAX; plan.flows as usize],
             is_routed: runner.scenario().switch.mechanisms().any(|p| p.routes),
             rows: Rows::default(),
             delays: Delays::default(),
             measures: Measures::new(plan, runner.scenario()),
             times: Times::default(),
             fct_acked: Vec::new(),
-            interval: runner.scenario().probe.interval(),
-            is_replay: runner.scenario().probe.replay,
-            first_drop: None,
+            ends: Ends::new(plan, runner.settings.protocol().acknowledges()),
+            sampling: Sampling::new(&runner.scenario().probe),
+            shortage: Shortage::default(),
             warnings: warnings(runner),
             keeps_flows: runner.scenario().probe.flows,
             counts: Counts::new(&runner.settings),
             high_water: BTreeMap::new(),
-            end: Time::ZERO,
-            completed: 0,
-            left: Vec::new(),
-            lost: BTreeSet::new(),
-            repeats: runner.settings.protocol().acknowledges(),
             is_astray: false,
             was_cut: false,
-            bytes_completed: 0,
-            flows_total: plan.flows,
-            bytes_total: plan.bytes,
             hops: 0,
             dropped: 0,
-            without_room: 0,
             retransmitted: 0,
             alone: Alone::new(runner),
         }
     }
 
     pub fn progress(&self, now: Time, until: Option<Time>) -> Progress {
-        let of_bytes = self.bytes_completed as f64 / self.bytes_total.max(1) as f64;
-        Progress {
-            share: until.map_or(of_bytes, |until| of_bytes.max(now.ps() as f64 / until.ps() as f64)).min(1.0),
-            simulated_ps: now.ps(),
-            flows_completed: self.completed,
-            flows_total: self.flows_total,
-            bytes_completed: self.bytes_completed,
-            bytes_total: self.bytes_total,
-        }
+        self.ends.progress(now, until)
+    }
+
+    /// When the last flow ended that has.
+    pub const fn end(&self) -> Time {
+        self.ends.last
     }
 
     /// Nothing has happened yet.
@@ -153,25 +146,10 @@ impl Collector {
     /// Takes what was written down since the last time, and hands on what makes a batch.
     pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
         self.delays.drain(cp);
-        for id in 0..cp.nodes() {
-            let node = cp.node_mut(id);
-            let Some(endpoint) = &mut node.endpoint else { continue };
-            for (flow, at) in endpoint.arrived.drain(..) {
-                self.arrived[flow as usize] = at.ps();
-                self.completed += 1;
-                self.end = self.end.max(at);
-            }
+        for s in self.ends.arrivals(cp) {
+            self.add_flow(plan, &s);
         }
-        let is_settled = |s: &Sent| self.arrived[s.flow as usize] != u64::MAX || self.lost.contains(&s.flow);
-        if self.left.iter().any(is_settled) {
-            let (settled, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.left).into_iter().partition(is_settled);
-            self.left = left;
-            for s in &settled {
-                self.bytes_completed += s.size;
-                self.add_flow(plan, s);
-            }
-        }
-        if self.is_replay {
+        if self.sampling.is_replay {
             self.catch_up(cp);
         }
         let Rows { drops, pauses, packets, samples, .. } = &mut self.rows;
@@ -190,75 +168,31 @@ impl Collector {
         // At one moment a node's arrivals come first, then its departures by port.
         packets[known.2..].sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port) } else { 0 }));
         samples[known.3..].sort_by_key(|s| s.at);
-        for id in 0..cp.nodes() {
-            let Some(endpoint) = &mut cp.node_mut(id).endpoint else { continue };
-            if !endpoint.sent.is_empty() {
-                let sent = std::mem::take(&mut endpoint.sent);
-                for s in &sent {
-                    if !self.repeats && self.arrived[s.flow as usize] == u64::MAX {
-                        self.left.push(*s);
-                        continue;
-                    }
-                    self.bytes_completed += s.size;
-                    self.add_flow(plan, s);
-                }
-            }
+        for s in self.ends.departures(cp) {
+            self.add_flow(plan, &s);
         }
-        self.note_drops(known.0);
-        self.thin(cp, 0);
+        for d in &self.rows.drops[known.0..] {
+            self.ends.lose(d.flow);
+            self.shortage.note(d);
+        }
+        self.sampling.thin(cp, &mut self.rows.samples, 0);
         if observer.takes_rows() {
             self.hand_on(BATCH, observer);
         }
     }
 
-    /// Has each node write down what has waited there since its last event, as it does in a deadlock.
+    /// See [`Sampling::catch_up`].
     pub fn catch_up(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        // What happens at this very moment may have happened already.
-        let before = Time(cp.now.ps().saturating_sub(1));
-        let coming = (0..cp.nodes()).map(|id| cp.node(id).samples_until(before)).sum();
-        self.thin(cp, coming);
-        for id in 0..cp.nodes() {
-            cp.node_mut(id).sample(before);
-        }
-    }
-
-    /// Doubles the interval of a replay for as long as there are too many samples, with those that are coming.
-    fn thin(&mut self, cp: &mut Checkpoint<'_, Node>, coming: u64) {
-        let (Some(interval), true) = (&mut self.interval, self.is_replay) else { return };
-        let first = *interval;
-        while self.rows.samples.len() as u64 + coming / (interval.ps() / first.ps()) > REPLAY_ROWS && *interval <= cp.now {
-            *interval += *interval;
-            self.rows.samples.retain(|s| s.at.ps() % interval.ps() == 0);
-        }
-        for id in (0..cp.nodes()).filter(|_| *interval > first) {
-            cp.node_mut(id).sample_every(*interval);
-        }
-    }
-
-    fn note_drops(&mut self, from: usize) {
-        for d in &self.rows.drops[from..] {
-            if !self.repeats {
-                self.lost.insert(d.flow);
-            }
-            // What a mechanism drops lacked no room.
-            if d.by.is_some() {
-                continue;
-            }
-            self.without_room += 1;
-            let (first, bytes) = self.first_drop.get_or_insert((*d, 0));
-            if (d.node, d.in_port, d.class) == (first.node, first.in_port, first.class) && d.at <= first.at + BURST {
-                *bytes += u64::from(d.bytes);
-            }
-        }
+        self.sampling.catch_up(cp, &mut self.rows.samples);
     }
 
     /// Hands on each table that has at least `least` rows; samples of a replay stay until the end.
     fn hand_on(&mut self, least: usize, observer: &mut dyn Observer) {
         self.rows.delays.append(&mut self.delays.rows);
         self.rows.contributions.append(&mut self.delays.contributions);
-        let kept = if self.is_replay { std::mem::take(&mut self.rows.samples) } else { Vec::new() };
+        let kept = if self.sampling.is_replay { std::mem::take(&mut self.rows.samples) } else { Vec::new() };
         self.rows.hand_on(least, &self.names, &mut |table| observer.rows(table));
-        if self.is_replay {
+        if self.sampling.is_replay {
             self.rows.samples = kept;
         }
     }
@@ -272,10 +206,10 @@ impl Collector {
     fn add_flow(&mut self, plan: &AllFlows, s: &Sent) {
         let src = plan.sources.of(s.flow);
         let workload = plan.name_of(s.flow);
-        let arrived = self.arrived[s.flow as usize];
-        let fct = (arrived != u64::MAX).then(|| arrived - s.start.ps());
-        if fct.is_some() {
-            let delivered = Delivered { flow: s.flow, start: s.start, arrived: Time(arrived), dst: s.dst };
+        let arrived = self.ends.arrival(s.flow);
+        let fct = arrived.map(|at| (at - s.start).ps());
+        if let Some(arrived) = arrived {
+            let delivered = Delivered { flow: s.flow, start: s.start, arrived, dst: s.dst };
             self.delays.complete(&delivered, &self.names.ports);
         }
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
@@ -283,7 +217,7 @@ impl Collector {
         probe.set_path(s.path);
         let ideal = self.alone.of(&self.names.ports, src, s.port, probe, s.size);
         let slowdown = fct.map(|f| f as f64 / ideal.own.ps() as f64);
-        let over = Over { workload, size: s.size, start: s.start.ps(), arrived: fct.map(|_| arrived), slowdown };
+        let over = Over { workload, size: s.size, start: s.start.ps(), arrived: arrived.map(Time::ps), slowdown };
         self.measures.add(&over);
         if !plan.is_warm(workload) {
             self.times.add(&over);
@@ -327,10 +261,9 @@ impl Collector {
             self.count(node, cp.now);
             ledger.enter(id, node);
         }
-        ledger.first_drop = self.first_drop.map(|(drop, bytes)| (drop, bytes, self.without_room));
-        // Raw frames that were dropped are nobody's to bring.
-        ledger.missing = self.flows_total - self.completed - self.lost.len() as u64;
-        ledger.flows = self.flows_total;
+        ledger.first_drop = self.shortage.first.map(|(drop, bytes)| (drop, bytes, self.shortage.drops));
+        ledger.missing = self.ends.missing();
+        ledger.flows = self.ends.count().0;
         ledger.uncut = self.delays.wrong;
         judge(&ledger, &self.names, scenario, end)
     }
@@ -360,7 +293,7 @@ impl Collector {
 
     /// Rows of what is not over, and of ports and queues; the tables that were not handed on.
     pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, now: Time) -> Vec<Table> {
-        for s in std::mem::take(&mut self.left) {
+        for s in self.ends.unsettled() {
             self.add_flow(plan, &s);
         }
         let mut open = Vec::new();
@@ -428,13 +361,14 @@ impl Collector {
 
     pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Time) -> Summary {
         let (fct_ps, slowdown) = self.times.summary();
+        let (total, completed) = self.ends.count();
         Summary {
             name: scenario.name.clone(),
             seed: scenario.seed,
             fingerprint: format!("{fingerprint:016x}"),
             simulated_ps: now.ps(),
-            sampled_every_ps: self.interval.map(Time::ps),
-            flows: Flows { total: self.flows_total, completed: self.completed },
+            sampled_every_ps: self.sampling.interval.map(Time::ps),
+            flows: Flows { total, completed },
             fct_ps,
             fct_acked_ps: Fct::of(&mut self.fct_acked),
             slowdown,

@@ -181,7 +181,7 @@ impl Runner {
         let mut cp = engine.checkpoint(ended.unwrap_or_default());
         collector.drain(&mut cp, &plan, observer);
         if finish == Finish::Idle {
-            cp.now = collector.end;
+            cp.now = collector.end();
             if trouble.is_none() {
                 trouble = find_deadlock(&cp, Time::NEVER).map(|cycle| {
                     let ports = (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);

@@ -29,7 +29,7 @@ impl Sender {
                 .and_then(|stamps| stamps.on_answer(packet.answers(), packet.has(Packet::RETRANSMITTED), unacknowledged, now)),
             hops: (packet.hops() as u32).saturating_sub(1),
             beside,
-            tag: packet.tag(),
+            tag: packet.echoed(beside),
             now,
         };
         let scheme = &config.schemes[self.port as usize];

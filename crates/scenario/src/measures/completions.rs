@@ -71,7 +71,9 @@ impl Measure for Completions {
     fn say(&mut self, group: usize, of: &Group, say: &mut Say<'_>) {
         let classes = std::mem::take(&mut self.groups[group]);
         let mut all = Times::default();
-        classes.iter().for_each(|class| all.append(class));
+        for class in &classes {
+            all.append(class);
+        }
         say("flows", json!(Flows { total: of.flows, completed: all.fct.len() as u64 }));
         let (fct, slowdown) = all.summary();
         say("fct_ps", json!(fct));

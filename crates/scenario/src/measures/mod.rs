@@ -1,8 +1,5 @@
 //! What is measured of groups of flows, for the summaries of workloads: a file and a line for each measure.
 
-mod collectives;
-mod completions;
-
 use std::collections::BTreeMap;
 
 use serde::ser::SerializeMap;
@@ -63,13 +60,15 @@ pub trait Measure: Sized {
 
 /// Makes [`Measures`] and what is done with each of them.
 macro_rules! registry {
-    ($($measure:ident: $type:ty,)*) => {
+    ($($measure:ident: $type:ident,)*) => {
+        $(mod $measure;)*
+
         /// All measures of the workloads of a run.
         pub struct Measures {
             groups: Vec<Group>,
             /// The group of each workload.
             of: Vec<usize>,
-            $($measure: $type,)*
+            $($measure: $measure::$type,)*
         }
 
         impl Measures {
@@ -104,14 +103,14 @@ macro_rules! registry {
 
         /// The keys of workloads' summaries, and what each means.
         pub fn keys() -> Vec<(&'static str, &'static str)> {
-            [$(<$type as Measure>::KEYS),*].concat()
+            [$(<$measure::$type as Measure>::KEYS),*].concat()
         }
     };
 }
 
 registry! {
-    completions: completions::Completions,
-    collectives: collectives::Collectives,
+    completions: Completions,
+    collectives: Collectives,
 }
 
 /// Of one workload, or of several of one name: what each measure says.

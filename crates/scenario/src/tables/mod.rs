@@ -1,17 +1,5 @@
 //! The tables of a result: a file and a line for each.
 
-pub mod collectives;
-mod contributions;
-pub mod delays;
-mod drops;
-pub mod flows;
-pub mod high_water;
-pub mod links;
-mod packets;
-mod pauses;
-pub mod queues;
-mod samples;
-
 use std::sync::Arc;
 
 use xoff_models::topology::PortSpec;
@@ -65,9 +53,11 @@ pub trait Row: Sized {
     }
 }
 
-/// Makes [`Rows`] and what is done with each of them.
+/// Makes [`Rows`] and what is done with each of them. A line names a module, which has the table's columns, and what a row is.
 macro_rules! registry {
     ($($table:ident: $row:ty,)*) => {
+        $(pub mod $table;)*
+
         /// The rows of each table that nobody has taken yet.
         #[derive(Default)]
         pub struct Rows {

@@ -1,0 +1,47 @@
+//! How often the depths of queues are written down.
+
+use xoff_engine::Checkpoint;
+use xoff_models::node::Node;
+use xoff_models::record::Sample;
+use xoff_units::Time;
+
+use crate::document::Probe;
+
+/// The most samples that a replay keeps.
+const REPLAY_ROWS: u64 = 100_000;
+
+pub struct Sampling {
+    pub interval: Option<Time>,
+    /// The samples are to stay few: they are thinned and not handed on before the end.
+    pub is_replay: bool,
+}
+
+impl Sampling {
+    pub fn new(probe: &Probe) -> Self {
+        Self { interval: probe.interval(), is_replay: probe.replay }
+    }
+
+    /// Has each node write down what has waited there since its last event, as it does in a deadlock.
+    pub fn catch_up(&mut self, cp: &mut Checkpoint<'_, Node>, samples: &mut Vec<Sample>) {
+        // What happens at this very moment may have happened already.
+        let before = Time(cp.now.ps().saturating_sub(1));
+        let coming = (0..cp.nodes()).map(|id| cp.node(id).samples_until(before)).sum();
+        self.thin(cp, samples, coming);
+        for id in 0..cp.nodes() {
+            cp.node_mut(id).sample(before);
+        }
+    }
+
+    /// Doubles the interval of a replay for as long as there are too many samples, with those that are coming.
+    pub fn thin(&mut self, cp: &mut Checkpoint<'_, Node>, samples: &mut Vec<Sample>, coming: u64) {
+        let (Some(interval), true) = (&mut self.interval, self.is_replay) else { return };
+        let first = *interval;
+        while samples.len() as u64 + coming / (interval.ps() / first.ps()) > REPLAY_ROWS && *interval <= cp.now {
+            *interval += *interval;
+            samples.retain(|s| s.at.ps() % interval.ps() == 0);
+        }
+        for id in (0..cp.nodes()).filter(|_| *interval > first) {
+            cp.node_mut(id).sample_every(*interval);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+"""What comes has one natural place: adds what no skeleton has to a checkout, each thing as a file and a line.
+
+A measure of flows with a table of its own, the 41st kind of frame with fields that a mechanism sends and hears, and a
+congestion control that writes a field onto packets which answers bring back. ``brand_new_parts.py`` looks at a run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_MEASURE = """//! The largest flow of a workload.
+
+use serde_json::json;
+use xoff_models::workload::AllFlows;
+
+use super::{Group, Measure, Over, Say};
+use crate::document::Scenario;
+use crate::tables::Rows;
+use crate::tables::brand_new_table::Largest;
+
+pub struct BrandNew(Vec<u64>);
+
+impl Measure for BrandNew {
+    const KEYS: &'static [(&'static str, &'static str)] = &[("brand_new_measure", "The largest of its flows.")];
+
+    fn new(groups: &[Group], _: &AllFlows, _: &Scenario) -> Self {
+        Self(vec![0; groups.len()])
+    }
+
+    fn add(&mut self, group: usize, flow: &Over) {
+        self.0[group] = self.0[group].max(flow.size);
+    }
+
+    fn say(&mut self, group: usize, _: &Group, say: &mut Say<'_>) {
+        say("brand_new_measure", json!({ "bytes": self.0[group] }));
+    }
+
+    fn rows(&self, rows: &mut Rows) {
+        rows.brand_new_table.extend(self.0.iter().map(|bytes| Largest { bytes: *bytes }));
+    }
+}
+"""
+_TABLE = """//! The largest flow of each group.
+
+use super::{Names, Row};
+use crate::table::{Column, Data};
+
+pub struct Largest {
+    pub bytes: u64,
+}
+
+impl Row for Largest {
+    const TABLE: &'static str = "brand_new_table";
+    const ABOUT: &'static str = "One row a group.";
+
+    fn columns(rows: &[Self], _: &Names) -> Vec<Column> {
+        let data = Data::U64(rows.iter().map(|row| row.bytes).collect());
+        vec![Column { name: "bytes", meaning: "Its size.", data }]
+    }
+}
+"""
+_KIND = """    /// A frame of the test.
+    BrandNew = 40 "brand_new" Link Mechanism {
+        /// Where the packet waited that was marked.
+        port: u16 = 0,
+        /// Which it was.
+        index: Index = 32,
+    };
+}
+"""
+_HEARS = """    fn on_control(&mut self, frame: &Packet, _: usize, _: &Core, _: &mut Effects) -> Verdict {
+        let Some(BrandNew { .. }) = frame.payload() else { return Verdict::Pass };
+        self.marks += 1000;
+        Verdict::Consume
+    }
+
+    fn counts("""
+
+
+def make_room(checkout: Path) -> None:
+    """Add all of it to a checkout that has the skeletons."""
+    scenario, models = checkout / "crates" / "scenario" / "src", checkout / "crates" / "models" / "src"
+    (scenario / "measures" / "brand_new_measure.rs").write_text(_MEASURE, "utf-8")
+    _add_a_line(scenario / "measures" / "mod.rs", "brand_new_measure: BrandNew,")
+    (scenario / "tables" / "brand_new_table.rs").write_text(_TABLE, "utf-8")
+    _add_a_line(scenario / "tables" / "mod.rs", "brand_new_table: brand_new_table::Largest,")
+    # Kinds have numbers without gaps.
+    spare = "".join(f'    /// Spare.\n    Spare{n} = {n} "spare{n}" Link Mechanism;\n' for n in range(16, 40))
+    _replace(models / "frames.rs", {"\n}\n\n#[cfg(test)]": "\n" + spare + _KIND + "\n#[cfg(test)]"})
+    _replace(
+        models / "mechanisms" / "brand_new_mechanism.rs",
+        {
+            "use crate::effects::Effects;": (
+                "use crate::effects::{Effect, Effects};\n"
+                "use crate::frames::{BrandNew, Index};\n"
+                "use crate::packet::Packet;"
+            ),
+            "Site, Watches};": "Site, Verdict, Watches};",
+            "Watches::DEQUEUE": "Watches::DEQUEUE.and(Watches::CONTROL)",
+            "site.forwards.then(|| Self": "(site.forwards || site.is_host).then(|| Self",
+            "            effects.mark();": (
+                "            effects.mark();\n"
+                "            let said = BrandNew { port: event.port as u16, index: Index(event.packet.seq()) };\n"
+                "            let frame = Packet::with(said, event.packet.flow(), 0, 200, 0);\n"
+                "            effects.push(Effect::Send(event.packet.in_port() as usize, frame));"
+            ),
+            "    fn counts(": _HEARS,
+        },
+    )
+    _replace(
+        models / "congestion_control" / "brand_new_congestion_control.rs",
+        {
+            "contract::{": "contract::{Tag, ",
+            "    const HEARS_ACKS": "    const TAG: Tag = Tag::Echoed;\n    const HEARS_ACKS",
+            "rate: &mut f64, _: &mut Packet, sent: Sent) -> Time {": (
+                "rate: &mut f64, packet: &mut Packet, sent: Sent) -> Time {\n"
+                "        packet.set_tag((sent.now.ps() / 1000) as u32 + 1);"
+            ),
+            "        if !ack.is_marked {": (
+                "        // Where nothing is sent again it is known which packet each answers.\n"
+                "        let is_known = self.minimum == 1_001.0;\n"
+                "        let sent = ack.rtt.filter(|_| is_known).map(|rtt| (ack.now - rtt).ps() / 1000 + 1);\n"
+                '        assert!(sent.is_none_or(|at| at == u64::from(ack.tag)), "an answer has its packet\'s tag");\n'
+                '        assert!((1..=ack.now.ps() / 1000 + 1).contains(&u64::from(ack.tag)), "or that of another");\n'
+                "        if !ack.is_marked {"
+            ),
+            "            tag: 0,": "            tag: 1,\n",
+        },
+    )
+
+
+def _add_a_line(registry: Path, line: str) -> None:
+    """Put an entry last into a registry."""
+    text = registry.read_text("utf-8")
+    start = text.index("\nregistry! {")
+    end = text.index("\n}", start)
+    registry.write_text(f"{text[:end]}\n    {line}{text[end:]}", "utf-8")
+
+
+def _replace(file: Path, changes: dict[str, str]) -> None:
+    text = file.read_text("utf-8")
+    for old, new in changes.items():
+        assert old in text, (file, old)
+        text = text.replace(old, new, 1)
+    file.write_text(text, "utf-8")
