@@ -110,7 +110,7 @@ def test_a_field_of_a_control_comes_back_on_answers(
 ) -> None:
     """The control ends the run where an answer has another tag than its packet had, and where it has none."""
     host = scenario["host"] | {"transport": {transport: {}}}
-    exact = {"brand_new_congestion_control": {"minimum_rate": "1001bps"}}
+    exact = {"brand_new_congestion_control": {"minimum_rate": "99999999bps"}}
     switch = scenario["switch"] | telemetry
     kept = xoff.run(scenario | {"switch": switch, "host": host | {"congestion_control": exact}}).summary
     assert kept["retransmitted"] == 0
