@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -368,24 +368,34 @@ def legend_below(figure: Figure, columns: int) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8)
 
 
+def svg(figure: Figure) -> str:
+    """A figure as SVG, the same text each time."""
+    buffer = io.BytesIO()
+    _write(figure, buffer, "svg")
+    return _numbered(buffer.getvalue().decode())
+
+
 def write(figure: Figure, path: Path) -> None:
     """Write a figure in the style of this module, the same bytes each time; PNG has 300 dots per inch."""
+    if path.suffix == ".svg":
+        path.write_text(svg(figure), "utf-8")
+        return
+    with path.open("wb") as file:
+        _write(figure, file, path.suffix[1:])
+
+
+def _write(figure: Figure, file: BinaryIO, form: str) -> None:
     forms: dict[str, dict[str, Any]] = {
-        ".svg": {"metadata": {"Date": None}},
-        ".pdf": {"metadata": {"CreationDate": None}},
-        ".png": {"metadata": {"Software": None}, "dpi": 300},
+        "svg": {"metadata": {"Date": None}},
+        "pdf": {"metadata": {"CreationDate": None}},
+        "png": {"metadata": {"Software": None}, "dpi": 300},
     }
     _number_logs(figure)
     _make_plain(figure)
     with rc_context(STYLE), warnings.catch_warnings():
         # What nobody can mend who draws: a name in letters that the font does not have, and one that leaves no room.
         warnings.filterwarnings("ignore", "Glyph .* missing|constrained_layout not applied", UserWarning)
-        if path.suffix == ".svg":
-            buffer = io.StringIO()
-            figure.savefig(buffer, format="svg", **forms[path.suffix])
-            path.write_text(_numbered(buffer.getvalue()), "utf-8")
-        else:
-            figure.savefig(path, **forms[path.suffix])
+        figure.savefig(file, format=form, **forms[form])
 
 
 def _numbered(svg: str) -> str:

@@ -48,6 +48,12 @@ def _study(rng: Random) -> dict[str, Any]:
         document["metrics"] = [rng.choice(["fct_mean_ps", "pfc_pauses", "fct_p98_ps", "x"])]
     if rng.random() < 0.3:
         document["keep"] = rng.choice([[], ["flows"], ["packets"], ["x"]])
+    if rng.random() < 0.3:
+        method = rng.choice(["screening", "morris", "sobol", "x"])
+        option = rng.choice(["resolution", "trajectories", "levels", "samples", "pairs", "seed", "method"])
+        document["design"] = rng.choice(
+            [method, {"method": method, option: rng.choice([4, 16, True, values.leaf(rng)])}]
+        )
     if rng.random() < 0.2:
         document["with"] = [{"switch.delay": ["1us"], "seed": [2]}]
     return document
@@ -61,7 +67,9 @@ def _path(rng: Random) -> str:
 
 
 def _levels(rng: Random) -> Any:
-    kind = rng.randrange(5)
+    kind = rng.randrange(6)
+    if kind == 5:
+        return {"from": rng.choice(["1KB", "1us", 1, 0]), "to": rng.choice(["30KB", "2us", 9]), "scale": "linear"}
     if kind == 0:
         return {"from": values.leaf(rng), "to": values.leaf(rng), "points": rng.choice([2, 3, 0, -1, 10**9])}
     if kind == 1:

@@ -81,6 +81,7 @@ def render(page: Page) -> str:
         undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     environment.filters["data_url"] = _data_url
+    environment.filters["image_url"] = _image_url
     environment.filters["micro"] = micro
     environment.filters["linked"] = _linked
     assets = {
@@ -123,6 +124,10 @@ def _linked(line: str, bars: Collection[Bar]) -> Markup:
 
 def _data_url(text: str) -> str:
     return "data:application/json;base64," + base64.b64encode(text.encode("utf-8", "replace")).decode()
+
+
+def _image_url(svg: str) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode("utf-8", "replace")).decode()
 
 
 def command(directory: Path, formats: Collection[str] | None = None) -> int:

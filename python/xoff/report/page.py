@@ -51,6 +51,15 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure in the page, and what is to be said of it."""
+
+    title: str
+    svg: str
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
     """What there is to replay."""
 
@@ -145,6 +154,8 @@ class Page:
     delays: Delays | None = None
     charts: list[dict[str, Any]] = field(default_factory=list)
     """Groups of charts: ``id``, ``title``, and ``charts``, of which one is shown at a time."""
+    effects: list[Picture] = field(default_factory=list)
+    """What decides each metric of a study with a design."""
     timeline: list[dict[str, Any]] = field(default_factory=list)
     times: list[str] = field(default_factory=list)
     causes: list[tuple[str, str]] = field(default_factory=list)

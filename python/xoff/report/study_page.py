@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from xoff import wording
+from xoff import plots, wording
 from xoff._core import InputError
 from xoff.report import charts, topology
 from xoff.report.narrative import tell, value
-from xoff.report.page import Again, Cell, Network, Page, Table, document_text, table
+from xoff.report.page import Again, Cell, Network, Page, Picture, Table, document_text, table
 from xoff.report.run_page import audits, drawing
 from xoff.results import Result
-from xoff.study import Study
+from xoff.study import Study, effects
 from xoff.study.axes import OF_VARIANTS, VARIANT, leaves, read_axes
-from xoff.study.figures import words
+from xoff.study.effects import Effects
+from xoff.study.figures import draw_effects, words
 from xoff.study.means import by_point
 
 _FEW = 20
@@ -35,6 +36,7 @@ def build(study: Study) -> Page:
         raise InputError(f"{study.directory}: no run of this study has a result yet")
     _, _, first = results[0]
     metrics = study.metrics()
+    decided = effects.shown(study) if plan.design is not None else []
     facts = [
         ("points", f"{len(plan.points):,}"),
         ("seeds", _seeds(plan.seeds)),
@@ -57,9 +59,10 @@ def build(study: Study) -> Page:
         audits=audits(_worst(study, results)),
         failures=_failures(study),
         warnings=[f"{warning} ({count:,} of {status.total:,} runs)" for warning, count in study.warnings.items()],
+        effects=list(_pictures(decided)),
         charts=list(_charts(study, metrics)),
-        tables=[_means(study, metrics), *_comparisons(study, metrics), _runs(study)],
-        figures=_figures(study, metrics),
+        tables=[*_effects(decided), _means(study, metrics), *_comparisons(study, metrics), _runs(study)],
+        figures=_figures(study, metrics) if study.plan.design is None else _bars(decided),
     )
     page.networks = list(_networks(study, results))
     if page.networks:
@@ -75,13 +78,16 @@ def _seeds(seeds: tuple[int, ...]) -> str:
 
 def _varies(study: Study) -> list[str]:
     plan = study.plan
-    lines = []
+    lines = [f"{plan.design.words()}."] if plan.design is not None else []
     for column in plan.columns:
         if column.path == VARIANT:
             lines += [_variant(name, changes) for name, changes in plan.document["variants"].items()]
             continue
-        values = dict.fromkeys(column.text(column.value(point.labels.get(column.path))) for point in plan.points)
-        shown = ", ".join(value for value in values if value != "–")
+        values = dict.fromkeys(column.value(point.labels.get(column.path)) for point in plan.points)
+        known = [value for value in values if value is not None]
+        shown = ", ".join(map(column.text, known))
+        if plan.design is not None and column.numeric and len(known) > _FEW:
+            shown = f"{len(known)} values from {column.text(min(known))} to {column.text(max(known))}"
         lines.append(f"{column.path}: {shown}.")
     return lines or ["Nothing but the seed."]
 
@@ -121,7 +127,28 @@ def _failures(study: Study) -> list[str]:
     return [*lines, *(f"{where}: impossible: {message}" for where, message in impossible)]
 
 
+def _pictures(decided: list[Effects]) -> Iterator[Picture]:
+    """What decides each metric, as bars."""
+    for index, found in enumerate(decided):
+        notes = [*found.notes, *([effects.LEGENDS[found.design.method] + "."] if not index else [])]
+        yield Picture(words(found.metric), plots.svg(draw_effects(found)) if found.rows else "", notes)
+
+
+def _bars(decided: list[Effects]) -> dict[str, Callable[[], Figure]]:
+    return {f"effects_{found.metric}": partial(draw_effects, found) for found in decided if found.rows}
+
+
+def _effects(decided: list[Effects]) -> Iterator[Table]:
+    for found in decided:
+        heads, rows = effects.by_factor(found)
+        cells = [[Cell(text, key) for text, key in row] for row in rows]
+        yield Table(f"What decides {words(found.metric)}", heads, cells, f"{found.design.words()}.")
+
+
 def _charts(study: Study, metrics: list[str]) -> Any:
+    if study.plan.design is not None:
+        # Its points are many, and no line leads from one to the next.
+        return
     plot = study.plot
     x = plot.x()
     if x is not None:
@@ -172,7 +199,7 @@ def _means(study: Study, metrics: list[str]) -> Table:
 
 def _comparisons(study: Study, metrics: list[str]) -> Any:
     columns = study.plan.columns
-    if not columns or len(study.variants()) < 2:
+    if not columns or len(study.variants()) < 2 or study.plan.design is not None:
         return
     first, others = columns[0], columns[1:]
     base = first.text(study.variants()[0])

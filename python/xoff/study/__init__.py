@@ -35,6 +35,7 @@ from xoff.study.plan import Plan, Run, read
 from xoff.study.store import Store, write_text
 
 if TYPE_CHECKING:
+    from xoff.study.effects import Effects
     from xoff.study.figures import StudyPlot
 
 __all__ = ["Advance", "Compared", "Mean", "Report", "Status", "Study", "sweep"]
@@ -94,7 +95,8 @@ class Study:
     """A study and its directory.
 
     source: the file of the study, or the same as a dictionary: ``base`` (a scenario: a path, a dictionary or a
-        `Scenario`), ``axes``, ``zip``, ``variants``, ``seeds``, ``keep``, ``metrics``, ``name``, ``description``.
+        `Scenario`), ``axes``, ``zip``, ``variants``, ``design``, ``seeds``, ``keep``, ``metrics``, ``name``,
+        ``description``.
     out: the directory of its runs and tables, which need not exist.
     progress: called while runs are planned, with how many combinations are looked at, and how many there are.
 
@@ -171,10 +173,10 @@ class Study:
             progress=progress,
         )
         # What is there is of this very study, and was written when all its runs were there.
-        if self.status().done and not all(dataset.is_of(self.plan, file) for file in self._tables()):
+        if self.status().done and not all(dataset.is_of(self.plan, file) for file in self.tables()):
             # Another version of the study may have begun here since.
             self._write_document()
-            dataset.write(self.plan, self.store, self.directory)
+            dataset.write(self.plan, self.store, self.directory, self._effects_table())
         return report
 
     def part(self, number: int, parts: int) -> list[Run]:
@@ -257,10 +259,8 @@ class Study:
 
     def means(self, metric: str) -> list[Mean]:
         """A metric at each point that has a result: its value for each seed, its mean and confidence interval."""
-        runs = self.runs
-        if metric not in runs.column_names:
-            raise InputError(unknown(metric, [name for name in runs.column_names if name not in {"run", "message"}]))
-        names = [column.name for column in self.plan.columns]
+        self.check_metric(metric)
+        runs, names = self.runs, [column.name for column in self.plan.columns]
         found: dict[str, Mean] = {}
         values: dict[str, dict[int, float]] = {}
         for row in runs.select([*names, "seed", metric]).to_pylist():
@@ -270,6 +270,23 @@ class Study:
                 values.setdefault(key, {})[row["seed"]] = row[metric]
                 found.setdefault(key, Mean(point, values[key]))
         return list(found.values())
+
+    def check_metric(self, metric: str) -> None:
+        """Refuse what is no column of numbers of `runs`, and name the nearest one that is."""
+        numbers = [field.name for field in self.runs.schema if not pa.types.is_string(field.type)]
+        if metric not in numbers:
+            raise InputError(unknown(metric, numbers))
+
+    def effects(self, metric: str) -> Effects:
+        """What each factor of a study with a design does to a metric, with intervals.
+
+        metric: a column of `runs`, or ``without_result``, which is 1 for a run that has none.
+
+        Raises `InputError` if the study has no design, or no such metric.
+        """
+        from xoff.study.effects import effects
+
+        return effects(self, metric)
 
     def seeds_with_result(self) -> dict[str, int]:
         """How many seeds of each point have a result, by the values of its columns as JSON, in the order of points."""
@@ -373,8 +390,17 @@ class Study:
         except OSError as error:
             raise InputError(f"{self.directory}: cannot be read: {error.strerror}") from None
 
-    def _tables(self) -> list[Path]:
-        return [self.directory / f"{name}.parquet" for name in ("runs", *self.plan.keep)]
+    def tables(self) -> list[Path]:
+        """Where the tables over all runs are, when all are there."""
+        names = ("runs", *self.plan.keep, *(["effects"] if self.plan.design is not None else []))
+        return [self.directory / f"{name}.parquet" for name in names]
+
+    def _effects_table(self) -> dict[str, pa.Table]:
+        if self.plan.design is None:
+            return {}
+        from xoff.study import effects
+
+        return {"effects": effects.table(effects.shown(self))}
 
     def _write_document(self) -> None:
         """Write what is to be run; tables of an earlier version of the study are removed before."""
@@ -382,7 +408,7 @@ class Study:
         with contextlib.suppress(OSError, ValueError):
             if read_bytes(self.directory / _DOCUMENT) == f"{text}\n".encode():
                 return
-        for file in self._tables():
+        for file in {*self.tables(), self.directory / "effects.parquet"}:
             file.unlink(missing_ok=True)
         with self.store.workspace() as work:
             write_text(work / _DOCUMENT, text + "\n")

@@ -2,7 +2,8 @@
 
 A `Dimension` is a list of `Level`; the points of a study are the product of its dimensions. An axis is a dimension with
 a level for each value. A group of axes (``zip``) is one whose levels set several paths. The variants are one whose
-levels set whatever each variant says, times the axes of its own.
+levels set whatever each variant says, times the axes of its own. In a study with a design they are its factors
+(`Factor`), and a range without ``step`` or ``points`` is one that has a level everywhere.
 """
 
 from __future__ import annotations
@@ -33,13 +34,46 @@ Value: TypeAlias = "str | int | float | bool"
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """All values between two, of which a design takes some."""
+
+    low: Fraction
+    high: Fraction
+    unit: str | None
+    log: bool
+    whole: bool
+    """Whether the setting is a whole number, each of which gets the same share."""
+
+    def at(self, share: float) -> Value:
+        """The value at a share of the way, from 0 to 1: with as many digits as tell a thousand values apart."""
+        if share in (0, 1):
+            return _written(self.high if share else self.low, self.unit)
+        if self.whole and not self.log:
+            count = int(self.high - self.low) + 1
+            return int(self.low) + _place(share, count)
+        if self.log:
+            value = Fraction(f"{float(self.low) * (float(self.high) / float(self.low)) ** share:.4g}")
+        else:
+            value = self.low + (self.high - self.low) * Fraction(share)
+            digit = Fraction(10) ** math.floor(math.log10(float(self.high - self.low)) - 3)
+            value = round(value / digit) * digit
+        value = min(max(value, self.low), self.high)
+        return _written(Fraction(round(value)) if self.whole or self.unit else value, self.unit)
+
+
+def _place(share: float, count: int) -> int:
+    """Which of several equal parts a share falls into; one on an edge belongs to the part that begins there."""
+    return min(math.floor(share * count + 1e-9), count - 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """The values of one path, and the column that holds them."""
 
     path: str
     key: str
     """Where it stands in the study, for messages."""
-    values: tuple[Any, ...]
+    values: tuple[Any, ...] | Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,42 +88,78 @@ class Level:
 Dimension: TypeAlias = tuple[Level, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A dimension of a design: some levels, or all between two."""
+
+    paths: tuple[str, ...]
+    key: str
+    """Where it stands in the study, for messages."""
+    levels: Dimension = ()
+    spans: tuple[Span, ...] = ()
+    """One for each path, where it has no levels."""
+
+    def at(self, share: float) -> Level:
+        """The level at a share of the way from the first to the last; levels of a list have equal parts of it."""
+        if self.levels:
+            return self.levels[_place(share, len(self.levels))]
+        return _level([(path, span.at(share)) for path, span in zip(self.paths, self.spans, strict=True)])
+
+
 def dimensions(document: Mapping[str, Any]) -> tuple[Dimension, ...]:
     """Read ``axes``, ``zip`` and ``variants`` of a study. Raises `InputError`, which names the key."""
-    axes = {axis.path: axis for axis in read_axes(document.get("axes", {}), "axes")}
+    return tuple(factor.levels for factor in _factors(document, spans=False))
+
+
+def factors(document: Mapping[str, Any]) -> tuple[Factor, ...]:
+    """Read the same of a study with a design."""
+    return tuple(_factors(document, spans=True))
+
+
+def _factors(document: Mapping[str, Any], *, spans: bool) -> Iterator[Factor]:
+    axes = {axis.path: axis for axis in read_axes(document.get("axes", {}), "axes", spans=spans)}
     groups = _groups(document.get("zip", []), axes)
     grouped = {path for group in groups for path in group}
-    made = [_variants(document["variants"], axes)] if "variants" in document else []
-    for path, axis in axes.items():
-        if path not in grouped:
-            made.append(tuple(_level([(axis.path, value)]) for value in axis.values))
-        for group in groups:
-            if group[0] == path:
-                columns = [[(one, value) for value in axes[one].values] for one in group]
-                made.append(tuple(_level(list(row)) for row in zip(*columns, strict=True)))
-    return tuple(made)
+    if "variants" in document:
+        yield Factor((VARIANT,), "variants", _variants(document["variants"], axes))
+    for path in axes:
+        members = next((group for group in groups if group[0] == path), [] if path in grouped else [path])
+        values = [axes[one].values for one in members]
+        between = [one for one in values if isinstance(one, Span)]
+        key = axes[path].key
+        if not members:
+            continue
+        if len(between) == len(members):
+            yield Factor(tuple(members), key, spans=tuple(between))
+        else:
+            rows = zip(*(one for one in values if not isinstance(one, Span)), strict=True)
+            levels = [_level(list(zip(members, row, strict=True))) for row in rows]
+            yield Factor(tuple(members), key, tuple(levels))
 
 
-def read_axes(found: Any, key: str) -> list[Axis]:
-    """Read a table of axes: paths, written with dots in one key or as nested tables, to lists or ranges."""
-    axes = list(_axes(found, "", key))
+def read_axes(found: Any, key: str, *, spans: bool = False) -> list[Axis]:
+    """Read a table of axes: paths, written with dots in one key or as nested tables, to lists or ranges.
+
+    spans: whether a range may be without ``step`` and ``points``.
+    """
+    axes = list(_axes(found, "", key, spans))
     twice = next((axis for index, axis in enumerate(axes) if axis.path in {one.path for one in axes[:index]}), None)
     if twice is not None:
         raise InputError(f"{key}: `{twice.path}` stands there twice")
     return axes
 
 
-def _axes(found: Any, path: str, key: str) -> Iterator[Axis]:
+def _axes(found: Any, path: str, key: str, spans: bool) -> Iterator[Axis]:
     where = f"{key}.{path}" if path else key
     if isinstance(found, list | tuple):
         check_path(path, where)
         yield Axis(path, where, _listed(found, where))
     elif isinstance(found, Mapping) and {"from", "to"} & set(found):
         check_path(path, where)
-        yield Axis(path, where, _range(found, path, where))
+        yield Axis(path, where, _range(found, path, where, spans))
     elif isinstance(found, Mapping):
         for part, inner in found.items():
-            yield from _axes(inner, f"{path}.{part}" if path else str(part), key)
+            yield from _axes(inner, f"{path}.{part}" if path else str(part), key, spans)
     else:
         example = '{ from = "5us", to = "20us", points = 4 }'
         raise InputError(f"{where}: {found!r} was given; a list or a range is needed, such as {example}")
@@ -115,7 +185,7 @@ def _listed(values: Sequence[Any], where: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _range(found: Mapping[str, Any], path: str, where: str) -> tuple[Any, ...]:
+def _range(found: Mapping[str, Any], path: str, where: str, spans: bool) -> tuple[Any, ...] | Span:
     """The values of ``{from, to, step}`` (equal steps) or ``{from, to, points, scale}`` (linear or log)."""
     for part in found:
         if part not in _RANGE:
@@ -123,7 +193,7 @@ def _range(found: Mapping[str, Any], path: str, where: str) -> tuple[Any, ...]:
     missing = next((part for part in ("from", "to") if part not in found), None)
     if missing is not None:
         raise InputError(f"{where}.{missing}: is missing; a range has `from`, `to`, and `step` or `points`")
-    if ("step" in found) == ("points" in found):
+    if ("step" in found) == ("points" in found) and not (spans and "step" not in found):
         raise InputError(f"{where}: one of `step` and `points` is needed")
     scale = found.get("scale", "linear")
     if scale not in ("linear", "log"):
@@ -144,12 +214,23 @@ def _range(found: Mapping[str, Any], path: str, where: str) -> tuple[Any, ...]:
             allowed = f"it must be above zero, and give fewer than {_MAX_VALUES:,} values"
             raise InputError(f"{where}.step: {found['step']!r} is out of range; {allowed}")
         values = [low + index * step for index in range(math.floor((high - low) / step) + 1)]
+    elif "points" not in found:
+        return _span(low, high, unit, scale, path, where)
     else:
         values = _spread(low, high, found["points"], scale, where)
     whole = unit is not None or (settings.kind(path) == "integer")
     if whole:
         values = [Fraction(round(value)) for value in values]
     return tuple(dict.fromkeys(_written(value, unit) for value in values))
+
+
+def _span(low: Fraction, high: Fraction, unit: str | None, scale: Any, path: str, where: str) -> Span:
+    if scale == "log" and low <= 0:
+        raise InputError(f"{where}.from: a logarithmic range begins above zero")
+    whole = settings.kind(path) == "integer"
+    if whole and not low.denominator == high.denominator == 1:
+        raise InputError(f"{where}: is a whole number; `from` and `to` have to be, too")
+    return Span(low, high, unit, scale == "log", whole)
 
 
 def _spread(low: Fraction, high: Fraction, points: Any, scale: str, where: str) -> list[Fraction]:
@@ -170,7 +251,8 @@ def _number(value: Any, where: str) -> tuple[Fraction, str | None]:
         return Fraction(found[0]), found[1]
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return Fraction(str(value)), None
-    raise InputError(f'{where}: {value!r} was given; a number, or a text with a unit such as "10us", is needed')
+    needed = 'a number, or a text with a unit such as "10us", is needed; of other choices, list the values'
+    raise InputError(f"{where}: {value!r} was given; {needed}")
 
 
 def _written(value: Fraction, unit: str | None) -> Value:
@@ -191,7 +273,8 @@ def _groups(found: Any, axes: Mapping[str, Axis]) -> list[list[str]]:
             if path in seen:
                 raise InputError(f"zip[{index}]: `{path}` stands in two places")
             seen.add(path)
-        lengths = {path: len(axes[path].values) for path in group}
+        values = {path: axes[path].values for path in group}
+        lengths = {path: "a range" if isinstance(one, Span) else len(one) for path, one in values.items()}
         if len(set(lengths.values())) > 1:
             counts = ", ".join(f"`{path}` has {count}" for path, count in lengths.items())
             raise InputError(f"zip[{index}]: axes that move together need equally many values; {counts}")
@@ -216,7 +299,8 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
         for axis in own:
             if axis.path in axes:
                 raise InputError(f"{axis.key}: is an axis of the whole study, too")
-        for combination in itertools.product(*([(axis.path, value) for value in axis.values] for axis in own)):
+        listed = [(axis.path, axis.values) for axis in own if not isinstance(axis.values, Span)]
+        for combination in itertools.product(*([(path, value) for value in values] for path, values in listed)):
             level = _level(list(combination))
             levels.append(Level((*fixed, *level.settings), ((VARIANT, str(name)), *level.labels)))
     return tuple(levels)

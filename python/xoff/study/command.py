@@ -17,13 +17,14 @@ from rich.markup import escape
 from xoff import _core, display, wording
 from xoff._core import InputError
 from xoff.statistics import Interval
-from xoff.study import Report, Status, Study
+from xoff.study import Report, Status, Study, effects
 from xoff.study.axes import VARIANT
 from xoff.study.figures import words
 from xoff.study.plan import Plan, read
 
 # Of mistakes.
 _ROWS = 30
+_NOTHING_RANDOM = "Every seed gave the same result: nothing in this scenario is random, and one seed is enough"
 # Of more points, only the first metric is compared on the terminal.
 _FEW_POINTS = 5
 
@@ -51,6 +52,7 @@ def command(
         _show_status(study, as_json)
         return 0
     _warn_impossible(study)
+    _announce(study)
     try:
         with _executor(dask) as executor, display.StudyBar() as bar:
             bar.begin(escape(study.plan.name))
@@ -110,6 +112,8 @@ def check(file: Path, *, as_json: bool) -> int:
     verdict = "is valid" if not impossible else "has combinations that are impossible"
     points = f"{len(first):,} point{'s' if len(first) != 1 else ''}"
     display.out.print(f"[b]{escape(str(file))}[/b] {verdict}: {points}, {seeds}, {len(plan.runs):,} runs")
+    if plan.design is not None:
+        display.out.print(escape(plan.design.words()))
     for where, message in impossible[:_ROWS]:
         display.out.print(f"[red]impossible[/red] {escape(where)}: {escape(message)}")
     for message, where_found in found.items():
@@ -163,6 +167,16 @@ def _warn_impossible(study: Study) -> None:
         print(f"xoff: … and {len(groups) - _ROWS:,} more impossible combinations", file=sys.stderr)
 
 
+def _announce(study: Study) -> None:
+    """Say what a design asks for before it is run."""
+    design, found = study.plan.design, study.status()
+    if design is not None:
+        seeds = f"{len(study.plan.seeds)} seed{'s' if len(study.plan.seeds) > 1 else ''}"
+        there = f"; {found.complete + found.failed:,} are there" if found.complete + found.failed else ""
+        runs = f"{len(study.plan.points):,} points × {seeds}: {found.total:,} runs{there}"
+        display.err.print(f"xoff: {escape(design.words())}\nxoff: {runs}")
+
+
 def _show_status(study: Study, as_json: bool) -> None:
     found = study.status()
     if as_json:
@@ -205,8 +219,7 @@ def _machine(study: Study, found: Status, report: Report | None) -> dict[str, An
         document["crashed"] = [
             {"run": key, "message": outcome.message} for key, outcome in sorted(report.failures.items())
         ]
-        written = [study.directory / f"{name}.parquet" for name in ("runs", *plan.keep)]
-        document["tables"] = [str(path) for path in written if path.exists()] if found.done else []
+        document["tables"] = [str(path) for path in study.tables() if path.exists()] if found.done else []
         metrics = study.metrics() if found.complete else []
         document["warnings"] = study.warnings
         document["means"] = [
@@ -214,6 +227,10 @@ def _machine(study: Study, found: Status, report: Report | None) -> dict[str, An
             for metric in metrics
             for one in study.means(metric)
         ]
+        if plan.design is not None:
+            shown = effects.shown(study) if found.complete else []
+            document["effects"] = [row for one in shown for row in effects.documents(one)]
+            document["notes"] = [f"{one.metric}: {note}" for one in shown for note in one.notes]
     return document
 
 
@@ -229,7 +246,9 @@ def _show(study: Study, found: Status, report: Report, part: tuple[int, int], ro
     for run in failed[:_ROWS]:
         _, message = study.store.failure(run.key) or ("", "")
         display.err.print(f"xoff: no result: {escape(plan.coordinates(run.point, run.seed))}: {escape(message)}")
-    if found.complete:
+    if found.complete and plan.design is not None:
+        _show_effects(study, rows)
+    elif found.complete:
         _show_means(study, rows)
     for warning, count in study.warnings.items():
         display.err.print(f"xoff: warning: {escape(warning)} ({count:,} of {found.total:,} runs)")
@@ -237,7 +256,7 @@ def _show(study: Study, found: Status, report: Report, part: tuple[int, int], ro
     display.out.print(f"\n{found.complete:,} of {found.total:,} runs are complete ({done})")
     if found.done and found.complete:
         place = escape(str(study.directory))
-        names = ", ".join(f"[b]{name}.parquet[/b]" for name in ("runs", *plan.keep))
+        names = ", ".join(f"[b]{path.name}[/b]" for path in study.tables())
         display.out.print(f"The data set is in [b]{place}[/b]: {names}")
         display.out.print(f"Figures and a page: [b]xoff report {place}[/b]")
     elif part != (1, 1) and not report.failures:
@@ -281,7 +300,7 @@ def _show_means(study: Study, rows: int | None) -> None:
         display.out.print(f"… and {len(keys) - rows:,} more points (--all prints them)")
     _show_comparison(study, metrics[:1] if len(plan.points) > _FEW_POINTS else metrics, rows)
     if len(plan.seeds) > 1 and _nothing_random(study):
-        display.out.print("Every seed gave the same result: nothing in this scenario is random, and one seed is enough")
+        display.out.print(_NOTHING_RANDOM)
 
 
 def _show_comparison(study: Study, metrics: list[str], rows: int | None) -> None:
@@ -305,6 +324,29 @@ def _show_comparison(study: Study, metrics: list[str], rows: int | None) -> None
     display.out.print(table)
     if rows is not None and len(found) > rows:
         display.out.print(f"… and {len(found) - rows:,} more comparisons (--all prints them)")
+
+
+def _show_effects(study: Study, rows: int | None) -> None:
+    """Print what each factor does to the metrics that are shown first."""
+    several = f" ({len(study.plan.seeds)} seeds, ± 95 % interval)" if len(study.plan.seeds) > 1 else ""
+    for index, found in enumerate(effects.shown(study)):
+        if index:
+            display.out.print()
+        heads, made = effects.by_factor(found)
+        right = tuple(index for index in range(3, len(heads)) if heads[index] not in {"is", effects.NOT_TOLD})
+        table = display.table(*heads, title=escape(f"What decides {words(found.metric)}{several}"), right=right)
+        for cells in made[:rows]:
+            table.add_row(*(escape(text) for text, _ in cells))
+        if made:
+            display.out.print(table)
+        if rows is not None and len(made) > rows:
+            display.out.print(f"… and {len(made) - rows:,} more (--all prints them)")
+        for note in found.notes:
+            display.out.print(f"{escape(words(found.metric))}: {escape(note)}")
+    if study.plan.design is not None:
+        display.out.print(f"\n{escape(effects.LEGENDS[study.plan.design.method])}")
+    if len(study.plan.seeds) > 1 and _nothing_random(study):
+        display.out.print(_NOTHING_RANDOM)
 
 
 def _nothing_random(study: Study) -> bool:

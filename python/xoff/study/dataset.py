@@ -106,9 +106,10 @@ def is_of(plan: Plan, file: Path) -> bool:
     return bool(metadata.get(_PLAN) == plan.digest().encode())
 
 
-def write(plan: Plan, store: Store, directory: Path) -> list[Path]:
-    """Write ``runs.parquet``, and a file for each table that is kept; return their paths."""
+def write(plan: Plan, store: Store, directory: Path, more: Mapping[str, pa.Table]) -> list[Path]:
+    """Write ``runs.parquet``, a file for each table that is kept, and `more`, by name; return their paths."""
     pieces = {"runs": iter([runs_table(plan, store)])} | {name: rows_of(plan, store, name) for name in plan.keep}
+    pieces |= {name: iter([table]) for name, table in more.items()}
     written = []
     with store.workspace() as work:
         for name, tables in pieces.items():

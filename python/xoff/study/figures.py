@@ -21,9 +21,20 @@ from xoff.statistics import Interval
 from xoff.study.axes import VARIANT, Column
 
 if TYPE_CHECKING:
+    from xoff.factorial import Effect
     from xoff.study import Mean, Study
+    from xoff.study.effects import Effects
 
 _PANELS = 12
+_EFFECTS = 24
+_UNSURE = "#BBBBBB"
+# The bars of a method: where each stands, in bars from the middle, and its colour.
+_EFFECT_BARS = {
+    "screening": {"main": (0.0, COLOURS[0]), "pair": (0.0, COLOURS[1])},
+    "morris": {"mu_star": (0.0, COLOURS[0])},
+    "sobol": {"first": (-0.5, COLOURS[0]), "total": (0.5, COLOURS[5]), "pair": (0.0, COLOURS[1])},
+}
+_EFFECT_NAMES = {"main": "factor", "mu_star": "µ*", "first": "first order", "total": "total order"}
 _SERIES = 8
 _SIGNS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # What a word of a name is called; names of parts that differ from their labels in capitals alone are written as these.
@@ -189,6 +200,18 @@ class StudyPlot:
                 figure.legend(loc="outside lower center", ncols=min(4, len(names)), fontsize=8)
             return figure
 
+    def effects(self, metric: str) -> Figure:
+        """What each factor of a study with a design does to a metric: bars with 95 % intervals, the largest on top.
+
+        metric: a column of ``study.runs``, or ``without_result``.
+
+        Raises `InputError` if the study has no design, or nothing can be said.
+        """
+        found = self._study.effects(metric)
+        if not found.rows:
+            raise InputError(f"{metric}: {'; '.join(found.notes)}")
+        return draw_effects(found)
+
     def _bar_metrics(self) -> list[str]:
         """The mean completion times, or else the metric that is shown first."""
         known = self._study.metrics()
@@ -252,6 +275,65 @@ class StudyPlot:
         if shown < every:
             figure.suptitle(f"{shown} of {every} points", fontsize=8)
         return figure
+
+
+def draw_effects(found: Effects) -> Figure:
+    """Bars of effects; of several measures one beside the other."""
+    with rc_context(STYLE):
+        return _draw_effects(found)
+
+
+def _draw_effects(found: Effects) -> Figure:
+    method = found.design.method
+    names = list(dict.fromkeys(row.name for row in found.rows))
+    shown = names[:_EFFECTS]
+    scale, unit = wording.scale(max(abs(row.interval.mean) for row in found.rows), found.metric)
+    if method == "sobol":
+        scale, unit = 1, ""
+    figure, axes = canvas(height=max(2.0, 1.3 + 0.3 * len(shown)))
+    measures = _EFFECT_BARS[method]
+    height = 0.4 if method == "sobol" else 0.8
+    for measure, (place, colour) in measures.items():
+        rows = [row for row in found.rows if row.name in shown and row.measure == measure]
+        rows = [row for row in rows if method != "screening" or row.verdict != "none shown"]
+        _effect_bars(
+            axes, rows, [shown.index(row.name) + place * height for row in rows], height, scale, colour, measure
+        )
+    unsure = [row for row in found.rows if method == "screening" and row.name in shown and row.verdict == "none shown"]
+    _effect_bars(axes, unsure, [shown.index(row.name) for row in unsure], height, scale, _UNSURE, "no effect shown")
+    sigmas = [row for row in found.rows if row.measure == "sigma" and row.name in shown]
+    if sigmas:
+        across = [row.interval.mean / scale for row in sigmas]
+        axes.plot(across, [shown.index(row.name) for row in sigmas], "D", color=COLOURS[3], markersize=4, label="σ")
+    axes.axvline(0, color="black", linewidth=0.8)
+    others = {row.name: [" × ".join(names) for names in row.aliases] for row in found.rows}
+    axes.set_yticks(range(len(shown)), [_or_others(name, others[name]) for name in shown])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    what = words(found.metric) + (f" ({unit})" if unit else "")
+    axes.set_xlabel(f"share of the variance of {what}" if method == "sobol" else f"change of {what}")
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) > 1:
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    if len(shown) < len(names):
+        figure.suptitle(f"the {len(shown)} largest of {len(names)}", fontsize=8)
+    return figure
+
+
+def _or_others(name: str, others: Sequence[str]) -> str:
+    """An effect with those that it is not told from."""
+    return f"{name}\nor {others[0] if len(others) == 1 else f'{len(others)} others'}" if others else name
+
+
+def _effect_bars(
+    axes: Any, rows: Sequence[Effect], places: Sequence[float], height: float, scale: float, colour: str, label: str
+) -> None:
+    if rows:
+        errors = [(row.interval.margin or 0.0) / scale for row in rows]
+        axes.barh(
+            places, [row.interval.mean / scale for row in rows], height * 0.92,
+            xerr=errors if any(errors) else None, capsize=2, color=colour, label=_EFFECT_NAMES.get(label, label),
+        )  # fmt: skip
 
 
 def _size(study: Study, columns: Sequence[Column]) -> int:

@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
@@ -19,8 +19,10 @@ import pyarrow as pa
 from xoff import running
 from xoff._core import InputError
 from xoff.shape import mismatch
+from xoff.study import design as designs
 from xoff.study import metrics
-from xoff.study.axes import Column, columns, dimensions
+from xoff.study.axes import Column, Level, columns, dimensions, factors
+from xoff.study.design import Design
 from xoff.study.identity import engine, run_key, table_digest
 from xoff.tables import read_table
 
@@ -32,6 +34,7 @@ KEYS = {
     "axes": "paths of settings, each to a list of values or a range",
     "zip": "lists of axes that move together instead of being combined",
     "variants": "named sets of settings",
+    "design": "which of all combinations are run, to learn which factor decides",
     "seeds": "how many seeds, or a list of them",
     "keep": "which tables of each run are kept",
     "metrics": "which columns of the runs are shown first",
@@ -65,6 +68,7 @@ class _Document(TypedDict):
     points: list[_Settings]
     runs: list[list[int | str]]
     impossible: list[list[int | str]]
+    design: designs.Document | None
     document: dict[str, Any]
 
 
@@ -110,6 +114,8 @@ class Plan:
     seeds: tuple[int, ...]
     document: Mapping[str, Any]
     """The study as it was given, with the base scenario in it."""
+    design: Design | None = None
+    """Which combinations are its points, if they are not all."""
     base: Any = None
     """What `running.prepare` takes: a path or a document; None in a plan that was read back, which cannot run."""
     directory: Path | None = None
@@ -148,6 +154,7 @@ class Plan:
             "points": [{"settings": point.settings, "labels": point.labels} for point in self.points],
             "runs": [[run.point.index, run.seed, run.key] for run in self.runs],
             "impossible": [[one.point.index, one.seed, one.message] for one in self.impossible],
+            "design": None if self.design is None else self.design.to_dict(),
             "document": self.document,
         }
 
@@ -182,6 +189,7 @@ class Plan:
             points=points,
             seeds=tuple(found["seeds"]),
             document=found["document"],
+            design=None if found.get("design") is None else Design.from_dict(found["design"], len(points)),
             runs=[Run(points[index], seed, key) for index, seed, key in found["runs"]],
             impossible=[Impossible(points[index], seed, message) for index, seed, message in found["impossible"]],
         )
@@ -228,6 +236,19 @@ class Plan:
         if self.impossible and not self.runs:
             one = self.impossible[0]
             raise InputError(f"no combination is possible; the first, {self.coordinates(one.point)}: {one.message}")
+        if self.impossible and self.design is not None:
+            self._check_blocks(self.design)
+
+    def _check_blocks(self, design: Design) -> None:
+        """Refuse a design of which too little is possible to say anything, before it is run."""
+        lost = {one.point.index for one in self.impossible}
+        if len(design.blocks(lambda point: point not in lost)) < design.least:
+            one = self.impossible[0]
+            raise InputError(
+                f"design: {len(lost):,} of {len(self.points):,} points are impossible, and without them "
+                f"{design.method} says nothing; choose levels that go with one another. "
+                f"{self.coordinates(one.point)}: {one.message}"
+            )
 
     def _digest(self, table: pa.Table) -> str:
         if id(table) not in self._digests:
@@ -260,9 +281,8 @@ def read(source: str | Path | Mapping[str, Any], progress: Callable[[int, int], 
             allowed = ", ".join(f"`{one}`" for one in KEYS)
             raise InputError(f"{key}: unknown key of a study; allowed are {allowed}")
     base, base_directory = _base(document, directory)
-    found = dimensions(document)
-    points = tuple(_points(found))
     seeds = _seeds(document.get("seeds"), base, base_directory)
+    varied, points, design = _layout(document, _MAX_RUNS // len(seeds))
     if len(points) * len(seeds) > _MAX_RUNS:
         raise InputError(
             f"axes: {len(points):,} combinations with {len(seeds)} seeds are too many; {_MAX_RUNS:,} runs are possible"
@@ -270,7 +290,7 @@ def read(source: str | Path | Mapping[str, Any], progress: Callable[[int, int], 
     plan = Plan(
         name=_text(document, "name", name),
         description=_text(document, "description", ""),
-        columns=columns(found, _TAKEN),
+        columns=varied,
         keep=_keep(document.get("keep", ["flows", "links"])),
         metrics=tuple(_texts(document.get("metrics", []), "metrics")),
         points=points,
@@ -279,6 +299,7 @@ def read(source: str | Path | Mapping[str, Any], progress: Callable[[int, int], 
             **{key: value for key, value in document.items() if key != "base"},
             "scenario": _whole(base, base_directory),
         },
+        design=design,
         base=base,
         directory=base_directory,
     )
@@ -339,10 +360,32 @@ def _whole(base: Any, directory: Path | None) -> dict[str, Any]:
         return dict(base.to_dict() if isinstance(base, running.SupportsToDict) else base)
 
 
-def _points(found: tuple[Any, ...]) -> Iterator[Point]:
-    for index, levels in enumerate(itertools.product(*found)):
-        settings = tuple(pair for level in levels for pair in level.settings)
-        yield Point(index, settings, {path: label for level in levels for path, label in level.labels})
+def _layout(document: Mapping[str, Any], most: int) -> tuple[tuple[Column, ...], tuple[Point, ...], Design | None]:
+    """The columns and points of a study: every combination, or those of its design, at most so many."""
+    asked = designs.read(document)
+    if asked is None:
+        found = dimensions(document)
+        return columns(found, _TAKEN), _points(itertools.product(*found)), None
+    varied = factors(document)
+    rows = designs.rows(*asked, varied, most)
+    combinations, places = designs.combinations(varied, rows)
+    shown = [
+        (factor.at(0), factor.at(1), *(levels[index] for levels in combinations)) for index, factor in enumerate(varied)
+    ]
+    made = columns(shown, _TAKEN)
+    names, ends = designs.named(varied, made)
+    return made, _points(combinations), Design(*asked, names, ends, tuple(rows), tuple(places))
+
+
+def _points(combinations: Iterable[Sequence[Level]]) -> tuple[Point, ...]:
+    return tuple(
+        Point(
+            index,
+            tuple(pair for level in levels for pair in level.settings),
+            {path: label for level in levels for path, label in level.labels},
+        )
+        for index, levels in enumerate(combinations)
+    )
 
 
 def _seeds(found: Any, base: Any, directory: Path | None) -> tuple[int, ...]:

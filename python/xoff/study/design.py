@@ -1,0 +1,257 @@
+"""Designs: studies that do not run every combination, but those from which follows what each factor decides.
+
+``screening`` takes two levels of each factor (`xoff.factorial`). ``morris`` walks from random places, one factor at a
+time; ``sobol`` takes pairs of random places and exchanges one factor after another. Their samples are SALib's.
+
+Sources: M. D. Morris, "Factorial Sampling Plans for Preliminary Computational Experiments", Technometrics 33 (1991);
+A. Saltelli et al., "Variance based sensitivity analysis of model output", Computer Physics Communications 181 (2010).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypedDict
+
+from xoff import factorial
+from xoff._core import InputError
+from xoff.study.axes import Column, Factor, Level
+
+METHODS = ("screening", "morris", "sobol")
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "screening": {"resolution": 4},
+    "morris": {"trajectories": 10, "levels": 4, "seed": 1},
+    "sobol": {"samples": 64, "pairs": False, "seed": 1},
+}
+_LEAST_TRAJECTORIES = 4
+_LEAST_SAMPLES = 16
+_SAYS = {
+    3: "a factor is not told from some pairs of others: its row says from which",
+    4: "factors are told from pairs, and pairs not from all others: a row says from which",
+    5: "factors and pairs are all told apart",
+}
+
+
+class Document(TypedDict):
+    """What `Design.to_dict` makes."""
+
+    method: str
+    options: dict[str, int | bool]
+    factors: list[str]
+    ends: list[list[str]]
+    rows: list[list[float]]
+    points: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The rows of a design: for each, where it is in each factor, and which point of the study that is."""
+
+    method: str
+    """One of `METHODS`."""
+    options: Mapping[str, Any]
+    """The keys of ``[design]`` that its method has."""
+    factors: tuple[str, ...]
+    ends: tuple[tuple[str, str], ...]
+    """The first and the last level of each factor, as people read them."""
+    rows: tuple[tuple[float, ...], ...]
+    """From 0, the first level, to 1, the last."""
+    points: tuple[int, ...]
+    """The point of each row; several rows may be one."""
+
+    @property
+    def block(self) -> int:
+        """How many rows belong together: with one of them missing, the others say nothing."""
+        count = len(self.factors)
+        if self.method == "morris":
+            return count + 1
+        if self.method == "sobol":
+            return 2 * count + 2 if self.options["pairs"] else count + 2
+        return len(self.rows)
+
+    @property
+    def least(self) -> int:
+        """How many blocks say something."""
+        return {"screening": 1, "morris": _LEAST_TRAJECTORIES, "sobol": _LEAST_SAMPLES}[self.method]
+
+    def blocks(self, is_there: Callable[[int], bool]) -> list[range]:
+        """The rows of each block of which all points are there."""
+        every = (range(start, start + self.block) for start in range(0, len(self.rows), self.block))
+        return [rows for rows in every if all(is_there(self.points[row]) for row in rows)]
+
+    def words(self) -> str:
+        """What the design is and what it can say."""
+        count = f"{len(self.factors)} factor{'s' if len(self.factors) != 1 else ''}"
+        if self.method == "screening":
+            resolution = factorial.resolution(self.levels())
+            every = "all combinations" if len(self.rows) == 2 ** len(self.factors) else f"resolution {resolution}"
+            return f"screening of {count} with two levels each, {every}: {_SAYS[resolution]}"
+        if self.method == "morris":
+            return f"Morris' method for {count}: {len(self.rows) // self.block} trajectories of {self.block} points"
+        pairs = ", pairs included" if self.options["pairs"] else ""
+        return f"Sobol' indices of {count}{pairs}: {len(self.rows) // self.block} samples of {self.block} points"
+
+    def levels(self) -> list[factorial.Levels]:
+        """The rows of a screening, as levels."""
+        return [tuple(int(place) for place in row) for row in self.rows]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The design as JSON can hold it; `from_dict` reads it back."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(found: Mapping[str, Any], points: int) -> Design:
+        """Read back what `to_dict` wrote, for a plan of so many points. Raises `ValueError` if it is something else."""
+        method, count = found["method"], len(found["factors"])
+        if method not in METHODS or found["options"].keys() != _DEFAULTS[method].keys() or not count:
+            raise ValueError("design: there is no such method, or it has other options")
+        design = Design(
+            method,
+            found["options"],
+            tuple(found["factors"]),
+            tuple((first, last) for first, last in found["ends"]),
+            tuple(map(tuple, found["rows"])),
+            tuple(found["points"]),
+        )
+        whole = len(design.rows) == len(design.points) > 0 and len(design.ends) == count
+        if not whole or len(design.rows) % design.block or any(len(row) != count for row in design.rows):
+            raise ValueError("design: its rows, points and factors do not go together")
+        if any(not 0 <= place <= 1 for row in design.rows for place in row):
+            raise ValueError("design: a place is not from 0 to 1")
+        if any(not 0 <= point < points for point in design.points):
+            raise ValueError("design: a point is none of the study's")
+        return design
+
+
+def read(document: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """The method and options of ``design``, if the study has one. Raises `InputError`, which names the key."""
+    found = document.get("design")
+    if found is None:
+        return None
+    table = {"method": found} if isinstance(found, str) else found
+    allowed = ", ".join(f"`{one}`" for one in METHODS)
+    if not isinstance(table, Mapping) or "method" not in table:
+        raise InputError(f"design: a method, or a table with `method`, is needed; there are {allowed}")
+    method = table["method"]
+    if method not in METHODS:
+        raise InputError(f"design: there is no method {method!r}; there are {allowed}")
+    options = _DEFAULTS[method] | {key: value for key, value in table.items() if key != "method"}
+    for key, value in options.items():
+        if key not in _DEFAULTS[method]:
+            known = ", ".join(f"`{one}`" for one in _DEFAULTS[method])
+            raise InputError(f"design.{key}: unknown key of {method}; it has {known}")
+        _check(key, value)
+    return method, options
+
+
+def _check(key: str, value: Any) -> None:
+    if key == "pairs":
+        if not isinstance(value, bool):
+            raise InputError(f"design.pairs: {value!r} was given; true or false is needed")
+        return
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    allowed, needed = {
+        "resolution": (whole and value in factorial.RESOLUTIONS, "3, 4 or 5"),
+        "trajectories": (
+            whole and _LEAST_TRAJECTORIES <= value <= 10_000,
+            f"a whole number from {_LEAST_TRAJECTORIES} to 10000; fewer say nothing of the spread",
+        ),
+        "levels": (whole and value in range(2, 101, 2), "an even number from 2 to 100"),
+        "samples": (
+            whole and _LEAST_SAMPLES <= value <= 2**17 and value.bit_count() == 1,
+            f"a power of two from {_LEAST_SAMPLES} is needed, such as 64: Sobol's sequence is even only then",
+        ),
+        "seed": (whole and 1 <= value < 2**32, "a whole number from 1 to 4294967295"),
+    }[key]
+    if not allowed:
+        raise InputError(f"design.{key}: {value!r} was given; {needed}{'' if 'needed' in needed else ' is needed'}")
+
+
+def rows(method: str, options: Mapping[str, Any], factors: Sequence[Factor], most: int) -> list[tuple[float, ...]]:
+    """The rows of a design of these factors, at most so many.
+
+    Raises `InputError` if there are too many, a factor has the wrong levels, or SALib is missing.
+    """
+    count = len(factors)
+    if not 1 <= count <= factorial.MOST:
+        given = "none is there" if not count else f"there are {count}"
+        raise InputError(
+            f"design: 1 to {factorial.MOST} factors are possible, and {given}; [axes] and [variants] are these"
+        )
+    for factor in factors:
+        levels = len(factor.levels)
+        if method == "screening" and levels not in {0, 2}:
+            raise InputError(
+                f"{factor.key}: {levels} value{'s' if levels != 1 else ''} {'were' if levels != 1 else 'was'} given; "
+                "a screening compares two levels of each factor: two values, or a range's ends"
+            )
+        if levels == 1:
+            raise InputError(f"{factor.key}: one value was given; a factor needs two at least")
+    if method == "screening":
+        found: list[tuple[float, ...]] = [
+            tuple(map(float, run)) for run in factorial.fraction(count, options["resolution"])
+        ]
+        _bounded(len(found), most, "resolution")
+        return found
+    if method == "morris":
+        _bounded(options["trajectories"] * (count + 1), most, "trajectories")
+    else:
+        _bounded(options["samples"] * ((2 if options["pairs"] else 1) * count + 2), most, "samples")
+    return _sampled(method, options, count)
+
+
+def _bounded(points: int, most: int, key: str) -> None:
+    if points > most:
+        raise InputError(f"design.{key}: {points:,} points with these factors are too many; {most:,} are possible")
+
+
+def problem(count: int) -> dict[str, Any]:
+    """So many factors as SALib wants them described."""
+    return {"num_vars": count, "names": [str(index) for index in range(count)], "bounds": [[0.0, 1.0]] * count}
+
+
+def _sampled(method: str, options: Mapping[str, Any], count: int) -> list[tuple[float, ...]]:
+    given, seed = problem(count), options["seed"]
+    try:
+        from SALib.sample import morris, sobol
+    except ImportError:
+        raise InputError(
+            f'design: {method} needs SALib, which is not installed; install it with: pip install "xoff[design]"'
+        ) from None
+    if method == "morris":
+        found = morris.sample(given, options["trajectories"], num_levels=options["levels"], seed=seed)
+    else:
+        found = sobol.sample(given, options["samples"], calc_second_order=options["pairs"], seed=seed)
+    # Sums of steps leave the range by a rounding.
+    return [tuple(min(max(float(place), 0.0), 1.0) for place in row) for row in found]
+
+
+def combinations(
+    factors: Sequence[Factor], rows: Sequence[Sequence[float]]
+) -> tuple[list[tuple[Level, ...]], list[int]]:
+    """The distinct combinations of levels of the rows, and which one each row is."""
+    found: dict[str, int] = {}
+    made: list[tuple[Level, ...]] = []
+    places = []
+    for row in rows:
+        levels = tuple(factor.at(place) for factor, place in zip(factors, row, strict=True))
+        key = json.dumps([level.settings for level in levels] + [level.labels for level in levels], default=id)
+        if key not in found:
+            found[key] = len(made)
+            made.append(levels)
+        places.append(found[key])
+    return made, places
+
+
+def named(factors: Sequence[Factor], columns: Sequence[Column]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """What factors are called, and their first and last levels in words."""
+    by_path = {column.path: column for column in columns}
+    short = [" and ".join(by_path[path].key for path in factor.paths) for factor in factors]
+    long = [" and ".join(by_path[path].name for path in factor.paths) for factor in factors]
+    names = tuple(one if short.count(one) == 1 else other for one, other in zip(short, long, strict=True))
+    return names, tuple((_words(factor.at(0), by_path), _words(factor.at(1), by_path)) for factor in factors)
+
+
+def _words(level: Level, columns: Mapping[str, Column]) -> str:
+    return ", ".join(columns[path].text(columns[path].value(label)) for path, label in level.labels)
