@@ -102,7 +102,9 @@ def run(
     prepared = running.prepare(file, overrides=settings(set), seed=seed)
     try:
         with run_bar(escape(prepared.name)) as bar:
-            result = running.run_prepared(prepared, threads=threads, out=out, progress=bar.report)
+            # What is not kept is a summary alone: rows, of which a lossy run writes millions, are not waited for.
+            keep = () if out is None else None
+            result = running.run_prepared(prepared, threads=threads, out=out, keep=keep, progress=bar.report)
     except AuditError as error:
         if as_json:
             print(json.dumps(error.result.summary))

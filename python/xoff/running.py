@@ -132,7 +132,8 @@ def run_prepared(
 ) -> Result:
     """Simulate a scenario that `prepare` returned; arguments as for `run`.
 
-    keep: the tables that the directory holds; all that the run records, and its inputs, if None.
+    keep: the tables that the directory holds; all that the run records, and its inputs, if None. Without a directory a
+        result has all tables, or with ``()`` none, whose rows are then let go as they come.
     poll: called ten times a second from the first moment on; an exception that it raises stops the run.
     """
     if not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
@@ -147,7 +148,9 @@ def run_prepared(
         return _core.run(prepared.resolved, prepared.tables, threads, report, sink, poll)
 
     if out is None:
-        output = simulate(None)
+        output = simulate(None if keep is None else lambda _name, _rows: None)
+        if keep is not None:
+            return _audited(Result(prepared.document, json.loads(output.summary), {}))
         readers = {name: _reader(output, name) for name in output.tables if prepared.records(name)}
         return _audited(Result(prepared.document, json.loads(output.summary), readers, inputs=prepared.tables))
     with DirectoryWriter(out) as writer:

@@ -662,3 +662,38 @@ def test_a_run_that_would_take_too_much_memory_ends_with_a_message(
     done = xoff_command("run", scenario)
     assert done.returncode == 2
     assert "XOFF_MEMORY" in done.stderr
+
+
+def test_a_run_that_is_not_kept_holds_no_rows(
+    tmp_path: Path, xoff_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lossy run writes a row for each packet that it loses, a million here, of which nobody asked for any."""
+    scenario = tmp_path / "lossy.toml"
+    scenario.write_text(
+        f"""
+        until = "4ms"
+        audits.completion = "record"
+        [network.star]
+        hosts = 49
+        link = {{ rate = "100Gbps", delay = "1us" }}
+        [switch]
+        buffer = {{ per_port = "50KB" }}
+        [[workload]]
+        incast = {{ senders = {list(range(1, 49))}, receiver = 0, size = "50MB" }}
+        """
+    )
+    kept = xoff.run(scenario)
+    rows = kept.table("drops")
+    assert rows.num_rows > 10**6
+    # Half of what the rows alone take, beside what a run takes anyhow.
+    monkeypatch.setenv("XOFF_MEMORY", f"{(100_000_000 + rows.nbytes // 2) // 1_000_000}MB")
+    done = xoff_command("run", scenario, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["drops"] == kept.summary["drops"] == rows.num_rows
+    # What cannot be held without a directory is told of it.
+    code = f"import xoff; xoff.run({str(scenario)!r})"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
+    assert "InputError: the run was ended at" in ended.stderr
+    assert "`out` in Python" in ended.stderr

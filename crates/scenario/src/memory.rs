@@ -35,7 +35,7 @@ impl Budget {
             format!(
                 "the run was ended at {now} of simulated time: it holds {} MB of memory and may hold {} MB, four fifths of what \
                  was free ({VARIABLE} sets another limit, such as {VARIABLE}=16GB); bounded buffers, flow control, fewer hosts or \
-                 fewer probes take less",
+                 fewer probes take less, and rows that are kept in a directory (`--out`, `out` in Python) take none",
                 held / 1_000_000,
                 limit / 1_000_000
             ),
