@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 
@@ -587,6 +587,25 @@ def new(
         print(path)
 
 
+class _Aside:
+    """Standard error: progress and warnings that can no longer be said stop no work, and change no exit code."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def main() -> None:
     """Run the command, and turn every failure into one message and an exit code."""
     # A shell may start us with these closed (`>&-`).
@@ -598,6 +617,7 @@ def main() -> None:
         # The name of a file need not be text.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    sys.stderr = cast(TextIO, _Aside(sys.stderr))
     # As little may be left behind as after Ctrl-C.
     for number in running.INTERRUPTING:
         if signal.getsignal(number) is signal.SIG_DFL:

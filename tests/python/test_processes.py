@@ -204,6 +204,40 @@ def test_outputs_that_are_closed_or_full_are_no_fault(scenario_file: Path, words
     assert [path.name for path in scenario_file.parent.iterdir()] == ["small.toml"]
 
 
+_STUDY = """
+base = "small.toml"
+design = "screening"
+seeds = 2
+[axes]
+"switch.delay" = ["0ns", "1us"]
+"switch.queueing" = ["oq", "voq"]
+"""
+_WHOLE = {"runs.parquet", "flows.parquet", "links.parquet", "effects.parquet", "study.json", "runs"}
+
+
+@pytest.mark.parametrize("how", ["closed", "full", "left"])
+def test_a_study_is_done_whatever_becomes_of_what_it_says(scenario_file: Path, how: str) -> None:
+    """Nobody who reads its progress is no reason to leave runs undone, and least of all to call that done."""
+    (scenario_file.parent / "study.toml").write_text(_STUDY, "utf-8")
+    words = [_PROGRAM, "sweep", "study.toml", "--out", "study", "--workers", "1"]
+    if how == "left":
+        reader, writer = os.pipe()
+        os.close(reader)
+    elif how == "full" and not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    else:
+        writer = os.open("/dev/full" if how == "full" else os.devnull, os.O_WRONLY)
+    line = f"exec {' '.join(words)} 2>&-" if how == "closed" else f"exec {' '.join(words)}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], cwd=scenario_file.parent, stdout=subprocess.PIPE, stderr=writer,
+        timeout=PATIENCE_SECONDS, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert done.returncode == 0
+    assert b"8 of 8 runs are complete" in done.stdout
+    assert {path.name for path in (scenario_file.parent / "study").iterdir()} == _WHOLE
+
+
 @pytest.mark.parametrize(
     "environment",
     [
