@@ -1,11 +1,14 @@
-"""Directories that a living process works in: they are locked, so that what a killed one left is known and removed."""
+"""Directories that a living process works in: they are locked, so that what a killed one left is known and removed.
+
+What several processes write together, one writes at a time (`held`).
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 try:
@@ -27,6 +30,19 @@ def make(name: Callable[[], Path]) -> tuple[Path, int]:
             if _lock(descriptor) is not False and place.exists():
                 return place, descriptor
             os.close(descriptor)
+
+
+@contextlib.contextmanager
+def held(place: Path) -> Iterator[None]:
+    """Hold the lock of a directory, after whoever has it; at once where there are no locks."""
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        if fcntl is not None:
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def clean(places: Iterable[Path]) -> None:

@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -25,8 +26,9 @@ import xoff
 from patience import PATIENCE_SECONDS, wait_until
 from small import TOML
 from xoff import running
-from xoff.study import Study
+from xoff.study import Study, dataset
 from xoff.study.estimate import Estimate
+from xoff.study.plan import Plan
 from xoff.study.store import Store
 
 _SIZES = [f"{size}KB" for size in range(1000, 4000, 100)]
@@ -136,6 +138,32 @@ def test_two_processes_share_a_store(place: Path) -> None:
     assert len(_SIZES) <= sum(simulated) < 1.7 * len(_SIZES)
     assert all(simulated)
     _whole(place)
+
+
+def test_tables_and_document_are_of_one_study(
+    tmp_path: Path, scenario: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where two studies share a folder, one may end while the other writes: tables and document are of one."""
+    first, second = (
+        Study({"scenario": scenario, "axes": {"switch.delay": delays}, "name": name}, tmp_path / "study")
+        for name, delays in (("first", ["0ns", "1us"]), ("second", ["2us"]))
+    )
+    beside = threading.Thread(target=second.run, kwargs={"workers": 1})
+    write = dataset.write
+
+    def interrupted(plan: Plan, *rest: Any) -> list[Path]:
+        if plan.name == "first":
+            beside.start()
+            # As much of it as can be done meanwhile.
+            beside.join(3)
+        return write(plan, *rest)
+
+    monkeypatch.setattr(dataset, "write", interrupted)
+    first.run(workers=1)
+    beside.join(PATIENCE_SECONDS)
+    found = Study.open(tmp_path / "study")
+    assert found.plan.name in {"first", "second"}
+    assert all(dataset.is_of(found.plan, file) for file in found.tables())
 
 
 def test_parts_write_the_data_set_together(place: Path) -> None:

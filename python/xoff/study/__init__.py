@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xoff import counts, statistics
+from xoff import counts, locks, statistics
 from xoff._core import InputError
 from xoff.documents import read_bytes, read_json
 from xoff.results import Result, check_name, synchronise
@@ -159,7 +159,8 @@ class Study:
         if self.plan.base is None:
             raise InputError(f"{self.directory}: was opened to be read; run the study from its file")
         self.store.open()
-        self._write_document()
+        with locks.held(self.store.directory):
+            self._write_document()
         tasks = [
             Task(run.key, run.point.index, partial(self.plan.prepare, run.point, run.seed)) for run in self.part(*shard)
         ]
@@ -172,11 +173,8 @@ class Study:
             threads=threads,
             progress=progress,
         )
-        # What is there is of this very study, and was written when all its runs were there.
-        if self.status().done and not all(dataset.is_of(self.plan, file) for file in self.tables()):
-            # Another version of the study may have begun here since.
-            self._write_document()
-            dataset.write(self.plan, self.store, self.directory, self._effects_table())
+        if self.status().done:
+            self._write_tables()
         return report
 
     def part(self, number: int, parts: int) -> list[Run]:
@@ -394,6 +392,15 @@ class Study:
         """Where the tables over all runs are, when all are there."""
         names = ("runs", *self.plan.keep, *(["effects"] if self.plan.design is not None else []))
         return [self.directory / f"{name}.parquet" for name in names]
+
+    def _write_tables(self) -> None:
+        # Whose tables are there is whose document is there, whoever else ends at this moment.
+        with locks.held(self.store.directory):
+            # What is there is of this very study, and was written when all its runs were there.
+            if not all(dataset.is_of(self.plan, file) for file in self.tables()):
+                # Another version of the study may have begun here since.
+                self._write_document()
+                dataset.write(self.plan, self.store, self.directory, self._effects_table())
 
     def _effects_table(self) -> dict[str, pa.Table]:
         if self.plan.design is None:
