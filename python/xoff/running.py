@@ -222,8 +222,21 @@ def resolve(
     return document
 
 
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A document as its file held it when it was read, whatever the file holds now."""
+
+    path: Path
+    text: str
+
+    @staticmethod
+    def of(path: Path) -> Text:
+        """Read a file. Raises `InputError` if it is not there, or no text."""
+        return Text(path, read_text(path))
+
+
 def prepare(
-    scenario: Source,
+    scenario: Source | Text,
     *,
     overrides: Overrides = (),
     seed: int | None = None,
@@ -244,8 +257,9 @@ def prepare(
     base = Path()
     name = "scenario"
     if isinstance(scenario, str | Path):
-        path = Path(scenario)
-        text = read_text(path)
+        scenario = Text.of(Path(scenario))
+    if isinstance(scenario, Text):
+        path, text = scenario.path, scenario.text
         format = "json" if path.suffix == ".json" else "toml"
         if format == "json":
             try:

@@ -691,6 +691,7 @@ def test_a_run_that_is_not_kept_holds_no_rows(
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["drops"] == kept.summary["drops"] == rows.num_rows
     # What cannot be held without a directory is told of it.
+    monkeypatch.setenv("XOFF_MEMORY", "70MB")
     code = f"import xoff; xoff.run({str(scenario)!r})"
     ended = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False

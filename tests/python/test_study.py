@@ -185,6 +185,29 @@ def test_a_run_that_violates_an_audit_has_no_result(scenario: dict[str, Any], tm
     assert set(study.flows["variant"].to_pylist()) == {"off"}
 
 
+@pytest.mark.parametrize("kind", ["file", "document"])
+def test_a_study_runs_what_was_planned(scenario: dict[str, Any], tmp_path: Path, kind: str) -> None:
+    """Whatever becomes of its base meanwhile: each run is kept under the key of what ran."""
+    file = tmp_path / "base.json"
+    file.write_text(json.dumps(scenario), "utf-8")
+    document: dict[str, Any] = {"axes": {"switch.delay": ["0ns", "1us"]}}
+    document |= {"base": str(file)} if kind == "file" else {"scenario": scenario}
+    study = Study(document, tmp_path / "out")
+    scenario["workload"][0]["incast"]["size"] = "1KB"
+    document["axes"]["switch.delay"].clear()
+    file.write_text(json.dumps(scenario), "utf-8")
+    study.run()
+    assert study.status().complete == 2
+    assert {run.scenario["workload"][0]["incast"]["size"] for _, _, run in study.results()} == {"100KB"}
+
+
+def test_a_study_that_holds_itself_is_refused(scenario: dict[str, Any], tmp_path: Path) -> None:
+    axes: dict[str, Any] = {"switch.delay": []}
+    axes["switch.delay"].append(axes)
+    with pytest.raises(InputError, match="nested too deeply"):
+        Study({"scenario": scenario, "axes": axes}, tmp_path / "out")
+
+
 def test_a_changed_parameter_reruns_only_what_it_touches(scenario: dict[str, Any], tmp_path: Path) -> None:
     def simulated(**changes: Any) -> int:
         document = {"base": scenario, "axes": {_SIZE: ["10KB", "20KB"]}, "seeds": 2} | changes

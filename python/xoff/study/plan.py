@@ -117,7 +117,7 @@ class Plan:
     design: Design | None = None
     """Which combinations are its points, if they are not all."""
     base: Any = None
-    """What `running.prepare` takes: a path or a document; None in a plan that was read back, which cannot run."""
+    """What `running.prepare` takes: a text or a document; None in a plan that was read back, which cannot run."""
     directory: Path | None = None
     """What table files of a document stand relative to."""
     runs: list[Run] = field(default_factory=list)
@@ -273,7 +273,11 @@ def read(source: str | Path | Mapping[str, Any], progress: Callable[[int, int], 
         document: Mapping[str, Any] = _parsed(path)
         directory, name = path.parent, path.stem
     elif isinstance(source, Mapping):
-        document, directory, name = source, Path(), "study"
+        directory, name = Path(), "study"
+        try:
+            document = _copied(source)
+        except RecursionError:
+            raise InputError("study: it is nested too deeply") from None
     else:
         raise InputError(f"study: a path or a dictionary is needed, not {type(source).__name__}")
     for key in document:
@@ -307,17 +311,25 @@ def read(source: str | Path | Mapping[str, Any], progress: Callable[[int, int], 
     return plan
 
 
+def _copied(value: Any) -> Any:
+    """A document of its own, which nobody changes between plan and run; tables in it are those that were given."""
+    if isinstance(value, running.SupportsToDict):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _copied(inner) for key, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
+
+
 def is_study(path: Path) -> bool:
     """Tell whether a file is a study: it names a base or has one in it."""
     try:
-        found = _parsed_text(path)
+        found = _parsed_text(path, running.read_text(path))
     except InputError:
         return False
     return "network" not in found and bool({"base", "scenario", "axes", "variants"} & found.keys())
 
 
-def _parsed_text(path: Path) -> dict[str, Any]:
-    text = running.read_text(path)
+def _parsed_text(path: Path, text: str) -> dict[str, Any]:
     try:
         found: Any = running.parse_json(path, text) if path.suffix == ".json" else running.parse_toml(text)
     except InputError:
@@ -332,7 +344,7 @@ def _parsed_text(path: Path) -> dict[str, Any]:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    found = _parsed_text(path)
+    found = _parsed_text(path, running.read_text(path))
     if "network" in found:
         raise InputError(f'{path}: is a scenario; a study names one: base = "{path.name}", with [axes] and seeds')
     return found
@@ -344,7 +356,8 @@ def _base(document: Mapping[str, Any], directory: Path) -> tuple[Any, Path | Non
     key = "scenario" if "scenario" in document else "base"
     base = document[key]
     if key == "base" and isinstance(base, str | Path):
-        return directory / base, None
+        # Runs are of what the file holds now, and are kept under its key.
+        return running.Text.of(directory / base), None
     if not isinstance(base, Mapping | running.SupportsToDict):
         raise InputError(f"{key}: {'a table' if key == 'scenario' else 'the file of a scenario'} is needed")
     return base, directory
@@ -355,8 +368,8 @@ def _whole(base: Any, directory: Path | None) -> dict[str, Any]:
     try:
         return running.prepare(base, directory=directory, read=None).document
     except InputError:
-        if isinstance(base, Path):
-            return _parsed_text(base)
+        if isinstance(base, running.Text):
+            return _parsed_text(base.path, base.text)
         return dict(base.to_dict() if isinstance(base, running.SupportsToDict) else base)
 
 
