@@ -696,5 +696,5 @@ def test_a_run_that_is_not_kept_holds_no_rows(
     ended = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
     )
-    assert "InputError: the run was ended at" in ended.stderr
+    assert "InputError: XOFF_MEMORY: the run was ended at" in ended.stderr
     assert "`out` in Python" in ended.stderr

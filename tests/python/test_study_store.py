@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -282,6 +283,51 @@ def test_what_crashes_is_tried_again(place: Path, scenario: dict[str, Any], monk
     assert study.run().simulated == 1
 
 
+@pytest.mark.parametrize("limit", ["much", "1MB"])
+def test_a_run_that_had_no_memory_is_tried_again(
+    place: Path, scenario: dict[str, Any], monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """Not the scenario is at fault, but this machine, or how many runs it did at a time."""
+    # What a run holds is looked at ten times a second.
+    scenario["workload"][0]["incast"]["size"] = "200MB"
+    study = Study({"base": scenario}, place / "out")
+    monkeypatch.setenv("XOFF_MEMORY", limit)
+    report = study.run()
+    assert [outcome.message.partition(":")[0] for outcome in report.failures.values()] == ["XOFF_MEMORY"]
+    assert (study.status().failed, study.status().missing) == (0, 1)
+    monkeypatch.delenv("XOFF_MEMORY")
+    assert study.run().simulated == 1
+    assert study.status().complete == 1
+
+
+def _gone(run: Path) -> None:
+    shutil.rmtree(run)
+
+
+def _cut(run: Path) -> None:
+    os.truncate(run / "flows.parquet", 100)
+
+
+@pytest.mark.parametrize("harm", [_gone, _cut])
+def test_what_is_harmed_meanwhile_is_done_again(
+    place: Path, scenario: dict[str, Any], harm: Callable[[Path], None]
+) -> None:
+    """By somebody who tidies up, say, while the study goes on."""
+    document = {"base": scenario, "axes": {"workload[0].incast.size": ["10KB", "20KB", "30KB"]}}
+    study = Study(document, place / "out")
+    harmed: list[str] = []
+
+    def progress(_: Any) -> None:
+        if not harmed and (names := _runs(place)):
+            harmed.append(min(names))
+            harm(place / "out" / "runs" / harmed[0])
+
+    report = study.run(workers=1, progress=progress)
+    assert harmed
+    assert (report.simulated, study.status().complete) == (4, 3)
+    assert (place / "out" / "runs.parquet").exists()
+
+
 @pytest.mark.parametrize(
     ("file", "content"),
     [
@@ -406,5 +452,7 @@ def test_a_terminal_shows_how_far_it_is_and_how_long_it_will_take(place: Path) -
 def test_the_pid_is_no_part_of_a_result(place: Path) -> None:
     _finish(place)
     text = (place / "out" / "study.json").read_text("utf-8")
-    assert str(os.getpid()) not in text
+    shutil.rmtree(place / "out")
+    _finish(place)
+    assert (place / "out" / "study.json").read_text("utf-8") == text
     assert str(place) not in text

@@ -30,12 +30,13 @@ impl Budget {
     /// Says that a run was ended, and what can be done.
     pub fn refusal(&self, held: u64, now: Time) -> InputError {
         let limit = self.0.unwrap_or(held);
+        // Who keeps failures of scenarios knows by the path that this is none.
         InputError::new(
-            "",
+            VARIABLE,
             format!(
                 "the run was ended at {now} of simulated time: it holds {} MB of memory and may hold {} MB, four fifths of what \
-                 was free ({VARIABLE} sets another limit, such as {VARIABLE}=16GB); bounded buffers, flow control, fewer hosts or \
-                 fewer probes take less, and rows that are kept in a directory (`--out`, `out` in Python) take none",
+                 was free where this variable sets no other limit ({VARIABLE}=16GB); bounded buffers, flow control, fewer hosts \
+                 or fewer probes take less, and rows that are kept in a directory (`--out`, `out` in Python) take none",
                 held / 1_000_000,
                 limit / 1_000_000
             ),

@@ -173,9 +173,17 @@ class Study:
             threads=threads,
             progress=progress,
         )
+        # Somebody may have removed or damaged some meanwhile: they are done once more.
+        if lost := [task for task in tasks if not self._knows(task.key, report)]:
+            again = execute(lost, self.store, keep=self.plan.keep, executor=executor, workers=workers, threads=threads)
+            report.simulated += again.simulated
+            report.failures |= again.failures
         if self.status().done:
             self._write_tables()
         return report
+
+    def _knows(self, key: str, report: Report) -> bool:
+        return key in report.failures or self.store.holds(key, self.plan.keep)
 
     def part(self, number: int, parts: int) -> list[Run]:
         """The runs of one of several parts: every run is in exactly one."""

@@ -61,13 +61,15 @@ def command(
         print(f"xoff: {_kept(study)}", file=sys.stderr)
         raise
     except OSError as error:
-        raise OSError(error.errno, f"{error.strerror or error}: {_kept(study)}") from None
+        where = f"{error.filename}: " if error.filename else ""
+        raise OSError(error.errno, f"{where}{error.strerror or error}: {_kept(study)}") from None
     found = study.status()
     if as_json:
         print(json.dumps(_machine(study, found, report)))
     else:
         _show(study, found, report, part, rows)
-    return 0 if not (found.failed or found.impossible or report.failures) else 1
+    is_lost = found.missing and part == (1, 1)
+    return 0 if not (found.failed or found.impossible or report.failures or is_lost) else 1
 
 
 def _place(file: Path) -> Path:

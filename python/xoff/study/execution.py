@@ -29,6 +29,10 @@ from xoff.study.store import Store, write_failure
 _WINDOW = 256
 
 
+# The beginning of what is no fault of a scenario: the limit of memory that the environment sets, or the machine.
+_OF_THE_MACHINE = "XOFF_MEMORY: "
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """A run that may have to be done."""
@@ -59,7 +63,7 @@ class Outcome:
 
     key: str
     status: str
-    """``ok``; ``audit`` or ``invalid`` if it has no result; ``crashed`` if it is worth another try."""
+    """``ok``; ``audit`` or ``invalid`` if it has no result; ``crashed`` if it is worth another try, maybe elsewhere."""
     message: str = ""
     seconds: float = 0.0
     files: dict[str, bytes] | None = None
@@ -159,6 +163,8 @@ def _perform(job: Job, store: Store, watch: Watch | None) -> Outcome:
             if isinstance(error.__cause__, OSError):
                 # Not the scenario is at fault, but the disk.
                 raise error.__cause__ from None
+            if str(error).startswith(_OF_THE_MACHINE):
+                return Outcome(job.key, "crashed", str(error))
             status, message = "invalid", str(error)
         finally:
             if watch is not None:
