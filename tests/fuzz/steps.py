@@ -180,7 +180,7 @@ def _threads(file: str) -> None:
         except xoff.AuditError as error:
             result = error.result
         summary = {key: value for key, value in result.summary.items() if key != "performance"}
-        found.append((summary, result.flows))
+        found.append((summary, {name: result.table(name) for name in result.tables}))
         _hold(result, f"on {threads} threads")
     differing = [str(threads) for threads, one in zip(THREADS, found, strict=True) if one != found[0]]
     if differing:
