@@ -126,6 +126,19 @@ def test_a_number_that_never_changes_has_no_shares() -> None:
     assert (found, notes) == ([], ["it is the same in all runs, so that there is nothing to share out"])
 
 
+@pytest.mark.parametrize("hot", range(6))
+def test_what_hardly_ever_happens_yields_numbers(hot: int) -> None:
+    """A count that is above zero in one run of one seed, say: no warning, nothing that is no number, or a note."""
+    for options in ({"method": "sobol", "samples": 16, "pairs": True}, {"method": "morris", "trajectories": 4}):
+        design = _design(options, 2)
+        found, notes = of_values(design, [{1: float(row == hot), 2: 0.0} for row in range(len(design.rows))], (1, 2))
+        assert all(math.isfinite(one.interval.mean) and (one.interval.low or 0.0) < math.inf for one in found)
+        assert all(
+            one.interval.low is None or one.interval.low >= 0 for one in found if one.measure in {"mu_star", "total"}
+        )
+        assert bool(found) != any("the same at both ends of all samples" in note for note in notes)
+
+
 @pytest.fixture
 def screening(scenario: dict[str, Any]) -> dict[str, Any]:
     """A screening of four choices in a star of four hosts."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 WITHOUT_RESULT = "without_result"
 """A metric of designs: 1 for a run that has no result, and 0 for one that has."""
 _RESAMPLES = 1000
+# What is never below zero, nor its interval.
+_POSITIVE = ("mu_star", "total")
 # What the effects of a design are ordered by.
 LEADING = {"screening": ("main", "pair"), "morris": ("mu_star",), "sobol": ("total",)}
 
@@ -239,25 +242,40 @@ def _sampled(
     rows = [row for block in blocks for row in block]
     by_seed = [[values[design.points[row]][seed] for row in rows] for seed in seeds]
     means = [math.fsum(one) / len(seeds) for one in zip(*by_seed, strict=True)]
-    if len(set(means)) == 1 and design.method == "sobol":
-        return [], [*notes, "it is the same in all runs, so that there is nothing to share out"]
+    if design.method == "sobol" and not _varies(design, means):
+        why = (
+            "the same in all runs"
+            if len(set(means)) == 1
+            else "the same at both ends of all samples; more may see it change"
+        )
+        return [], [*notes, f"it is {why}, so that there is nothing to share out"]
     places = [design.rows[row] for row in rows]
     found = _analysed(design, places, means, _RESAMPLES)
     # Of a seed by itself only what it yields is asked for.
-    each = [_analysed(design, places, one, 2) for one in by_seed if len(set(one)) > 1] if len(seeds) > 1 else []
+    each = [_analysed(design, places, one, 2) for one in by_seed if _varies(design, one)] if len(seeds) > 1 else []
     effects = [
-        Effect(names, measure, _widened(one, [other[names, measure].mean for other in each]))
+        Effect(names, measure, _widened(one, [other[names, measure].mean for other in each], measure in _POSITIVE))
         for (names, measure), one in found.items()
     ]
     return effects, notes
 
 
-def _widened(found: Interval, by_seed: Sequence[float]) -> Interval:
+def _varies(design: Design, values: Sequence[float]) -> bool:
+    """Whether there is a variance to share out: that of the places with which samples of Sobol begin and end."""
+    if design.method == "morris":
+        return True
+    return len({values[row] for row in range(len(values)) if row % design.block in {0, design.block - 1}}) > 1
+
+
+def _widened(found: Interval, by_seed: Sequence[float], is_positive: bool) -> Interval:
     """An interval that holds the chance of the seeds beside that of the places."""
-    if found.high is None or len(by_seed) < 2:
+    if found.high is None:
         return found
-    margin = math.hypot(found.high - found.mean, interval(by_seed).margin or 0.0)
-    return Interval(found.mean, found.mean - margin, found.mean + margin, found.count)
+    margin = found.high - found.mean
+    if len(by_seed) > 1:
+        margin = math.hypot(margin, interval(by_seed).margin or 0.0)
+    low = found.mean - margin
+    return Interval(found.mean, max(low, 0.0) if is_positive else low, found.mean + margin, found.count)
 
 
 def _analysed(
@@ -278,7 +296,10 @@ def _analysed(
         measures = {"mu_star": ("mu_star", "mu_star_conf"), "mu": ("mu", None), "sigma": ("sigma", None)}
     else:
         pairs = options["pairs"]
-        made = analyze(given, outputs, calc_second_order=pairs, num_resamples=resamples, seed=seed)
+        with warnings.catch_warnings():
+            # Of a resample in which nothing varies; there it has no effect.
+            warnings.filterwarnings("ignore", "Constant values encountered", UserWarning)
+            made = analyze(given, outputs, calc_second_order=pairs, num_resamples=resamples, seed=seed)
         measures = {"first": ("S1", "S1_conf"), "total": ("ST", "ST_conf")}
     found: dict[tuple[tuple[str, ...], str], Interval] = {
         ((name,), measure): _around(made[key][index], made[margin][index] if margin else None, count)
