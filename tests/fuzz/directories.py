@@ -21,23 +21,36 @@ import xoff
 
 _TEXTS = [*values.TEXTS[:-1], "=1+1"]
 _NUMBERS = [0, 1, 2, 3, 255, 2**31, 2**53, 2**63 - 1]
-_STUDY = {"base": "base.json", "axes": {"switch.delay": ["1us", "2us"]}, "seeds": 2}
+_STUDIES: list[dict[str, Any]] = [
+    {"base": "base.json", "axes": {"switch.delay": ["1us", "2us"]}, "seeds": 2},
+    {
+        "base": "base.json",
+        "axes": {"switch.delay": ["1us", "2us"], "switch.queueing": ["oq", "voq"]},
+        "design": "screening",
+    },
+    {"base": "base.json", "axes": {"switch.delay": ["1us", "2us"]}, "design": {"method": "morris", "trajectories": 4}},
+]
 
 
 @cache
-def _whole() -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """The files of a result, and of a study with its document beside it."""
+def _result() -> dict[str, bytes]:
     document = {**tomllib.loads(SMALL), "probe": {"queues": "5us", "packets": True, "delays": "all"}}
     with tempfile.TemporaryDirectory() as work:
         place = Path(work)
         # A threshold that is passed, so that there are pauses to explain.
         xoff.run(document, overrides={"switch.flow_control.pfc.xoff": "20KB"}, out=place / "result")
+        return _timeless(tree(place))
+
+
+@cache
+def _study(which: int) -> dict[str, bytes]:
+    """The files of a study with its document beside it."""
+    with tempfile.TemporaryDirectory() as work:
+        place = Path(work)
         (place / "base.json").write_bytes(values.as_json(tomllib.loads(SMALL)))
-        (place / "study.json").write_bytes(values.as_json(_STUDY))
+        (place / "study.json").write_bytes(values.as_json(_STUDIES[which]))
         xoff.sweep(place / "study.json", out=place / "study")
-        result = {f"result/{name}": content for name, content in tree(place / "result").items()}
-        study = {name: content for name, content in tree(place).items() if not name.startswith("result/")}
-    return _timeless(result), _timeless(study)
+        return _timeless(tree(place))
 
 
 def _timeless(files: dict[str, bytes]) -> dict[str, bytes]:
@@ -54,9 +67,8 @@ def _timeless(files: dict[str, bytes]) -> dict[str, bytes]:
 
 def draw(rng: Random) -> Case:
     """Draw a damaged directory, and who reads it."""
-    result, study = _whole()
     is_study = rng.random() < 0.6
-    files = dict(study if is_study else result)
+    files = dict(_study(rng.randrange(len(_STUDIES))) if is_study else _result())
     names = [name for name in files if "/" in name]
     for name in rng.sample(names, rng.choice([1, 1, 1, 2, 4])):
         new = _damaged(rng, name, files.pop(name))

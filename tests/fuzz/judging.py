@@ -73,6 +73,8 @@ def _judged(outcome: steps.Outcome) -> str:
         return f"exit code {outcome.code}"
     err = outcome.err
     if outcome.code == 2:
+        # Before it fails, a command may have said what it is about to do.
+        err = re.sub(r"\A(?:xoff: (?!error: )[^\n]*\n)*", "", err)
         if not err.startswith("xoff: error: "):
             return f"exit code 2 without a message: {err[:200]!r}"
         lines = err.rstrip("\n").split("\n")

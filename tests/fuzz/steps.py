@@ -125,6 +125,8 @@ def _read_study(place: str) -> None:
     for metric in ("fct_mean_ps", "pfc_pauses"):
         if metric in names:
             study.means(metric)
+    if study.plan.design is not None:
+        study.effects("without_result")
     for name in study.plan.keep:
         study.table(name)
     study.results()

@@ -365,13 +365,34 @@ def test_salib_is_needed_only_for_its_methods(
         {"method": "taguchi"}, {"options": {}}, {"rows": []}, {"points": [0, 99]}, {"rows": [[2.0] * 4] * 8},
         {"factors": []}, {"ends": [["a", "b"]]}, {"ends": [["a"]] * 4},
         {"method": "morris", "options": {"resolution": 4}},
+        {"rows": [[0.0, 1.0, 0.0, 1.0]] * 8},
+        {"rows": [[0.5] * 4] * 8},
     ],
 )  # fmt: skip
 def test_a_damaged_design_is_no_study(screening: dict[str, Any], tmp_path: Path, change: dict[str, Any]) -> None:
     xoff.sweep(screening, out=tmp_path / "study", workers=1)
-    file = tmp_path / "study" / "study.json"
+    _damage(tmp_path / "study" / "study.json", change)
+    with pytest.raises(InputError, match="is not the directory of a study"):
+        Study.open(tmp_path / "study")
+
+
+def _damage(file: Path, change: dict[str, Any]) -> None:
     document = json.loads(file.read_text("utf-8"))
     document["design"] |= change
     file.write_text(json.dumps(document), "utf-8")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"options": {"trajectories": 4, "levels": 3, "seed": 1}},
+        {"options": {"trajectories": 4, "levels": 4, "seed": -1}},
+        {"options": {"trajectories": "4", "levels": 4, "seed": 1}}, {"rows": [[0.5] * 4] * 20},
+        {"rows": [[0.0] * 4, [1.0] * 4] * 10}, {"rows": [[float("nan")] * 4] * 20},
+    ],
+)  # fmt: skip
+def test_damaged_trajectories_are_none(screening: dict[str, Any], tmp_path: Path, change: dict[str, Any]) -> None:
+    xoff.sweep(screening | {"design": {"method": "morris", "trajectories": 4}}, out=tmp_path / "study", workers=1)
+    _damage(tmp_path / "study" / "study.json", change)
     with pytest.raises(InputError, match="is not the directory of a study"):
         Study.open(tmp_path / "study")

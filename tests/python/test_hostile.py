@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,6 +198,28 @@ def test_a_plan_that_does_not_fit_together_is_refused(
     (place / "study.json").write_text(json.dumps(document | {part: value}))
     with pytest.raises(InputError, match="is not the directory of a study"):
         Study.open(place)
+
+
+def test_a_run_whose_samples_are_gone_has_a_page(scenario: dict[str, Any], tmp_path: Path) -> None:
+    scenario["probe"] = {"queues": "1us"}
+    xoff.run(scenario, overrides={"switch.flow_control.pfc.xoff": "20KB"}, out=tmp_path / "result")
+    (tmp_path / "result" / "samples.parquet").unlink()
+    assert "Queues were not recorded" in report.write(tmp_path / "result", formats=["html"]).read_text("utf-8")
+
+
+def test_tables_of_a_study_whose_runs_are_gone(scenario: dict[str, Any], tmp_path: Path) -> None:
+    study = xoff.sweep({"base": scenario}, out=tmp_path / "study")
+    shutil.rmtree(tmp_path / "study" / "runs")
+    with pytest.raises(InputError, match="no run of this study has a result"):
+        study.table("flows")
+
+
+@pytest.mark.parametrize("part", [{"workload": [{}]}, {"network": {}}, {"workload": [{"flows": [{}]}]}])
+def test_a_page_says_that_a_scenario_is_damaged(scenario: dict[str, Any], tmp_path: Path, part: dict[str, Any]) -> None:
+    xoff.run(scenario, out=tmp_path / "result")
+    (tmp_path / "result" / "scenario.json").write_text(json.dumps(scenario | part))
+    page = report.write(tmp_path / "result", formats=["html"]).read_text("utf-8")
+    assert "It is damaged, or not one of this version" in page
 
 
 def test_numbers_beyond_64_bits_are_no_summary(scenario: dict[str, Any], tmp_path: Path) -> None:

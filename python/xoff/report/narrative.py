@@ -25,13 +25,15 @@ def _schema() -> dict[str, Any]:
 
 def tell(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Return headings with sentences, as `_told`; of a document that is damaged, or of another version, what can be."""
+    why = ""
     try:
         running.resolve(document)
     except InputError as error:
-        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
-            return _told(document)
-        return [("Scenario", [f"It is damaged, or not one of this version: {error}"])]
-    return _told(document)
+        why = f": {error}"
+    # What is resolved may still lack a shape, or traffic.
+    with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
+        return _told(document)
+    return [("Scenario", [f"It is damaged, or not one of this version{why}"])]
 
 
 def _told(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
@@ -92,7 +94,7 @@ def _hosts(host: Mapping[str, Any]) -> list[str]:
 
 def _workload(one: Mapping[str, Any]) -> str:
     begin = "" if one.get("start", "0ps") == "0ps" else f", from {value(one['start'])} on"
-    kind = next(key for key in one if key not in {"name", "start", "class"})
+    kind, *_ = (key for key in one if key not in {"name", "start", "class"})
     name = f"“{one['name']}”: " if one.get("name") else ""
     if kind == "flows":
         flows = one["flows"]

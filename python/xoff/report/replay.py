@@ -66,7 +66,7 @@ def build(result: Result, budget: dict[str, int] = BUDGET) -> Replay:
         "pauses": [],
         "flows": [],
     }
-    if interval > 0:
+    if interval > 0 and "samples" in result.tables:
         data["queues"], data["every"], left_out = _queues(result, ports, interval, budget["samples"])
         notes += left_out
     else:

@@ -222,10 +222,16 @@ class Study:
         return self.table("flows")
 
     def table(self, name: str) -> pa.Table:
-        """The rows of one table of all runs. Raises `LookupError` if the study does not keep it."""
+        """The rows of one table of all runs.
+
+        Raises `LookupError` if the study does not keep it, and `InputError` if no run has a result.
+        """
         if name not in self.plan.keep:
             raise LookupError(f"the study does not keep `{name}`; it keeps {', '.join(self.plan.keep) or 'summaries'}")
-        return pa.concat_tables(dataset.rows_of(self.plan, self.store, name))
+        tables = list(dataset.rows_of(self.plan, self.store, name))
+        if not tables:
+            raise InputError(f"{self.directory}: no run of this study has a result")
+        return pa.concat_tables(tables)
 
     def flows_at(self, points: Collection[int]) -> pa.Table | None:
         """The sizes, completion times and slowdowns of the flows at some points (by index), all seeds together."""

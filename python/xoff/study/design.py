@@ -9,6 +9,7 @@ A. Saltelli et al., "Variance based sensitivity analysis of model output", Compu
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -121,7 +122,21 @@ class Design:
             raise ValueError("design: a place is not from 0 to 1")
         if any(not 0 <= point < points for point in design.points):
             raise ValueError("design: a point is none of the study's")
+        for key, value in design.options.items():
+            _check(key, value)
+        if method == "screening":
+            factorial.resolution(design.levels())
+        if method == "morris" and not all(map(design._is_trajectory, range(0, len(design.rows), design.block))):
+            raise ValueError("design: a trajectory does not move each factor once")
         return design
+
+    def _is_trajectory(self, start: int) -> bool:
+        rows = self.rows[start : start + self.block]
+        moved = [
+            [index for index, (one, other) in enumerate(zip(*pair, strict=True)) if one != other]
+            for pair in itertools.pairwise(rows)
+        ]
+        return sorted(moved) == [[index] for index in range(len(self.factors))]
 
 
 def read(document: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
