@@ -38,8 +38,7 @@ use crate::pulls::{Books, Pacer, Rules};
 use crate::routing::Sources;
 use crate::routing::ate::Weight;
 use crate::transport::Protocol;
-use crate::workload::bernoulli::Arrivals;
-use crate::workload::{FlowSpec, Start};
+use crate::workload::{Feed, FlowSpec, Start};
 
 /// What all flows of a host share.
 #[derive(Debug, Clone)]
@@ -117,7 +116,7 @@ pub struct Endpoint {
     /// For a flow that arrives here, or leaves: the waiting flows that need it.
     dependents: FxHashMap<u32, Vec<u32>>,
     /// For flows to come: when their packets do.
-    pub arrivals: FxHashMap<u32, Box<Arrivals>>,
+    pub arrivals: FxHashMap<u32, Box<Feed>>,
     /// Until when destinations are held.
     held_destinations: FxHashMap<u32, Time>,
     /// Flows acknowledged since the last checkpoint.

@@ -253,14 +253,17 @@ impl Collector {
     /// Counts, and the verdicts of all audits; the ledger knows what is on links.
     pub fn judge(&mut self, cp: &Checkpoint<'_, Node>, scenario: &Scenario, end: &End, ledger: Ledger) -> Verdicts {
         self.was_cut = end.finish != Finish::Idle;
-        let mut ledger = ledger;
+        let (mut ledger, mut marked) = (ledger, 0);
         for id in 0..cp.nodes() {
             let node = cp.node(id);
             self.hops += node.counts.data_hops;
             self.dropped += node.counts.dropped;
+            marked += node.counts.marked;
             self.count(node, cp.now);
             ledger.enter(id, node);
         }
+        // Marks are one count, whoever sets them.
+        self.counts.declaring(MARKED).add(MARKED, marked);
         ledger.first_drop = self.shortage.first.map(|(drop, bytes)| (drop, bytes, self.shortage.drops));
         ledger.missing = self.ends.missing();
         ledger.flows = self.ends.count().0;
@@ -270,7 +273,6 @@ impl Collector {
 
     /// Adds what a node, its mechanisms and its endpoint counted.
     fn count(&mut self, node: &Node, now: Time) {
-        self.counts.of("ecn").add(MARKED, node.counts.marked);
         let open = node.open_pauses.iter().map(|p| (p.cause, now.since(p.start)));
         for (cause, time) in node.paused_by.iter().map(|p| (*p.0, *p.1)).chain(open) {
             self.counts.of(cause).add(PAUSED, time.ps());

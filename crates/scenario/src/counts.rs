@@ -51,6 +51,12 @@ impl Counts {
         Self { groups: all, parts: settings.parts() }
     }
 
+    /// The group of the part that declares a count, which others count for it.
+    pub fn declaring(&mut self, count: Count) -> Of<'_> {
+        let part = groups().into_iter().find(|group| group.counts.contains(&count)).map_or("", |group| group.name);
+        self.of(part)
+    }
+
     /// The group of a part.
     pub fn of(&mut self, part: &'static str) -> Of<'_> {
         Of { counts: self, part }

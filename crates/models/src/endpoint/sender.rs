@@ -12,7 +12,7 @@ use crate::packet::Packet;
 use crate::pulls::Credit;
 use crate::transport;
 use crate::transport::contract::Progress;
-use crate::workload::bernoulli::Arrivals;
+use crate::workload::Feed;
 
 /// A flow that sends. What each packet needs comes first.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Sender {
     pub is_rto_set: bool,
     pub retransmitted: u32,
     /// What of it there is to send yet, when it comes bit by bit.
-    pub arrivals: Option<Box<Arrivals>>,
+    pub arrivals: Option<Box<Feed>>,
     pub transport: transport::Sender,
     /// What it may send, if receivers pull.
     pub credit: Option<Box<Credit>>,

@@ -10,10 +10,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_engine::state;
 use xoff_units::{Bytes, Rate, Time};
 
-use super::{Host, Making, Problem, Traffic};
+use super::{Feed, Host, Making, Problem, Traffic};
 use crate::framing::Framing;
 
 /// `workload[…].bernoulli`: one flow from each source.
@@ -40,69 +39,6 @@ const fn queue() -> Bytes {
 /// Frames that a source offers at most.
 const MOST_FRAMES: f64 = 1e8;
 
-/// When the packets of a flow come.
-#[derive(Debug, Clone)]
-pub struct Arrivals {
-    stream: Stream,
-    slot: Time,
-    /// Logarithm of the probability that a slot has no frame.
-    log_none: f64,
-    next: Time,
-    arrived: u32,
-    /// Packets to come.
-    left: u32,
-    /// Packets that may wait.
-    room: u32,
-    is_held: bool,
-}
-
-state!(Arrivals {
-    value: stream, is_held;
-    moment: next;
-    packet: arrived;
-    total: left;
-    still: slot, log_none, room;
-});
-
-impl Arrivals {
-    fn gap(&mut self) -> Time {
-        let empty = libm::log(1.0 - self.stream.uniform()) / self.log_none;
-        self.slot * (1 + empty.min(1e9) as u64)
-    }
-
-    /// Packets that have come.
-    #[inline]
-    pub const fn arrived(&self) -> u32 {
-        self.arrived
-    }
-
-    /// When the next one comes.
-    #[inline]
-    pub const fn next(&self) -> Time {
-        self.next
-    }
-
-    /// Lets come what came up to `now`, of which `sent` were sent; returns how many found the queue full, and wait for room.
-    #[inline]
-    pub fn advance(&mut self, sent: u32, now: Time) -> u64 {
-        let mut held = 0;
-        while self.next <= now && self.left > 0 {
-            if self.arrived - sent >= self.room {
-                held += u64::from(!std::mem::replace(&mut self.is_held, true));
-                break;
-            }
-            if std::mem::take(&mut self.is_held) {
-                self.next = now;
-            }
-            self.arrived += 1;
-            self.left -= 1;
-            let gap = self.gap();
-            self.next += gap;
-        }
-        held
-    }
-}
-
 impl Traffic for Params {
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
         let key = making.key();
@@ -125,24 +61,12 @@ impl Traffic for Params {
 
 impl Params {
     /// The arrivals of a source, with the first one's time and how many there are; none if no frame comes.
-    pub fn arrivals(&self, rate: Rate, framing: &Framing, start: Time, mut stream: Stream) -> Option<(Arrivals, Time, u32)> {
+    pub fn arrivals(&self, rate: Rate, framing: &Framing, start: Time, mut stream: Stream) -> Option<(Feed, Time, u32)> {
         let slot = rate.time(framing.largest());
         let phase = Time((stream.uniform() * slot.ps() as f64) as u64);
         let room = (self.queue.0 / framing.largest()).clamp(1, u64::from(u32::MAX)) as u32;
-        let log_none = libm::log(1.0 - self.load);
-        let mut arrivals = Arrivals { stream, slot, log_none, next: start + phase, arrived: 0, left: u32::MAX, room, is_held: false };
         // A slot's frame is there at its beginning; the first slot may have one.
-        let gap = arrivals.gap();
-        arrivals.next += gap - slot;
-        let (first, end) = (arrivals.next, start + self.duration);
-        let mut dry = arrivals.clone();
-        while dry.next < end {
-            dry.arrived += 1;
-            let gap = dry.gap();
-            dry.next += gap;
-        }
-        arrivals.left = dry.arrived;
-        (dry.arrived > 0).then_some((arrivals, first, dry.arrived))
+        Feed::in_slots(stream, slot, self.load, start + phase, start + self.duration, room)
     }
 
     /// Says what makes no sense.
@@ -185,7 +109,7 @@ fn rate_time(rate: Rate, framing: &Framing) -> f64 {
 mod tests {
     use super::*;
 
-    fn source(load: f64, queue: u64, seed: u64) -> (Arrivals, Time, u32) {
+    fn source(load: f64, queue: u64, seed: u64) -> (Feed, Time, u32) {
         let framing = Framing { payload: 1500, header: 0, control: 64, minimum: 64 };
         let params = Params { sources: vec![], destinations: vec![], load, duration: Time::ms(120), queue: Bytes(queue) };
         params.arrivals(Rate::gbps(10), &framing, Time::ms(5), Stream::new(seed, 1, "test")).unwrap()
@@ -199,7 +123,7 @@ mod tests {
             let deviation = (f64::from(count) - 1e5 * load) / (1e5 * load * (1.0 - load)).sqrt();
             assert!(deviation.abs() < 4.0, "{load}: {count}");
             let mut sent = 0;
-            while arrivals.left > 0 {
+            while arrivals.arrived() < count {
                 let at = arrivals.next();
                 assert_eq!((at - first).ps() % 1_200_000, 0);
                 assert_eq!(arrivals.advance(sent, at), 0);
@@ -214,11 +138,11 @@ mod tests {
 
     #[test]
     fn a_full_queue_holds_its_source_back_and_loses_nothing() {
-        let (mut arrivals, _, count) = source(0.5, 15_000, 4);
+        let (mut arrivals, _, _) = source(0.5, 15_000, 4);
         let late = Time::ms(60);
         assert_eq!((arrivals.advance(0, late), arrivals.arrived()), (1, 10));
         assert_eq!((arrivals.advance(0, Time::ms(61)), arrivals.arrived()), (0, 10));
         assert_eq!((arrivals.advance(1, Time::ms(62)), arrivals.arrived()), (0, 11));
-        assert!(arrivals.next() > Time::ms(62) && arrivals.left == count - 11);
+        assert!(arrivals.next() > Time::ms(62) && arrivals.arrived() == 11);
     }
 }

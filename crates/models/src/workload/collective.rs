@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Time};
 
 use super::making::{fits, waits_fit};
-use super::{Host, Made, Making, Problem, Traffic};
+use super::{Collective, Host, Made, Making, Problem, Traffic};
 
 /// What the ranks have in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -83,25 +83,6 @@ pub struct Params {
 
 fn one() -> u64 {
     1
-}
-
-/// What is measured of a collective as a whole.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Collective {
-    /// The workload that it is.
-    pub workload: u32,
-    /// What the ranks have in the end.
-    pub operation: &'static str,
-    /// How they come to it.
-    pub algorithm: &'static str,
-    /// How many there are.
-    pub ranks: u32,
-    /// The data of a rank.
-    pub bytes: u64,
-    /// What a link has to carry for a byte of it, whatever the algorithm.
-    pub bus: f64,
-    /// Its messages.
-    pub flows: u64,
 }
 
 impl Traffic for Params {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Rate, Time};
 
-use super::{Collective, Drawn, Flow, Host, Problem, Workload, bernoulli};
+use super::{Collective, Drawn, Feed, Flow, Host, Problem, Workload};
 use crate::framing::Framing;
 use crate::topology::{PortSpec, Topology};
 
@@ -52,7 +52,7 @@ pub(super) struct Listed<'a> {
     /// Its row, when it stands in a list.
     pub detail: Option<(usize, &'a Flow)>,
     /// When its packets come, if they come bit by bit.
-    pub arrivals: Option<Box<bernoulli::Arrivals>>,
+    pub arrivals: Option<Box<Feed>>,
 }
 
 /// The flows that are drawn at one node for one workload.

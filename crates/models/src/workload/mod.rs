@@ -3,10 +3,13 @@
 //!
 //! Listed flows wait in a list; drawn ones are drawn one at a time, when their time comes, from a stream of their source.
 
+mod feed;
 mod host;
 mod making;
 mod numbering;
+mod row;
 pub mod sizes;
+mod together;
 mod warm;
 
 use schemars::JsonSchema;
@@ -15,11 +18,12 @@ use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::Time;
 
-pub use self::collective::Collective;
-pub use self::flows::Flow;
+pub use self::feed::Feed;
 pub use self::host::Host;
 pub use self::making::{MAX_FLOWS, MAX_LISTED, Made, Making};
 pub use self::numbering::{AllFlows, MAX_START};
+pub use self::row::Flow;
+pub use self::together::Collective;
 pub use self::warm::Warm;
 use crate::framing::Framing;
 use crate::topology::Topology;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_units::Time;
 
-use super::flows::row;
 use super::making::{DrawnAt, Listed, MAX_FLOWS, Making};
-use super::{Collective, Flow, FlowSpec, Problem, Start, Workload, bernoulli};
+use super::row::place;
+use super::{Collective, Feed, Flow, FlowSpec, Problem, Start, Workload};
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
 use crate::topology::{PortSpec, Topology};
 
@@ -30,7 +30,7 @@ pub struct AllFlows {
     /// For each node, flows that wait for others (their numbers).
     pub waiting: Vec<Vec<(Vec<u32>, FlowSpec)>>,
     /// For each node, when the packets of its flows come that come bit by bit.
-    pub arrivals: Vec<FxHashMap<u32, Box<bernoulli::Arrivals>>>,
+    pub arrivals: Vec<FxHashMap<u32, Box<Feed>>>,
     /// First flow number and name, in order of flow number.
     pub ranges: Vec<(u32, u32)>,
     /// Names of workloads, and then of the flows that were under way when one of them began.
@@ -198,7 +198,7 @@ impl<'a> Numbering<'a> {
     /// Where a flow stands.
     fn key(&self, f: &Listed<'_>) -> String {
         let workload = f.workload as usize;
-        row(&format!("workload[{workload}]"), &self.workloads[workload], f.detail.map_or(0, |d| d.0))
+        place(&format!("workload[{workload}]"), self.workloads[workload].table.is_some(), f.detail.map_or(0, |d| d.0))
     }
 
     fn check(&self) -> Result<(), Problem> {

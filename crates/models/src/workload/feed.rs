@@ -1,0 +1,85 @@
+//! Data that comes to the source of a flow packet by packet, and waits there for room.
+
+use xoff_engine::random::Stream;
+use xoff_engine::state;
+use xoff_units::Time;
+
+/// When the packets of a flow come.
+#[derive(Debug, Clone)]
+pub struct Feed {
+    stream: Stream,
+    slot: Time,
+    /// Logarithm of the probability that a slot has no frame.
+    log_none: f64,
+    next: Time,
+    arrived: u32,
+    /// Packets to come.
+    left: u32,
+    /// Packets that may wait.
+    room: u32,
+    is_held: bool,
+}
+
+state!(Feed {
+    value: stream, is_held;
+    moment: next;
+    packet: arrived;
+    total: left;
+    still: slot, log_none, room;
+});
+
+impl Feed {
+    /// Frames at random in slots, each with probability `load`, from one moment up to another; with the first one's time and how many
+    /// there are. None if no frame comes.
+    pub fn in_slots(stream: Stream, slot: Time, load: f64, start: Time, end: Time, room: u32) -> Option<(Self, Time, u32)> {
+        let mut feed =
+            Self { stream, slot, log_none: libm::log(1.0 - load), next: start, arrived: 0, left: u32::MAX, room, is_held: false };
+        let gap = feed.gap();
+        feed.next += gap - slot;
+        let (first, mut dry) = (feed.next, feed.clone());
+        while dry.next < end {
+            dry.arrived += 1;
+            let gap = dry.gap();
+            dry.next += gap;
+        }
+        feed.left = dry.arrived;
+        (dry.arrived > 0).then_some((feed, first, dry.arrived))
+    }
+
+    fn gap(&mut self) -> Time {
+        let empty = libm::log(1.0 - self.stream.uniform()) / self.log_none;
+        self.slot * (1 + empty.min(1e9) as u64)
+    }
+
+    /// Packets that have come.
+    #[inline]
+    pub const fn arrived(&self) -> u32 {
+        self.arrived
+    }
+
+    /// When the next one comes.
+    #[inline]
+    pub const fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Lets come what came up to `now`, of which `sent` were sent; returns how many found the queue full, and wait for room.
+    #[inline]
+    pub fn advance(&mut self, sent: u32, now: Time) -> u64 {
+        let mut held = 0;
+        while self.next <= now && self.left > 0 {
+            if self.arrived - sent >= self.room {
+                held += u64::from(!std::mem::replace(&mut self.is_held, true));
+                break;
+            }
+            if std::mem::take(&mut self.is_held) {
+                self.next = now;
+            }
+            self.arrived += 1;
+            self.left -= 1;
+            let gap = self.gap();
+            self.next += gap;
+        }
+        held
+    }
+}
