@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from xoff.plots import Plot
 
 # What a result directory holds beside its tables; the report on a result goes with it.
+PARTS = frozenset({"fingerprint", "flows", "audits"})
+"""What every summary has."""
 _PARTS = {"scenario.json", "summary.json", "inputs", "report.html", "figures"}
 
 
@@ -249,7 +251,7 @@ def load(directory: str | Path) -> Result:
         summary = read_json(path / "summary.json")
         if not isinstance(scenario, dict) or not isinstance(summary, dict):
             raise ValueError
-        if "network" not in scenario or not {"fingerprint", "flows", "audits"} <= summary.keys():
+        if "network" not in scenario or not summary.keys() >= PARTS:
             raise ValueError
     except (OSError, ValueError):
         raise InputError(f"{path}: is not a result directory (no readable scenario.json and summary.json)") from None

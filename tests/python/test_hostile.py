@@ -207,6 +207,33 @@ def test_a_run_whose_samples_are_gone_has_a_page(scenario: dict[str, Any], tmp_p
     assert "Queues were not recorded" in report.write(tmp_path / "result", formats=["html"]).read_text("utf-8")
 
 
+def test_a_run_whose_links_are_gone_has_a_page_without_replay(scenario: dict[str, Any], tmp_path: Path) -> None:
+    scenario["probe"] = {"queues": "1us"}
+    xoff.run(scenario, overrides={"switch.flow_control.pfc.xoff": "20KB"}, out=tmp_path / "result")
+    (tmp_path / "result" / "links.parquet").unlink()
+    page = report.write(tmp_path / "result", formats=["html"]).read_text("utf-8")
+    assert "Queues over time" not in page
+    assert "replay-data" not in page
+
+
+@pytest.mark.parametrize("part", ["fingerprint", "flows", "audits"])
+def test_a_run_whose_summary_lacks_a_part_is_done_again(scenario: dict[str, Any], tmp_path: Path, part: str) -> None:
+    place = _study(tmp_path / "study", scenario)
+    file = next((place / "runs").glob("*/summary.json"))
+    file.write_text(json.dumps({key: value for key, value in json.loads(file.read_text()).items() if key != part}))
+    assert Study.open(place).status().missing == 1
+    assert Study.open(place).runs.num_rows == 1
+    _study(place, scenario)
+    assert Study.open(place).status().complete == 2
+
+
+def test_a_count_beyond_64_bits_is_none(scenario: dict[str, Any], tmp_path: Path) -> None:
+    place = _study(tmp_path / "study", scenario)
+    file = next((place / "runs").glob("*/summary.json"))
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"strange": 10**400}))
+    assert Study.open(place).runs["strange"].to_pylist() == [None, None]
+
+
 def test_tables_of_a_study_whose_runs_are_gone(scenario: dict[str, Any], tmp_path: Path) -> None:
     study = xoff.sweep({"base": scenario}, out=tmp_path / "study")
     shutil.rmtree(tmp_path / "study" / "runs")

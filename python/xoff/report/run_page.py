@@ -70,13 +70,18 @@ def figures(result: Result, flows: pa.Table | None) -> dict[str, Callable[[], Fi
         made["fct_cdf"] = plot.fct_cdf
         if flows.num_rows >= _FEW:
             made["slowdown_by_size"] = plot.slowdown_by_size
-    if "samples" in result.tables and result.samples.num_rows:
+    if _has_queues(result):
         made["queue_depth"] = plot.queue_depth
     if "pauses" in result.tables and result.pauses.num_rows:
         made["pauses"] = plot.pauses
     if "links" in result.tables and result.links.num_rows:
         made["link_use"] = plot.link_use
     return made
+
+
+def _has_queues(result: Result) -> bool:
+    """Whether queues over time can be drawn, which are called after the links behind them."""
+    return {"samples", "links"} <= set(result.tables) and result.samples.num_rows > 0
 
 
 def _charts(result: Result, flows: pa.Table | None) -> Any:
@@ -87,7 +92,7 @@ def _charts(result: Result, flows: pa.Table | None) -> Any:
         if flows.num_rows >= _FEW:
             bins = [charts.slowdown("slowdown", "by size", by)]
             yield {"id": "slowdown", "title": "Slowdown by flow size, in bins of equally many flows", "charts": bins}
-    if "samples" in result.tables and result.samples.num_rows:
+    if _has_queues(result):
         yield {"id": "queues", "title": "Queues over time", "charts": [charts.queues("queues", result)]}
 
 

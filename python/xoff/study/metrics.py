@@ -105,4 +105,7 @@ def _numbers(value: Any, keys: list[str]) -> Iterator[tuple[str, int | float | N
                 yield from _numbers(rest, [*keys[:-1], f"from_{part['from_bytes']}B"])
     elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         unit = next((unit for key in keys for unit in _UNITS if key.endswith(unit)), "")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            # Of somebody else: no run counts so far, and no table holds it.
+            value = None
         yield "_".join(key.removesuffix(unit) for key in keys) + unit, value

@@ -21,7 +21,7 @@ from typing import Any, TypedDict
 
 from xoff import locks
 from xoff.documents import read_bytes, read_json
-from xoff.results import Result, load, synchronise
+from xoff.results import PARTS, Result, load, synchronise
 from xoff.shape import mismatch
 from xoff.summary import Summary
 
@@ -51,7 +51,7 @@ def is_whole(table: Path) -> bool:
 
 
 def _is_summary(found: dict[str, Any]) -> bool:
-    return "performance" in found and not mismatch(found, Summary)
+    return {*PARTS, "performance"} <= found.keys() and not mismatch(found, Summary)
 
 
 class _Failure(TypedDict):
