@@ -148,11 +148,11 @@ impl Packet {
     }
 
     #[inline]
-    pub(crate) const fn bits(&self) -> u64 {
+    const fn bits(&self) -> u64 {
         self.seq() as u64 | (self.word() as u64) << 32
     }
 
-    pub(crate) const fn set_bits(&mut self, bits: u64) {
+    const fn set_bits(&mut self, bits: u64) {
         self.set_seq(bits as u32);
         self.set_word((bits >> 32) as u32);
     }
@@ -297,7 +297,8 @@ impl State for Packet {
         let [_, route_and_word, what] = self.0;
         walk.of_flow(self.flow());
         walk.value((u64::from(self.flow()), route_and_word >> ROUTE, what).word());
-        if walk_fields(self, walk) {
+        if let Some(bits) = walk_fields(self.kind(), self.bits(), walk) {
+            self.set_bits(bits);
             return;
         }
         let (mut seq, mut word) = (self.seq(), self.word());
@@ -340,6 +341,7 @@ impl Message for Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frames::{Bcn, Bfc, Cim, Cnm, Credits, Index, Pfc, PortFc, Pull, Says, Sfcm, Weave};
 
     #[test]
     fn kinds_have_numbers_and_names_of_their_own() {
@@ -408,5 +410,33 @@ mod tests {
         p.hop();
         p.set(Packet::CE);
         assert_eq!((p.dst(), p.hops(), p.class(), p.has(Packet::CE), p.has(Packet::ECHO)), (0x00AB_CDEF, 2, 5, true, false));
+    }
+
+    fn kept<P: Payload + PartialEq + std::fmt::Debug>(payloads: &[P], words: &[(u32, u32)]) {
+        for (payload, words) in payloads.iter().zip(words) {
+            let mut frame = Packet::with(*payload, 7, 9, 64, 3);
+            frame.set_path(2);
+            assert_eq!((frame.payload(), frame.kind()), (Some(*payload), P::KIND));
+            assert_eq!((frame.seq(), frame.says()), *words, "{payload:?}");
+            assert_eq!((frame.flow(), frame.dst(), frame.bytes(), frame.class(), frame.path()), (7, 9, 64, 3, 2));
+        }
+        assert_eq!(Packet::new(Kind::Data, 0, 0, 0, 64, 0).payload::<P>(), None);
+    }
+
+    #[test]
+    fn what_frames_carry_is_read_as_it_was_written() {
+        kept(&[Sfcm { destination: u32::MAX, pause: 0 }, Sfcm { destination: 1, pause: u32::MAX }], &[(u32::MAX, 0), (1, u32::MAX)]);
+        kept(&[Pfc { classes: 0x81, quanta: u16::MAX }], &[(0x81, 0xFFFF)]);
+        kept(&[Cim { is_add: true, offending: Index(u32::MAX) }, Cim { is_add: false, offending: Index(4) }], &[(1, u32::MAX), (0, 4)]);
+        kept(
+            &[PortFc { output: 5, is_pause: true, is_direct: false }, PortFc { output: 5, is_pause: false, is_direct: true }],
+            &[(5, 1), (5, 2)],
+        );
+        kept(&[Bcn { feedback: -9, point: 3 }, Bcn { feedback: 0, point: u32::MAX }], &[(u32::MAX - 8, 3), (0, u32::MAX)]);
+        kept(&[Cnm { feedback: 63, point: 3 }], &[(63, 3)]);
+        kept(&[Bfc { queue: u16::MAX, is_pause: true }], &[(0xFFFF, 1)]);
+        kept(&[Credits { is_repeated: true, class: 7, count: 4096 }], &[(15, 4096)]);
+        kept(&[Pull { total: u32::MAX }], &[(u32::MAX, 0)]);
+        kept(&[Says::Reply, Says::Clear, Says::Notify].map(|says| Weave { says, of: 6 }), &[(0, 6), (1, 6), (2, 6)]);
     }
 }
