@@ -112,8 +112,8 @@ def make_room(checkout: Path) -> None:
         {
             "contract::{": "contract::{Tag, ",
             "    const HEARS_ACKS": "    const TAG: Tag = Tag::Echoed;\n    const HEARS_ACKS",
-            "rate: &mut f64, _: &mut Packet, sent: Sent) -> Time {": (
-                "rate: &mut f64, packet: &mut Packet, sent: Sent) -> Time {\n"
+            "rate: &mut f64, _: &mut Packet, sent: Sent) -> Duration {": (
+                "rate: &mut f64, packet: &mut Packet, sent: Sent) -> Duration {\n"
                 "        packet.set_tag((sent.now.ps() / 1000) as u32 + 1);"
             ),
             "        if !ack.is_marked {": (

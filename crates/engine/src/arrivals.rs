@@ -1,6 +1,6 @@
 //! The arrivals of one node in one window, in order.
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use crate::calendar::{Arrival, Calendar, NO_EVENT, key_of};
 
@@ -22,7 +22,7 @@ impl Arrivals {
 
     /// Brings in order what arrives from `start` to `end`, exclusive: by key, and as it was sent where keys are equal.
     #[inline]
-    pub fn collect<M: Copy>(&mut self, inbox: &mut Vec<Arrival<M>>, calendar: &mut Calendar<M>, start: Time, end: Time) {
+    pub fn collect<M: Copy>(&mut self, inbox: &mut Vec<Arrival<M>>, calendar: &mut Calendar<M>, start: Moment, end: Moment) {
         let (least, end) = (key_of(start, 0), key_of(end, 0));
         self.taken = 0;
         self.order.clear();
@@ -76,7 +76,7 @@ impl Arrivals {
     /// Leaves in the inbox, in order, what arrives from `end` on; but what arrives at `near` or later waits in the calendar, so
     /// that messages on a long link are not looked at in each window. Returns the key of the first of all these.
     #[inline]
-    pub fn finish<M: Copy>(&self, inbox: &mut Vec<Arrival<M>>, calendar: &mut Calendar<M>, end: Time, near: Time) -> u64 {
+    pub fn finish<M: Copy>(&self, inbox: &mut Vec<Arrival<M>>, calendar: &mut Calendar<M>, end: Moment, near: Moment) -> u64 {
         let (end, near) = (key_of(end, 0), key_of(near, 0));
         if self.order.len() == inbox.len() {
             inbox.clear();
@@ -162,16 +162,16 @@ mod tests {
             let mut start = 0;
             let mut number = 0_u32;
             loop {
-                let end = Time(start + window);
-                arrivals.collect(&mut inbox, &mut calendar, Time(start), end);
+                let end = Moment(start + window);
+                arrivals.collect(&mut inbox, &mut calendar, Moment(start), end);
                 while calendar.top() != NO_EVENT {
                     seen.push(arrivals.take(&inbox, &mut calendar));
                 }
-                let mut next = arrivals.finish(&mut inbox, &mut calendar, end, Time(end.0 + 4 * window));
+                let mut next = arrivals.finish(&mut inbox, &mut calendar, end, Moment(end.0 + 4 * window));
                 assert!(next >= key_of(end, 0));
                 if number < MESSAGES {
                     for _ in 0..stream.below(200) {
-                        let at = Time(end.0 + stream.below(spread));
+                        let at = Moment(end.0 + stream.below(spread));
                         let key = key_of(at, stream.below(4) as usize);
                         sent.push((key, number));
                         inbox.push(Arrival { key, message: number });

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use crate::Timer;
 use crate::state::{State, Walk, Word};
@@ -22,7 +22,7 @@ pub const MAX_PORTS: usize = 32_000;
 
 /// The key of a slot at a time.
 #[inline]
-pub(crate) fn key_of(at: Time, slot: usize) -> u64 {
+pub(crate) fn key_of(at: Moment, slot: usize) -> u64 {
     (at.0 << SLOT_BITS) | slot as u64
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Calendar<M> {
     far: BinaryHeap<Reverse<Waiting<M>>>,
     /// By (time, link).
     express: BinaryHeap<Reverse<Waiting<M>>>,
-    timers: BinaryHeap<Reverse<(Time, u64, u64)>>,
+    timers: BinaryHeap<Reverse<(Moment, u64, u64)>>,
     /// Numbers timers and far arrivals.
     sequence: u64,
 }
@@ -144,10 +144,10 @@ impl<M> Calendar<M> {
         self.top() ^ self.inner[0][0] ^ self.due.first().copied().unwrap_or(0)
     }
 
-    /// The time of a key; [`Time::NEVER`] shifted for [`NO_EVENT`].
+    /// The time of a key; [`Moment::NEVER`] shifted for [`NO_EVENT`].
     #[inline]
-    pub fn time_of(key: u64) -> Time {
-        Time(key >> SLOT_BITS)
+    pub fn time_of(key: u64) -> Moment {
+        Moment(key >> SLOT_BITS)
     }
 
     #[inline]
@@ -166,7 +166,7 @@ impl<M> Calendar<M> {
 
     /// True when no arrival or timer is left at `now`, and no output before `output`.
     #[inline]
-    pub fn settled(&self, now: Time, output: usize) -> bool {
+    pub fn settled(&self, now: Moment, output: usize) -> bool {
         self.top() >= key_of(now, self.in_links + 2 + output)
     }
 
@@ -202,14 +202,14 @@ impl<M> Calendar<M> {
 
     /// Asks for an output at a later moment.
     #[inline]
-    pub fn set_output(&mut self, output: usize, at: Time) {
+    pub fn set_output(&mut self, output: usize, at: Moment) {
         let slot = self.in_links + 2 + output;
         self.set(slot, key_of(at, slot));
     }
 
     /// Asks for an output at this moment.
     #[inline]
-    pub fn set_output_due(&mut self, output: usize, now: Time) {
+    pub fn set_output_due(&mut self, output: usize, now: Moment) {
         self.due[output / 64] |= 1 << (output % 64);
         self.first_due = self.first_due.min(key_of(now, self.in_links + 2 + output));
     }
@@ -263,11 +263,11 @@ impl<M> Calendar<M> {
 
     fn refresh_express(&mut self) {
         let slot = self.in_links;
-        let key = self.express.peek().map_or(NO_EVENT, |e| key_of(Time(e.0.turn.0), slot));
+        let key = self.express.peek().map_or(NO_EVENT, |e| key_of(Moment(e.0.turn.0), slot));
         self.set(slot, key);
     }
 
-    pub fn push_timer(&mut self, at: Time, token: u64) {
+    pub fn push_timer(&mut self, at: Moment, token: u64) {
         self.sequence += 1;
         self.timers.push(Reverse((at, self.sequence, token)));
         self.refresh_timers();
@@ -280,9 +280,9 @@ impl<M> Calendar<M> {
     }
 
     /// When its first event is, those in its inbox apart.
-    pub fn first(&self) -> Time {
+    pub fn first(&self) -> Moment {
         let key = self.top().min(self.first_far());
-        if key == NO_EVENT { Time::NEVER } else { Self::time_of(key) }
+        if key == NO_EVENT { Moment::NEVER } else { Self::time_of(key) }
     }
 
     fn refresh_timers(&mut self) {
@@ -297,7 +297,7 @@ impl<M: State> Calendar<M> {
     pub fn walk(&mut self, inbox: (&mut [Arrival<M>], &mut [Waiting<M>]), timer: fn(u64) -> Timer, walk: &mut Walk<'_>) {
         debug_assert!((self.arrival, self.first_due) == (NO_EVENT, NO_EVENT), "all that was due in a window is done");
         let key = |walk: &mut Walk<'_>, key: &mut u64| {
-            let (mut at, slot) = (Time(*key >> SLOT_BITS), *key & SLOT_MASK);
+            let (mut at, slot) = (Moment(*key >> SLOT_BITS), *key & SLOT_MASK);
             if *key == NO_EVENT {
                 walk.value(NO_EVENT);
             } else {
@@ -321,7 +321,7 @@ impl<M: State> Calendar<M> {
         messages.sort_by_key(|w| w.turn);
         walk.value(messages.len() as u64);
         for Waiting { turn: (at, link), message } in messages {
-            let mut moment = Time(*at);
+            let mut moment = Moment(*at);
             walk.moment(&mut moment);
             *at = moment.0;
             walk.value(*link);
@@ -373,7 +373,7 @@ mod tests {
     fn orders_arrival_timer_output_at_one_instant() {
         for ports in 1..70 {
             let mut c: Calendar<u8> = Calendar::new(ports, ports);
-            let t = Time(77);
+            let t = Moment(77);
             c.set_output(0, t);
             c.set_output(ports - 1, t);
             c.push_timer(t, 9);
@@ -403,7 +403,7 @@ mod tests {
     fn outputs_due_now_keep_their_turn_among_those_asked_for_earlier() {
         for outputs in [1, 3, 64, 65, 200] {
             let mut c: Calendar<u8> = Calendar::new(2, outputs);
-            let now = Time(5);
+            let now = Moment(5);
             for output in (0..outputs).rev() {
                 if output % 3 == 0 { c.set_output(output, now) } else { c.set_output_due(output, now) }
             }

@@ -1,6 +1,6 @@
 //! What a node may do while it handles an event.
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use crate::calendar::Calendar;
 use crate::fingerprint::Fingerprint;
@@ -10,10 +10,10 @@ use crate::{END_OF_TIME, Message};
 
 /// Handed to a node with each event.
 pub struct Context<'a, M: Message> {
-    pub(crate) now: Time,
+    pub(crate) now: Moment,
     /// No message that this node sends may arrive earlier, by cluster membership of the receiver.
-    pub(crate) horizon: Time,
-    pub(crate) outer_horizon: Time,
+    pub(crate) horizon: Moment,
+    pub(crate) outer_horizon: Moment,
     pub(crate) calendar: &'a mut Calendar<M>,
     pub(crate) outputs: &'a [Route],
     pub(crate) transit: &'a mut Transit<M>,
@@ -23,13 +23,13 @@ pub struct Context<'a, M: Message> {
 impl<M: Message> Context<'_, M> {
     /// The moment of this event.
     #[inline]
-    pub fn now(&self) -> Time {
+    pub fn now(&self) -> Moment {
         self.now
     }
 
     /// Sends on `output`. What arrives over one link at one moment arrives in the order it was sent.
     #[inline(always)]
-    pub fn send(&mut self, output: usize, arrival: Time, message: M) {
+    pub fn send(&mut self, output: usize, arrival: Moment, message: M) {
         let route = self.outputs[output];
         self.check(route, arrival);
         if route.local {
@@ -40,7 +40,7 @@ impl<M: Message> Context<'_, M> {
     }
 
     /// Sends on `output`, past whatever is on its way there: control frames that bypass the receiver's processing.
-    pub fn send_express(&mut self, output: usize, arrival: Time, message: M) {
+    pub fn send_express(&mut self, output: usize, arrival: Moment, message: M) {
         let route = self.outputs[output];
         self.check(route, arrival);
         if route.local {
@@ -51,7 +51,7 @@ impl<M: Message> Context<'_, M> {
     }
 
     #[inline]
-    fn check(&self, route: Route, arrival: Time) {
+    fn check(&self, route: Route, arrival: Moment) {
         let horizon = if route.same_cluster { self.horizon } else { self.outer_horizon };
         assert!(
             arrival >= horizon && arrival <= END_OF_TIME,
@@ -61,7 +61,7 @@ impl<M: Message> Context<'_, M> {
 
     /// Asks for [`crate::Node::on_output`] at `at`; it must not be asked for yet.
     #[inline]
-    pub fn wake_output(&mut self, output: usize, at: Time) {
+    pub fn wake_output(&mut self, output: usize, at: Moment) {
         debug_assert!(at >= self.now, "an output is woken in the past");
         if at == self.now {
             self.calendar.set_output_due(output, at);
@@ -71,7 +71,7 @@ impl<M: Message> Context<'_, M> {
     }
 
     /// Asks for [`crate::Node::on_timer`] at `at` (now at the earliest). Timers of one moment expire in the order they were set.
-    pub fn set_timer(&mut self, at: Time, token: u64) {
+    pub fn set_timer(&mut self, at: Moment, token: u64) {
         assert!(at >= self.now, "a timer is set in the past");
         if at <= END_OF_TIME {
             self.calendar.push_timer(at, token);

@@ -8,10 +8,10 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::{Duration as WallTime, Instant};
 
 use cpu_time::ThreadTime;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::engine::{Checkpoint, Engine, Finish};
 use crate::meeting::{Barrier, Gate, lock};
@@ -33,7 +33,7 @@ struct Crew<'a, N: Node> {
     /// By window parity and partition: the earliest event.
     earliest: [Vec<Padded>; 2],
     barrier: Barrier,
-    window: Time,
+    window: Duration,
     windows: AtomicU64,
     /// Nanoseconds of CPU time that workers took, without what they spun for.
     busy: AtomicU64,
@@ -41,8 +41,8 @@ struct Crew<'a, N: Node> {
 
 #[derive(Clone, Copy, Default)]
 struct Segment {
-    start: Time,
-    until: Time,
+    start: Moment,
+    until: Moment,
     workers: usize,
 }
 
@@ -55,9 +55,9 @@ impl<N: Node> Crew<'_, N> {
         let mut parity = 0;
         let mut windows = 0;
         let clock = (segment.workers > 1).then(ThreadTime::now);
-        let mut spun = Duration::ZERO;
+        let mut spun = WallTime::ZERO;
         while start < segment.until {
-            let end = Time(start.0 + self.window.0).min(segment.until);
+            let end = Moment(start.0 + self.window.0).min(segment.until);
             for (p, partition) in &mut mine {
                 partition.run_window(end, self.window);
                 self.earliest[parity][*p].0.store(partition.next_event().0, Ordering::Release);
@@ -78,7 +78,7 @@ impl<N: Node> Crew<'_, N> {
                     }
                 }
             }
-            start = Time(self.earliest[parity].iter().map(|e| e.0.load(Ordering::Acquire)).fold(u64::MAX, u64::min));
+            start = Moment(self.earliest[parity].iter().map(|e| e.0.load(Ordering::Acquire)).fold(u64::MAX, u64::min));
             parity ^= 1;
             windows += 1;
         }
@@ -134,7 +134,7 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
                             done.poison();
                             return;
                         }
-                        if !done.wait(segment.workers, &mut Duration::default()) {
+                        if !done.wait(segment.workers, &mut WallTime::default()) {
                             return;
                         }
                     }
@@ -166,15 +166,15 @@ fn lead<N: Node>(
     workers: usize,
     on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>,
 ) -> Finish {
-    let grid = engine.plan.checkpoint.max(Time(1));
-    let mut next_checkpoint = Time::ZERO;
-    let mut asked: Option<Time> = None;
+    let grid = engine.plan.checkpoint.max(Duration(1));
+    let mut next_checkpoint = Moment::ZERO;
+    let mut asked: Option<Moment> = None;
     let mut events_a_window = u64::MAX;
     let mut pace = Pace::default();
     let mut alone = true;
     loop {
         let (start, events) =
-            crew.partitions.iter().map(|p| lock(p)).fold((Time::NEVER, 0), |(t, e), p| (t.min(p.next_event()), e + p.events));
+            crew.partitions.iter().map(|p| lock(p)).fold((Moment::NEVER, 0), |(t, e), p| (t.min(p.next_event()), e + p.events));
         let windows = crew.windows.load(Ordering::Relaxed);
         if windows > engine.statistics.windows {
             events_a_window = (events - engine.statistics.events) / (windows - engine.statistics.windows);
@@ -202,7 +202,7 @@ fn lead<N: Node>(
         }
         let is_forced = engine.plan.solo_below == 0;
         alone = workers == 1 || events_a_window < engine.plan.solo_below || !(is_forced || pace.pays());
-        let until = next_checkpoint.min(Time(engine.plan.until.0.saturating_add(1)));
+        let until = next_checkpoint.min(Moment(engine.plan.until.0.saturating_add(1)));
         let segment = Segment { start, until, workers: if alone { 1 } else { workers } };
         let clock = Instant::now();
         if alone {
@@ -211,10 +211,10 @@ fn lead<N: Node>(
         } else {
             crew.busy.store(0, Ordering::Relaxed);
             gate.open(segment);
-            if !crew.run_segment(0, &segment) || !done.wait(workers, &mut Duration::default()) {
+            if !crew.run_segment(0, &segment) || !done.wait(workers, &mut WallTime::default()) {
                 return Finish::Stopped;
             }
-            pace.ran_together(clock.elapsed(), Duration::from_nanos(crew.busy.load(Ordering::Relaxed)));
+            pace.ran_together(clock.elapsed(), WallTime::from_nanos(crew.busy.load(Ordering::Relaxed)));
         }
     }
 }

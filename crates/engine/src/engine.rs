@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::partition::Partition;
 use crate::random::fold;
@@ -18,13 +18,13 @@ pub struct Plan {
     /// Partitions of the nodes; one per thread when not given.
     pub partitions: Option<usize>,
     /// Window length; the smallest lookahead when not given, which is also the largest allowed.
-    pub window: Option<Time>,
+    pub window: Option<Duration>,
     /// Whether nodes joined by short links run windows of their own.
     pub clusters: bool,
     /// Simulated time between checkpoints.
-    pub checkpoint: Time,
+    pub checkpoint: Duration,
     /// The run ends here: events at this moment are the last. It is the one entry that says what to simulate, and not how.
-    pub until: Time,
+    pub until: Moment,
     /// Below this many events a window one thread runs and the others sleep. If it is zero, all of them always run; otherwise
     /// also one alone where more would take longer.
     pub solo_below: u64,
@@ -32,7 +32,15 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { threads: 1, partitions: None, window: None, clusters: true, checkpoint: Time::us(10), until: Time::NEVER, solo_below: 100 }
+        Self {
+            threads: 1,
+            partitions: None,
+            window: None,
+            clusters: true,
+            checkpoint: Duration::us(10),
+            until: Moment::NEVER,
+            solo_below: 100,
+        }
     }
 }
 
@@ -61,9 +69,9 @@ pub enum Finish {
 /// All nodes at one moment between windows.
 pub struct Checkpoint<'a, N: Node> {
     /// A multiple of the checkpoint interval, a moment that was asked for, or the end of the run: every event before it is done.
-    pub now: Time,
+    pub now: Moment,
     /// When to look again, if that is to be before the next multiple of the interval.
-    pub next: Option<Time>,
+    pub next: Option<Moment>,
     /// Totals so far.
     pub statistics: Statistics,
     partitions: Vec<MutexGuard<'a, Partition<N>>>,
@@ -115,14 +123,14 @@ where
 pub struct Engine<N: Node> {
     pub(crate) partitions: Vec<Mutex<Partition<N>>>,
     places: Vec<(u16, u32)>,
-    pub(crate) window: Time,
+    pub(crate) window: Duration,
     pub(crate) plan: Plan,
     pub(crate) statistics: Statistics,
     started: bool,
 }
 
 impl<N: Node> Engine<N> {
-    pub(crate) fn of(partitions: Vec<Partition<N>>, places: Vec<(u16, u32)>, window: Time, plan: Plan) -> Self {
+    pub(crate) fn of(partitions: Vec<Partition<N>>, places: Vec<(u16, u32)>, window: Duration, plan: Plan) -> Self {
         let partitions = partitions.into_iter().map(Mutex::new).collect();
         Self { partitions, places, window, plan, statistics: Statistics::default(), started: false }
     }
@@ -138,31 +146,31 @@ impl<N: Node> Engine<N> {
     }
 
     /// Everything between windows, at `now`.
-    pub fn checkpoint(&self, now: Time) -> Checkpoint<'_, N> {
+    pub fn checkpoint(&self, now: Moment) -> Checkpoint<'_, N> {
         self.checkpoint_of(&self.partitions, now)
     }
 
-    pub(crate) fn checkpoint_of<'a>(&'a self, partitions: &'a [Mutex<Partition<N>>], now: Time) -> Checkpoint<'a, N> {
+    pub(crate) fn checkpoint_of<'a>(&'a self, partitions: &'a [Mutex<Partition<N>>], now: Moment) -> Checkpoint<'a, N> {
         let partitions = partitions.iter().map(|p| p.lock().unwrap_or_else(PoisonError::into_inner)).collect();
         Checkpoint { now, next: None, statistics: self.statistics, partitions, places: &self.places }
     }
 
     /// A hash over every node's events, combined in node order.
     pub fn fingerprint(&self) -> u64 {
-        let all = self.checkpoint(Time::ZERO);
+        let all = self.checkpoint(Moment::ZERO);
         self.places.iter().fold(0, |hash, (p, s)| fold(hash, all.partitions[*p as usize].seats[*s as usize].fingerprint.value()))
     }
 
     /// Calls `f` for each message still on a link.
     pub fn for_each_under_way(&self, mut f: impl FnMut(&N::Message)) {
-        for partition in &self.checkpoint(Time::ZERO).partitions {
+        for partition in &self.checkpoint(Moment::ZERO).partitions {
             partition.under_way().for_each(&mut f);
         }
     }
 
     /// Side records in use.
     pub fn sides(&self) -> usize {
-        self.checkpoint(Time::ZERO).partitions.iter().map(|p| p.transit.sides.len()).sum()
+        self.checkpoint(Moment::ZERO).partitions.iter().map(|p| p.transit.sides.len()).sum()
     }
 
     /// Totals so far.
@@ -171,7 +179,7 @@ impl<N: Node> Engine<N> {
     }
 
     /// The window length in use.
-    pub fn window(&self) -> Time {
+    pub fn window(&self) -> Duration {
         self.window
     }
 

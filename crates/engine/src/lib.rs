@@ -30,7 +30,7 @@ pub use engine::{Checkpoint, Engine, Finish, Plan, Statistics};
 pub use network::{LinkSpec, PlanError};
 pub use slab::Slab;
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 /// What a timer is to those who look at the state of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,4 +96,4 @@ pub trait Message: Copy + Send {
 }
 
 /// The last moment that an event can have: keys hold 48 bits of picoseconds.
-pub const END_OF_TIME: Time = Time((1 << 48) - 1);
+pub const END_OF_TIME: Moment = Moment((1 << 48) - 1);

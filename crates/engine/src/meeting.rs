@@ -6,17 +6,17 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration as WallTime, Instant};
 
 /// How long to spin.
-const SPIN: Duration = Duration::from_micros(50);
+const SPIN: WallTime = WallTime::from_micros(50);
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Spins until something is over, but not for long; returns how long it did.
-fn spin(is_over: impl Fn() -> bool) -> Duration {
+fn spin(is_over: impl Fn() -> bool) -> WallTime {
     let clock = Instant::now();
     loop {
         for _ in 0..32 {
@@ -45,7 +45,7 @@ pub(crate) struct Barrier {
 
 impl Barrier {
     /// Waits for the others, and adds to `spun` how long it spun. False when the barrier was poisoned.
-    pub(crate) fn wait(&self, workers: usize, spun: &mut Duration) -> bool {
+    pub(crate) fn wait(&self, workers: usize, spun: &mut WallTime) -> bool {
         if workers == 1 {
             return true;
         }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     /// Much longer than anyone spins.
-    const LATE: Duration = Duration::from_millis(2);
+    const LATE: WallTime = WallTime::from_millis(2);
 
     #[test]
     fn nobody_goes_on_before_all_are_there() {
@@ -155,7 +155,7 @@ mod tests {
                             std::thread::sleep(LATE);
                         }
                         here.fetch_add(1, Ordering::AcqRel);
-                        assert!(barrier.wait(3, &mut Duration::default()));
+                        assert!(barrier.wait(3, &mut WallTime::default()));
                         assert!(here.load(Ordering::Acquire) >= 3 * meeting);
                     }
                 });
@@ -168,12 +168,12 @@ mod tests {
     fn poison_ends_meetings_before_and_after_it() {
         let barrier = Barrier::default();
         std::thread::scope(|scope| {
-            let sleeper = scope.spawn(|| barrier.wait(3, &mut Duration::default()));
+            let sleeper = scope.spawn(|| barrier.wait(3, &mut WallTime::default()));
             std::thread::sleep(LATE);
             barrier.poison();
             assert!(!sleeper.join().unwrap());
         });
-        assert!(!barrier.wait(3, &mut Duration::default()), "who comes late waits for nobody");
+        assert!(!barrier.wait(3, &mut WallTime::default()), "who comes late waits for nobody");
     }
 
     #[test]

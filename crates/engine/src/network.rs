@@ -1,6 +1,6 @@
 //! Building an engine from nodes and links: clusters, partitions, and the length of windows.
 
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::calendar::MAX_PORTS;
 use crate::engine::{Engine, Plan};
@@ -16,7 +16,7 @@ pub struct LinkSpec {
     /// The receiving node and its in-link, numbered likewise.
     pub to: (u32, u32),
     /// The least time between sending and arrival: propagation plus the smallest frame.
-    pub lookahead: Time,
+    pub lookahead: Duration,
 }
 
 /// Why a network cannot be simulated.
@@ -39,7 +39,7 @@ impl<N: Node> Engine<N> {
         for link in links {
             degree[link.from.0 as usize].0 += 1;
             degree[link.to.0 as usize].1 += 1;
-            if link.lookahead == Time::ZERO {
+            if link.lookahead == Duration::ZERO {
                 return Err(PlanError("a link has neither length nor a smallest frame, so nothing bounds when its frames arrive".into()));
             }
         }
@@ -51,7 +51,7 @@ impl<N: Node> Engine<N> {
         let threads = plan.threads.clamp(1, std::thread::available_parallelism().map_or(1, usize::from));
         let parts = plan.partitions.unwrap_or(threads).clamp(1, nodes.len().clamp(1, usize::from(u16::MAX)));
 
-        let bound = if plan.clusters { cluster_bound(nodes.len(), links, parts) } else { Time::ZERO };
+        let bound = if plan.clusters { cluster_bound(nodes.len(), links, parts) } else { Duration::ZERO };
         let mut sets = Sets::new(nodes.len());
         for link in links.iter().filter(|l| l.lookahead < bound) {
             sets.join(link.from.0, link.to.0);
@@ -63,19 +63,19 @@ impl<N: Node> Engine<N> {
         let unit: Vec<u32> = (0..nodes.len() as u32).map(|n| sets.root(n)).collect();
         let partition_of = assign(&unit, &degree, parts);
 
-        let mut outer = END_OF_TIME;
-        let mut inner = vec![Time::NEVER; nodes.len()];
+        let mut outer = END_OF_TIME - Moment::ZERO;
+        let mut inner = vec![Duration::FOREVER; nodes.len()];
         for link in links {
             let (a, b) = (cluster[link.from.0 as usize], cluster[link.to.0 as usize]);
-            if a == b && bound > Time::ZERO {
+            if a == b && bound > Duration::ZERO {
                 inner[a as usize] = inner[a as usize].min(link.lookahead);
             } else {
                 outer = outer.min(link.lookahead);
             }
         }
         // A window shorter than the lookahead is right as well; a longer one is not.
-        let window = plan.window.map_or(outer, |w| w.clamp(Time(1), outer));
-        let shorter = |l: Time| if l < window { plan.window.map_or(l, |w| l.min(w)) } else { Time::NEVER };
+        let window = plan.window.map_or(outer, |w| w.clamp(Duration(1), outer));
+        let shorter = |l: Duration| if l < window { plan.window.map_or(l, |w| l.min(w)) } else { Duration::FOREVER };
 
         let mut order: Vec<usize> = (0..nodes.len()).collect();
         // Hosts lie before the switch they hang on, since a lower number in a unit is a host's.
@@ -84,7 +84,7 @@ impl<N: Node> Engine<N> {
         let mut places = vec![(0_u16, 0_u32); nodes.len()];
         let mut waiting: Vec<Option<N>> = nodes.into_iter().map(Some).collect();
         // Nodes in clusters of their own share one range without inner windows.
-        let range_of = |n: usize| if shorter(inner[cluster[n] as usize]) == Time::NEVER { u32::MAX } else { cluster[n] };
+        let range_of = |n: usize| if shorter(inner[cluster[n] as usize]) == Duration::FOREVER { u32::MAX } else { cluster[n] };
         for run in order.chunk_by(|a, b| partition_of[*a] == partition_of[*b] && range_of(*a) == range_of(*b)) {
             let partition = &mut partitions[partition_of[run[0]]];
             let first = partition.seats.len();
@@ -103,7 +103,7 @@ impl<N: Node> Engine<N> {
             let (from, to) = (links[l].from.0 as usize, links[l].to.0 as usize);
             let (p, seat) = places[from];
             let (partition, node) = places[to];
-            let same_cluster = cluster[from] == cluster[to] && bound > Time::ZERO;
+            let same_cluster = cluster[from] == cluster[to] && bound > Duration::ZERO;
             let route = Route { node, link: links[l].to.1 as u16, partition, local: partition == p, same_cluster };
             partitions[p as usize].add_output(seat, route);
         }
@@ -114,11 +114,11 @@ impl<N: Node> Engine<N> {
 
 /// The lookahead below which links join their ends into a cluster: the widest gap, of at least 2, between link lengths that
 /// leaves four clusters a partition. Zero when there is none.
-fn cluster_bound(nodes: usize, links: &[LinkSpec], parts: usize) -> Time {
-    let mut lengths: Vec<Time> = links.iter().map(|l| l.lookahead).collect();
+fn cluster_bound(nodes: usize, links: &[LinkSpec], parts: usize) -> Duration {
+    let mut lengths: Vec<Duration> = links.iter().map(|l| l.lookahead).collect();
     lengths.sort_unstable();
     lengths.dedup();
-    let mut best = (2.0, Time::ZERO);
+    let mut best = (2.0, Duration::ZERO);
     for pair in lengths.windows(2) {
         let ratio = pair[1].0 as f64 / pair[0].0 as f64;
         if ratio < best.0 {

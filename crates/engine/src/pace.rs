@@ -4,7 +4,7 @@
 //! them took for it. Where it did not pay, one runs alone, and all try again when what such attempts lost is small beside all
 //! the time that has passed.
 
-use std::time::Duration;
+use std::time::Duration as WallTime;
 
 /// All attempts together may lose this part of the time: a thirty-second.
 const TIMES_LOST: u32 = 32;
@@ -12,9 +12,9 @@ const TIMES_LOST: u32 = 32;
 /// What is known so far.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    all: Duration,
+    all: WallTime,
     /// What segments took longer than one worker would have needed.
-    lost: Duration,
+    lost: WallTime,
 }
 
 impl Pace {
@@ -24,12 +24,12 @@ impl Pace {
     }
 
     /// One worker ran a segment.
-    pub(crate) fn ran_alone(&mut self, elapsed: Duration) {
+    pub(crate) fn ran_alone(&mut self, elapsed: WallTime) {
         self.all += elapsed;
     }
 
     /// All ran one, and were busy for so long in sum.
-    pub(crate) fn ran_together(&mut self, elapsed: Duration, busy: Duration) {
+    pub(crate) fn ran_together(&mut self, elapsed: WallTime, busy: WallTime) {
         self.all += elapsed;
         // What was gained makes up for what is lost; no more of it is kept than that, as cores may be taken later.
         self.lost = (self.lost + elapsed).saturating_sub(busy);
@@ -40,7 +40,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const MS: fn(u64) -> Duration = Duration::from_millis;
+    const MS: fn(u64) -> WallTime = WallTime::from_millis;
 
     #[test]
     fn together_pays_while_it_is_sooner() {

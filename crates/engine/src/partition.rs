@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::ops::Range;
 
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::arrivals::Arrivals;
 use crate::calendar::{Calendar, NO_EVENT, Slot};
@@ -27,7 +27,7 @@ pub(crate) struct Partition<N: Node> {
     pub seats: Vec<Seat<N>>,
     pub transit: Transit<N::Message>,
     /// Nodes joined by links much shorter than the rest, and the window that they may run alone.
-    clusters: Vec<(Range<usize>, Time)>,
+    clusters: Vec<(Range<usize>, Duration)>,
     arrivals: Arrivals,
     pub events: u64,
 }
@@ -35,11 +35,11 @@ pub(crate) struct Partition<N: Node> {
 /// What nodes run through at once.
 #[derive(Clone, Copy)]
 struct Window {
-    end: Time,
+    end: Moment,
     /// Where the window ends that is common to all clusters.
-    outer_end: Time,
+    outer_end: Moment,
     /// What arrives before this moment is looked at in each window until it does.
-    near: Time,
+    near: Moment,
 }
 
 /// Of nodes with so many outputs at most, a block's fit into the cache beside one another.
@@ -50,8 +50,8 @@ const MANY: usize = 512;
 /// So many windows ahead a message is near: in most networks all of them are.
 const NEAR_WINDOWS: u64 = 8;
 
-fn near(end: Time, window: Time) -> Time {
-    Time(end.0.saturating_add(window.0.saturating_mul(NEAR_WINDOWS)).min(END_OF_TIME.0))
+fn near(end: Moment, window: Duration) -> Moment {
+    Moment(end.0.saturating_add(window.0.saturating_mul(NEAR_WINDOWS)).min(END_OF_TIME.0))
 }
 
 impl<N: Node> Partition<N> {
@@ -75,7 +75,7 @@ impl<N: Node> Partition<N> {
         self.seats[seat as usize].outputs.push(route);
     }
 
-    pub fn add_cluster(&mut self, seats: Range<usize>, window: Time) {
+    pub fn add_cluster(&mut self, seats: Range<usize>, window: Duration) {
         self.clusters.push((seats, window));
     }
 
@@ -83,9 +83,9 @@ impl<N: Node> Partition<N> {
         for seat in 0..self.seats.len() {
             let Seat { node, calendar, outputs, fingerprint, .. } = &mut self.seats[seat];
             let mut cx = Context {
-                now: Time::ZERO,
-                horizon: Time::ZERO,
-                outer_horizon: Time::ZERO,
+                now: Moment::ZERO,
+                horizon: Moment::ZERO,
+                outer_horizon: Moment::ZERO,
                 calendar,
                 outputs,
                 transit: &mut self.transit,
@@ -106,20 +106,20 @@ impl<N: Node> Partition<N> {
     }
 
     /// The earliest event of this partition and of what it posted.
-    pub fn next_event(&self) -> Time {
-        self.transit.next_of_block.iter().copied().fold(self.transit.outbox_next, Time::min)
+    pub fn next_event(&self) -> Moment {
+        self.transit.next_of_block.iter().copied().fold(self.transit.outbox_next, Moment::min)
     }
 
     /// Runs every node up to `end`, exclusive, of a window that is at most `window` long.
-    pub fn run_window(&mut self, end: Time, window: Time) {
-        self.transit.outbox_next = Time::NEVER;
+    pub fn run_window(&mut self, end: Moment, window: Duration) {
+        self.transit.outbox_next = Moment::NEVER;
         for cluster in 0..self.clusters.len() {
             let (seats, own_window) = self.clusters[cluster].clone();
-            if own_window == Time::NEVER {
+            if own_window == Duration::FOREVER {
                 self.run_range(seats, Window { end, outer_end: end, near: near(end, window) });
             } else {
                 loop {
-                    let start = self.transit.next[seats.clone()].iter().copied().fold(Time::NEVER, Time::min);
+                    let start = self.transit.next[seats.clone()].iter().copied().fold(Moment::NEVER, Moment::min);
                     if start >= end {
                         break;
                     }
@@ -153,7 +153,7 @@ impl<N: Node> Partition<N> {
 
     /// Reads what the next events of the nodes of a block need, so that misses of the cache overlap. Large nodes would push one
     /// another out of it.
-    fn touch_due(&self, seats: Range<usize>, end: Time) {
+    fn touch_due(&self, seats: Range<usize>, end: Moment) {
         let touch = |seat: usize| {
             let Seat { node, calendar, fingerprint, .. } = &self.seats[seat];
             // Two messages share a line of the cache.
@@ -173,7 +173,7 @@ impl<N: Node> Partition<N> {
         }
         arrivals.collect(&mut inbox.messages, calendar, self.transit.next[index], window.end);
         let mut cx = Context {
-            now: Time::ZERO,
+            now: Moment::ZERO,
             horizon: window.end,
             outer_horizon: window.outer_end,
             calendar,
@@ -218,7 +218,7 @@ impl<N: Node> Partition<N> {
         self.events += events;
         let inbox = &mut self.transit.inboxes[index].messages;
         let next = later.min(arrivals.finish(inbox, calendar, window.end, window.near));
-        self.transit.next[index] = if next == NO_EVENT { Time::NEVER } else { Calendar::<N::Message>::time_of(next) };
+        self.transit.next[index] = if next == NO_EVENT { Moment::NEVER } else { Calendar::<N::Message>::time_of(next) };
     }
 }
 
@@ -239,7 +239,7 @@ where
         calendar.walk((&mut inbox.messages, &mut inbox.express), N::timer, walk);
         node.walk(walk);
         self.transit.walk_sides(walk);
-        if walk.by() > Time::ZERO {
+        if walk.by() > Duration::ZERO {
             self.transit.look(seat as usize, calendar);
         }
     }

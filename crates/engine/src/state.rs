@@ -14,7 +14,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::random::{Stream, fold};
 
@@ -26,7 +26,7 @@ pub trait State {
 
 /// Goes through the state of parts: to digest it, to shift it, to note its totals, or to repeat what has happened since.
 pub struct Walk<'a> {
-    now: Time,
+    now: Moment,
     /// What counts are relative to; or how far to go on.
     origin: &'a dyn Origin,
     /// The same of the flow at hand.
@@ -63,7 +63,7 @@ pub struct Totals(Vec<u64>);
 #[derive(Debug)]
 enum Action {
     Digest(u64),
-    Shift(Time),
+    Shift(Duration),
     Note(Totals),
     Repeat(Repetition),
 }
@@ -71,7 +71,7 @@ enum Action {
 #[derive(Debug)]
 struct Repetition {
     /// How long all of it takes, and how often it happens again.
-    by: Time,
+    by: Duration,
     times: u64,
     /// Totals when the stretch began, those that were met yet gone.
     before: std::vec::IntoIter<u64>,
@@ -112,7 +112,7 @@ macro_rules! totals {
 
 totals!(u32 u64 i64 usize);
 
-impl Total for Time {
+impl Total for Duration {
     fn word(self) -> u64 {
         self.0
     }
@@ -148,7 +148,7 @@ impl Origin for Part<'_> {
 /// Something that was written down.
 pub trait Row: Clone {
     /// The same later, and so far on.
-    fn shift(&mut self, by: Time, on: &dyn Origin);
+    fn shift(&mut self, by: Duration, on: &dyn Origin);
 }
 
 impl fmt::Debug for Walk<'_> {
@@ -159,23 +159,23 @@ impl fmt::Debug for Walk<'_> {
 
 impl<'a> Walk<'a> {
     /// Digests what is seen at `now`.
-    pub fn digest(now: Time, origin: &'a dyn Origin) -> Self {
+    pub fn digest(now: Moment, origin: &'a dyn Origin) -> Self {
         Self { now, origin, passed: 0, action: Action::Digest(0), sides: Rc::default(), seen: Vec::new() }
     }
 
     /// Shifts what is seen at `now` by a time, and as far as `origin` says.
-    pub fn shift(now: Time, by: Time, origin: &'a dyn Origin) -> Self {
+    pub fn shift(now: Moment, by: Duration, origin: &'a dyn Origin) -> Self {
         Self { now, origin, passed: 0, action: Action::Shift(by), sides: Rc::default(), seen: Vec::new() }
     }
 
     /// Notes the totals of what is seen.
-    pub fn note(now: Time, origin: &'a dyn Origin) -> Self {
+    pub fn note(now: Moment, origin: &'a dyn Origin) -> Self {
         Self { now, origin, passed: 0, action: Action::Note(Totals::default()), sides: Rc::default(), seen: Vec::new() }
     }
 
     /// Repeats, so many times, what happened in a stretch of time up to `now`, at whose beginning the totals were these. `origin`
     /// tells how far all goes on.
-    pub fn repeat(now: Time, stretch: Time, times: u64, before: Totals, origin: &'a dyn Origin) -> Self {
+    pub fn repeat(now: Moment, stretch: Duration, times: u64, before: Totals, origin: &'a dyn Origin) -> Self {
         let repetition = Repetition { by: stretch * times, times, before: before.0.into_iter(), fits: true };
         Self { now, origin, passed: 0, action: Action::Repeat(repetition), sides: Rc::default(), seen: Vec::new() }
     }
@@ -197,7 +197,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The moment of it.
-    pub const fn now(&self) -> Time {
+    pub const fn now(&self) -> Moment {
         self.now
     }
 
@@ -211,9 +211,9 @@ impl<'a> Walk<'a> {
     }
 
     /// By how much it moves what is to come.
-    pub(crate) const fn by(&self) -> Time {
+    pub(crate) const fn by(&self) -> Duration {
         match &self.action {
-            Action::Digest(_) | Action::Note(_) => Time::ZERO,
+            Action::Digest(_) | Action::Note(_) => Duration::ZERO,
             Action::Shift(by) | Action::Repeat(Repetition { by, .. }) => *by,
         }
     }
@@ -265,7 +265,7 @@ impl<'a> Walk<'a> {
                     for row in from..to {
                         let mut again = rows[row].clone();
                         let part = Part { origin, nth, of: r.times };
-                        again.shift(Time(part.of(r.by.0)), &part);
+                        again.shift(Duration(part.of(r.by.0)), &part);
                         rows.push(again);
                     }
                 }
@@ -282,29 +282,29 @@ impl<'a> Walk<'a> {
     }
 
     /// A moment that matters as long as it is to come.
-    pub fn due(&mut self, at: &mut Time) {
+    pub fn due(&mut self, at: &mut Moment) {
         if let Action::Digest(_) = self.action {
             // Where it is past, it does not matter when it was.
-            let left = if *at == Time::NEVER { u64::MAX } else { at.0.saturating_sub(self.now.0) };
+            let left = if *at == Moment::NEVER { u64::MAX } else { at.0.saturating_sub(self.now.0) };
             self.value(left);
         } else {
             self.moment(at);
         }
     }
 
-    /// A moment that matters even when it is past; [`Time::NEVER`] stays.
-    pub fn moment(&mut self, at: &mut Time) {
+    /// A moment that matters even when it is past; [`Moment::NEVER`] stays.
+    pub fn moment(&mut self, at: &mut Moment) {
         match self.action {
-            Action::Digest(_) if *at == Time::NEVER => self.value(u64::MAX),
+            Action::Digest(_) if *at == Moment::NEVER => self.value(u64::MAX),
             Action::Digest(_) => self.value(at.0.wrapping_sub(self.now.0)),
-            _ if *at != Time::NEVER => *at += self.by(),
+            _ if *at != Moment::NEVER => *at += self.by(),
             _ => {}
         }
     }
 
     /// A moment at which nothing happens but that something is looked at which is a part of its own: it is shifted, and in no
     /// digest.
-    pub fn reminder(&mut self, at: &mut Time) {
+    pub fn reminder(&mut self, at: &mut Moment) {
         if !matches!(self.action, Action::Digest(_)) {
             self.moment(at);
         }
@@ -320,7 +320,7 @@ impl<'a> Walk<'a> {
 
     /// Something happens at multiples of a time: where now is between two of them matters, and a shift that is no multiple of it
     /// leads to another situation.
-    pub fn phase(&mut self, period: Time) {
+    pub fn phase(&mut self, period: Duration) {
         self.value(self.now.0 % period.0.max(1));
         if let Action::Repeat(r) = &mut self.action {
             r.fits &= r.by.0.is_multiple_of(period.0.max(1));
@@ -394,7 +394,7 @@ macro_rules! words {
 
 words!(bool u8 u16 u32 u64 usize i32 i64);
 
-impl Word for Time {
+impl Word for Duration {
     fn word(&self) -> u64 {
         self.0
     }
@@ -470,7 +470,7 @@ impl State for () {
     fn walk(&mut self, _: &mut Walk<'_>) {}
 }
 
-impl State for Time {
+impl State for Moment {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         walk.moment(self);
     }
@@ -486,7 +486,7 @@ macro_rules! parts {
     };
 }
 
-parts!(u32 u64 f64);
+parts!(u32 u64 f64 Duration);
 
 impl<T: State + ?Sized> State for Box<T> {
     fn walk(&mut self, walk: &mut Walk<'_>) {

@@ -1,6 +1,6 @@
 //! Messages under way between the nodes of one thread, and to those of others.
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use crate::Message;
 use crate::calendar::Calendar;
@@ -24,7 +24,7 @@ pub(crate) struct Post<M> {
     pub node: u32,
     pub link: u16,
     pub express: bool,
-    pub arrival: Time,
+    pub arrival: Moment,
     pub message: M,
 }
 
@@ -61,14 +61,14 @@ pub(crate) struct Transit<M: Message> {
     /// Per node.
     pub inboxes: Vec<Inbox<M>>,
     /// Per node: the time of its earliest event, arrivals included.
-    pub next: Vec<Time>,
+    pub next: Vec<Moment>,
     /// Per block of nodes: the earliest of `next`, or before it until `settle` is called.
-    pub next_of_block: Vec<Time>,
+    pub next_of_block: Vec<Moment>,
     /// Per partition: what to hand over at the end of the window.
     pub outbox: Vec<Letters<M>>,
     /// What travels beside messages that are here.
     pub sides: Slab<M::Side>,
-    pub outbox_next: Time,
+    pub outbox_next: Moment,
 }
 
 impl<M: Message> Transit<M> {
@@ -80,32 +80,32 @@ impl<M: Message> Transit<M> {
             next_of_block: Vec::new(),
             outbox: (0..partitions).map(|_| Letters::new()).collect(),
             sides: Slab::default(),
-            outbox_next: Time::NEVER,
+            outbox_next: Moment::NEVER,
         }
     }
 
     /// Another node of this partition.
     pub fn add_node(&mut self) {
-        self.next.push(Time::NEVER);
-        self.next_of_block.resize(self.next.len().div_ceil(BLOCK), Time::NEVER);
+        self.next.push(Moment::NEVER);
+        self.next_of_block.resize(self.next.len().div_ceil(BLOCK), Moment::NEVER);
         self.inboxes.push(Inbox { messages: Vec::new(), express: Vec::new() });
     }
 
     #[inline(always)]
-    pub fn deliver(&mut self, node: u32, link: u16, arrival: Time, message: M) {
+    pub fn deliver(&mut self, node: u32, link: u16, arrival: Moment, message: M) {
         let inbox = &mut self.inboxes[node as usize];
         inbox.messages.push(Arrival { key: key_of(arrival, usize::from(link)), message });
         self.expect(node as usize, arrival);
     }
 
-    pub fn deliver_express(&mut self, node: u32, link: u16, arrival: Time, message: M) {
+    pub fn deliver_express(&mut self, node: u32, link: u16, arrival: Moment, message: M) {
         self.inboxes[node as usize].express.push(Waiting { turn: (arrival.0, u64::from(link)), message });
         self.expect(node as usize, arrival);
     }
 
     /// Notes that a node has an event at a time.
     #[inline(always)]
-    pub fn expect(&mut self, node: usize, at: Time) {
+    pub fn expect(&mut self, node: usize, at: Moment) {
         if at < self.next[node] {
             self.next[node] = at;
             let block = &mut self.next_of_block[node / BLOCK];
@@ -117,15 +117,15 @@ impl<M: Message> Transit<M> {
     #[inline]
     pub fn settle(&mut self, block: usize) {
         let end = ((block + 1) * BLOCK).min(self.next.len());
-        self.next_of_block[block] = self.next[block * BLOCK..end].iter().copied().fold(Time::NEVER, Time::min);
+        self.next_of_block[block] = self.next[block * BLOCK..end].iter().copied().fold(Moment::NEVER, Moment::min);
     }
 
     /// Finds the earliest event of a node anew, after moments there have changed.
     pub fn look(&mut self, node: usize, calendar: &Calendar<M>) {
         let inbox = &self.inboxes[node];
         let messages = inbox.messages.iter().map(|arrival| Calendar::<M>::time_of(arrival.key));
-        let express = inbox.express.iter().map(|waiting| Time(waiting.turn.0));
-        self.next[node] = messages.chain(express).fold(calendar.first(), Time::min);
+        let express = inbox.express.iter().map(|waiting| Moment(waiting.turn.0));
+        self.next[node] = messages.chain(express).fold(calendar.first(), Moment::min);
         self.settle(node / BLOCK);
     }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use xoff_engine::random::Stream;
 use xoff_engine::{Context, Engine, Finish, LinkSpec, Message, Node, Plan};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 /// A ball; every third one has a ribbon, which tells how often it was thrown.
 #[derive(Clone, Copy)]
@@ -29,8 +29,8 @@ impl Message for Ball {
 
 struct Player {
     stream: Stream,
-    delays: Vec<Time>,
-    last_arrival: Vec<Time>,
+    delays: Vec<Duration>,
+    last_arrival: Vec<Moment>,
     is_woken: Vec<bool>,
     seen: u64,
     caught: u64,
@@ -55,7 +55,7 @@ impl Player {
         });
         self.throws -= 1;
         let out = self.stream.below(self.delays.len() as u64) as usize;
-        let at = (cx.now() + self.delays[out] + Time(self.stream.below(3) * 500)).max(self.last_arrival[out]);
+        let at = (cx.now() + self.delays[out] + Duration(self.stream.below(3) * 500)).max(self.last_arrival[out]);
         self.last_arrival[out] = at;
         if self.stream.below(10) == 0 {
             cx.send_express(out, cx.now() + self.delays[out], Ball(ball | 1 << 63, ribbon));
@@ -70,7 +70,7 @@ impl Node for Player {
 
     fn on_start(&mut self, cx: &mut Context<'_, Ball>) {
         for k in 0..3 {
-            cx.set_timer(Time(k * 100), k);
+            cx.set_timer(Moment(k * 100), k);
         }
     }
 
@@ -88,10 +88,10 @@ impl Node for Player {
             cx.sides().give_back(slot);
         }
         match choice {
-            0 => cx.set_timer(cx.now() + Time(self.stream.below(4) * 500), ball.0),
+            0 => cx.set_timer(cx.now() + Duration(self.stream.below(4) * 500), ball.0),
             1 if !self.is_woken[link] => {
                 self.is_woken[link] = true;
-                cx.wake_output(link, cx.now() + Time(self.stream.below(2) * 500));
+                cx.wake_output(link, cx.now() + Duration(self.stream.below(2) * 500));
             }
             _ => self.throw(ball.0 + 1, ball.1, cx),
         }
@@ -116,10 +116,10 @@ fn ring(groups: u32, (short, long): (u64, u64), plan: Plan) -> Engine<Player> {
     let mut delays = vec![Vec::new(); n as usize];
     let mut links = Vec::new();
     let mut in_count = vec![0_u32; n as usize];
-    let mut join = |a: u32, b: u32, delay: u64, delays: &mut Vec<Vec<Time>>| {
-        links.push(LinkSpec { from: (a, delays[a as usize].len() as u32), to: (b, in_count[b as usize]), lookahead: Time(delay) });
+    let mut join = |a: u32, b: u32, delay: u64, delays: &mut Vec<Vec<Duration>>| {
+        links.push(LinkSpec { from: (a, delays[a as usize].len() as u32), to: (b, in_count[b as usize]), lookahead: Duration(delay) });
         in_count[b as usize] += 1;
-        delays[a as usize].push(Time(delay));
+        delays[a as usize].push(Duration(delay));
     };
     for a in 0..n {
         for b in (a / 4 * 4)..(a / 4 * 4 + 4) {
@@ -135,7 +135,7 @@ fn ring(groups: u32, (short, long): (u64, u64), plan: Plan) -> Engine<Player> {
         .map(|(i, d)| Player {
             stream: Stream::new(1, i as u64, "phold"),
             delays: d.clone(),
-            last_arrival: vec![Time::ZERO; d.len()],
+            last_arrival: vec![Moment::ZERO; d.len()],
             is_woken: vec![false; d.len()],
             seen: 0,
             caught: 0,
@@ -183,7 +183,7 @@ fn pairwise(levels: &[usize]) -> Vec<Vec<usize>> {
 fn result_depends_on_nothing_but_the_model() {
     let lengths = [(1_000, 1_000), (1_000, 40_000), (500, 1_500)];
     let partitions = [None, Some(1), Some(2), Some(3), Some(7)];
-    let windows = [None, Some(Time(1)), Some(Time(333)), Some(Time(1_000_000))];
+    let windows = [None, Some(Duration(1)), Some(Duration(333)), Some(Duration(1_000_000))];
     let base = lengths.map(|lengths| play(lengths, Plan { clusters: false, ..Plan::default() }));
     for row in pairwise(&[lengths.len(), 3, partitions.len(), windows.len(), 2, 2]) {
         let plan = Plan {
@@ -201,8 +201,8 @@ fn result_depends_on_nothing_but_the_model() {
 #[test]
 fn what_is_under_way_is_counted_wherever_it_lies() {
     let lengths = (1_000, 40_000);
-    for (threads, partitions, window) in [(1, 1, None), (1, 3, Some(Time(333))), (2, 2, None), (3, 7, Some(Time(1)))] {
-        for until in [Time(3_000), Time(77_777), Time(200_000)] {
+    for (threads, partitions, window) in [(1, 1, None), (1, 3, Some(Duration(333))), (2, 2, None), (3, 7, Some(Duration(1)))] {
+        for until in [Moment(3_000), Moment(77_777), Moment(200_000)] {
             let plan = Plan { threads, partitions: Some(partitions), window, until, solo_below: 0, ..Plan::default() };
             let mut engine = ring(6, lengths, plan);
             engine.run(|_| ControlFlow::Continue(()));
@@ -222,20 +222,20 @@ fn what_is_under_way_is_counted_wherever_it_lies() {
 
 #[test]
 fn a_checkpoint_stops_the_run_where_it_stands() {
-    struct Ticker(Vec<Time>);
+    struct Ticker(Vec<Moment>);
     impl Node for Ticker {
         type Message = Ball;
         fn on_start(&mut self, cx: &mut Context<'_, Ball>) {
-            cx.set_timer(Time(10), 0);
+            cx.set_timer(Moment(10), 0);
         }
         fn on_arrival(&mut self, _: usize, _: Ball, _: &mut Context<'_, Ball>) {}
         fn on_timer(&mut self, _: u64, cx: &mut Context<'_, Ball>) {
             self.0.push(cx.now());
-            cx.set_timer(cx.now() + Time(700), 0);
+            cx.set_timer(cx.now() + Duration(700), 0);
         }
         fn on_output(&mut self, _: usize, _: &mut Context<'_, Ball>) {}
     }
-    let links = [LinkSpec { from: (0, 0), to: (0, 0), lookahead: Time(1_000) }];
+    let links = [LinkSpec { from: (0, 0), to: (0, 0), lookahead: Duration(1_000) }];
     let mut all = Vec::new();
     // Moments that are asked for lie between those of the grid; what is past, or beyond the next of these, is not looked at.
     for (asked, expected) in [
@@ -244,17 +244,17 @@ fn a_checkpoint_stops_the_run_where_it_stands() {
         (vec![(5_000, 4_000), (10_000, 15_000), (15_000, 16_000)], vec![0, 5_000, 10_000, 15_000, 16_000, 20_000]),
     ] {
         let mut seen = Vec::new();
-        let plan = Plan { checkpoint: Time(5_000), ..Plan::default() };
+        let plan = Plan { checkpoint: Duration(5_000), ..Plan::default() };
         let mut engine = Engine::new(vec![Ticker(Vec::new())], &[0], &links, plan).unwrap();
         let finish = engine.run(|c| {
             seen.push(c.now);
-            c.next = asked.iter().find(|at| Time(at.0) == c.now).map(|at| Time(at.1));
-            if c.now >= Time(20_000) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            c.next = asked.iter().find(|at| Moment(at.0) == c.now).map(|at| Moment(at.1));
+            if c.now >= Moment(20_000) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         assert_eq!(finish, Finish::Stopped);
-        assert_eq!(seen, expected.into_iter().map(Time).collect::<Vec<_>>());
+        assert_eq!(seen, expected.into_iter().map(Moment).collect::<Vec<_>>());
         let ticks = engine.into_nodes().remove(0).0;
-        assert!(ticks.last().is_some_and(|t| *t > Time(19_000) && *t < Time(20_000)));
+        assert!(ticks.last().is_some_and(|t| *t > Moment(19_000) && *t < Moment(20_000)));
         all.push(ticks);
     }
     assert!(all.iter().all(|ticks| *ticks == all[0]), "looking changes nothing");
@@ -267,15 +267,15 @@ fn too_early_a_message_is_caught() {
     impl Node for Hasty {
         type Message = Ball;
         fn on_start(&mut self, cx: &mut Context<'_, Ball>) {
-            cx.set_timer(Time(10), 0);
+            cx.set_timer(Moment(10), 0);
         }
         fn on_arrival(&mut self, _: usize, _: Ball, _: &mut Context<'_, Ball>) {}
         fn on_timer(&mut self, _: u64, cx: &mut Context<'_, Ball>) {
-            cx.send(0, cx.now() + Time(1), Ball(0, None));
+            cx.send(0, cx.now() + Duration(1), Ball(0, None));
         }
         fn on_output(&mut self, _: usize, _: &mut Context<'_, Ball>) {}
     }
-    let links = [LinkSpec { from: (0, 0), to: (1, 0), lookahead: Time(1_000) }];
+    let links = [LinkSpec { from: (0, 0), to: (1, 0), lookahead: Duration(1_000) }];
     let mut engine = Engine::new(vec![Hasty, Hasty], &[0, 1], &links, Plan::default()).unwrap();
     engine.run(|_| ControlFlow::Continue(()));
 }
@@ -286,16 +286,16 @@ fn a_panic_on_one_thread_ends_all() {
     impl Node for Faulty {
         type Message = Ball;
         fn on_start(&mut self, cx: &mut Context<'_, Ball>) {
-            cx.set_timer(Time(10), 0);
+            cx.set_timer(Moment(10), 0);
         }
         fn on_arrival(&mut self, _: usize, _: Ball, _: &mut Context<'_, Ball>) {}
         fn on_timer(&mut self, _: u64, cx: &mut Context<'_, Ball>) {
-            assert!(!(self.0 == 3 && cx.now() > Time(100_000)), "node 3 is faulty");
-            cx.set_timer(cx.now() + Time(100), 0);
+            assert!(!(self.0 == 3 && cx.now() > Moment(100_000)), "node 3 is faulty");
+            cx.set_timer(cx.now() + Duration(100), 0);
         }
         fn on_output(&mut self, _: usize, _: &mut Context<'_, Ball>) {}
     }
-    let links: Vec<LinkSpec> = (0..4).map(|i| LinkSpec { from: (i, 0), to: ((i + 1) % 4, 0), lookahead: Time(1_000) }).collect();
+    let links: Vec<LinkSpec> = (0..4).map(|i| LinkSpec { from: (i, 0), to: ((i + 1) % 4, 0), lookahead: Duration(1_000) }).collect();
     let plan = Plan { threads: 2, solo_below: 0, ..Plan::default() };
     let mut engine = Engine::new((0..4).map(Faulty).collect(), &[0, 1, 2, 3], &links, plan).unwrap();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| engine.run(|_| ControlFlow::Continue(()))));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::Duration;
 
 use crate::packet::Packet;
 use crate::queueing::buffer::Buffer;
@@ -121,7 +121,7 @@ impl Core {
 
         let data = (0..classes).map(|class| QueueSpec { class, level: 0, purpose: Purpose::Class }).collect();
         let plan = QueuePlan { data, turns: Turns::Packets };
-        let list = (0..ports).map(|_| Port::new(&plan, xoff_units::Rate::gbps(100), Time::ZERO, 1, Time::ZERO)).collect();
+        let list = (0..ports).map(|_| Port::new(&plan, xoff_units::Rate::gbps(100), Duration::ZERO, 1, Duration::ZERO)).collect();
         Self::new(0, list, classes as usize, Queueing::Oq, Buffer::Unlimited, false)
     }
 
@@ -188,7 +188,7 @@ mod tests {
         use crate::queueing::port::{QueuePlan, QueueSpec, Turns};
 
         let data = data.iter().map(|&(class, purpose)| QueueSpec { class, level: 0, purpose }).collect();
-        Port::new(&QueuePlan { data, turns: Turns::Packets }, xoff_units::Rate::gbps(100), Time::ZERO, 1, Time::ZERO).queues
+        Port::new(&QueuePlan { data, turns: Turns::Packets }, xoff_units::Rate::gbps(100), Duration::ZERO, 1, Duration::ZERO).queues
     }
 
     #[test]

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Bytes, Rate, Serializer, Time};
+use xoff_units::{Bytes, Duration, Moment, Rate, Serializer};
 
 use crate::packet::Packet;
 use crate::routing::{Map, Paths};
@@ -59,9 +59,9 @@ impl Params {
 
 /// From the start of a frame on a line until as much of it is in as the switch needs that will send it by this output.
 #[inline]
-pub fn head(header: u64, bytes: u64, line: Serializer, output: Serializer) -> Time {
+pub fn head(header: u64, bytes: u64, line: Serializer, output: Serializer) -> Duration {
     let whole = line.time(bytes);
-    line.time(header).max(whole.since(output.time(bytes))).min(whole)
+    line.time(header).max(whole.saturating_sub(output.time(bytes))).min(whole)
 }
 
 /// An input of a switch that cuts through.
@@ -101,13 +101,13 @@ impl Input {
     }
 
     /// From the start of a frame until the switch needs no more of it, which will have passed so many nodes more when it is there.
-    fn head(&self, frame: &Packet, nodes: usize, routing: &Map) -> Time {
+    fn head(&self, frame: &Packet, nodes: usize, routing: &Map) -> Duration {
         let output = self.outputs.as_ref().map_or(self.line, |outputs| outputs.fastest(frame, nodes, routing).serializer());
         head(self.header, u64::from(frame.bytes()), self.line, output)
     }
 
     /// From the moment at which a frame is handled here until all of it is in.
-    fn tail(&self, frame: &Packet, routing: &Map) -> Time {
+    fn tail(&self, frame: &Packet, routing: &Map) -> Duration {
         self.line.time(u64::from(frame.bytes())) - self.head(frame, 0, routing)
     }
 }
@@ -116,7 +116,7 @@ impl Input {
 #[derive(Debug, Clone, Copy, Default)]
 struct Arriving {
     /// When its last bit is in.
-    until: Time,
+    until: Moment,
     packet: Packet,
     /// What happens then, if it has started, or was cut, before.
     rest: Option<Rest>,
@@ -175,13 +175,13 @@ impl CutThrough {
     }
 
     /// From the start of a frame by a port until the neighbour needs no more of it; none where it needs the last bit.
-    pub fn head(&self, port: usize, frame: &Packet, peer: u32, routing: &Map) -> Option<Time> {
+    pub fn head(&self, port: usize, frame: &Packet, peer: u32, routing: &Map) -> Option<Duration> {
         let input = self.ahead[port].as_ref()?;
         (!frame.is_seen() && frame.dst() != peer).then(|| input.head(frame, 1, routing))
     }
 
     /// A data packet is let in here.
-    pub fn enter(&mut self, packet: &Packet, routing: &Map, now: Time) {
+    pub fn enter(&mut self, packet: &Packet, routing: &Map, now: Moment) {
         let port = usize::from(packet.in_port());
         if let Some(input) = &self.inputs[port] {
             debug_assert!(self.arriving[port].rest.is_none(), "a packet is handled before the one before it is in");
@@ -190,7 +190,7 @@ impl CutThrough {
     }
 
     /// When the last bit is in of a packet like this one, if that was the last of its input, still comes, and has not started.
-    pub fn until(&self, packet: &Packet, now: Time) -> Option<Time> {
+    pub fn until(&self, packet: &Packet, now: Moment) -> Option<Moment> {
         let arriving = &self.arriving[usize::from(packet.in_port())];
         (arriving.until > now && arriving.rest.is_none() && packet.is_like(&arriving.packet)).then_some(arriving.until)
     }
@@ -226,7 +226,7 @@ mod tests {
         topology.add_hosts(3);
         topology.add_switches("switch", 1);
         for (host, rate) in [(0, 100), (1, 400), (2, 100)] {
-            topology.join(host, 3, Link { rate: Rate::gbps(rate), delay: Time::ZERO });
+            topology.join(host, 3, Link { rate: Rate::gbps(rate), delay: Duration::ZERO });
         }
         let routes = shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true);
         let map = Map::new(routes, topology.wiring());
@@ -244,9 +244,9 @@ mod tests {
     fn a_head_is_the_header_or_what_a_faster_output_would_lack() {
         let [slow, fast] = [100, 400].map(|rate| Rate::gbps(rate).serializer());
         // 1000 B take 80 ns on one line and 20 ns on the other; 64 B take 5.12 ns and 1.28 ns.
-        assert_eq!([head(64, 1000, slow, slow), head(64, 1000, fast, slow)], [Time(5120), Time(1280)]);
-        assert_eq!([head(64, 1000, slow, fast), head(64, 80, slow, fast)], [Time::ns(60), Time(5120)]);
-        assert_eq!([head(64, 50, slow, slow), head(2000, 1000, slow, fast)], [Time::ns(4), Time::ns(80)]);
+        assert_eq!([head(64, 1000, slow, slow), head(64, 1000, fast, slow)], [Duration(5120), Duration(1280)]);
+        assert_eq!([head(64, 1000, slow, fast), head(64, 80, slow, fast)], [Duration::ns(60), Duration(5120)]);
+        assert_eq!([head(64, 50, slow, slow), head(2000, 1000, slow, fast)], [Duration::ns(4), Duration::ns(80)]);
     }
 
     #[test]
@@ -260,10 +260,10 @@ mod tests {
     #[test]
     fn the_output_of_a_frame_decides() {
         let (inputs, map) = inputs();
-        let heads: Vec<Time> = inputs.iter().flatten().map(|input| input.head(&packet(0, 2, 0), 0, &map)).collect();
-        assert_eq!(heads, [Time(5120), Time(1280), Time(5120)]);
+        let heads: Vec<Duration> = inputs.iter().flatten().map(|input| input.head(&packet(0, 2, 0), 0, &map)).collect();
+        assert_eq!(heads, [Duration(5120), Duration(1280), Duration(5120)]);
         let to_fast = inputs[0].as_ref().map(|input| (input.head(&packet(0, 1, 0), 0, &map), input.tail(&packet(0, 1, 0), &map)));
-        assert_eq!(to_fast, Some((Time::ns(60), Time::ns(20))));
+        assert_eq!(to_fast, Some((Duration::ns(60), Duration::ns(20))));
     }
 
     #[test]
@@ -271,16 +271,16 @@ mod tests {
         let (inputs, map) = inputs();
         let mut cut = CutThrough::new(vec![None; 3], inputs).unwrap();
         let (first, second) = (packet(1, 2, 0), packet(2, 2, 0));
-        cut.enter(&first, &map, Time::ZERO);
-        assert_eq!([cut.until(&first, Time::ZERO), cut.until(&second, Time::ZERO)], [Some(Time(74_880)), None]);
-        assert_eq!(cut.until(&packet(1, 2, 2), Time::ZERO), None, "a copy that came by another port");
-        assert_eq!(cut.until(&first, Time(74_880)), None, "all of it is in");
-        cut.enter(&second, &map, Time::ns(80));
-        assert_eq!([cut.until(&first, Time::ns(81)), cut.until(&second, Time::ns(81))], [None, Some(Time(154_880))]);
+        cut.enter(&first, &map, Moment::ZERO);
+        assert_eq!([cut.until(&first, Moment::ZERO), cut.until(&second, Moment::ZERO)], [Some(Moment(74_880)), None]);
+        assert_eq!(cut.until(&packet(1, 2, 2), Moment::ZERO), None, "a copy that came by another port");
+        assert_eq!(cut.until(&first, Moment(74_880)), None, "all of it is in");
+        cut.enter(&second, &map, Moment::ns(80));
+        assert_eq!([cut.until(&first, Moment::ns(81)), cut.until(&second, Moment::ns(81))], [None, Some(Moment(154_880))]);
         // What was put off is kept once, and what is left of a cut packet is here meanwhile.
         let header = Packet::new(Kind::Header, 7, 2, 2, 84, 0);
         cut.put_off(0, Rest { packet: header, port: 2, queue: 0 });
-        assert_eq!((cut.until(&second, Time::ns(82)), cut.waiting().count()), (None, 1));
+        assert_eq!((cut.until(&second, Moment::ns(82)), cut.waiting().count()), (None, 1));
         assert_eq!(cut.rest(0).map(|rest| (rest.packet.bytes(), rest.port)), Some((84, 2)));
         assert!(cut.rest(0).is_none() && cut.waiting().count() == 0);
     }

@@ -2,7 +2,7 @@
 
 use xoff_engine::random::Stream;
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use crate::core::Queues;
 use crate::packet::Packet;
@@ -52,21 +52,21 @@ pub enum Effect {
     /// They have.
     OpenGate(usize, u16),
     /// Keep a flow of this node from sending until this moment; the latest moment holds.
-    HoldFlow(u32, Time),
+    HoldFlow(u32, Moment),
     /// Let it go on.
     ReleaseFlow(u32),
     /// Keep every flow of this node to a destination from sending until this moment; the latest holds, and one that has come ends it.
-    HoldDestination(u32, Time),
+    HoldDestination(u32, Moment),
     /// Send the rest of a flow of this node in another class.
     ClassOfFlow(u32, u8),
     /// Have the neighbour at a port stop, or go on, sending a class: a request to the mechanism that pauses neighbours.
     PauseNeighbour(usize, u8, bool),
     /// Call its `on_timer` with this token.
-    Timer(Time, u32),
+    Timer(Moment, u32),
     /// Send what a receiver answers; it waits where the scenario says that answers do.
     Answer(Packet),
     /// Set a timer of the endpoint: its kind, when, and what it is for.
-    Alarm(u64, Time, u32),
+    Alarm(u64, Moment, u32),
     /// Start a flow for which nothing else has to come.
     Start(FlowSpec),
 }
@@ -76,7 +76,7 @@ pub enum Effect {
 #[repr(C)]
 pub struct Effects {
     /// The moment of the event.
-    pub now: Time,
+    pub now: Moment,
     list: Vec<(u8, Effect)>,
     marked: bool,
     pub(crate) owner: u8,
@@ -94,7 +94,7 @@ impl Effects {
     /// moves no draw of the others.
     pub fn new<'a>(seed: u64, node: u32, mechanisms: impl IntoIterator<Item = &'a str>) -> Self {
         let stream = |name| Stream::new(seed, u64::from(node), &format!("mechanism {name}"));
-        Self { now: Time::ZERO, streams: mechanisms.into_iter().map(stream).collect(), list: Vec::new(), marked: false, owner: 0 }
+        Self { now: Moment::ZERO, streams: mechanisms.into_iter().map(stream).collect(), list: Vec::new(), marked: false, owner: 0 }
     }
 
     /// For one mechanism.

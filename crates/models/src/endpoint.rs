@@ -22,7 +22,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_engine::state::{Walk, Word};
-use xoff_units::Time;
+use xoff_units::Moment;
 
 pub use self::classify::{Classify, Mice};
 use self::receive::{ALL_HERE, Receiver};
@@ -100,7 +100,7 @@ pub struct Endpoint {
     /// What congestion control was told by the network.
     pub notifications: u64,
     /// Flows in the order of their first packets, and when they would time out.
-    first_timeouts: VecDeque<(Time, u32)>,
+    first_timeouts: VecDeque<(Moment, u32)>,
     free: Vec<u32>,
     /// What pulls them, and what credit flows that start here had.
     pacer: Option<Box<Pacer>>,
@@ -118,11 +118,11 @@ pub struct Endpoint {
     /// For flows to come: when their packets do.
     pub arrivals: FxHashMap<u32, Box<Feed>>,
     /// Until when destinations are held.
-    held_destinations: FxHashMap<u32, Time>,
+    held_destinations: FxHashMap<u32, Moment>,
     /// Flows acknowledged since the last checkpoint.
     pub sent: Vec<Sent>,
     /// Flows arrived since the last checkpoint, and when.
-    pub arrived: Vec<(u32, Time)>,
+    pub arrived: Vec<(u32, Moment)>,
     /// For each mechanism, by name: holds of flows that were over.
     pub late_holds: BTreeMap<&'static str, u64>,
 }
@@ -285,7 +285,7 @@ impl Endpoint {
     }
 
     /// Flows that started and are not over; what they are held for beyond `now` does not count.
-    pub fn unfinished(&self, now: Time) -> Vec<Sent> {
+    pub fn unfinished(&self, now: Moment) -> Vec<Sent> {
         let record = |s: &Sender| s.record(None, &self.config.framing, now);
         let mut list: Vec<Sent> = self.senders.iter().flatten().map(record).collect();
         list.sort_by_key(|s| s.flow);

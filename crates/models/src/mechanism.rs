@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use xoff_engine::state::State;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::beside::Records;
 use crate::core::{Core, Queueing};
@@ -219,7 +219,7 @@ pub trait Hooks: State {
     /// Names pauses of neighbours that stand: ingress port and class.
     fn standing_pauses(&self, _add: &mut dyn FnMut(usize, u8)) {}
     /// Says what it counted, of what [`Install::COUNTS`] declares; the counts of all nodes are summed up in the summary.
-    fn counts(&self, _now: Time, _tally: &mut dyn Tally) {}
+    fn counts(&self, _now: Moment, _tally: &mut dyn Tally) {}
 }
 
 /// The node at which a mechanism is installed.
@@ -244,7 +244,7 @@ pub struct Site<'a> {
     /// Hosts that relay.
     pub relay: &'a relay::Params,
     /// The longest round trip without queues; zero where nobody wants it ([`Properties::wants_round_trip`]).
-    pub round_trip: Time,
+    pub round_trip: Duration,
     /// Routes and ports of all nodes.
     pub map: &'a Arc<Map>,
     /// Whose flow a number is.
@@ -281,7 +281,7 @@ pub struct Ingress<'a> {
     /// The port.
     pub port: &'a PortSpec,
     /// The node's forwarding delay.
-    pub delay: Time,
+    pub delay: Duration,
     /// Packet sizes.
     pub framing: &'a Framing,
     /// Bytes of the largest frame that are in at most when it is counted.
@@ -356,7 +356,7 @@ pub struct Properties {
     /// Hosts that relay pass pauses on, whatever waits in them.
     pub passes_pauses_on: bool,
     /// It ends pauses that last this long, so that a circle of them is a deadlock only when it has not.
-    pub ends_pauses: Option<Time>,
+    pub ends_pauses: Option<Duration>,
     /// Its frames may be as small as this, if they are smaller than those of others.
     pub smallest_frame: Option<u16>,
     /// Why hosts that relay may not send flows of their own, and the key that says so.

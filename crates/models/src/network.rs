@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xoff_engine::random::Stream;
 use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
-use xoff_units::{Rate, Serializer, Time};
+use xoff_units::{Duration, Rate, Serializer};
 
 use crate::congestion_control::contract::{Echo, Line};
 use crate::congestion_control::{self, CongestionControl, Scheme};
@@ -36,7 +36,7 @@ pub struct Settings {
     /// Packet sizes.
     pub framing: Framing,
     /// Fixed processing delay of switches, for what they forward.
-    pub switch_delay: Time,
+    pub switch_delay: Duration,
     /// Where packets wait in switches.
     pub queueing: Queueing,
     /// Admission, and mechanisms at switches and interfaces: what holds at each port.
@@ -91,9 +91,9 @@ impl Settings {
     }
 
     /// The forwarding delay of a node.
-    pub fn delay(&self, node: &NodeSpec) -> Time {
+    pub fn delay(&self, node: &NodeSpec) -> Duration {
         node.delay.unwrap_or(match (node.forwards, node.is_host) {
-            (false, _) => Time::ZERO,
+            (false, _) => Duration::ZERO,
             (true, false) => self.switch_delay,
             (true, true) => self.relay.delay,
         })
@@ -227,10 +227,10 @@ impl Lines {
         let largest = settings.framing.largest();
         let tail_of = |n: u32, port: u16, [input, output]: [Serializer; 2]| {
             let cut = settings.cut_through(n, usize::from(port), &topology.nodes[n as usize]);
-            cut.map_or(Time::ZERO, |cut| input.time(largest) - cut_through::head(cut.header.0, largest, input, output))
+            cut.map_or(Duration::ZERO, |cut| input.time(largest) - cut_through::head(cut.header.0, largest, input, output))
         };
         let longest =
-            |answer: u64| if needs_it { longest_round_trip(topology, ports, delay, tail_of, largest, answer) } else { Time::ZERO };
+            |answer: u64| if needs_it { longest_round_trip(topology, ports, delay, tail_of, largest, answer) } else { Duration::ZERO };
         let (round_trip, answered) = (longest(0), longest(u64::from(settings.framing.control)));
         let trims = settings.mechanisms().any(|p| p.cuts_data);
         Self(Line { seed: settings.seed, round_trip, answered, trims, ..nominal })
@@ -295,13 +295,13 @@ struct Builder<'a> {
     ports: Vec<Vec<PortSpec>>,
     settings: &'a Settings,
     map: Arc<Map>,
-    round_trip: Time,
+    round_trip: Duration,
     /// For each of [`Locals::list`].
     parts: Vec<Vec<Box<dyn Part + 'a>>>,
 }
 
 impl Builder<'_> {
-    fn delay(&self, node: u32) -> Time {
+    fn delay(&self, node: u32) -> Duration {
         self.settings.delay(&self.topology.nodes[node as usize])
     }
 
@@ -472,7 +472,7 @@ impl Settings {
         Self {
             seed: 1,
             framing,
-            switch_delay: Time::ZERO,
+            switch_delay: Duration::ZERO,
             queueing: Queueing::default(),
             locals: Locals::uniform(crate::overrides::Local::default()),
             classes: 1,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk, Word};
 use xoff_engine::{Context, Node as EngineNode, Timer};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::core::Core;
 use crate::count::{Group, PAUSED};
@@ -97,7 +97,7 @@ pub struct Node {
     pub endpoint: Option<Box<Endpoint>>,
     /// Inputs that cut through, here and at neighbours, if any do.
     cut_through: Option<Box<CutThrough>>,
-    next_sample: Time,
+    next_sample: Moment,
     /// Whether it passes packets on.
     pub forwards: bool,
     /// Whether frames that start are written down, or followed.
@@ -117,9 +117,9 @@ pub struct Node {
     /// Pauses that last.
     pub open_pauses: Vec<Pause>,
     /// For each port, time during which queues of it were paused; each pause counts.
-    pub paused: Vec<Time>,
+    pub paused: Vec<Duration>,
     /// For each cause, the time of its pauses that are over.
-    pub paused_by: BTreeMap<&'static str, Time>,
+    pub paused_by: BTreeMap<&'static str, Duration>,
 }
 
 impl State for Node {
@@ -145,7 +145,7 @@ impl State for Node {
             is_watched: _,
             acks: _,
         } = self;
-        if wanted.queues > Time::ZERO {
+        if wanted.queues > Duration::ZERO {
             walk.phase(wanted.queues);
             walk.reminder(next_sample);
         }
@@ -179,7 +179,7 @@ impl Node {
         effects: Effects,
         endpoint: Option<Box<Endpoint>>,
     ) -> Self {
-        let paused = vec![Time::ZERO; core.ports.len()];
+        let paused = vec![Duration::ZERO; core.ports.len()];
         let routes = routing.routes[core.id as usize].clone();
         Self {
             core: Core { routing, ..core },
@@ -192,7 +192,7 @@ impl Node {
             faults: Faults::default(),
             acks: Acks::default(),
             wanted: Wanted::default(),
-            next_sample: Time::NEVER,
+            next_sample: Moment::NEVER,
             is_watched: false,
             delays: None,
             records: Records::default(),
@@ -206,7 +206,7 @@ impl Node {
     /// The same node, with what it writes down, where answers wait and, if it forwards, what it does wrong.
     #[must_use]
     pub fn with(self, wanted: Wanted, reorders: bool, acks: Acks, faults: Faults) -> Self {
-        let next_sample = if wanted.queues == Time::ZERO { Time::NEVER } else { Time::ZERO };
+        let next_sample = if wanted.queues == Duration::ZERO { Moment::NEVER } else { Moment::ZERO };
         let recorder = || Box::new(Recorder::new(self.core.id, self.core.ports.len(), wanted.delays.clone(), reorders));
         let delays = (wanted.delays != Traced::None).then(recorder);
         let is_watched = wanted.packets || delays.is_some();
@@ -226,7 +226,7 @@ impl Node {
 
     /// An event begins.
     #[inline(always)]
-    fn begin(&mut self, now: Time) {
+    fn begin(&mut self, now: Moment) {
         self.effects.now = now;
         if self.next_sample <= now {
             self.sample(now);

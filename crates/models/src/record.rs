@@ -1,7 +1,7 @@
 //! What nodes write down for tables: drops, pauses, packets and samples.
 
 use xoff_engine::state::{Origin, Row, State, Walk};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::delays::Traced;
 use crate::effects::Asker;
@@ -13,7 +13,7 @@ pub struct Wanted {
     /// Each frame that leaves or arrives.
     pub packets: bool,
     /// Queue lengths at this interval; zero means none.
-    pub queues: Time,
+    pub queues: Duration,
     /// Whose delays.
     pub delays: Traced,
 }
@@ -22,7 +22,7 @@ pub struct Wanted {
 #[derive(Debug, Clone, Copy)]
 pub struct Drop {
     /// When.
-    pub at: Time,
+    pub at: Moment,
     /// Where.
     pub node: u32,
     /// Output port.
@@ -42,7 +42,7 @@ pub struct Drop {
 }
 
 impl Row for Drop {
-    fn shift(&mut self, by: Time, on: &dyn Origin) {
+    fn shift(&mut self, by: Duration, on: &dyn Origin) {
         self.at += by;
         self.seq += on.packets(self.flow);
     }
@@ -64,13 +64,13 @@ pub struct Pause {
     /// Who asked for it.
     pub asker: Asker,
     /// From.
-    pub start: Time,
+    pub start: Moment,
     /// To; none while it lasts.
-    pub end: Option<Time>,
+    pub end: Option<Moment>,
 }
 
 impl Row for Pause {
-    fn shift(&mut self, by: Time, _: &dyn Origin) {
+    fn shift(&mut self, by: Duration, _: &dyn Origin) {
         self.start += by;
         self.end = self.end.map(|end| end + by);
     }
@@ -80,7 +80,7 @@ impl Row for Pause {
 #[derive(Debug, Clone, Copy)]
 pub struct Trace {
     /// When: start of transmission, or when the frame was handled.
-    pub at: Time,
+    pub at: Moment,
     /// Where.
     pub node: u32,
     /// Port.
@@ -92,7 +92,7 @@ pub struct Trace {
 }
 
 impl Row for Trace {
-    fn shift(&mut self, by: Time, on: &dyn Origin) {
+    fn shift(&mut self, by: Duration, on: &dyn Origin) {
         self.frame.walk(&mut Walk::shift(self.at, by, on));
         self.at += by;
     }
@@ -102,7 +102,7 @@ impl Row for Trace {
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     /// When, before anything that happens then.
-    pub at: Time,
+    pub at: Moment,
     /// Where.
     pub node: u32,
     /// Port.
@@ -114,7 +114,7 @@ pub struct Sample {
 }
 
 impl Row for Sample {
-    fn shift(&mut self, by: Time, _: &dyn Origin) {
+    fn shift(&mut self, by: Duration, _: &dyn Origin) {
         self.at += by;
     }
 }

@@ -5,7 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::Time;
+use xoff_units::Duration;
 
 use crate::queueing::buffer;
 
@@ -27,7 +27,7 @@ pub enum Scheduler {
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// Processing delay of what is relayed.
-    pub delay: Time,
+    pub delay: Duration,
     /// Memory for what is relayed.
     pub buffer: buffer::Params,
     /// Who goes first.

@@ -8,7 +8,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Propagation, Rate, Time};
+use xoff_units::{Bytes, Duration, Propagation, Rate};
 
 /// What PFC headroom depends on.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -19,10 +19,10 @@ pub struct PfcRequest {
     /// Propagation of the link, or its length.
     #[serde(deserialize_with = "Propagation::time")]
     #[schemars(with = "Propagation")]
-    pub link_delay: Time,
+    pub link_delay: Duration,
     /// Fixed processing delay of the pausing switch.
     #[serde(default)]
-    pub switch_delay: Time,
+    pub switch_delay: Duration,
     /// The largest frame of any class on the link.
     pub max_frame: Bytes,
     /// Bytes of a frame after which the pausing switch counts it, if it cuts through (`switch.cut_through.header`) and none of its
@@ -31,7 +31,7 @@ pub struct PfcRequest {
     pub cut_through: Option<Bytes>,
     /// How long the neighbour takes to act on a pause.
     #[serde(default)]
-    pub response_time: Time,
+    pub response_time: Duration,
     /// A pause frame.
     #[serde(default = "default_frame")]
     pub pause_frame: Bytes,
@@ -70,13 +70,20 @@ pub struct PfcSize {
 
 /// The headroom that keeps a port lossless: what a round trip brings, and frames. A frame is counted when so many bytes of the
 /// largest one are in.
-pub fn pfc_headroom(rate: Rate, link_delay: Time, switch_delay: Time, max_frame: u64, counted_after: u64, pause_frame: u64) -> (u64, u64) {
-    let round_trip = Time(2 * link_delay.0 + switch_delay.0);
+pub fn pfc_headroom(
+    rate: Rate,
+    link_delay: Duration,
+    switch_delay: Duration,
+    max_frame: u64,
+    counted_after: u64,
+    pause_frame: u64,
+) -> (u64, u64) {
+    let round_trip = Duration(2 * link_delay.0 + switch_delay.0);
     (bytes_in(rate, round_trip), 2 * max_frame + counted_after + pause_frame)
 }
 
 /// What a link carries in a time, a byte that is begun included.
-fn bytes_in(rate: Rate, time: Time) -> u64 {
+fn bytes_in(rate: Rate, time: Duration) -> u64 {
     (u128::from(rate.0) * u128::from(time.0)).div_ceil(8_000_000_000_000) as u64
 }
 
@@ -88,10 +95,10 @@ fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most
     Ok(())
 }
 
-fn check_link(rate: Rate, link_delay: Time, switch_delay: Time) -> Result<(), String> {
+fn check_link(rate: Rate, link_delay: Duration, switch_delay: Duration) -> Result<(), String> {
     within("rate", rate, Rate(1_000_000), Rate::MAX)?;
-    within("link_delay", link_delay, Time::ZERO, Time::ms(1_000))?;
-    within("switch_delay", switch_delay, Time::ZERO, Time::ms(1_000))
+    within("link_delay", link_delay, Duration::ZERO, Duration::ms(1_000))?;
+    within("switch_delay", switch_delay, Duration::ZERO, Duration::ms(1_000))
 }
 
 /// Computes PFC headroom; refuses what has no answer.
@@ -104,13 +111,13 @@ pub fn size_pfc(request: &PfcRequest) -> Result<PfcSize, String> {
     {
         return Err(format!("buffer: {buffer} cannot hold a frame of {}", request.max_frame));
     }
-    within("response_time", request.response_time, Time::ZERO, Time::ms(1_000))?;
+    within("response_time", request.response_time, Duration::ZERO, Duration::ms(1_000))?;
     if let Some(header) = request.cut_through {
         within("cut_through", header, Bytes(1), Bytes(65_535))?;
     }
     let (frame, pause) = (request.max_frame.0, request.pause_frame.0);
     let counted_after = request.cut_through.map_or(frame, |header| header.0.min(frame));
-    let during = |step, time: Time| Step { step, time_ps: time.ps(), bytes: bytes_in(request.rate, time) };
+    let during = |step, time: Duration| Step { step, time_ps: time.ps(), bytes: bytes_in(request.rate, time) };
     let of = |step, bytes| Step { step, time_ps: request.rate.time(bytes).ps(), bytes };
     let steps = vec![
         of(if counted_after < frame { "the head of the packet that crosses XOFF" } else { "the packet that crosses XOFF" }, counted_after),
@@ -157,9 +164,9 @@ pub struct SfcRequest {
     /// Propagation of a link, or its length.
     #[serde(deserialize_with = "Propagation::time")]
     #[schemars(with = "Propagation")]
-    pub link_delay: Time,
+    pub link_delay: Duration,
     /// Fixed processing delay of a switch.
-    pub switch_delay: Time,
+    pub switch_delay: Duration,
     /// Line rate.
     pub rate: Rate,
     /// Buffer.
@@ -171,7 +178,7 @@ pub struct SfcRequest {
     pub sfc_threshold: Bytes,
     /// A pause to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pause: Option<Time>,
+    pub pause: Option<Duration>,
     /// Which buffer is watched.
     #[serde(default)]
     pub architecture: Architecture,
@@ -227,7 +234,7 @@ pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
         return Err(format!("pfc_threshold: {} is above buffer, {buffer}: it would never be reached", request.pfc_threshold));
     }
     if let Some(pause) = request.pause {
-        within("pause", pause, Time::ns(1), Time::ms(1_000))?;
+        within("pause", pause, Duration::ns(1), Duration::ms(1_000))?;
     }
     let round_trip = u128::from(2 * links) * u128::from(link_delay.0) + u128::from(2 * links - 1) * u128::from(switch_delay.0);
     let c = u128::from(rate.0);
@@ -291,8 +298,8 @@ mod tests {
         let request = SfcRequest {
             incast,
             links,
-            link_delay: Time::ns(d),
-            switch_delay: Time::ns(s),
+            link_delay: Duration::ns(d),
+            switch_delay: Duration::ns(s),
             rate: Rate::gbps(200),
             buffer: None,
             pfc_threshold: Bytes(pfc * 1000),
@@ -342,8 +349,8 @@ mod tests {
             let mut request = SfcRequest {
                 incast: 3,
                 links: 3,
-                link_delay: Time::ns(150),
-                switch_delay: Time::ns(300),
+                link_delay: Duration::ns(150),
+                switch_delay: Duration::ns(300),
                 rate: Rate::gbps(200),
                 buffer: Some(Bytes(400_000)),
                 pfc_threshold: Bytes(380_000),
@@ -361,11 +368,11 @@ mod tests {
         assert_eq!(request(&|r| r.rate = Rate(0)), Err("rate".into()));
         assert_eq!(request(&|r| r.pfc_threshold = Bytes(400_001)), Err("pfc_threshold".into()));
         assert_eq!(request(&|r| r.sfc_threshold = Bytes(380_000)), Err("sfc_threshold".into()));
-        assert_eq!(request(&|r| r.pause = Some(Time::ZERO)), Err("pause".into()));
+        assert_eq!(request(&|r| r.pause = Some(Duration::ZERO)), Err("pause".into()));
         // At the bounds nothing overflows.
         let extreme = request(&|r| {
             (r.incast, r.links) = (1 << 20, 64);
-            (r.link_delay, r.switch_delay, r.rate) = (Time::ms(1_000), Time::ms(1_000), Rate::MAX);
+            (r.link_delay, r.switch_delay, r.rate) = (Duration::ms(1_000), Duration::ms(1_000), Rate::MAX);
         });
         assert!(extreme.unwrap().warnings[0].contains("PFC will fire"));
     }

@@ -1,7 +1,7 @@
 //! What a switch writes down of an output: in-band network telemetry.
 
 use xoff_engine::state::{State, Walk, Word};
-use xoff_units::{Rate, Time};
+use xoff_units::{Moment, Rate};
 
 /// An output as a packet left it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Hop {
     /// Its port.
     pub port: u16,
     /// When the packet started on the wire.
-    pub at: Time,
+    pub at: Moment,
     /// Wire bytes sent by the port before it.
     pub sent: u64,
     /// Bytes of data that it left behind.

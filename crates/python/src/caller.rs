@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::Duration as WallTime;
 
 use pyo3::prelude::*;
 use xoff_scenario::{Observer, Progress, Table};
@@ -15,7 +15,7 @@ use xoff_scenario::{Observer, Progress, Table};
 use crate::{broken, stream};
 
 /// How long an interrupt waits at most.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: WallTime = WallTime::from_millis(100);
 /// As the first thread of a process usually has.
 const STACK: usize = 8 << 20;
 

@@ -244,7 +244,7 @@ fn run(
 ) -> PyResult<Output> {
     let scenario = scenario(resolved)?;
     let mut tables = inputs(tables)?;
-    let plan = Plan { threads, partitions, window: window_ps.map(xoff_units::Time), clusters, ..Plan::default() };
+    let plan = Plan { threads, partitions, window: window_ps.map(xoff_units::Duration), clusters, ..Plan::default() };
     let caller = Caller { progress, sink, poll };
     let outcome =
         caller.wait_for(py, move |observer| Runner::new(scenario, |path| tables.remove(path))?.run(plan, observer))?.map_err(bad)?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xoff_engine::Checkpoint;
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use crate::document::Judgement;
 
@@ -36,7 +36,7 @@ pub type Waiter = (u32, u16, u8);
 /// Looks for ports that wait for one another in a circle: each is paused by a neighbour that cannot drain because what came by
 /// that link waits for the next port of the circle, or that only passes on the pause of that port. A port counts when it has sent
 /// no data since `still_since`.
-pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Time) -> Option<Vec<Waiter>> {
+pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Moment) -> Option<Vec<Waiter>> {
     let mut edges: BTreeMap<Waiter, Vec<Waiter>> = BTreeMap::new();
     for id in 0..cp.nodes() {
         let node = cp.node(id);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{Flow, Host, Workload};
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration, Moment};
 
 use crate::audit::Waiter;
 use crate::dependency::{Search, Traffic, Witness};
@@ -57,7 +57,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
             }
         };
     }
-    let distinct = |times: Vec<Time>| {
+    let distinct = |times: Vec<Duration>| {
         let mut v: Vec<String> = times.into_iter().map(|t| t.to_string()).collect();
         v.sort();
         v.dedup();
@@ -125,7 +125,7 @@ fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
             src: Host::Name(f.src.clone()),
             dst: Host::Name(f.dst.clone()),
             size: Bytes(FILLING),
-            start: Time::us(3 * i as u64),
+            start: Duration::us(3 * i as u64),
             id: None,
             after: Vec::new(),
             via: f.via.clone(),
@@ -134,7 +134,7 @@ fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
     Scenario {
         name: Some("deadlock".into()),
         description: Some("Flows that close a circle of links which can wait for one another.".into()),
-        until: Some(Time::ms(50)),
+        until: Some(Moment::ms(50)),
         workload: vec![Workload { flows: Some(list.collect()), ..Workload::default() }],
         audits: Audits { deadlock: Judgement::Record, pauses: Judgement::Record, completion: Judgement::Record, loss: Judgement::Record },
         ..s.clone()
@@ -146,7 +146,7 @@ fn paths(t: &Topology, ports: &[Vec<PortSpec>]) -> Vec<Value> {
     let Some(first) = t.hosts().first().copied() else { return Vec::new() };
     let mut links = vec![u32::MAX; t.nodes.len()];
     let mut count = vec![0_u64; t.nodes.len()];
-    let mut delay = vec![Time::ZERO; t.nodes.len()];
+    let mut delay = vec![Duration::ZERO; t.nodes.len()];
     let mut queue = VecDeque::from([first]);
     (links[first as usize], count[first as usize]) = (0, 1);
     while let Some(at) = queue.pop_front() {

@@ -18,7 +18,7 @@ use xoff_models::node::Node;
 use xoff_models::packet::Packet;
 use xoff_models::record::Drop;
 use xoff_models::workload::AllFlows;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use self::ends::Ends;
 use self::sampling::Sampling;
@@ -73,7 +73,7 @@ pub struct Collector {
 }
 
 /// Drops of one port and class within this time count as one shortage of headroom.
-const BURST: Time = Time::us(20);
+const BURST: Duration = Duration::us(20);
 
 /// What was dropped for want of room.
 #[derive(Default)]
@@ -129,12 +129,12 @@ impl Collector {
         }
     }
 
-    pub fn progress(&self, now: Time, until: Option<Time>) -> Progress {
+    pub fn progress(&self, now: Moment, until: Option<Moment>) -> Progress {
         self.ends.progress(now, until)
     }
 
     /// When the last flow ended that has.
-    pub const fn end(&self) -> Time {
+    pub const fn end(&self) -> Moment {
         self.ends.last
     }
 
@@ -217,7 +217,7 @@ impl Collector {
         probe.set_path(s.path);
         let ideal = self.alone.of(&self.names.ports, src, s.port, probe, s.size);
         let slowdown = fct.map(|f| f as f64 / ideal.own.ps() as f64);
-        let over = Over { workload, size: s.size, start: s.start.ps(), arrived: arrived.map(Time::ps), slowdown };
+        let over = Over { workload, size: s.size, start: s.start.ps(), arrived: arrived.map(Moment::ps), slowdown };
         self.measures.add(&over);
         if !plan.is_warm(workload) {
             self.times.add(&over);
@@ -272,7 +272,7 @@ impl Collector {
     }
 
     /// Adds what a node, its mechanisms and its endpoint counted.
-    fn count(&mut self, node: &Node, now: Time) {
+    fn count(&mut self, node: &Node, now: Moment) {
         let open = node.open_pauses.iter().map(|p| (p.cause, now.since(p.start)));
         for (cause, time) in node.paused_by.iter().map(|p| (*p.0, *p.1)).chain(open) {
             self.counts.of(cause).add(PAUSED, time.ps());
@@ -294,14 +294,14 @@ impl Collector {
     }
 
     /// Rows of what is not over, and of ports and queues; the tables that were not handed on.
-    pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, now: Time) -> Vec<Table> {
+    pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, now: Moment) -> Vec<Table> {
         for s in self.ends.unsettled() {
             self.add_flow(plan, &s);
         }
         let mut open = Vec::new();
         // The last acknowledgements leave after the last flow has arrived, unless the run was cut short before.
         let all_ports = || (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
-        let end = if self.was_cut { now } else { all_ports().map(|p| p.busy_until).fold(now, Time::max) };
+        let end = if self.was_cut { now } else { all_ports().map(|p| p.busy_until).fold(now, Moment::max) };
         for id in 0..cp.nodes() {
             for s in cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(now)) {
                 self.add_flow(plan, &s);
@@ -315,7 +315,7 @@ impl Collector {
             for (i, p) in node.core.ports.iter().enumerate() {
                 let spec = &self.names.ports[id as usize][i];
                 // Of a frame that is cut short only what was sent counts as time on the link.
-                let busy_ps = p.serializer.time(p.data_bytes + p.control_bytes).since(p.busy_until.since(end)).min(end).ps();
+                let busy_ps = p.serializer.time(p.data_bytes + p.control_bytes).saturating_sub(p.busy_until.since(end)).ps().min(end.ps());
                 self.rows.links.push(Link {
                     node: id,
                     port: i as u16,
@@ -361,7 +361,7 @@ impl Collector {
         self.rows.tables(&self.names)
     }
 
-    pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Time) -> Summary {
+    pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Moment) -> Summary {
         let (fct_ps, slowdown) = self.times.summary();
         let (total, completed) = self.ends.count();
         Summary {
@@ -369,7 +369,7 @@ impl Collector {
             seed: scenario.seed,
             fingerprint: format!("{fingerprint:016x}"),
             simulated_ps: now.ps(),
-            sampled_every_ps: self.sampling.interval.map(Time::ps),
+            sampled_every_ps: self.sampling.interval.map(Duration::ps),
             flows: Flows { total, completed },
             fct_ps,
             fct_acked_ps: Fct::of(&mut self.fct_acked),

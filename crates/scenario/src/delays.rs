@@ -6,7 +6,7 @@ use xoff_engine::Checkpoint;
 use xoff_models::delays::{Contribution, Part, Passage};
 use xoff_models::node::Node;
 use xoff_models::topology::PortSpec;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 /// A part of a flow's completion time, and where it went by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub struct Row {
 #[derive(Debug, Clone, Copy)]
 pub struct Delivered {
     pub flow: u32,
-    pub start: Time,
-    pub arrived: Time,
+    pub start: Moment,
+    pub arrived: Moment,
     pub dst: u32,
 }
 
@@ -42,7 +42,7 @@ pub struct Delays {
     /// What made nodes pause their neighbours, which nobody has taken yet.
     pub contributions: Vec<Contribution>,
     /// The first flow whose parts do not add up, and by how much they should.
-    pub wrong: Option<(u32, Time)>,
+    pub wrong: Option<(u32, Duration)>,
 }
 
 impl Delays {
@@ -74,7 +74,7 @@ impl Delays {
         for (hop, passage) in way.iter().enumerate() {
             self.rows.extend(passage.parts.iter().map(|part| row(hop, passage, part)));
         }
-        let sum = self.rows[first..].iter().fold(Time::ZERO, |sum, row| sum + row.part.time);
+        let sum = self.rows[first..].iter().fold(Duration::ZERO, |sum, row| sum + row.part.time);
         if sum != flow.arrived - flow.start {
             self.wrong.get_or_insert((flow.flow, flow.arrived - flow.start));
         }
@@ -103,7 +103,7 @@ impl Delays {
             let Part { kind, flow, cause, from, .. } = row.part;
             let sum = sums
                 .entry((row.hop, kind, row.port, from, flow, cause))
-                .or_insert(Row { part: Part { time: Time::ZERO, ..row.part }, ..row });
+                .or_insert(Row { part: Part { time: Duration::ZERO, ..row.part }, ..row });
             sum.part.time += row.part.time;
         }
         self.rows.extend(sums.into_values());
@@ -135,12 +135,12 @@ mod tests {
     use super::*;
 
     fn part(kind: Kind, ns: u64) -> Part {
-        Part { kind, flow: None, cause: None, from: None, pause: None, time: Time::ns(ns) }
+        Part { kind, flow: None, cause: None, from: None, pause: None, time: Duration::ns(ns) }
     }
 
     /// Hosts 0 and 1 at switch 2.
     fn ports() -> Vec<Vec<PortSpec>> {
-        let port = |peer| PortSpec { peer, peer_port: 0, link: Link { rate: Rate::gbps(100), delay: Time::ns(100) } };
+        let port = |peer| PortSpec { peer, peer_port: 0, link: Link { rate: Rate::gbps(100), delay: Duration::ns(100) } };
         vec![vec![port(2)], vec![port(2)], vec![port(0), port(1)]]
     }
 
@@ -150,8 +150,8 @@ mod tests {
             flow: 3,
             node: 0,
             port: 0,
-            arrived: Time::ns(start),
-            reaches: Time::ns(start + 200),
+            arrived: Moment::ns(start),
+            reaches: Moment::ns(start + 200),
             before: Some(before),
             parts: vec![part(Kind::Serialization, 100), part(Kind::Propagation, 100)],
         };
@@ -163,8 +163,8 @@ mod tests {
                 flow: 3,
                 node: 2,
                 port: 1,
-                arrived: Time::ns(700),
-                reaches: Time::ns(1000),
+                arrived: Moment::ns(700),
+                reaches: Moment::ns(1000),
                 before: None,
                 parts: vec![part(Kind::Behind, way)],
             },
@@ -173,7 +173,7 @@ mod tests {
 
     fn complete(passages: Vec<Passage>) -> Delays {
         let mut delays = Delays { passages: BTreeMap::from([(3, passages)]), ..Delays::default() };
-        delays.complete(&Delivered { flow: 3, start: Time::ZERO, arrived: Time::ns(1000), dst: 1 }, &ports());
+        delays.complete(&Delivered { flow: 3, start: Moment::ZERO, arrived: Moment::ns(1000), dst: 1 }, &ports());
         delays
     }
 
@@ -195,10 +195,10 @@ mod tests {
 
     #[test]
     fn parts_that_do_not_add_up_and_ways_with_a_gap_are_noticed() {
-        assert_eq!(complete(passages(299)).wrong, Some((3, Time::ns(1000))));
+        assert_eq!(complete(passages(299)).wrong, Some((3, Duration::ns(1000))));
         let mut broken = passages(300);
         broken.remove(1);
-        assert_eq!(complete(broken).wrong, Some((3, Time::ns(1000))));
-        assert_eq!(complete(Vec::new()).wrong, Some((3, Time::ns(1000))));
+        assert_eq!(complete(broken).wrong, Some((3, Duration::ns(1000))));
+        assert_eq!(complete(Vec::new()).wrong, Some((3, Duration::ns(1000))));
     }
 }

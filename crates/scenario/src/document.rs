@@ -16,7 +16,7 @@ use xoff_models::routing::FirstHop;
 use xoff_models::topology::Network;
 use xoff_models::transport::Table as Transport;
 use xoff_models::workload::Workload;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration, Moment};
 
 /// A scenario: a network, its switches and hosts, and what is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Ends the run at this time even if flows are under way. Default: when nothing is left to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Time>,
+    pub until: Option<Moment>,
     /// Nodes and links.
     pub network: Network,
     /// Packet sizes.
@@ -112,7 +112,7 @@ pub enum Turns {
 #[serde(deny_unknown_fields, default)]
 pub struct Switch {
     /// Fixed processing delay of what is forwarded.
-    pub delay: Time,
+    pub delay: Duration,
     /// Handles frames when their headers are in, and not at their last bit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_through: Option<cut_through::Params>,
@@ -169,7 +169,7 @@ impl Switch {
 impl Default for Switch {
     fn default() -> Self {
         Self {
-            delay: Time::ZERO,
+            delay: Duration::ZERO,
             cut_through: None,
             queueing: Queueing::Oq,
             buffer: buffer::Params::Unlimited,
@@ -215,7 +215,7 @@ pub struct Probe {
     pub packets: bool,
     /// Writes queue lengths at this interval to the table `samples`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub queues: Option<Time>,
+    pub queues: Option<Duration>,
     /// Cuts the completion times of these flows, or of `all`, into what they went by with, in the table `delays`; and writes to the
     /// table `contributions` whose bytes made a switch pause its neighbours.
     #[serde(skip_serializing_if = "Traced::is_none")]
@@ -232,12 +232,12 @@ pub struct Probe {
 
 impl Probe {
     /// How often queues are looked at, to begin with.
-    pub fn interval(&self) -> Option<Time> {
+    pub fn interval(&self) -> Option<Duration> {
         self.queues.or(self.replay.then_some(Self::FINEST))
     }
 
     /// The interval that `replay` begins with.
-    const FINEST: Time = Time::ns(100);
+    const FINEST: Duration = Duration::ns(100);
 }
 
 impl Default for Probe {

@@ -9,7 +9,7 @@ use xoff_models::framing::Framing;
 use xoff_models::packet::Packet;
 use xoff_models::routing::Map;
 use xoff_models::topology::PortSpec;
-use xoff_units::{Rate, Time};
+use xoff_units::{Duration, Rate};
 
 use crate::runner::Runner;
 
@@ -17,7 +17,7 @@ use crate::runner::Runner;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Leg {
     rate: Rate,
-    delay: Time,
+    delay: Duration,
     /// The bytes after which that node knows where a frame goes, if it cuts through.
     header: Option<u64>,
 }
@@ -38,7 +38,7 @@ type Way = Vec<Leg>;
 #[derive(Debug)]
 pub struct Alone {
     framing: Framing,
-    switch_delay: Vec<Time>,
+    switch_delay: Vec<Duration>,
     /// The header of each input that cuts through, by node and port; empty where none does.
     headers: Vec<Vec<Option<u64>>>,
     /// The routes as the run began: what they changed to is no part of what a flow would take in the network as it should be.
@@ -53,9 +53,9 @@ pub struct Alone {
 #[derive(Debug)]
 pub struct Ideal {
     /// By the way that it took.
-    pub own: Time,
+    pub own: Duration,
     /// By the fastest of the shortest ways, or by its own if that is faster.
-    pub fastest: Time,
+    pub fastest: Duration,
     /// The nodes between its ends.
     pub via: Vec<u32>,
 }
@@ -63,7 +63,7 @@ pub struct Ideal {
 impl Alone {
     pub fn new(runner: &Runner) -> Self {
         let nodes = &runner.topology.nodes;
-        let switch_delay: Vec<Time> = nodes.iter().map(|n| runner.settings.delay(n)).collect();
+        let switch_delay: Vec<Duration> = nodes.iter().map(|n| runner.settings.delay(n)).collect();
         let forwards = |n: u32| nodes[n as usize].forwards;
         let mut inner = runner.topology.links.iter().filter(|l| forwards(l.a) && forwards(l.b)).map(|l| (l.link.rate, l.link.delay));
         let mut delays = (0..nodes.len()).filter(|n| nodes[*n].forwards).map(|n| switch_delay[n]);
@@ -113,11 +113,11 @@ impl Alone {
             }
             self.time(&way, size)
         });
-        Ideal { own: time, fastest: fastest.fold(time, Time::min), via }
+        Ideal { own: time, fastest: fastest.fold(time, Duration::min), via }
     }
 
     fn leg(&self, port: &PortSpec, dst: u32) -> Leg {
-        let behind = if port.peer == dst { Time::ZERO } else { self.switch_delay[port.peer as usize] };
+        let behind = if port.peer == dst { Duration::ZERO } else { self.switch_delay[port.peer as usize] };
         let header = self.headers.get(port.peer as usize).and_then(|inputs| inputs[port.peer_port as usize]);
         Leg { rate: port.link.rate, delay: port.link.delay + behind, header }
     }
@@ -168,18 +168,18 @@ impl Alone {
     /// The time that a flow alone takes to its last byte. Full packets follow one another at the pace of the slowest link so far;
     /// the last one, which may be shorter, follows them at some link and goes on alone: the link where that takes longest decides.
     /// A packet is on the next link when its head is in, which at nodes that store it is all of it.
-    fn time(&self, way: &[Leg], size: u64) -> Time {
+    fn time(&self, way: &[Leg], size: u64) -> Duration {
         let packets = self.framing.packets(size);
         let full = u64::from(self.framing.wire(size, 0));
         let last = u64::from(self.framing.wire(size, packets as u32 - 1));
-        let latency: Time = way.iter().fold(Time::ZERO, |sum, leg| sum + leg.delay);
+        let latency: Duration = way.iter().fold(Duration::ZERO, |sum, leg| sum + leg.delay);
         let head = |n: usize, bytes: u64| match (way[n].header, way.get(n + 1)) {
             (Some(header), Some(next)) => cut_through::head(header, bytes, way[n].rate.serializer(), next.rate.serializer()).ps(),
             _ => way[n].rate.time(bytes).ps(),
         };
         let mut lasts: u64 = (0..way.len()).map(|n| head(n, last)).sum();
         if packets == 1 {
-            return latency + Time(lasts);
+            return latency + Duration(lasts);
         }
         let (mut first, mut slowest, mut longest) = (0, 0, 0);
         for (n, leg) in way.iter().enumerate() {
@@ -189,7 +189,7 @@ impl Alone {
             first += head(n, full);
             lasts -= head(n, last);
         }
-        latency + Time(longest)
+        latency + Duration(longest)
     }
 }
 

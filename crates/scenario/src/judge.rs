@@ -4,7 +4,7 @@ use xoff_engine::Finish;
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
 use xoff_models::record::Drop;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::audit::{Verdicts, Waiter};
 use crate::document::{Judgement, Scenario};
@@ -14,9 +14,9 @@ use crate::tables::Names;
 #[derive(Debug, Clone)]
 pub enum Trouble {
     /// These wait for one another.
-    Deadlock(Time, Vec<Waiter>),
+    Deadlock(Moment, Vec<Waiter>),
     /// Nothing new has arrived anywhere since then, though flows keep sending.
-    Stall(Time),
+    Stall(Moment),
 }
 
 /// How a run ended.
@@ -49,7 +49,7 @@ pub struct Ledger {
     /// All flows.
     pub flows: u64,
     /// A flow whose completion time is not the sum of its parts, and that time.
-    pub uncut: Option<(u32, Time)>,
+    pub uncut: Option<(u32, Duration)>,
 }
 
 impl Ledger {

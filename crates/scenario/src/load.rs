@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Serialize;
 use xoff_models::routing::Paths;
 use xoff_models::workload::{AllFlows, FlowSpec, Offer, Start};
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use crate::dependency::Traffic;
 
@@ -52,8 +52,8 @@ struct Demand {
     between: BTreeMap<u32, BTreeMap<u32, f64>>,
     /// For each port of each node, what it carries.
     links: Vec<Vec<f64>>,
-    from: Time,
-    to: Time,
+    from: Moment,
+    to: Moment,
 }
 
 /// Sources that share their destinations, and the bytes of each.
@@ -63,7 +63,7 @@ struct Shared<'a> {
 }
 
 /// The offered load; none where nothing is sent, or all at one moment, or where it would take too long to tell.
-pub fn load(traffic: &Traffic<'_>, until: Option<Time>) -> Option<Load> {
+pub fn load(traffic: &Traffic<'_>, until: Option<Moment>) -> Option<Load> {
     let plan = traffic.plan;
     let offers = || {
         plan.starts.iter().enumerate().flat_map(|(src, starts)| {
@@ -74,7 +74,7 @@ pub fn load(traffic: &Traffic<'_>, until: Option<Time>) -> Option<Load> {
         })
     };
     let from = offers().map(|o| o.1.from).chain(listed(plan).map(|f| f.1.start)).min()?;
-    let last = offers().map(|o| o.1.to).chain(listed(plan).map(|f| f.1.start)).fold(plan.lasts, Time::max);
+    let last = offers().map(|o| o.1.to).chain(listed(plan).map(|f| f.1.start)).fold(plan.lasts, Moment::max);
     let to = until.map_or(last, |until| until.min(last));
     if to <= from {
         return None;

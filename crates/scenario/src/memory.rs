@@ -1,6 +1,6 @@
 //! How much memory a run may take: it ends with a message before the system would end it without one.
 
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Moment};
 
 use crate::error::InputError;
 
@@ -28,7 +28,7 @@ impl Budget {
     }
 
     /// Says that a run was ended, and what can be done.
-    pub fn refusal(&self, held: u64, now: Time) -> InputError {
+    pub fn refusal(&self, held: u64, now: Moment) -> InputError {
         let limit = self.0.unwrap_or(held);
         // Who keeps failures of scenarios knows by the path that this is none.
         InputError::new(

@@ -1,13 +1,13 @@
 //! From a scenario to results.
 
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::{Duration as WallTime, Instant};
 
 use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan};
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
 use xoff_models::workload::MAX_START;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::audit::find_deadlock;
 use crate::collect::Collector;
@@ -35,17 +35,17 @@ pub struct Outcome {
 struct Watch<'a> {
     scenario: &'a Scenario,
     /// How long a paused port has to be still to be part of a deadlock.
-    still: Time,
+    still: Duration,
     /// How long, and for how many events, flows may gain nothing.
-    patience: (Time, u64),
+    patience: (Duration, u64),
     budget: Budget,
     trouble: Option<Trouble>,
     was_stopped: bool,
     is_too_large: Option<InputError>,
-    last_search: Time,
+    last_search: Moment,
     last_events: u64,
     /// New packets that had arrived when they last were more, and when that was.
-    last_gain: (u64, Time, u64),
+    last_gain: (u64, Moment, u64),
     last_report: Instant,
 }
 
@@ -53,19 +53,20 @@ impl<'a> Watch<'a> {
     fn new(scenario: &'a Scenario, settings: &Settings, nodes: usize) -> Result<Self, InputError> {
         // One that is ended before the run is over is none.
         let ends = settings.mechanisms().parts().iter().filter_map(|p| p.properties().ends_pauses).min();
-        let still = ends.filter(|ends| scenario.until.is_none_or(|until| until > *ends)).map_or(STILL, |ends| STILL.max(ends));
-        let time = Time(settings.protocol().timeouts().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
+        let still =
+            ends.filter(|ends| scenario.until.is_none_or(|until| until > Moment::ZERO + *ends)).map_or(STILL, |ends| STILL.max(ends));
+        let time = Duration(settings.protocol().timeouts().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
         Ok(Self {
             scenario,
             still,
-            patience: (time + still.since(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * nodes as u64),
+            patience: (time + still.saturating_sub(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * nodes as u64),
             budget: Budget::new()?,
             trouble: None,
             was_stopped: false,
             is_too_large: None,
-            last_search: Time::ZERO,
+            last_search: Moment::ZERO,
             last_events: 0,
-            last_gain: (0, Time::ZERO, 0),
+            last_gain: (0, Moment::ZERO, 0),
             last_report: Instant::now(),
         })
     }
@@ -80,7 +81,7 @@ impl<'a> Watch<'a> {
             self.last_events = cp.statistics.events;
             self.measure(cp)?;
         }
-        if self.last_report.elapsed() >= Duration::from_millis(100) {
+        if self.last_report.elapsed() >= WallTime::from_millis(100) {
             self.last_report = Instant::now();
             self.is_too_large = self.budget.passed().map(|held| self.budget.refusal(held, cp.now));
             self.was_stopped = observer.progress(collector.progress(cp.now, self.scenario.until)).is_break();
@@ -93,7 +94,7 @@ impl<'a> Watch<'a> {
 
     /// Looks for a deadlock.
     fn search(&mut self, cp: &Checkpoint<'_, Node>) -> ControlFlow<()> {
-        let Some(cycle) = find_deadlock(cp, cp.now.since(self.still)) else { return ControlFlow::Continue(()) };
+        let Some(cycle) = find_deadlock(cp, cp.now.saturating_sub(self.still)) else { return ControlFlow::Continue(()) };
         self.trouble.get_or_insert(Trouble::Deadlock(cp.now, cycle));
         // Without an end of its own the run would go on with timers alone.
         if self.scenario.audits.deadlock == Judgement::Fail || self.scenario.until.is_none() {
@@ -118,10 +119,10 @@ impl<'a> Watch<'a> {
 }
 
 /// A port that sent nothing for this long while paused may be part of a deadlock.
-const STILL: Time = Time::ms(1);
+const STILL: Duration = Duration::ms(1);
 /// A run in which no flow gains a packet for this many retransmission timeouts, and this long, makes no progress.
 const STALL_TIMEOUTS: u64 = 25;
-const STALL_AT_LEAST: Time = Time::ms(100);
+const STALL_AT_LEAST: Duration = Duration::ms(100);
 /// Nor does one that handles so many events, and so many more for each node, without any flow gaining a packet.
 const STALL_EVENTS: u64 = 20_000_000;
 const STALL_EVENTS_A_NODE: u64 = 20_000;
@@ -151,7 +152,7 @@ impl Runner {
         let engine = EnginePlan { until, ..engine };
         let mut engine: Engine<Node> = build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
         let build_cpu_seconds = began.1.elapsed().as_secs_f64();
-        collector.begin(&engine.checkpoint(Time::ZERO));
+        collector.begin(&engine.checkpoint(Moment::ZERO));
         let mut watch = Watch::new(&scenario, &settings, topology.nodes.len())?;
         let mut ended = None;
         let finish = engine.run(|cp| {
@@ -183,9 +184,9 @@ impl Runner {
         if finish == Finish::Idle {
             cp.now = collector.end();
             if trouble.is_none() {
-                trouble = find_deadlock(&cp, Time::NEVER).map(|cycle| {
+                trouble = find_deadlock(&cp, Moment::NEVER).map(|cycle| {
                     let ports = (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
-                    cp.now = ports.map(|p| p.last_data).fold(cp.now, Time::max);
+                    cp.now = ports.map(|p| p.last_data).fold(cp.now, Moment::max);
                     Trouble::Deadlock(cp.now, cycle)
                 });
             }

@@ -8,7 +8,7 @@ use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
 use xoff_models::transport::Protocol;
 use xoff_models::workload::MAX_START;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::document::{Scenario, Turns};
 use crate::error::InputError;
@@ -49,7 +49,7 @@ fn framing(s: &Scenario) -> Result<(), InputError> {
 /// Switches, but their mechanisms.
 fn switch(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
-    if s.switch.delay > Time::ms(1_000) {
+    if s.switch.delay > Duration::ms(1_000) {
         return wrong("switch.delay", format!("{} is longer than the 1s that is supported", s.switch.delay));
     }
     if let Some(cut_through) = &s.switch.cut_through {
@@ -138,7 +138,7 @@ fn host(s: &Scenario) -> Result<(), InputError> {
     if s.host.relay.ecn && s.switch.ecn.is_none() {
         return wrong("host.relay.ecn", "relays mark as switches do, and these mark nothing; give switch.ecn".into());
     }
-    if s.host.relay.delay > Time::ms(1_000) {
+    if s.host.relay.delay > Duration::ms(1_000) {
         return wrong("host.relay.delay", format!("{} is longer than the 1s that is supported", s.host.relay.delay));
     }
     if let FirstHop::Asymmetric(ate) = &s.host.first_hop {
@@ -149,7 +149,7 @@ fn host(s: &Scenario) -> Result<(), InputError> {
                 format!("{given} is out of range; allowed are numbers above 0 and up to 1"),
             );
         }
-        if ate.window < Time::ns(100) {
+        if ate.window < Duration::ns(100) {
             return wrong("host.first_hop.asymmetric.window", "it must be 100ns or longer".into());
         }
     }
@@ -213,7 +213,7 @@ fn run(s: &Scenario) -> Result<(), InputError> {
     if s.probe.size_classes.windows(2).any(|pair| pair[0] >= pair[1]) {
         return wrong("probe.size_classes", "sizes must rise from class to class".into());
     }
-    if s.probe.queues.is_some_and(|q| q < Time::ns(1)) {
+    if s.probe.queues.is_some_and(|q| q < Duration::ns(1)) {
         return wrong("probe.queues", "the interval must be 1ns or longer".into());
     }
     if s.probe.replay && s.probe.queues.is_some() {
@@ -224,7 +224,7 @@ fn run(s: &Scenario) -> Result<(), InputError> {
         // TOML has no larger numbers, and a seed is to be written in each of its ways.
         return wrong("seed", format!("{} is out of range; allowed are whole numbers from 0 to {}", s.seed, i64::MAX));
     }
-    if s.until == Some(Time::ZERO) {
+    if s.until == Some(Moment::ZERO) {
         return wrong("until", "a run of no time has no result; leave it out to run until nothing is left to do".into());
     }
     if let Some(until) = s.until.filter(|until| *until > MAX_START) {

@@ -8,7 +8,7 @@ use xoff_models::mechanisms::{Part, at};
 use xoff_models::queueing::buffer::{self, Accounting, Buffer};
 use xoff_models::relay::Scheduler;
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, Duration, Rate};
 
 use crate::document::Turns;
 use crate::runner::Runner;
@@ -100,7 +100,7 @@ const LEAVES: usize = 256;
 /// Ingress ports of equal links, levels and settings.
 pub struct IngressPorts {
     pub rate: Rate,
-    pub delay: Time,
+    pub delay: Duration,
     pub levels: Levels,
     /// Bytes of the largest frame that are in at most when it is counted.
     pub counted_after: u64,

@@ -2,7 +2,7 @@
 
 use xoff_engine::Plan;
 use xoff_scenario::{from_toml, run};
-use xoff_units::Time;
+use xoff_units::Duration;
 
 const LEAF_SPINE: &str = r#"
 [network.leaf_spine]
@@ -34,8 +34,8 @@ fn results_do_not_depend_on_threads_window_or_partition() {
         Plan { threads: 2, ..Plan::default() },
         Plan { partitions: Some(3), ..Plan::default() },
         Plan { threads: 2, partitions: Some(3), solo_below: 0, ..Plan::default() },
-        Plan { window: Some(Time::ns(300)), ..Plan::default() },
-        Plan { clusters: false, partitions: Some(2), window: Some(Time::ns(77)), ..Plan::default() },
+        Plan { window: Some(Duration::ns(300)), ..Plan::default() },
+        Plan { clusters: false, partitions: Some(2), window: Some(Duration::ns(77)), ..Plan::default() },
     ] {
         assert_eq!(fingerprint(plan.clone()), base, "{plan:?}");
     }

@@ -8,10 +8,10 @@ use xoff_engine::state::{Origin, Totals, Walk};
 use xoff_engine::{Checkpoint, Plan};
 use xoff_models::node::Node;
 use xoff_scenario::{Data, Outcome, Runner, Table, from_toml};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 /// A packet of 1048 B at 100 Gb/s.
-const PACKET: Time = Time(1_048 * 80);
+const PACKET: Duration = Duration(1_048 * 80);
 
 /// Each with the least number of packet times that repeat themselves in it.
 const SCENARIOS: &[(&str, &str, u64)] = &[
@@ -185,8 +185,8 @@ fn rows(outcome: &Outcome) -> BTreeMap<&'static str, Vec<Vec<String>>> {
 
 /// Two moments at which the situation is the same, the second at least `least` packet times after the first. What comes into being
 /// when there is something to count is there by then.
-fn period(name: &str, text: &str, least: u64) -> (Time, Time) {
-    let mut seen: HashMap<u64, Time> = HashMap::new();
+fn period(name: &str, text: &str, least: u64) -> (Moment, Moment) {
+    let mut seen: HashMap<u64, Moment> = HashMap::new();
     let mut found = None;
     run(text, |cp| {
         if found.is_none() {
@@ -197,7 +197,7 @@ fn period(name: &str, text: &str, least: u64) -> (Time, Time) {
         }
         true
     });
-    let (first, second): (Time, Time) = found.unwrap_or_else(|| panic!("{name} repeats itself"));
+    let (first, second): (Moment, Moment) = found.unwrap_or_else(|| panic!("{name} repeats itself"));
     (second, second + (second - first))
 }
 

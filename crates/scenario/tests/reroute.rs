@@ -8,7 +8,7 @@ use xoff_models::network::build;
 use xoff_models::node::Node;
 use xoff_models::routing::shortest_by;
 use xoff_scenario::{Runner, from_toml};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 /// Two leaves (nodes 8 and 9) with four hosts each, and two spines (10 and 11); ports 4 and 5 of a leaf lead to these.
 const NETWORK: &str = r#"
@@ -22,16 +22,16 @@ workload = [{ flows = [
 "#;
 
 /// The second spine is not used from this moment on, and used again from that on.
-const WITHOUT: (Time, Time) = (Time::us(50), Time::us(150));
+const WITHOUT: (Moment, Moment) = (Moment::us(50), Moment::us(150));
 
 /// What is left when all flows have arrived: the fingerprint, and the moments of their arrivals.
-fn run(text: &str, plan: Plan, changes: bool, mut look: impl FnMut(Time, &[&Node])) -> (u64, Vec<(u32, Time)>) {
+fn run(text: &str, plan: Plan, changes: bool, mut look: impl FnMut(Moment, &[&Node])) -> (u64, Vec<(u32, Moment)>) {
     let runner = Runner::new(from_toml(&format!("{NETWORK}{text}"), &[]).unwrap(), |_| None).unwrap();
     let (topology, settings, paths) = (runner.topology.clone(), runner.settings, runner.plan.paths.clone());
     let mut engine = build(&runner.topology, runner.plan, &settings, plan).unwrap();
     let may_use = |node: u32, port: u16| node != 11 && !(matches!(node, 8 | 9) && port == 5);
     let one_spine = || shortest_by(&topology, paths.clone(), &settings.first_hop, settings.seed, |_| true, may_use);
-    let both = engine.checkpoint(Time::ZERO).node(0).core.routing.clone();
+    let both = engine.checkpoint(Moment::ZERO).node(0).core.routing.clone();
     let mut arrived = Vec::new();
     engine.run(|cp| {
         let before = cp.node(0).core.routing.clone();
@@ -65,12 +65,12 @@ fn packets_go_by_the_routes_that_hold() {
     let mut seen = Vec::new();
     let (_, arrived) = run("", Plan::default(), true, |now, nodes| seen.push((now, nodes[11].counts.data_hops)));
     assert_eq!(arrived.len(), 4);
-    let at = |at: Time| seen.iter().rfind(|s| s.0 <= at).map(|s| s.1).unwrap();
+    let at = |at: Moment| seen.iter().rfind(|s| s.0 <= at).map(|s| s.1).unwrap();
     // What was on its way to it arrives within a link and a packet's time, if nothing waits there.
-    let settled = WITHOUT.0 + Time::us(10);
+    let settled = WITHOUT.0 + Duration::us(10);
     assert!(at(WITHOUT.0) > 0 && at(settled) - at(WITHOUT.0) < 200);
     assert_eq!(at(WITHOUT.1), at(settled), "it is not used meanwhile");
-    assert!(at(WITHOUT.1 + Time::us(50)) > at(WITHOUT.1), "and then it is again");
+    assert!(at(WITHOUT.1 + Duration::us(50)) > at(WITHOUT.1), "and then it is again");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_change_does_not_depend_on_threads_and_is_read_by_those_who_look_ahead() {
         let usual = run(text, Plan::default(), true, |_, _| {});
         assert_eq!(usual.1.len(), 4, "{text}");
         assert_ne!(usual.0, run(text, Plan::default(), false, |_, _| {}).0, "{text}: nothing changed");
-        for (threads, partitions, window) in [(2, Some(2), None), (1, Some(3), Some(Time::ns(170))), (3, Some(4), None)] {
+        for (threads, partitions, window) in [(2, Some(2), None), (1, Some(3), Some(Duration::ns(170))), (3, Some(4), None)] {
             let plan = Plan { threads, partitions, window, ..Plan::default() };
             assert_eq!(run(text, plan, true, |_, _| {}), usual, "{text}, {threads} threads");
         }

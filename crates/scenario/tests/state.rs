@@ -10,7 +10,7 @@ use xoff_models::network::build;
 use xoff_models::node::Node;
 use xoff_models::{congestion_control, mechanisms, transport};
 use xoff_scenario::{Runner, from_toml};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 /// Two leaves with two hosts each, and two spines.
 const NETWORK: &str = r#"
@@ -97,7 +97,7 @@ const DRAWN: &[&str] = &[
 ];
 
 /// What became of a flow: when it arrived, and when it was acknowledged.
-type Ends = BTreeMap<u32, (Time, Option<Time>)>;
+type Ends = BTreeMap<u32, (Moment, Option<Moment>)>;
 
 /// The scenario with its network and its flows, of so much payload each.
 fn whole(text: &str, size: u64) -> String {
@@ -137,7 +137,7 @@ fn acknowledged(cp: &Checkpoint<'_, Node>) -> BTreeMap<u32, u32> {
 }
 
 /// The digest at a moment, relative to what is acknowledged of the flows.
-fn digest(cp: &mut Checkpoint<'_, Node>, now: Time) -> u64 {
+fn digest(cp: &mut Checkpoint<'_, Node>, now: Moment) -> u64 {
     let passed = acknowledged(cp);
     let packets = |flow: u32| passed.get(&flow).copied().unwrap_or(0);
     let mut walk = Walk::digest(now, &packets);
@@ -146,15 +146,15 @@ fn digest(cp: &mut Checkpoint<'_, Node>, now: Time) -> u64 {
 }
 
 /// When runs are shifted.
-const MOMENTS: [Time; 3] = [Time::us(20), Time::us(30), Time::us(40)];
-const LATER: Time = Time(7_000_000);
+const MOMENTS: [Moment; 3] = [Moment::us(20), Moment::us(30), Moment::us(40)];
+const LATER: Duration = Duration(7_000_000);
 const PACKETS: u32 = 9;
 const PAYLOAD: u64 = 1_000;
 /// So much is left of each flow when the state is looked at that none has asked its receiver for all of it.
 const SIZE: u64 = 700 * PAYLOAD;
 
 fn plan() -> Plan {
-    Plan { checkpoint: Time::us(10), ..Plan::default() }
+    Plan { checkpoint: Duration::us(10), ..Plan::default() }
 }
 
 /// Runs the second text with a shift of the whole, and compares it with a run of the first without.
@@ -165,7 +165,7 @@ fn compare(name: &str, usual: &str, shifted: &str, packets: u32) {
     }
 }
 
-fn compare_at(at: Time, name: &str, usual: &Ends, shifted: &str, packets: u32) {
+fn compare_at(at: Moment, name: &str, usual: &Ends, shifted: &str, packets: u32) {
     let mut is_shifted = false;
     let shifted = run(shifted, plan(), |cp| {
         if cp.now >= at && !is_shifted {
@@ -176,9 +176,9 @@ fn compare_at(at: Time, name: &str, usual: &Ends, shifted: &str, packets: u32) {
         }
         ControlFlow::Continue(())
     });
-    let moved = |end: Time| if end < at { end } else { end + LATER };
+    let moved = |end: Moment| if end < at { end } else { end + LATER };
     let expected: Ends = usual.iter().map(|(flow, (end, ack))| (*flow, (moved(*end), ack.map(moved)))).collect();
-    assert!(is_shifted && usual.values().any(|end| end.0 > at + at), "{name}: {usual:?}");
+    assert!(is_shifted && usual.values().any(|end| end.0.since(at) > at - Moment::ZERO), "{name}: {usual:?}");
     assert_eq!(shifted, expected, "{name}, at {at}");
 }
 
@@ -217,7 +217,7 @@ fn a_digest_does_not_depend_on_how_a_run_is_run() {
         let usual = digests(plan());
         assert!(usual.len() > 2 && usual.iter().collect::<BTreeSet<_>>().len() == usual.len(), "{name}: situations differ");
         assert_eq!(digests(Plan { threads: 2, partitions: Some(3), ..plan() }), usual, "{name}");
-        assert_eq!(digests(Plan { window: Some(Time::ns(170)), ..plan() }), usual, "{name}");
+        assert_eq!(digests(Plan { window: Some(Duration::ns(170)), ..plan() }), usual, "{name}");
     }
 }
 
@@ -228,14 +228,14 @@ network.star = { hosts = 2, link = { rate = "100Gbps", delay = "1us" } }
 workload = [{ flows = [{ src = "host0", dst = "host1", size = "2MB" }] }]
 "#;
     // A packet takes 1048 B of 80 ps each.
-    let packet = Time(1_048 * 80);
+    let packet = Duration(1_048 * 80);
     let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();
     let mut engine = build(&runner.topology, runner.plan, &runner.settings, Plan { checkpoint: packet, ..Plan::default() }).unwrap();
     let mut digests = Vec::new();
     engine.run(|cp| {
         let now = cp.now;
         digests.push(digest(cp, now));
-        if now < packet * 1_000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if now < Moment::ZERO + packet * 1_000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     // Until the first answer is back the situation is new with each packet; from then on it is always the same.
     let first = digests.iter().position(|d| d == digests.last().unwrap()).unwrap();

@@ -8,5 +8,5 @@ mod quantity;
 mod rate;
 
 pub use propagation::Propagation;
-pub use quantity::{Bytes, ParseQuantityError, Time};
+pub use quantity::{Bytes, Duration, Moment, ParseQuantityError};
 pub use rate::{Rate, Serializer};

@@ -5,12 +5,12 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 
-use crate::Time;
+use crate::Duration;
 use crate::quantity::{ParseQuantityError, parse};
 
 /// A time, or a length at 5 ns a metre: what light takes in fibre (refractive index 1.5), and about what a signal takes in copper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Propagation(pub Time);
+pub struct Propagation(pub Duration);
 
 const UNITS: &[(&str, u128)] =
     &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000), ("m", 5_000), ("km", 5_000_000)];
@@ -18,7 +18,7 @@ const UNITS: &[(&str, u128)] =
 impl FromStr for Propagation {
     type Err = ParseQuantityError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse(text, "a delay or a length", "150ns", UNITS, Time::MAX.0).map(|ps| Self(Time(ps)))
+        parse(text, "a delay or a length", "150ns", UNITS, Duration::MAX.0).map(|ps| Self(Duration(ps)))
     }
 }
 
@@ -39,13 +39,13 @@ impl<'de> Deserialize<'de> for Propagation {
 }
 
 impl Propagation {
-    /// For a field that is a [`Time`]: `#[serde(deserialize_with = …)]`.
-    pub fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+    /// For a field that is a [`Duration`]: `#[serde(deserialize_with = …)]`.
+    pub fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         Self::deserialize(deserializer).map(|delay| delay.0)
     }
 
     /// For a field that may be left out.
-    pub fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+    pub fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
         Option::<Self>::deserialize(deserializer).map(|delay| delay.map(|d| d.0))
     }
 }

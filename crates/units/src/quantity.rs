@@ -1,4 +1,4 @@
-//! Time and sizes: integers with units, parsed from and printed as text.
+//! Moments, durations and sizes: integers with units, parsed from and printed as text.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Rem, Sub, SubAssign};
@@ -97,7 +97,7 @@ const fn is_decimal(mut scale: u128) -> bool {
 }
 
 macro_rules! quantity {
-    ($(#[$doc:meta])* $name:ident, $what:literal, $example:literal, $units:expr, $max:expr) => {
+    ($(#[$doc:meta])* $name:ident as $schema:literal, $what:literal, $example:literal, $units:expr, $max:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
         pub struct $name(pub u64);
@@ -147,7 +147,7 @@ macro_rules! quantity {
 
         impl JsonSchema for $name {
             fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
+                $schema.into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
                 let units = Self::UNITS.iter().map(|u| u.0).collect::<Vec<_>>().join("|");
@@ -163,104 +163,140 @@ macro_rules! quantity {
 }
 pub(crate) use quantity;
 
+/// Units of moments and durations, in picoseconds.
+const TIMES: &[(&str, u128)] = &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+/// 2^48 ps (281 s) bounds a simulation.
+const LONGEST_TIME: u64 = (1 << 48) - 1;
+
 quantity!(
-    /// A moment or a duration: integer picoseconds. 2^48 ps (281 s) bounds a simulation.
-    Time, "a time", "150ns",
-    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)],
-    (1 << 48) - 1
+    /// When something happens: integer picoseconds since the run began.
+    Moment as "Time", "a time", "150ns", TIMES, LONGEST_TIME
+);
+
+quantity!(
+    /// How long something takes: integer picoseconds.
+    Duration as "Time", "a time", "150ns", TIMES, LONGEST_TIME
 );
 
 quantity!(
     /// A number of bytes.
-    Bytes, "a size", "400KB",
+    Bytes as "Bytes", "a size", "400KB",
     &[("B", 1), ("KB", 1_000), ("KiB", 1_024), ("MB", 1_000_000), ("MiB", 1 << 20), ("GB", 1_000_000_000), ("GiB", 1 << 30), ("TB", 1_000_000_000_000)],
     1 << 50
 );
 
-impl Time {
+/// What moments and durations are made from, and how they are read.
+macro_rules! times {
+    ($($name:ident)*) => {
+        $(impl $name {
+            /// Whole nanoseconds.
+            pub const fn ns(n: u64) -> Self {
+                Self(n * 1_000)
+            }
+
+            /// Whole microseconds.
+            pub const fn us(n: u64) -> Self {
+                Self(n * 1_000_000)
+            }
+
+            /// Whole milliseconds.
+            pub const fn ms(n: u64) -> Self {
+                Self(n * 1_000_000_000)
+            }
+
+            /// Picoseconds.
+            pub const fn ps(self) -> u64 {
+                self.0
+            }
+
+            /// So much less, or zero when that is longer.
+            #[must_use]
+            pub const fn saturating_sub(self, other: Duration) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
+
+            /// Seconds, for rates and for reading.
+            pub fn seconds(self) -> f64 {
+                self.0 as f64 / 1e12
+            }
+        }
+
+        impl Add<Duration> for $name {
+            type Output = Self;
+            #[inline]
+            fn add(self, other: Duration) -> Self {
+                Self(self.0 + other.0)
+            }
+        }
+
+        impl AddAssign<Duration> for $name {
+            #[inline]
+            fn add_assign(&mut self, other: Duration) {
+                self.0 += other.0;
+            }
+        }
+
+        impl Sub<Duration> for $name {
+            type Output = Self;
+            #[inline]
+            fn sub(self, other: Duration) -> Self {
+                Self(self.0 - other.0)
+            }
+        }
+
+        impl Rem<Duration> for $name {
+            type Output = Duration;
+            fn rem(self, other: Duration) -> Duration {
+                Duration(self.0 % other.0)
+            }
+        })*
+    };
+}
+
+times! { Moment Duration }
+
+impl Moment {
     /// Later than everything.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// Whole nanoseconds.
-    pub const fn ns(n: u64) -> Self {
-        Self(n * 1_000)
-    }
-
-    /// Whole microseconds.
-    pub const fn us(n: u64) -> Self {
-        Self(n * 1_000_000)
-    }
-
-    /// Whole milliseconds.
-    pub const fn ms(n: u64) -> Self {
-        Self(n * 1_000_000_000)
-    }
-
-    /// Picoseconds.
-    pub const fn ps(self) -> u64 {
-        self.0
-    }
-
-    /// Seconds, for rates and for reading.
-    pub fn seconds(self) -> f64 {
-        self.0 as f64 / 1e12
-    }
-
-    /// The difference, or zero when `other` is later.
+    /// How long it is after another; zero when that is later.
     #[must_use]
-    pub const fn since(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
+    pub const fn since(self, other: Self) -> Duration {
+        Duration(self.0.saturating_sub(other.0))
     }
 }
 
-impl Add for Time {
-    type Output = Self;
+impl Sub for Moment {
+    type Output = Duration;
     #[inline]
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+    fn sub(self, other: Self) -> Duration {
+        Duration(self.0 - other.0)
     }
 }
 
-impl AddAssign for Time {
-    #[inline]
-    fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
-    }
+impl Duration {
+    /// Longer than everything.
+    pub const FOREVER: Self = Self(u64::MAX);
 }
 
-impl Sub for Time {
-    type Output = Self;
-    #[inline]
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
-    }
-}
-
-impl SubAssign for Time {
+impl SubAssign for Duration {
     #[inline]
     fn sub_assign(&mut self, other: Self) {
         self.0 -= other.0;
     }
 }
 
-impl Mul<u64> for Time {
+impl Mul<u64> for Duration {
     type Output = Self;
     fn mul(self, n: u64) -> Self {
         Self(self.0 * n)
     }
 }
 
-impl Div<u64> for Time {
+impl Div<u64> for Duration {
     type Output = Self;
     fn div(self, n: u64) -> Self {
         Self(self.0 / n)
-    }
-}
-
-impl Rem for Time {
-    type Output = Self;
-    fn rem(self, other: Self) -> Self {
-        Self(self.0 % other.0)
     }
 }
 
@@ -271,9 +307,9 @@ mod tests {
 
     #[test]
     fn reads_units_exactly() {
-        assert_eq!("150ns".parse(), Ok(Time::ns(150)));
-        assert_eq!("2.5us".parse(), Ok(Time(2_500_000)));
-        assert_eq!("0".parse(), Ok(Time::ZERO));
+        assert_eq!("150ns".parse(), Ok(Duration::ns(150)));
+        assert_eq!("2.5us".parse(), Ok(Duration(2_500_000)));
+        assert_eq!("0".parse(), Ok(Duration::ZERO));
         assert_eq!("1.048 KB".parse(), Ok(Bytes(1_048)));
         assert_eq!("4KiB".parse(), Ok(Bytes(4_096)));
         assert_eq!("20.48MB".parse(), Ok(Bytes(20_480_000)));
@@ -285,7 +321,7 @@ mod tests {
             assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
         }
         for text in ["0ps", "150ns", "2.5us", "281s"] {
-            assert_eq!(text.parse::<Time>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<Duration>().unwrap().to_string(), text);
         }
     }
 
@@ -301,21 +337,21 @@ mod tests {
             ("99999999999s", "too large"),
             ("", "is not a time"),
         ] {
-            let error = text.parse::<Time>().unwrap_err().to_string();
+            let error = text.parse::<Duration>().unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");
         }
     }
 
     proptest! {
         #[test]
-        fn printing_reads_back(value in 0..=Time::MAX.0, size in 0..=Bytes::MAX.0) {
-            prop_assert_eq!(Time(value).to_string().parse(), Ok(Time(value)));
+        fn printing_reads_back(value in 0..=Duration::MAX.0, size in 0..=Bytes::MAX.0) {
+            prop_assert_eq!(Duration(value).to_string().parse(), Ok(Duration(value)));
             prop_assert_eq!(Bytes(size).to_string().parse(), Ok(Bytes(size)));
         }
 
         #[test]
         fn any_text_is_refused_or_read(text in ".{0,24}") {
-            let _ = text.parse::<Time>();
+            let _ = text.parse::<Duration>();
             let _ = text.parse::<Bytes>();
         }
     }

@@ -6,12 +6,12 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer as SerdeSerializer, de};
 
-use crate::Time;
+use crate::Duration;
 use crate::quantity::{ParseQuantityError, parse, print, quantity};
 
 quantity!(
     /// Bits per second.
-    Rate, "a rate", "200Gbps",
+    Rate as "Rate", "a rate", "200Gbps",
     &[("bps", 1), ("Kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000), ("Tbps", 1_000_000_000_000)],
     10_000_000_000_000
 );
@@ -26,12 +26,12 @@ impl Rate {
 
     /// The time that `bytes` take at this rate, rounded up to a picosecond: never faster than the link.
     #[inline]
-    pub fn time(self, bytes: u64) -> Time {
+    pub fn time(self, bytes: u64) -> Duration {
         self.serializer().time(bytes)
     }
 
     /// The bytes that fit in `time`, rounded down.
-    pub fn bytes_in(self, time: Time) -> u64 {
+    pub fn bytes_in(self, time: Duration) -> u64 {
         (u128::from(self.0) * u128::from(time.0) / u128::from(BIT_PS)) as u64
     }
 
@@ -55,17 +55,17 @@ pub struct Serializer {
 impl Serializer {
     /// The time of `bytes`.
     #[inline]
-    pub fn time(self, bytes: u64) -> Time {
-        if self.ps_per_byte != 0 { Time(bytes * self.ps_per_byte) } else { self.rounded(bytes) }
+    pub fn time(self, bytes: u64) -> Duration {
+        if self.ps_per_byte != 0 { Duration(bytes * self.ps_per_byte) } else { self.rounded(bytes) }
     }
 
     #[cold]
-    fn rounded(self, bytes: u64) -> Time {
+    fn rounded(self, bytes: u64) -> Duration {
         let rate = u128::from(self.bits_per_second);
         if rate == 0 {
-            return Time::NEVER;
+            return Duration::FOREVER;
         }
-        Time((u128::from(bytes) * u128::from(BIT_PS)).div_ceil(rate).min(u128::from(u64::MAX)) as u64)
+        Duration((u128::from(bytes) * u128::from(BIT_PS)).div_ceil(rate).min(u128::from(u64::MAX)) as u64)
     }
 }
 
@@ -75,16 +75,16 @@ mod tests {
 
     #[test]
     fn a_byte_at_800_gbps_is_10_ps() {
-        assert_eq!(Rate::gbps(800).time(1), Time(10));
-        assert_eq!("1.6Tbps".parse::<Rate>().unwrap().time(1), Time(5));
-        assert_eq!("10Mbps".parse::<Rate>().unwrap().time(1), Time(800_000));
-        assert_eq!(Rate::gbps(100).time(1048), Time(83_840));
+        assert_eq!(Rate::gbps(800).time(1), Duration(10));
+        assert_eq!("1.6Tbps".parse::<Rate>().unwrap().time(1), Duration(5));
+        assert_eq!("10Mbps".parse::<Rate>().unwrap().time(1), Duration(800_000));
+        assert_eq!(Rate::gbps(100).time(1048), Duration(83_840));
     }
 
     #[test]
     fn uneven_rates_round_up_per_frame() {
         // 1000 B at 56 Gb/s are 142 857.14 ps.
-        assert_eq!(Rate::gbps(56).time(1000), Time(142_858));
-        assert_eq!(Rate::gbps(200).bytes_in(Time::ns(600)), 15_000);
+        assert_eq!(Rate::gbps(56).time(1000), Duration(142_858));
+        assert_eq!(Rate::gbps(200).bytes_in(Duration::ns(600)), 15_000);
     }
 }

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_engine::state;
-use xoff_units::{Rate, Time};
+use xoff_units::{Duration, Moment, Rate};
 
 use super::contract::{Control, Hosts, Line, Sent, Tag};
 use super::limiter::{Law, Limiter};
@@ -37,11 +37,11 @@ pub struct Params {
     /// No limiter goes slower; a source that was stopped goes on with it.
     pub minimum_rate: Rate,
     /// A source that is told to stop waits a random time up to this.
-    pub tmax: Time,
+    pub tmax: Duration,
     /// Added to the rate each `drift_interval`.
     pub drift: Rate,
     /// How often.
-    pub drift_interval: Time,
+    pub drift_interval: Duration,
 }
 
 impl Default for Params {
@@ -52,9 +52,9 @@ impl Default for Params {
             ru: Rate(1_000_000),
             initial_rate: None,
             minimum_rate: Rate(10_000_000),
-            tmax: Time::us(100),
+            tmax: Duration::us(100),
             drift: Rate(1_000_000),
-            drift_interval: Time::ms(1),
+            drift_interval: Duration::ms(1),
         }
     }
 }
@@ -67,9 +67,9 @@ pub struct Bcn {
     gi: f64,
     gd: f64,
     minimum: f64,
-    tmax: Time,
+    tmax: Duration,
     drift: f64,
-    drift_interval: Time,
+    drift_interval: Duration,
     seed: u64,
 }
 
@@ -81,8 +81,8 @@ pub struct State {
     /// The congestion point that cut it last; none is zero, and then there is no limiter.
     point: u32,
     /// A source that was stopped goes on then.
-    resumes: Time,
-    next_drift: Time,
+    resumes: Moment,
+    next_drift: Moment,
     stops: u64,
     limiter: Limiter,
 }
@@ -130,10 +130,10 @@ impl Control for Bcn {
         if let Some(rate) = params.initial_rate.filter(|rate| *rate < params.minimum_rate) {
             return Err(("initial_rate", format!("{rate} is below minimum_rate, {}; no limiter goes slower", params.minimum_rate)));
         }
-        if params.drift_interval < Time::ns(10) {
+        if params.drift_interval < Duration::ns(10) {
             return Err(("drift_interval", "it must be 10ns or longer".into()));
         }
-        if params.tmax > Time::ms(10_000) {
+        if params.tmax > Duration::ms(10_000) {
             return Err(("tmax", format!("{} is longer than the 10s that are supported", params.tmax)));
         }
         Ok(())
@@ -144,7 +144,7 @@ impl Control for Bcn {
     }
 
     #[inline]
-    fn on_sent(&self, s: &mut State, packet: &mut Packet, sent: Sent) -> Time {
+    fn on_sent(&self, s: &mut State, packet: &mut Packet, sent: Sent) -> Duration {
         packet.set_tag(s.point);
         self.advance(s, sent.now);
         s.limiter.send(sent.bytes, sent.now);
@@ -157,13 +157,13 @@ impl Control for Bcn {
         notice.kind() == Kind::Bcn
     }
 
-    fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
+    fn on_notice(&self, s: &mut State, notice: &Packet, now: Moment) {
         if let Some(frames::Bcn { feedback, point }) = notice.payload() {
             self.on_feedback(s, Feedback { value: feedback, point, flow: notice.flow() }, now);
         }
     }
 
-    fn due(&self, s: &State, _: Time) -> Time {
+    fn due(&self, s: &State, _: Moment) -> Moment {
         s.limiter.due(s, self).max(s.resumes)
     }
 }
@@ -173,12 +173,12 @@ impl Law<State> for Bcn {
         s.rate
     }
 
-    fn next_change(&self, s: &State) -> Time {
-        if self.drift > 0.0 && s.rate < self.line { s.next_drift } else { Time::NEVER }
+    fn next_change(&self, s: &State) -> Moment {
+        if self.drift > 0.0 && s.rate < self.line { s.next_drift } else { Moment::NEVER }
     }
 
     /// What drift has added up to now.
-    fn advance(&self, s: &mut State, now: Time) {
+    fn advance(&self, s: &mut State, now: Moment) {
         if s.next_drift <= now {
             let steps = (now - s.next_drift).ps() / self.drift_interval.ps() + 1;
             s.next_drift += self.drift_interval * steps;
@@ -206,11 +206,11 @@ impl Bcn {
 
     /// A flow starts without a limiter.
     fn start(&self) -> State {
-        State { rate: self.line, point: 0, resumes: Time::ZERO, next_drift: Time::NEVER, stops: 0, limiter: Limiter::default() }
+        State { rate: self.line, point: 0, resumes: Moment::ZERO, next_drift: Moment::NEVER, stops: 0, limiter: Limiter::default() }
     }
 
     /// A message.
-    fn on_feedback(&self, s: &mut State, feedback: Feedback, now: Time) {
+    fn on_feedback(&self, s: &mut State, feedback: Feedback, now: Moment) {
         s.limiter = s.limiter.settle(s, self, now);
         let Feedback { value, point, flow } = feedback;
         if value > 0 {
@@ -232,7 +232,7 @@ impl Bcn {
             if s.resumes <= now {
                 s.stops += 1;
                 let share = Stream::new(self.seed, u64::from(flow) << 32 | s.stops, "bcn stop").uniform();
-                s.resumes = now + Time((self.tmax.ps() as f64 * share) as u64);
+                s.resumes = now + Duration((self.tmax.ps() as f64 * share) as u64);
                 s.next_drift = s.resumes + self.drift_interval;
             }
         }
@@ -243,7 +243,7 @@ impl Bcn {
     fn vanish(&self, s: &mut State, is_queue_empty: bool) {
         if is_queue_empty && s.point != 0 && s.rate >= self.line {
             s.point = 0;
-            s.next_drift = Time::NEVER;
+            s.next_drift = Moment::NEVER;
         }
     }
 }
@@ -264,16 +264,16 @@ mod tests {
     fn the_largest_cut_is_about_half_and_the_largest_raise_a_tenth_of_the_line() {
         let b = Bcn::new(&Params::default(), Rate::gbps(10), 1);
         let mut s = b.start();
-        b.on_feedback(&mut s, told(-1875, 7), Time::us(60));
+        b.on_feedback(&mut s, told(-1875, 7), Moment::us(60));
         assert!(close(s.rate, 1e10 * (1.0 - 0.4875)) && s.point == 7);
         let before = s.rate;
-        b.on_feedback(&mut s, told(1875, 7), Time::us(120));
+        b.on_feedback(&mut s, told(1875, 7), Moment::us(120));
         assert!(close(s.rate - before, 993.75e6));
         // The gains before they were rounded to two digits, and a gain that would cut by more than half.
         for (gd, share) in [(0.5 / 1875.0, 0.5), (1.0, 0.5)] {
             let b = Bcn::new(&Params { gd, ..Params::default() }, Rate::gbps(10), 1);
             let mut s = b.start();
-            b.on_feedback(&mut s, told(-1875, 7), Time::us(60));
+            b.on_feedback(&mut s, told(-1875, 7), Moment::us(60));
             assert!(close(s.rate, 1e10 * share));
         }
     }
@@ -283,9 +283,9 @@ mod tests {
         let b = Bcn::new(&Params { initial_rate: Some(Rate::gbps(2)), ..Params::default() }, Rate::gbps(10), 1);
         let mut s = b.start();
         assert!(close(s.rate, 1e10));
-        b.on_feedback(&mut s, told(-1875, 7), Time::us(60));
+        b.on_feedback(&mut s, told(-1875, 7), Moment::us(60));
         assert!(close(s.rate, 2e9 * (1.0 - 0.4875)));
-        b.on_feedback(&mut s, told(-1875, 7), Time::us(61));
+        b.on_feedback(&mut s, told(-1875, 7), Moment::us(61));
         assert!(close(s.rate, 2e9 * (1.0 - 0.4875) * (1.0 - 0.4875)));
     }
 
@@ -293,14 +293,14 @@ mod tests {
     fn only_the_last_congestion_point_raises() {
         let b = Bcn::new(&Params::default(), Rate::gbps(10), 1);
         let mut s = b.start();
-        b.on_feedback(&mut s, told(500, 7), Time::us(1));
+        b.on_feedback(&mut s, told(500, 7), Moment::us(1));
         assert!(close(s.rate, 1e10) && s.point == 0);
-        b.on_feedback(&mut s, told(-100, 7), Time::us(2));
-        b.on_feedback(&mut s, told(-100, 8), Time::us(3));
+        b.on_feedback(&mut s, told(-100, 7), Moment::us(2));
+        b.on_feedback(&mut s, told(-100, 8), Moment::us(3));
         let before = s.rate;
-        b.on_feedback(&mut s, told(100, 7), Time::us(4));
+        b.on_feedback(&mut s, told(100, 7), Moment::us(4));
         assert!(close(s.rate, before));
-        b.on_feedback(&mut s, told(100, 8), Time::us(5));
+        b.on_feedback(&mut s, told(100, 8), Moment::us(5));
         assert!(close(s.rate, before + 53e6));
     }
 
@@ -309,17 +309,17 @@ mod tests {
         let b = Bcn::new(&Params::default(), Rate::gbps(10), 1);
         let mut s = b.start();
         for k in 1..=40 {
-            b.on_feedback(&mut s, told(-1875, 7), Time::us(k));
+            b.on_feedback(&mut s, told(-1875, 7), Moment::us(k));
         }
         assert!(close(s.rate, 10e6));
-        b.advance(&mut s, Time::us(1) + Time::ms(5_000));
+        b.advance(&mut s, Moment::us(1) + Duration::ms(5_000));
         assert!(close(s.rate, 10e6 + 5_000e6));
-        b.advance(&mut s, Time::ms(20_000));
+        b.advance(&mut s, Moment::ms(20_000));
         assert!(close(s.rate, 1e10) && s.point == 7);
         b.vanish(&mut s, false);
         assert_eq!(s.point, 7);
         b.vanish(&mut s, true);
-        assert_eq!((s.point, s.next_drift), (0, Time::NEVER));
+        assert_eq!((s.point, s.next_drift), (0, Moment::NEVER));
     }
 
     #[test]
@@ -328,14 +328,14 @@ mod tests {
         let waits: Vec<u64> = (0..1000)
             .map(|flow| {
                 let mut s = b.start();
-                b.on_feedback(&mut s, Feedback { value: 0, point: 7, flow }, Time::us(10));
+                b.on_feedback(&mut s, Feedback { value: 0, point: 7, flow }, Moment::us(10));
                 let first = s.resumes;
-                b.on_feedback(&mut s, Feedback { value: 0, point: 7, flow }, Time::us(10));
+                b.on_feedback(&mut s, Feedback { value: 0, point: 7, flow }, Moment::us(10));
                 assert!(s.resumes == first && close(s.rate, 10e6));
-                (first - Time::us(10)).ps()
+                (first - Duration::us(10)).ps()
             })
             .collect();
         let mean = waits.iter().sum::<u64>() / 1000;
-        assert!(waits.iter().all(|w| *w < Time::us(100).ps()) && (45_000_000..55_000_000).contains(&mean), "{mean}");
+        assert!(waits.iter().all(|w| *w < Duration::us(100).ps()) && (45_000_000..55_000_000).contains(&mean), "{mean}");
     }
 }

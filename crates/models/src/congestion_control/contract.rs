@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Rate, Time};
+use xoff_units::{Duration, Moment, Rate};
 
 use crate::beside::Beside;
 pub use crate::count::Count;
@@ -35,14 +35,14 @@ pub enum Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo {
     /// The least time between two notifications for a flow.
-    pub interval: Time,
+    pub interval: Duration,
     /// How.
     pub form: Form,
 }
 
 impl Echo {
     /// Each mark, on the answer to its packet.
-    pub const EVERY: Self = Self { interval: Time::ZERO, form: Form::Ack };
+    pub const EVERY: Self = Self { interval: Duration::ZERO, form: Form::Ack };
 }
 
 /// What a control does with the tag of the packets that it sends; one part of a scenario may use it.
@@ -64,7 +64,7 @@ pub struct Sent {
     /// No packet of the flow is left behind it.
     pub is_queue_empty: bool,
     /// When.
-    pub now: Time,
+    pub now: Moment,
 }
 
 /// An answer of the receiver.
@@ -83,7 +83,7 @@ pub struct Ack<'a> {
     /// It reports a loss, of which [`Control::on_loss`] was told.
     pub is_loss: bool,
     /// From the start of the packet that it answers to now, if it is known which copy of that it answers.
-    pub rtt: Option<Time>,
+    pub rtt: Option<Duration>,
     /// Nodes that forwarded it; on shortest paths as many as forwarded the packet that it answers.
     pub hops: u32,
     /// What travelled beside it, as what switches wrote beside the packet that it answers.
@@ -91,7 +91,7 @@ pub struct Ack<'a> {
     /// The tag of that packet, of a control whose tags are echoed ([`Control::TAG`]).
     pub tag: u32,
     /// When it arrived.
-    pub now: Time,
+    pub now: Moment,
 }
 
 /// What a congestion control's table is judged with.
@@ -116,7 +116,7 @@ impl Hosts<'_> {
 }
 
 /// Judges a `minimum_rate` and a `round_trip`, which many have.
-pub fn check_bounds(minimum_rate: Rate, round_trip: Option<Time>) -> Result<(), Wrong> {
+pub fn check_bounds(minimum_rate: Rate, round_trip: Option<Duration>) -> Result<(), Wrong> {
     if minimum_rate.0 < 1_000 {
         return Err(("minimum_rate", format!("{minimum_rate} is too low; it must be 1kbps or more")));
     }
@@ -158,24 +158,24 @@ pub trait Control: Sized {
     /// A flow that starts.
     fn start(&self) -> Self::State;
     /// A packet starts on the wire, and may be tagged; returns how long after it the next may start.
-    fn on_sent(&self, state: &mut Self::State, packet: &mut Packet, sent: Sent) -> Time;
+    fn on_sent(&self, state: &mut Self::State, packet: &mut Packet, sent: Sent) -> Duration;
     /// An answer of the receiver arrived.
     fn on_ack(&self, _state: &mut Self::State, _ack: &Ack<'_>) {}
     /// A packet is missing.
-    fn on_loss(&self, _state: &mut Self::State, _loss: Loss, _now: Time) {}
+    fn on_loss(&self, _state: &mut Self::State, _loss: Loss, _now: Moment) {}
     /// Whether a frame of the network, or an ACK that echoes a mark, is meant for it.
     fn hears(_notice: &Packet) -> bool {
         false
     }
     /// The network, or the receiver by a mark that it echoes, told the source something that it hears.
-    fn on_notice(&self, _state: &mut Self::State, _notice: &Packet, _now: Time) {}
+    fn on_notice(&self, _state: &mut Self::State, _notice: &Packet, _now: Moment) {}
     /// Bytes of payload that may be under way.
     fn window(&self, _state: &Self::State) -> u64 {
         u64::MAX
     }
     /// Something was heard: when the packet that waits may start, which was `due` until now. Without a rule a wait stays what it was when
     /// the packet before started, and a new rate holds from the next on.
-    fn due(&self, _state: &Self::State, due: Time) -> Time {
+    fn due(&self, _state: &Self::State, due: Moment) -> Moment {
         due
     }
     /// How receivers tell senders of marks.

@@ -13,7 +13,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, Duration, Moment, Rate};
 
 use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, Sent};
 use super::limiter::{Law, Limiter};
@@ -66,13 +66,13 @@ pub struct Params {
     pub g: Option<f64>,
     /// Alpha is updated this often.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub alpha_interval: Option<Time>,
+    pub alpha_interval: Option<Duration>,
     /// Least time between two cuts; the presets `paper` and `microsoft` cut with every notification, and take none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub decrease_interval: Option<Time>,
+    pub decrease_interval: Option<Duration>,
     /// The rate rises this often.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub increase_interval: Option<Time>,
+    pub increase_interval: Option<Duration>,
     /// The rate also rises each time this much was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub byte_counter: Option<Bytes>,
@@ -96,7 +96,7 @@ pub struct Params {
     pub clamp_target: Option<bool>,
     /// Least time between two notifications for a flow.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cnp_interval: Option<Time>,
+    pub cnp_interval: Option<Duration>,
     /// Packets, or a bit on ACKs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cnp: Option<Cnp>,
@@ -110,9 +110,9 @@ pub struct Params {
 pub struct Dcqcn {
     line: f64,
     g: f64,
-    alpha_interval: Time,
-    decrease_interval: Time,
-    increase_interval: Time,
+    alpha_interval: Duration,
+    decrease_interval: Duration,
+    increase_interval: Duration,
     byte_counter: Option<u64>,
     steps: u32,
     additive: f64,
@@ -142,9 +142,9 @@ pub struct State {
     timer_stage: u32,
     byte_stage: u32,
     bytes: u64,
-    next_alpha: Time,
-    next_decrease: Time,
-    next_increase: Time,
+    next_alpha: Moment,
+    next_decrease: Moment,
+    next_increase: Moment,
     limiter: Limiter,
 }
 
@@ -275,9 +275,9 @@ impl Params {
         Dcqcn {
             line: line_rate,
             g: self.g.unwrap_or(c.g),
-            alpha_interval: self.alpha_interval.unwrap_or(Time::us(c.alpha_us)).max(Time(1)),
-            decrease_interval: self.decrease_interval.unwrap_or(Time::us(c.decrease_us)).max(Time(1)),
-            increase_interval: self.increase_interval.unwrap_or(Time::us(c.increase_us)).max(Time(1)),
+            alpha_interval: self.alpha_interval.unwrap_or(Duration::us(c.alpha_us)).max(Duration(1)),
+            decrease_interval: self.decrease_interval.unwrap_or(Duration::us(c.decrease_us)).max(Duration(1)),
+            increase_interval: self.increase_interval.unwrap_or(Duration::us(c.increase_us)).max(Duration(1)),
             byte_counter: self.byte_counter.map(|b| b.0).or(c.bytes).map(|b| b.max(1)),
             steps: self.fast_recovery_steps.unwrap_or(c.steps),
             additive: rate(self.additive_increase, c.additive * scale),
@@ -287,7 +287,7 @@ impl Params {
             clamp_target: self.clamp_target.unwrap_or(c.clamp),
             is_classic: c.is_classic,
             first_alpha: c.first_alpha,
-            echo: Echo { interval: self.cnp_interval.unwrap_or(Time::us(c.cnp_us)), form: self.cnp.unwrap_or(c.cnp) },
+            echo: Echo { interval: self.cnp_interval.unwrap_or(Duration::us(c.cnp_us)), form: self.cnp.unwrap_or(c.cnp) },
             window: self.window.map_or(u64::MAX, |w| w.0),
         }
     }
@@ -334,7 +334,7 @@ impl Control for Dcqcn {
             ("decrease_interval", params.decrease_interval),
             ("increase_interval", params.increase_interval),
         ] {
-            if value.is_some_and(|v| v < Time::ns(10)) {
+            if value.is_some_and(|v| v < Duration::ns(10)) {
                 return Err((key, "it must be 10ns or longer".into()));
             }
         }
@@ -356,7 +356,7 @@ impl Control for Dcqcn {
     }
 
     #[inline]
-    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
+    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Duration {
         if self.pacing == Pacing::Gap {
             let gap = self.gap(s, sent.bytes, sent.now);
             self.count_bytes(s, sent.bytes, sent.now);
@@ -373,12 +373,12 @@ impl Control for Dcqcn {
         notice.kind() == Kind::Cnp || notice.has(Packet::ECHO)
     }
 
-    fn on_notice(&self, s: &mut State, _: &Packet, now: Time) {
+    fn on_notice(&self, s: &mut State, _: &Packet, now: Moment) {
         s.limiter = s.limiter.settle(s, self, now);
         self.on_cnp(s, now);
     }
 
-    fn due(&self, s: &State, due: Time) -> Time {
+    fn due(&self, s: &State, due: Moment) -> Moment {
         if self.pacing == Pacing::Gap { due } else { s.limiter.due(s, self) }
     }
 
@@ -398,11 +398,11 @@ impl Law<State> for Dcqcn {
         s.rate
     }
 
-    fn next_change(&self, s: &State) -> Time {
+    fn next_change(&self, s: &State) -> Moment {
         if s.decrease_armed { s.next_decrease.min(s.next_increase) } else { s.next_increase }
     }
 
-    fn advance(&self, s: &mut State, now: Time) {
+    fn advance(&self, s: &mut State, now: Moment) {
         self.advance(s, now);
     }
 }
@@ -420,15 +420,15 @@ impl Dcqcn {
             timer_stage: 0,
             byte_stage: 0,
             bytes: 0,
-            next_alpha: Time::NEVER,
-            next_decrease: Time::NEVER,
-            next_increase: Time::NEVER,
+            next_alpha: Moment::NEVER,
+            next_decrease: Moment::NEVER,
+            next_increase: Moment::NEVER,
             limiter: Limiter::default(),
         }
     }
 
     /// Does what the timers would have done up to `now`, in their order; alpha's come first at one moment, then the cut.
-    fn advance(&self, s: &mut State, now: Time) {
+    fn advance(&self, s: &mut State, now: Moment) {
         if !s.is_active {
             return;
         }
@@ -447,7 +447,7 @@ impl Dcqcn {
                 // An alpha too small to matter needs no more timers until the next notification.
                 if s.alpha < 1e-9 {
                     s.alpha = 0.0;
-                    s.next_alpha = Time::NEVER;
+                    s.next_alpha = Moment::NEVER;
                 }
             } else if s.next_decrease == next {
                 if s.decrease_armed {
@@ -457,21 +457,21 @@ impl Dcqcn {
                 } else {
                     // Nothing to cut: the timer's phase is kept when it is asked for again.
                     let missed = (now - next).0 / self.decrease_interval.0 + 1;
-                    s.next_decrease += Time(missed * self.decrease_interval.0);
+                    s.next_decrease += Duration(missed * self.decrease_interval.0);
                 }
             } else {
                 s.next_increase += self.increase_interval;
                 s.timer_stage += 1;
                 self.increase(s, if self.is_classic { None } else { Some(s.timer_stage - 1) });
                 if s.rate >= self.line && s.target >= self.line {
-                    s.next_increase = Time::NEVER;
+                    s.next_increase = Moment::NEVER;
                 }
             }
         }
     }
 
-    fn cut(&self, s: &mut State, now: Time) {
-        if self.clamp_target || s.timer_stage > 0 || s.byte_stage > 0 || s.next_increase == Time::NEVER {
+    fn cut(&self, s: &mut State, now: Moment) {
+        if self.clamp_target || s.timer_stage > 0 || s.byte_stage > 0 || s.next_increase == Moment::NEVER {
             s.target = s.rate;
         }
         s.rate = (s.rate * (1.0 - s.alpha / 2.0)).max(self.minimum);
@@ -506,7 +506,7 @@ impl Dcqcn {
     }
 
     /// A notification arrived.
-    fn on_cnp(&self, s: &mut State, now: Time) {
+    fn on_cnp(&self, s: &mut State, now: Moment) {
         self.advance(s, now);
         if !s.is_active {
             s.is_active = true;
@@ -519,7 +519,7 @@ impl Dcqcn {
             }
             return;
         }
-        if s.next_alpha == Time::NEVER {
+        if s.next_alpha == Moment::NEVER {
             s.next_alpha = now + self.alpha_interval;
         }
         if self.is_classic {
@@ -530,9 +530,9 @@ impl Dcqcn {
         }
     }
 
-    fn react(&self, s: &mut State, now: Time) {
+    fn react(&self, s: &mut State, now: Moment) {
         s.decrease_armed = false;
-        s.next_decrease = Time::NEVER;
+        s.next_decrease = Moment::NEVER;
         self.cut(s, now);
         s.alpha = (1.0 - self.g) * s.alpha + self.g;
         s.next_alpha = now + self.alpha_interval;
@@ -540,7 +540,7 @@ impl Dcqcn {
 
     /// A packet was sent: the byte counter, where there is one.
     #[inline]
-    fn count_bytes(&self, s: &mut State, bytes: u64, now: Time) {
+    fn count_bytes(&self, s: &mut State, bytes: u64, now: Moment) {
         let Some(limit) = self.byte_counter else { return };
         if s.is_active && s.rate < self.line {
             s.bytes += bytes;
@@ -556,9 +556,9 @@ impl Dcqcn {
 
     /// The time that `bytes` take at the rate now.
     #[inline]
-    fn gap(&self, s: &mut State, bytes: u64, now: Time) -> Time {
+    fn gap(&self, s: &mut State, bytes: u64, now: Moment) -> Duration {
         self.advance(s, now);
-        Time((bytes as f64 * 8e12 / s.rate) as u64)
+        Duration((bytes as f64 * 8e12 / s.rate) as u64)
     }
 }
 
@@ -576,14 +576,14 @@ mod tests {
     fn one_isolated_notification_with_the_hpcc_preset() {
         let d = dcqcn(Preset::Hpcc);
         let mut s = d.start();
-        d.on_cnp(&mut s, Time::us(10));
-        d.advance(&mut s, Time(Time::us(14).0 - 1));
+        d.on_cnp(&mut s, Moment::us(10));
+        d.advance(&mut s, Moment(Duration::us(14).0 - 1));
         assert!((s.rate - C).abs() < 1.0);
-        d.advance(&mut s, Time::us(14));
+        d.advance(&mut s, Moment::us(14));
         let expected = C * (1.0 - 0.5 * (255.0_f64 / 256.0).powi(4));
         assert!((s.rate - expected).abs() < 1.0 && (s.rate / C - 0.5078).abs() < 1e-4, "{}", s.rate / C);
         // The gap to the line halves with each timer: within 1 % after six.
-        d.advance(&mut s, Time::us(14 + 6 * 300));
+        d.advance(&mut s, Moment::us(14 + 6 * 300));
         assert!(s.rate > 0.99 * C && s.rate <= C);
     }
 
@@ -591,10 +591,10 @@ mod tests {
     fn notifications_on_every_ack_halve_the_rate_each_interval_down_to_the_minimum() {
         let d = dcqcn(Preset::Hpcc);
         let mut s = d.start();
-        let mut t = Time::us(1);
-        while t < Time::us(61) {
-            d.on_cnp(&mut s, t);
-            t += Time::ns(100);
+        let mut t = Duration::us(1);
+        while t < Duration::us(61) {
+            d.on_cnp(&mut s, Moment::ZERO + t);
+            t += Duration::ns(100);
         }
         assert!((s.rate - 1e9).abs() < 1.0, "{}", s.rate);
         assert!(s.alpha > 0.99);
@@ -605,20 +605,20 @@ mod tests {
         let d = dcqcn(Preset::Conweave);
         let (mut a, mut b) = (d.start(), d.start());
         for k in 0..200_u64 {
-            let t = Time(k * k * 7_919_000);
-            d.on_cnp(&mut a, t);
+            let t = Duration(k * k * 7_919_000);
+            d.on_cnp(&mut a, Moment::ZERO + t);
             for step in 0..5 {
-                d.advance(&mut b, Time(t.0.saturating_sub((5 - step) * 1_000_000)));
+                d.advance(&mut b, Moment(t.0.saturating_sub((5 - step) * 1_000_000)));
             }
-            d.on_cnp(&mut b, t);
+            d.on_cnp(&mut b, Moment::ZERO + t);
             assert!((a.rate - b.rate).abs() == 0.0 && (a.alpha - b.alpha).abs() == 0.0);
         }
     }
 
     /// The wait for the packet after one of 1048 B that starts at 1 ms, with rate and target at the minimum and just cut.
-    fn longest_gap(params: &Params) -> Time {
+    fn longest_gap(params: &Params) -> Duration {
         let d = params.resolve(Rate::gbps(100));
-        let now = Time::ms(1);
+        let now = Moment::ms(1);
         let mut s = State { rate: d.minimum, target: d.minimum, is_active: true, next_increase: now + d.increase_interval, ..d.start() };
         let mut packet = Packet::new(Kind::Data, 0, 0, 0, 1048, 0);
         d.on_sent(&mut s, &mut packet, Sent { bytes: 1048, is_queue_empty: false, now })
@@ -628,14 +628,14 @@ mod tests {
     fn the_longest_gap_without_notifications_follows_from_the_increases() {
         // 8384 bits: 300 at 1 Mb/s, 300 more after fast recovery, 1050 at 3.5, and the rest at 29.75 Mb/s.
         let mellanox = Params { preset: Preset::Mellanox, ..Params::default() };
-        assert_eq!(longest_gap(&mellanox), Time((900e6 + 6734e6 / 29.75) as u64));
+        assert_eq!(longest_gap(&mellanox), Duration((900e6 + 6734e6 / 29.75) as u64));
         // A gap that is settled as the packet before starts is that of the minimum rate: 8.384 ms.
-        assert_eq!(longest_gap(&Params { pacing: Some(Pacing::Gap), ..mellanox }), Time(8_384_000_000));
+        assert_eq!(longest_gap(&Params { pacing: Some(Pacing::Gap), ..mellanox }), Duration(8_384_000_000));
         // The codes of ns-3: 8384 bits at 100 Mb/s and at 1 Gb/s.
-        assert_eq!(longest_gap(&Params { preset: Preset::Conweave, ..Params::default() }), Time(83_840_000));
-        assert_eq!(longest_gap(&Params { preset: Preset::Hpcc, ..Params::default() }), Time(8_384_000));
+        assert_eq!(longest_gap(&Params { preset: Preset::Conweave, ..Params::default() }), Duration(83_840_000));
+        assert_eq!(longest_gap(&Params { preset: Preset::Hpcc, ..Params::default() }), Duration(8_384_000));
         // The paper: five steps of fast recovery at 40 Mb/s, 55 us each, are more than a packet takes.
-        assert_eq!(longest_gap(&Params { preset: Preset::Paper, ..Params::default() }), Time(209_600_000));
+        assert_eq!(longest_gap(&Params { preset: Preset::Paper, ..Params::default() }), Duration(209_600_000));
     }
 
     #[test]
@@ -644,12 +644,12 @@ mod tests {
         let d = Params { preset: Preset::Paper, ..Params::default() }.resolve(Rate::gbps(100));
         let mut s = d.start();
         let mut packet = Packet::new(Kind::Data, 0, 0, 0, 1250, 0);
-        let sent = Sent { bytes: 1250, is_queue_empty: false, now: Time::ZERO };
-        assert_eq!(d.on_sent(&mut s, &mut packet, sent), Time::ns(100));
+        let sent = Sent { bytes: 1250, is_queue_empty: false, now: Moment::ZERO };
+        assert_eq!(d.on_sent(&mut s, &mut packet, sent), Duration::ns(100));
         let cnp = Packet::new(Kind::Cnp, 0, 0, 0, 64, 0);
-        d.on_notice(&mut s, &cnp, Time::ns(20));
+        d.on_notice(&mut s, &cnp, Moment::ns(20));
         // The paper cuts at once, by half: what is left of the packet, 80 ns at 100 Gb/s, takes twice as long.
-        assert_eq!(d.due(&s, Time::ns(100)), Time::ns(180));
+        assert_eq!(d.due(&s, Moment::ns(100)), Moment::ns(180));
     }
 
     #[test]
@@ -659,11 +659,11 @@ mod tests {
             let d = dcqcn(preset);
             let mut s = d.start();
             for k in 0..500 {
-                d.on_cnp(&mut s, Time::us(k * 13));
+                d.on_cnp(&mut s, Moment::us(k * 13));
                 assert!(s.rate >= d.minimum && s.rate <= C, "{preset:?}");
             }
             assert!(s.rate < 0.6 * C, "{preset:?}: {}", s.rate);
-            d.advance(&mut s, Time::ms(10_000));
+            d.advance(&mut s, Moment::ms(10_000));
             assert!(s.rate > 0.95 * C, "{preset:?}: {}", s.rate);
         }
     }

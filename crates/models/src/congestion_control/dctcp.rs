@@ -10,7 +10,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Rate, Time};
+use xoff_units::{Duration, Rate};
 
 use super::contract::{Ack, Control, Echo, Hosts, Line, Sent, check_bounds};
 use crate::packet::Packet;
@@ -30,7 +30,7 @@ pub struct Params {
     /// The longest round trip without queues, of which the largest window is the product with the line's rate. Default: that of the
     /// network.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub round_trip: Option<Time>,
+    pub round_trip: Option<Duration>,
 }
 
 impl Default for Params {
@@ -111,8 +111,8 @@ impl Control for Dctcp {
         State { rate: self.line, alpha: 1.0, marked: 0, batch: 0, until: 0, cut_until: None }
     }
 
-    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
-        Time((sent.bytes as f64 * 8e12 / s.rate) as u64)
+    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Duration {
+        Duration((sent.bytes as f64 * 8e12 / s.rate) as u64)
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
@@ -157,6 +157,8 @@ impl Control for Dctcp {
 
 #[cfg(test)]
 mod tests {
+    use xoff_units::Moment;
+
     use super::*;
 
     const C: f64 = 100e9;
@@ -164,7 +166,7 @@ mod tests {
     const WINDOW: u32 = 150;
 
     fn dctcp() -> Dctcp {
-        Dctcp::new(&Params::default(), Line::for_tests(Time::us(12)))
+        Dctcp::new(&Params::default(), Line::for_tests(Duration::us(12)))
     }
 
     /// A sender that always has a window of packets under way: the answer to each of `from..to`.
@@ -183,7 +185,7 @@ mod tests {
                     hops: 1,
                     beside: None,
                     tag: 0,
-                    now: Time::ZERO,
+                    now: Moment::ZERO,
                 },
             );
         }

@@ -12,7 +12,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Rate, Time};
+use xoff_units::{Duration, Moment, Rate};
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Sent, check_bounds};
 use crate::packet::Packet;
@@ -34,7 +34,7 @@ pub struct Params {
     pub minimum_rate: Rate,
     /// The longest round trip without queues (T). Default: that of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub round_trip: Option<Time>,
+    pub round_trip: Option<Duration>,
 }
 
 impl Default for Params {
@@ -67,7 +67,7 @@ pub(super) struct Pace {
     until: u32,
     /// The last packet: its bytes, and when it started.
     bytes: u64,
-    sent: Time,
+    sent: Moment,
 }
 
 state!(Pace {
@@ -90,7 +90,7 @@ impl Law {
     }
 
     pub const fn start(&self) -> Pace {
-        Pace { rate: self.line, reference: self.line, stage: 0, until: 0, bytes: 0, sent: Time::ZERO }
+        Pace { rate: self.line, reference: self.line, stage: 0, until: 0, bytes: 0, sent: Moment::ZERO }
     }
 
     /// The first answer begins the first round trip, and changes no rate.
@@ -117,14 +117,14 @@ impl Law {
     }
 
     /// How long after a packet the next may start.
-    pub fn gap(pace: &mut Pace, sent: Sent) -> Time {
+    pub fn gap(pace: &mut Pace, sent: Sent) -> Duration {
         (pace.bytes, pace.sent) = (sent.bytes, sent.now);
         Self::due(pace) - sent.now
     }
 
     /// When the next may start: a wait that has begun becomes what it would have been, had the rate been the same from its start.
-    pub fn due(pace: &Pace) -> Time {
-        pace.sent + Time((pace.bytes as f64 * 8e12 / pace.rate) as u64)
+    pub fn due(pace: &Pace) -> Moment {
+        pace.sent + Duration((pace.bytes as f64 * 8e12 / pace.rate) as u64)
     }
 
     /// The window that belongs to a rate.
@@ -224,7 +224,7 @@ impl Control for Hpcc {
         State { pace: self.law.start(), utilisation: 1.0, last: Vec::new() }
     }
 
-    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
+    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Duration {
         Law::gap(&mut s.pace, sent)
     }
 
@@ -238,7 +238,7 @@ impl Control for Hpcc {
         self.law.window(&s.pace)
     }
 
-    fn due(&self, s: &State, _: Time) -> Time {
+    fn due(&self, s: &State, _: Moment) -> Moment {
         Law::due(&s.pace)
     }
 }
@@ -248,22 +248,22 @@ mod tests {
     use super::*;
     use crate::beside::Beside;
 
-    const T: Time = Time::us(12);
+    const T: Duration = Duration::us(12);
 
     fn line() -> Line {
         Line::for_tests(T)
     }
 
-    fn hop(at: Time, sent: u64, queued: u32) -> Hop {
+    fn hop(at: Moment, sent: u64, queued: u32) -> Hop {
         Hop { node: 7, port: 1, at, sent, queued, rate: Rate::gbps(100) }
     }
 
     /// The rate after two ACKs, `apart` from one another, at an output that sent at line rate and held 150 KB.
-    fn rate_after(apart: Time, eta: f64) -> f64 {
+    fn rate_after(apart: Duration, eta: f64) -> f64 {
         let params = Params { eta, round_trip: Some(T), ..Params::default() };
         let hpcc = Hpcc::new(&params, line());
         let mut s = hpcc.start();
-        let mut ack = |at: Time, sent: u64, acknowledged: u32| {
+        let mut ack = |at: Moment, sent: u64, acknowledged: u32| {
             let telemetry = Beside { hops: vec![hop(at, sent, 150_000)], ..Beside::default() };
             let ack = Ack {
                 bytes: 1000,
@@ -281,8 +281,8 @@ mod tests {
             hpcc.on_ack(&mut s, &ack);
             s.pace.rate
         };
-        assert!((ack(Time::us(20), 0, 1) - 1e11).abs() < 1.0, "the first ACK only stores");
-        ack(Time::us(20) + apart, apart.ps() * 100 / 8000, 2)
+        assert!((ack(Moment::us(20), 0, 1) - 1e11).abs() < 1.0, "the first ACK only stores");
+        ack(Moment::us(20) + apart, apart.ps() * 100 / 8000, 2)
     }
 
     #[test]
@@ -295,9 +295,9 @@ mod tests {
     #[test]
     fn a_hop_that_is_another_output_is_stored_and_not_compared() {
         let hpcc = Hpcc::new(&Params::default(), line());
-        let (a, b) = (hop(Time::us(1), 0, 0), Hop { port: 2, ..hop(Time::us(2), 9_000_000, 0) });
+        let (a, b) = (hop(Moment::us(1), 0, 0), Hop { port: 2, ..hop(Moment::us(2), 9_000_000, 0) });
         assert_eq!(hpcc.measure(&[a], &[b]), None);
         assert_eq!(hpcc.measure(&[a], &[a, b]), None);
-        assert!(hpcc.measure(&[a], &[hop(Time::us(2), 12_500, 0)]).is_some_and(|m| (m.0 - 1.0).abs() < 1e-9));
+        assert!(hpcc.measure(&[a], &[hop(Moment::us(2), 12_500, 0)]).is_some_and(|m| (m.0 - 1.0).abs() < 1e-9));
     }
 }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_engine::state;
-use xoff_units::{Rate, Time};
+use xoff_units::{Duration, Moment, Rate};
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Sent};
 use super::hpcc::{self, Hpcc, Law, Pace};
@@ -34,7 +34,7 @@ pub struct Params {
     pub minimum_rate: Rate,
     /// The longest round trip without queues (T), for the window. Default: that of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub round_trip: Option<Time>,
+    pub round_trip: Option<Duration>,
     /// With which probability an answer is used, above 0 and up to 1.
     pub probability: f64,
 }
@@ -104,7 +104,7 @@ impl Control for HpccPint {
         State { pace: self.law.start(), draws: None }
     }
 
-    fn on_sent(&self, s: &mut State, packet: &mut Packet, sent: Sent) -> Time {
+    fn on_sent(&self, s: &mut State, packet: &mut Packet, sent: Sent) -> Duration {
         if self.probability < 1.0 && s.draws.is_none() {
             s.draws = Some(Stream::new(self.seed, u64::from(packet.flow()), "hpcc_pint"));
         }
@@ -123,7 +123,7 @@ impl Control for HpccPint {
         self.law.window(&s.pace)
     }
 
-    fn due(&self, s: &State, _: Time) -> Time {
+    fn due(&self, s: &State, _: Moment) -> Moment {
         Law::due(&s.pace)
     }
 }
@@ -134,7 +134,7 @@ mod tests {
     use crate::beside::Beside;
     use crate::frames::Kind;
 
-    const T: Time = Time::us(12);
+    const T: Duration = Duration::us(12);
 
     fn control(params: &Params) -> HpccPint {
         HpccPint::new(params, Line::for_tests(T))
@@ -143,7 +143,7 @@ mod tests {
     /// A flow that hears that an output is used so much; the rate after it, to the nearest bit per second.
     fn hear(hpcc: &HpccPint, s: &mut State, utilisation: f64, acknowledged: u32) -> u64 {
         let telemetry = Beside { utilisation, ..Beside::default() };
-        let (next, now) = (acknowledged + 100, T * u64::from(acknowledged));
+        let (next, now) = (acknowledged + 100, Moment::ZERO + T * u64::from(acknowledged));
         let ack = Ack {
             bytes: 1000,
             in_flight: 0,
@@ -187,7 +187,7 @@ mod tests {
         let hpcc = control(&Params { probability: 0.25, ..Params::default() });
         let used = || {
             let mut s = hpcc.start();
-            let sent = Sent { bytes: 1250, is_queue_empty: false, now: Time::ZERO };
+            let sent = Sent { bytes: 1250, is_queue_empty: false, now: Moment::ZERO };
             hpcc.on_sent(&mut s, &mut Packet::new(Kind::Data, 3, 0, 9, 1250, 0), sent);
             // All in one round trip, so that the rate after each answer that is used is one of its own.
             (1..=40_000).map(|n| hear(&hpcc, &mut s, 1.0 + f64::from(n) / 40_000.0, 1)).collect::<Vec<_>>()

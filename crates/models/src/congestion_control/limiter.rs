@@ -7,23 +7,23 @@
 //! Invariants: with one rate the wait is the packet's time at that rate; bits that go through are the integral of the rate.
 
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::Moment;
 
 /// What sets the rate of a limiter.
 pub(super) trait Law<S> {
     /// Bits per second now.
     fn rate(&self, state: &S) -> f64;
     /// When it next changes if nothing is heard.
-    fn next_change(&self, state: &S) -> Time;
+    fn next_change(&self, state: &S) -> Moment;
     /// Does what its timers would have done up to a moment.
-    fn advance(&self, state: &mut S, now: Time);
+    fn advance(&self, state: &mut S, now: Moment);
 }
 
 /// Bits of the last packet that have not gone through, and when that was so.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Limiter {
     owed: f64,
-    since: Time,
+    since: Moment,
 }
 
 state!(Limiter {
@@ -33,12 +33,12 @@ state!(Limiter {
 
 impl Limiter {
     /// A packet starts.
-    pub const fn send(&mut self, bytes: u64, now: Time) {
+    pub const fn send(&mut self, bytes: u64, now: Moment) {
         *self = Self { owed: bytes as f64 * 8.0, since: now };
     }
 
     /// When the next may start, if nothing is heard; the state is that of the last [`Self::settle`] or [`Self::send`].
-    pub fn due<S: Clone>(&self, state: &S, law: &impl Law<S>) -> Time {
+    pub fn due<S: Clone>(&self, state: &S, law: &impl Law<S>) -> Moment {
         let (mut left, ends) = (*self, self.ends(law.rate(state)));
         if ends <= law.next_change(state) {
             return ends;
@@ -55,7 +55,7 @@ impl Limiter {
     }
 
     /// Lets go through what has by now, and takes the state there.
-    pub fn settle<S>(mut self, state: &mut S, law: &impl Law<S>, now: Time) -> Self {
+    pub fn settle<S>(mut self, state: &mut S, law: &impl Law<S>, now: Moment) -> Self {
         while law.next_change(state) <= now {
             self.pass(law.next_change(state), law.rate(state));
             law.advance(state, self.since);
@@ -66,36 +66,38 @@ impl Limiter {
     }
 
     /// Until a moment at one rate.
-    fn pass(&mut self, to: Time, rate: f64) {
+    fn pass(&mut self, to: Moment, rate: f64) {
         let time = to.since(self.since);
         self.owed = (self.owed - time.ps() as f64 * rate / 1e12).max(0.0);
         self.since += time;
     }
 
-    fn ends(&self, rate: f64) -> Time {
-        Time(self.since.0.saturating_add((self.owed * 1e12 / rate) as u64))
+    fn ends(&self, rate: f64) -> Moment {
+        Moment(self.since.0.saturating_add((self.owed * 1e12 / rate) as u64))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use xoff_units::Duration;
+
     use super::*;
 
     /// Doubles each microsecond.
     struct Doubling;
 
-    impl Law<(f64, Time)> for Doubling {
-        fn rate(&self, state: &(f64, Time)) -> f64 {
+    impl Law<(f64, Moment)> for Doubling {
+        fn rate(&self, state: &(f64, Moment)) -> f64 {
             state.0
         }
 
-        fn next_change(&self, state: &(f64, Time)) -> Time {
+        fn next_change(&self, state: &(f64, Moment)) -> Moment {
             state.1
         }
 
-        fn advance(&self, state: &mut (f64, Time), now: Time) {
+        fn advance(&self, state: &mut (f64, Moment), now: Moment) {
             while state.1 <= now {
-                *state = (state.0 * 2.0, state.1 + Time::us(1));
+                *state = (state.0 * 2.0, state.1 + Duration::us(1));
             }
         }
     }
@@ -104,22 +106,22 @@ mod tests {
     fn bits_go_through_at_whatever_the_rate_is() {
         // 1000 bits: at 100 Mb/s 10 us; 100, 200 and 400 bits in three microseconds, and 300 of 800 in the fourth.
         let mut limiter = Limiter::default();
-        limiter.send(125, Time::us(5));
-        assert_eq!(limiter.due(&(1e8, Time::NEVER), &Doubling), Time::us(15));
-        let mut state = (1e8, Time::us(6));
-        assert_eq!(limiter.due(&state, &Doubling), Time::us(8) + Time::ns(375));
+        limiter.send(125, Moment::us(5));
+        assert_eq!(limiter.due(&(1e8, Moment::NEVER), &Doubling), Moment::us(15));
+        let mut state = (1e8, Moment::us(6));
+        assert_eq!(limiter.due(&state, &Doubling), Moment::us(8) + Duration::ns(375));
         // Halfway nothing is other than before; then the rate falls to a tenth.
-        let limiter = limiter.settle(&mut state, &Doubling, Time::ns(6500));
-        assert_eq!((state, limiter.due(&state, &Doubling)), ((2e8, Time::us(7)), Time::us(8) + Time::ns(375)));
-        assert_eq!(limiter.due(&(2e7, Time::NEVER), &Doubling), Time::ns(6500) + Time::us(40));
+        let limiter = limiter.settle(&mut state, &Doubling, Moment::ns(6500));
+        assert_eq!((state, limiter.due(&state, &Doubling)), ((2e8, Moment::us(7)), Moment::us(8) + Duration::ns(375)));
+        assert_eq!(limiter.due(&(2e7, Moment::NEVER), &Doubling), Moment::ns(6500) + Duration::us(40));
     }
 
     #[test]
     fn what_was_due_before_is_due_at_once() {
         let mut limiter = Limiter::default();
-        limiter.send(125, Time::ZERO);
-        let mut state = (1e9, Time::NEVER);
-        let late = limiter.settle(&mut state, &Doubling, Time::us(50));
-        assert_eq!(late.due(&(1.0, Time::NEVER), &Doubling), Time::us(50));
+        limiter.send(125, Moment::ZERO);
+        let mut state = (1e9, Moment::NEVER);
+        let late = limiter.settle(&mut state, &Doubling, Moment::us(50));
+        assert_eq!(late.due(&(1.0, Moment::NEVER), &Doubling), Moment::us(50));
     }
 }

@@ -4,7 +4,7 @@ pub mod contract;
 mod limiter;
 
 use xoff_engine::state::{self, Walk};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use self::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent, Tag};
 use crate::count::Group;
@@ -208,8 +208,8 @@ registry! {
 impl Scheme {
     /// See [`Control::on_sent`].
     #[inline]
-    pub fn on_sent(&self, state: &mut State, packet: &mut Packet, sent: Sent) -> Time {
-        each!(self, state, (c, s) => c.on_sent(s, packet, sent), Time::ZERO)
+    pub fn on_sent(&self, state: &mut State, packet: &mut Packet, sent: Sent) -> Duration {
+        each!(self, state, (c, s) => c.on_sent(s, packet, sent), Duration::ZERO)
     }
 
     /// See [`Control::on_ack`].
@@ -218,12 +218,12 @@ impl Scheme {
     }
 
     /// See [`Control::on_loss`].
-    pub fn on_loss(&self, state: &mut State, loss: Loss, now: Time) {
+    pub fn on_loss(&self, state: &mut State, loss: Loss, now: Moment) {
         each!(self, state, (c, s) => c.on_loss(s, loss, now), ());
     }
 
     /// See [`Control::on_notice`].
-    pub fn on_notice(&self, state: &mut State, notice: &Packet, now: Time) {
+    pub fn on_notice(&self, state: &mut State, notice: &Packet, now: Moment) {
         each!(self, state, (c, s) => c.on_notice(s, notice, now), ());
     }
 
@@ -235,7 +235,7 @@ impl Scheme {
 
     /// See [`Control::due`].
     #[inline]
-    pub fn due(&self, state: &State, due: Time) -> Time {
+    pub fn due(&self, state: &State, due: Moment) -> Moment {
         each!(self, state, (c, s) => c.due(s, due), due)
     }
 }

@@ -14,7 +14,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
 use crate::packet::Packet;
@@ -26,10 +26,10 @@ use crate::wrong::Wrong;
 pub struct Params {
     /// The longest round trip without queues, from which a flow's own begins and only falls. Default: that of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub round_trip: Option<Time>,
+    pub round_trip: Option<Duration>,
     /// The delay that is aimed at. Default: three quarters of the round trip where switches trim packets, and else the round trip.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub target: Option<Time>,
+    pub target: Option<Duration>,
     /// Packets by which a window grows each round trip of 12us, for each 12us of distance to the target and 150KB of product.
     pub proportional_increase: f64,
     /// Packets by which it grows each window above the target, for each 150KB of product.
@@ -108,11 +108,11 @@ pub struct State {
     /// What arrived in a row without delay.
     undelayed: f64,
     is_fast: bool,
-    last_cut: Option<Time>,
-    last_step: Time,
+    last_cut: Option<Moment>,
+    last_step: Moment,
     /// What arrived since quick adaption was last considered, and when it will be again.
     achieved: f64,
-    adapts_at: Option<Time>,
+    adapts_at: Option<Moment>,
     is_triggered: bool,
     /// After a quick adaption: what was under way then, and how much of it has been heard of.
     to_ignore: f64,
@@ -149,7 +149,7 @@ impl Nscc {
             s.is_triggered = false;
         }
         s.achieved = 0.0;
-        s.adapts_at = Some(ack.now + Time((s.base + self.target) as u64));
+        s.adapts_at = Some(ack.now + Duration((s.base + self.target) as u64));
         acts
     }
 
@@ -213,7 +213,7 @@ impl Nscc {
         }
     }
 
-    fn cut(&self, s: &mut State, now: Time) {
+    fn cut(&self, s: &mut State, now: Moment) {
         (s.is_fast, s.undelayed) = (false, 0.0);
         let is_over = s.last_cut.is_none_or(|last| (now - last).ps() as f64 > s.base);
         if s.average > self.target && is_over {
@@ -233,7 +233,7 @@ impl Control for Nscc {
 
     fn settled(params: &Params, line: Line) -> Params {
         let round_trip = params.round_trip.unwrap_or(line.answered);
-        let target = if line.trims { Time(round_trip.ps() / 4 * 3) } else { round_trip };
+        let target = if line.trims { Duration(round_trip.ps() / 4 * 3) } else { round_trip };
         Params { round_trip: Some(round_trip), target: Some(params.target.unwrap_or(target)), ..params.clone() }
     }
 
@@ -261,7 +261,7 @@ impl Control for Nscc {
 
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
         for (key, time) in [("round_trip", params.round_trip), ("target", params.target)] {
-            if time.is_some_and(|t| t < Time::ns(10) || t > Time::ms(1_000)) {
+            if time.is_some_and(|t| t < Duration::ns(10) || t > Duration::ms(1_000)) {
                 return Err((key, "allowed are 10ns to 1s".into()));
             }
         }
@@ -295,7 +295,7 @@ impl Control for Nscc {
             undelayed: 0.0,
             is_fast: false,
             last_cut: None,
-            last_step: Time::ZERO,
+            last_step: Moment::ZERO,
             achieved: 0.0,
             adapts_at: None,
             is_triggered: false,
@@ -304,8 +304,8 @@ impl Control for Nscc {
         }
     }
 
-    fn on_sent(&self, _: &mut State, _: &mut Packet, _: Sent) -> Time {
-        Time::ZERO
+    fn on_sent(&self, _: &mut State, _: &mut Packet, _: Sent) -> Duration {
+        Duration::ZERO
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
@@ -322,7 +322,7 @@ impl Control for Nscc {
     }
 
     /// Losses that an answer reports are heard of with that.
-    fn on_loss(&self, s: &mut State, loss: Loss, _: Time) {
+    fn on_loss(&self, s: &mut State, loss: Loss, _: Moment) {
         if loss == Loss::Timeout {
             s.window = (s.window - self.packet).max(self.packet);
         }
@@ -352,13 +352,13 @@ mod tests {
     const PACKET: f64 = 1250.0;
 
     fn nscc(quick_adapt: bool) -> Nscc {
-        let line = Line::for_tests(Time::us(12));
+        let line = Line::for_tests(Duration::us(12));
         Nscc::new(&Params { quick_adapt, ..Params::default() }, line)
     }
 
     /// A flow whose smallest round trip is 12 us, and which stepped at 100 us.
     fn flow(c: &Nscc, window: f64) -> State {
-        State { window, base: 12.0 * US, last_step: Time::us(100), ..c.start() }
+        State { window, base: 12.0 * US, last_step: Moment::us(100), ..c.start() }
     }
 
     /// An answer at so many nanoseconds beyond 100 us, of a packet that was delayed by so many.
@@ -370,11 +370,11 @@ mod tests {
             next: 2,
             is_marked,
             is_loss: false,
-            rtt: Some(Time::us(12) + Time::ns(delay_ns)),
+            rtt: Some(Duration::us(12) + Duration::ns(delay_ns)),
             hops: 3,
             beside: None,
             tag: 0,
-            now: Time::us(100) + Time::ns(at_ns),
+            now: Moment::us(100) + Duration::ns(at_ns),
         }
     }
 
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(c.window(&c.start()), 180_000);
         // A smaller round trip bounds it further.
         let mut s = flow(&c, 225_000.0);
-        c.on_ack(&mut s, &Ack { rtt: Some(Time::us(6)), ..answer(0, 0, false) });
+        c.on_ack(&mut s, &Ack { rtt: Some(Duration::us(6)), ..answer(0, 0, false) });
         assert!(near(s.window, 112_500.0));
     }
 
@@ -483,7 +483,7 @@ mod tests {
             c.on_ack(&mut s, &trim(k));
         }
         assert!(near(s.window, 100_000.0 - 7.0 * PACKET));
-        c.on_loss(&mut s, Loss::Timeout, Time::us(200));
+        c.on_loss(&mut s, Loss::Timeout, Moment::us(200));
         assert!(near(s.window, 100_000.0 - 8.0 * PACKET));
         for k in 0..99 {
             c.on_ack(&mut s, &trim(100 + k));

@@ -12,7 +12,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, Duration, Moment, Rate};
 
 use super::contract::{Control, Hosts, Line, Sent};
 use super::limiter::{Law, Limiter};
@@ -25,7 +25,7 @@ use crate::wrong::Wrong;
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// Cycle of the timer.
-    pub timer: Time,
+    pub timer: Duration,
     /// Cycle of the byte counter.
     pub byte_counter: Bytes,
     /// Cycles of fast recovery.
@@ -45,7 +45,7 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
-            timer: Time::ms(15),
+            timer: Duration::ms(15),
             byte_counter: Bytes(150_000),
             threshold: 5,
             additive_increase: Rate(5_000_000),
@@ -61,7 +61,7 @@ impl Default for Params {
 #[derive(Debug, Clone)]
 pub struct Qcn {
     line: f64,
-    timer: Time,
+    timer: Duration,
     bytes: u64,
     threshold: u32,
     additive: f64,
@@ -82,7 +82,7 @@ pub struct State {
     timer_stage: u32,
     /// Bytes to the next event of the byte counter.
     left: u64,
-    next_timer: Time,
+    next_timer: Moment,
     limiter: Limiter,
 }
 
@@ -104,7 +104,7 @@ impl Control for Qcn {
     }
 
     fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), Wrong> {
-        if params.timer < Time::us(1) {
+        if params.timer < Duration::us(1) {
             return Err(("timer", "it must be 1us or longer".into()));
         }
         if params.byte_counter.0 < 64 {
@@ -126,7 +126,7 @@ impl Control for Qcn {
     }
 
     #[inline]
-    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
+    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Duration {
         self.advance(s, sent.now);
         self.count_bytes(s, sent.bytes, sent.is_queue_empty, sent.now);
         s.limiter.send(sent.bytes, sent.now);
@@ -137,13 +137,13 @@ impl Control for Qcn {
         notice.kind() == Kind::Cnm
     }
 
-    fn on_notice(&self, s: &mut State, notice: &Packet, now: Time) {
+    fn on_notice(&self, s: &mut State, notice: &Packet, now: Moment) {
         if let Some(Cnm { feedback, .. }) = notice.payload() {
             self.on_feedback(s, feedback, now);
         }
     }
 
-    fn due(&self, s: &State, _: Time) -> Time {
+    fn due(&self, s: &State, _: Moment) -> Moment {
         s.limiter.due(s, self)
     }
 }
@@ -153,18 +153,18 @@ impl Law<State> for Qcn {
         s.rate
     }
 
-    fn next_change(&self, s: &State) -> Time {
+    fn next_change(&self, s: &State) -> Moment {
         s.next_timer
     }
 
     /// Does what the timer would have done up to `now`.
-    fn advance(&self, s: &mut State, now: Time) {
+    fn advance(&self, s: &mut State, now: Moment) {
         while s.next_timer <= now {
             s.timer_stage += 1;
             s.next_timer += if s.timer_stage < self.threshold { self.timer } else { self.timer / 2 };
             self.increase(s, s.timer_stage);
             if s.rate >= self.line {
-                s.next_timer = Time::NEVER;
+                s.next_timer = Moment::NEVER;
             }
         }
     }
@@ -196,13 +196,13 @@ impl Qcn {
             byte_stage: 0,
             timer_stage: 0,
             left: 0,
-            next_timer: Time::NEVER,
+            next_timer: Moment::NEVER,
             limiter: Limiter::default(),
         }
     }
 
     /// A message.
-    fn on_feedback(&self, s: &mut State, feedback: u32, now: Time) {
+    fn on_feedback(&self, s: &mut State, feedback: u32, now: Moment) {
         s.limiter = s.limiter.settle(s, self, now);
         // Messages in a row do not lower the target: it stays what the rate was before the first.
         if !s.is_limited || s.byte_stage != 0 {
@@ -234,7 +234,7 @@ impl Qcn {
 
     /// A packet was sent: the byte counter, and the end of a limiter that limits nothing.
     #[inline]
-    fn count_bytes(&self, s: &mut State, bytes: u64, is_queue_empty: bool, now: Time) {
+    fn count_bytes(&self, s: &mut State, bytes: u64, is_queue_empty: bool, now: Moment) {
         if !s.is_limited {
             return;
         }
@@ -258,7 +258,7 @@ mod tests {
     fn limited(value: u32) -> (Qcn, State) {
         let q = Qcn::new(&Params::default(), Rate::gbps(10));
         let mut s = q.start();
-        q.on_feedback(&mut s, value, Time::us(1));
+        q.on_feedback(&mut s, value, Moment::us(1));
         (q, s)
     }
 
@@ -272,43 +272,43 @@ mod tests {
     fn four_events_close_fifteen_sixteenths_of_the_gap_and_the_fifth_is_additive() {
         let (q, mut s) = limited(63);
         // From a second cut on the target is below the line.
-        q.count_bytes(&mut s, 150_000, false, Time::us(2));
-        q.on_feedback(&mut s, 63, Time::us(3));
+        q.count_bytes(&mut s, 150_000, false, Moment::us(2));
+        q.on_feedback(&mut s, 63, Moment::us(3));
         let (low, target) = (s.rate, s.target);
         assert!(target < 1e10);
         for k in 0..4 {
-            q.count_bytes(&mut s, 150_000, false, Time::us(4 + k));
+            q.count_bytes(&mut s, 150_000, false, Moment::us(4 + k));
         }
         assert!(((target - s.rate) / (target - low) - 1.0 / 16.0).abs() < 1e-9 && (s.target - target).abs() < 1.0);
-        q.count_bytes(&mut s, 150_000, false, Time::us(9));
+        q.count_bytes(&mut s, 150_000, false, Moment::us(9));
         assert!((s.target - target - 5e6).abs() < 1.0);
         // Cycles are half as long now; the timer's five stages bring the larger steps.
-        q.count_bytes(&mut s, 75_000, false, Time::us(10));
+        q.count_bytes(&mut s, 75_000, false, Moment::us(10));
         assert!((s.target - target - 10e6).abs() < 1.0);
-        q.advance(&mut s, Time::ms(76));
+        q.advance(&mut s, Moment::ms(76));
         assert!((s.target - target - (10.0 + 4.0 * 5.0 + 50.0) * 1e6).abs() < 1.0, "{}", s.target - target);
     }
 
     #[test]
     fn messages_in_a_row_do_not_lower_the_target() {
         let (q, mut s) = limited(63);
-        q.on_feedback(&mut s, 63, Time::us(2));
+        q.on_feedback(&mut s, 63, Moment::us(2));
         assert!((s.target - 1e10).abs() < 1.0 && s.rate < 2.6e9);
         for _ in 0..20 {
-            q.on_feedback(&mut s, 63, Time::us(2));
+            q.on_feedback(&mut s, 63, Moment::us(2));
         }
         assert!((s.rate - 5e6).abs() < 1.0);
         // A target far above the rate is lowered with the first event.
-        q.count_bytes(&mut s, 150_000, false, Time::us(3));
+        q.count_bytes(&mut s, 150_000, false, Moment::us(3));
         assert!((s.target - 1.25e9).abs() < 1.0);
     }
 
     #[test]
     fn a_limiter_that_hears_nothing_recovers_and_goes() {
         let (q, mut s) = limited(63);
-        q.advance(&mut s, Time::ms(10_000));
+        q.advance(&mut s, Moment::ms(10_000));
         assert!((s.rate - 1e10).abs() < 1.0 && s.is_limited);
-        q.count_bytes(&mut s, 1500, true, Time::ms(10_000));
+        q.count_bytes(&mut s, 1500, true, Moment::ms(10_000));
         assert!(!s.is_limited);
     }
 }

@@ -15,7 +15,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration};
 
 use super::contract::{Control, Count, Hosts, Line, Sent};
 use crate::packet::Packet;
@@ -28,7 +28,7 @@ use crate::wrong::Wrong;
 pub struct Params {
     /// The longest round trip without queues. Default: that of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub round_trip: Option<Time>,
+    pub round_trip: Option<Duration>,
     /// The most credit that a flow has, and its first: products of a host's rate and the round trip.
     pub maximum: f64,
     /// What a pull grants at most; the reference has four packets of 4096 B, whatever size packets are.
@@ -63,7 +63,7 @@ impl Default for Params {
 #[serde(deny_unknown_fields, default)]
 pub struct Oversubscription {
     /// The mean time between two looks at what arrived. Default: one and a half round trips of 12us.
-    pub interval: Time,
+    pub interval: Duration,
     /// The average share of marked packets that is borne, 0 to 1.
     pub target: f64,
     /// What the share of the line grows by, each time that there is no congestion.
@@ -76,7 +76,7 @@ pub struct Oversubscription {
 
 impl Default for Oversubscription {
     fn default() -> Self {
-        Self { interval: Time::us(18), target: 0.3, increase: 0.01, decrease: 0.5, minimum: 0.01 }
+        Self { interval: Duration::us(18), target: 0.3, increase: 0.01, decrease: 0.5, minimum: 0.01 }
     }
 }
 
@@ -112,7 +112,7 @@ impl Control for Rccc {
         let (quantum, largest) = (params.quantum.0, line.framing.largest());
         let most = ((params.maximum * line.product(params.round_trip.unwrap_or_default())) as u64).max(largest);
         let batch = (params.batch.0 / quantum).max(1);
-        let time = Time((line.rate.time(quantum).ps() as f64 / params.rate) as u64);
+        let time = Duration((line.rate.time(quantum).ps() as f64 / params.rate) as u64);
         let adaption = params.oversubscription.as_ref().map(|o| Adaption {
             interval: o.interval,
             target: o.target,
@@ -126,7 +126,7 @@ impl Control for Rccc {
     }
 
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
-        if params.round_trip.is_some_and(|t| t < Time::ns(10) || t > Time::ms(1_000)) {
+        if params.round_trip.is_some_and(|t| t < Duration::ns(10) || t > Duration::ms(1_000)) {
             return Err(("round_trip", "allowed are 10ns to 1s".into()));
         }
         if !(0.1..=100.0).contains(&params.maximum) {
@@ -141,7 +141,7 @@ impl Control for Rccc {
         }
         check_share("rate", params.rate)?;
         if let Some(o) = &params.oversubscription {
-            if o.interval < Time::ns(100) {
+            if o.interval < Duration::ns(100) {
                 return Err(("oversubscription.interval", "it must be 100ns or longer".into()));
             }
             check_share("oversubscription.minimum", o.minimum)?;
@@ -164,8 +164,8 @@ impl Control for Rccc {
 
     fn start(&self) {}
 
-    fn on_sent(&self, (): &mut (), _: &mut Packet, _: Sent) -> Time {
-        Time::ZERO
+    fn on_sent(&self, (): &mut (), _: &mut Packet, _: Sent) -> Duration {
+        Duration::ZERO
     }
 }
 
@@ -178,13 +178,13 @@ mod tests {
     fn rules_are_those_of_the_reference() {
         // 100 Gb/s and 12 us: 150,000 B. Four packets of 4096 B are 64 quanta of 256 B, each of which takes 20.48 ns / 0.99.
         let framing = Framing { payload: 4086, header: 64, control: 64, minimum: 64 };
-        let line = Line { framing, ..Line::for_tests(Time::us(12)) };
+        let line = Line { framing, ..Line::for_tests(Duration::us(12)) };
         let rules = Rccc::pulls(&Params::default(), line).unwrap();
-        assert_eq!((rules.first, rules.batch, rules.time), (225_000, 64, Time(20_686)));
+        assert_eq!((rules.first, rules.batch, rules.time), (225_000, 64, Duration(20_686)));
         let Demand::Targets(targets) = rules.demand else { panic!("it grants bytes") };
         assert_eq!((targets.quantum, targets.most, targets.largest), (256, 225_000, 4150));
         // A flow may always have a packet, and a pull grants whole quanta.
-        let tiny = Params { round_trip: Some(Time::ns(10)), quantum: Bytes(1024), batch: Bytes(2000), ..Params::default() };
+        let tiny = Params { round_trip: Some(Duration::ns(10)), quantum: Bytes(1024), batch: Bytes(2000), ..Params::default() };
         let rules = Rccc::pulls(&tiny, line).unwrap();
         assert_eq!((rules.first, rules.batch), (4150, 1));
     }

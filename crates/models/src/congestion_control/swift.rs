@@ -12,7 +12,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Loss, Sent};
 use crate::packet::Packet;
@@ -23,12 +23,12 @@ use crate::wrong::Wrong;
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// The target delay of a path without switches and without flow scaling; the paper's clusters have 25us.
-    pub base_target: Time,
+    pub base_target: Duration,
     /// Added to the target for each switch on the way.
-    pub hop_target: Time,
+    pub hop_target: Duration,
     /// The most that flow scaling adds. Default: five base targets.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scaling_range: Option<Time>,
+    pub scaling_range: Option<Duration>,
     /// The window from which down flow scaling adds all of its range.
     pub scaling_min: f64,
     /// The window from which up it adds nothing.
@@ -54,8 +54,8 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
-            base_target: Time::us(20),
-            hop_target: Time::ns(3053),
+            base_target: Duration::us(20),
+            hop_target: Duration::ns(3053),
             scaling_range: None,
             scaling_min: 0.1,
             scaling_max: 100.0,
@@ -86,7 +86,7 @@ pub struct Swift {
     minimum: f64,
     maximum: f64,
     initial: f64,
-    round_trip: Time,
+    round_trip: Duration,
     payload: u64,
 }
 
@@ -95,11 +95,11 @@ pub struct Swift {
 pub struct State {
     window: f64,
     /// The last that was measured.
-    rtt: Time,
-    last_decrease: Option<Time>,
+    rtt: Duration,
+    last_decrease: Option<Moment>,
     /// In a row, those of one round trip as one: each packet of a lost window has its own.
     timeouts: u32,
-    last_timeout: Option<Time>,
+    last_timeout: Option<Moment>,
 }
 
 state!(State {
@@ -118,7 +118,7 @@ impl Swift {
     }
 
     /// Keeps this share of a window, once a round trip.
-    fn decrease(&self, s: &mut State, share: f64, now: Time) {
+    fn decrease(&self, s: &mut State, share: f64, now: Moment) {
         if s.last_decrease.is_none_or(|last| now - last >= s.rtt) {
             s.window = (s.window * share.max(1.0 - self.max_decrease)).max(self.minimum);
             s.last_decrease = Some(now);
@@ -168,11 +168,11 @@ impl Control for Swift {
     }
 
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
-        if params.base_target < Time::ns(10) || params.base_target > Time::ms(1_000) {
+        if params.base_target < Duration::ns(10) || params.base_target > Duration::ms(1_000) {
             return Err(("base_target", "allowed are 10ns to 1s".into()));
         }
         for (key, time) in [("hop_target", Some(params.hop_target)), ("scaling_range", params.scaling_range)] {
-            if time.is_some_and(|t| t > Time::ms(1_000)) {
+            if time.is_some_and(|t| t > Duration::ms(1_000)) {
                 return Err((key, "allowed are 0ns to 1s".into()));
             }
         }
@@ -210,8 +210,8 @@ impl Control for Swift {
         State { window: self.initial, rtt: self.round_trip, last_decrease: None, timeouts: 0, last_timeout: None }
     }
 
-    fn on_sent(&self, s: &mut State, _: &mut Packet, _: Sent) -> Time {
-        if s.window >= 1.0 { Time::ZERO } else { Time((s.rtt.ps() as f64 / s.window) as u64) }
+    fn on_sent(&self, s: &mut State, _: &mut Packet, _: Sent) -> Duration {
+        if s.window >= 1.0 { Duration::ZERO } else { Duration((s.rtt.ps() as f64 / s.window) as u64) }
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
@@ -227,7 +227,7 @@ impl Control for Swift {
         }
     }
 
-    fn on_loss(&self, s: &mut State, loss: Loss, now: Time) {
+    fn on_loss(&self, s: &mut State, loss: Loss, now: Moment) {
         if loss == Loss::Timeout && s.last_timeout.is_none_or(|last| now - last >= s.rtt) {
             s.last_timeout = Some(now);
             s.timeouts += 1;
@@ -253,11 +253,11 @@ mod tests {
 
     /// The target does not depend on the path: 20 us and flow scaling.
     fn swift(initial_window: f64) -> Swift {
-        let params = Params { hop_target: Time::ZERO, initial_window: Some(initial_window), ..Params::default() };
-        Swift::new(&params, Line::for_tests(Time::us(12)))
+        let params = Params { hop_target: Duration::ZERO, initial_window: Some(initial_window), ..Params::default() };
+        Swift::new(&params, Line::for_tests(Duration::us(12)))
     }
 
-    fn hear(c: &Swift, s: &mut State, rtt: Time, now: Time) -> f64 {
+    fn hear(c: &Swift, s: &mut State, rtt: Duration, now: Moment) -> f64 {
         let ack = Ack {
             bytes: 1000,
             in_flight: 0,
@@ -296,24 +296,25 @@ mod tests {
         let mut s = c.start();
         // 100 packets of a round trip add one.
         for k in 0..100 {
-            hear(&c, &mut s, Time::us(12), Time::us(12 + k));
+            hear(&c, &mut s, Duration::us(12), Moment::us(12 + k));
         }
         assert!((s.window - 101.0).abs() < 0.01, "{}", s.window);
         // Below one packet each adds a whole step.
         let mut s = swift(0.25).start();
-        assert!(near(hear(&c, &mut s, Time::us(12), Time::us(12)), 1.25));
+        assert!(near(hear(&c, &mut s, Duration::us(12), Moment::us(12)), 1.25));
     }
 
     #[test]
     fn a_decrease_is_bounded_and_comes_once_a_round_trip() {
         // Twice the target: 1 − 0.8·½ = 0.6; from 8/3 of it on, one half.
-        for (rtt, share) in [(Time::us(40), 0.6), (Time::us(25), 1.0 - 0.8 * 0.2), (Time::us(54), 0.5), (Time::ms(9), 0.5)] {
+        for (rtt, share) in [(Duration::us(40), 0.6), (Duration::us(25), 1.0 - 0.8 * 0.2), (Duration::us(54), 0.5), (Duration::ms(9), 0.5)]
+        {
             let c = swift(1000.0);
             let mut s = c.start();
-            assert!(near(hear(&c, &mut s, rtt, Time::us(100)), 1000.0 * share), "{rtt}");
+            assert!(near(hear(&c, &mut s, rtt, Moment::us(100)), 1000.0 * share), "{rtt}");
             let before = s.window;
-            assert!(near(hear(&c, &mut s, rtt, Time::us(100) + rtt - Time(1)), before), "{rtt}");
-            assert!(hear(&c, &mut s, rtt, Time::us(100) + rtt) < before);
+            assert!(near(hear(&c, &mut s, rtt, Moment::us(100) + rtt - Duration(1)), before), "{rtt}");
+            assert!(hear(&c, &mut s, rtt, Moment::us(100) + rtt) < before);
         }
     }
 
@@ -321,18 +322,18 @@ mod tests {
     fn losses_cut_by_the_bound_and_a_row_of_timeouts_to_the_minimum() {
         let c = swift(64.0);
         let mut s = c.start();
-        c.on_loss(&mut s, Loss::Reported, Time::us(50));
-        c.on_loss(&mut s, Loss::Reported, Time::us(61));
+        c.on_loss(&mut s, Loss::Reported, Moment::us(50));
+        c.on_loss(&mut s, Loss::Reported, Moment::us(61));
         assert!(near(s.window, 32.0), "one in a round trip of 12 us");
         for ms in 1..5 {
-            c.on_loss(&mut s, Loss::Timeout, Time::ms(ms));
+            c.on_loss(&mut s, Loss::Timeout, Moment::ms(ms));
         }
         assert!(near(s.window, 2.0));
-        c.on_loss(&mut s, Loss::Timeout, Time::ms(5));
+        c.on_loss(&mut s, Loss::Timeout, Moment::ms(5));
         assert!(near(s.window, 0.001));
         // An answer ends the row.
-        hear(&c, &mut s, Time::us(12), Time::ms(6));
-        c.on_loss(&mut s, Loss::Timeout, Time::ms(7));
+        hear(&c, &mut s, Duration::us(12), Moment::ms(6));
+        c.on_loss(&mut s, Loss::Timeout, Moment::ms(7));
         assert!(near(s.window, 1.001 / 2.0));
     }
 
@@ -340,10 +341,10 @@ mod tests {
     fn below_one_packet_a_flow_is_paced_by_its_round_trip() {
         let c = swift(0.05);
         let mut s = c.start();
-        let sent = Sent { bytes: 1048, is_queue_empty: false, now: Time::ZERO };
-        assert_eq!(c.on_sent(&mut s, &mut Packet::default(), sent), Time::us(240));
+        let sent = Sent { bytes: 1048, is_queue_empty: false, now: Moment::ZERO };
+        assert_eq!(c.on_sent(&mut s, &mut Packet::default(), sent), Duration::us(240));
         assert_eq!(c.window(&s), 1000, "one at a time");
         s.window = 7.9;
-        assert_eq!((c.on_sent(&mut s, &mut Packet::default(), sent), c.window(&s)), (Time::ZERO, 7000));
+        assert_eq!((c.on_sent(&mut s, &mut Packet::default(), sent), c.window(&s)), (Duration::ZERO, 7000));
     }
 }

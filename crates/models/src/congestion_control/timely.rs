@@ -10,7 +10,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Rate, Time};
+use xoff_units::{Duration, Rate};
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Sent, check_bounds};
 use crate::packet::Packet;
@@ -25,11 +25,11 @@ pub struct Params {
     /// Share of the excess, or of the gradient, by which the rate falls, 0 to 1.
     pub beta: f64,
     /// Below this round trip the rate rises.
-    pub low: Time,
+    pub low: Duration,
     /// Above this one it falls.
-    pub high: Time,
+    pub high: Duration,
     /// The round trip of which the gradient is a share.
-    pub minimum_round_trip: Time,
+    pub minimum_round_trip: Duration,
     /// Additive increase (AI). Default: 1 Mb/s for each Gb/s of the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additive_increase: Option<Rate>,
@@ -44,7 +44,7 @@ pub struct Params {
     pub window: bool,
     /// The longest round trip without queues, for the window. Default: that of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub round_trip: Option<Time>,
+    pub round_trip: Option<Duration>,
 }
 
 impl Default for Params {
@@ -52,9 +52,9 @@ impl Default for Params {
         Self {
             alpha: 0.875,
             beta: 0.8,
-            low: Time::us(50),
-            high: Time::us(500),
-            minimum_round_trip: Time::us(20),
+            low: Duration::us(50),
+            high: Duration::us(500),
+            minimum_round_trip: Duration::us(20),
             additive_increase: None,
             hyper_increase: None,
             steps: 5,
@@ -158,7 +158,7 @@ impl Control for Timely {
             }
         }
         for (key, time) in [("low", params.low), ("high", params.high), ("minimum_round_trip", params.minimum_round_trip)] {
-            if time < Time::ns(10) || time > Time::ms(1_000) {
+            if time < Duration::ns(10) || time > Duration::ms(1_000) {
                 return Err((key, "allowed are 10ns to 1s".into()));
             }
         }
@@ -176,8 +176,8 @@ impl Control for Timely {
         State { rate: self.line, last: None, difference: 0.0, stage: 0, until: 0 }
     }
 
-    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Time {
-        Time((sent.bytes as f64 * 8e12 / s.rate) as u64)
+    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Duration {
+        Duration((sent.bytes as f64 * 8e12 / s.rate) as u64)
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
@@ -197,11 +197,13 @@ impl Control for Timely {
 
 #[cfg(test)]
 mod tests {
+    use xoff_units::Moment;
+
     use super::*;
 
     fn timely(window: bool) -> Timely {
         let params = Params { window, ..Params::default() };
-        Timely::new(&params, Line::for_tests(Time::us(12)))
+        Timely::new(&params, Line::for_tests(Duration::us(12)))
     }
 
     /// A flow at half its line whose round trips were these; one sample each, as all before is acknowledged.
@@ -210,7 +212,7 @@ mod tests {
         s.rate = 50e9;
         for (k, us) in samples.iter().enumerate() {
             let k = k as u32;
-            let rtt = Some(Time::us(*us));
+            let rtt = Some(Duration::us(*us));
             let ack = Ack {
                 bytes: 1000,
                 in_flight: 0,
@@ -222,11 +224,11 @@ mod tests {
                 hops: 1,
                 beside: None,
                 tag: 0,
-                now: Time::us(u64::from(k)),
+                now: Moment::us(u64::from(k)),
             };
             c.on_ack(&mut s, &ack);
             // The rest of the round trip changes nothing.
-            c.on_ack(&mut s, &Ack { acknowledged: 10 * (k + 1), rtt: Some(Time::ms(9)), ..ack });
+            c.on_ack(&mut s, &Ack { acknowledged: 10 * (k + 1), rtt: Some(Duration::ms(9)), ..ack });
         }
         s
     }

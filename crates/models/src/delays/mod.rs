@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use self::port::PortLog;
 use self::source::Source;
@@ -168,22 +168,22 @@ pub struct Part {
     /// The mechanism that paused or held.
     pub cause: Option<&'static str>,
     /// When it began, where it is one piece: a pause.
-    pub from: Option<Time>,
+    pub from: Option<Moment>,
     /// Which pause: the queue and the beginning of its record.
-    pub pause: Option<(u16, Time)>,
+    pub pause: Option<(u16, Moment)>,
     /// How long it took.
-    pub time: Time,
+    pub time: Duration,
 }
 
 impl Part {
-    const fn new(kind: Kind, time: Time) -> Self {
+    const fn new(kind: Kind, time: Duration) -> Self {
         Self { kind, flow: None, cause: None, from: None, pause: None, time }
     }
 }
 
 /// Adds a part to a list, to one of its like if there is any. Pauses stay apart, each with its beginning.
 fn add(parts: &mut Vec<Part>, part: Part) {
-    if part.time == Time::ZERO {
+    if part.time == Duration::ZERO {
         return;
     }
     let is_like = |p: &&mut Part| (p.kind, p.flow, p.cause, p.from) == (part.kind, part.flow, part.cause, part.from);
@@ -203,9 +203,9 @@ pub struct Passage {
     /// The port by which it left.
     pub port: u16,
     /// When it came; at its source, when it started.
-    pub arrived: Time,
+    pub arrived: Moment,
     /// When the next node has it.
-    pub reaches: Time,
+    pub reaches: Moment,
     /// At its source: what went by since the passage before, or since the flow started.
     pub before: Option<Vec<Part>>,
     /// What went by from `arrived` to `reaches`.
@@ -216,7 +216,7 @@ pub struct Passage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contribution {
     /// When it asked for the pause.
-    pub at: Time,
+    pub at: Moment,
     /// The node.
     pub node: u32,
     /// The mechanism.
@@ -236,9 +236,9 @@ pub struct Contribution {
 struct Waiting {
     flow: u32,
     seq: u32,
-    arrived: Time,
+    arrived: Moment,
     /// It waits in its queue since then; of the time before it has the parts.
-    since: Time,
+    since: Moment,
     parts: Vec<Part>,
 }
 
@@ -250,15 +250,15 @@ pub struct Start {
     /// From which queue.
     pub queue: usize,
     /// When.
-    pub now: Time,
+    pub now: Moment,
     /// When its last bit leaves.
-    pub ends: Time,
+    pub ends: Moment,
     /// When as much of it has left as the next node needs to handle it.
-    pub handled: Time,
+    pub handled: Moment,
     /// When the next node has it.
-    pub reaches: Time,
+    pub reaches: Moment,
     /// How long its bits are on their way; the rest is processing.
-    pub propagation: Time,
+    pub propagation: Duration,
 }
 
 /// What one node writes down of delays.
@@ -306,7 +306,7 @@ impl Recorder {
     }
 
     /// A packet came to be forwarded by a port; mechanisms will see it before it is in a queue.
-    pub fn on_arrival(&mut self, packet: &Packet, port: usize, queue: usize, now: Time) {
+    pub fn on_arrival(&mut self, packet: &Packet, port: usize, queue: usize, now: Moment) {
         self.entering = Some((*packet, port, queue));
         if self.may_complete(packet) {
             self.ports[port].enter(now);
@@ -371,7 +371,7 @@ impl Recorder {
     }
 
     /// A packet that waited in a queue waits in another from now on.
-    pub fn on_pour(&mut self, packet: &Packet, port: usize, from: usize, now: Time) {
+    pub fn on_pour(&mut self, packet: &Packet, port: usize, from: usize, now: Moment) {
         if let Some(waiting) = self.waiting[port].iter_mut().find(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())) {
             self.ports[port].sweep(from as u16, waiting.since, now, &mut |part| add(&mut waiting.parts, part));
             waiting.since = now;
@@ -388,17 +388,17 @@ impl Recorder {
     }
 
     /// A cause keeps a queue from sending: part of a pause that is written down for its first queue.
-    pub fn block(&mut self, port: usize, queue: usize, first: usize, cause: &'static str, now: Time) {
+    pub fn block(&mut self, port: usize, queue: usize, first: usize, cause: &'static str, now: Moment) {
         self.ports[port].block(queue as u16, first as u16, cause, now);
     }
 
     /// It does no more.
-    pub fn unblock(&mut self, port: usize, queue: usize, cause: &'static str, now: Time) {
+    pub fn unblock(&mut self, port: usize, queue: usize, cause: &'static str, now: Moment) {
         self.ports[port].unblock(queue as u16, cause, now);
     }
 
     /// A flow starts in the round of a queue.
-    pub fn start(&mut self, flow: u32, dst: u32, port: usize, queue: usize, now: Time) {
+    pub fn start(&mut self, flow: u32, dst: u32, port: usize, queue: usize, now: Moment) {
         if self.traced.has(flow) {
             self.ports[port].enter(now);
             let held_by = self.destinations.get(&dst).copied();
@@ -407,14 +407,14 @@ impl Recorder {
     }
 
     /// From now on, or from the end of its frame on, a flow waits for this.
-    pub fn wait(&mut self, flow: u32, wait: Wait, now: Time) {
+    pub fn wait(&mut self, flow: u32, wait: Wait, now: Moment) {
         if let Some(source) = self.sources.get_mut(&flow).filter(|s| s.wait != wait) {
             source.turn_to(wait, now, &mut self.ports[source.port as usize]);
         }
     }
 
     /// A flow sends from now until its frame has ended, and then waits.
-    pub fn sends(&mut self, flow: u32, wait: Wait, now: Time, ends: Time) {
+    pub fn sends(&mut self, flow: u32, wait: Wait, now: Moment, ends: Moment) {
         if let Some(source) = self.sources.get_mut(&flow) {
             let log = &mut self.ports[source.port as usize];
             source.turn_to(wait, now, log);
@@ -423,7 +423,7 @@ impl Recorder {
     }
 
     /// A mechanism holds a flow.
-    pub fn hold(&mut self, flow: u32, cause: &'static str, now: Time) {
+    pub fn hold(&mut self, flow: u32, cause: &'static str, now: Moment) {
         if let Some(source) = self.sources.get_mut(&flow).filter(|s| s.held_by != Some(cause)) {
             let wait = source.wait;
             source.turn_to(wait, now, &mut self.ports[source.port as usize]);
@@ -446,7 +446,7 @@ impl Recorder {
     }
 
     /// Flows that have not ended: what went by at their source until now, since their last passage.
-    pub fn unfinished(&mut self, now: Time) -> Vec<(u32, u16, Vec<Part>)> {
+    pub fn unfinished(&mut self, now: Moment) -> Vec<(u32, u16, Vec<Part>)> {
         let sources = std::mem::take(&mut self.sources);
         let close = |(flow, mut source): (u32, Source)| {
             let port = source.port;
@@ -457,7 +457,7 @@ impl Recorder {
     }
 
     /// A mechanism asks for a pause: whose bytes wait here.
-    pub fn on_pausing(&mut self, because: Because, cause: &'static str, core: &Core, out: impl Fn(&Packet) -> usize, now: Time) {
+    pub fn on_pausing(&mut self, because: Because, cause: &'static str, core: &Core, out: impl Fn(&Packet) -> usize, now: Moment) {
         let counts = |p: &Packet, out: usize| {
             p.is_data()
                 && match because {

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use super::{Kind, Part};
 
 /// A frame on the wire.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
-    from: Time,
-    to: Time,
+    from: Moment,
+    to: Moment,
     /// None for control.
     flow: Option<u32>,
 }
@@ -22,8 +22,8 @@ struct Block {
     /// The queue for which its pause is written down.
     first: u16,
     cause: &'static str,
-    from: Time,
-    to: Time,
+    from: Moment,
+    to: Moment,
 }
 
 /// What a port did. Of frames it keeps the last, and those since the earliest moment from which on somebody waits; of pauses those
@@ -33,17 +33,17 @@ pub struct PortLog {
     frames: VecDeque<Frame>,
     blocks: Vec<Block>,
     /// The moments from which on somebody waits.
-    waiting: BTreeMap<Time, u32>,
+    waiting: BTreeMap<Moment, u32>,
 }
 
 impl PortLog {
     /// Somebody waits from this moment on.
-    pub fn enter(&mut self, from: Time) {
+    pub fn enter(&mut self, from: Moment) {
         *self.waiting.entry(from).or_default() += 1;
     }
 
     /// Who waits since then does no more.
-    pub fn leave(&mut self, from: Time) {
+    pub fn leave(&mut self, from: Moment) {
         if let Some(count) = self.waiting.get_mut(&from) {
             *count -= 1;
             if *count == 0 {
@@ -52,12 +52,12 @@ impl PortLog {
         }
     }
 
-    fn earliest(&self, now: Time) -> Time {
+    fn earliest(&self, now: Moment) -> Moment {
         self.waiting.first_key_value().map_or(now, |first| now.min(*first.0))
     }
 
     /// A frame starts.
-    pub fn send(&mut self, flow: Option<u32>, from: Time, to: Time) {
+    pub fn send(&mut self, flow: Option<u32>, from: Moment, to: Moment) {
         let earliest = self.earliest(from);
         while self.frames.front().is_some_and(|f| f.to <= earliest) {
             self.frames.pop_front();
@@ -66,13 +66,13 @@ impl PortLog {
     }
 
     /// A cause keeps a queue from sending.
-    pub fn block(&mut self, queue: u16, first: u16, cause: &'static str, now: Time) {
-        self.blocks.push(Block { queue, first, cause, from: now, to: Time::NEVER });
+    pub fn block(&mut self, queue: u16, first: u16, cause: &'static str, now: Moment) {
+        self.blocks.push(Block { queue, first, cause, from: now, to: Moment::NEVER });
     }
 
     /// It does no more.
-    pub fn unblock(&mut self, queue: u16, cause: &'static str, now: Time) {
-        if let Some(block) = self.blocks.iter_mut().find(|b| (b.queue, b.cause, b.to) == (queue, cause, Time::NEVER)) {
+    pub fn unblock(&mut self, queue: u16, cause: &'static str, now: Moment) {
+        if let Some(block) = self.blocks.iter_mut().find(|b| (b.queue, b.cause, b.to) == (queue, cause, Moment::NEVER)) {
             block.to = now;
         }
         let earliest = self.earliest(now);
@@ -81,7 +81,7 @@ impl PortLog {
 
     /// Cuts the time of who waits in a queue into parts, without gaps and in order. What a pause and a frame share is the pause's,
     /// and what two pauses share is that of the earlier one.
-    pub fn sweep(&self, queue: u16, from: Time, to: Time, part: &mut impl FnMut(Part)) {
+    pub fn sweep(&self, queue: u16, from: Moment, to: Moment, part: &mut impl FnMut(Part)) {
         let mut at = from;
         for block in self.blocks.iter().filter(|b| b.queue == queue) {
             let (start, end) = (block.from.max(at), block.to.min(to));
@@ -95,7 +95,7 @@ impl PortLog {
         self.sweep_frames(at, to, part);
     }
 
-    fn sweep_frames(&self, from: Time, to: Time, part: &mut impl FnMut(Part)) {
+    fn sweep_frames(&self, from: Moment, to: Moment, part: &mut impl FnMut(Part)) {
         let mut at = from;
         // Frames are in order and do not overlap.
         let first = self.frames.partition_point(|f| f.to <= from);

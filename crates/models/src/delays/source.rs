@@ -1,6 +1,6 @@
 //! What keeps a flow from sending, from moment to moment.
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use super::port::PortLog;
 use super::{Kind, Part, add};
@@ -30,7 +30,7 @@ pub struct Source {
     pub port: u16,
     pub wait: Wait,
     /// Since when it waits for that; it may be the end of a frame of its own that is on the wire.
-    since: Time,
+    since: Moment,
     pub held_by: Option<&'static str>,
     /// What went by since the last passage.
     pub parts: Vec<Part>,
@@ -38,12 +38,12 @@ pub struct Source {
 
 impl Source {
     /// One that has just joined the round of a queue; the log of its port knows that somebody waits.
-    pub fn new(port: u16, queue: u16, held_by: Option<&'static str>, now: Time) -> Self {
+    pub fn new(port: u16, queue: u16, held_by: Option<&'static str>, now: Moment) -> Self {
         Self { port, wait: Wait::Turn(queue), since: now, held_by, parts: Vec::new() }
     }
 
     /// From now on, or from the end of its frame on, it waits for something else.
-    pub fn turn_to(&mut self, wait: Wait, now: Time, log: &mut PortLog) {
+    pub fn turn_to(&mut self, wait: Wait, now: Moment, log: &mut PortLog) {
         let parts = &mut self.parts;
         let mut waited = |kind, cause| add(parts, Part { cause, ..Part::new(kind, now.since(self.since)) });
         match self.wait {
@@ -63,7 +63,7 @@ impl Source {
     }
 
     /// What it waits for begins with the end of its frame.
-    pub fn resume(&mut self, ends: Time, log: &mut PortLog) {
+    pub fn resume(&mut self, ends: Moment, log: &mut PortLog) {
         self.leave(log);
         self.since = ends;
         self.enter(log);

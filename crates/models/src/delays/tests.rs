@@ -1,6 +1,6 @@
 use super::*;
 
-const NS: fn(u64) -> Time = Time::ns;
+const NS: fn(u64) -> Moment = Moment::ns;
 
 /// Kind, flow, cause, beginning of a pause, and length in nanoseconds.
 type Piece = (Kind, Option<u32>, Option<&'static str>, Option<u64>, u64);
@@ -12,8 +12,8 @@ fn pieces(parts: &[Part]) -> Vec<Piece> {
 fn swept(log: &PortLog, queue: u16, from: u64, to: u64) -> Vec<Piece> {
     let mut parts = Vec::new();
     log.sweep(queue, NS(from), NS(to), &mut |part| add(&mut parts, part));
-    let sum = parts.iter().fold(Time::ZERO, |sum, p| sum + p.time);
-    assert_eq!(sum, NS(to - from), "no gap and no overlap");
+    let sum = parts.iter().fold(Duration::ZERO, |sum, p| sum + p.time);
+    assert_eq!(sum, NS(to) - NS(from), "no gap and no overlap");
     pieces(&parts)
 }
 

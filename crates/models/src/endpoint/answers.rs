@@ -1,6 +1,6 @@
 //! What a source learns: answers of the receiver, timeouts, and what the network tells its congestion control.
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use super::sender::Sender;
 use super::{Config, Endpoint, NO_SLOT, token};
@@ -13,7 +13,7 @@ use crate::transport::contract::{News, Progress};
 impl Sender {
     /// Tells a congestion control that wants to know of an answer; `before` packets had arrived before it.
     #[cold]
-    fn hear(&mut self, packet: &Packet, before: u32, news: News, beside: Option<&Beside>, config: &Config, now: Time) {
+    fn hear(&mut self, packet: &Packet, before: u32, news: News, beside: Option<&Beside>, config: &Config, now: Moment) {
         let payload = config.framing.payload;
         let Progress { unacknowledged, next, .. } = self.progress;
         let ack = Ack {
@@ -41,7 +41,7 @@ impl Sender {
 impl Endpoint {
     /// A frame for the congestion control of a flow, if that hears it.
     #[inline(never)]
-    pub fn on_notice(&mut self, notice: &Packet, now: Time) {
+    pub fn on_notice(&mut self, notice: &Packet, now: Moment) {
         if !self.config.schemes[0].hears(notice) {
             return;
         }
@@ -56,7 +56,7 @@ impl Endpoint {
 
     /// An answer of the receiver; true when the flow may have something to send that it had not before.
     #[inline]
-    pub fn on_answer(&mut self, packet: &Packet, beside: Option<&Beside>, now: Time) -> bool {
+    pub fn on_answer(&mut self, packet: &Packet, beside: Option<&Beside>, now: Moment) -> bool {
         let Some(slot) = self.slot(packet.flow()) else { return false };
         if packet.has(Packet::ECHO) {
             self.on_notice(packet, now);
@@ -91,7 +91,7 @@ impl Endpoint {
 
     /// All of a flow is acknowledged.
     #[cold]
-    fn finish(&mut self, slot: usize, now: Time) {
+    fn finish(&mut self, slot: usize, now: Moment) {
         let Some(s) = self.senders[slot].take() else { return };
         self.sent.push(s.record(Some(now), &self.config.framing, now));
         self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;

@@ -1,6 +1,6 @@
 //! Pulls at both ends of a flow: what arrives asks for them, and what is sent spends them.
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use super::receive::{ALL_HERE, back_of};
 use super::sender::Sender;
@@ -65,7 +65,7 @@ impl Endpoint {
     }
 
     /// What is left of a packet of a flow of this host came back.
-    pub fn on_bounce(&mut self, header: &Packet, now: Time) {
+    pub fn on_bounce(&mut self, header: &Packet, now: Moment) {
         let Some(slot) = self.slot(header.flow()) else { return };
         let (config, Some(s)) = (&*self.config, &mut self.senders[slot]) else { return };
         let pulled = s.credit.as_ref().map_or(0, |credit| credit.pulled());

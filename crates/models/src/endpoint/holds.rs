@@ -1,12 +1,12 @@
 //! Flows that mechanisms keep from sending.
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use super::Endpoint;
 
 impl Endpoint {
     /// Holds a flow because of a mechanism; returns when to look again.
-    pub fn hold(&mut self, flow: u32, until: Time, cause: &'static str, now: Time) -> Option<Time> {
+    pub fn hold(&mut self, flow: u32, until: Moment, cause: &'static str, now: Moment) -> Option<Moment> {
         let Some(slot) = self.slot(flow) else {
             *self.late_holds.entry(cause).or_default() += 1;
             return None;
@@ -23,7 +23,7 @@ impl Endpoint {
     }
 
     /// Holds all flows to a destination, now and to come; returns those to look at again then. A moment that has come ends it.
-    pub fn hold_destination(&mut self, dst: u32, until: Time, cause: &'static str, now: Time) -> Vec<u32> {
+    pub fn hold_destination(&mut self, dst: u32, until: Moment, cause: &'static str, now: Moment) -> Vec<u32> {
         self.held_destinations.retain(|_, held| *held > now);
         if until > now {
             let held = self.held_destinations.entry(dst).or_insert(until);
@@ -46,7 +46,7 @@ impl Endpoint {
     }
 
     /// Ends a hold.
-    pub fn release(&mut self, flow: u32, now: Time) {
+    pub fn release(&mut self, flow: u32, now: Moment) {
         if let Some(slot) = self.slot(flow)
             && let Some(s) = &mut self.senders[slot]
             && let Some(told) = &mut s.told

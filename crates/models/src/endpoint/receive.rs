@@ -1,7 +1,7 @@
 //! Where flows end: what of a flow is here, and what is sent back for it.
 
 use xoff_engine::{Message as _, state};
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use super::{Endpoint, token};
 use crate::beside::Records;
@@ -21,7 +21,7 @@ pub(super) struct Receiver {
     received: Received,
     transport: transport::Receiver,
     /// When its source was last told of a mark.
-    last_echo: Option<Time>,
+    last_echo: Option<Moment>,
 }
 
 state!(Receiver {

@@ -1,7 +1,7 @@
 //! A flow that sends, and what is known of it when it is over.
 
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::Config;
 use super::stamps::Stamps;
@@ -23,7 +23,7 @@ pub(super) struct Sender {
     pub progress: Progress,
     /// What the network told it, if it ever did.
     pub told: Option<Box<Told>>,
-    pub deadline: Time,
+    pub deadline: Moment,
     /// Payload of its last packet; the others are full.
     pub last: u16,
     pub port: u16,
@@ -39,22 +39,22 @@ pub(super) struct Sender {
     /// What it may send, if receivers pull.
     pub credit: Option<Box<Credit>>,
     pub rate: State,
-    pub next_send: Time,
+    pub next_send: Moment,
     /// When its pacing timer expires.
-    pub pace_at: Time,
+    pub pace_at: Moment,
     /// When its packets started, if its congestion control wants to know.
     pub stamps: Option<Box<Stamps>>,
-    pub start: Time,
+    pub start: Moment,
 }
 
 /// What the network told a flow. Most are told nothing.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     /// It is held until then.
-    pub held_until: Time,
+    pub held_until: Moment,
     pub holds: u32,
     /// How long it was held, up to then.
-    pub held: Time,
+    pub held: Duration,
     pub notifications: u32,
 }
 
@@ -78,8 +78,8 @@ const _: () = assert!(size_of::<Option<Sender>>() <= 136, "a flow that waits for
 impl Sender {
     /// Until when it is held.
     #[inline]
-    pub fn held_until(&self) -> Time {
-        self.told.as_ref().map_or(Time::ZERO, |told| told.held_until)
+    pub fn held_until(&self) -> Moment {
+        self.told.as_ref().map_or(Moment::ZERO, |told| told.held_until)
     }
 
     /// Wire bytes of a packet.
@@ -116,10 +116,10 @@ impl Sender {
 
     /// When a packet is there: now or before as zero.
     #[inline]
-    pub fn arrives(&self, seq: u32) -> Time {
+    pub fn arrives(&self, seq: u32) -> Moment {
         match &self.arrivals {
             Some(arrivals) if seq >= arrivals.arrived() => arrivals.next(),
-            _ => Time::ZERO,
+            _ => Moment::ZERO,
         }
     }
 
@@ -142,7 +142,7 @@ impl Sender {
     }
 
     /// What is known of a flow; what it is held for beyond `now` does not count.
-    pub fn record(&self, acknowledged: Option<Time>, framing: &Framing, now: Time) -> Sent {
+    pub fn record(&self, acknowledged: Option<Moment>, framing: &Framing, now: Moment) -> Sent {
         let nothing = Told::default();
         let told = self.told.as_deref().unwrap_or(&nothing);
         Sent {
@@ -174,9 +174,9 @@ pub struct Sent {
     /// Payload.
     pub size: u64,
     /// When it started.
-    pub start: Time,
+    pub start: Moment,
     /// When the last ACK came.
-    pub acknowledged: Option<Time>,
+    pub acknowledged: Option<Moment>,
     /// Packets sent, again ones included.
     pub packets: u64,
     /// Packets sent again.
@@ -186,7 +186,7 @@ pub struct Sent {
     /// Times that a mechanism held it.
     pub holds: u32,
     /// For how long.
-    pub paused: Time,
+    pub paused: Duration,
     /// Its class.
     pub class: u8,
     /// Its pinned path.

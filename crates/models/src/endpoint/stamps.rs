@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stamp {
-    Started(Time),
+    Started(Moment),
     /// The first copy was not answered; the second started then.
-    Again(Time),
+    Again(Moment),
     Answered,
     /// Several copies are under way.
     Unclear,
@@ -48,7 +48,7 @@ state!(Stamps {
 
 impl Stamps {
     /// A packet starts.
-    pub fn on_sent(&mut self, seq: u32, now: Time) {
+    pub fn on_sent(&mut self, seq: u32, now: Moment) {
         let at = seq.wrapping_sub(self.first) as usize;
         if let Some(stamp) = self.list.get_mut(at) {
             *stamp = match stamp {
@@ -62,7 +62,7 @@ impl Stamps {
     }
 
     /// A packet, or one that was sent again, is answered, and everything before `to` acknowledged; returns its round trip.
-    pub fn on_answer(&mut self, seq: u32, is_again: bool, to: u32, now: Time) -> Option<Time> {
+    pub fn on_answer(&mut self, seq: u32, is_again: bool, to: u32, now: Moment) -> Option<Duration> {
         let mut round_trip = None;
         if let Some(stamp) = self.list.get_mut(seq.wrapping_sub(self.first) as usize) {
             match *stamp {
@@ -89,33 +89,33 @@ mod tests {
     fn the_packet_that_is_answered_tells_once() {
         let mut s = Stamps::default();
         for seq in 0..5 {
-            s.on_sent(seq, Time::us(u64::from(seq)));
+            s.on_sent(seq, Moment::us(u64::from(seq)));
         }
         // An ACK of two packets answers the second of them.
-        assert_eq!(s.on_answer(1, false, 2, Time::us(11)), Some(Time::us(10)));
-        assert_eq!(s.on_answer(1, false, 2, Time::us(12)), None);
+        assert_eq!(s.on_answer(1, false, 2, Moment::us(11)), Some(Duration::us(10)));
+        assert_eq!(s.on_answer(1, false, 2, Moment::us(12)), None);
         // Packet 4 is answered beyond a gap, and not again when the gap is closed.
-        assert_eq!(s.on_answer(4, false, 2, Time::us(15)), Some(Time::us(11)));
-        assert_eq!(s.on_answer(4, false, 5, Time::us(16)), None);
-        assert_eq!(s.on_answer(u32::MAX - 1, false, 5, Time::us(28)), None);
+        assert_eq!(s.on_answer(4, false, 2, Moment::us(15)), Some(Duration::us(11)));
+        assert_eq!(s.on_answer(4, false, 5, Moment::us(16)), None);
+        assert_eq!(s.on_answer(u32::MAX - 1, false, 5, Moment::us(28)), None);
     }
 
     #[test]
     fn a_packet_that_is_sent_again_tells_if_it_is_known_which_copy_was_answered() {
         let mut s = Stamps::default();
-        s.on_sent(0, Time::us(1));
-        s.on_sent(1, Time::us(2));
+        s.on_sent(0, Moment::us(1));
+        s.on_sent(1, Moment::us(2));
         // A NACK answers packet 1; packet 0 is silent.
-        assert_eq!(s.on_answer(1, false, 0, Time::us(12)), Some(Time::us(10)));
-        s.on_sent(0, Time::us(20));
-        s.on_sent(1, Time::us(21));
-        assert_eq!(s.on_answer(0, false, 1, Time::us(25)), None);
-        assert_eq!(s.on_answer(1, true, 2, Time::us(30)), Some(Time::us(9)));
+        assert_eq!(s.on_answer(1, false, 0, Moment::us(12)), Some(Duration::us(10)));
+        s.on_sent(0, Moment::us(20));
+        s.on_sent(1, Moment::us(21));
+        assert_eq!(s.on_answer(0, false, 1, Moment::us(25)), None);
+        assert_eq!(s.on_answer(1, true, 2, Moment::us(30)), Some(Duration::us(9)));
         // The answer of the second of two copies; of three nobody knows.
         for (seq, at) in [(2, 40), (3, 41), (2, 50), (3, 51), (3, 60)] {
-            s.on_sent(seq, Time::us(at));
+            s.on_sent(seq, Moment::us(at));
         }
-        assert_eq!(s.on_answer(2, true, 3, Time::us(62)), Some(Time::us(12)));
-        assert_eq!(s.on_answer(3, true, 4, Time::us(63)), None);
+        assert_eq!(s.on_answer(2, true, 3, Moment::us(62)), Some(Duration::us(12)));
+        assert_eq!(s.on_answer(3, true, 4, Moment::us(63)), None);
     }
 }

@@ -1,6 +1,6 @@
 //! A flow from its start to its last turn: when it may send, and what.
 
-use xoff_units::{Rate, Time};
+use xoff_units::{Duration, Moment, Rate};
 
 use super::sender::{Sender, Told};
 use super::{Endpoint, NO_SLOT, token};
@@ -19,7 +19,7 @@ pub enum Turn {
     /// Sends this, and the flow waits for its next turn.
     Send(Packet),
     /// Sends this; the flow may go on at this moment and not before.
-    SendThenWait(Packet, Time),
+    SendThenWait(Packet, Moment),
     /// Sends this; the flow leaves the round.
     SendAndLeave(Packet),
     /// The flow leaves the round.
@@ -41,12 +41,12 @@ pub enum Relist {
         queue: u16,
     },
     /// Its pace allows it then.
-    At(Time),
+    At(Moment),
 }
 
 impl Endpoint {
     /// The port by which a flow leaves that may take any of `choices`, when this host has a rule of its own; `rate` tells a port's.
-    pub fn first_hop(&mut self, spec: &FlowSpec, choices: &[u16], rate: impl Fn(u16) -> Rate, now: Time) -> Option<u16> {
+    pub fn first_hop(&mut self, spec: &FlowSpec, choices: &[u16], rate: impl Fn(u16) -> Rate, now: Moment) -> Option<u16> {
         let weight = self.weight.as_mut().filter(|_| choices.len() > 1 && spec.path < Paths::FIRST)?;
         let faster = choices.iter().copied().max_by_key(|p| rate(*p))?;
         let slower = choices.iter().copied().find(|p| rate(*p) < rate(faster))?;
@@ -59,7 +59,7 @@ impl Endpoint {
     }
 
     /// Starts a flow in a queue of a port; returns its slot for the node to list it, and until when its destination is held.
-    pub fn start(&mut self, spec: &FlowSpec, port: u16, queue: u16, now: Time) -> (u32, Option<Time>) {
+    pub fn start(&mut self, spec: &FlowSpec, port: u16, queue: u16, now: Moment) -> (u32, Option<Moment>) {
         let index = (spec.flow - self.first_flow) as usize;
         if self.slots.len() <= index {
             self.slots.resize(index + 1, NO_SLOT);
@@ -79,7 +79,7 @@ impl Endpoint {
             class: spec.class,
             is_listed: true,
             is_rto_set: false,
-            pace_at: Time::NEVER,
+            pace_at: Moment::NEVER,
             arrivals: self.arrivals.remove(&spec.flow),
             stamps: scheme.hears_acks().then(Box::default),
             progress: Progress { packets, ..Progress::default() },
@@ -88,7 +88,7 @@ impl Endpoint {
             rate: scheme.start(),
             next_send: now,
             told: held_until.map(|until| Box::new(Told { held_until: until, held: until - now, ..Told::default() })),
-            deadline: Time::NEVER,
+            deadline: Moment::NEVER,
             retransmitted: 0,
         };
         let slot = if let Some(slot) = self.free.pop() {
@@ -104,7 +104,7 @@ impl Endpoint {
 
     /// A flow's turn; a frame would end its time on the wire from now.
     #[inline]
-    pub fn turn(&mut self, slot: u32, wire_time: impl Fn(u16) -> Time, effects: &mut Effects) -> Turn {
+    pub fn turn(&mut self, slot: u32, wire_time: impl Fn(u16) -> Duration, effects: &mut Effects) -> Turn {
         let (now, config) = (effects.now, &*self.config);
         let Some(s) = &mut self.senders[slot as usize] else { return Turn::Leave };
         let next = config.transport.next(&s.progress, &s.transport);
@@ -170,7 +170,7 @@ impl Endpoint {
 
     /// Whether a flow should be listed again; then it counts as listed.
     #[inline]
-    pub fn relist(&mut self, flow: u32, now: Time) -> Relist {
+    pub fn relist(&mut self, flow: u32, now: Moment) -> Relist {
         let Some(slot) = self.slot(flow) else { return Relist::No };
         let config = &self.config;
         let Some(s) = &mut self.senders[slot] else { return Relist::No };
@@ -193,7 +193,7 @@ impl Endpoint {
     }
 
     /// What a flow waits for; nothing when it is over.
-    pub fn waits_for(&self, flow: u32, now: Time) -> Option<Wait> {
+    pub fn waits_for(&self, flow: u32, now: Moment) -> Option<Wait> {
         let s = self.senders[self.slot(flow)?].as_ref()?;
         if s.is_listed {
             return Some(Wait::Turn(s.queue));
@@ -214,12 +214,12 @@ impl Endpoint {
     }
 
     /// A pacing timer of a flow expired; one that was set before the pace rose has no meaning any more.
-    pub fn on_pace(&mut self, flow: u32, now: Time) {
+    pub fn on_pace(&mut self, flow: u32, now: Moment) {
         if let Some(slot) = self.slot(flow)
             && let Some(s) = &mut self.senders[slot]
             && s.pace_at <= now
         {
-            s.pace_at = Time::NEVER;
+            s.pace_at = Moment::NEVER;
         }
     }
 

@@ -13,7 +13,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Moment};
 
 use super::congestion_point::{Points, check};
 use crate::core::Core;
@@ -192,7 +192,7 @@ impl Hooks for Bcn {
         self.outputs[event.port] = output;
     }
 
-    fn counts(&self, _now: Time, tally: &mut dyn Tally) {
+    fn counts(&self, _now: Moment, tally: &mut dyn Tally) {
         tally.add(SAMPLES, self.samples);
         tally.add(NEGATIVE, self.negative);
         tally.add(POSITIVE, self.positive);

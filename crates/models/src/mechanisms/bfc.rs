@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
@@ -49,10 +49,10 @@ pub struct Params {
     pub queues: u32,
     /// Round trip of a hop (H). Default: twice the delay of the link by which a packet came.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub round_trip: Option<Time>,
+    pub round_trip: Option<Duration>,
     /// How long a flow keeps its queue after its last arrival. Default: two round trips of a hop.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sticky: Option<Time>,
+    pub sticky: Option<Duration>,
     /// Entries of a switch's table of flows for each of its queues; flows whose hashes agree are one.
     pub entries: u32,
     /// When a queue that was paused may go on.
@@ -70,7 +70,7 @@ impl Default for Params {
 struct Entry {
     queue: u16,
     packets: u32,
-    last: Time,
+    last: Moment,
 }
 
 state!(Entry {
@@ -97,7 +97,7 @@ struct Lane {
     /// Entries with packets here; at a host flows that send.
     users: u32,
     /// Until when the last of them keeps it.
-    kept_until: Option<Time>,
+    kept_until: Option<Moment>,
     packets: VecDeque<Waiting>,
     /// The neighbours' queues that it pauses, where it lets them go on together.
     paused: Vec<(u16, u16)>,
@@ -115,7 +115,7 @@ pub struct Bfc {
     resume: Resume,
     frame_bytes: u16,
     /// Of each port as an input: the round trip of its hop, and how long a flow keeps its queue.
-    hops: Vec<(Time, Time)>,
+    hops: Vec<(Duration, Duration)>,
     /// Of each port its data queues; the first is number 1.
     lanes: Vec<Vec<Lane>>,
     table: FxHashMap<(u16, u32), Entry>,
@@ -138,7 +138,7 @@ const SHARED: Count = Count::number("shared", "flows that got a queue in use");
 
 impl Bfc {
     /// The lowest queue of a port that nobody uses, or any.
-    fn free(&mut self, port: usize, now: Time, core: &Core, any: impl FnOnce(u64) -> u64) -> u16 {
+    fn free(&mut self, port: usize, now: Moment, core: &Core, any: impl FnOnce(u64) -> u64) -> u16 {
         let lanes = &self.lanes[port];
         let is_free = |q: &usize| {
             lanes[*q].users == 0 && lanes[*q].kept_until.is_none_or(|until| until < now) && !core.ports[port].queues[q + 1].is_blocked()
@@ -191,7 +191,7 @@ impl Install for Bfc {
     const COUNTS: &'static [Count] = &[PAUSES, SHARED, PAUSED];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
-        let hop = |delay: Time| {
+        let hop = |delay: Duration| {
             let round_trip = params.round_trip.unwrap_or(delay * 2);
             (round_trip, params.sticky.unwrap_or(round_trip * 2))
         };
@@ -228,7 +228,7 @@ impl Install for Bfc {
             return Err(("entries", format!("{} is out of range; allowed are 1 to 10000", params.entries)));
         }
         for (key, time) in [("round_trip", params.round_trip), ("sticky", params.sticky)] {
-            if time.is_some_and(|t| t > Time::ms(1_000)) {
+            if time.is_some_and(|t| t > Duration::ms(1_000)) {
                 return Err((key, "allowed are 0ns to 1s".into()));
             }
         }
@@ -257,7 +257,7 @@ impl Hooks for Bfc {
 
     /// A flow of this node has its queue until its last packet leaves; what it sends again after that may share it.
     fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
-        let queue = self.free(port, Time::ZERO, core, |n| mix(u64::from(packet.flow())) % n);
+        let queue = self.free(port, Moment::ZERO, core, |n| mix(u64::from(packet.flow())) % n);
         self.lanes[port][queue as usize - 1].users += 1;
         Some(queue as usize)
     }
@@ -339,7 +339,7 @@ impl Hooks for Bfc {
         }
     }
 
-    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+    fn counts(&self, _: Moment, tally: &mut dyn Tally) {
         tally.add(PAUSES, self.pauses);
         tally.add(SHARED, self.shared);
     }
@@ -366,7 +366,7 @@ mod tests {
             let bfc = Bfc {
                 resume,
                 frame_bytes: 64,
-                hops: vec![(Time::us(2), Time::us(4)); 3],
+                hops: vec![(Duration::us(2), Duration::us(4)); 3],
                 lanes: (0..3).map(|_| (0..3).map(|_| Lane::default()).collect()).collect(),
                 table: FxHashMap::default(),
                 table_size: 1000,
@@ -413,10 +413,10 @@ mod tests {
         // Flow 1 has left, and keeps its queue for 4 us after its last arrival.
         s.leave(1, 1);
         s.leave(1, 1);
-        s.effects.now = Time::us(4);
+        s.effects.now = Moment::us(4);
         assert_eq!([s.arrive(3, 0, 3), s.arrive(1, 0, 1)], [3, 1]);
         s.leave(1, 1);
-        s.effects.now = Time::us(9);
+        s.effects.now = Moment::us(9);
         assert_eq!(s.arrive(4, 0, 4), 1);
         // Flows 4, 2 and 3 have all queues: flow 1 shares one.
         assert_eq!(s.bfc.shared, 0);

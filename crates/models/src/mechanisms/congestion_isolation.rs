@@ -17,7 +17,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration, Moment};
 
 use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
@@ -51,7 +51,7 @@ pub struct Params {
     pub table: u32,
     /// A flow that has had no packet in the congested queue for so long returns, however full that queue is; without it, only
     /// when the queue is below `low`.
-    pub age: Option<Time>,
+    pub age: Option<Duration>,
     /// Whether packets that a flow has in both queues keep their order; the document says nothing of it.
     pub order: Order,
     /// Hosts have both queues and do what they are told; otherwise they ignore it.
@@ -99,7 +99,7 @@ struct Flow {
     /// It stands in `idle`.
     is_listed: bool,
     /// When its last packet here left the congested queue.
-    empty_since: Time,
+    empty_since: Moment,
     /// A timer for its age is set.
     is_timed: bool,
 }
@@ -120,7 +120,7 @@ pub struct CongestionIsolation {
     class: u8,
     congested: u8,
     table: u32,
-    age: Option<Time>,
+    age: Option<Duration>,
     is_switch: bool,
     /// A host that does what it is told.
     obeys: bool,
@@ -193,7 +193,7 @@ impl Install for CongestionIsolation {
         if params.table == 0 {
             return Err(("table", "0 is out of range; a table has room for at least 1 flow".into()));
         }
-        if params.age == Some(Time::ZERO) {
+        if params.age == Some(Duration::ZERO) {
             return Err(("age", "it must be above 0; leave it out if flows do not age".into()));
         }
         if params.high.0 >= 1 << 32 {
@@ -426,7 +426,7 @@ impl Hooks for CongestionIsolation {
         }
     }
 
-    fn counts(&self, _now: Time, tally: &mut dyn Tally) {
+    fn counts(&self, _now: Moment, tally: &mut dyn Tally) {
         tally.add(ISOLATED, self.isolated);
         tally.add(REFUSED, self.refused);
         tally.add(AGED, self.aged);
@@ -498,7 +498,7 @@ mod tests {
             isolation.on_control(&ask(flow), port, &core, &mut effects);
         }
         let mut counts = Vec::new();
-        isolation.counts(Time::ZERO, &mut |count: Count, n| counts.push((count.name, n)));
+        isolation.counts(Moment::ZERO, &mut |count: Count, n| counts.push((count.name, n)));
         assert_eq!(counts, [("isolated_flows", 4), ("refused_for_a_full_table", 3), ("aged_flows", 0), ("messages", 0)]);
     }
 
@@ -528,7 +528,7 @@ mod tests {
         for _ in 0..20 {
             core.ports[0].queues[congested].bytes.add(1000);
         }
-        let age = Time::us(10);
+        let age = Duration::us(10);
         let (mut isolation, mut effects) = switch(&Params { table: 1, age: Some(age), tell: Bytes(1), ..Params::default() });
         let mut first = packet(5);
         isolation.assign_queue(&mut first, 0, &core, &mut effects);
@@ -543,16 +543,16 @@ mod tests {
         };
         assert_eq!(sent(&mut effects), [(5, 1, 7)]);
         // The queue is above `low` all the time. A packet of 4 us later makes the flow young again.
-        effects.now = Time::us(4);
+        effects.now = Moment::us(4);
         let mut second = packet(5);
         isolation.assign_queue(&mut second, 0, &core, &mut effects);
         isolation.on_dequeue(&Dequeued { packet: &second, port: 0, queue: congested, is_whole: true }, &core, &mut effects);
-        effects.now = age;
+        effects.now = Moment::ZERO + age;
         isolation.on_timer(5, &core, &mut effects);
-        let timers: Vec<Time> =
+        let timers: Vec<Moment> =
             effects.take().iter().filter_map(|e| if let Effect::Timer(at, 5) = e.1 { Some(at) } else { None }).collect();
-        assert_eq!((timers, isolation.flows.contains(5)), (vec![Time::us(14)], true));
-        effects.now = Time::us(14);
+        assert_eq!((timers, isolation.flows.contains(5)), (vec![Moment::us(14)], true));
+        effects.now = Moment::us(14);
         isolation.on_timer(5, &core, &mut effects);
         assert_eq!(sent(&mut effects), [(5, 0, 0)]);
         assert!(isolation.isolate(6, 0) && isolation.refused == 0 && isolation.aged == 1);

@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration, Moment};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
@@ -69,7 +69,7 @@ pub struct Params {
     /// A sender that waits for credits repeats its count this often. Default: the time of 65536 bytes on its link (`absolute`), or
     /// 256 us (`cbfc`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<Time>,
+    pub repeat: Option<Duration>,
     /// Broken on purpose, to study what follows: this many of a node's updates are lost.
     #[serde(skip_serializing_if = "is_zero")]
     pub lose_updates: u32,
@@ -113,7 +113,7 @@ impl Params {
 
     /// From the start of a packet to its credits, when both directions of the link are busy: the packet, its way, the spacing of
     /// updates, a packet that the update waits for, the update, and its way.
-    fn round_trip(&self, ingress: &Ingress<'_>) -> Time {
+    fn round_trip(&self, ingress: &Ingress<'_>) -> Duration {
         let (link, largest) = (ingress.port.link, ingress.framing.largest());
         let frames = [largest, self.spacing(), largest, u64::from(UPDATE_BYTES)].map(|bytes| link.rate.time(bytes));
         frames.into_iter().fold(link.delay * 2 + ingress.delay, |sum, time| sum + time)
@@ -170,12 +170,12 @@ struct Receiver {
     used: u32,
     window: u32,
     /// When it sent the last update, and whether another one will follow.
-    told: Option<Time>,
+    told: Option<Moment>,
     is_owed: bool,
     /// Counts of the sender that came, until what was sent before them is through the pipeline.
     repeated: VecDeque<u32>,
     /// When it last said whose bytes leave no room.
-    said: Option<Time>,
+    said: Option<Moment>,
 }
 
 state!(Receiver {
@@ -188,12 +188,12 @@ state!(Receiver {
 #[derive(Debug, Clone)]
 struct Hop {
     /// Between two updates of a class.
-    spacing: Time,
+    spacing: Duration,
     /// Between two repetitions of a count.
-    repeat: Time,
+    repeat: Duration,
     /// Blocks with which the neighbour never waits, and the round trip of credits.
     needed: u32,
-    round_trip: Time,
+    round_trip: Duration,
 }
 
 /// Credits at one node.
@@ -203,7 +203,7 @@ pub struct Credits {
     forwards: bool,
     is_host: bool,
     /// The node's own forwarding delay: what came before a frame is through it by then.
-    delay: Time,
+    delay: Duration,
     /// A frame that repeats a count.
     repeat_bytes: u16,
     /// Blocks of a full packet.
@@ -344,7 +344,7 @@ impl Install for Credits {
         let near = |port: usize| &site.ends[port].near;
         let hop = |(port, spec): (usize, &crate::topology::PortSpec)| Hop {
             spacing: spec.link.rate.time(params.spacing()),
-            repeat: params.repeat.unwrap_or_else(|| if params.is_absolute() { spec.link.rate.time(1 << 16) } else { Time::us(256) }),
+            repeat: params.repeat.unwrap_or_else(|| if params.is_absolute() { spec.link.rate.time(1 << 16) } else { Duration::us(256) }),
             needed: params.needed(near(port)).min(u64::from(u32::MAX)) as u32,
             round_trip: params.round_trip(near(port)),
         };
@@ -356,7 +356,7 @@ impl Install for Credits {
             params: params.clone(),
             forwards: site.forwards,
             is_host: site.is_host,
-            delay: site.ends.first().map_or(Time::ZERO, |ends| ends.near.delay),
+            delay: site.ends.first().map_or(Duration::ZERO, |ends| ends.near.delay),
             repeat_bytes: if params.is_absolute() { UPDATE_BYTES } else { site.framing.control },
             full: params.cost(site.framing.largest()) as u32,
             classes: core.classes,
@@ -403,7 +403,7 @@ impl Install for Credits {
         if let Some(spacing) = params.spacing.filter(|s| s.0 > 1 << 20) {
             return Err(("spacing", format!("{spacing} is out of range; allowed are 0 to 1MiB")));
         }
-        if let Some(repeat) = params.repeat.filter(|t| !(Time::ns(100)..=Time::ms(1_000)).contains(t)) {
+        if let Some(repeat) = params.repeat.filter(|t| !(Duration::ns(100)..=Duration::ms(1_000)).contains(t)) {
             return Err(("repeat", format!("{repeat} is out of range; allowed are 100ns to 1s")));
         }
         let (block, most, cost) = (params.block(), params.most(), params.cost(around.framing.largest()));
@@ -530,7 +530,7 @@ impl Hooks for Credits {
         }
     }
 
-    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+    fn counts(&self, _: Moment, tally: &mut dyn Tally) {
         tally.add(WAITS, self.waits);
         tally.add(UPDATES, self.updates);
         tally.add(LOST, self.lost);

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state::{State, Walk};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::core::Core;
 use crate::count::{Count, Tally};
@@ -29,12 +29,12 @@ use crate::packet::Packet;
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// A longer gap between two packets of a flow ends its flowlet.
-    pub timeout: Time,
+    pub timeout: Duration,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { timeout: Time::us(100) }
+        Self { timeout: Duration::us(100) }
     }
 }
 
@@ -44,9 +44,9 @@ const FEW: usize = 1024;
 /// Flowlets at one node.
 #[derive(Debug)]
 pub struct Flowlet {
-    timeout: Time,
+    timeout: Duration,
     /// Of each flow that was seen lately its port, and when its last packet came.
-    flows: FxHashMap<u32, (u16, Time)>,
+    flows: FxHashMap<u32, (u16, Moment)>,
     /// So many entries may stand before those that are over are thrown away.
     room: usize,
     begun: u64,
@@ -66,12 +66,12 @@ impl State for Flowlet {
 const FLOWLETS: Count = Count::number("flowlets", "flowlets that drew a port");
 
 impl Flowlet {
-    fn new(timeout: Time) -> Self {
+    fn new(timeout: Duration) -> Self {
         Self { timeout, flows: FxHashMap::default(), room: FEW, begun: 0 }
     }
 
     /// Forgets flows whose next packet draws a port anyway, each time as many have come as were left.
-    fn make_room(&mut self, now: Time) {
+    fn make_room(&mut self, now: Moment) {
         if self.flows.len() >= self.room {
             self.flows.retain(|_, (_, last)| now - *last <= self.timeout);
             self.room = FEW.max(2 * self.flows.len());
@@ -113,7 +113,7 @@ impl Hooks for Flowlet {
         Some(port)
     }
 
-    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+    fn counts(&self, _: Moment, tally: &mut dyn Tally) {
         tally.add(FLOWLETS, self.begun);
     }
 }
@@ -125,8 +125,8 @@ mod tests {
     use crate::frames::Kind;
 
     /// How often each of four ports is chosen for 40,000 packets of a flow that come `gap` apart, and how many flowlets they were.
-    fn chosen(gap: Time) -> ([u32; 4], u64) {
-        let (mut flowlet, core) = (Flowlet::new(Time::us(100)), Core::for_tests(6, 1));
+    fn chosen(gap: Duration) -> ([u32; 4], u64) {
+        let (mut flowlet, core) = (Flowlet::new(Duration::us(100)), Core::for_tests(6, 1));
         let mut effects = Effects::for_tests(1);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
         let mut counts = [0; 4];
@@ -140,10 +140,10 @@ mod tests {
 
     #[test]
     fn a_gap_of_the_timeout_keeps_the_port_and_a_longer_one_does_not() {
-        let (mut counts, begun) = chosen(Time::us(100));
+        let (mut counts, begun) = chosen(Duration::us(100));
         counts.sort_unstable();
         assert_eq!((counts, begun), ([0, 0, 0, 40_000], 1));
-        let (counts, begun) = chosen(Time::us(100) + Time(1));
+        let (counts, begun) = chosen(Duration::us(100) + Duration(1));
         // Four standard deviations of a binomial count of mean 10,000 are 346.
         assert!(counts.iter().all(|n| n.abs_diff(10_000) < 346), "{counts:?}");
         assert_eq!(begun, 40_000);
@@ -152,10 +152,10 @@ mod tests {
     #[test]
     fn flows_that_are_over_take_no_room() {
         // A packet of a new flow each microsecond: 101 of them are not over. One goes on all the time, and keeps its port.
-        let (mut flowlet, core) = (Flowlet::new(Time::us(100)), Core::for_tests(6, 1));
+        let (mut flowlet, core) = (Flowlet::new(Duration::us(100)), Core::for_tests(6, 1));
         let mut effects = Effects::for_tests(1);
         let mut send = |flow| {
-            effects.now += Time::ns(500);
+            effects.now += Duration::ns(500);
             let port = flowlet.route(&mut Packet::new(Kind::Data, flow, 0, 9, 1000, 0), &[2, 3, 4, 5], &core, &mut effects);
             (port, flowlet.flows.len())
         };

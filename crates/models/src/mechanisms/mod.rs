@@ -5,7 +5,7 @@ mod isolation;
 
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use crate::core::{Core, Queueing};
 use crate::count::{Group, Tally};
@@ -204,7 +204,7 @@ impl Hooks for Mechanism {
     fn standing_pauses(&self, add: &mut dyn FnMut(usize, u8)) {
         each!(self, m => m.standing_pauses(add));
     }
-    fn counts(&self, now: Time, tally: &mut dyn Tally) {
+    fn counts(&self, now: Moment, tally: &mut dyn Tally) {
         each!(self, m => m.counts(now, tally));
     }
 }

@@ -18,7 +18,7 @@ pub mod watchdog;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration, Moment};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
@@ -152,16 +152,16 @@ pub struct Pfc {
     /// For each port and class: whether the neighbour pauses us, where pauses are passed on.
     is_paused: Vec<bool>,
     /// For each port and class: when the neighbour's pause of us ends, with quanta.
-    expires: Vec<Time>,
+    expires: Vec<Moment>,
     /// For each port and class, with quanta: when our pause is next refreshed, or ends by itself.
-    refresh: Vec<Time>,
+    refresh: Vec<Moment>,
     /// For each port and class: since when it is over a threshold.
-    since: Vec<Time>,
+    since: Vec<Moment>,
     watchdog: Option<Watchdog>,
     /// Pauses begun, frames sent, and the time from XOFF to XON.
     pauses: u64,
     frames: u64,
-    above_xoff: Time,
+    above_xoff: Duration,
 }
 
 state!(Pfc {
@@ -194,13 +194,13 @@ impl Pfc {
             over: vec![0; groups],
             paused_by_output: Vec::new(),
             is_paused: vec![false; groups],
-            expires: vec![Time::ZERO; groups],
-            refresh: vec![Time::NEVER; groups],
-            since: vec![Time::ZERO; groups],
+            expires: vec![Moment::ZERO; groups],
+            refresh: vec![Moment::NEVER; groups],
+            since: vec![Moment::ZERO; groups],
             watchdog: None,
             pauses: 0,
             frames: 0,
-            above_xoff: Time::ZERO,
+            above_xoff: Duration::ZERO,
         }
     }
 
@@ -607,7 +607,7 @@ impl Hooks for Pfc {
         }
     }
 
-    fn counts(&self, now: Time, tally: &mut dyn Tally) {
+    fn counts(&self, now: Moment, tally: &mut dyn Tally) {
         let standing = self.over.iter().zip(&self.since).filter(|p| *p.0 > 0).map(|p| now.since(*p.1));
         tally.add(PAUSES, self.pauses);
         tally.add(FRAMES, self.frames);

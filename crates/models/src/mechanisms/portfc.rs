@@ -18,7 +18,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Moment};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
@@ -448,7 +448,7 @@ impl Hooks for PortFc {
         Verdict::Consume
     }
 
-    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+    fn counts(&self, _: Moment, tally: &mut dyn Tally) {
         tally.add(PAUSES, self.pauses);
         tally.add(FRAMES, self.frames);
         tally.add(RELAYED, self.relayed);
@@ -460,7 +460,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
-    use xoff_units::Rate;
+    use xoff_units::{Duration, Rate};
 
     use super::*;
     use crate::frames::Kind;
@@ -472,7 +472,7 @@ mod tests {
     }
 
     fn link() -> Link {
-        Link { rate: Rate::gbps(100), delay: Time::us(1) }
+        Link { rate: Rate::gbps(100), delay: Duration::us(1) }
     }
 
     fn net(n: u64, k: u64) -> Map {

@@ -11,7 +11,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Moment};
 
 use super::congestion_point::{Points, check};
 use crate::core::Core;
@@ -136,7 +136,7 @@ impl Hooks for Qcn {
         self.outputs[event.port] = output;
     }
 
-    fn counts(&self, _now: Time, tally: &mut dyn Tally) {
+    fn counts(&self, _now: Moment, tally: &mut dyn Tally) {
         tally.add(SAMPLES, self.samples);
         tally.add(MESSAGES, self.messages);
     }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::{Stream, mix};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::core::Core;
 use crate::count::{Count, Tally};
@@ -38,7 +38,7 @@ pub struct Params {
     pub buffer: u32,
     /// After a timeout a flow goes round the values that it remembers for so long. Default: it goes on as before.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub freeze: Option<Time>,
+    pub freeze: Option<Duration>,
 }
 
 impl Default for Params {
@@ -58,7 +58,7 @@ pub struct Reps {
     salt: u64,
     values: u32,
     buffer: usize,
-    freeze: Option<Time>,
+    freeze: Option<Duration>,
     /// Flows of this host that are under way.
     flows: FxHashMap<u32, Flow>,
     recycled: u64,
@@ -85,7 +85,7 @@ struct Flow {
     ring: Vec<u16>,
     head: usize,
     fresh: usize,
-    frozen_until: Option<Time>,
+    frozen_until: Option<Moment>,
     next_frozen: usize,
     to_explore: u32,
 }
@@ -127,7 +127,7 @@ impl Flow {
     }
 
     /// Ends a freeze whose time has come.
-    fn thaw(&mut self, now: Time) {
+    fn thaw(&mut self, now: Moment) {
         if self.frozen_until.is_some_and(|until| now > until) {
             (self.frozen_until, self.fresh, self.head) = (None, 0, 0);
             self.ring.clear();
@@ -196,7 +196,7 @@ impl Install for Reps {
 }
 
 impl Reps {
-    fn choose(&mut self, packet: &Packet, now: Time, stream: &mut Stream) -> u16 {
+    fn choose(&mut self, packet: &Packet, now: Moment, stream: &mut Stream) -> u16 {
         let flow = self.flows.entry(packet.flow()).or_default();
         flow.thaw(now);
         let again = flow.again(self.buffer);
@@ -248,7 +248,7 @@ impl Hooks for Reps {
         }
     }
 
-    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+    fn counts(&self, _: Moment, tally: &mut dyn Tally) {
         tally.add(RECYCLED, self.recycled);
     }
 }
@@ -264,7 +264,7 @@ mod tests {
             salt: mix(7),
             values: 64,
             buffer: 8,
-            freeze: Some(Time::us(10)),
+            freeze: Some(Duration::us(10)),
             flows: FxHashMap::default(),
             recycled: 0,
         }
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(round, [1, 2, 0, 1, 2, 0].map(|i| sent[i]));
         // An answer teaches it nothing until the freeze is over; then it draws sixteen at random.
         h.answer(Kind::Ack, 5, false);
-        h.effects.now = Time::us(11);
+        h.effects.now = Moment::us(11);
         let before = h.reps.recycled;
         h.send();
         h.answer(Kind::Ack, 6, false);

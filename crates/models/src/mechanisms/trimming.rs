@@ -17,7 +17,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Moment};
 
 use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
@@ -146,7 +146,7 @@ impl Hooks for Trimming {
         Admit::Trim(0)
     }
 
-    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+    fn counts(&self, _: Moment, tally: &mut dyn Tally) {
         tally.add(TRIMMED, self.trimmed);
         tally.add(BOUNCED, self.bounced);
     }

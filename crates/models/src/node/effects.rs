@@ -1,6 +1,6 @@
 //! What mechanisms ask of their node, carried out.
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use super::{Cx, Node, ORDER};
 use crate::core::Queues;
@@ -160,7 +160,7 @@ impl Node {
         cause.owner().map_or(ORDER.name, |owner| self.mechanisms.name(owner))
     }
 
-    fn block(&mut self, port: usize, queues: Queues, cause: Cause, asker: Asker, now: Time) {
+    fn block(&mut self, port: usize, queues: Queues, cause: Cause, asker: Asker, now: Moment) {
         let name = self.cause_name(cause);
         let mut first = None;
         let mut is_new = false;
@@ -219,6 +219,8 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{SWITCH, arrived, run};
+    use xoff_units::Duration;
+
     use super::*;
     use crate::frames::{self, Kind};
     use crate::mechanisms::{bcn, pfc};
@@ -231,21 +233,21 @@ mod tests {
         // Two classes, both closed from the start: a flow of three packets waits in each of their queues for host 2, until at 5 us those
         // of the first are poured behind those of the second, which opens. The first stays closed, and empty.
         let settings = Settings { classes: 2, ..Settings::for_tests() };
-        let flows = [(0, 2, 3000, Time::ZERO), (1, 2, 3000, Time::ZERO)];
-        let close = [1, 2].map(|queue| (SWITCH, Time::ZERO, 0, Effect::CloseGate(2, queue)));
+        let flows = [(0, 2, 3000, Duration::ZERO), (1, 2, 3000, Duration::ZERO)];
+        let close = [1, 2].map(|queue| (SWITCH, Moment::ZERO, 0, Effect::CloseGate(2, queue)));
         let script = [
             close[0],
             close[1],
-            (0, Time::ZERO, 0, Effect::ClassOfFlow(0, 1)),
-            (SWITCH, Time::us(5), 0, Effect::Pour(2, 1, 2)),
-            (SWITCH, Time::us(5), 0, Effect::OpenGate(2, 2)),
+            (0, Moment::ZERO, 0, Effect::ClassOfFlow(0, 1)),
+            (SWITCH, Moment::us(5), 0, Effect::Pour(2, 1, 2)),
+            (SWITCH, Moment::us(5), 0, Effect::OpenGate(2, 2)),
         ];
         let nodes = run(&settings, &flows, &script);
         let queues = &nodes[SWITCH as usize].core.ports[2].queues;
         assert_eq!((queues[1].sent, queues[2].sent, queues[1].bytes.bytes(), queues[2].bytes.bytes()), (0, 6, 0, 0));
         assert_eq!((queues[1].bytes.peak(), queues[2].bytes.peak()), (3750, 7500));
         // Six packets of 100 ns from 5 us on, and a link of 1 us.
-        assert_eq!(arrived(&nodes, 2), [(0, Time::ns(5000 + 300 + 1000)), (1, Time::ns(5000 + 600 + 1000))]);
+        assert_eq!(arrived(&nodes, 2), [(0, Moment::ns(5000 + 300 + 1000)), (1, Moment::ns(5000 + 600 + 1000))]);
     }
 
     /// Mechanism 0 is PFC and mechanism 1, at the switch, BCN; neither does anything here by itself.
@@ -259,7 +261,7 @@ mod tests {
     const PFC: u8 = 0;
     const BCN: u8 = 1;
     /// Ten packets from host 0 to host 2, which have all come to the switch by 2 us.
-    const TEN: [(u64, u64, u64, Time); 1] = [(0, 2, 10_000, Time::ZERO)];
+    const TEN: [(u64, u64, u64, Duration); 1] = [(0, 2, 10_000, Duration::ZERO)];
 
     /// Pauses that are over: port, queue, class, cause, from and to in nanoseconds.
     fn rows(node: &Node) -> Vec<(u16, u16, u8, &'static str, u64, u64)> {
@@ -270,7 +272,7 @@ mod tests {
     #[test]
     fn pauses_of_two_mechanisms_do_not_clear_one_another() {
         let all = Queues::Class(0);
-        let at_switch = |us: u64, owner: u8, effect: Effect| (SWITCH, Time::us(us), owner, effect);
+        let at_switch = |us: u64, owner: u8, effect: Effect| (SWITCH, Moment::us(us), owner, effect);
         let script = [
             at_switch(0, BCN, Effect::Unblock(2, all)),
             at_switch(1, PFC, Effect::Block(2, all, Asker::Neighbour)),
@@ -287,43 +289,43 @@ mod tests {
         let expected = [(2, 1, 0, "pfc", 1000, 4000), (2, 1, 0, "bcn", 2000, 6000), (2, 1, 0, "order", 5000, 9000)];
         assert_eq!(rows(switch), expected, "what is held already begins no pause, and what is not held ends none");
         // All ten packets leave from 9 us on, 100 ns each.
-        assert_eq!(arrived(&nodes, 2), [(0, Time::us(11))]);
-        assert_eq!(switch.paused, [Time::ZERO, Time::ZERO, Time::us(11)]);
-        let by = [("bcn", Time::us(4)), ("order", Time::us(4)), ("pfc", Time::us(3))];
+        assert_eq!(arrived(&nodes, 2), [(0, Moment::us(11))]);
+        assert_eq!(switch.paused, [Duration::ZERO, Duration::ZERO, Duration::us(11)]);
+        let by = [("bcn", Duration::us(4)), ("order", Duration::us(4)), ("pfc", Duration::us(3))];
         assert_eq!(switch.paused_by.iter().map(|(name, time)| (*name, *time)).collect::<Vec<_>>(), by);
         let [open] = switch.open_pauses[..] else { panic!("the pause of class 1 lasts") };
-        assert_eq!((open.queue, open.class, open.cause, open.start, open.end), (2, 1, "bcn", Time::us(7), None));
+        assert_eq!((open.queue, open.class, open.cause, open.start, open.end), (2, 1, "bcn", Moment::us(7), None));
     }
 
     #[test]
     fn a_flow_of_the_host_is_held_and_released() {
         // Three packets have started by 250 ns. Seven take 700 ns, and what is last 100 ns and 2 us more.
-        let hold = (0, Time::ns(250), PFC, Effect::HoldFlow(0, Time::us(5)));
+        let hold = (0, Moment::ns(250), PFC, Effect::HoldFlow(0, Moment::us(5)));
         for (end, script) in [
-            (Time::us(5), vec![hold]),
-            (Time::us(3), vec![hold, (0, Time::us(3), PFC, Effect::ReleaseFlow(0))]),
-            (Time::us(5), vec![(0, Time::ns(250), PFC, Effect::HoldDestination(2, Time::us(5)))]),
+            (Moment::us(5), vec![hold]),
+            (Moment::us(3), vec![hold, (0, Moment::us(3), PFC, Effect::ReleaseFlow(0))]),
+            (Moment::us(5), vec![(0, Moment::ns(250), PFC, Effect::HoldDestination(2, Moment::us(5)))]),
             (
-                Time::us(4),
+                Moment::us(4),
                 vec![
-                    (0, Time::ns(250), PFC, Effect::HoldDestination(2, Time::us(5))),
-                    (0, Time::us(4), PFC, Effect::HoldDestination(2, Time::us(4))),
+                    (0, Moment::ns(250), PFC, Effect::HoldDestination(2, Moment::us(5))),
+                    (0, Moment::us(4), PFC, Effect::HoldDestination(2, Moment::us(4))),
                 ],
             ),
-            (Time::ns(300), vec![(0, Time::ns(250), PFC, Effect::HoldDestination(1, Time::us(5)))]),
+            (Moment::ns(300), vec![(0, Moment::ns(250), PFC, Effect::HoldDestination(1, Moment::us(5)))]),
         ] {
             let nodes = run(&settings(), &TEN, &script);
-            assert_eq!(arrived(&nodes, 2), [(0, end + Time::ns(2800))]);
+            assert_eq!(arrived(&nodes, 2), [(0, end + Duration::ns(2800))]);
             let host = nodes[0].endpoint.as_ref().unwrap();
-            let held = if end > Time::us(1) { end - Time::ns(250) } else { Time::ZERO };
-            assert_eq!((host.sent[0].paused, host.sent[0].holds), (held, u32::from(held > Time::ZERO)));
-            assert_eq!(host.late_holds.get("pfc").copied(), (held == Time::ZERO).then_some(1));
+            let held = if end > Moment::us(1) { end - Moment::ns(250) } else { Duration::ZERO };
+            assert_eq!((host.sent[0].paused, host.sent[0].holds), (held, u32::from(held > Duration::ZERO)));
+            assert_eq!(host.late_holds.get("pfc").copied(), (held == Duration::ZERO).then_some(1));
         }
     }
 
     #[test]
     fn the_rest_of_a_flow_changes_class_and_queues() {
-        let script = [(0, Time::ns(250), PFC, Effect::ClassOfFlow(0, 1))];
+        let script = [(0, Moment::ns(250), PFC, Effect::ClassOfFlow(0, 1))];
         let nodes = run(&settings(), &TEN, &script);
         let queues = &nodes[SWITCH as usize].core.ports[2].queues;
         assert_eq!((queues[1].sent, queues[2].sent), (3, 7));
@@ -333,8 +335,8 @@ mod tests {
     #[test]
     fn a_request_pauses_the_neighbour_without_the_delay_of_forwarding() {
         // Frames of 10 ns over 1 us; PFC counts the pause, whoever asked for it.
-        let ask = |us: u64, is_on: bool| (SWITCH, Time::us(us), BCN, Effect::PauseNeighbour(1, 1, is_on));
-        let settings = Settings { switch_delay: Time::ns(300), ..settings() };
+        let ask = |us: u64, is_on: bool| (SWITCH, Moment::us(us), BCN, Effect::PauseNeighbour(1, 1, is_on));
+        let settings = Settings { switch_delay: Duration::ns(300), ..settings() };
         let nodes = run(&settings, &[], &[ask(2, true), ask(5, false)]);
         assert_eq!(rows(&nodes[1]), [(0, 2, 1, "pfc", 3010, 6010)]);
         assert!(rows(&nodes[0]).is_empty() && rows(&nodes[2]).is_empty());
@@ -343,16 +345,16 @@ mod tests {
     #[test]
     fn what_waits_is_dropped_and_counted_as_gone() {
         // Ten packets wait from 2 us on. They are sent again, and nothing of the first ones is left anywhere.
-        let hold = (SWITCH, Time::ZERO, PFC, Effect::Block(2, Queues::Class(0), Asker::Neighbour));
-        let drop = (SWITCH, Time::us(3), PFC, Effect::Discard(2, Queues::Class(0)));
-        let others = (SWITCH, Time::us(3), PFC, Effect::Discard(2, Queues::Class(1)));
-        let go = (SWITCH, Time::us(4), PFC, Effect::Unblock(2, Queues::Class(0)));
+        let hold = (SWITCH, Moment::ZERO, PFC, Effect::Block(2, Queues::Class(0), Asker::Neighbour));
+        let drop = (SWITCH, Moment::us(3), PFC, Effect::Discard(2, Queues::Class(0)));
+        let others = (SWITCH, Moment::us(3), PFC, Effect::Discard(2, Queues::Class(1)));
+        let go = (SWITCH, Moment::us(4), PFC, Effect::Unblock(2, Queues::Class(0)));
         let nodes = run(&settings(), &TEN, &[hold, others, drop, go]);
         let switch = &nodes[SWITCH as usize];
         let drops = &switch.records.drops;
         assert_eq!(
             drops.iter().map(|d| (d.at, d.port, d.seq, d.by)).collect::<Vec<_>>(),
-            (0..10).map(|n| (Time::us(3), 2, n, Some("pfc"))).collect::<Vec<_>>()
+            (0..10).map(|n| (Moment::us(3), 2, n, Some("pfc"))).collect::<Vec<_>>()
         );
         assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes, switch.queued_bytes()), (10, 12_500, 0));
         assert_eq!((switch.core.ingress[0].bytes(), switch.core.waiting_bytes(2), switch.core.ports[2].waiting), (0, 0, 0));
@@ -363,14 +365,16 @@ mod tests {
     #[test]
     fn a_frame_goes_to_the_neighbour_or_to_its_destination() {
         let pause = Packet::with(frames::Pfc { classes: 1, quanta: 1 }, u32::MAX, 0, 125, 0);
-        let script =
-            [(1, Time::us(2), PFC, Effect::Send(0, pause)), (1, Time::us(2), PFC, Effect::Emit(Packet::new(Kind::Cnp, 0, 0, 0, 125, 0)))];
+        let script = [
+            (1, Moment::us(2), PFC, Effect::Send(0, pause)),
+            (1, Moment::us(2), PFC, Effect::Emit(Packet::new(Kind::Cnp, 0, 0, 0, 125, 0))),
+        ];
         let mut settings = settings();
         settings.congestion_control.dcqcn = Some(crate::congestion_control::dcqcn::Params::default());
         let nodes = run(&settings, &TEN, &script);
         // The switch is paused toward host 1, and the frame behind that one passes the switch.
         let [open] = nodes[SWITCH as usize].open_pauses[..] else { panic!("one pause lasts") };
-        assert_eq!((open.port, open.cause, open.start), (1, "pfc", Time::ns(3010)));
+        assert_eq!((open.port, open.cause, open.start), (1, "pfc", Moment::ns(3010)));
         assert_eq!([0, 1, 2].map(|host| nodes[host].endpoint.as_ref().unwrap().notifications), [1, 0, 0]);
         assert_eq!(nodes[SWITCH as usize].core.ports[1].control_bytes, 0);
     }

@@ -1,6 +1,6 @@
 //! What a node writes down as it follows packets and flows, for those who asked (`probe.delays`, `probe.packets`).
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use super::Node;
 use crate::delays::{Start, Wait};
@@ -9,7 +9,7 @@ use crate::packet::Packet;
 impl Node {
     /// Writes down that a frame starts on the link; the next node handles it when the bits are in that leave until `handled`.
     #[cold]
-    pub(super) fn watch(&mut self, port: usize, queue: usize, frame: &Packet, now: Time, handled: Time) {
+    pub(super) fn watch(&mut self, port: usize, queue: usize, frame: &Packet, now: Moment, handled: Moment) {
         if self.wanted.packets {
             self.trace(port, frame, true, now);
         }
@@ -24,7 +24,7 @@ impl Node {
 
     /// Writes down that a packet came to wait for an output.
     #[cold]
-    pub(super) fn follow_arrival(&mut self, packet: &Packet, port: usize, queue: usize, now: Time) {
+    pub(super) fn follow_arrival(&mut self, packet: &Packet, port: usize, queue: usize, now: Moment) {
         if let Some(recorder) = &mut self.delays {
             recorder.on_arrival(packet, port, queue, now);
         }
@@ -40,7 +40,7 @@ impl Node {
 
     /// Writes down that a flow of this node sends until then, and what it waits for after that.
     #[cold]
-    pub(super) fn follow_turn(&mut self, flow: u32, now: Time, ends: Time) {
+    pub(super) fn follow_turn(&mut self, flow: u32, now: Moment, ends: Moment) {
         if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint) {
             recorder.sends(flow, endpoint.waits_for(flow, now).unwrap_or(Wait::Answers), now, ends);
         }
@@ -48,7 +48,7 @@ impl Node {
 
     /// Writes down what a flow of this node waits for from now on.
     #[cold]
-    pub(super) fn follow(&mut self, flow: u32, now: Time) {
+    pub(super) fn follow(&mut self, flow: u32, now: Moment) {
         if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint)
             && let Some(wait) = endpoint.waits_for(flow, now)
         {
@@ -67,7 +67,7 @@ impl Node {
     }
 
     /// A mechanism holds a flow of this node.
-    pub(super) fn follow_hold(&mut self, flow: u32, owner: u8, now: Time) {
+    pub(super) fn follow_hold(&mut self, flow: u32, owner: u8, now: Moment) {
         if let Some(recorder) = &mut self.delays {
             recorder.hold(flow, self.mechanisms.name(owner), now);
             self.follow(flow, now);

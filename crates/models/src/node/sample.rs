@@ -1,21 +1,21 @@
 //! What waits at a node: written down at each interval, and counted by audits.
 
 use xoff_engine::Message as _;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::Node;
 use crate::record::Sample;
 
 impl Node {
     /// Looks at the queues as often as this from now on, at its multiples; of what was written down so far those stay.
-    pub fn sample_every(&mut self, interval: Time) {
+    pub fn sample_every(&mut self, interval: Duration) {
         self.wanted.queues = interval;
-        self.next_sample = Time(self.next_sample.0.next_multiple_of(interval.0));
+        self.next_sample = Moment(self.next_sample.0.next_multiple_of(interval.0));
         self.records.samples.retain(|s| s.at.0.is_multiple_of(interval.0));
     }
 
     /// How many samples there are to take from here once those up to a moment are written down.
-    pub fn samples_until(&self, now: Time) -> u64 {
+    pub fn samples_until(&self, now: Moment) -> u64 {
         let taken = self.records.samples.len() as u64;
         if self.next_sample > now {
             return taken;
@@ -26,7 +26,7 @@ impl Node {
 
     /// Writes down what waits at each interval up to a moment: what has waited since the last event here.
     #[cold]
-    pub fn sample(&mut self, now: Time) {
+    pub fn sample(&mut self, now: Moment) {
         while self.next_sample <= now {
             for (port, p) in self.core.ports.iter().enumerate() {
                 for (queue, q) in p.queues.iter().enumerate().skip(1) {
@@ -41,7 +41,7 @@ impl Node {
             self.next_sample += self.wanted.queues;
             if self.core.ports.iter().all(|p| p.waiting == 0) {
                 let behind = (now.0.saturating_sub(self.next_sample.0)) / self.wanted.queues.0;
-                self.next_sample += Time(behind * self.wanted.queues.0);
+                self.next_sample += Duration(behind * self.wanted.queues.0);
             }
         }
     }

@@ -1,7 +1,7 @@
 use std::ops::ControlFlow;
 
 use xoff_engine::{Engine, LinkSpec, Plan};
-use xoff_units::{Bytes, Rate};
+use xoff_units::{Bytes, Duration, Moment, Rate};
 
 use super::*;
 use crate::core::Queueing;
@@ -17,7 +17,7 @@ use crate::workload::{self, Flow, Host, Workload};
 #[derive(Debug)]
 struct Scripted {
     node: Node,
-    script: Vec<(Time, u8, Effect)>,
+    script: Vec<(Moment, u8, Effect)>,
     /// The index of a packet that is cut to 64 bytes when it comes to be forwarded for the first time.
     cut: Option<u32>,
 }
@@ -63,14 +63,19 @@ pub(super) const SWITCH: u32 = 3;
 
 /// Runs flows (source, destination, payload, start) in a star of three hosts with links of 100 Gb/s and 1 us, and a script of
 /// (node, moment, number of the mechanism, effect), to the end.
-pub(super) fn run(settings: &Settings, flows: &[(u64, u64, u64, Time)], script: &[(u32, Time, u8, Effect)]) -> Vec<Node> {
+pub(super) fn run(settings: &Settings, flows: &[(u64, u64, u64, Duration)], script: &[(u32, Moment, u8, Effect)]) -> Vec<Node> {
     run_and_cut(settings, flows, script, None)
 }
 
-fn run_and_cut(settings: &Settings, flows: &[(u64, u64, u64, Time)], script: &[(u32, Time, u8, Effect)], cut: Option<u32>) -> Vec<Node> {
-    let link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
+fn run_and_cut(
+    settings: &Settings,
+    flows: &[(u64, u64, u64, Duration)],
+    script: &[(u32, Moment, u8, Effect)],
+    cut: Option<u32>,
+) -> Vec<Node> {
+    let link = Link { rate: Rate::gbps(100), delay: Duration::us(1) };
     let topology = star::Params { hosts: 3, link }.build().unwrap();
-    let flow = |&(src, dst, size, start): &(u64, u64, u64, Time)| Flow {
+    let flow = |&(src, dst, size, start): &(u64, u64, u64, Duration)| Flow {
         src: Host::Number(src),
         dst: Host::Number(dst),
         size: Bytes(size),
@@ -93,7 +98,7 @@ fn run_and_cut(settings: &Settings, flows: &[(u64, u64, u64, Time)], script: &[(
 }
 
 /// When flows arrived at a host, by their numbers.
-pub(super) fn arrived(nodes: &[Node], host: usize) -> Vec<(u32, Time)> {
+pub(super) fn arrived(nodes: &[Node], host: usize) -> Vec<(u32, Moment)> {
     nodes[host].endpoint.as_ref().map(|e| e.arrived.clone()).unwrap_or_default()
 }
 
@@ -106,11 +111,11 @@ fn raw_frames() -> Settings {
 #[test]
 fn a_packet_and_its_answer_take_the_time_of_links_and_switch() {
     // Stored and forwarded: 100 ns and 1 us on each link and 300 ns in the switch; the ACK takes 10 ns on each.
-    let settings = Settings { switch_delay: Time::ns(300), ..Settings::for_tests() };
-    let nodes = run(&settings, &[(0, 2, 1000, Time::us(1))], &[]);
-    assert_eq!(arrived(&nodes, 2), [(0, Time::ns(1000 + 2500))]);
+    let settings = Settings { switch_delay: Duration::ns(300), ..Settings::for_tests() };
+    let nodes = run(&settings, &[(0, 2, 1000, Duration::us(1))], &[]);
+    assert_eq!(arrived(&nodes, 2), [(0, Moment::ns(1000 + 2500))]);
     let sent = &nodes[0].endpoint.as_ref().unwrap().sent;
-    assert_eq!((sent.len(), sent[0].acknowledged), (1, Some(Time::ns(1000 + 2500 + 2320))));
+    assert_eq!((sent.len(), sent[0].acknowledged), (1, Some(Moment::ns(1000 + 2500 + 2320))));
     assert_eq!((nodes[0].counts.data_hops, nodes[3].counts.data_hops), (1, 1));
     assert_eq!((nodes[3].core.ports[2].data_bytes, nodes[3].core.ports[0].control_bytes), (1250, 125));
 }
@@ -121,10 +126,10 @@ fn what_finds_no_room_at_an_output_is_dropped_and_written_down() {
     // is that of port 1. The first pair finds room.
     let local = Local { buffer: buffer::Params::PerPort(Bytes(2500)), ..Local::default() };
     let settings = Settings { locals: Locals::uniform(local), ..raw_frames() };
-    let nodes = run(&settings, &[(0, 2, 4000, Time::ZERO), (1, 2, 4000, Time::ZERO)], &[]);
+    let nodes = run(&settings, &[(0, 2, 4000, Duration::ZERO), (1, 2, 4000, Duration::ZERO)], &[]);
     let switch = &nodes[SWITCH as usize];
     let drops: Vec<_> = switch.records.drops.iter().map(|d| (d.at, d.port, d.in_port, d.flow, d.seq, d.bytes)).collect();
-    assert_eq!(drops, [1, 2, 3].map(|seq| (Time::ns(1100 + 100 * u64::from(seq)), 2, 1, 1, seq, 1250)));
+    assert_eq!(drops, [1, 2, 3].map(|seq| (Moment::ns(1100 + 100 * u64::from(seq)), 2, 1, 1, seq, 1250)));
     let queue = &switch.core.ports[2].queues[1];
     assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes, queue.dropped, queue.sent), (3, 3750, 3, 5));
     // Packets of port 0 wait behind one of port 1, so that two of them are there at once, and one of port 1 never with another.
@@ -132,18 +137,18 @@ fn what_finds_no_room_at_an_output_is_dropped_and_written_down() {
     peaks.push((queue.bytes.peak(), queue.bytes.bytes()));
     assert_eq!(peaks, [(2500, 0), (1250, 0), (2500, 0)]);
     // The first packet is on the wire at 1.1 us; five follow one another.
-    assert_eq!(arrived(&nodes, 2), [(0, Time::ns(1100 + 500 + 1000))]);
+    assert_eq!(arrived(&nodes, 2), [(0, Moment::ns(1100 + 500 + 1000))]);
 }
 
 #[test]
 fn a_packet_waits_behind_those_for_other_outputs_in_one_fifo_alone() {
     // The output to host 1 is closed from 0.5 to 5 us. The second packet of host 0 comes to the switch at 1.2 us, for host 2.
-    let close = [(SWITCH, Time::ns(500), 0, Effect::CloseGate(1, 1)), (SWITCH, Time::us(5), 0, Effect::OpenGate(1, 1))];
+    let close = [(SWITCH, Moment::ns(500), 0, Effect::CloseGate(1, 1)), (SWITCH, Moment::us(5), 0, Effect::OpenGate(1, 1))];
     for (queueing, at) in [(Queueing::Oq, 2300), (Queueing::Voq, 2300), (Queueing::Iq, 6100)] {
         // With virtual output queues that of input 0 is the first of three.
         let settings = Settings { queueing, ..raw_frames() };
-        let nodes = run(&settings, &[(0, 1, 1000, Time::ZERO), (0, 2, 1000, Time::ZERO)], &close);
-        assert_eq!((arrived(&nodes, 1), arrived(&nodes, 2)), (vec![(0, Time::ns(6100))], vec![(1, Time::ns(at))]), "{queueing:?}");
+        let nodes = run(&settings, &[(0, 1, 1000, Duration::ZERO), (0, 2, 1000, Duration::ZERO)], &close);
+        assert_eq!((arrived(&nodes, 1), arrived(&nodes, 2)), (vec![(0, Moment::ns(6100))], vec![(1, Moment::ns(at))]), "{queueing:?}");
         assert_eq!(nodes[3].queued_bytes(), 0);
     }
 }
@@ -151,13 +156,13 @@ fn a_packet_waits_behind_those_for_other_outputs_in_one_fifo_alone() {
 #[test]
 fn samples_show_what_waits_at_each_interval() {
     // Three packets are in the queue at 1.4 us and leave from 2 us on: at 2 us all wait, at 2.1 us two do, at 2.2 us one.
-    let close = [(SWITCH, Time::ZERO, 0, Effect::CloseGate(2, 1)), (SWITCH, Time::ns(2050), 0, Effect::OpenGate(2, 1))];
-    let wanted = Wanted { queues: Time::ns(100), ..Wanted::default() };
-    let nodes = run(&Settings { wanted, ..raw_frames() }, &[(0, 2, 3000, Time::ZERO)], &close);
+    let close = [(SWITCH, Moment::ZERO, 0, Effect::CloseGate(2, 1)), (SWITCH, Moment::ns(2050), 0, Effect::OpenGate(2, 1))];
+    let wanted = Wanted { queues: Duration::ns(100), ..Wanted::default() };
+    let nodes = run(&Settings { wanted, ..raw_frames() }, &[(0, 2, 3000, Duration::ZERO)], &close);
     let samples = &nodes[SWITCH as usize].records.samples;
-    let seen: Vec<_> = samples.iter().filter(|s| s.at >= Time::us(2)).map(|s| (s.at, s.port, s.queue, s.bytes)).collect();
+    let seen: Vec<_> = samples.iter().filter(|s| s.at >= Moment::us(2)).map(|s| (s.at, s.port, s.queue, s.bytes)).collect();
     // They start at 2.05, 2.15 and 2.25 us.
-    assert_eq!(seen, [(2000, 3750), (2100, 2500), (2200, 1250)].map(|(at, bytes)| (Time::ns(at), 2, 1, bytes)));
+    assert_eq!(seen, [(2000, 3750), (2100, 2500), (2200, 1250)].map(|(at, bytes)| (Moment::ns(at), 2, 1, bytes)));
 }
 
 #[test]
@@ -165,11 +170,11 @@ fn what_is_left_of_a_packet_tells_its_receiver_of_the_loss() {
     // The third of ten packets is cut at the switch: the receiver asks for it a round trip later, and not after a timeout.
     let settings = Settings::for_tests();
     let size = 10 * settings.framing.payload;
-    let nodes = run_and_cut(&settings, &[(0, 1, size, Time::ZERO)], &[], Some(2));
+    let nodes = run_and_cut(&settings, &[(0, 1, size, Duration::ZERO)], &[], Some(2));
     let (source, switch) = (nodes[0].endpoint.as_ref().unwrap(), &nodes[SWITCH as usize]);
     assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes), (0, settings.framing.largest()));
     let [sent] = source.sent[..] else { panic!("the flow is acknowledged") };
-    assert!(sent.retransmitted > 0 && sent.acknowledged.unwrap() < Time::us(20));
+    assert!(sent.retransmitted > 0 && sent.acknowledged.unwrap() < Moment::us(20));
     // Bytes balance although the header arrives: it is no data any more.
     let arrived = nodes[1].endpoint.as_ref().unwrap().delivered_bytes;
     assert_eq!(source.injected_bytes, arrived + switch.counts.dropped_bytes);

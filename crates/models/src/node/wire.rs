@@ -1,6 +1,6 @@
 //! What a node does at its ports: whose turn is next, and how a frame starts on a link.
 
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::{Acks, Cx, Node};
 use crate::core::Queueing;
@@ -107,7 +107,7 @@ impl Node {
         };
         let (arrives, peer_delay) = (handled + p.delay, p.peer_delay);
         // MAC control and what ends there do not go through the peer's forwarding.
-        let is_express = frame.is_link_local() || (peer_delay > Time::ZERO && frame.dst() == p.peer);
+        let is_express = frame.is_link_local() || (peer_delay > Duration::ZERO && frame.dst() == p.peer);
         if frame.is_data() {
             p.data_bytes += u64::from(frame.bytes());
             p.data_packets += 1;
@@ -137,7 +137,7 @@ impl Node {
     }
 
     #[cold]
-    pub(super) fn trace(&mut self, port: usize, frame: &Packet, is_departure: bool, at: Time) {
+    pub(super) fn trace(&mut self, port: usize, frame: &Packet, is_departure: bool, at: Moment) {
         self.records.packets.push(Trace { at, node: self.core.id, port: port as u16, is_departure, frame: *frame });
     }
 }

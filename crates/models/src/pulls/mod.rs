@@ -9,7 +9,7 @@ mod pacer;
 mod share;
 
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::Duration;
 
 pub use self::pacer::Pacer;
 pub use self::share::{Adaption, Share};
@@ -38,7 +38,7 @@ pub struct Rules {
     /// What a pull grants at most: packets, or quanta.
     pub batch: u32,
     /// The time between pulls, for each packet or quantum.
-    pub time: Time,
+    pub time: Duration,
     /// What is wanted.
     pub demand: Demand,
     /// By what the time between pulls follows congestion on the way, if it does.
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     fn rules(demand: Demand) -> Rules {
-        Rules { part: "test", first: 3000, batch: 4, time: Time::ns(20), demand, adaption: None }
+        Rules { part: "test", first: 3000, batch: 4, time: Duration::ns(20), demand, adaption: None }
     }
 
     const TARGETS: Targets = Targets { quantum: 256, most: 3000, largest: 1000, slow: true };

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::{Demand, Rules, Share};
 use crate::frames;
@@ -40,7 +40,7 @@ pub struct Pacer {
     /// Those that wanted more before.
     idle: VecDeque<u32>,
     /// Not before then.
-    next: Time,
+    next: Moment,
     is_timer_set: bool,
     share: Option<Share>,
     /// Pulls sent.
@@ -64,7 +64,7 @@ impl Pacer {
             flows: FxHashMap::default(),
             wanting: VecDeque::new(),
             idle: VecDeque::new(),
-            next: Time::ZERO,
+            next: Moment::ZERO,
             is_timer_set: false,
             share: rules.adaption.map(|adaption| Share::new(&adaption, host)),
             pulls: 0,
@@ -74,7 +74,7 @@ impl Pacer {
 
     /// A packet of a flow from `source` arrived, its header, or a frame that asks for credit; pulls go back by a path. Returns for when
     /// to set a timer.
-    pub fn on_packet(&mut self, rules: &Rules, packet: &Packet, source: u32, path: u16, now: Time) -> Option<Time> {
+    pub fn on_packet(&mut self, rules: &Rules, packet: &Packet, source: u32, path: u16, now: Moment) -> Option<Moment> {
         if let (Some(share), Some(adaption)) = (&mut self.share, &rules.adaption) {
             share.on_packet(adaption, packet, now);
         }
@@ -103,7 +103,7 @@ impl Pacer {
     }
 
     /// When to look again, unless a timer is set.
-    fn timer(&mut self, now: Time) -> Option<Time> {
+    fn timer(&mut self, now: Moment) -> Option<Moment> {
         let is_at_rest = self.wanting.is_empty() && self.idle.is_empty();
         let is_due = !is_at_rest && !self.is_timer_set;
         self.is_timer_set |= is_due;
@@ -111,13 +111,13 @@ impl Pacer {
     }
 
     /// The timer expired: a pull to send, made with the size of a control frame, and when to look again.
-    pub fn on_timer(&mut self, rules: &Rules, bytes: u16, now: Time) -> (Option<Packet>, Option<Time>) {
+    pub fn on_timer(&mut self, rules: &Rules, bytes: u16, now: Moment) -> (Option<Packet>, Option<Moment>) {
         self.is_timer_set = false;
         let pulled = self.pull_wanting(rules).or_else(|| self.pull_idle(rules));
         let frame = pulled.map(|(number, units)| {
             let flow = self.flows[&number];
             let rate = self.share.as_mut().zip(rules.adaption.as_ref()).map_or(1.0, |(share, adaption)| share.rate(adaption, now));
-            let time = if rate < 1.0 { Time((rules.time.ps() as f64 / rate) as u64) } else { rules.time };
+            let time = if rate < 1.0 { Duration((rules.time.ps() as f64 / rate) as u64) } else { rules.time };
             self.next = now + time * u64::from(units);
             self.pulls += 1;
             let mut frame = Packet::with(frames::Pull { total: flow.granted }, number, flow.source, bytes, flow.class);
@@ -184,7 +184,7 @@ mod tests {
     use crate::frames::Kind;
 
     fn rules(demand: Demand, batch: u32) -> Rules {
-        Rules { part: "test", first: 1, batch, time: Time::ns(100), demand, adaption: None }
+        Rules { part: "test", first: 1, batch, time: Duration::ns(100), demand, adaption: None }
     }
 
     fn data(flow: u32, tag: u32) -> Packet {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     /// Lets timers expire until none is set: flow, what was granted in all, and when, in nanoseconds.
-    fn pulls(pacer: &mut Pacer, rules: &Rules, mut at: Option<Time>) -> Vec<(u32, u32, u64)> {
+    fn pulls(pacer: &mut Pacer, rules: &Rules, mut at: Option<Moment>) -> Vec<(u32, u32, u64)> {
         let mut list = Vec::new();
         while let Some(now) = at {
             let (frame, again) = pacer.on_timer(rules, 64, now);
@@ -210,18 +210,18 @@ mod tests {
         let mut pacer = Pacer::new(&rules, 9);
         let mut at = None;
         for flow in [7, 7, 7, 8, 8, 8] {
-            at = pacer.on_packet(&rules, &data(flow, 0), 3, 5, Time::ns(1000)).or(at);
+            at = pacer.on_packet(&rules, &data(flow, 0), 3, 5, Moment::ns(1000)).or(at);
         }
-        assert_eq!(at, Some(Time::ns(1000)), "a pacer at rest pulls at once, by one timer");
+        assert_eq!(at, Some(Moment::ns(1000)), "a pacer at rest pulls at once, by one timer");
         let expected = [(7, 1, 1000), (8, 1, 1100), (7, 2, 1200), (8, 2, 1300), (7, 3, 1400), (8, 3, 1500)];
         assert_eq!(pulls(&mut pacer, &rules, at), expected);
         // The last pull's time has not passed.
-        let at = pacer.on_packet(&rules, &data(7, 0), 3, 5, Time::ns(1550));
-        assert_eq!(at, Some(Time::ns(1600)));
-        assert_eq!(pacer.on_packet(&rules, &data(8, 0), 3, 5, Time::ns(1560)), None, "a timer is set");
+        let at = pacer.on_packet(&rules, &data(7, 0), 3, 5, Moment::ns(1550));
+        assert_eq!(at, Some(Moment::ns(1600)));
+        assert_eq!(pacer.on_packet(&rules, &data(8, 0), 3, 5, Moment::ns(1560)), None, "a timer is set");
         pacer.forget(7);
         assert_eq!(pulls(&mut pacer, &rules, at), [(8, 4, 1600)], "nobody pulls what is all here");
-        let at = pacer.on_packet(&rules, &data(8, 0), 3, 5, Time::ns(1900));
+        let at = pacer.on_packet(&rules, &data(8, 0), 3, 5, Moment::ns(1900));
         let (Some(frame), None) = pacer.on_timer(&rules, 64, at.unwrap()) else { panic!("it pulls once") };
         assert_eq!((frame.kind(), frame.dst(), frame.path(), frame.class(), frame.bytes()), (Kind::Pull, 3, 5, 2, 64));
         assert_eq!((pacer.pulls, pacer.slow), (8, 0));
@@ -232,17 +232,17 @@ mod tests {
         let targets = Targets { quantum: 256, most: 12 * 256, largest: 1000, slow: true };
         let rules = rules(Demand::Targets(targets), 8);
         let mut pacer = Pacer::new(&rules, 9);
-        let at = pacer.on_packet(&rules, &data(7, 20), 3, 0, Time::ZERO);
-        pacer.on_packet(&rules, &data(8, 8), 4, 0, Time::ZERO);
-        pacer.on_packet(&rules, &data(7, 3), 3, 0, Time::ZERO);
+        let at = pacer.on_packet(&rules, &data(7, 20), 3, 0, Moment::ZERO);
+        pacer.on_packet(&rules, &data(8, 8), 4, 0, Moment::ZERO);
+        pacer.on_packet(&rules, &data(7, 3), 3, 0, Moment::ZERO);
         // The pull before lasts as long as what it grants: 100 ns a quantum. Then both get more, up to twelve beyond what they wanted.
         let asked = [(7, 8, 0), (8, 8, 800), (7, 16, 1600), (7, 20, 2400)];
         let unasked = [(8, 16, 2800), (7, 28, 3600), (8, 24, 4400), (7, 36, 5200)];
         assert_eq!(pulls(&mut pacer, &rules, at), [asked, unasked].concat());
         assert_eq!((pacer.pulls, pacer.slow), (8, 4));
         // What was given unasked is used before more is given.
-        assert_eq!(pacer.on_packet(&rules, &data(8, 11), 4, 0, Time::us(9)), None);
-        let at = pacer.on_packet(&rules, &data(8, 14), 4, 0, Time::us(9));
+        assert_eq!(pacer.on_packet(&rules, &data(8, 11), 4, 0, Moment::us(9)), None);
+        let at = pacer.on_packet(&rules, &data(8, 14), 4, 0, Moment::us(9));
         assert_eq!(pulls(&mut pacer, &rules, at), [(8, 32, 9000)]);
     }
 }

@@ -9,7 +9,7 @@
 
 use xoff_engine::random::Stream;
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::frames::Kind;
 use crate::packet::Packet;
@@ -18,7 +18,7 @@ use crate::packet::Packet;
 #[derive(Debug, Clone, Copy)]
 pub struct Adaption {
     /// The mean time between looks; each is drawn within a quarter of it.
-    pub interval: Time,
+    pub interval: Duration,
     /// The average share of marked packets that is borne.
     pub target: f64,
     /// What the rate grows by.
@@ -47,7 +47,7 @@ pub struct Share {
     /// Cut before their last hop, and at it.
     cut: u32,
     cut_last: u32,
-    ends: Time,
+    ends: Moment,
     stream: Stream,
 }
 
@@ -60,16 +60,16 @@ impl Share {
     /// Of a host at rest.
     pub fn new(adaption: &Adaption, host: u32) -> Self {
         let mut stream = Stream::new(adaption.seed, u64::from(host), "share of pulls");
-        let ends = Self::interval(adaption, &mut stream);
+        let ends = Moment::ZERO + Self::interval(adaption, &mut stream);
         Self { rate: 1.0, average: 0.0, calm: 0, arrived: 0, marked: 0, cut: 0, cut_last: 0, ends, stream }
     }
 
-    fn interval(adaption: &Adaption, stream: &mut Stream) -> Time {
-        Time((adaption.interval.ps() as f64 * (0.75 + 0.5 * stream.uniform())) as u64).max(Time(1))
+    fn interval(adaption: &Adaption, stream: &mut Stream) -> Duration {
+        Duration((adaption.interval.ps() as f64 * (0.75 + 0.5 * stream.uniform())) as u64).max(Duration(1))
     }
 
     /// Something arrived.
-    pub fn on_packet(&mut self, adaption: &Adaption, packet: &Packet, now: Time) {
+    pub fn on_packet(&mut self, adaption: &Adaption, packet: &Packet, now: Moment) {
         self.settle(adaption, now);
         match packet.kind() {
             Kind::Data => self.marked += u32::from(packet.has(Packet::CE)),
@@ -82,12 +82,12 @@ impl Share {
     }
 
     /// The rate now.
-    pub fn rate(&mut self, adaption: &Adaption, now: Time) -> f64 {
+    pub fn rate(&mut self, adaption: &Adaption, now: Moment) -> f64 {
         self.settle(adaption, now);
         self.rate
     }
 
-    fn settle(&mut self, adaption: &Adaption, now: Time) {
+    fn settle(&mut self, adaption: &Adaption, now: Moment) {
         for _ in 0..FORGOTTEN {
             if now < self.ends {
                 return;
@@ -125,7 +125,7 @@ impl Share {
 mod tests {
     use super::*;
 
-    const ADAPTION: Adaption = Adaption { interval: Time::us(16), target: 0.3, increase: 0.01, decrease: 0.5, minimum: 0.01, seed: 1 };
+    const ADAPTION: Adaption = Adaption { interval: Duration::us(16), target: 0.3, increase: 0.01, decrease: 0.5, minimum: 0.01, seed: 1 };
 
     /// A share in whose interval so many packets came: whole, marked of them, cut before and at the last hop.
     fn after(whole: u32, marked: u32, cut: u32, cut_last: u32, share: &mut Share) -> f64 {
@@ -157,13 +157,13 @@ mod tests {
     #[test]
     fn intervals_without_arrivals_are_made_up_for() {
         let mut s = Share::new(&ADAPTION, 3);
-        assert!(s.ends >= Time::us(12) && s.ends <= Time::us(20));
+        assert!(s.ends >= Moment::us(12) && s.ends <= Moment::us(20));
         s.rate = 0.5;
         // From five to eight of them in 100 us: a hundredth more, two, four and so on.
-        let rate = s.rate(&ADAPTION, Time::us(100));
+        let rate = s.rate(&ADAPTION, Moment::us(100));
         assert!([31.0, 63.0, 127.0, 255.0].iter().any(|steps| is(rate, (0.5_f64 + 0.01 * steps).min(1.0))), "{rate}");
         s.rate = 0.5;
-        assert!(is(s.rate(&ADAPTION, Time::ms(900)), 1.0));
-        assert!(s.ends > Time::ms(900) && s.ends <= Time::us(900_020));
+        assert!(is(s.rate(&ADAPTION, Moment::ms(900)), 1.0));
+        assert!(s.ends > Moment::ms(900) && s.ends <= Moment::us(900_020));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk, Word};
-use xoff_units::{Rate, Serializer, Time};
+use xoff_units::{Duration, Moment, Rate, Serializer};
 
 use super::counter::Gauge;
 use super::ring::Ring;
@@ -210,7 +210,7 @@ impl State for Sending {
 #[repr(C, align(64))]
 pub struct Port {
     /// When the frame in transmission ends.
-    pub busy_until: Time,
+    pub busy_until: Moment,
     /// Queue 0 is control.
     pub queues: Box<[Queue]>,
     /// Packets and suppliers that wait here.
@@ -230,13 +230,13 @@ pub struct Port {
     control_run: u8,
     order: Box<Order>,
     /// Propagation, and the peer's forwarding delay for what it forwards.
-    pub delay: Time,
+    pub delay: Duration,
     /// The peer's forwarding delay.
-    pub peer_delay: Time,
+    pub peer_delay: Duration,
     /// Time that bytes take.
     pub serializer: Serializer,
     /// When data last started on the wire.
-    pub last_data: Time,
+    pub last_data: Moment,
     /// Wire bytes of data sent.
     pub data_bytes: u64,
     /// Data packets sent.
@@ -270,7 +270,7 @@ pub enum Choice {
 
 impl Port {
     /// An idle port.
-    pub fn new(plan: &QueuePlan, rate: Rate, delay: Time, peer: u32, peer_delay: Time) -> Self {
+    pub fn new(plan: &QueuePlan, rate: Rate, delay: Duration, peer: u32, peer_delay: Duration) -> Self {
         let mut queues = vec![Queue::default()];
         let count = plan.data.iter().map(|d| d.level as usize + 1).max().unwrap_or(0);
         let mut levels: Vec<Level> = (0..count).map(|_| Level::default()).collect();
@@ -286,7 +286,7 @@ impl Port {
             queues.push(Queue { class, purpose, group: group as u16, ..Queue::default() });
         }
         Self {
-            busy_until: Time::ZERO,
+            busy_until: Moment::ZERO,
             is_woken: false,
             waiting: 0,
             control: 0,
@@ -304,7 +304,7 @@ impl Port {
             data_bytes: 0,
             control_bytes: 0,
             data_packets: 0,
-            last_data: Time::ZERO,
+            last_data: Moment::ZERO,
         }
     }
 
@@ -564,7 +564,7 @@ mod tests {
 
     fn port(data: &[(u8, u8)], turns: Turns) -> Port {
         let data = data.iter().map(|&(class, level)| QueueSpec { class, level, purpose: Purpose::Class }).collect();
-        Port::new(&QueuePlan { data, turns }, Rate::gbps(100), Time::ns(1), 0, Time::ZERO)
+        Port::new(&QueuePlan { data, turns }, Rate::gbps(100), Duration::ns(1), 0, Duration::ZERO)
     }
 
     fn drain(port: &mut Port, n: usize) -> Vec<u16> {

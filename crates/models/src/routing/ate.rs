@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_engine::state;
-use xoff_units::{Rate, Time};
+use xoff_units::{Duration, Moment, Rate};
 
 /// `host.first_hop.asymmetric`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,14 +21,14 @@ pub struct Params {
     /// The share of the faster domain's bandwidth that may be committed.
     pub threshold: f64,
     /// Over which the committed volume is measured.
-    pub window: Time,
+    pub window: Duration,
     /// Whether the weight of the faster domain rises again when less is committed.
     pub raises: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { threshold: 0.9, window: Time::us(10), raises: true }
+        Self { threshold: 0.9, window: Duration::us(10), raises: true }
     }
 }
 
@@ -39,7 +39,7 @@ pub struct Weight {
     stream: Stream,
     faster: f64,
     committed: u64,
-    window_ends: Time,
+    window_ends: Moment,
 }
 
 state!(Weight {
@@ -51,7 +51,7 @@ state!(Weight {
 impl Weight {
     /// Of a host that has sent nothing.
     pub fn new(params: &Params, stream: Stream) -> Self {
-        Self { params: params.clone(), stream, faster: 0.5, committed: 0, window_ends: params.window }
+        Self { params: params.clone(), stream, faster: 0.5, committed: 0, window_ends: Moment::ZERO + params.window }
     }
 
     /// The probability that the next flow takes the faster domain.
@@ -60,7 +60,7 @@ impl Weight {
     }
 
     /// Chooses between two first hops for a flow of `size` bytes; true for the faster one, whose rate is `rate`.
-    pub fn takes_faster(&mut self, size: u64, rate: Rate, now: Time) -> bool {
+    pub fn takes_faster(&mut self, size: u64, rate: Rate, now: Moment) -> bool {
         if now >= self.window_ends {
             let capacity = self.params.threshold * rate.0 as f64 / 8e12 * self.params.window.0 as f64;
             if self.committed > 0 {
@@ -71,7 +71,7 @@ impl Weight {
             }
             self.committed = 0;
             let behind = (now.0 - self.window_ends.0) / self.params.window.0;
-            self.window_ends = Time(self.window_ends.0 + (behind + 1) * self.params.window.0);
+            self.window_ends = Moment(self.window_ends.0 + (behind + 1) * self.params.window.0);
         }
         let is_faster = self.stream.uniform() < self.faster;
         if is_faster {
@@ -92,13 +92,13 @@ mod tests {
     #[test]
     fn what_is_committed_settles_at_the_threshold() {
         // Twice what the faster domain carries is offered: w settles where half of the volume times w is 0.9 of its capacity.
-        let (rate, params) = (Rate::gbps(160), Params { window: Time::us(100), ..Params::default() });
+        let (rate, params) = (Rate::gbps(160), Params { window: Duration::us(100), ..Params::default() });
         let mut w = weight(&params);
         let capacity = 160e9 / 8.0 * 100e-6;
         let size = (capacity * 2.0 / 1000.0) as u64;
         let mut faster = 0.0;
         for i in 0..200_000_u64 {
-            let took = w.takes_faster(size, rate, Time(i * Time::us(100).0 / 1000));
+            let took = w.takes_faster(size, rate, Moment(i * Duration::us(100).0 / 1000));
             faster += if took && i >= 100_000 { size as f64 } else { 0.0 };
         }
         let committed = faster / 100.0 / capacity;
@@ -109,12 +109,12 @@ mod tests {
     #[test]
     fn an_idle_window_changes_nothing_and_the_letter_never_raises() {
         let mut w = weight(&Params { raises: false, ..Params::default() });
-        w.takes_faster(1, Rate::gbps(160), Time::ZERO);
-        w.takes_faster(1, Rate::gbps(160), Time::us(500));
+        w.takes_faster(1, Rate::gbps(160), Moment::ZERO);
+        w.takes_faster(1, Rate::gbps(160), Moment::us(500));
         assert!((w.value() - 0.5).abs() < 1e-12);
         let mut w = weight(&Params::default());
         for i in 0..50 {
-            w.takes_faster(1, Rate::gbps(160), Time::us(20 * i));
+            w.takes_faster(1, Rate::gbps(160), Moment::us(20 * i));
         }
         assert!((w.value() - 1.0).abs() < 1e-12);
     }

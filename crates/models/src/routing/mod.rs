@@ -9,7 +9,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
-use xoff_units::{Serializer, Time};
+use xoff_units::{Duration, Serializer};
 
 use crate::packet::Packet;
 use crate::topology::{PortSpec, Topology, Wiring};
@@ -185,35 +185,36 @@ const MAX_SOURCES: usize = 256;
 pub fn longest_round_trip(
     topology: &Topology,
     ports: &[Vec<PortSpec>],
-    delay_of: impl Fn(u32) -> Time,
-    tail_of: impl Fn(u32, u16, [Serializer; 2]) -> Time,
+    delay_of: impl Fn(u32) -> Duration,
+    tail_of: impl Fn(u32, u16, [Serializer; 2]) -> Duration,
     bytes: u64,
     answer: u64,
-) -> Time {
+) -> Duration {
     let hosts = topology.hosts();
     // Of the hosts at one switch the one with the slowest link is on the longest way, to others there as well as elsewhere.
-    let own =
-        |h: u32| ports[h as usize].first().map_or(Time::ZERO, |p| p.link.delay * 2 + p.link.rate.time(bytes) + p.link.rate.time(answer));
+    let own = |h: u32| {
+        ports[h as usize].first().map_or(Duration::ZERO, |p| p.link.delay * 2 + p.link.rate.time(bytes) + p.link.rate.time(answer))
+    };
     let mut roots: Vec<(u32, u32)> = hosts.iter().map(|h| (root(topology, ports, *h), *h)).collect();
     roots.sort_by_key(|r| (r.0, Reverse(own(r.1))));
     roots.dedup_by_key(|r| r.0);
-    let mut longest = Time::ZERO;
-    let mut time = vec![Time::NEVER; topology.nodes.len()];
+    let mut longest = Duration::ZERO;
+    let mut time = vec![Duration::FOREVER; topology.nodes.len()];
     // Of each node the port and the line by which the frame comes.
     let mut came: Vec<Option<(u16, Serializer)>> = vec![None; topology.nodes.len()];
     for (_, source) in roots.into_iter().take(MAX_SOURCES) {
-        time.fill(Time::NEVER);
+        time.fill(Duration::FOREVER);
         came.fill(None);
-        time[source as usize] = Time::ZERO;
+        time[source as usize] = Duration::ZERO;
         let mut queue = VecDeque::from([source]);
         while let Some(at) = queue.pop_front() {
             let forwards = topology.nodes[at as usize].forwards;
             if at != source && !forwards {
                 continue;
             }
-            let passed = if at == source { Time::ZERO } else { delay_of(at) };
+            let passed = if at == source { Duration::ZERO } else { delay_of(at) };
             for link in &ports[at as usize] {
-                if time[link.peer as usize] == Time::NEVER {
+                if time[link.peer as usize] == Duration::FOREVER {
                     let line = link.link.rate.serializer();
                     let tail = came[at as usize].map(|(port, input)| tail_of(at, port, [input, line]));
                     let here = time[at as usize] - tail.unwrap_or_default();
@@ -223,7 +224,7 @@ pub fn longest_round_trip(
                 }
             }
         }
-        longest = hosts.iter().map(|h| time[*h as usize]).filter(|t| *t != Time::NEVER).fold(longest, Time::max);
+        longest = hosts.iter().map(|h| time[*h as usize]).filter(|t| *t != Duration::FOREVER).fold(longest, Duration::max);
     }
     longest
 }
@@ -344,7 +345,7 @@ mod tests {
     use crate::frames::Kind;
     use crate::topology::{Link, Shape, leaf_spine, star};
 
-    const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
+    const LINK: Link = Link { rate: Rate::gbps(100), delay: Duration::us(1) };
 
     /// Two hosts at each of two leaves: hosts 0 to 3, leaves 4 and 5, spines from 6 on.
     fn clos(spines: u64, parallel: u64) -> Topology {
@@ -509,31 +510,31 @@ mod tests {
 
     #[test]
     fn the_longest_round_trip_is_both_ways_and_a_frame_stored_at_each_node_or_cut_through() {
-        let switch = Time::ns(300);
+        let switch = Duration::ns(300);
         let delay_of = |topology: &Topology| {
             let forwards: Vec<bool> = topology.nodes.iter().map(|n| n.forwards).collect();
-            move |n: u32| if forwards[n as usize] { switch } else { Time::ZERO }
+            move |n: u32| if forwards[n as usize] { switch } else { Duration::ZERO }
         };
         // 1250 bytes take 100 ns on each link. A star: two links, one switch.
         let star = star::Params { hosts: 3, link: LINK }.build().unwrap();
-        let longest = longest_round_trip(&star, &star.ports(), delay_of(&star), |_, _, _| Time::ZERO, 1250, 0);
-        assert_eq!(longest, (Time::us(2) + switch) * 2 + Time::ns(200));
+        let longest = longest_round_trip(&star, &star.ports(), delay_of(&star), |_, _, _| Duration::ZERO, 1250, 0);
+        assert_eq!(longest, (Duration::us(2) + switch) * 2 + Duration::ns(200));
         // Leaves and spines: four links, three switches.
         let topology = clos(2, 1);
-        let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), |_, _, _| Time::ZERO, 1250, 0);
-        assert_eq!(longest, (Time::us(4) + switch * 3) * 2 + Time::ns(400));
+        let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), |_, _, _| Duration::ZERO, 1250, 0);
+        assert_eq!(longest, (Duration::us(4) + switch * 3) * 2 + Duration::ns(400));
         // Where switches cut through, the frame is stored at the last host alone, and 125 bytes of it take 10 ns on the other links.
         let cut = |_: u32, _: u16, [input, _]: [Serializer; 2]| input.time(1250) - input.time(125);
         let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), cut, 1250, 0);
-        assert_eq!(longest, (Time::us(4) + switch * 3) * 2 + Time::ns(130));
+        assert_eq!(longest, (Duration::us(4) + switch * 3) * 2 + Duration::ns(130));
         // A slow link to one of the hosts is on the longest: 10 us, and 1000 ns for the frame.
         let mut uneven = star.clone();
-        uneven.links[2].link = Link { rate: Rate::gbps(10), delay: Time::us(10) };
-        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Time::ZERO, 1250, 0);
-        assert_eq!(longest, (Time::us(11) + switch) * 2 + Time::ns(1100));
+        uneven.links[2].link = Link { rate: Rate::gbps(10), delay: Duration::us(10) };
+        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Duration::ZERO, 1250, 0);
+        assert_eq!(longest, (Duration::us(11) + switch) * 2 + Duration::ns(1100));
         // Two of them at one switch are farthest from one another, whichever host is the first there.
         uneven.links[1].link = uneven.links[2].link;
-        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Time::ZERO, 1250, 0);
-        assert_eq!(longest, (Time::us(20) + switch) * 2 + Time::ns(2000));
+        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Duration::ZERO, 1250, 0);
+        assert_eq!(longest, (Duration::us(20) + switch) * 2 + Duration::ns(2000));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Propagation, Rate, Time};
+use xoff_units::{Duration, Propagation, Rate};
 
 use super::{Link, MAX_NODES, NodeSpec, Shape, Topology, bounded};
 
@@ -30,7 +30,7 @@ pub struct Node {
     pub kind: Role,
     /// Its own forwarding delay, when it differs from the scenario's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Time>,
+    pub delay: Option<Duration>,
 }
 
 /// A listed link.
@@ -46,7 +46,7 @@ pub struct Edge {
     /// Propagation delay, or the length of the cable.
     #[serde(deserialize_with = "Propagation::time")]
     #[schemars(with = "Propagation")]
-    pub delay: Time,
+    pub delay: Duration,
 }
 
 /// `network.explicit`: lists, or CSV or Parquet files with the same columns.

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Propagation, Rate, Time};
+use xoff_units::{Duration, Propagation, Rate};
 
 use crate::names;
 
@@ -15,7 +15,7 @@ pub struct Link {
     /// Propagation delay, or the length of the cable (`"30m"`, 5 ns a metre); may be zero.
     #[serde(deserialize_with = "Propagation::time")]
     #[schemars(with = "Propagation")]
-    pub delay: Time,
+    pub delay: Duration,
 }
 
 /// `network.overrides`: a link that differs from what its shape says.
@@ -30,7 +30,7 @@ pub struct LinkOverride {
     /// Propagation delay, or the length of the cable.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "Propagation::some_time")]
     #[schemars(with = "Option<Propagation>")]
-    pub delay: Option<Time>,
+    pub delay: Option<Duration>,
 }
 
 /// A shape that can be built.
@@ -167,7 +167,7 @@ pub struct NodeSpec {
     /// Whether flows start and end at it.
     pub is_host: bool,
     /// Its own forwarding delay, when it differs from the scenario's.
-    pub delay: Option<Time>,
+    pub delay: Option<Duration>,
 }
 
 /// A link between two nodes; its port numbers follow from the order of links at each node.
@@ -276,7 +276,7 @@ impl Topology {
         if let Some(l) = self.links.iter().find(|l| l.link.rate.0 < 1_000_000) {
             return Err(format!("a link of {} is slower than the 1Mbps that are supported", l.link.rate));
         }
-        if let Some(l) = self.links.iter().find(|l| l.link.delay > Time::ms(1_000)) {
+        if let Some(l) = self.links.iter().find(|l| l.link.delay > Duration::ms(1_000)) {
             return Err(format!("a link delay of {} is longer than the 1s that is supported", l.link.delay));
         }
         let mut degree = vec![0_u32; self.nodes.len()];

@@ -62,12 +62,12 @@ impl Shape for Params {
 
 #[cfg(test)]
 mod tests {
-    use xoff_units::{Rate, Time};
+    use xoff_units::{Duration, Rate};
 
     use super::*;
 
     fn ndc(n: u64, k: u64) -> Topology {
-        Params { n, k, link: Link { rate: Rate::gbps(100), delay: Time::us(1) }, levels: Vec::new() }.build().unwrap()
+        Params { n, k, link: Link { rate: Rate::gbps(100), delay: Duration::us(1) }, levels: Vec::new() }.build().unwrap()
     }
 
     #[test]

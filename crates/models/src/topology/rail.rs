@@ -80,12 +80,12 @@ impl Shape for Params {
 
 #[cfg(test)]
 mod tests {
-    use xoff_units::{Rate, Time};
+    use xoff_units::{Duration, Rate};
 
     use super::*;
 
     fn link(gbps: u64) -> Link {
-        Link { rate: Rate::gbps(gbps), delay: Time::us(1) }
+        Link { rate: Rate::gbps(gbps), delay: Duration::us(1) }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use xoff_engine::state;
 use xoff_engine::state::State;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::count::Count;
 use crate::frames::Kind;
@@ -94,7 +94,7 @@ pub struct Reply {
 #[derive(Debug)]
 pub struct Replies {
     /// The moment of the event.
-    pub now: Time,
+    pub now: Moment,
     /// The node that sends the flow.
     pub source: u32,
     /// What answers the packet at hand.
@@ -105,7 +105,7 @@ pub struct Replies {
 
 impl Replies {
     /// Nothing yet.
-    pub fn new(now: Time, source: u32) -> Self {
+    pub fn new(now: Moment, source: u32) -> Self {
         Self { now, source, reply: None, also: Vec::new() }
     }
 
@@ -171,7 +171,7 @@ pub trait Transport: Sized {
     /// The packet to send now, if there is one.
     fn next(&self, progress: &Progress, sender: &Self::Sender) -> Option<u32>;
     /// That packet was sent.
-    fn on_sent(&self, progress: &mut Progress, sender: &mut Self::Sender, seq: u32, now: Time);
+    fn on_sent(&self, progress: &mut Progress, sender: &mut Self::Sender, seq: u32, now: Moment);
     /// Packets that are under way, as windows count them: from the oldest without ACK to the newest sent.
     #[inline]
     fn in_flight(&self, progress: &Progress, _sender: &Self::Sender) -> u32 {
@@ -199,11 +199,11 @@ pub trait Transport: Sized {
         false
     }
     /// The deadline has come; returns how many losses a congestion control hears of.
-    fn on_timeout(&self, progress: &mut Progress, sender: &mut Self::Sender, now: Time) -> u32;
+    fn on_timeout(&self, progress: &mut Progress, sender: &mut Self::Sender, now: Moment) -> u32;
     /// When the timeout expires, if nothing is sent or heard; asked with each packet, and with each answer that is news.
-    fn deadline(&self, progress: &Progress, sender: &Self::Sender, now: Time) -> Time;
+    fn deadline(&self, progress: &Progress, sender: &Self::Sender, now: Moment) -> Moment;
     /// The shortest and the longest that a timeout can be.
-    fn timeouts(&self) -> (Time, Time);
+    fn timeouts(&self) -> (Duration, Duration);
     /// A data packet arrived.
     fn on_data(&self, received: &mut Received, receiver: &mut Self::Receiver, packet: &Packet, replies: &mut Replies) -> Arrival;
     /// A packet arrived whose payload was cut off on its way. It is lost, as the receiver knows at once; without an answer the

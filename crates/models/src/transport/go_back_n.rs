@@ -9,7 +9,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state::{State, Walk};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
 use crate::frames::Kind;
@@ -22,27 +22,27 @@ use crate::wrong::Wrong;
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// Retransmission timeout, restarted by each packet sent and each ACK that makes progress.
-    pub rto: Time,
+    pub rto: Duration,
     /// Least time between two NACKs for the same packet.
-    pub nack_interval: Time,
+    pub nack_interval: Duration,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { rto: Time::ms(4), nack_interval: Time::us(4) }
+        Self { rto: Duration::ms(4), nack_interval: Duration::us(4) }
     }
 }
 
 /// Go-Back-N with its parameters.
 #[derive(Debug, Clone)]
 pub struct GoBackN {
-    rto: Time,
-    nack_interval: Time,
+    rto: Duration,
+    nack_interval: Duration,
 }
 
 /// When a gap was last reported, and which packet was expected.
 #[derive(Debug, Default)]
-pub struct Reported(Option<(u32, Time)>);
+pub struct Reported(Option<(u32, Moment)>);
 
 impl State for Reported {
     fn walk(&mut self, walk: &mut Walk<'_>) {
@@ -76,7 +76,7 @@ impl Transport for GoBackN {
     }
 
     fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
-        if params.rto < Time::ns(100) {
+        if params.rto < Duration::ns(100) {
             return Err(("rto", "it must be 100ns or longer".into()));
         }
         Ok(())
@@ -90,7 +90,7 @@ impl Transport for GoBackN {
     }
 
     #[inline]
-    fn on_sent(&self, progress: &mut Progress, (): &mut (), seq: u32, _: Time) {
+    fn on_sent(&self, progress: &mut Progress, (): &mut (), seq: u32, _: Moment) {
         progress.next = seq + 1;
     }
 
@@ -112,17 +112,17 @@ impl Transport for GoBackN {
         News { is_news, loss: None }
     }
 
-    fn on_timeout(&self, progress: &mut Progress, (): &mut (), _: Time) -> u32 {
+    fn on_timeout(&self, progress: &mut Progress, (): &mut (), _: Moment) -> u32 {
         progress.next = progress.unacknowledged;
         1
     }
 
     #[inline]
-    fn deadline(&self, _: &Progress, (): &(), now: Time) -> Time {
+    fn deadline(&self, _: &Progress, (): &(), now: Moment) -> Moment {
         now + self.rto
     }
 
-    fn timeouts(&self) -> (Time, Time) {
+    fn timeouts(&self) -> (Duration, Duration) {
         (self.rto, self.rto)
     }
 
@@ -156,7 +156,7 @@ mod tests {
     use crate::transport::contract::Reply;
 
     fn transport() -> GoBackN {
-        GoBackN { rto: Time::ms(4), nack_interval: Time::us(4) }
+        GoBackN { rto: Duration::ms(4), nack_interval: Duration::us(4) }
     }
 
     fn answer(kind: Kind, seq: u32) -> Packet {
@@ -167,21 +167,21 @@ mod tests {
     fn a_gap_is_reported_once_an_interval() {
         let t = transport();
         let (mut received, mut reported) = (Received::default(), Reported::default());
-        let mut arrive = |seq: u32, at: Time| {
+        let mut arrive = |seq: u32, at: Moment| {
             let mut replies = Replies::new(at, 0);
             let arrival = t.on_data(&mut received, &mut reported, &answer(Kind::Data, seq), &mut replies);
             (arrival, replies.reply)
         };
         let ack = |seq| Some(Reply { kind: Kind::Ack, seq, answers: 0 });
         let nack = |seq, answers| Some(Reply { kind: Kind::Nack, seq, answers });
-        assert_eq!(arrive(0, Time::us(1)), (Arrival::New, ack(1)));
-        assert_eq!(arrive(2, Time::us(2)), (Arrival::Discarded, nack(1, 2)));
-        assert_eq!(arrive(3, Time::us(3)), (Arrival::Discarded, None));
-        assert_eq!(arrive(4, Time::us(6)), (Arrival::Discarded, nack(1, 4)));
-        assert_eq!(arrive(1, Time::us(7)), (Arrival::New, ack(2)));
-        assert_eq!(arrive(0, Time::us(8)), (Arrival::Again, ack(2)));
+        assert_eq!(arrive(0, Moment::us(1)), (Arrival::New, ack(1)));
+        assert_eq!(arrive(2, Moment::us(2)), (Arrival::Discarded, nack(1, 2)));
+        assert_eq!(arrive(3, Moment::us(3)), (Arrival::Discarded, None));
+        assert_eq!(arrive(4, Moment::us(6)), (Arrival::Discarded, nack(1, 4)));
+        assert_eq!(arrive(1, Moment::us(7)), (Arrival::New, ack(2)));
+        assert_eq!(arrive(0, Moment::us(8)), (Arrival::Again, ack(2)));
         // What is left of a packet tells of a gap, too.
-        let mut replies = Replies::new(Time::us(9), 0);
+        let mut replies = Replies::new(Moment::us(9), 0);
         t.on_header(&mut received, &mut reported, &answer(Kind::Header, 2), &mut replies);
         assert_eq!(replies.reply, nack(2, 2));
     }
@@ -197,7 +197,7 @@ mod tests {
         t.on_answer(&mut p, &mut (), &answer(Kind::Nack, 2));
         assert_eq!(p.next, 4);
         p.next = 9;
-        t.on_timeout(&mut p, &mut (), Time::ZERO);
+        t.on_timeout(&mut p, &mut (), Moment::ZERO);
         assert_eq!(p.next, 4);
     }
 }

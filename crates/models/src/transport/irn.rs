@@ -14,7 +14,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration, Moment};
 
 use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
@@ -32,16 +32,16 @@ pub struct Params {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bdp: Option<Bytes>,
     /// Timeout while few packets are in flight.
-    pub rto_low: Time,
+    pub rto_low: Duration,
     /// Timeout otherwise.
-    pub rto_high: Time,
+    pub rto_high: Duration,
     /// How many are few.
     pub few: u32,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { bdp: None, rto_low: Time::us(100), rto_high: Time::us(320), few: 3 }
+        Self { bdp: None, rto_low: Duration::us(100), rto_high: Duration::us(320), few: 3 }
     }
 }
 
@@ -88,8 +88,8 @@ impl Sender {
 pub struct Irn {
     /// Packets that may be in flight.
     window: u64,
-    rto_low: Time,
-    rto_high: Time,
+    rto_low: Duration,
+    rto_high: Duration,
     few: u32,
 }
 
@@ -135,7 +135,7 @@ impl Transport for Irn {
     }
 
     fn validate(params: &Params, framing: &Framing) -> Result<(), Wrong> {
-        if params.rto_low < Time::ns(100) {
+        if params.rto_low < Duration::ns(100) {
             return Err(("rto_low", "it must be 100ns or longer".into()));
         }
         if params.rto_high < params.rto_low {
@@ -157,7 +157,7 @@ impl Transport for Irn {
         sender.lost(state).or_else(|| (state.next < state.packets && is_open).then_some(state.next))
     }
 
-    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, _: Time) {
+    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, _: Moment) {
         if seq == state.next {
             state.next += 1;
         } else {
@@ -172,17 +172,17 @@ impl Transport for Irn {
         News { is_news, loss: is_nack.then_some(Loss::Reported) }
     }
 
-    fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>, _: Time) -> u32 {
+    fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>, _: Moment) -> u32 {
         sender.begin(state);
         sender.timed_out = state.highest;
         1
     }
 
-    fn deadline(&self, state: &Progress, _: &Box<Sender>, now: Time) -> Time {
+    fn deadline(&self, state: &Progress, _: &Box<Sender>, now: Moment) -> Moment {
         now + if state.next - state.unacknowledged <= self.few { self.rto_low } else { self.rto_high }
     }
 
-    fn timeouts(&self) -> (Time, Time) {
+    fn timeouts(&self) -> (Duration, Duration) {
         (self.rto_low, self.rto_high)
     }
 
@@ -210,14 +210,14 @@ mod tests {
     use crate::transport::contract::Reply;
 
     fn irn(window: u64) -> Irn {
-        Irn { window, rto_low: Time::us(100), rto_high: Time::us(320), few: 3 }
+        Irn { window, rto_low: Duration::us(100), rto_high: Duration::us(320), few: 3 }
     }
 
     fn sent(t: &Irn, n: u32) -> (Progress, Box<Sender>) {
         let (mut p, mut s) = (Progress { packets: 100, ..Progress::default() }, t.sender());
         for seq in 0..n {
             assert_eq!(t.next(&p, &s), Some(seq));
-            t.on_sent(&mut p, &mut s, seq, Time::ZERO);
+            t.on_sent(&mut p, &mut s, seq, Moment::ZERO);
             p.highest = seq + 1;
         }
         (p, s)
@@ -241,7 +241,7 @@ mod tests {
         }
         let mut again = Vec::new();
         while let Some(seq) = t.next(&p, &s).filter(|seq| *seq < 10) {
-            t.on_sent(&mut p, &mut s, seq, Time::ZERO);
+            t.on_sent(&mut p, &mut s, seq, Moment::ZERO);
             again.push(seq);
         }
         assert_eq!(again, [2, 6]);
@@ -257,13 +257,13 @@ mod tests {
         let t = irn(5);
         let (mut p, mut s) = sent(&t, 5);
         assert_eq!(t.next(&p, &s), None);
-        assert_eq!(t.deadline(&p, &s, Time::ZERO), Time::us(320));
+        assert_eq!(t.deadline(&p, &s, Moment::ZERO), Moment::us(320));
         assert!(t.on_answer(&mut p, &mut s, &frame(Kind::Ack, 3, 0)).is_news);
-        assert_eq!((t.deadline(&p, &s, Time::ZERO), t.next(&p, &s)), (Time::us(100), Some(5)));
-        t.on_timeout(&mut p, &mut s, Time::ZERO);
+        assert_eq!((t.deadline(&p, &s, Moment::ZERO), t.next(&p, &s)), (Moment::us(100), Some(5)));
+        t.on_timeout(&mut p, &mut s, Moment::ZERO);
         for seq in [3, 4, 5] {
             assert_eq!(t.next(&p, &s), Some(seq));
-            t.on_sent(&mut p, &mut s, seq, Time::ZERO);
+            t.on_sent(&mut p, &mut s, seq, Moment::ZERO);
         }
     }
 
@@ -271,7 +271,7 @@ mod tests {
     fn without_a_product_it_is_that_of_the_line() {
         // 100 Gb/s and 8.32 us are 104 KB, as in ConWeave's simulator; the network of a document has 200 Gb/s and 3.67 us.
         for (gbps, ns, bytes) in [(100, 8320, 104_000), (200, 3670, 91_750)] {
-            let line = Line { rate: xoff_units::Rate::gbps(gbps), ..Line::for_tests(Time::ns(ns)) };
+            let line = Line { rate: xoff_units::Rate::gbps(gbps), ..Line::for_tests(Duration::ns(ns)) };
             assert_eq!(Irn::settled(&Params::default(), line).bdp, Some(Bytes(bytes)));
             let given = Params { bdp: Some(Bytes(25_000)), ..Params::default() };
             assert_eq!(Irn::settled(&given, line), given);
@@ -283,7 +283,7 @@ mod tests {
         let t = irn(104);
         let (mut received, mut kept) = (Received::default(), None);
         let mut arrive = |seq: u32| {
-            let mut replies = Replies::new(Time::ZERO, 0);
+            let mut replies = Replies::new(Moment::ZERO, 0);
             let arrival = t.on_data(&mut received, &mut kept, &frame(Kind::Data, seq, 0), &mut replies);
             (arrival, replies.reply.unwrap())
         };

@@ -4,7 +4,7 @@ pub mod beyond;
 pub mod contract;
 
 use xoff_engine::state::{State, Walk};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use self::contract::{Arrival, News, Progress, Received, Replies, Transport};
 use crate::count::Group;
@@ -222,7 +222,7 @@ impl Protocol {
 
     /// That packet was sent.
     #[inline]
-    pub fn on_sent(&self, progress: &mut Progress, sender: &mut Sender, seq: u32, now: Time) {
+    pub fn on_sent(&self, progress: &mut Progress, sender: &mut Sender, seq: u32, now: Moment) {
         each!(self, sender, Sender, (t, s) => t.on_sent(progress, s, seq, now));
         progress.highest = progress.highest.max(seq + 1);
     }
@@ -241,12 +241,12 @@ impl Protocol {
 
     /// See [`Transport::deadline`].
     #[inline]
-    pub fn deadline(&self, progress: &Progress, sender: &Sender, now: Time) -> Time {
+    pub fn deadline(&self, progress: &Progress, sender: &Sender, now: Moment) -> Moment {
         each!(self, sender, Sender, (t, s) => t.deadline(progress, s, now))
     }
 
     /// See [`Transport::timeouts`].
-    pub fn timeouts(&self) -> (Time, Time) {
+    pub fn timeouts(&self) -> (Duration, Duration) {
         each!(self, t => t.timeouts())
     }
 
@@ -273,7 +273,7 @@ impl Protocol {
     }
 
     /// See [`Transport::on_timeout`].
-    pub fn on_timeout(&self, progress: &mut Progress, sender: &mut Sender, now: Time) -> u32 {
+    pub fn on_timeout(&self, progress: &mut Progress, sender: &mut Sender, now: Moment) -> u32 {
         each!(self, sender, Sender, (t, s) => t.on_timeout(progress, s, now))
     }
 }

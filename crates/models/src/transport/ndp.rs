@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_engine::state::Word;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::contract::{Arrival, News, Progress, Received, Replies, Transport};
 use super::selective::{self, Selective};
@@ -40,12 +40,12 @@ pub struct Params {
     /// Share of its line that a host pulls, above 0 and up to 1.
     pub rate: f64,
     /// A packet that was not heard of for so long since it started counts as lost; it matters where headers are lost.
-    pub rto: Time,
+    pub rto: Duration,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { window: None, rate: 0.99, rto: Time::ms(20) }
+        Self { window: None, rate: 0.99, rto: Duration::ms(20) }
     }
 }
 
@@ -139,7 +139,7 @@ impl Transport for Ndp {
         if !(params.rate > 0.0 && params.rate <= 1.0) {
             return Err(("rate", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.rate)));
         }
-        if params.rto < Time::ns(100) {
+        if params.rto < Duration::ns(100) {
             return Err(("rto", "it must be 100ns or longer".into()));
         }
         Ok(())
@@ -147,7 +147,7 @@ impl Transport for Ndp {
 
     fn pulls(&self, line: Line) -> Option<Rules> {
         let time = line.rate.time(line.framing.largest());
-        let time = if self.rate < 1.0 { Time((time.ps() as f64 / self.rate) as u64) } else { time };
+        let time = if self.rate < 1.0 { Duration((time.ps() as f64 / self.rate) as u64) } else { time };
         Some(Rules { part: "ndp", first: u64::from(self.window), batch: 1, time, demand: Demand::Arrivals, adaption: None })
     }
 
@@ -159,7 +159,7 @@ impl Transport for Ndp {
         self.packets.next(state, &sender.packets)
     }
 
-    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, now: Time) {
+    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, now: Moment) {
         self.packets.on_sent(state, &mut sender.packets, seq, now);
     }
 
@@ -185,15 +185,15 @@ impl Transport for Ndp {
         (!awaits_pull && of_first_window <= 1) || sender.is_path_bad()
     }
 
-    fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>, now: Time) -> u32 {
+    fn on_timeout(&self, state: &mut Progress, sender: &mut Box<Sender>, now: Moment) -> u32 {
         self.packets.on_timeout(state, &mut sender.packets, now)
     }
 
-    fn deadline(&self, state: &Progress, sender: &Box<Sender>, now: Time) -> Time {
+    fn deadline(&self, state: &Progress, sender: &Box<Sender>, now: Moment) -> Moment {
         self.packets.deadline(state, &sender.packets, now)
     }
 
-    fn timeouts(&self) -> (Time, Time) {
+    fn timeouts(&self) -> (Duration, Duration) {
         self.packets.timeouts()
     }
 
@@ -216,7 +216,7 @@ mod tests {
         let (mut state, mut sender) = (Progress { packets: 100, ..Progress::default() }, ndp.sender());
         for seq in 0..15 {
             assert_eq!(ndp.next(&state, &sender), Some(seq));
-            ndp.on_sent(&mut state, &mut sender, seq, Time::ZERO);
+            ndp.on_sent(&mut state, &mut sender, seq, Moment::ZERO);
         }
         (ndp, state, sender)
     }
@@ -236,11 +236,11 @@ mod tests {
         }
         assert_eq!(ndp.next(&state, &sender), Some(0));
         // The receiver has heard of it now, and will pull.
-        ndp.on_sent(&mut state, &mut sender, 0, Time::ZERO);
+        ndp.on_sent(&mut state, &mut sender, 0, Moment::ZERO);
         ndp.on_answer(&mut state, &mut sender, &answer(Kind::Nack, 0, 0));
-        ndp.on_sent(&mut state, &mut sender, 1, Time::ZERO);
+        ndp.on_sent(&mut state, &mut sender, 1, Moment::ZERO);
         assert!(!ndp.on_bounce(&mut state, &mut sender, 1, 0));
-        ndp.on_sent(&mut state, &mut sender, 1, Time::ZERO);
+        ndp.on_sent(&mut state, &mut sender, 1, Moment::ZERO);
         assert!(ndp.on_bounce(&mut state, &mut sender, 1, 1));
     }
 
@@ -278,11 +278,11 @@ mod tests {
     fn pulls_are_a_packet_apart() {
         // 9000 B and 64 B of headers at 10 Gb/s: 7.2512 us; at nine tenths of that 8.0568 us. In 12 us two of them begin.
         let framing = Framing { payload: 9000, header: 64, control: 64, minimum: 64 };
-        let line = Line { rate: xoff_units::Rate::gbps(10), framing, ..Line::for_tests(Time::us(12)) };
+        let line = Line { rate: xoff_units::Rate::gbps(10), framing, ..Line::for_tests(Duration::us(12)) };
         for (rate, spacing) in [(1.0, 7_251_200), (0.9, 8_056_888)] {
             let params = Ndp::settled(&Params { rate, ..Params::default() }, line);
             let rules = Ndp::new(&params, &framing).pulls(line).unwrap();
-            assert_eq!((rules.time, rules.first, rules.batch), (Time(spacing), 2, 1));
+            assert_eq!((rules.time, rules.first, rules.batch), (Duration(spacing), 2, 1));
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::contract::{Arrival, News, Progress, Received, Replies, Transport};
 use crate::framing::Framing;
@@ -41,7 +41,7 @@ impl Transport for Raw {
     }
 
     #[inline]
-    fn on_sent(&self, progress: &mut Progress, (): &mut (), seq: u32, _: Time) {
+    fn on_sent(&self, progress: &mut Progress, (): &mut (), seq: u32, _: Moment) {
         progress.next = seq + 1;
     }
 
@@ -49,16 +49,16 @@ impl Transport for Raw {
         News::default()
     }
 
-    fn on_timeout(&self, _: &mut Progress, (): &mut (), _: Time) -> u32 {
+    fn on_timeout(&self, _: &mut Progress, (): &mut (), _: Moment) -> u32 {
         0
     }
 
-    fn deadline(&self, _: &Progress, (): &(), _: Time) -> Time {
-        Time::NEVER
+    fn deadline(&self, _: &Progress, (): &(), _: Moment) -> Moment {
+        Moment::NEVER
     }
 
-    fn timeouts(&self) -> (Time, Time) {
-        (Time::NEVER, Time::NEVER)
+    fn timeouts(&self) -> (Duration, Duration) {
+        (Duration::FOREVER, Duration::FOREVER)
     }
 
     /// Each packet counts, in whatever order it comes.

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state::{State, Walk, Word};
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration, Moment};
 
 use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
@@ -33,7 +33,7 @@ use crate::wrong::Wrong;
 pub struct Params {
     /// A packet that was not heard of for so long since it started counts as lost. Ultra Ethernet's simulator has 15us and the time
     /// that six full queues take: 100us for 178 KB at 100 Gb/s.
-    pub rto: Time,
+    pub rto: Duration,
     /// Answers come for so many bytes on the wire that have arrived; `sack_threshold` of Ultra Ethernet's simulator, where it is 16KiB.
     /// Default: for every packet.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,14 +45,14 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { rto: Time::us(100), ack_every: None, tolerance: None }
+        Self { rto: Duration::us(100), ack_every: None, tolerance: None }
     }
 }
 
 /// The transport with its parameters worked out.
 #[derive(Debug, Clone)]
 pub struct Selective {
-    rto: Time,
+    rto: Duration,
     ack_every: Option<u64>,
     tolerance: Option<u32>,
 }
@@ -60,7 +60,7 @@ pub struct Selective {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// Since then.
-    UnderWay(Time),
+    UnderWay(Moment),
     Lost,
     There,
 }
@@ -71,7 +71,7 @@ pub struct Sender {
     base: u32,
     fates: VecDeque<Fate>,
     /// Packets in the order in which they started, and when; the first is under way.
-    ages: VecDeque<(u32, Time)>,
+    ages: VecDeque<(u32, Moment)>,
     /// Those that are lost, to be sent again.
     lost: BTreeSet<u32>,
     under_way: u32,
@@ -226,7 +226,7 @@ impl Transport for Selective {
     }
 
     fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
-        if params.rto < Time::ns(100) {
+        if params.rto < Duration::ns(100) {
             return Err(("rto", "it must be 100ns or longer".into()));
         }
         if params.ack_every == Some(Bytes(0)) {
@@ -246,7 +246,7 @@ impl Transport for Selective {
         sender.lost.first().copied().or_else(|| (state.next < state.packets).then_some(state.next))
     }
 
-    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, now: Time) {
+    fn on_sent(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, now: Moment) {
         sender.under_way += 1;
         sender.ages.push_back((seq, now));
         if seq == state.next {
@@ -293,7 +293,7 @@ impl Transport for Selective {
     }
 
     /// Those that are old enough, in the order in which they started.
-    fn on_timeout(&self, _: &mut Progress, sender: &mut Box<Sender>, now: Time) -> u32 {
+    fn on_timeout(&self, _: &mut Progress, sender: &mut Box<Sender>, now: Moment) -> u32 {
         let mut lost = 0;
         while let Some((seq, _)) = sender.ages.front().copied().filter(|age| age.1 + self.rto <= now) {
             lost += u32::from(sender.lose(seq));
@@ -303,11 +303,11 @@ impl Transport for Selective {
     }
 
     /// That of the oldest packet; without one, after a silence.
-    fn deadline(&self, _: &Progress, sender: &Box<Sender>, now: Time) -> Time {
+    fn deadline(&self, _: &Progress, sender: &Box<Sender>, now: Moment) -> Moment {
         sender.ages.front().map_or(now, |age| age.1) + self.rto
     }
 
-    fn timeouts(&self) -> (Time, Time) {
+    fn timeouts(&self) -> (Duration, Duration) {
         (self.rto, self.rto)
     }
 
@@ -351,14 +351,14 @@ mod tests {
     use crate::transport::contract::Reply;
 
     fn selective(tolerance: Option<u32>) -> Selective {
-        Selective { rto: Time::us(100), ack_every: None, tolerance }
+        Selective { rto: Duration::us(100), ack_every: None, tolerance }
     }
 
     fn sent(t: &Selective, n: u32) -> (Progress, Box<Sender>) {
         let (mut p, mut s) = (Progress { packets: 100, ..Progress::default() }, t.sender());
         for seq in 0..n {
             assert_eq!(t.next(&p, &s), Some(seq));
-            t.on_sent(&mut p, &mut s, seq, Time::ZERO);
+            t.on_sent(&mut p, &mut s, seq, Moment::ZERO);
             p.highest = seq + 1;
         }
         (p, s)
@@ -390,7 +390,7 @@ mod tests {
             assert_eq!(news, News { is_news: true, loss: Some(Loss::Reported) });
         }
         assert_eq!((counts(&s), t.next(&p, &s)), ((3, 5), Some(2)));
-        t.on_sent(&mut p, &mut s, 2, Time::ZERO);
+        t.on_sent(&mut p, &mut s, 2, Moment::ZERO);
         assert_eq!((counts(&s), t.next(&p, &s)), ((3, 6), Some(6)));
         // A second copy may be cut as well.
         assert!(t.on_answer(&mut p, &mut s, &frame(Kind::Nack, 0, 2)).loss.is_some());
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(t.on_answer(&mut p, &mut s, &frame(Kind::Sack, 0, 2)).loss, None);
         assert_eq!(t.on_answer(&mut p, &mut s, &frame(Kind::Sack, 0, 3)).loss, Some(Loss::Reported));
         assert_eq!(t.next(&p, &s), Some(0));
-        t.on_sent(&mut p, &mut s, 0, Time::ZERO);
+        t.on_sent(&mut p, &mut s, 0, Moment::ZERO);
         // Packets 1 and 4 now, and not 0 again.
         assert_eq!(t.on_answer(&mut p, &mut s, &frame(Kind::Sack, 0, 7)).loss, Some(Loss::Reported));
         assert_eq!(s.lost, BTreeSet::from([1, 4]));
@@ -421,21 +421,21 @@ mod tests {
         let t = selective(None);
         let (mut p, mut s) = (Progress { packets: 100, ..Progress::default() }, t.sender());
         for seq in 0..4 {
-            t.on_sent(&mut p, &mut s, seq, Time::us(u64::from(seq)));
+            t.on_sent(&mut p, &mut s, seq, Moment::us(u64::from(seq)));
         }
-        assert_eq!(t.deadline(&p, &s, Time::us(3)), Time::us(100));
+        assert_eq!(t.deadline(&p, &s, Moment::us(3)), Moment::us(100));
         t.on_answer(&mut p, &mut s, &frame(Kind::Sack, 0, 1));
-        assert_eq!((t.on_timeout(&mut p, &mut s, Time::us(99)), t.on_timeout(&mut p, &mut s, Time::us(100))), (0, 1));
+        assert_eq!((t.on_timeout(&mut p, &mut s, Moment::us(99)), t.on_timeout(&mut p, &mut s, Moment::us(100))), (0, 1));
         assert_eq!((counts(&s), s.lost.clone()), ((1, 2), BTreeSet::from([0])));
         // Packet 1 is there; the next is packet 2, and what is sent again is as old as its last copy.
-        assert_eq!(t.deadline(&p, &s, Time::us(100)), Time::us(102));
-        t.on_sent(&mut p, &mut s, 0, Time::us(101));
-        assert_eq!(t.on_timeout(&mut p, &mut s, Time::us(103)), 2);
-        assert_eq!((counts(&s), t.deadline(&p, &s, Time::us(103))), ((1, 1), Time::us(201)));
+        assert_eq!(t.deadline(&p, &s, Moment::us(100)), Moment::us(102));
+        t.on_sent(&mut p, &mut s, 0, Moment::us(101));
+        assert_eq!(t.on_timeout(&mut p, &mut s, Moment::us(103)), 2);
+        assert_eq!((counts(&s), t.deadline(&p, &s, Moment::us(103))), ((1, 1), Moment::us(201)));
         // What was only late needs not be sent again.
         t.on_answer(&mut p, &mut s, &frame(Kind::Ack, 3, 0));
         assert_eq!((counts(&s), t.next(&p, &s)), ((3, 0), Some(3)));
-        assert_eq!(t.deadline(&p, &s, Time::us(150)), Time::us(250), "nothing is under way");
+        assert_eq!(t.deadline(&p, &s, Moment::us(150)), Moment::us(250), "nothing is under way");
     }
 
     #[test]
@@ -447,7 +447,7 @@ mod tests {
             if flags != 0 {
                 packet.set(flags);
             }
-            let mut replies = Replies::new(Time::ZERO, 0);
+            let mut replies = Replies::new(Moment::ZERO, 0);
             t.on_data(&mut received, &mut receiver, &packet, &mut replies);
             replies.reply.map(|reply| (reply.kind, reply.seq, reply.answers, replies.also))
         };
@@ -471,7 +471,7 @@ mod tests {
         let t = selective(None);
         let (mut received, mut kept) = (Received::default(), Receiver::default());
         let mut arrive = |kind: Kind, seq: u32| {
-            let mut replies = Replies::new(Time::ZERO, 0);
+            let mut replies = Replies::new(Moment::ZERO, 0);
             let packet = frame(kind, seq, 0);
             let arrival = (kind == Kind::Data).then(|| t.on_data(&mut received, &mut kept, &packet, &mut replies));
             if kind == Kind::Header {

@@ -10,7 +10,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, Duration, Moment, Rate};
 
 use super::{Feed, Host, Making, Problem, Traffic};
 use crate::framing::Framing;
@@ -26,7 +26,7 @@ pub struct Params {
     /// Share of its line rate that each source offers, headers included, above 0 and up to 1.
     pub load: f64,
     /// Frames come for this long.
-    pub duration: Time,
+    pub duration: Duration,
     /// What waits at a source at most.
     #[serde(default = "queue")]
     pub queue: Bytes,
@@ -61,9 +61,9 @@ impl Traffic for Params {
 
 impl Params {
     /// The arrivals of a source, with the first one's time and how many there are; none if no frame comes.
-    pub fn arrivals(&self, rate: Rate, framing: &Framing, start: Time, mut stream: Stream) -> Option<(Feed, Time, u32)> {
+    pub fn arrivals(&self, rate: Rate, framing: &Framing, start: Moment, mut stream: Stream) -> Option<(Feed, Moment, u32)> {
         let slot = rate.time(framing.largest());
-        let phase = Time((stream.uniform() * slot.ps() as f64) as u64);
+        let phase = Duration((stream.uniform() * slot.ps() as f64) as u64);
         let room = (self.queue.0 / framing.largest()).clamp(1, u64::from(u32::MAX)) as u32;
         // A slot's frame is there at its beginning; the first slot may have one.
         Feed::in_slots(stream, slot, self.load, start + phase, start + self.duration, room)
@@ -84,7 +84,7 @@ impl Params {
                 format!("{given} are listed; give one for all sources, or one for each of the {sources}"),
             ));
         }
-        if self.duration == Time::ZERO || self.duration > Time::ms(281_000) {
+        if self.duration == Duration::ZERO || self.duration > Duration::ms(281_000) {
             return Err((format!("{key}.duration"), format!("{} is out of range; it must be above zero and up to 281s", self.duration)));
         }
         let frames = self.load * self.duration.ps() as f64 / rate_time(fastest, framing);
@@ -109,10 +109,10 @@ fn rate_time(rate: Rate, framing: &Framing) -> f64 {
 mod tests {
     use super::*;
 
-    fn source(load: f64, queue: u64, seed: u64) -> (Feed, Time, u32) {
+    fn source(load: f64, queue: u64, seed: u64) -> (Feed, Moment, u32) {
         let framing = Framing { payload: 1500, header: 0, control: 64, minimum: 64 };
-        let params = Params { sources: vec![], destinations: vec![], load, duration: Time::ms(120), queue: Bytes(queue) };
-        params.arrivals(Rate::gbps(10), &framing, Time::ms(5), Stream::new(seed, 1, "test")).unwrap()
+        let params = Params { sources: vec![], destinations: vec![], load, duration: Duration::ms(120), queue: Bytes(queue) };
+        params.arrivals(Rate::gbps(10), &framing, Moment::ms(5), Stream::new(seed, 1, "test")).unwrap()
     }
 
     #[test]
@@ -133,16 +133,16 @@ mod tests {
         }
         let (mut all, first, _) = source(1.0, 150_000, 3);
         all.advance(0, first);
-        assert_eq!(all.next() - first, Time::ns(1200));
+        assert_eq!(all.next() - first, Duration::ns(1200));
     }
 
     #[test]
     fn a_full_queue_holds_its_source_back_and_loses_nothing() {
         let (mut arrivals, _, _) = source(0.5, 15_000, 4);
-        let late = Time::ms(60);
-        assert_eq!((arrivals.advance(0, late), arrivals.arrived()), (1, 10));
-        assert_eq!((arrivals.advance(0, Time::ms(61)), arrivals.arrived()), (0, 10));
-        assert_eq!((arrivals.advance(1, Time::ms(62)), arrivals.arrived()), (0, 11));
-        assert!(arrivals.next() > Time::ms(62) && arrivals.arrived() == 11);
+        let late = Duration::ms(60);
+        assert_eq!((arrivals.advance(0, Moment::ZERO + late), arrivals.arrived()), (1, 10));
+        assert_eq!((arrivals.advance(0, Moment::ms(61)), arrivals.arrived()), (0, 10));
+        assert_eq!((arrivals.advance(1, Moment::ms(62)), arrivals.arrived()), (0, 11));
+        assert!(arrivals.next() > Moment::ms(62) && arrivals.arrived() == 11);
     }
 }

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration};
 
 use super::making::{fits, waits_fit};
 use super::{Collective, Host, Made, Making, Problem, Traffic};
@@ -171,7 +171,7 @@ impl Sends<'_> {
     fn send(&mut self, line: usize, from: usize, to: usize, bytes: u64, mut after: Vec<usize>) -> usize {
         let place = self.list.len();
         after.extend(self.last.insert((line, from, to), place));
-        self.list.push(Made { src: self.hosts[from], dst: self.hosts[to], size: Bytes(bytes), start: Time::ZERO, after });
+        self.list.push(Made { src: self.hosts[from], dst: self.hosts[to], size: Bytes(bytes), start: Duration::ZERO, after });
         place
     }
 }

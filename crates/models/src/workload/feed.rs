@@ -2,16 +2,16 @@
 
 use xoff_engine::random::Stream;
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 /// When the packets of a flow come.
 #[derive(Debug, Clone)]
 pub struct Feed {
     stream: Stream,
-    slot: Time,
+    slot: Duration,
     /// Logarithm of the probability that a slot has no frame.
     log_none: f64,
-    next: Time,
+    next: Moment,
     arrived: u32,
     /// Packets to come.
     left: u32,
@@ -31,7 +31,7 @@ state!(Feed {
 impl Feed {
     /// Frames at random in slots, each with probability `load`, from one moment up to another; with the first one's time and how many
     /// there are. None if no frame comes.
-    pub fn in_slots(stream: Stream, slot: Time, load: f64, start: Time, end: Time, room: u32) -> Option<(Self, Time, u32)> {
+    pub fn in_slots(stream: Stream, slot: Duration, load: f64, start: Moment, end: Moment, room: u32) -> Option<(Self, Moment, u32)> {
         let mut feed =
             Self { stream, slot, log_none: libm::log(1.0 - load), next: start, arrived: 0, left: u32::MAX, room, is_held: false };
         let gap = feed.gap();
@@ -46,7 +46,7 @@ impl Feed {
         (dry.arrived > 0).then_some((feed, first, dry.arrived))
     }
 
-    fn gap(&mut self) -> Time {
+    fn gap(&mut self) -> Duration {
         let empty = libm::log(1.0 - self.stream.uniform()) / self.log_none;
         self.slot * (1 + empty.min(1e9) as u64)
     }
@@ -59,13 +59,13 @@ impl Feed {
 
     /// When the next one comes.
     #[inline]
-    pub const fn next(&self) -> Time {
+    pub const fn next(&self) -> Moment {
         self.next
     }
 
     /// Lets come what came up to `now`, of which `sent` were sent; returns how many found the queue full, and wait for room.
     #[inline]
-    pub fn advance(&mut self, sent: u32, now: Time) -> u64 {
+    pub fn advance(&mut self, sent: u32, now: Moment) -> u64 {
         let mut held = 0;
         while self.next <= now && self.left > 0 {
             if self.arrived - sent >= self.room {

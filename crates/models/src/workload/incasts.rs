@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration};
 
 use super::making::fits;
 use super::{Host, Made, Making, Problem, Traffic};
@@ -19,7 +19,7 @@ pub struct Params {
     /// Payload of each.
     pub size: Bytes,
     /// From one incast to the next; the first comes at the workload's start.
-    pub period: Time,
+    pub period: Duration,
     /// How many incasts there are.
     pub count: u64,
     /// Hosts among which the receiver and the senders of each incast are drawn; default all.
@@ -32,7 +32,7 @@ impl Traffic for Params {
         let key = making.key();
         let members = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
         making.check_size(self.size, &key)?;
-        making.lasts(Time(self.period.0.saturating_mul(self.count).min(1 << 60)));
+        making.lasts(Duration(self.period.0.saturating_mul(self.count).min(1 << 60)));
         making.add_made(self.flows(&key, &members, making.stream())?)
     }
 }
@@ -52,7 +52,7 @@ impl Params {
         let mut list = Vec::new();
         for i in 0..self.count {
             stream.shuffle(&mut order);
-            let start = Time(self.period.0.saturating_mul(i).min(1 << 60));
+            let start = Duration(self.period.0.saturating_mul(i).min(1 << 60));
             let senders = &order[1..=self.senders as usize];
             list.extend(senders.iter().map(|src| Made { src: *src, dst: order[0], size: self.size, start, after: Vec::new() }));
         }
@@ -66,12 +66,12 @@ mod tests {
 
     #[test]
     fn each_incast_draws_its_receiver_and_senders_anew() {
-        let params = Params { senders: 3, size: Bytes(1000), period: Time::us(20), count: 8000, hosts: None };
+        let params = Params { senders: 3, size: Bytes(1000), period: Duration::us(20), count: 8000, hosts: None };
         let flows = params.flows("incasts", &[10, 11, 12, 13, 14, 15, 16, 17], Stream::new(1, 0, "test")).unwrap();
         let (mut received, mut sent) = ([0_u32; 8], [0_u32; 8]);
         for (i, incast) in flows.chunks(3).enumerate() {
             let dst = incast[0].dst;
-            assert!(incast.iter().all(|f| f.dst == dst && f.src != dst && f.start == Time::us(20) * i as u64));
+            assert!(incast.iter().all(|f| f.dst == dst && f.src != dst && f.start == Duration::us(20) * i as u64));
             assert!(incast[0].src != incast[1].src && incast[1].src != incast[2].src && incast[2].src != incast[0].src);
             received[dst as usize - 10] += 1;
             for flow in incast {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use xoff_engine::random::Stream;
-use xoff_units::{Bytes, Rate, Time};
+use xoff_units::{Bytes, Duration, Moment, Rate};
 
 use super::{Collective, Drawn, Feed, Flow, Host, Problem, Workload};
 use crate::framing::Framing;
@@ -29,7 +29,7 @@ pub struct Made {
     /// Payload.
     pub size: Bytes,
     /// When, after the workload's start.
-    pub start: Time,
+    pub start: Duration,
     /// Flows that arrive at its source, or whose last packet leaves it.
     pub after: Vec<usize>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Listed<'a> {
     pub src: u32,
     pub dst: u32,
     pub size: u64,
-    pub start: Time,
+    pub start: Moment,
     pub class: u8,
     pub workload: u16,
     /// It was under way when its workload began.
@@ -78,7 +78,7 @@ pub struct Making<'a> {
     pub(super) listed: Vec<Listed<'a>>,
     pub(super) drawn: Vec<DrawnAt>,
     pub(super) collectives: Vec<Collective>,
-    pub(super) lasts: Time,
+    pub(super) lasts: Moment,
     hosts: Vec<u32>,
     seed: u64,
     index: usize,
@@ -90,7 +90,7 @@ impl<'a> Making<'a> {
         let nodes = topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), n as u32)).collect();
         let (ports, hosts) = (topology.ports(), topology.hosts());
         let (listed, drawn) = (Vec::new(), Vec::new());
-        let (collectives, lasts) = (Vec::new(), Time::ZERO);
+        let (collectives, lasts) = (Vec::new(), Moment::ZERO);
         Self { workload: first, topology, ports, framing, nodes, listed, drawn, collectives, lasts, hosts, seed, index: 0, kind: "" }
     }
 
@@ -188,7 +188,7 @@ impl<'a> Making<'a> {
     }
 
     /// Says how long after its start the workload goes on, where its flows do not tell.
-    pub fn lasts(&mut self, duration: Time) {
+    pub fn lasts(&mut self, duration: Duration) {
         self.lasts = self.lasts.max(self.workload.start + duration);
     }
 
@@ -227,7 +227,7 @@ impl<'a> Making<'a> {
     }
 
     /// Lists a flow that was checked.
-    pub(super) fn list(&mut self, src: u32, dst: u32, size: u64, start: Time) -> &mut Listed<'a> {
+    pub(super) fn list(&mut self, src: u32, dst: u32, size: u64, start: Moment) -> &mut Listed<'a> {
         let (position, class, workload) = (self.listed.len(), self.workload.class, self.index as u16);
         let (after, is_warm, detail, arrivals) = (Vec::new(), false, None, None);
         self.listed.push(Listed { position, after, src, dst, size, start, class, workload, is_warm, detail, arrivals });

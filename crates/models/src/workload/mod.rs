@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::Time;
+use xoff_units::Moment;
 
 pub use self::feed::Feed;
 pub use self::host::Host;
@@ -52,7 +52,7 @@ macro_rules! registry {
             pub name: Option<String>,
             /// When it begins.
             #[serde(default)]
-            pub start: Time,
+            pub start: Moment,
             /// Priority class of its packets.
             #[serde(default)]
             pub class: u8,
@@ -143,7 +143,7 @@ pub struct FlowSpec {
     /// Payload.
     pub size: u64,
     /// When it starts.
-    pub start: Time,
+    pub start: Moment,
     /// Pinned path, or 0.
     pub path: u16,
     /// Priority class.
@@ -159,9 +159,9 @@ state!(FlowSpec {
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
     /// Flows arrive from here on.
-    pub from: Time,
+    pub from: Moment,
     /// Up to here.
-    pub to: Time,
+    pub to: Moment,
     /// On the wire, in all of that time, on average over all draws.
     pub bytes: f64,
 }
@@ -169,7 +169,7 @@ pub struct Offer {
 /// Flows of one host that are drawn one at a time, when their time comes; how many they are is known before.
 pub trait Drawn: std::fmt::Debug + Send + State {
     /// When the next flow starts.
-    fn peek(&self) -> Option<Time>;
+    fn peek(&self) -> Option<Moment>;
 
     /// Takes the next flow and draws the one after.
     fn take(&mut self) -> Option<FlowSpec>;
@@ -216,7 +216,7 @@ impl Start {
     }
 
     /// When the next flow starts.
-    pub fn peek(&self) -> Option<Time> {
+    pub fn peek(&self) -> Option<Moment> {
         match self {
             Self::List(list) => list.last().map(|f| f.start),
             Self::Drawn(flows) => flows.peek(),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration};
 
 use super::making::{fits, waits_fit};
 use super::{Host, Made, Making, Problem, Traffic};
@@ -126,7 +126,7 @@ impl Params {
     }
 
     fn flow(&self, src: u32, dst: u32, tokens: u64, after: Vec<usize>) -> Made {
-        Made { src, dst, size: Bytes(self.token.0.saturating_mul(tokens)), start: Time::ZERO, after }
+        Made { src, dst, size: Bytes(self.token.0.saturating_mul(tokens)), start: Duration::ZERO, after }
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use super::making::{DrawnAt, Listed, MAX_FLOWS, Making};
 use super::row::place;
@@ -16,7 +16,7 @@ use crate::routing::{MAX_SWITCHES, Paths, Sources};
 use crate::topology::{PortSpec, Topology};
 
 /// A simulation ends before this.
-pub const MAX_START: Time = Time::ms(281_000);
+pub const MAX_START: Moment = Moment::ms(281_000);
 
 /// All flows of a scenario, by source.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub struct AllFlows {
     /// Workloads whose flows are measured together, in their order.
     pub collectives: Vec<Collective>,
     /// Until when workloads go on that say so.
-    pub lasts: Time,
+    pub lasts: Moment,
 }
 
 impl AllFlows {

@@ -4,7 +4,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration};
 
 use super::making::{fits, waits_fit};
 use super::{Host, Made, Making, Problem, Traffic};
@@ -52,7 +52,7 @@ impl Params {
         fits(key, self.rounds.saturating_mul(2 * workers.len() as u64))?;
         waits_fit(key, self.rounds.saturating_mul((workers.len() as u64 + 1) * workers.len() as u64))?;
         let mut list: Vec<Made> = Vec::new();
-        let flow = |src, dst, after| Made { src, dst, size: self.size, start: Time::ZERO, after };
+        let flow = |src, dst, after| Made { src, dst, size: self.size, start: Duration::ZERO, after };
         for round in 0..self.rounds {
             let pushes = list.len();
             for (i, worker) in workers.iter().enumerate() {

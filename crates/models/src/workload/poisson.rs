@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_engine::state::{State, Walk, Word};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::sizes::{Named, SizeTable};
 use super::{Drawn, FlowSpec, Host, MAX_FLOWS, Making, Offer, Problem, Traffic, Warm};
@@ -32,7 +32,7 @@ pub struct Params {
     pub points_table: Option<String>,
     /// Flows arrive for this long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration: Option<Time>,
+    pub duration: Option<Duration>,
     /// This many flows arrive in all, shared evenly over sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
@@ -58,7 +58,7 @@ pub struct Arrivals {
     destinations: Arc<Vec<u32>>,
     node: u32,
     class: u8,
-    end: Time,
+    end: Moment,
     next: Option<FlowSpec>,
     count: u64,
     left: u64,
@@ -81,7 +81,7 @@ impl State for Arrivals {
 /// When arrivals end: at a moment, or when these many flows have come, of all sources.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    At(Time),
+    At(Moment),
     After(u64),
 }
 
@@ -119,11 +119,11 @@ impl Traffic for Params {
             }
             let (end, left) = match end {
                 End::At(end) => (end, u64::MAX),
-                End::After(flows) => (Time::MAX, flows / count + u64::from((i as u64) < flows % count)),
+                End::After(flows) => (Moment::MAX, flows / count + u64::from((i as u64) < flows % count)),
             };
             let (sizes, destinations, stream) = (sizes.clone(), destinations.clone(), making.stream_of(node));
             let flows = if left == u64::MAX { (end - start).0 as f64 / mean_gap_ps } else { left as f64 };
-            let to = start + Time((flows * mean_gap_ps) as u64);
+            let to = start + Duration((flows * mean_gap_ps) as u64);
             let offer = Offer { from: start, to, bytes: flows * sizes.mean_on_wire(making.framing) };
             let mut arrivals =
                 Arrivals { stream, mean_gap_ps, sizes, destinations, node, class, end, next: None, count: 0, left, bytes: 0, offer };
@@ -160,9 +160,9 @@ impl Params {
         Ok(Arc::new(table))
     }
 
-    fn end(&self, key: &str, start: Time, most: u64) -> Result<End, Problem> {
+    fn end(&self, key: &str, start: Moment, most: u64) -> Result<End, Problem> {
         match (self.duration, self.flows) {
-            (Some(Time::ZERO), None) => Err((format!("{key}.duration"), "no flow arrives in no time; it must be above zero".into())),
+            (Some(Duration::ZERO), None) => Err((format!("{key}.duration"), "no flow arrives in no time; it must be above zero".into())),
             (None, Some(0)) => Err((format!("{key}.flows"), "no flow is wanted; it must be above zero".into())),
             (Some(duration), None) => Ok(End::At(start + duration)),
             (None, Some(flows)) if flows > most => Err((format!("{key}.flows"), too_many(flows as f64, most))),
@@ -178,7 +178,7 @@ fn too_many(flows: f64, most: u64) -> String {
 
 impl Arrivals {
     /// Draws the first flow, and counts them all on a copy.
-    fn begin(&mut self, start: Time) {
+    fn begin(&mut self, start: Moment) {
         self.draw(start, 0);
         let mut dry = self.clone();
         while let Some(flow) = dry.take() {
@@ -187,14 +187,14 @@ impl Arrivals {
         }
     }
 
-    fn draw(&mut self, after: Time, flow: u32) {
+    fn draw(&mut self, after: Moment, flow: u32) {
         self.next = None;
         if self.left == 0 {
             return;
         }
         self.left -= 1;
         let gap = -libm::log(1.0 - self.stream.uniform()) * self.mean_gap_ps;
-        let start = Time(after.0.saturating_add(gap as u64));
+        let start = Moment(after.0.saturating_add(gap as u64));
         let dst = other_than(self.node, &self.destinations, &mut self.stream);
         let size = self.sizes.draw(&mut self.stream);
         if start < self.end {
@@ -214,7 +214,7 @@ fn other_than(node: u32, destinations: &[u32], stream: &mut Stream) -> u32 {
 }
 
 impl Drawn for Arrivals {
-    fn peek(&self) -> Option<Time> {
+    fn peek(&self) -> Option<Moment> {
         self.next.map(|f| f.start)
     }
 

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration};
 
 use super::Host;
 
@@ -18,7 +18,7 @@ pub struct Flow {
     pub size: Bytes,
     /// When, after the workload's start.
     #[serde(default)]
-    pub start: Time,
+    pub start: Duration,
     /// A unique name, to be shown and to wait for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,

@@ -6,16 +6,16 @@ use xoff_engine::Checkpoint;
 use xoff_models::endpoint::Sent;
 use xoff_models::node::Node;
 use xoff_models::workload::AllFlows;
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use crate::observer::Progress;
 
 pub struct Ends {
     /// When each flow's last byte arrived; never where it has not.
-    arrived: Vec<Time>,
+    arrived: Vec<Moment>,
     completed: u64,
     /// The last of these moments.
-    pub last: Time,
+    pub last: Moment,
     /// Flows whose last packet has left, where nothing is heard of its arrival.
     left: Vec<Sent>,
     /// Flows that lost a packet which nobody sends again.
@@ -30,9 +30,9 @@ pub struct Ends {
 impl Ends {
     pub fn new(plan: &AllFlows, repeats: bool) -> Self {
         Self {
-            arrived: vec![Time::NEVER; plan.flows as usize],
+            arrived: vec![Moment::NEVER; plan.flows as usize],
             completed: 0,
-            last: Time::ZERO,
+            last: Moment::ZERO,
             left: Vec::new(),
             lost: BTreeSet::new(),
             repeats,
@@ -43,8 +43,8 @@ impl Ends {
     }
 
     /// When a flow's last byte arrived.
-    pub fn arrival(&self, flow: u32) -> Option<Time> {
-        Some(self.arrived[flow as usize]).filter(|at| *at != Time::NEVER)
+    pub fn arrival(&self, flow: u32) -> Option<Moment> {
+        Some(self.arrived[flow as usize]).filter(|at| *at != Moment::NEVER)
     }
 
     /// Takes what hosts have written down of arrivals, and returns flows that are over with that.
@@ -103,7 +103,7 @@ impl Ends {
         self.flows - self.completed - self.lost.len() as u64
     }
 
-    pub fn progress(&self, now: Time, until: Option<Time>) -> Progress {
+    pub fn progress(&self, now: Moment, until: Option<Moment>) -> Progress {
         let of_bytes = self.bytes_completed as f64 / self.bytes.max(1) as f64;
         Progress {
             share: until.map_or(of_bytes, |until| of_bytes.max(now.ps() as f64 / until.ps() as f64)).min(1.0),

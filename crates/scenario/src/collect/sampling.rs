@@ -3,7 +3,7 @@
 use xoff_engine::Checkpoint;
 use xoff_models::node::Node;
 use xoff_models::record::Sample;
-use xoff_units::Time;
+use xoff_units::Duration;
 
 use crate::document::Probe;
 
@@ -11,7 +11,7 @@ use crate::document::Probe;
 const REPLAY_ROWS: u64 = 100_000;
 
 pub struct Sampling {
-    pub interval: Option<Time>,
+    pub interval: Option<Duration>,
     /// The samples are to stay few: they are thinned and not handed on before the end.
     pub is_replay: bool,
 }
@@ -24,7 +24,7 @@ impl Sampling {
     /// Has each node write down what has waited there since its last event, as it does in a deadlock.
     pub fn catch_up(&mut self, cp: &mut Checkpoint<'_, Node>, samples: &mut Vec<Sample>) {
         // What happens at this very moment may have happened already.
-        let before = Time(cp.now.ps().saturating_sub(1));
+        let before = cp.now.saturating_sub(Duration(1));
         let coming = (0..cp.nodes()).map(|id| cp.node(id).samples_until(before)).sum();
         self.thin(cp, samples, coming);
         for id in 0..cp.nodes() {
@@ -36,7 +36,7 @@ impl Sampling {
     pub fn thin(&mut self, cp: &mut Checkpoint<'_, Node>, samples: &mut Vec<Sample>, coming: u64) {
         let (Some(interval), true) = (&mut self.interval, self.is_replay) else { return };
         let first = *interval;
-        while samples.len() as u64 + coming / (interval.ps() / first.ps()) > REPLAY_ROWS && *interval <= cp.now {
+        while samples.len() as u64 + coming / (interval.ps() / first.ps()) > REPLAY_ROWS && interval.ps() <= cp.now.ps() {
             *interval += *interval;
             samples.retain(|s| s.at.ps() % interval.ps() == 0);
         }

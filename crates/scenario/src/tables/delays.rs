@@ -1,10 +1,10 @@
 //! What completion times are made of.
 
-use xoff_units::Time;
+use xoff_units::Moment;
 
 pub use crate::delays::Row as Delay;
 
-use super::{Names, Row, times};
+use super::{Names, Row};
 use crate::table::{Column, Data};
 
 impl Row for Delay {
@@ -40,7 +40,7 @@ impl Row for Delay {
             Column {
                 name: "start_ps",
                 meaning: "When it began, of a pause; null where pieces are added up.",
-                data: Data::MaybeU64(d.iter().map(|d| d.part.from.map(Time::ps)).collect()),
+                data: Data::MaybeU64(d.iter().map(|d| d.part.from.map(Moment::ps)).collect()),
             },
             Column {
                 name: "pause_queue",
@@ -52,7 +52,7 @@ impl Row for Delay {
                 meaning: "When that pause began.",
                 data: Data::MaybeU64(d.iter().map(|d| d.part.pause.map(|p| p.1.ps())).collect()),
             },
-            Column { name: "time_ps", meaning: "How long it took.", data: times(d.iter().map(|d| d.part.time)) },
+            Column { name: "time_ps", meaning: "How long it took.", data: Data::U64(d.iter().map(|d| d.part.time.ps()).collect()) },
         ]
     }
 }

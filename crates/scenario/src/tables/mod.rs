@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use xoff_models::topology::PortSpec;
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use self::flows::Ways;
 use crate::table::{Column, Data, Table};
@@ -33,8 +33,8 @@ impl Names {
     }
 }
 
-fn times(t: impl Iterator<Item = Time>) -> Data {
-    Data::U64(t.map(Time::ps).collect())
+fn times(t: impl Iterator<Item = Moment>) -> Data {
+    Data::U64(t.map(Moment::ps).collect())
 }
 
 /// A row of a table.

@@ -2,7 +2,7 @@
 
 use xoff_models::effects::Asker;
 use xoff_models::record::Pause;
-use xoff_units::Time;
+use xoff_units::Moment;
 
 use super::{Names, Row, times};
 use crate::table::{Column, Data};
@@ -39,7 +39,7 @@ impl Row for Pause {
             Column {
                 name: "end_ps",
                 meaning: "When it ended; null if it never did.",
-                data: Data::MaybeU64(p.iter().map(|p| p.end.map(Time::ps)).collect()),
+                data: Data::MaybeU64(p.iter().map(|p| p.end.map(Moment::ps)).collect()),
             },
         ]
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::{EARLY, Flag, HELD, MESSAGES, PACKETS, Params, Tag, UNHELD};
 use crate::core::{Core, Queues};
@@ -20,7 +20,7 @@ use crate::routing::Sources;
 /// Entries that are kept before those that are over are looked for.
 const FEW: usize = 1024;
 /// A flow without a packet for so long is forgotten.
-const AGE: Time = Time::ms(2);
+const AGE: Duration = Duration::ms(2);
 
 /// A flow to a host here.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +29,8 @@ struct Flow {
     /// The TAIL of the epoch has come, or is waited for no longer.
     is_in_order: bool,
     /// The age of the last packet of the epoch by the old path, and when it came.
-    seen: Option<(u16, Time)>,
-    active: Time,
+    seen: Option<(u16, Moment)>,
+    active: Moment,
 }
 
 /// What a flow waits in.
@@ -43,7 +43,7 @@ struct Hold {
     /// The age of the TAIL.
     tail: u16,
     /// When it goes on.
-    due: Time,
+    due: Moment,
 }
 
 state!(Hold {
@@ -54,9 +54,9 @@ state!(Hold {
 /// The part of `ConWeave` that puts in order.
 #[derive(Debug)]
 pub struct Destination {
-    expiry: Time,
-    flush_slack: Time,
-    flush_default: Time,
+    expiry: Duration,
+    flush_slack: Duration,
+    flush_default: Duration,
     frame_bytes: u16,
     sources: Arc<Sources>,
     flows: FxHashMap<u32, Flow>,
@@ -214,7 +214,7 @@ impl Destination {
     }
 
     /// Forgets flows that are over, each time as many have come as were left.
-    fn make_room(&mut self, now: Time) {
+    fn make_room(&mut self, now: Moment) {
         if self.flows.len() >= self.room {
             let holds = &self.holds;
             self.flows.retain(|id, flow| now - flow.active <= AGE || holds.contains_key(id));

@@ -25,7 +25,7 @@ mod source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use self::destination::Destination;
 use self::source::Source;
@@ -42,16 +42,16 @@ use crate::wrong::Wrong;
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// A flow leaves its path when an answer takes longer than the round trip without queues and this.
-    pub reply_slack: Time,
+    pub reply_slack: Duration,
     /// A path is not chosen for so long after word of a marked packet on it.
-    pub path_pause: Time,
+    pub path_pause: Duration,
     /// After a gap of more than this between two packets a flow begins anew, by any path: one that pauses held up so long may
     /// overtake what it sent before.
-    pub expiry: Time,
+    pub expiry: Duration,
     /// Held packets go on so long after their TAIL was to come.
-    pub flush_slack: Time,
+    pub flush_slack: Duration,
     /// When it was to come, after the first that is held, where no packet of the old path tells.
-    pub flush_default: Time,
+    pub flush_default: Duration,
     /// Reorder queues of each port and class, 1 to 64: flows that can be held there at a time.
     pub queues: u8,
 }
@@ -59,11 +59,11 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
-            reply_slack: Time::us(4),
-            path_pause: Time::us(16),
-            expiry: Time::us(300),
-            flush_slack: Time::us(16),
-            flush_default: Time::us(200),
+            reply_slack: Duration::us(4),
+            path_pause: Duration::us(16),
+            expiry: Duration::us(300),
+            flush_slack: Duration::us(16),
+            flush_default: Duration::us(200),
             queues: 16,
         }
     }
@@ -96,13 +96,13 @@ impl Tag {
     const STEP: u32 = 15;
     const OLDEST: u64 = (1 << 14) - 1;
 
-    fn age(time: Time) -> u16 {
+    fn age(time: Duration) -> u16 {
         (time.ps() >> Self::STEP).min(Self::OLDEST) as u16
     }
 
     /// The time from one age to another; none if it is earlier.
-    fn span(from: u16, to: u16) -> Time {
-        Time(u64::from(to.saturating_sub(from)) << Self::STEP)
+    fn span(from: u16, to: u16) -> Duration {
+        Duration(u64::from(to.saturating_sub(from)) << Self::STEP)
     }
 
     fn word(self) -> u32 {
@@ -191,7 +191,7 @@ impl Install for ConWeave {
             ("flush_slack", params.flush_slack),
             ("flush_default", params.flush_default),
         ];
-        if let Some((key, time)) = times.into_iter().find(|t| t.1 > Time::ms(1_000)) {
+        if let Some((key, time)) = times.into_iter().find(|t| t.1 > Duration::ms(1_000)) {
             return Err((key, format!("{time} is out of range; allowed are times up to 1s")));
         }
         if !(1..=64).contains(&params.queues) {
@@ -249,7 +249,7 @@ impl Hooks for ConWeave {
         }
     }
 
-    fn counts(&self, _: Time, tally: &mut dyn Tally) {
+    fn counts(&self, _: Moment, tally: &mut dyn Tally) {
         let Some(rack) = &self.rack else { return };
         tally.add(MOVED, rack.source.moved);
         rack.destination.counts(tally);

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_engine::random::Stream;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::{FAN, Flag, Params, Tag};
 use crate::core::Core;
@@ -16,7 +16,7 @@ use crate::packet::Packet;
 /// Entries that are kept before those that are over are looked for.
 const FEW: usize = 1024;
 /// A flow without a packet for so long is forgotten, and at least for its expiry.
-const AGE: Time = Time::ms(2);
+const AGE: Duration = Duration::ms(2);
 
 /// A flow that comes from a host here.
 #[derive(Debug, Clone, Copy)]
@@ -31,10 +31,10 @@ struct Flow {
     is_over: bool,
     /// The age of the TAIL.
     tail: u16,
-    began: Time,
+    began: Moment,
     /// When the REPLY is late.
-    deadline: Time,
-    active: Time,
+    deadline: Moment,
+    active: Moment,
 }
 
 state!(Flow {
@@ -45,11 +45,11 @@ state!(Flow {
 /// The part of `ConWeave` that chooses.
 #[derive(Debug)]
 pub struct Source {
-    reply_slack: Time,
-    path_pause: Time,
-    expiry: Time,
+    reply_slack: Duration,
+    path_pause: Duration,
+    expiry: Duration,
     /// Forwarding, here and so everywhere.
-    delay: Time,
+    delay: Duration,
     /// Bytes of a full packet that are in when a switch handles it, and of a frame.
     bytes: [u64; 2],
     hosts: FxHashSet<u32>,
@@ -57,7 +57,7 @@ pub struct Source {
     /// So many entries may stand before those that are over are thrown away.
     room: usize,
     /// Until when a path to a switch is not chosen.
-    paused: FxHashMap<(u32, u16), Time>,
+    paused: FxHashMap<(u32, u16), Moment>,
     pub(super) moved: u64,
 }
 
@@ -76,7 +76,7 @@ impl Source {
             reply_slack: params.reply_slack,
             path_pause: params.path_pause,
             expiry: params.expiry,
-            delay: site.ends.first().map_or(Time::ZERO, |e| e.near.delay),
+            delay: site.ends.first().map_or(Duration::ZERO, |e| e.near.delay),
             bytes: [
                 site.ends.iter().map(|e| e.near.counted_after).max().unwrap_or(site.framing.largest()),
                 u64::from(site.framing.control),
@@ -122,7 +122,7 @@ impl Source {
         // Where no path that is drawn is good it stays, and the next packet tries again.
         if is_late && let Some(other) = self.sample(&flow, Some(path), dst, choices, core, effects) {
             flag = Flag::Tail;
-            flow = Flow { is_moved: true, tail: age, deadline: Time::NEVER, path: other, ..flow };
+            flow = Flow { is_moved: true, tail: age, deadline: Moment::NEVER, path: other, ..flow };
             self.moved += 1;
         }
         self.make_room(now);
@@ -131,7 +131,7 @@ impl Source {
     }
 
     /// The other switch says something of a flow.
-    pub(super) fn hear(&mut self, frame: &Packet, now: Time) {
+    pub(super) fn hear(&mut self, frame: &Packet, now: Moment) {
         let (Some(flow), Some(Weave { says, of })) = (self.flows.get_mut(&frame.flow()), frame.payload()) else { return };
         let is_this = of == u32::from(flow.epoch);
         match says {
@@ -140,7 +140,7 @@ impl Source {
             }
             Says::Clear => flow.is_over |= is_this && flow.is_moved,
             // One that is late changes nothing: the next packet finds that it is.
-            Says::Reply if is_this && !flow.is_moved && now <= flow.deadline => (flow.is_over, flow.deadline) = (true, Time::NEVER),
+            Says::Reply if is_this && !flow.is_moved && now <= flow.deadline => (flow.is_over, flow.deadline) = (true, Moment::NEVER),
             Says::Reply => {}
         }
     }
@@ -160,9 +160,9 @@ impl Source {
     }
 
     /// A packet of full size to the switch of a host and a frame back, where nothing waits, by the shortest way.
-    fn round_trip(&self, dst: u32, choices: &[u16], core: &Core) -> Time {
+    fn round_trip(&self, dst: u32, choices: &[u16], core: &Core) -> Duration {
         let by = |first: &u16| {
-            let (mut at, mut port, mut time) = (core.id, usize::from(*first), Time::ZERO);
+            let (mut at, mut port, mut time) = (core.id, usize::from(*first), Duration::ZERO);
             loop {
                 let link = &core.routing.wiring.ports[at as usize][port];
                 if link.peer == dst {
@@ -178,7 +178,7 @@ impl Source {
     }
 
     /// Forgets flows that begin anew anyway, each time as many have come as were left.
-    fn make_room(&mut self, now: Time) {
+    fn make_room(&mut self, now: Moment) {
         if self.flows.len() >= self.room {
             let age = AGE.max(self.expiry);
             self.flows.retain(|_, flow| now - flow.active <= age);

@@ -1,4 +1,4 @@
-use xoff_units::Rate;
+use xoff_units::{Duration, Moment, Rate};
 
 use super::*;
 use crate::core::Queues;
@@ -17,14 +17,14 @@ const UP: [u16; 4] = [2, 3, 4, 5];
 
 /// `ConWeave` at leaf 4 of two leaves and four spines, 100 Gb/s and 1 us a link, with flows 0 to 9 of host 0.
 fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
-    let link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
+    let link = Link { rate: Rate::gbps(100), delay: Duration::us(1) };
     let topology = leaf_spine::Params { leaves: 2, spines: 4, hosts_per_leaf: 2, link, fabric_link: None, parallel: 1 }.build().unwrap();
     let routes = shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true);
     let (map, ports) = (Arc::new(Map::new(routes, topology.wiring())), topology.ports());
     let spec = |purpose| QueueSpec { class: 0, level: 0, purpose };
     let data = [vec![spec(Purpose::Class)], vec![spec(Purpose::Reorder); params.queues as usize]].concat();
     let plan = QueuePlan { data, turns: Turns::Packets };
-    let list = ports[4].iter().map(|p| Port::new(&plan, p.link.rate, p.link.delay, p.peer, Time::ZERO)).collect();
+    let list = ports[4].iter().map(|p| Port::new(&plan, p.link.rate, p.link.delay, p.peer, Duration::ZERO)).collect();
     let mut core = Core::new(4, list, 1, Queueing::Oq, crate::queueing::buffer::Buffer::Unlimited, false);
     core.routing = map.clone();
     let site = Site {
@@ -37,7 +37,7 @@ fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
         hosts: &[(0, 0), (1, 1)],
         framing: &Framing::for_tests(),
         relay: &relay::Params::default(),
-        round_trip: Time::ZERO,
+        round_trip: Duration::ZERO,
         map: &map,
         sources: &Arc::new(Sources { first: vec![0, 10, 20, 30, 30] }),
     };
@@ -59,7 +59,7 @@ impl Leaf {
     }
 
     /// A packet of flow 3 from host 0 to host 2 comes at a moment; what it carries from here on.
-    fn send(&mut self, at: Time) -> Tag {
+    fn send(&mut self, at: Moment) -> Tag {
         self.effects.now = at;
         let mut packet = Packet::new(Kind::Data, 3, 0, 2, 1250, 0);
         packet.set_in_port(0);
@@ -70,7 +70,7 @@ impl Leaf {
     }
 
     /// The other leaf says something of flow 3.
-    fn hear(&mut self, at: Time, says: Says, of: u32) {
+    fn hear(&mut self, at: Moment, says: Says, of: u32) {
         self.effects.now = at;
         let frame = Packet::with(Weave { says, of }, 3, 0, 64, 0);
         assert_eq!(self.here.on_control(&frame, 2, &self.core, &mut self.effects), Verdict::Consume);
@@ -81,7 +81,7 @@ impl Leaf {
     }
 
     /// A packet of flow 13, of host 1, comes for host 0 by a port up; its queue, if it is held.
-    fn receive(&mut self, at: Time, tag: Tag, is_marked: bool) -> Option<usize> {
+    fn receive(&mut self, at: Moment, tag: Tag, is_marked: bool) -> Option<usize> {
         self.effects.now = at;
         let mut packet = Packet::new(Kind::Data, 13, 0, 0, 1250, 0);
         packet.set_in_port(2);
@@ -108,7 +108,7 @@ impl Leaf {
         self.effects.take().iter().map(shown).collect()
     }
 
-    fn expire(&mut self, at: Time) {
+    fn expire(&mut self, at: Moment) {
         self.effects.now = at;
         self.here.on_timer(13, &self.core, &mut self.effects);
     }
@@ -121,14 +121,14 @@ impl Leaf {
             }
         }
         let mut one = One(count, 0);
-        self.here.counts(Time::ZERO, &mut one);
+        self.here.counts(Moment::ZERO, &mut one);
         one.1
     }
 }
 
 /// Two links of 1 us each way, and on each of them 1250 bytes in 100 ns and a frame of 125 bytes in 10 ns.
-const BASE: Time = Time::ns(4220);
-const LATE: Time = Time::ns(4220 + 4000);
+const BASE: Duration = Duration::ns(4220);
+const LATE: Duration = Duration::ns(4220 + 4000);
 
 #[test]
 fn what_a_packet_carries_is_read_as_it_was_written() {
@@ -139,22 +139,22 @@ fn what_a_packet_carries_is_read_as_it_was_written() {
         }
     }
     assert_eq!(Tag::read(0), None);
-    assert_eq!((Tag::age(Time::us(100)), Tag::age(Time::ms(9)), Tag::span(100, 3151)), (3051, 16_383, Time(3051 << 15)));
+    assert_eq!((Tag::age(Duration::us(100)), Tag::age(Duration::ms(9)), Tag::span(100, 3151)), (3051, 16_383, Duration(3051 << 15)));
 }
 
 #[test]
 fn a_flow_whose_answers_come_in_time_stays() {
     let mut leaf = Leaf::new(&Params::default());
-    let first = leaf.send(Time::ZERO);
+    let first = leaf.send(Moment::ZERO);
     assert_eq!((first.flag, first.is_moved, first.epoch, first.age), (Flag::Init, false, 1, 0));
-    let second = leaf.send(Time::us(1));
-    assert_eq!(second, Tag { flag: Flag::Data, age: Tag::age(Time::us(1)), ..first });
+    let second = leaf.send(Moment::us(1));
+    assert_eq!(second, Tag { flag: Flag::Data, age: Tag::age(Duration::us(1)), ..first });
     // The answer of the first epoch at the last moment that is in time: the next packet begins another, by the same path.
-    leaf.hear(LATE, Says::Reply, 1);
-    assert_eq!(leaf.send(LATE + Time::us(9)), Tag { epoch: 2, ..first });
+    leaf.hear(Moment::ZERO + LATE, Says::Reply, 1);
+    assert_eq!(leaf.send(Moment::ZERO + LATE + Duration::us(9)), Tag { epoch: 2, ..first });
     for epoch in 2..40 {
-        leaf.hear(LATE * epoch + BASE, Says::Reply, epoch as u32 % 8);
-        assert_eq!(leaf.send(LATE * (epoch + 1)).path, first.path);
+        leaf.hear(Moment::ZERO + LATE * epoch + BASE, Says::Reply, epoch as u32 % 8);
+        assert_eq!(leaf.send(Moment::ZERO + LATE * (epoch + 1)).path, first.path);
     }
     assert_eq!(leaf.moved(), 0);
 }
@@ -162,19 +162,19 @@ fn a_flow_whose_answers_come_in_time_stays() {
 #[test]
 fn a_flow_whose_answer_is_late_moves_once_until_its_tail_has_come() {
     let mut leaf = Leaf::new(&Params::default());
-    let first = leaf.send(Time::ZERO);
-    assert_eq!(leaf.send(LATE).flag, Flag::Data, "there is still time");
-    let tail = leaf.send(LATE + Time::ns(100));
+    let first = leaf.send(Moment::ZERO);
+    assert_eq!(leaf.send(Moment::ZERO + LATE).flag, Flag::Data, "there is still time");
+    let tail = leaf.send(Moment::ZERO + LATE + Duration::ns(100));
     assert_eq!((tail.flag, tail.is_moved, tail.path, leaf.moved()), (Flag::Tail, false, first.path, 1));
-    let moved = leaf.send(LATE + Time::ns(200));
+    let moved = leaf.send(Moment::ZERO + LATE + Duration::ns(200));
     assert_eq!((moved.flag, moved.is_moved, moved.epoch, moved.age), (Flag::Data, true, 1, tail.age));
     assert_ne!(moved.path, first.path);
     // The answer to the first packet comes at last, and a CLEAR of another epoch: nothing follows from them.
-    leaf.hear(Time::us(20), Says::Reply, 1);
-    leaf.hear(Time::us(20), Says::Clear, 0);
-    assert_eq!(leaf.send(Time::us(100)), moved);
-    leaf.hear(Time::us(101), Says::Clear, 1);
-    let next = leaf.send(Time::us(102));
+    leaf.hear(Moment::us(20), Says::Reply, 1);
+    leaf.hear(Moment::us(20), Says::Clear, 0);
+    assert_eq!(leaf.send(Moment::us(100)), moved);
+    leaf.hear(Moment::us(101), Says::Clear, 1);
+    let next = leaf.send(Moment::us(102));
     assert_eq!((next.flag, next.is_moved, next.epoch, next.path), (Flag::Init, false, 2, moved.path));
     assert_eq!(leaf.moved(), 1);
 }
@@ -182,12 +182,12 @@ fn a_flow_whose_answer_is_late_moves_once_until_its_tail_has_come() {
 #[test]
 fn a_flow_begins_anew_after_a_gap() {
     let mut leaf = Leaf::new(&Params::default());
-    leaf.send(Time::ZERO);
-    assert_eq!(leaf.send(Time::us(300)).flag, Flag::Tail, "a gap that is no longer than the expiry");
-    assert_eq!(leaf.send(Time::us(600)).epoch, 1);
+    leaf.send(Moment::ZERO);
+    assert_eq!(leaf.send(Moment::us(300)).flag, Flag::Tail, "a gap that is no longer than the expiry");
+    assert_eq!(leaf.send(Moment::us(600)).epoch, 1);
     let paths: Vec<u16> = (0..64)
         .map(|n| {
-            let tag = leaf.send(Time::us(600) + Time::us(301) * (n + 1));
+            let tag = leaf.send(Moment::us(600) + Duration::us(301) * (n + 1));
             assert_eq!((tag.flag, u64::from(tag.epoch)), (Flag::Init, (n + 2) % 8));
             tag.path
         })
@@ -201,32 +201,32 @@ fn no_path_is_chosen_that_was_marked_lately() {
     for round in 0..50 {
         let mut leaf = Leaf::new(&Params::default());
         leaf.effects = Effects::for_tests(round);
-        let first = leaf.send(Time::ZERO);
+        let first = leaf.send(Moment::ZERO);
         let others: Vec<u32> = (0..4).filter(|path| *path != u32::from(first.path)).collect();
         // Of the three other paths two are paused, and a little later all of them.
         for path in &others[..2] {
-            leaf.hear(LATE, Says::Notify, *path);
+            leaf.hear(Moment::ZERO + LATE, Says::Notify, *path);
         }
-        leaf.send(LATE + Time::ns(1));
-        let path = u32::from(leaf.send(LATE + Time::ns(2)).path);
+        leaf.send(Moment::ZERO + LATE + Duration::ns(1));
+        let path = u32::from(leaf.send(Moment::ZERO + LATE + Duration::ns(2)).path);
         assert!(path == others[2] || path == u32::from(first.path), "neither of two that are drawn may be good");
         let mut leaf = Leaf::new(&Params::default());
         leaf.effects = Effects::for_tests(round);
-        leaf.send(Time::ZERO);
+        leaf.send(Moment::ZERO);
         for path in &others {
-            leaf.hear(LATE, Says::Notify, *path);
+            leaf.hear(Moment::ZERO + LATE, Says::Notify, *path);
         }
-        leaf.send(LATE + Time::ns(1));
-        let stays = leaf.send(LATE + Time::ns(2));
+        leaf.send(Moment::ZERO + LATE + Duration::ns(1));
+        let stays = leaf.send(Moment::ZERO + LATE + Duration::ns(2));
         assert_eq!((stays.path, stays.is_moved, leaf.moved()), (first.path, false, 0), "it stays where all are bad");
         assert_eq!(stays.flag, Flag::Data, "and no TAIL is sent");
     }
 }
 
 /// What packets of an epoch carry that began 100 us before the first comes, and whose TAIL was the packet at 50 us.
-const TAIL_AT: Time = Time::us(50);
+const TAIL_AT: Duration = Duration::us(50);
 
-fn old(age: Time) -> Tag {
+fn old(age: Duration) -> Tag {
     Tag { flag: Flag::Data, is_moved: false, epoch: 1, path: 2, age: Tag::age(age) }
 }
 
@@ -241,29 +241,29 @@ fn tail() -> Tag {
 #[test]
 fn what_comes_before_the_tail_waits_for_it() {
     let mut leaf = Leaf::new(&Params::default());
-    assert_eq!(leaf.receive(Time::us(100), Tag { flag: Flag::Init, ..old(Time::ZERO) }, false), None);
+    assert_eq!(leaf.receive(Moment::us(100), Tag { flag: Flag::Init, ..old(Duration::ZERO) }, false), None);
     assert_eq!(leaf.asked(), ["tell 0 1"]);
-    assert_eq!(leaf.receive(Time::us(110), old(Time::us(10)), true), None);
+    assert_eq!(leaf.receive(Moment::us(110), old(Duration::us(10)), true), None);
     assert_eq!(leaf.asked(), ["tell 2 2"], "a mark is told with its path");
     // The TAIL left 40 us after the last packet of the old path: it is expected at 150 us, and waited for to 166 us.
-    let due = Time::us(126) + Tag::span(Tag::age(Time::us(10)), Tag::age(TAIL_AT));
-    assert!((due + Time::ns(66) - Time::us(166)).ps() <= 132_000);
-    assert_eq!(leaf.receive(Time::us(120), moved(), false), Some(2));
+    let due = Duration::us(126) + Tag::span(Tag::age(Duration::us(10)), Tag::age(TAIL_AT));
+    assert!((due + Duration::ns(66) - Duration::us(166)).ps() <= 132_000);
+    assert_eq!(leaf.receive(Moment::us(120), moved(), false), Some(2));
     assert_eq!(leaf.asked(), ["block 2".to_string(), format!("timer {due}")]);
-    assert_eq!(leaf.receive(Time::us(121), moved(), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(121), moved(), false), Some(2));
     // The next by the old path shows that it is slower by now.
-    assert_eq!(leaf.receive(Time::us(140), old(Time::us(20)), false), None);
-    let due = Time::us(156) + Tag::span(Tag::age(Time::us(20)), Tag::age(TAIL_AT));
+    assert_eq!(leaf.receive(Moment::us(140), old(Duration::us(20)), false), None);
+    let due = Duration::us(156) + Tag::span(Tag::age(Duration::us(20)), Tag::age(TAIL_AT));
     assert_eq!(leaf.asked(), [format!("timer {due}")]);
-    leaf.expire(Time::us(170));
+    leaf.expire(Moment::us(170));
     assert_eq!(leaf.asked(), [""; 0], "a timer of before");
-    assert_eq!(leaf.receive(Time::us(175), tail(), false), None);
-    assert_eq!(leaf.asked(), ["tell 1 1".to_string(), format!("timer {}", Time::us(175))]);
+    assert_eq!(leaf.receive(Moment::us(175), tail(), false), None);
+    assert_eq!(leaf.asked(), ["tell 1 1".to_string(), format!("timer {}", Duration::us(175))]);
     // Before that timer another packet comes at the same moment: it waits with the others.
-    assert_eq!(leaf.receive(Time::us(175), moved(), false), Some(2));
-    leaf.expire(Time::us(175));
+    assert_eq!(leaf.receive(Moment::us(175), moved(), false), Some(2));
+    leaf.expire(Moment::us(175));
     assert_eq!(leaf.asked(), ["pour 2 1", "unblock 2"]);
-    assert_eq!(leaf.receive(Time::us(176), moved(), false), None);
+    assert_eq!(leaf.receive(Moment::us(176), moved(), false), None);
     let counts = [HELD, PACKETS, EARLY, UNHELD, MESSAGES].map(|count| leaf.counted(count));
     assert_eq!(counts, [1, 3, 0, 0, 3]);
 }
@@ -271,59 +271,59 @@ fn what_comes_before_the_tail_waits_for_it() {
 #[test]
 fn a_flow_that_its_source_forgot_begins_anew() {
     let of = |epoch: u8, tag: Tag| Tag { epoch, ..tag };
-    let first = |epoch: u8| Tag { flag: Flag::Init, ..of(epoch, old(Time::ZERO)) };
+    let first = |epoch: u8| Tag { flag: Flag::Init, ..of(epoch, old(Duration::ZERO)) };
     for known in 0..8 {
         let mut leaf = Leaf::new(&Params::default());
         // An epoch that ended in order, and after it the first one of a source that knows nothing of it.
-        leaf.receive(Time::us(100), first(known), false);
-        leaf.receive(Time::us(101), of(known, tail()), false);
-        assert_eq!(leaf.receive(Time::us(900), first(1), false), None);
-        assert_eq!(leaf.receive(Time::us(901), moved(), false), Some(2), "after epoch {known}");
+        leaf.receive(Moment::us(100), first(known), false);
+        leaf.receive(Moment::us(101), of(known, tail()), false);
+        assert_eq!(leaf.receive(Moment::us(900), first(1), false), None);
+        assert_eq!(leaf.receive(Moment::us(901), moved(), false), Some(2), "after epoch {known}");
     }
 }
 
 #[test]
 fn the_first_packet_of_an_epoch_may_come_behind_those_that_were_moved() {
     let mut leaf = Leaf::new(&Params::default());
-    assert_eq!(leaf.receive(Time::us(100), moved(), false), Some(2));
-    assert_eq!(leaf.receive(Time::us(101), Tag { flag: Flag::Init, ..old(Time::ZERO) }, false), None);
-    assert_eq!(leaf.receive(Time::us(102), moved(), false), Some(2), "it is held as before");
+    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(101), Tag { flag: Flag::Init, ..old(Duration::ZERO) }, false), None);
+    assert_eq!(leaf.receive(Moment::us(102), moved(), false), Some(2), "it is held as before");
     // So may it after they were let go without their TAIL: the epoch is not held a second time.
     let mut leaf = Leaf::new(&Params::default());
-    assert_eq!(leaf.receive(Time::us(100), moved(), false), Some(2));
-    leaf.expire(Time::us(316));
-    assert_eq!(leaf.receive(Time::us(317), moved(), false), None);
-    assert_eq!(leaf.receive(Time::us(318), Tag { flag: Flag::Init, ..old(Time::ZERO) }, false), None);
-    assert_eq!(leaf.receive(Time::us(319), moved(), false), None);
+    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(2));
+    leaf.expire(Moment::us(316));
+    assert_eq!(leaf.receive(Moment::us(317), moved(), false), None);
+    assert_eq!(leaf.receive(Moment::us(318), Tag { flag: Flag::Init, ..old(Duration::ZERO) }, false), None);
+    assert_eq!(leaf.receive(Moment::us(319), moved(), false), None);
 }
 
 #[test]
 fn what_waits_for_a_tail_that_does_not_come_goes_on() {
     let mut leaf = Leaf::new(&Params::default());
     // No packet of the old path has come: 200 us, and the slack.
-    assert_eq!(leaf.receive(Time::us(100), moved(), false), Some(2));
-    let due = Time::us(316);
+    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(2));
+    let due = Duration::us(316);
     assert_eq!(leaf.asked(), ["block 2".to_string(), format!("timer {due}")]);
-    leaf.expire(due);
+    leaf.expire(Moment::ZERO + due);
     // The flow may move again, as its TAIL may be lost.
     assert_eq!((leaf.asked(), leaf.counted(EARLY)), (["tell 1 1", "pour 2 1", "unblock 2"].map(String::from).to_vec(), 1));
-    assert_eq!(leaf.receive(due, moved(), false), None, "none of the epoch waits any more");
+    assert_eq!(leaf.receive(Moment::ZERO + due, moved(), false), None, "none of the epoch waits any more");
     // Of another epoch one does; when the source begins yet another, that is over.
     let of = |epoch: u8, tag: Tag| Tag { epoch, ..tag };
-    assert_eq!(leaf.receive(Time::us(320), of(2, moved()), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(320), of(2, moved()), false), Some(2));
     leaf.asked();
-    assert_eq!(leaf.receive(Time::us(330), of(3, old(Time::ZERO)), false), Some(2), "behind what waits");
-    assert_eq!(leaf.asked(), [format!("timer {}", Time::us(330))]);
-    leaf.expire(Time::us(330));
+    assert_eq!(leaf.receive(Moment::us(330), of(3, old(Duration::ZERO)), false), Some(2), "behind what waits");
+    assert_eq!(leaf.asked(), [format!("timer {}", Duration::us(330))]);
+    leaf.expire(Moment::us(330));
     assert_eq!((leaf.asked().len(), leaf.counted(EARLY)), (2, 2));
-    assert_eq!(leaf.receive(Time::us(331), of(2, moved()), false), None, "of an earlier epoch");
-    assert_eq!(leaf.receive(Time::us(332), of(3, moved()), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(331), of(2, moved()), false), None, "of an earlier epoch");
+    assert_eq!(leaf.receive(Moment::us(332), of(3, moved()), false), Some(2));
 }
 
 #[test]
 fn a_flow_that_no_queue_is_left_for_goes_on() {
     let mut leaf = Leaf::new(&Params { queues: 1, ..Params::default() });
-    assert_eq!(leaf.receive(Time::us(100), moved(), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(2));
     let mut other = Packet::new(Kind::Data, 14, 0, 0, 1250, 0);
     other.set_in_port(3);
     other.set_tag(moved().word());

@@ -19,12 +19,12 @@ impl Switch {
         let params = Params { scheme, block: Some(Bytes(100)), ..Params::default() };
         let sender = Sender { sent: 0, limit: window, window, waiting: 0, is_timed: false };
         let receiver = Receiver { received: 0, used: 0, window, told: None, is_owed: false, repeated: VecDeque::new(), said: None };
-        let hop = Hop { spacing: Time::ZERO, repeat: Time::us(10), needed: 20, round_trip: Time::us(2) };
+        let hop = Hop { spacing: Duration::ZERO, repeat: Duration::us(10), needed: 20, round_trip: Duration::us(2) };
         let credits = Credits {
             params,
             forwards: true,
             is_host: false,
-            delay: Time::ns(300),
+            delay: Duration::ns(300),
             repeat_bytes: 8,
             full: 10,
             classes: 2,
@@ -160,7 +160,7 @@ fn a_repeated_count_gives_back_what_did_not_come_once_what_was_sent_before_is_he
     let frame = Credits::frame(0, true, 20, 64);
     s.credits.on_control(&frame, 0, &s.core, &mut s.effects);
     let [(_, Effect::Timer(at, token))] = s.effects.take()[..] else { panic!("it waits for the pipeline") };
-    assert_eq!(at, Time::ns(300));
+    assert_eq!(at, Moment::ns(300));
     let mut late = Switch::new(Scheme::Cbfc, 25);
     late.arrive(FULL, 0);
     late.credits.on_control(&frame, 0, &late.core, &mut late.effects);
@@ -183,7 +183,7 @@ fn a_count_is_repeated_while_credits_are_out() {
         s.effects.take().into_iter().find_map(|e| if let Effect::Timer(at, token) = e.1 { Some((at, token)) } else { None })
     };
     let (at, token) = timer(&mut s).unwrap();
-    assert_eq!(at, Time::us(10));
+    assert_eq!(at, Moment::us(10));
     s.effects.now = at;
     s.credits.on_timer(token, &s.core, &mut s.effects);
     assert!(matches!(s.effects.take()[..], [(_, Effect::Send(2, f)), (_, Effect::Timer(..))] if (f.seq(), f.says()) == (1, 10)));
@@ -195,17 +195,17 @@ fn a_count_is_repeated_while_credits_are_out() {
 #[test]
 fn updates_keep_their_distance_and_the_last_says_all() {
     let mut s = Switch::new(Scheme::Cbfc, 25);
-    s.credits.hops[0].spacing = Time::ns(500);
+    s.credits.hops[0].spacing = Duration::ns(500);
     for _ in 0..2 {
         s.arrive(FULL, 0);
     }
     s.leave(0);
     assert_eq!(s.asked().1, [(0, 0, 10)]);
-    s.effects.now = Time::ns(100);
+    s.effects.now = Moment::ns(100);
     s.leave(0);
-    let due: Vec<_> = s.effects.take().into_iter().filter(|e| matches!(e.1, Effect::Timer(at, _) if at == Time::ns(500))).collect();
+    let due: Vec<_> = s.effects.take().into_iter().filter(|e| matches!(e.1, Effect::Timer(at, _) if at == Moment::ns(500))).collect();
     assert_eq!(due.len(), 1);
-    s.effects.now = Time::ns(500);
+    s.effects.now = Moment::ns(500);
     s.credits.on_timer(UPDATE, &s.core, &mut s.effects);
     assert_eq!(s.asked().1, [(0, 0, 20)]);
 }
@@ -216,7 +216,7 @@ fn whose_bytes_leave_no_room_is_said_once_a_round_trip() {
     let mut s = Switch::new(Scheme::Absolute, 45);
     let mut said = Vec::new();
     for (ns, bytes) in [(0, FULL), (100, FULL), (200, FULL), (300, FULL), (1000, 100), (2500, 100)] {
-        s.effects.now = Time::ns(ns);
+        s.effects.now = Moment::ns(ns);
         s.arrive(bytes, 0);
         let is_said = s.effects.take().iter().any(|e| matches!(e.1, Effect::Pausing(Because::Input(0, 0))));
         said.extend(is_said.then_some(ns));

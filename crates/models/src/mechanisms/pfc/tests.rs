@@ -1,4 +1,4 @@
-use xoff_units::Rate;
+use xoff_units::{Duration, Moment, Rate};
 
 use super::*;
 use crate::frames::Kind;
@@ -43,7 +43,7 @@ fn frame(class: u8, quanta: u16) -> Packet {
 }
 
 /// Pauses, frames and the time above XOFF.
-fn count(pfc: &Pfc, now: Time) -> [u64; 3] {
+fn count(pfc: &Pfc, now: Moment) -> [u64; 3] {
     let mut counts = Vec::new();
     pfc.counts(now, &mut |count: Count, n| counts.extend([PAUSES, FRAMES, ABOVE].contains(&count).then_some(n)));
     counts.try_into().unwrap()
@@ -54,18 +54,18 @@ const ON: u16 = u16::MAX;
 #[test]
 fn a_crossing_sends_one_pause_and_one_resume_of_its_class() {
     let (mut pfc, core, mut effects) = by_level(2, None);
-    effects.now = Time::us(1);
+    effects.now = Moment::us(1);
     pfc.on_level(Crossing { port: 1, class: 1, is_up: true }, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(1, 0b10, ON)]);
     let mut standing = Vec::new();
     pfc.standing_pauses(&mut |port, class| standing.push((port, class)));
     assert_eq!(standing, [(1, 1)]);
     // A pause that stands counts as above XOFF to now.
-    assert_eq!(count(&pfc, Time::us(3)), [1, 1, Time::us(2).ps()]);
-    effects.now = Time::us(4);
+    assert_eq!(count(&pfc, Moment::us(3)), [1, 1, Duration::us(2).ps()]);
+    effects.now = Moment::us(4);
     pfc.on_level(Crossing { port: 1, class: 1, is_up: false }, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(1, 0b10, 0)]);
-    assert_eq!(count(&pfc, Time::us(9)), [1, 2, Time::us(3).ps()]);
+    assert_eq!(count(&pfc, Moment::us(9)), [1, 2, Duration::us(3).ps()]);
     pfc.standing_pauses(&mut |port, class| panic!("port {port} is still paused in class {class}"));
 }
 
@@ -80,7 +80,7 @@ fn two_reasons_make_one_pause_that_the_last_one_ends() {
     pfc.on_pause_request(0, 0, false, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(0, 0b01, 0)]);
     // What a request asks for is no time above XOFF.
-    assert_eq!(count(&pfc, Time::us(9)), [1, 2, 0]);
+    assert_eq!(count(&pfc, Moment::us(9)), [1, 2, 0]);
 }
 
 #[test]
@@ -99,32 +99,32 @@ fn a_frame_holds_its_class_until_the_resume() {
 fn a_pause_is_refreshed_at_half_its_quanta_while_it_stands() {
     // 1000 quanta of 512 bits at 100 Gb/s are 5.12 us.
     let (mut pfc, mut core, mut effects) = by_level(2, Some(1000));
-    let half = Time::ns(2560);
-    let timers = |list: &[(u8, Effect)]| -> Vec<(Time, u32)> {
+    let half = Duration::ns(2560);
+    let timers = |list: &[(u8, Effect)]| -> Vec<(Moment, u32)> {
         list.iter().filter_map(|e| if let Effect::Timer(at, token) = e.1 { Some((at, token)) } else { None }).collect()
     };
     pfc.on_level(Crossing { port: 1, class: 0, is_up: true }, &core, &mut effects);
     let list = effects.take();
     let token = timers(&list)[0].1;
-    assert_eq!((frames(&list), timers(&list)), (vec![(1, 1, 1000)], vec![(half, token)]));
-    effects.now = half;
+    assert_eq!((frames(&list), timers(&list)), (vec![(1, 1, 1000)], vec![(Moment::ZERO + half, token)]));
+    effects.now = Moment::ZERO + half;
     pfc.on_timer(token, &core, &mut effects);
     let list = effects.take();
-    assert_eq!((frames(&list), timers(&list)), (vec![(1, 1, 1000)], vec![(half * 2, token)]));
+    assert_eq!((frames(&list), timers(&list)), (vec![(1, 1, 1000)], vec![(Moment::ZERO + half * 2, token)]));
     // One that still waits for the link says the same: none is added, but the next refresh is due.
     core.ports[1].push(0, frame(0, 1000));
-    effects.now = half * 2;
+    effects.now = Moment::ZERO + half * 2;
     pfc.on_timer(token, &core, &mut effects);
     let list = effects.take();
-    assert_eq!((frames(&list), timers(&list)), (vec![], vec![(half * 3, token)]));
+    assert_eq!((frames(&list), timers(&list)), (vec![], vec![(Moment::ZERO + half * 3, token)]));
     // A resume that waits behind it takes it back, so that the next has to be sent.
     core.ports[1].push(0, frame(0, 0));
-    effects.now = half * 3;
+    effects.now = Moment::ZERO + half * 3;
     pfc.on_timer(token, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(1, 1, 1000)]);
     pfc.on_level(Crossing { port: 1, class: 0, is_up: false }, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(1, 1, 0)]);
-    effects.now = half * 4;
+    effects.now = Moment::ZERO + half * 4;
     pfc.on_timer(token, &core, &mut effects);
     assert!(effects.is_empty(), "a pause that is over is not refreshed");
     assert_eq!(count(&pfc, effects.now)[..2], [1, 4]);
@@ -143,14 +143,14 @@ fn without_refresh_the_next_packet_after_its_end_makes_another_pause() {
     let packet = Packet::new(Kind::Data, 7, 0, 9, 1000, 0);
     let mut renewed = Vec::new();
     for ns in [0, 511, 512, 700, 1024] {
-        effects.now = Time::ns(ns);
+        effects.now = Moment::ns(ns);
         pfc.on_enqueue(&Enqueued { packet: &packet, port: 1, queue: 1 }, &core, &mut effects);
         renewed.extend(sent(&mut effects).iter().map(|f| (ns, f.2)));
     }
     assert_eq!(renewed, [(512, 100), (1024, 100)]);
     pfc.on_level(Crossing { port: 0, class: 0, is_up: false }, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(0, 1, 0)]);
-    effects.now = Time::us(9);
+    effects.now = Moment::us(9);
     pfc.on_enqueue(&Enqueued { packet: &packet, port: 1, queue: 1 }, &core, &mut effects);
     assert_eq!(sent(&mut effects), [], "it is below XON");
     assert_eq!(count(&pfc, effects.now)[..2], [3, 4]);
@@ -161,17 +161,17 @@ fn a_pause_expires_unless_it_was_refreshed() {
     // 100 quanta of 512 bits at 100 Gb/s are 512 ns.
     let (mut pfc, core, mut effects) = by_level(2, Some(100));
     let length = Rate::gbps(100).time(100 * 64);
-    assert_eq!(length, Time::ns(512));
-    let told = |pfc: &mut Pfc, effects: &mut Effects, now: Time| -> (Time, u32) {
+    assert_eq!(length, Duration::ns(512));
+    let told = |pfc: &mut Pfc, effects: &mut Effects, now: Moment| -> (Moment, u32) {
         effects.now = now;
         pfc.on_control(&frame(1, 100), 1, &core, effects);
         let list = effects.take();
         assert!(matches!(list[0].1, Effect::Block(1, Queues::Class(1), Asker::Neighbour)));
         if let Effect::Timer(at, token) = list[1].1 { (at, token) } else { panic!("{list:?}") }
     };
-    let (first, token) = told(&mut pfc, &mut effects, Time::ZERO);
-    let (second, _) = told(&mut pfc, &mut effects, Time::ns(300));
-    assert_eq!([first, second], [length, Time::ns(812)]);
+    let (first, token) = told(&mut pfc, &mut effects, Moment::ZERO);
+    let (second, _) = told(&mut pfc, &mut effects, Moment::ns(300));
+    assert_eq!([first, second], [Moment::ZERO + length, Moment::ns(812)]);
     effects.now = first;
     pfc.on_timer(token, &core, &mut effects);
     assert_eq!(held(&mut effects), [], "it was refreshed");
@@ -212,7 +212,7 @@ fn a_full_output_pauses_each_feeder_once_with_its_first_packet() {
         resumed.extend(sent(&mut effects).iter().map(|f| (departure, *f)));
     }
     assert_eq!(resumed, [(6, (1, 0b10, 0)), (6, (2, 0b10, 0)), (6, (0, 0b10, 0))]);
-    assert_eq!(count(&pfc, Time::ZERO)[..2], [3, 6]);
+    assert_eq!(count(&pfc, Moment::ZERO)[..2], [3, 6]);
 }
 
 #[test]
@@ -290,8 +290,8 @@ fn a_relay_passes_a_pause_on_to_all_others_until_the_last_neighbour_resumes() {
 /// A switch with a watchdog that looks each microsecond, finds storms after two and their ends after three.
 fn watched(action: watchdog::Action) -> (Pfc, Core, Effects) {
     let (mut pfc, core, effects) = by_level(3, None);
-    let us = |n| Some(Time::us(n));
-    let params = watchdog::Params { detection: Time::us(2), restoration: us(3), poll: us(1), action };
+    let us = |n| Some(Duration::us(n));
+    let params = watchdog::Params { detection: Duration::us(2), restoration: us(3), poll: us(1), action };
     pfc.watchdog = Some(Watchdog::new(&params, 6));
     (pfc, core, effects)
 }
@@ -307,7 +307,7 @@ fn in_a_storm_nothing_goes_to_the_neighbour_or_comes_from_it() {
     pfc.on_control(&frame(1, ON), 2, &core, &mut effects);
     let list = effects.take();
     let [(_, Effect::Timer(at, token)), (_, Effect::Block(2, Queues::Class(1), Asker::Neighbour))] = list[..] else { panic!("{list:?}") };
-    assert_eq!(at, Time::us(2));
+    assert_eq!(at, Moment::us(2));
     let ask = |pfc: &mut Pfc, packet: &mut Packet, from: u16, port: usize| {
         packet.set_in_port(from);
         pfc.admit(packet, Place { port, queue: 2 }, &core, &mut sink()) == Admit::Drop
@@ -330,8 +330,8 @@ fn in_a_storm_nothing_goes_to_the_neighbour_or_comes_from_it() {
     assert_eq!(held(&mut effects), []);
     pfc.on_control(&frame(1, 0), 2, &core, &mut effects);
     let list = effects.take();
-    assert!(matches!(list[0].1, Effect::Timer(at, _) if at == Time::us(5)), "{list:?}");
-    effects.now = Time::us(5);
+    assert!(matches!(list[0].1, Effect::Timer(at, _) if at == Moment::us(5)), "{list:?}");
+    effects.now = Moment::us(5);
     pfc.on_timer(token, &core, &mut effects);
     packet.set_class(1);
     assert!(!ask(&mut pfc, &mut packet, 0, 2));
@@ -345,7 +345,7 @@ fn a_watchdog_that_forwards_only_ignores_pauses() {
     assert!(!pfc.watches().has(Watches::ADMIT));
     pfc.on_control(&frame(0, ON), 1, &core, &mut effects);
     effects.take();
-    effects.now = Time::us(2);
+    effects.now = Moment::us(2);
     pfc.on_timer(WATCH | 2, &core, &mut effects);
     assert!(matches!(effects.take()[..], [(_, Effect::Unblock(1, Queues::Class(0)))]));
 }
@@ -362,5 +362,5 @@ fn so_many_resumes_are_never_sent() {
         assert_eq!(resumes, usize::from(n == 2));
     }
     // They are in no count, either: three pauses and one resume.
-    assert_eq!(count(&pfc, Time::ZERO), [3, 4, 0]);
+    assert_eq!(count(&pfc, Moment::ZERO), [3, 4, 0]);
 }

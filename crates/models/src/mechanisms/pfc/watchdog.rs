@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use crate::core::Queueing;
 use crate::effects::{Effect, Effects};
@@ -36,48 +36,48 @@ pub enum Action {
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// A class of an output that is paused for this long is in a storm. `SONiC`'s: 200 ms, from 100 ms to 5 s.
-    pub detection: Time,
+    pub detection: Duration,
     /// The storm is over when its neighbour has not paused it for this long. Default: twice `detection`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub restoration: Option<Time>,
+    pub restoration: Option<Duration>,
     /// The switch looks this often, at multiples of it. Default: half of `detection`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub poll: Option<Time>,
+    pub poll: Option<Duration>,
     /// What becomes of a class in a storm.
     pub action: Action,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { detection: Time::ms(200), restoration: None, poll: None, action: Action::Drop }
+        Self { detection: Duration::ms(200), restoration: None, poll: None, action: Action::Drop }
     }
 }
 
 impl Params {
-    fn poll(&self) -> Time {
+    fn poll(&self) -> Duration {
         self.poll.unwrap_or(self.detection / 2)
     }
 
-    fn restoration(&self) -> Time {
+    fn restoration(&self) -> Duration {
         self.restoration.unwrap_or(self.detection * 2)
     }
 
     /// No pause lasts longer.
-    pub(super) fn longest_pause(&self) -> Time {
-        Time(self.detection.ps().next_multiple_of(self.poll().ps().max(1))) + self.poll()
+    pub(super) fn longest_pause(&self) -> Duration {
+        Duration(self.detection.ps().next_multiple_of(self.poll().ps().max(1))) + self.poll()
     }
 
     pub(super) fn validate(&self, around: &Around<'_>) -> Result<(), Wrong> {
         let times = [("watchdog.detection", self.detection), ("watchdog.restoration", self.restoration())];
         for (key, time) in times {
-            if !(Time::us(1)..=Time::ms(60_000)).contains(&time) {
+            if !(Duration::us(1)..=Duration::ms(60_000)).contains(&time) {
                 return Err((key, format!("{time} is out of range; allowed are 1us to 60s")));
             }
             if self.poll() > time {
                 return Err(("watchdog.poll", format!("{} is longer than {}, {time}", self.poll(), &key["watchdog.".len()..])));
             }
         }
-        if self.poll() < Time::ns(100) {
+        if self.poll() < Duration::ns(100) {
             return Err(("watchdog.poll", format!("{} is out of range; it must be 100ns or longer", self.poll())));
         }
         if self.action == Action::Drop && around.queueing == Queueing::Iq {
@@ -92,8 +92,8 @@ impl Params {
 #[derive(Debug, Clone, Default)]
 struct Watched {
     /// Since when its neighbour pauses it, and since when it does not.
-    paused: Option<Time>,
-    quiet: Time,
+    paused: Option<Moment>,
+    quiet: Moment,
     in_storm: bool,
     /// It will be looked at.
     is_timed: bool,
@@ -116,9 +116,9 @@ pub(super) enum Found {
 /// The watchdog of a switch.
 #[derive(Debug)]
 pub(super) struct Watchdog {
-    poll: Time,
-    detection: Time,
-    restoration: Time,
+    poll: Duration,
+    detection: Duration,
+    restoration: Duration,
     drops: bool,
     /// By port and class.
     watched: Vec<Watched>,
@@ -160,13 +160,13 @@ impl Watchdog {
 
     /// The poll at which something that began at a moment has lasted for so long: as many polls as that takes, from the first one on
     /// that sees it.
-    fn due(&self, since: Time, lasts: Time) -> Time {
-        let polls = |time: Time| time.ps().div_ceil(self.poll.ps());
-        Time((polls(since) + polls(lasts)) * self.poll.ps())
+    fn due(&self, since: Moment, lasts: Duration) -> Moment {
+        let polls = |time: u64| time.div_ceil(self.poll.ps());
+        Moment((polls(since.ps()) + polls(lasts.ps())) * self.poll.ps())
     }
 
     /// When something may be found, if nothing changes before.
-    fn next(&self, group: usize) -> Option<Time> {
+    fn next(&self, group: usize) -> Option<Moment> {
         let watched = &self.watched[group];
         match (watched.in_storm, watched.paused) {
             (false, Some(since)) => Some(self.due(since, self.detection)),
@@ -221,8 +221,8 @@ mod tests {
 
     impl Class {
         fn new() -> Self {
-            let us = |n| Some(Time::us(n));
-            let params = Params { detection: Time::us(200), restoration: us(300), poll: us(100), action: Action::Drop };
+            let us = |n| Some(Duration::us(n));
+            let params = Params { detection: Duration::us(200), restoration: us(300), poll: us(100), action: Action::Drop };
             Self { watchdog: Watchdog::new(&params, 1), effects: Effects::for_tests(1) }
         }
 
@@ -233,14 +233,14 @@ mod tests {
         }
 
         fn hear(&mut self, us: u64, is_pause: bool) -> Option<u64> {
-            self.effects.now = Time::us(us);
+            self.effects.now = Moment::us(us);
             self.watchdog.hear(0, is_pause, TOKEN, &mut self.effects);
             self.timer()
         }
 
         /// Looks, and says whether it is in a storm.
         fn look(&mut self, us: u64) -> (bool, Option<u64>) {
-            self.effects.now = Time::us(us);
+            self.effects.now = Moment::us(us);
             let before = self.watchdog.storms;
             let found = self.watchdog.look(0, TOKEN, &mut self.effects);
             assert_eq!(self.watchdog.storms - before, u64::from(found == Found::Storm));
@@ -285,10 +285,10 @@ mod tests {
     #[test]
     fn times_that_are_no_multiples_take_as_many_polls() {
         let mut c = Class::new();
-        c.watchdog.detection = Time::us(201);
+        c.watchdog.detection = Duration::us(201);
         assert_eq!(c.hear(100, true), Some(400));
-        let params = Params { detection: Time::us(201), poll: Some(Time::us(100)), ..Params::default() };
-        assert_eq!((params.longest_pause(), params.restoration()), (Time::us(400), Time::us(402)));
-        assert_eq!(Params::default().poll(), Time::ms(100));
+        let params = Params { detection: Duration::us(201), poll: Some(Duration::us(100)), ..Params::default() };
+        assert_eq!((params.longest_pause(), params.restoration()), (Duration::us(400), Duration::us(402)));
+        assert_eq!(Params::default().poll(), Duration::ms(100));
     }
 }

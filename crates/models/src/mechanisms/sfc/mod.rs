@@ -17,7 +17,7 @@ mod source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Time};
+use xoff_units::{Bytes, Duration, Moment};
 
 use crate::core::{Core, Queueing};
 use crate::count::{Count, LATE, PAUSED, Tally};
@@ -40,7 +40,7 @@ pub struct Params {
     pub threshold: Option<Bytes>,
     /// How long the source holds the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pause: Option<Time>,
+    pub pause: Option<Duration>,
     /// Hold the flow for the time that the queue takes from where it is down to this. Where each input has a queue of its own
     /// (`voq`), the queues of the sources that share the output take their turns, and the pause is so much longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct Params {
     /// The time from a message to the first packet that it kept from coming: subtracted from a pause to the target, and what
     /// dynamic pauses and thresholds are computed from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub round_trip: Option<Time>,
+    pub round_trip: Option<Duration>,
     /// Computed from the occupancy and the number of sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dynamic: Option<Dynamic>,
@@ -57,7 +57,7 @@ pub struct Params {
     pub resume: Option<Bytes>,
     /// Least time between two messages for one flow (or what `hold` names). Default: the pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval: Option<Time>,
+    pub interval: Option<Duration>,
     /// What a source holds.
     #[serde(default)]
     pub hold: Hold,
@@ -223,7 +223,7 @@ impl Install for Sfc {
             }
         }
         for (key, time) in [("pause", params.pause), ("interval", params.interval), ("round_trip", params.round_trip)] {
-            if let Some(time) = time.filter(|t| *t < Time::ns(1) && key == "pause" || *t > Time::ms(1_000)) {
+            if let Some(time) = time.filter(|t| *t < Duration::ns(1) && key == "pause" || *t > Duration::ms(1_000)) {
                 return Err((key, format!("{time} is out of range; allowed are 1ns to 1s")));
             }
         }
@@ -387,7 +387,7 @@ impl Hooks for Sfc {
         }
     }
 
-    fn counts(&self, now: Time, tally: &mut dyn Tally) {
+    fn counts(&self, now: Moment, tally: &mut dyn Tally) {
         if let Some(point) = &self.point {
             point.counts(now, tally);
         }

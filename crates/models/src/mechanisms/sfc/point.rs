@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
-use xoff_units::{Rate, Time};
+use xoff_units::{Duration, Moment, Rate};
 
 use super::{ABOVE, ABOVE_AFTER_PAUSE, Dynamic, Hold, IDLE, MESSAGES, Mode, Params, RESUMES, Signals};
 use crate::core::{Core, Queueing};
@@ -21,11 +21,11 @@ struct Held {
     flow: u32,
     dst: u32,
     class: u8,
-    sent: Time,
+    sent: Moment,
     /// The end of its pause, as the congestion point counts.
-    until: Time,
+    until: Moment,
     /// No message before.
-    next: Time,
+    next: Moment,
     /// Nothing has come from it since the end of its pause.
     is_out: bool,
 }
@@ -39,9 +39,9 @@ state!(Held {
 #[derive(Debug, Default)]
 struct Watched {
     /// Since when it is at the threshold.
-    above: Option<Time>,
+    above: Option<Moment>,
     /// Since when it is so although a pause is over.
-    under_reacted: Option<Time>,
+    under_reacted: Option<Moment>,
     /// Held sources that are out.
     out: u32,
     /// What was told to pause and may be told to resume.
@@ -60,12 +60,12 @@ state!(Watched {
 #[derive(Debug)]
 pub struct Point {
     threshold: u32,
-    pause: Time,
+    pause: Duration,
     target: Option<u32>,
-    round_trip: Time,
+    round_trip: Duration,
     dynamic: Dynamic,
     resume: Option<u32>,
-    interval: Option<Time>,
+    interval: Option<Duration>,
     hold: Hold,
     /// With `last_hop`, for each port whether a host is behind it; messages are for packets that end there.
     to_host: Option<Vec<bool>>,
@@ -87,9 +87,9 @@ pub struct Point {
     next_purge: usize,
     messages: u64,
     resumes: u64,
-    above: Time,
-    above_after_pause: Time,
-    idle: Time,
+    above: Duration,
+    above_after_pause: Duration,
+    idle: Duration,
 }
 
 state!(Point {
@@ -101,7 +101,7 @@ state!(Point {
 });
 
 /// A source that stayed silent for this long after its pause has nothing to send.
-const FORGET: Time = Time::ms(1);
+const FORGET: Duration = Duration::ms(1);
 
 impl Point {
     pub fn new(params: &Params, site: &Site<'_>, core: &Core) -> Self {
@@ -140,9 +140,9 @@ impl Point {
             next_purge: 1024,
             messages: 0,
             resumes: 0,
-            above: Time::ZERO,
-            above_after_pause: Time::ZERO,
-            idle: Time::ZERO,
+            above: Duration::ZERO,
+            above_after_pause: Duration::ZERO,
+            idle: Duration::ZERO,
         }
     }
 
@@ -196,27 +196,27 @@ impl Point {
 
     /// What N sources add to a queue in a round trip: (N − 1)·R·C, or with a queue for each input its share of that, (1 − 1/N)·R·C.
     fn growth(&self, sources: u64, rate: Rate) -> u64 {
-        let all = rate.bytes_in(Time((sources - 1) * self.round_trip.ps()));
+        let all = rate.bytes_in(Duration((sources - 1) * self.round_trip.ps()));
         if self.is_by_input { all / sources } else { all }
     }
 
-    fn pause(&self, crowd: usize, bytes: u32, rate: Rate) -> Time {
+    fn pause(&self, crowd: usize, bytes: u32, rate: Rate) -> Duration {
         // With a queue for each input each drains at its share of the rate.
         let share = if self.is_by_input { self.sources_at(crowd) } else { 1 };
         if self.dynamic.pause {
             let sources = self.sources_at(crowd);
-            return Time((sources - 1) * self.round_trip.ps()) + rate.time(u64::from(bytes) * share / 2);
+            return Duration((sources - 1) * self.round_trip.ps()) + rate.time(u64::from(bytes) * share / 2);
         }
-        self.target.map_or(self.pause, |target| rate.time(u64::from(bytes.saturating_sub(target)) * share).since(self.round_trip))
+        self.target.map_or(self.pause, |target| rate.time(u64::from(bytes.saturating_sub(target)) * share).saturating_sub(self.round_trip))
     }
 
-    fn message(&self, held: &Held, pause: Time) -> Packet {
+    fn message(&self, held: &Held, pause: Duration) -> Packet {
         let pause = pause.ps().div_ceil(1_000).min(u64::from(u32::MAX)) as u32;
         let payload = Sfcm { destination: held.dst, pause };
         Packet::with(payload, held.flow, self.sources.of(held.flow), self.frame_bytes, held.class)
     }
 
-    pub fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, now: Time) -> Option<Packet> {
+    pub fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, now: Moment) -> Option<Packet> {
         let packet = event.packet;
         let (index, bytes) = self.watched(packet, event.port, event.queue, core)?;
         let crowd = self.crowd(index, packet, event.port, core);
@@ -247,7 +247,7 @@ impl Point {
             }
         }
         let pause = self.pause(crowd, bytes, rate);
-        if pause == Time::ZERO {
+        if pause == Duration::ZERO {
             return None;
         }
         let held = Held {
@@ -271,7 +271,7 @@ impl Point {
     }
 
     /// Something came from a source after its pause: what the output was idle until then was lost.
-    fn note_return(&mut self, index: usize, event: &Enqueued<'_>, core: &Core, now: Time) {
+    fn note_return(&mut self, index: usize, event: &Enqueued<'_>, core: &Core, now: Moment) {
         let key = self.key(event.packet.flow(), event.packet.dst(), self.class_of(event.packet));
         let Some(held) = self.held.get_mut(&key).filter(|h| h.is_out && now >= h.until) else { return };
         held.is_out = false;
@@ -283,7 +283,7 @@ impl Point {
         }
     }
 
-    pub fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, now: Time) -> Vec<Packet> {
+    pub fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, now: Moment) -> Vec<Packet> {
         let Some((index, _)) = self.watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
         if self.counts_sources {
             let crowd = self.crowd(index, event.packet, event.port, core);
@@ -300,13 +300,13 @@ impl Point {
     }
 
     /// There is less in what it watches: an input, too, when the last bit of a packet that has started is in.
-    pub fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, now: Time) -> Vec<Packet> {
+    pub fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, now: Moment) -> Vec<Packet> {
         let Some((index, bytes)) = self.watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
         let crowd = self.crowd(index, event.packet, event.port, core);
         if self.watched[index].above.is_some() && bytes < self.threshold(crowd, core.ports[event.port].rate) {
             let watched = &mut self.watched[index];
-            self.above += watched.above.take().map_or(Time::ZERO, |t| now - t);
-            self.above_after_pause += watched.under_reacted.take().map_or(Time::ZERO, |t| now - t);
+            self.above += watched.above.take().map_or(Duration::ZERO, |t| now - t);
+            self.above_after_pause += watched.under_reacted.take().map_or(Duration::ZERO, |t| now - t);
         }
         match self.resume {
             Some(level) if bytes <= level && !self.watched[index].paused.is_empty() => self.resume_all(index, now),
@@ -314,20 +314,20 @@ impl Point {
         }
     }
 
-    fn resume_all(&mut self, index: usize, now: Time) -> Vec<Packet> {
+    fn resume_all(&mut self, index: usize, now: Moment) -> Vec<Packet> {
         let mut messages = Vec::new();
         for key in std::mem::take(&mut self.watched[index].paused) {
             if let Some(held) = self.held.get_mut(&key).filter(|h| h.until > now) {
                 (held.until, held.next) = (now, now);
                 let held = *held;
                 self.resumes += 1;
-                messages.push(self.message(&held, Time::ZERO));
+                messages.push(self.message(&held, Duration::ZERO));
             }
         }
         messages
     }
 
-    fn purge(&mut self, now: Time) {
+    fn purge(&mut self, now: Moment) {
         if self.held.len() < self.next_purge {
             return;
         }
@@ -339,8 +339,8 @@ impl Point {
         }
     }
 
-    pub fn counts(&self, now: Time, tally: &mut dyn Tally) {
-        let open = |since: fn(&Watched) -> Option<Time>| self.watched.iter().filter_map(since).map(|t| now.since(t).ps()).sum::<u64>();
+    pub fn counts(&self, now: Moment, tally: &mut dyn Tally) {
+        let open = |since: fn(&Watched) -> Option<Moment>| self.watched.iter().filter_map(since).map(|t| now.since(t).ps()).sum::<u64>();
         tally.add(MESSAGES, self.messages);
         tally.add(RESUMES, self.resumes);
         tally.add(ABOVE, self.above.ps() + open(|w| w.above));

@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::{ISOLATED, Mode, PROXY_PAUSES, Params, ResumeEnds};
 use crate::core::{Core, Queues};
@@ -23,7 +23,7 @@ use crate::packet::Packet;
 /// The congestion queue of an output and class.
 #[derive(Debug, Default, Clone)]
 struct Congestion {
-    until: Time,
+    until: Moment,
     is_blocked: bool,
 }
 
@@ -43,14 +43,14 @@ pub struct Proxy {
     /// Port of each host that hangs here.
     ports: FxHashMap<u32, usize>,
     /// For each port and class of a host: flows that pause it, and until when.
-    pausing: Vec<Vec<(u32, Time)>>,
+    pausing: Vec<Vec<(u32, Moment)>>,
     /// Isolated flows, and until when each is paused.
-    flows: Isolation<Time>,
+    flows: Isolation<Moment>,
     queues: Vec<Congestion>,
     /// Forget flows that came to nothing when there are this many.
     next_purge: usize,
     /// Until when destinations are paused.
-    destinations: FxHashMap<u32, Time>,
+    destinations: FxHashMap<u32, Moment>,
     pauses: u64,
     isolated: u64,
 }
@@ -116,7 +116,7 @@ impl Proxy {
     pub fn on_message(&mut self, message: &Packet, core: &Core, effects: &mut Effects) -> bool {
         let Some(port) = self.ports.get(&message.dst()).copied() else { return false };
         let Some(Sfcm { destination, pause }) = message.payload() else { return false };
-        let until = effects.now + Time::ns(u64::from(pause));
+        let until = effects.now + Duration::ns(u64::from(pause));
         if self.caches {
             if pause == 0 {
                 self.destinations.remove(&destination);
@@ -134,7 +134,7 @@ impl Proxy {
     }
 
     /// Lets a flow pause a host's class until then; a moment that has come takes that back.
-    fn pause(&mut self, group: usize, flow: u32, until: Time, effects: &mut Effects) {
+    fn pause(&mut self, group: usize, flow: u32, until: Moment, effects: &mut Effects) {
         let list = &mut self.pausing[group];
         let was_paused = !list.is_empty();
         let known = list.iter().position(|p| p.0 == flow);
@@ -162,7 +162,7 @@ impl Proxy {
         }
     }
 
-    fn isolate(&mut self, flow: u32, until: Time, is_resume: bool, core: &Core, effects: &mut Effects) {
+    fn isolate(&mut self, flow: u32, until: Moment, is_resume: bool, core: &Core, effects: &mut Effects) {
         if is_resume {
             if let Some(known) = self.flows.get_mut(flow) {
                 known.state = effects.now;
@@ -188,7 +188,7 @@ impl Proxy {
     }
 
     /// Blocks a congestion queue until then.
-    fn hold(&mut self, port: usize, class: u8, until: Time, core: &Core, effects: &mut Effects) {
+    fn hold(&mut self, port: usize, class: u8, until: Moment, core: &Core, effects: &mut Effects) {
         let group = port * self.classes + class as usize;
         let queue = &mut self.queues[group];
         if until <= queue.until || until <= effects.now {
@@ -326,12 +326,12 @@ mod tests {
         let queue = |purpose| QueueSpec { class: 0, level: 0, purpose };
         let plan = QueuePlan { data: vec![queue(Purpose::Class), queue(Purpose::Congestion)], turns: Turns::Packets };
         let mut core = Core::for_tests(2, 1);
-        core.ports = (0..2).map(|_| Port::new(&plan, Rate::gbps(100), Time::ZERO, 1, Time::ZERO)).collect();
+        core.ports = (0..2).map(|_| Port::new(&plan, Rate::gbps(100), Duration::ZERO, 1, Duration::ZERO)).collect();
         let params = Params { mode, resume_ends, ..Params::default() };
         (Proxy::new(&params, &[(HOST, 0)], &core), core, Effects::for_tests(1))
     }
 
-    fn message(flow: u32, pause: Time) -> Packet {
+    fn message(flow: u32, pause: Duration) -> Packet {
         Packet::with(Sfcm { destination: 0, pause: (pause.ps() / 1000) as u32 }, flow, HOST, 64, 0)
     }
 
@@ -346,14 +346,14 @@ mod tests {
         let [on, off] = [true, false].map(|is_on| vec![format!("{:?}", Effect::PauseNeighbour(0, 0, is_on))]);
         for (ends, at_resume, at_end) in [(ResumeEnds::Flow, vec![], off.clone()), (ResumeEnds::Queue, off.clone(), vec![])] {
             let (mut proxy, core, mut effects) = proxy(Mode::Proxy, ends);
-            proxy.on_message(&message(1, Time::us(10)), &core, &mut effects);
+            proxy.on_message(&message(1, Duration::us(10)), &core, &mut effects);
             assert_eq!(asked(&mut effects), on);
-            proxy.on_message(&message(2, Time::us(100)), &core, &mut effects);
+            proxy.on_message(&message(2, Duration::us(100)), &core, &mut effects);
             assert_eq!(asked(&mut effects), Vec::<String>::new());
-            effects.now = Time::us(5);
-            proxy.on_message(&message(1, Time::ZERO), &core, &mut effects);
+            effects.now = Moment::us(5);
+            proxy.on_message(&message(1, Duration::ZERO), &core, &mut effects);
             assert_eq!(asked(&mut effects), at_resume, "{ends:?}");
-            effects.now = Time::us(100);
+            effects.now = Moment::us(100);
             proxy.on_timer(0, &core, &mut effects);
             assert_eq!(asked(&mut effects), at_end, "{ends:?}");
         }
@@ -365,24 +365,24 @@ mod tests {
             .map(|e| vec![format!("{e:?}")]);
         for (ends, at_resume, at_end) in [(ResumeEnds::Flow, vec![], unblock.clone()), (ResumeEnds::Queue, unblock.clone(), vec![])] {
             let (mut proxy, core, mut effects) = proxy(Mode::ProxyIsolation, ends);
-            proxy.on_message(&message(1, Time::us(10)), &core, &mut effects);
-            proxy.on_message(&message(2, Time::us(100)), &core, &mut effects);
+            proxy.on_message(&message(1, Duration::us(10)), &core, &mut effects);
+            proxy.on_message(&message(2, Duration::us(100)), &core, &mut effects);
             let packet = |flow| Packet::new(Kind::Data, flow, 0, 9, 1000, 0);
             for flow in [1, 2] {
                 assert_eq!(proxy.assign_queue(&packet(flow), 1, &core, &mut effects), Some(usize::from(CONGESTED)));
             }
             assert_eq!(asked(&mut effects), block);
-            effects.now = Time::us(5);
-            proxy.on_message(&message(1, Time::ZERO), &core, &mut effects);
+            effects.now = Moment::us(5);
+            proxy.on_message(&message(1, Duration::ZERO), &core, &mut effects);
             assert_eq!(asked(&mut effects), at_resume, "{ends:?}");
             // What comes of the other flow neither pauses again nor overtakes.
             assert_eq!(proxy.assign_queue(&packet(2), 1, &core, &mut effects), Some(usize::from(CONGESTED)));
             assert_eq!(asked(&mut effects), Vec::<String>::new());
-            effects.now = Time::us(100);
+            effects.now = Moment::us(100);
             proxy.on_timer(CONGESTION | 1, &core, &mut effects);
             assert_eq!(asked(&mut effects), at_end, "{ends:?}");
             // A new message pauses again.
-            proxy.on_message(&message(2, Time::us(10)), &core, &mut effects);
+            proxy.on_message(&message(2, Duration::us(10)), &core, &mut effects);
             assert_eq!(asked(&mut effects), block);
         }
     }

@@ -1,7 +1,7 @@
 //! The source: holds what a message names.
 
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::{Duration, Moment};
 
 use super::Hold;
 use crate::core::Queues;
@@ -14,7 +14,7 @@ use crate::packet::Packet;
 pub struct Source {
     hold: Hold,
     /// For each port and class: until when its queue is held.
-    held: Vec<Time>,
+    held: Vec<Moment>,
 }
 
 state!(Source {
@@ -32,7 +32,7 @@ impl Source {
     pub fn on_message(&mut self, message: &Packet, port: usize, effects: &mut Effects) {
         let Some(Sfcm { destination, pause }) = message.payload() else { return };
         // A resume holds until now, which is not at all.
-        let until = effects.now + Time::ns(u64::from(pause));
+        let until = effects.now + Duration::ns(u64::from(pause));
         match self.hold {
             Hold::Flow if pause == 0 => effects.push(Effect::ReleaseFlow(message.flow())),
             Hold::Flow => effects.push(Effect::HoldFlow(message.flow(), until)),
@@ -41,10 +41,10 @@ impl Source {
         }
     }
 
-    fn hold_queue(&mut self, port: usize, class: u8, is_resume: bool, until: Time, effects: &mut Effects) {
+    fn hold_queue(&mut self, port: usize, class: u8, is_resume: bool, until: Moment, effects: &mut Effects) {
         let index = port * CLASSES + class as usize;
         if self.held.len() <= index {
-            self.held.resize(index + 1, Time::ZERO);
+            self.held.resize(index + 1, Moment::ZERO);
         }
         let held = &mut self.held[index];
         if is_resume {

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_engine::state;
-use xoff_units::Time;
+use xoff_units::Duration;
 
 use crate::line::check_round_trip;
 use crate::mechanism::Site;
@@ -30,7 +30,7 @@ pub struct Params {
     pub base: f64,
     /// The longest round trip without queues (T). Default: that of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub round_trip: Option<Time>,
+    pub round_trip: Option<Duration>,
 }
 
 impl Default for Params {
@@ -117,16 +117,16 @@ impl Pint {
 
 #[cfg(test)]
 mod tests {
-    use xoff_units::Rate;
+    use xoff_units::{Moment, Rate};
 
     use super::*;
 
     /// A switch of one output of 100 Gb/s; a round trip of 12 us is 150 KB.
     fn pint(base: f64) -> Pint {
-        Pint { base, round_trip: Time::us(12).ps() as f64, outputs: vec![Output::default()] }
+        Pint { base, round_trip: Duration::us(12).ps() as f64, outputs: vec![Output::default()] }
     }
 
-    fn hop(at: Time, sent: u64, queued: u32) -> Hop {
+    fn hop(at: Moment, sent: u64, queued: u32) -> Hop {
         Hop { node: 7, port: 0, at, sent, queued, rate: Rate::gbps(100) }
     }
 
@@ -135,23 +135,23 @@ mod tests {
         let mut pint = pint(1.01);
         // 15 KB of 150 KB wait, and nothing was sent yet. 3 us later half of what the line takes was sent: a quarter of 0.5, and three
         // quarters of 0.1. In the next 3 us nothing was, and 60 KB wait: a quarter of 0.4, and three quarters of 0.2.
-        let seen =
-            [(0, 0, 15_000), (3, 18_750, 0), (6, 18_750, 60_000)].map(|(at, sent, queued)| pint.average(&hop(Time::us(at), sent, queued)));
+        let seen = [(0, 0, 15_000), (3, 18_750, 0), (6, 18_750, 60_000)]
+            .map(|(at, sent, queued)| pint.average(&hop(Moment::us(at), sent, queued)));
         for (found, expected) in seen.into_iter().zip([0.1, 0.2, 0.25]) {
             assert!((found - expected).abs() < 1e-12, "{seen:?}");
         }
         // 24 us later nothing of that counts: 75 KB are a quarter of what the line takes in that time.
-        assert!((pint.average(&hop(Time::us(30), 93_750, 0)) - 0.25).abs() < 1e-12);
+        assert!((pint.average(&hop(Moment::us(30), 93_750, 0)) - 0.25).abs() < 1e-12);
     }
 
     #[test]
     fn a_line_that_is_always_busy_is_used_wholly() {
         let mut pint = pint(1.01);
         // A packet of 1250 bytes each 100 ns for ten round trips.
-        let last = (0..1200).map(|n| pint.average(&hop(Time::ns(100 * n), 1250 * n, 0))).last();
+        let last = (0..1200).map(|n| pint.average(&hop(Moment::ns(100 * n), 1250 * n, 0))).last();
         assert!(last.is_some_and(|u| (u - 1.0).abs() < 1e-4), "{last:?}");
         // With a round trip's bytes waiting it is used twice.
-        let last = (1200..2400).map(|n| pint.average(&hop(Time::ns(100 * n), 1250 * n, 150_000))).last();
+        let last = (1200..2400).map(|n| pint.average(&hop(Moment::ns(100 * n), 1250 * n, 150_000))).last();
         assert!(last.is_some_and(|u| (u - 2.0).abs() < 1e-4), "{last:?}");
     }
 
