@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
 use xoff_units::Duration;
 
@@ -51,9 +52,9 @@ impl QueueMap {
 
     /// The queue of a packet of this class from this ingress port.
     #[inline]
-    pub fn queue(&self, class: u8, in_port: usize) -> usize {
+    pub fn queue(&self, class: u8, in_port: PortId) -> QueueId {
         let first = self.first[class as usize % MAX_CLASSES] as usize;
-        if self.is_by_input { first + in_port } else { first }
+        QueueId::at(if self.is_by_input { first + in_port.index() } else { first })
     }
 }
 
@@ -63,16 +64,16 @@ pub enum Queues {
     /// All that serve a class.
     Class(u8),
     /// One.
-    One(u16),
+    One(QueueId),
 }
 
 impl Queues {
     /// Whether a data queue of this number is among them.
     #[inline]
-    pub const fn has(self, number: usize, queue: &Queue) -> bool {
+    pub const fn has(self, number: QueueId, queue: &Queue) -> bool {
         match self {
             Self::Class(class) => queue.class() == class,
-            Self::One(one) => one as usize == number,
+            Self::One(one) => one.0 == number.0,
         }
     }
 }
@@ -127,38 +128,38 @@ impl Core {
 
     /// The index of an ingress port and class.
     #[inline]
-    pub fn group(&self, in_port: usize, class: u8) -> usize {
-        in_port * self.classes + class as usize
+    pub fn group(&self, in_port: PortId, class: u8) -> usize {
+        in_port.index() * self.classes + class as usize
     }
 
     /// The queue of a port that a packet of this class from this ingress port joins.
     #[inline]
-    pub fn queue_for(&self, class: u8, in_port: usize) -> usize {
+    pub fn queue_for(&self, class: u8, in_port: PortId) -> QueueId {
         self.map.queue(class, in_port)
     }
 
     /// Whether the buffer would take a packet that goes into a queue of a port.
-    pub fn has_room(&self, port: usize, queue: usize, packet: &Packet) -> bool {
-        let (in_port, group) = (packet.in_port() as usize, self.group(packet.in_port() as usize, packet.class()));
+    pub fn has_room(&self, port: PortId, queue: QueueId, packet: &Packet) -> bool {
+        let (in_port, group) = (packet.in_port(), self.group(packet.in_port(), packet.class()));
         let (in_group, in_queue) = (self.ingress[group].bytes(), self.ports[port].queues[queue].bytes.bytes());
         self.buffer.has_room(in_port, group, port, in_group, in_queue, packet.bytes())
     }
 
     /// The queues of a port that serve a class.
-    pub fn queues_of(&self, port: usize, class: u8) -> impl Iterator<Item = usize> + '_ {
+    pub fn queues_of(&self, port: PortId, class: u8) -> impl Iterator<Item = QueueId> + '_ {
         let queues = &self.ports[port].queues;
-        (1..queues.len()).filter(move |q| queues[*q].class() == class)
+        QueueId::all(queues.len()).skip(1).filter(move |q| queues[*q].class() == class)
     }
 
     /// The congestion queue of a class, if a mechanism wanted one.
-    pub fn congestion_queue(&self, port: usize, class: u8) -> Option<usize> {
+    pub fn congestion_queue(&self, port: PortId, class: u8) -> Option<QueueId> {
         let queues = &self.ports[port].queues;
         self.queues_of(port, class).find(|q| queues[*q].purpose() == Purpose::Congestion)
     }
 
     /// Bytes that wait for an output in a queue's class; under `iq` what waits at the inputs is not known by output.
     #[inline]
-    pub fn egress_bytes(&self, port: usize, queue: usize) -> u32 {
+    pub fn egress_bytes(&self, port: PortId, queue: QueueId) -> u32 {
         let queues = &self.ports[port].queues;
         match self.queueing {
             Queueing::Voq if queues[queue].purpose() != Purpose::Congestion => {
@@ -169,12 +170,12 @@ impl Core {
     }
 
     /// Bytes of control frames that wait for an output. They are in no count: this adds them up.
-    pub fn control_bytes(&self, port: usize) -> u64 {
+    pub fn control_bytes(&self, port: PortId) -> u64 {
         self.ports[port].queues[0].packets.iter().map(|p| u64::from(p.bytes())).sum()
     }
 
     /// Bytes of data that wait for an output.
-    pub fn waiting_bytes(&self, port: usize) -> u32 {
+    pub fn waiting_bytes(&self, port: PortId) -> u32 {
         self.ports[port].queues[1..].iter().fold(0, |sum: u32, q| sum.saturating_add(q.bytes.bytes()))
     }
 }
@@ -195,37 +196,37 @@ mod tests {
     fn a_class_has_a_queue_or_one_for_each_input() {
         // Control has queue 0; inputs do not matter where they share a queue.
         let plain = QueueMap::read(&queues(&[(0, Purpose::Class), (1, Purpose::Class), (2, Purpose::Class)]), false, false);
-        assert_eq!([(0, 0), (1, 0), (2, 0), (2, 7)].map(|(class, input)| plain.queue(class, input)), [1, 2, 3, 3]);
+        assert_eq!([(0, 0), (1, 0), (2, 0), (2, 7)].map(|(class, input)| plain.queue(class, PortId(input))), [1, 2, 3, 3].map(QueueId));
         // Two classes by three inputs: class 0 has queues 1 to 3, class 1 queues 4 to 6.
         let by_input: Vec<(u8, Purpose)> = (0..6).map(|q| (q / 3, Purpose::Class)).collect();
         let voq = QueueMap::read(&queues(&by_input), true, false);
-        assert_eq!([(0, 0), (0, 2), (1, 0), (1, 2)].map(|(class, input)| voq.queue(class, input)), [1, 3, 4, 6]);
+        assert_eq!([(0, 0), (0, 2), (1, 0), (1, 2)].map(|(class, input)| voq.queue(class, PortId(input))), [1, 3, 4, 6].map(QueueId));
     }
 
     #[test]
     fn what_is_relayed_does_not_join_the_flows_of_the_host() {
         let own_and_relayed = [(0, Purpose::Class), (1, Purpose::Class), (0, Purpose::Relayed), (1, Purpose::Relayed)];
         let map = QueueMap::read(&queues(&own_and_relayed), false, false);
-        assert_eq!([map.queue(0, 0), map.queue(1, 0)], [3, 4]);
+        assert_eq!([map.queue(0, PortId(0)), map.queue(1, PortId(0))], [QueueId(3), QueueId(4)]);
     }
 
     #[test]
     fn merged_classes_join_the_queue_of_the_lowest() {
         let data = [(0, Purpose::Class), (1, Purpose::Class), (2, Purpose::Class)];
         let map = QueueMap::read(&queues(&data), false, true);
-        assert_eq!([0, 1, 2].map(|class| map.queue(class, 5)), [1, 1, 1]);
+        assert_eq!([0, 1, 2].map(|class| map.queue(class, PortId(5))), [QueueId(1); 3]);
     }
 
     #[test]
     fn nobody_joins_a_congestion_queue_by_class() {
         let data = [(0, Purpose::Class), (1, Purpose::Class), (0, Purpose::Congestion), (1, Purpose::Congestion)];
         let mut core = Core::for_tests(1, 2);
-        assert_eq!(core.congestion_queue(0, 1), None);
+        assert_eq!(core.congestion_queue(PortId(0), 1), None);
         core.ports[0].queues = queues(&data);
         let map = QueueMap::read(&core.ports[0].queues, false, false);
-        assert_eq!([map.queue(0, 0), map.queue(1, 0)], [1, 2]);
-        assert_eq!([core.congestion_queue(0, 0), core.congestion_queue(0, 1)], [Some(3), Some(4)]);
-        assert_eq!(core.queues_of(0, 1).collect::<Vec<_>>(), [2, 4]);
+        assert_eq!([map.queue(0, PortId(0)), map.queue(1, PortId(0))], [QueueId(1), QueueId(2)]);
+        assert_eq!([core.congestion_queue(PortId(0), 0), core.congestion_queue(PortId(0), 1)], [Some(QueueId(3)), Some(QueueId(4))]);
+        assert_eq!(core.queues_of(PortId(0), 1).collect::<Vec<_>>(), [QueueId(2), QueueId(4)]);
     }
 
     #[test]
@@ -235,16 +236,16 @@ mod tests {
         for (queue, bytes) in [(0, 7), (1, 100), (2, 20), (3, 3000), (4, 1)] {
             core.ports[0].queues[queue].bytes.add(bytes);
         }
-        assert_eq!((core.egress_bytes(0, 1), core.waiting_bytes(0)), (100, 3121));
+        assert_eq!((core.egress_bytes(PortId(0), QueueId(1)), core.waiting_bytes(PortId(0))), (100, 3121));
         core.queueing = Queueing::Voq;
         // Queues 1, 2 and 4 serve class 0; the congestion queue is judged alone.
-        assert_eq!([1, 2, 3, 4].map(|queue| core.egress_bytes(0, queue)), [121, 121, 3000, 1]);
+        assert_eq!([1, 2, 3, 4].map(|queue| core.egress_bytes(PortId(0), QueueId(queue))), [121, 121, 3000, 1]);
     }
 
     #[test]
     fn a_class_or_one_queue_is_named() {
         let list = queues(&[(0, Purpose::Class), (1, Purpose::Class), (1, Purpose::Congestion)]);
-        let named = |which: Queues| (1..list.len()).filter(|q| which.has(*q, &list[*q])).collect::<Vec<_>>();
-        assert_eq!([named(Queues::Class(1)), named(Queues::One(3)), named(Queues::Class(2))], [vec![2, 3], vec![3], vec![]]);
+        let named = |which: Queues| (1..list.len()).filter(|q| which.has(QueueId::at(*q), &list[*q])).collect::<Vec<_>>();
+        assert_eq!([named(Queues::Class(1)), named(Queues::One(QueueId(3))), named(Queues::Class(2))], [vec![2, 3], vec![3], vec![]]);
     }
 }

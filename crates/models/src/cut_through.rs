@@ -16,6 +16,7 @@
 //! Leaves out: bit errors, and so the frames that a switch has passed on before it could see that they are damaged; hosts that
 //! relay, which take in all of a frame.
 
+use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -85,15 +86,15 @@ impl Outputs {
     /// The fastest by which a frame may go that will have passed so many nodes more when it is there.
     fn fastest(&self, frame: &Packet, nodes: usize, routing: &Map) -> Rate {
         let (routes, ports) = (&routing.routes[self.node as usize], &routing.wiring.ports[self.node as usize]);
-        let rate = |port: usize| ports[port].link.rate;
+        let rate = |port: PortId| ports[port].link.rate;
         let choices = if self.are_chosen && frame.path() < Paths::FIRST { routes.choices(frame.dst()) } else { &[] };
-        choices.iter().map(|port| rate(usize::from(*port))).max().unwrap_or_else(|| rate(routes.port_after(frame, nodes)))
+        choices.iter().map(|port| rate(*port)).max().unwrap_or_else(|| rate(routes.port_after(frame, nodes)))
     }
 }
 
 impl Input {
     /// That of a port.
-    pub fn new(params: Params, ports: &[PortSpec], node: u32, port: usize, are_chosen: bool) -> Self {
+    pub fn new(params: Params, ports: &[PortSpec], node: u32, port: PortId, are_chosen: bool) -> Self {
         let line = ports[port].link.rate;
         let outputs = || Outputs { node, are_chosen };
         let has_faster = ports.iter().any(|p| p.link.rate > line);
@@ -128,15 +129,15 @@ pub struct Rest {
     /// The packet, if it has started, and takes its input's memory no more; or what is left of one that was cut, and starts now.
     pub packet: Packet,
     /// The output.
-    pub port: u16,
+    pub port: PortId,
     /// Its queue.
-    pub queue: u16,
+    pub queue: QueueId,
 }
 
 impl State for Rest {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         self.packet.walk(walk);
-        walk.value(u64::from(self.port) << 16 | u64::from(self.queue));
+        walk.value(u64::from(self.port.0) << 16 | u64::from(self.queue.0));
     }
 }
 
@@ -175,14 +176,14 @@ impl CutThrough {
     }
 
     /// From the start of a frame by a port until the neighbour needs no more of it; none where it needs the last bit.
-    pub fn head(&self, port: usize, frame: &Packet, peer: u32, routing: &Map) -> Option<Duration> {
+    pub fn head(&self, port: PortId, frame: &Packet, peer: u32, routing: &Map) -> Option<Duration> {
         let input = self.ahead[port].as_ref()?;
         (!frame.is_seen() && frame.dst() != peer).then(|| input.head(frame, 1, routing))
     }
 
     /// A data packet is let in here.
     pub fn enter(&mut self, packet: &Packet, routing: &Map, now: Moment) {
-        let port = usize::from(packet.in_port());
+        let port = packet.in_port().index();
         if let Some(input) = &self.inputs[port] {
             debug_assert!(self.arriving[port].rest.is_none(), "a packet is handled before the one before it is in");
             self.arriving[port] = Arriving { until: now + input.tail(packet, routing), packet: *packet, rest: None };
@@ -191,17 +192,17 @@ impl CutThrough {
 
     /// When the last bit is in of a packet like this one, if that was the last of its input, still comes, and has not started.
     pub fn until(&self, packet: &Packet, now: Moment) -> Option<Moment> {
-        let arriving = &self.arriving[usize::from(packet.in_port())];
+        let arriving = &self.arriving[packet.in_port()];
         (arriving.until > now && arriving.rest.is_none() && packet.is_like(&arriving.packet)).then_some(arriving.until)
     }
 
     /// Keeps what is put off until the last bit of an input's packet is in.
-    pub fn put_off(&mut self, in_port: usize, rest: Rest) {
+    pub fn put_off(&mut self, in_port: PortId, rest: Rest) {
         self.arriving[in_port].rest = Some(rest);
     }
 
     /// What was put off until now, at which the last bit of an input's packet is in.
-    pub fn rest(&mut self, in_port: usize) -> Option<Rest> {
+    pub fn rest(&mut self, in_port: PortId) -> Option<Rest> {
         self.arriving[in_port].rest.take()
     }
 
@@ -230,11 +231,11 @@ mod tests {
         }
         let routes = shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true);
         let map = Map::new(routes, topology.wiring());
-        ((0..3).map(|port| Some(Input::new(Params::default(), &map.wiring.ports[3], 3, port, false))).collect(), map)
+        ((0..3).map(|port| Some(Input::new(Params::default(), &map.wiring.ports[3], 3, PortId(port), false))).collect(), map)
     }
 
     /// A packet of 1000 B that came by a port, for a host.
-    fn packet(seq: u32, dst: u32, in_port: u16) -> Packet {
+    fn packet(seq: u32, dst: u32, in_port: PortId) -> Packet {
         let mut packet = Packet::new(Kind::Data, 7, seq, dst, 1000, 0);
         packet.set_in_port(in_port);
         packet
@@ -260,9 +261,10 @@ mod tests {
     #[test]
     fn the_output_of_a_frame_decides() {
         let (inputs, map) = inputs();
-        let heads: Vec<Duration> = inputs.iter().flatten().map(|input| input.head(&packet(0, 2, 0), 0, &map)).collect();
+        let heads: Vec<Duration> = inputs.iter().flatten().map(|input| input.head(&packet(0, 2, PortId(0)), 0, &map)).collect();
         assert_eq!(heads, [Duration(5120), Duration(1280), Duration(5120)]);
-        let to_fast = inputs[0].as_ref().map(|input| (input.head(&packet(0, 1, 0), 0, &map), input.tail(&packet(0, 1, 0), &map)));
+        let to_fast =
+            inputs[0].as_ref().map(|input| (input.head(&packet(0, 1, PortId(0)), 0, &map), input.tail(&packet(0, 1, PortId(0)), &map)));
         assert_eq!(to_fast, Some((Duration::ns(60), Duration::ns(20))));
     }
 
@@ -270,19 +272,19 @@ mod tests {
     fn only_the_last_packet_of_an_input_is_still_coming() {
         let (inputs, map) = inputs();
         let mut cut = CutThrough::new(vec![None; 3], inputs).unwrap();
-        let (first, second) = (packet(1, 2, 0), packet(2, 2, 0));
+        let (first, second) = (packet(1, 2, PortId(0)), packet(2, 2, PortId(0)));
         cut.enter(&first, &map, Moment::ZERO);
         assert_eq!([cut.until(&first, Moment::ZERO), cut.until(&second, Moment::ZERO)], [Some(Moment(74_880)), None]);
-        assert_eq!(cut.until(&packet(1, 2, 2), Moment::ZERO), None, "a copy that came by another port");
+        assert_eq!(cut.until(&packet(1, 2, PortId(2)), Moment::ZERO), None, "a copy that came by another port");
         assert_eq!(cut.until(&first, Moment(74_880)), None, "all of it is in");
         cut.enter(&second, &map, Moment::ns(80));
         assert_eq!([cut.until(&first, Moment::ns(81)), cut.until(&second, Moment::ns(81))], [None, Some(Moment(154_880))]);
         // What was put off is kept once, and what is left of a cut packet is here meanwhile.
         let header = Packet::new(Kind::Header, 7, 2, 2, 84, 0);
-        cut.put_off(0, Rest { packet: header, port: 2, queue: 0 });
+        cut.put_off(PortId(0), Rest { packet: header, port: PortId(2), queue: QueueId(0) });
         assert_eq!((cut.until(&second, Moment::ns(82)), cut.waiting().count()), (None, 1));
-        assert_eq!(cut.rest(0).map(|rest| (rest.packet.bytes(), rest.port)), Some((84, 2)));
-        assert!(cut.rest(0).is_none() && cut.waiting().count() == 0);
+        assert_eq!(cut.rest(PortId(0)).map(|rest| (rest.packet.bytes(), rest.port)), Some((84, PortId(2))));
+        assert!(cut.rest(PortId(0)).is_none() && cut.waiting().count() == 0);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use xoff_engine::state;
 use xoff_units::Moment;
 
 use crate::core::Queues;
+use crate::ids::{PortId, QueueId};
 use crate::packet::Packet;
 use crate::workload::FlowSpec;
 
@@ -14,7 +15,7 @@ pub enum Asker {
     /// The node at the other end of the link.
     Neighbour,
     /// An output of some node.
-    Output(u32, u16),
+    Output(u32, PortId),
     /// Nobody but the mechanism here, or one further away that does not say where it is.
     Itself,
 }
@@ -23,34 +24,34 @@ pub enum Asker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Because {
     /// Packets of this class that came by this port wait.
-    Input(usize, u8),
+    Input(PortId, u8),
     /// Packets with this value as their tag, that came by this port, wait.
-    Tagged(usize, u32),
+    Tagged(PortId, u32),
     /// Packets wait for this output.
-    Output(usize),
+    Output(PortId),
 }
 
 /// What a node is to do for a mechanism or its endpoint.
 #[derive(Debug, Clone, Copy)]
 pub enum Effect {
     /// Send a control frame to the neighbour at this port.
-    Send(usize, Packet),
+    Send(PortId, Packet),
     /// Send a control frame to its destination.
     Emit(Packet),
     /// Block queues of a port, with the mechanism as the cause.
-    Block(usize, Queues, Asker),
+    Block(PortId, Queues, Asker),
     /// Take that back.
-    Unblock(usize, Queues),
+    Unblock(PortId, Queues),
     /// Drop the data that waits in queues of a port.
-    Discard(usize, Queues),
+    Discard(PortId, Queues),
     /// Write down whose bytes wait here, with a frame that asks others to stop.
     Pausing(Because),
     /// Let what waits in a queue of a port go on in another of its class, behind what waits there: port, from, to.
-    Pour(usize, u16, u16),
+    Pour(PortId, QueueId, QueueId),
     /// Let a queue of a port wait until packets of the same flow in another queue have left.
-    CloseGate(usize, u16),
+    CloseGate(PortId, QueueId),
     /// They have.
-    OpenGate(usize, u16),
+    OpenGate(PortId, QueueId),
     /// Keep a flow of this node from sending until this moment; the latest moment holds.
     HoldFlow(u32, Moment),
     /// Let it go on.
@@ -60,7 +61,7 @@ pub enum Effect {
     /// Send the rest of a flow of this node in another class.
     ClassOfFlow(u32, u8),
     /// Have the neighbour at a port stop, or go on, sending a class: a request to the mechanism that pauses neighbours.
-    PauseNeighbour(usize, u8, bool),
+    PauseNeighbour(PortId, u8, bool),
     /// Call its `on_timer` with this token.
     Timer(Moment, u32),
     /// Send what a receiver answers; it waits where the scenario says that answers do.

@@ -6,6 +6,7 @@
 //! with anything, and there is no headroom to measure.
 
 use crate::core::Core;
+use crate::ids::PortId;
 use crate::queueing::buffer::Buffer;
 
 /// What is counted.
@@ -42,7 +43,7 @@ pub struct Mark {
     /// What is counted.
     pub kind: Kind,
     /// Of which port; none for the whole node.
-    pub port: Option<u16>,
+    pub port: Option<PortId>,
     /// Of which class.
     pub class: Option<u8>,
     /// How much it was.
@@ -54,7 +55,7 @@ pub struct Mark {
 /// The marks of a node that are above zero: of ingress ports, of its memory, then of the queues of outputs.
 pub fn marks(core: &Core) -> impl Iterator<Item = Mark> {
     let of_groups = (0..core.ingress.len()).flat_map(|group| {
-        let (port, class) = (Some((group / core.classes) as u16), Some((group % core.classes) as u8));
+        let (port, class) = (Some(PortId::at(group / core.classes)), Some((group % core.classes) as u8));
         let (peak, level) = (u64::from(core.ingress[group].peak()), core.ingress[group].level().map(u64::from));
         let (above, room) = headroom(core, group, peak, level);
         [
@@ -67,10 +68,10 @@ pub fn marks(core: &Core) -> impl Iterator<Item = Mark> {
         _ => None,
     };
     let of_pool = pool.map(|(bytes, size)| Mark { kind: Kind::Pool, port: None, class: None, bytes, threshold: Some(size) });
-    let of_queues = core.ports.iter().enumerate().flat_map(|(port, p)| {
+    let of_queues = PortId::each(&core.ports).flat_map(|(port, p)| {
         p.queues.iter().skip(1).map(move |q| Mark {
             kind: Kind::Queue,
-            port: Some(port as u16),
+            port: Some(port),
             class: Some(q.class()),
             bytes: u64::from(q.bytes.peak()),
             threshold: None,
@@ -101,7 +102,7 @@ mod tests {
     use crate::queueing::buffer::{Share, SharedBuffer};
 
     /// What an ingress port and class of a core holds at most.
-    fn hold(core: &mut Core, port: usize, class: u8, bytes: u16) {
+    fn hold(core: &mut Core, port: PortId, class: u8, bytes: u16) {
         let group = core.group(port, class);
         core.ingress[group].add(bytes);
         core.ingress[group].sub(bytes);
@@ -111,12 +112,12 @@ mod tests {
     fn headroom_is_what_is_above_xoff() {
         let mut core = Core::for_tests(2, 2);
         core.buffer = Buffer::PerIngress { limit: 2_000, used: vec![0; 2] };
-        let group = core.group(1, 1);
+        let group = core.group(PortId(1), 1);
         core.ingress[group].watch(600, 100);
-        hold(&mut core, 1, 1, 850);
-        hold(&mut core, 0, 1, 300);
+        hold(&mut core, PortId(1), 1, 850);
+        hold(&mut core, PortId(0), 1, 300);
         core.ports[1].queues[2].bytes.add(70);
-        let found: Vec<_> = marks(&core).map(|m| (m.kind.name(), m.port, m.class, m.bytes, m.threshold)).collect();
+        let found: Vec<_> = marks(&core).map(|m| (m.kind.name(), m.port.map(PortId::index), m.class, m.bytes, m.threshold)).collect();
         let expected = [
             ("ingress", Some(0), Some(1), 300, None),
             ("ingress", Some(1), Some(1), 850, Some(600)),
@@ -131,7 +132,7 @@ mod tests {
     fn a_shared_buffer_says_what_was_used_of_pool_and_headroom() {
         let mut core = Core::for_tests(1, 1);
         core.buffer = Buffer::Shared(SharedBuffer::new(10_000, 0, [Share { alpha: 1.0, headroom: 2_000 }]));
-        while core.buffer.admit(0, 0, 0, 0, 0, 1_000) {}
+        while core.buffer.admit(PortId(0), 0, PortId(0), 0, 0, 1_000) {}
         let found: Vec<_> = marks(&core).map(|m| (m.kind.name(), m.bytes, m.threshold)).collect();
         assert_eq!(found, [("headroom", 2_000, Some(2_000)), ("pool", 4_000, Some(8_000))]);
     }

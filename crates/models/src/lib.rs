@@ -14,6 +14,7 @@ pub mod endpoint;
 pub mod frames;
 pub mod framing;
 pub mod high_water;
+pub mod ids;
 pub mod line;
 pub mod mechanism;
 pub mod mechanisms;

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::ids::{PortId, QueueId};
 use xoff_engine::state::State;
 use xoff_units::{Duration, Moment};
 
@@ -89,9 +90,9 @@ pub struct Enqueued<'a> {
     /// The packet; its `in_port` is set.
     pub packet: &'a Packet,
     /// Output port.
-    pub port: usize,
+    pub port: PortId,
     /// Queue of that port.
-    pub queue: usize,
+    pub queue: QueueId,
 }
 
 /// A data packet that starts to be sent; counters no longer include it, but for those of its input while it is still coming in.
@@ -100,9 +101,9 @@ pub struct Dequeued<'a> {
     /// The packet.
     pub packet: &'a Packet,
     /// Output port.
-    pub port: usize,
+    pub port: PortId,
     /// Queue of that port.
-    pub queue: usize,
+    pub queue: QueueId,
     /// Its last bit is in; otherwise [`Hooks::on_whole`] follows, and its input counts it until then (cut-through).
     pub is_whole: bool,
 }
@@ -113,9 +114,9 @@ pub struct Departure<'a> {
     /// The packet, which may be stamped.
     pub packet: &'a mut Packet,
     /// Output port; its counters include the packet.
-    pub port: usize,
+    pub port: PortId,
     /// The queue of that port from which it comes.
-    pub queue: usize,
+    pub queue: QueueId,
     /// It was made here.
     pub is_own: bool,
     /// What travels beside packets that are here; see [`Packet::record`].
@@ -126,16 +127,16 @@ pub struct Departure<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Output port.
-    pub port: usize,
+    pub port: PortId,
     /// Queue of that port.
-    pub queue: usize,
+    pub queue: QueueId,
 }
 
 /// What becomes of a packet that asks to be let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admit {
     /// It asks the buffer for room, in this queue of its port.
-    Accept(usize),
+    Accept(QueueId),
     /// It is dropped.
     Drop,
     /// Its payload is cut off: what is left of it, so many bytes on the wire, goes on before all data as a
@@ -147,7 +148,7 @@ pub enum Admit {
 #[derive(Debug, Clone, Copy)]
 pub struct Crossing {
     /// Ingress port.
-    pub port: usize,
+    pub port: PortId,
     /// Class.
     pub class: u8,
     /// Up to the level, or down.
@@ -169,16 +170,16 @@ pub trait Hooks: State {
     fn watches(&self) -> Watches;
     /// Chooses one of several ports on shortest paths for a packet that is not pinned, and may write onto it; none leaves the choice
     /// to ECMP.
-    fn route(&mut self, _packet: &mut Packet, _choices: &[u16], _core: &Core, _effects: &mut Effects) -> Option<u16> {
+    fn route(&mut self, _packet: &mut Packet, _choices: &[PortId], _core: &Core, _effects: &mut Effects) -> Option<PortId> {
         None
     }
     /// Puts a flow of this node into a class, and names its queue of `port` if it is another than that of its class. The packet is
     /// the flow's first, of the class that its workload or its host gave it.
-    fn place_flow(&mut self, _packet: &mut Packet, _port: usize, _core: &Core) -> Option<usize> {
+    fn place_flow(&mut self, _packet: &mut Packet, _port: PortId, _core: &Core) -> Option<QueueId> {
         None
     }
     /// Puts a data packet into a class, and names its queue of `port` if it is another than that of its class. It may be marked.
-    fn assign_queue(&mut self, _packet: &mut Packet, _port: usize, _core: &Core, _effects: &mut Effects) -> Option<usize> {
+    fn assign_queue(&mut self, _packet: &mut Packet, _port: PortId, _core: &Core, _effects: &mut Effects) -> Option<QueueId> {
         None
     }
     /// Lets a data packet in, drops it, or cuts it, before the buffer is asked for room.
@@ -196,7 +197,7 @@ pub trait Hooks: State {
     /// A data packet starts on the wire, at any node.
     fn on_departure(&mut self, _event: &mut Departure<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet came by a port to the host where it ends.
-    fn on_delivered(&mut self, _packet: &Packet, _port: usize, _core: &Core, _effects: &mut Effects) {}
+    fn on_delivered(&mut self, _packet: &Packet, _port: PortId, _core: &Core, _effects: &mut Effects) {}
     /// An answer of its receiver came to a flow of this node, which may be over with it.
     fn on_answer(&mut self, _answer: &Packet, _is_over: bool, _core: &Core, _effects: &mut Effects) {}
     /// Nothing was heard of a flow of this node for its timeout.
@@ -204,20 +205,20 @@ pub trait Hooks: State {
     /// An ingress count crossed its level.
     fn on_level(&mut self, _crossing: Crossing, _core: &Core, _effects: &mut Effects) {}
     /// A frame that mechanisms see came in by a port: for this node, for its neighbour, or on its way.
-    fn on_control(&mut self, _packet: &Packet, _port: usize, _core: &Core, _effects: &mut Effects) -> Verdict {
+    fn on_control(&mut self, _packet: &Packet, _port: PortId, _core: &Core, _effects: &mut Effects) -> Verdict {
         Verdict::Pass
     }
     /// Another mechanism asks that the neighbour at a port stop, or go on, sending a class.
-    fn on_pause_request(&mut self, _port: usize, _class: u8, _is_on: bool, _core: &Core, _effects: &mut Effects) {}
+    fn on_pause_request(&mut self, _port: PortId, _class: u8, _is_on: bool, _core: &Core, _effects: &mut Effects) {}
     /// A timer that the mechanism set.
     fn on_timer(&mut self, _token: u32, _core: &Core, _effects: &mut Effects) {}
     /// Whether a pause of a class at `from` by the neighbour there makes this node pause the neighbour at `port`, which it tells
     /// class `told`, whatever waits here.
-    fn pauses_because(&self, _from: usize, _class: u8, _port: usize, _told: u8) -> bool {
+    fn pauses_because(&self, _from: PortId, _class: u8, _port: PortId, _told: u8) -> bool {
         false
     }
     /// Names pauses of neighbours that stand: ingress port and class.
-    fn standing_pauses(&self, _add: &mut dyn FnMut(usize, u8)) {}
+    fn standing_pauses(&self, _add: &mut dyn FnMut(PortId, u8)) {}
     /// Says what it counted, of what [`Install::COUNTS`] declares; the counts of all nodes are summed up in the summary.
     fn counts(&self, _now: Moment, _tally: &mut dyn Tally) {}
 }
@@ -238,7 +239,7 @@ pub struct Site<'a> {
     /// For each of them the levels of the mechanism that has any, if the node forwards.
     pub levels: &'a [Option<Levels>],
     /// Hosts that hang there, and their ports.
-    pub hosts: &'a [(u32, usize)],
+    pub hosts: &'a [(u32, PortId)],
     /// Packet sizes.
     pub framing: &'a Framing,
     /// Hosts that relay.
@@ -304,7 +305,7 @@ pub struct Ground<'a> {
 }
 
 /// A queue of an output: node, port and queue.
-pub type QueueAt = (u32, usize, usize);
+pub type QueueAt = (u32, PortId, QueueId);
 
 /// What follows from a mechanism's table, for those who do not know it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -405,7 +406,7 @@ pub trait Install: Sized {
     /// The mechanism for a node, if it has a part there.
     fn install(params: &Self::Params, site: &Site<'_>, core: &mut Core) -> Option<Self>;
     /// A port of a switch has a table of its own (`switch.overrides`). Levels are asked for by port anyway.
-    fn install_at(&mut self, _port: usize, _params: &Self::Params) {}
+    fn install_at(&mut self, _port: PortId, _params: &Self::Params) {}
     /// What follows from its table.
     fn properties(_params: &Self::Params) -> Properties {
         Properties::default()
@@ -431,7 +432,7 @@ pub trait Install: Sized {
         None
     }
     /// The data queues that it wants at a port in the place of those of classes.
-    fn queues(_params: &Self::Params, _ground: &Ground<'_>, _node: u32, _port: usize) -> Option<Vec<QueueSpec>> {
+    fn queues(_params: &Self::Params, _ground: &Ground<'_>, _node: u32, _port: PortId) -> Option<Vec<QueueSpec>> {
         None
     }
     /// The most relays that a path may pass, the key that sets it, and why; flows start in classes of which `above` are higher.
@@ -440,7 +441,7 @@ pub trait Install: Sized {
     }
     /// With queues of its own: the queue at a switch's output for packets that take output `next` at the node behind it, and `third`
     /// at the one after, if any; none where nobody waits for it.
-    fn queue_toward(_wiring: &Wiring, _node: u32, _port: usize, _next: usize, _third: Option<usize>) -> Option<usize> {
+    fn queue_toward(_wiring: &Wiring, _node: u32, _port: PortId, _next: PortId, _third: Option<PortId>) -> Option<QueueId> {
         None
     }
     /// With queues of its own: what a queue of an output waits for when it is paused.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::ids::PortId;
 use xoff_engine::random::Stream;
 use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
 use xoff_units::{Duration, Rate, Serializer};
@@ -86,7 +87,7 @@ impl Settings {
     }
 
     /// The memory of a node that forwards, with what the port has of it.
-    fn memory(&self, node: u32, port: usize, is_host: bool) -> &BufferParams {
+    fn memory(&self, node: u32, port: PortId, is_host: bool) -> &BufferParams {
         if is_host { &self.relay.buffer } else { &self.locals.at(node as usize, port).buffer }
     }
 
@@ -100,12 +101,12 @@ impl Settings {
     }
 
     /// How port `number` of a node cuts through; none where frames are stored.
-    pub fn cut_through(&self, node: u32, number: usize, spec: &NodeSpec) -> Option<cut_through::Params> {
+    pub fn cut_through(&self, node: u32, number: PortId, spec: &NodeSpec) -> Option<cut_through::Params> {
         self.locals.at(node as usize, number).cut_through.filter(|_| spec.forwards && !spec.is_host)
     }
 
     /// Port `number` of a node that forwards, and has these ports.
-    pub fn ingress<'a>(&'a self, node: u32, number: usize, ports: &'a [PortSpec], spec: &NodeSpec) -> Ingress<'a> {
+    pub fn ingress<'a>(&'a self, node: u32, number: PortId, ports: &'a [PortSpec], spec: &NodeSpec) -> Ingress<'a> {
         let (port, largest) = (&ports[number], self.framing.largest());
         let fastest = || ports.iter().map(|p| p.link.rate).fold(port.link.rate, Rate::max);
         let cut = self.cut_through(node, number, spec);
@@ -121,7 +122,7 @@ impl Settings {
     }
 
     /// The levels of a port of a node that forwards, of the mechanism that has any.
-    pub fn levels(&self, node: u32, number: usize, ports: &[PortSpec], spec: &NodeSpec) -> Option<Levels> {
+    pub fn levels(&self, node: u32, number: PortId, ports: &[PortSpec], spec: &NodeSpec) -> Option<Levels> {
         self.locals.at(node as usize, number).mechanisms.levels(&self.ingress(node, number, ports, spec))
     }
 
@@ -149,7 +150,7 @@ impl Settings {
                 if self.counts_egress() { Buffer::PerEgress { limit, used } } else { Buffer::PerIngress { limit, used } }
             }
             BufferParams::Shared(shared) => {
-                let groups = levels.iter().enumerate().flat_map(|(port, levels)| {
+                let groups = PortId::each(levels).flat_map(|(port, levels)| {
                     let BufferParams::Shared(here) = self.memory(node, port, is_host) else { unreachable!("overrides keep its kind") };
                     // Nothing is set aside where nobody pauses in time to use it.
                     let headroom = levels.map_or(0, |l| here.headroom.map_or(l.headroom, |given| given.0));
@@ -225,8 +226,8 @@ impl Lines {
             || settings.mechanisms().any(|p| p.wants_round_trip);
         let delay = |n: u32| settings.delay(&topology.nodes[n as usize]);
         let largest = settings.framing.largest();
-        let tail_of = |n: u32, port: u16, [input, output]: [Serializer; 2]| {
-            let cut = settings.cut_through(n, usize::from(port), &topology.nodes[n as usize]);
+        let tail_of = |n: u32, port: PortId, [input, output]: [Serializer; 2]| {
+            let cut = settings.cut_through(n, port, &topology.nodes[n as usize]);
             cut.map_or(Duration::ZERO, |cut| input.time(largest) - cut_through::head(cut.header.0, largest, input, output))
         };
         let longest =
@@ -308,15 +309,15 @@ impl Builder<'_> {
     /// The levels of each ingress port of a node, if it forwards.
     fn levels(&self, node: u32) -> Vec<Option<Levels>> {
         let (spec, ports) = (&self.topology.nodes[node as usize], &self.ports[node as usize]);
-        let levels = |number: usize| {
+        let levels = |number: PortId| {
             let ingress = self.settings.ingress(node, number, ports, spec);
             let parts = &self.parts[self.settings.locals.place(node as usize, number)];
             parts.iter().find_map(|p| p.levels(&ingress)).filter(|_| spec.forwards)
         };
-        (0..ports.len()).map(levels).collect()
+        PortId::all(ports.len()).map(levels).collect()
     }
 
-    fn input(&self, node: u32, number: usize) -> Ingress<'_> {
+    fn input(&self, node: u32, number: PortId) -> Ingress<'_> {
         let spec = &self.topology.nodes[node as usize];
         let ingress = self.settings.ingress(node, number, &self.ports[node as usize], spec);
         if spec.forwards { ingress } else { Ingress { memory: &BufferParams::Unlimited, ..ingress } }
@@ -324,18 +325,16 @@ impl Builder<'_> {
 
     /// Both ends of the links of a node.
     fn ends(&self, node: u32) -> Vec<Ends<'_>> {
-        let far = |port: &PortSpec| self.input(port.peer, port.peer_port as usize);
-        let ends = |(number, port): (usize, &PortSpec)| Ends { near: self.input(node, number), far: far(port) };
-        self.ports[node as usize].iter().enumerate().map(ends).collect()
+        let far = |port: &PortSpec| self.input(port.peer, port.peer_port);
+        let ends = |(number, port): (PortId, &PortSpec)| Ends { near: self.input(node, number), far: far(port) };
+        PortId::each(&self.ports[node as usize]).map(ends).collect()
     }
 
     fn core(&self, node: u32, levels: &[Option<Levels>]) -> Core {
         let (spec, ports, settings) = (&self.topology.nodes[node as usize], &self.ports[node as usize], self.settings);
         let ground = Ground { wiring: &self.map.wiring, relay: &settings.relay };
         let plans = DataQueues::new(settings, spec, ports.len(), !self.hosts(node).is_empty());
-        let list = ports
-            .iter()
-            .enumerate()
+        let list = PortId::each(ports)
             .map(|(i, p)| {
                 let planned = self.parts[0].iter().find_map(|part| part.queues(&ground, node, i));
                 let queues = QueuePlan { data: planned.unwrap_or_else(|| plans.data.clone()), turns: plans.turns };
@@ -350,7 +349,7 @@ impl Builder<'_> {
     }
 
     /// A port's input, if it cuts through.
-    fn cut(&self, node: u32, number: usize) -> Option<cut_through::Input> {
+    fn cut(&self, node: u32, number: PortId) -> Option<cut_through::Input> {
         let params = self.settings.cut_through(node, number, &self.topology.nodes[node as usize])?;
         let are_chosen = self.settings.mechanisms().any(|p| p.routes);
         Some(cut_through::Input::new(params, &self.ports[node as usize], node, number, are_chosen))
@@ -359,14 +358,14 @@ impl Builder<'_> {
     /// The inputs that cut through at the other ends of a node's links, and its own.
     fn cut_through(&self, node: u32) -> Option<Box<CutThrough>> {
         let ports = &self.ports[node as usize];
-        let ahead = ports.iter().map(|p| self.cut(p.peer, p.peer_port as usize)).collect();
-        CutThrough::new(ahead, (0..ports.len()).map(|number| self.cut(node, number)).collect())
+        let ahead = ports.iter().map(|p| self.cut(p.peer, p.peer_port)).collect();
+        CutThrough::new(ahead, PortId::all(ports.len()).map(|number| self.cut(node, number)).collect())
     }
 
     /// Hosts that hang at a node, and their ports.
-    fn hosts(&self, node: u32) -> Vec<(u32, usize)> {
+    fn hosts(&self, node: u32) -> Vec<(u32, PortId)> {
         let is_leaf = |p: &PortSpec| self.topology.nodes[p.peer as usize].is_host && !self.topology.nodes[p.peer as usize].forwards;
-        self.ports[node as usize].iter().enumerate().filter(|p| is_leaf(p.1)).map(|(i, p)| (p.peer, i)).collect()
+        PortId::each(&self.ports[node as usize]).filter(|p| is_leaf(p.1)).map(|(i, p)| (p.peer, i)).collect()
     }
 
     /// The node with its mechanisms.
@@ -391,7 +390,7 @@ impl Builder<'_> {
         let mut list = Vec::new();
         for part in &self.parts[0] {
             let Some(mut mechanism) = part.install(&site, &mut core) else { continue };
-            for port in 0..site.ports.len() {
+            for port in PortId::all(site.ports.len()) {
                 let place = settings.locals.place(node as usize, port);
                 let own = self.parts[place].iter().filter(|p| place > 0 && p.name() == part.name());
                 own.for_each(|p| p.install_at(port, &mut mechanism));
@@ -413,12 +412,12 @@ impl Builder<'_> {
         let smallest = framing.minimum.min(u64::from(own.map_or(framing.control, |own| own.min(framing.control)))).max(1);
         let nodes = self.ports.iter().enumerate();
         let link = |n: usize, p: usize, port: &PortSpec| {
-            let (peer, peer_port) = (port.peer, port.peer_port as usize);
+            let (peer, peer_port) = (port.peer, port.peer_port);
             let header = self.settings.cut_through(peer, peer_port, &self.topology.nodes[peer as usize]).map(|cut| cut.header.0);
             let handled_after = header.map_or(smallest, |header| header.min(smallest));
             LinkSpec {
                 from: (n as u32, p as u32),
-                to: (peer, u32::from(port.peer_port)),
+                to: (peer, u32::from(port.peer_port.0)),
                 lookahead: port.link.delay + port.link.rate.time(handled_after),
             }
         };

@@ -17,6 +17,7 @@ mod wire;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk, Word};
 use xoff_engine::{Context, Node as EngineNode, Timer};
@@ -277,6 +278,7 @@ impl EngineNode for Node {
 
     #[inline(always)]
     fn on_arrival(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
+        let port = PortId::at(port);
         self.begin(cx.now());
         if self.is_watched && self.wanted.packets {
             self.trace(port, &packet, false, cx.now());
@@ -312,7 +314,7 @@ impl EngineNode for Node {
                 }
                 self.apply(cx);
             }
-            token::TAIL => self.end_tail(payload as usize, cx),
+            token::TAIL => self.end_tail(PortId::at(payload as usize), cx),
             token::RELEASED => {
                 if let Some(spec) = self.endpoint.as_ref().map(|e| e.released(payload)) {
                     self.start_flow(&spec, cx);
@@ -333,6 +335,7 @@ impl EngineNode for Node {
 
     #[inline]
     fn on_output(&mut self, port: usize, cx: &mut Cx<'_>) {
+        let port = PortId::at(port);
         self.begin(cx.now());
         self.core.ports[port].is_woken = false;
         self.core.ports[port].end_frame();
@@ -341,10 +344,10 @@ impl EngineNode for Node {
                 None => return,
                 Some(Choice::Packet(queue)) => {
                     let Some(packet) = self.core.ports[port].pop(queue) else { return };
-                    if queue == 0 || !self.forwards || !packet.is_data() {
-                        self.put_on_wire(port, queue as usize, packet, cx);
+                    if queue == QueueId(0) || !self.forwards || !packet.is_data() {
+                        self.put_on_wire(port, queue, packet, cx);
                     } else {
-                        self.leave(port, queue as usize, packet, cx);
+                        self.leave(port, queue, packet, cx);
                     }
                     break;
                 }

@@ -3,6 +3,7 @@
 //! What holds at a port is the scenario's `switch` with every override that is meant for it laid over it, one after the other.
 //! Ports of equal settings share them, so that a network without overrides costs nothing, and one with some a handful.
 
+use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Rate};
@@ -171,12 +172,12 @@ impl Locals {
     }
 
     /// The place in the list of what holds at a port.
-    pub fn place(&self, node: usize, port: usize) -> usize {
+    pub fn place(&self, node: usize, port: PortId) -> usize {
         self.places.get(node).map_or(0, |ports| ports[port] as usize)
     }
 
     /// What holds at a port.
-    pub fn at(&self, node: usize, port: usize) -> &Local {
+    pub fn at(&self, node: usize, port: PortId) -> &Local {
         &self.list[self.place(node, port)]
     }
 }

@@ -5,6 +5,7 @@ use xoff_engine::state::{State, Walk, Word};
 
 use crate::beside::{Beside, Records};
 use crate::frames::{Kind, Owner, Payload, Scope, walk_fields};
+use crate::ids::PortId;
 
 /// A bit for each kind that does not stay in its flow, and for each that stays on its link: looked at with every packet.
 const SEEN: u64 = LINK_LOCAL | with_scope(Scope::Path);
@@ -56,8 +57,7 @@ fields! {
     word set_word: u32 = 1 at 0;
     /// Bytes that it takes on the wire.
     pub bytes set_bytes: u16 = 2 at 0;
-    /// The port by which it came into the node where it is.
-    pub in_port set_in_port: u16 = 2 at 16;
+    port_in set_port_in: u16 = 2 at 16;
     /// The pinned path it follows; 0 and 1 mean none.
     pub path set_path: u16 = 2 at 32;
 }
@@ -92,6 +92,18 @@ impl Packet {
     pub const fn new(kind: Kind, flow: u32, seq: u32, dst: u32, bytes: u16, class: u8) -> Self {
         let what = bytes as u64 | (kind as u64) << KIND | (class as u64) << FLAGS;
         Self([(flow as u64) << 32 | seq as u64, (dst as u64) << ROUTE, what])
+    }
+
+    /// The port by which it came into the node where it is.
+    #[inline]
+    pub const fn in_port(&self) -> PortId {
+        PortId(self.port_in())
+    }
+
+    /// Says by which port it came.
+    #[inline]
+    pub const fn set_in_port(&mut self, port: PortId) {
+        self.set_port_in(port.0);
     }
 
     /// What it is.
@@ -220,7 +232,7 @@ impl Packet {
 
     /// Whether another is the same packet of its flow, and came by the same port: a copy of it, if not it.
     pub const fn is_like(&self, other: &Self) -> bool {
-        self.0[0] == other.0[0] && self.in_port() == other.in_port()
+        self.0[0] == other.0[0] && self.port_in() == other.port_in()
     }
 
     /// The destination node.

@@ -1,5 +1,6 @@
 //! What nodes write down for tables: drops, pauses, packets and samples.
 
+use crate::ids::{PortId, QueueId};
 use xoff_engine::state::{Origin, Row, State, Walk};
 use xoff_units::{Duration, Moment};
 
@@ -26,9 +27,9 @@ pub struct Drop {
     /// Where.
     pub node: u32,
     /// Output port.
-    pub port: u16,
+    pub port: PortId,
     /// The port it came by.
-    pub in_port: u16,
+    pub in_port: PortId,
     /// Class.
     pub class: u8,
     /// Flow.
@@ -54,9 +55,9 @@ pub struct Pause {
     /// Where.
     pub node: u32,
     /// Port.
-    pub port: u16,
+    pub port: PortId,
     /// Queue of the port; the first of its class when all of that are held.
-    pub queue: u16,
+    pub queue: QueueId,
     /// Class.
     pub class: u8,
     /// Name of the cause.
@@ -84,7 +85,7 @@ pub struct Trace {
     /// Where.
     pub node: u32,
     /// Port.
-    pub port: u16,
+    pub port: PortId,
     /// It left.
     pub is_departure: bool,
     /// As it was then.
@@ -106,9 +107,9 @@ pub struct Sample {
     /// Where.
     pub node: u32,
     /// Port.
-    pub port: u16,
+    pub port: PortId,
     /// Queue.
-    pub queue: u16,
+    pub queue: QueueId,
     /// Bytes.
     pub bytes: u32,
 }

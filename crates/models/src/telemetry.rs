@@ -1,5 +1,6 @@
 //! What a switch writes down of an output: in-band network telemetry.
 
+use crate::ids::PortId;
 use xoff_engine::state::{State, Walk, Word};
 use xoff_units::{Moment, Rate};
 
@@ -9,7 +10,7 @@ pub struct Hop {
     /// The node.
     pub node: u32,
     /// Its port.
-    pub port: u16,
+    pub port: PortId,
     /// When the packet started on the wire.
     pub at: Moment,
     /// Wire bytes sent by the port before it.
@@ -25,6 +26,6 @@ impl State for Hop {
         let Self { node, port, at, sent, queued, rate: _ } = self;
         walk.value((*node, *port, *queued).word());
         walk.moment(at);
-        walk.bytes(*node, *port, sent);
+        walk.bytes(*node, port.0, sent);
     }
 }

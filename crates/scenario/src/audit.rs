@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_engine::Checkpoint;
+use xoff_models::ids::PortId;
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
 use xoff_units::Moment;
@@ -31,7 +32,7 @@ impl Verdicts {
 }
 
 /// An output of a node, by class: what can wait.
-pub type Waiter = (u32, u16, u8);
+pub type Waiter = (u32, PortId, u8);
 
 /// Looks for ports that wait for one another in a circle: each is paused by a neighbour that cannot drain because what came by
 /// that link waits for the next port of the circle, or that only passes on the pause of that port. A port counts when it has sent
@@ -42,16 +43,16 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Moment) -> Option<V
         let node = cp.node(id);
         for pause in &node.open_pauses {
             let (port, class) = (pause.port, pause.class);
-            let p = &node.core.ports[port as usize];
+            let p = &node.core.ports[port];
             if p.last_data > still_since || pause.start > still_since || p.waiting == 0 {
                 continue;
             }
             let peer = cp.node(p.peer);
             let next = peer.open_pauses.iter().filter(|o| {
-                let out = o.port as usize;
+                let out = o.port;
                 // Classes may rise where packets are relayed.
                 let is_same = o.class == class || peer.relays();
-                let back = peer.core.ports.iter().position(|b| b.peer == id);
+                let back = PortId::each(&peer.core.ports).find(|b| b.1.peer == id).map(|b| b.0);
                 let is_passed_on = back.is_some_and(|back| peer.mechanisms.iter().any(|m| m.pauses_because(out, o.class, back, class)));
                 peer.core.ports[out].last_data <= still_since && (is_passed_on || is_same && holds_from(peer, out, o.class, id))
             });
@@ -83,8 +84,8 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Moment) -> Option<V
 }
 
 /// Whether packets that came from `from` wait at this output.
-fn holds_from(node: &Node, port: usize, class: u8, from: u32) -> bool {
-    let came_from = |in_port: u16| node.core.ports[in_port as usize].peer == from;
+fn holds_from(node: &Node, port: PortId, class: u8, from: u32) -> bool {
+    let came_from = |in_port: PortId| node.core.ports[in_port].peer == from;
     let queued = node.core.queues_of(port, class).any(|q| node.core.ports[port].queues[q].packets.iter().any(|p| came_from(p.in_port())));
     queued || node.core.inputs.iter().flatten().any(|p| p.class() == class && came_from(p.in_port()) && node.routes().port(p) == port)
 }

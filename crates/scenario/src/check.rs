@@ -34,7 +34,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                 let names: Vec<String> = cycle
                     .iter()
                     .map(|(node, port, class)| {
-                        let peer = runner.ports[*node as usize][*port as usize].peer;
+                        let peer = runner.ports[*node as usize][*port].peer;
                         format!("{} port {port} (to {}), class {class}", t.nodes[*node as usize].name, t.nodes[peer as usize].name)
                     })
                     .collect();

@@ -12,6 +12,7 @@ use xoff_models::count::{LATE, PAUSED, Tally};
 use xoff_models::endpoint::{self, Sent};
 use xoff_models::frames::Kind;
 use xoff_models::high_water;
+use xoff_models::ids::PortId;
 use xoff_models::mechanism::Hooks;
 use xoff_models::mechanisms::ecn::MARKED;
 use xoff_models::node::Node;
@@ -166,7 +167,7 @@ impl Collector {
         drops[known.0..].sort_by_key(|d| d.at);
         pauses[known.1..].sort_by_key(|p| p.end);
         // At one moment a node's arrivals come first, then its departures by port.
-        packets[known.2..].sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port) } else { 0 }));
+        packets[known.2..].sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port.0) } else { 0 }));
         samples[known.3..].sort_by_key(|s| s.at);
         for s in self.ends.departures(cp) {
             self.add_flow(plan, &s);
@@ -310,15 +311,15 @@ impl Collector {
             let mut paused = node.paused.clone();
             for p in &node.open_pauses {
                 open.push(*p);
-                paused[p.port as usize] += now.since(p.start);
+                paused[p.port] += now.since(p.start);
             }
-            for (i, p) in node.core.ports.iter().enumerate() {
+            for (i, p) in PortId::each(&node.core.ports) {
                 let spec = &self.names.ports[id as usize][i];
                 // Of a frame that is cut short only what was sent counts as time on the link.
                 let busy_ps = p.serializer.time(p.data_bytes + p.control_bytes).saturating_sub(p.busy_until.since(end)).ps().min(end.ps());
                 self.rows.links.push(Link {
                     node: id,
-                    port: i as u16,
+                    port: i,
                     peer: p.peer,
                     rate_bps: p.rate.0,
                     delay_ps: spec.link.delay.ps(),
@@ -335,7 +336,7 @@ impl Collector {
                     }
                     self.rows.queues.push(Queue {
                         node: id,
-                        port: i as u16,
+                        port: i,
                         peer: p.peer,
                         number: k as u16,
                         class: queue.class(),

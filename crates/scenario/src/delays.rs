@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use xoff_engine::Checkpoint;
 use xoff_models::delays::{Contribution, Part, Passage};
+use xoff_models::ids::PortId;
 use xoff_models::node::Node;
 use xoff_models::topology::PortSpec;
 use xoff_units::{Duration, Moment};
@@ -18,7 +19,7 @@ pub struct Row {
     /// The node that sends there.
     pub node: u32,
     /// Its port.
-    pub port: u16,
+    pub port: PortId,
     /// What went by with what.
     pub part: Part,
 }
@@ -115,7 +116,7 @@ fn way<'a>(passages: &'a [Passage], flow: &Delivered, ports: &[Vec<PortSpec>]) -
     let (mut at, mut node) = (flow.arrived, flow.dst);
     let mut way = Vec::new();
     loop {
-        let leads_here = |p: &&Passage| p.reaches == at && ports[p.node as usize][p.port as usize].peer == node;
+        let leads_here = |p: &&Passage| p.reaches == at && ports[p.node as usize][p.port].peer == node;
         let passage = passages.iter().find(leads_here)?;
         way.push(passage);
         if passage.before.is_some() {
@@ -140,7 +141,7 @@ mod tests {
 
     /// Hosts 0 and 1 at switch 2.
     fn ports() -> Vec<Vec<PortSpec>> {
-        let port = |peer| PortSpec { peer, peer_port: 0, link: Link { rate: Rate::gbps(100), delay: Duration::ns(100) } };
+        let port = |peer| PortSpec { peer, peer_port: PortId(0), link: Link { rate: Rate::gbps(100), delay: Duration::ns(100) } };
         vec![vec![port(2)], vec![port(2)], vec![port(0), port(1)]]
     }
 
@@ -149,7 +150,7 @@ mod tests {
         let at_source = |start: u64, before: Vec<Part>| Passage {
             flow: 3,
             node: 0,
-            port: 0,
+            port: PortId(0),
             arrived: Moment::ns(start),
             reaches: Moment::ns(start + 200),
             before: Some(before),
@@ -162,7 +163,7 @@ mod tests {
             Passage {
                 flow: 3,
                 node: 2,
-                port: 1,
+                port: PortId(1),
                 arrived: Moment::ns(700),
                 reaches: Moment::ns(1000),
                 before: None,

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
+use xoff_models::ids::PortId;
 use xoff_models::mechanism::{Properties, QueueAt};
 use xoff_models::mechanisms::Part;
 use xoff_models::network::Settings;
@@ -73,7 +74,7 @@ pub struct Traffic<'a> {
     /// Links by number: those of a node from here on.
     first: Vec<u32>,
     /// Links between nodes that forward; hosts with one link are stood for by their switch.
-    fabric: Vec<Vec<(u16, u32)>>,
+    fabric: Vec<Vec<(PortId, u32)>>,
     /// Where routes to each node lead: hosts with one link are found at their switch.
     pub roots: Vec<u32>,
     /// Something that pauses raises classes at relays, or passes pauses on there.
@@ -98,7 +99,7 @@ impl<'a> Traffic<'a> {
             .enumerate()
             .map(|(n, list)| {
                 let kept = |p: &PortSpec| roots[p.peer as usize] == p.peer && roots[n] == n as u32;
-                list.iter().enumerate().filter(|p| kept(p.1)).map(|(i, p)| (i as u16, p.peer)).collect()
+                PortId::each(list).filter(|p| kept(p.1)).map(|(i, p)| (i, p.peer)).collect()
             })
             .collect();
         let any = |holds: fn(&Properties) -> bool| settings.mechanisms().any(holds);
@@ -106,14 +107,14 @@ impl<'a> Traffic<'a> {
         Self { topology, ports, plan, settings, first, fabric, roots, raises_classes, passes_pauses_on }
     }
 
-    fn link(&self, node: u32, port: u16) -> u32 {
-        self.first[node as usize] + u32::from(port)
+    fn link(&self, node: u32, port: PortId) -> u32 {
+        self.first[node as usize] + u32::from(port.0)
     }
 
     /// The node and port of a link. Nodes without links share the first link of the next one, and come before it.
-    fn end(&self, link: u32) -> (u32, u16) {
+    fn end(&self, link: u32) -> (u32, PortId) {
         let node = self.first.partition_point(|f| *f <= link) - 1;
-        (node as u32, (link - self.first[node]) as u16)
+        (node as u32, PortId::at((link - self.first[node]) as usize))
     }
 
     fn is_relay(&self, node: u32) -> bool {
@@ -151,10 +152,10 @@ impl<'a> Traffic<'a> {
     }
 
     /// The ports on shortest paths, and where they lead, by the distances to a destination.
-    pub fn next(&self, node: u32, destination: u32, to: &[u32]) -> Vec<(u16, u32)> {
+    pub fn next(&self, node: u32, destination: u32, to: &[u32]) -> Vec<(PortId, u32)> {
         let is_nearer =
             |peer: u32| to[peer as usize] < to[node as usize] && (peer == destination || self.topology.nodes[peer as usize].forwards);
-        let mut list: Vec<(u16, u32)> = self.fabric[node as usize].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
+        let mut list: Vec<(PortId, u32)> = self.fabric[node as usize].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
         if self.settings.first_hop == FirstHop::Highest && self.topology.nodes[node as usize].is_host && list.len() > 1 {
             list.drain(..list.len() - 1);
         }
@@ -189,14 +190,14 @@ impl<'a> Traffic<'a> {
         let mut queues: BTreeMap<QueueAt, Witness> = BTreeMap::new();
         for (((from, _), (to, _)), witness) in &pairs.seen {
             let ((node, port), (next, out)) = (self.end(*from), self.end(*to));
-            let further: Vec<Option<u16>> = if self.is_relay(next) {
+            let further: Vec<Option<PortId>> = if self.is_relay(next) {
                 pairs.lists.get(&(*to, 0)).into_iter().flatten().map(|(link, _)| Some(self.end(*link).1)).collect()
             } else {
                 vec![None]
             };
             for third in further {
-                if let Some(queue) = planner.queue_toward(&wiring, node, usize::from(port), usize::from(out), third.map(usize::from)) {
-                    queues.entry((node, usize::from(port), queue)).or_insert(*witness);
+                if let Some(queue) = planner.queue_toward(&wiring, node, port, out, third) {
+                    queues.entry((node, port, queue)).or_insert(*witness);
                 }
             }
         }
@@ -212,7 +213,7 @@ impl<'a> Traffic<'a> {
         let list: Vec<_> = queues.into_iter().collect();
         edges.cycle().map_or(Search::None, |cycle| {
             let of = |buffer: &Buffer| &list[buffer.0 as usize];
-            let waiters = cycle.iter().map(|b| (of(b).0.0, of(b).0.1 as u16, 0)).collect();
+            let waiters = cycle.iter().map(|b| (of(b).0.0, of(b).0.1, 0)).collect();
             Search::Cycle(waiters, cycle.iter().map(|b| of(b).1).collect())
         })
     }
@@ -267,7 +268,7 @@ impl<'a> Traffic<'a> {
                     }
                     let link = (self.link(at, *port), class);
                     before = Some(link);
-                    at = self.ports[at as usize][*port as usize].peer;
+                    at = self.ports[at as usize][*port].peer;
                     self.add_passed_on(link, at, witness, &mut edges);
                 }
             }
@@ -284,8 +285,8 @@ impl<'a> Traffic<'a> {
             return;
         }
         let back = self.end(link.0).0;
-        for (other, _) in self.ports[at as usize].iter().enumerate().filter(|p| p.1.peer != back) {
-            edges.add(link, (self.link(at, other as u16), class), witness);
+        for (other, _) in PortId::each(&self.ports[at as usize]).filter(|p| p.1.peer != back) {
+            edges.add(link, (self.link(at, other), class), witness);
         }
     }
 
@@ -294,7 +295,7 @@ impl<'a> Traffic<'a> {
         let n = self.topology.nodes.len();
         let mut distance = vec![u32::MAX; n];
         // The sets of next links that a node has toward any destination, by number: many destinations share them.
-        let mut sets: Vec<HashMap<Vec<u16>, u32>> = vec![HashMap::new(); n];
+        let mut sets: Vec<HashMap<Vec<PortId>, u32>> = vec![HashMap::new(); n];
         // Links and classes with sets of their far end that they are known to wait for.
         let mut done: HashSet<(u32, u8, u32)> = HashSet::new();
         let mut set_of = vec![u32::MAX; n];
@@ -335,12 +336,12 @@ impl<'a> Traffic<'a> {
 
     /// The nodes between the ends of a flow whose path takes one link and then the next node's link, as a pinned path names them.
     pub fn path_through(&self, witness: Witness, (node, port, _): Waiter, (_, next, _): Waiter) -> Option<Vec<u32>> {
-        let target = self.ports[node as usize][port as usize].peer;
+        let target = self.ports[node as usize][port].peer;
         if witness.path > 0 {
             let mut at = witness.from;
             let mut nodes = Vec::new();
             for port in self.plan.paths.ports(witness.path) {
-                at = self.ports[at as usize][*port as usize].peer;
+                at = self.ports[at as usize][*port].peer;
                 nodes.push(at);
             }
             nodes.pop();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use xoff_models::cut_through;
 use xoff_models::framing::Framing;
+use xoff_models::ids::PortId;
 use xoff_models::packet::Packet;
 use xoff_models::routing::Map;
 use xoff_models::topology::PortSpec;
@@ -68,9 +69,9 @@ impl Alone {
         let mut inner = runner.topology.links.iter().filter(|l| forwards(l.a) && forwards(l.b)).map(|l| (l.link.rate, l.link.delay));
         let mut delays = (0..nodes.len()).filter(|n| nodes[*n].forwards).map(|n| switch_delay[n]);
         let locals = runner.settings.locals.list();
-        let cut = |n: usize, port: usize| runner.settings.cut_through(n as u32, port, &nodes[n]).map(|cut| cut.header.0);
+        let cut = |n: usize, port: PortId| runner.settings.cut_through(n as u32, port, &nodes[n]).map(|cut| cut.header.0);
         let headers = if locals.iter().any(|local| local.cut_through.is_some()) {
-            runner.ports.iter().enumerate().map(|(n, ports)| (0..ports.len()).map(|port| cut(n, port)).collect()).collect()
+            runner.ports.iter().enumerate().map(|(n, ports)| PortId::all(ports.len()).map(|port| cut(n, port)).collect()).collect()
         } else {
             Vec::new()
         };
@@ -83,7 +84,7 @@ impl Alone {
     }
 
     /// For a flow whose probe packet is bound for its destination on its own path, and that left `src` by a port.
-    pub fn of(&mut self, ports: &[Vec<PortSpec>], src: u32, port: u16, probe: Packet, size: u64) -> Ideal {
+    pub fn of(&mut self, ports: &[Vec<PortSpec>], src: u32, port: PortId, probe: Packet, size: u64) -> Ideal {
         let (own, via) = self.walk(ports, src, port, probe);
         let time = self.time(&own, size);
         if self.is_uniform {
@@ -109,7 +110,7 @@ impl Alone {
             way.extend_from_slice(between);
             if to != dst {
                 let back = ports[dst as usize][0].peer_port;
-                way.push(self.leg(&ports[to as usize][back as usize], dst));
+                way.push(self.leg(&ports[to as usize][back], dst));
             }
             self.time(&way, size)
         });
@@ -118,15 +119,15 @@ impl Alone {
 
     fn leg(&self, port: &PortSpec, dst: u32) -> Leg {
         let behind = if port.peer == dst { Duration::ZERO } else { self.switch_delay[port.peer as usize] };
-        let header = self.headers.get(port.peer as usize).and_then(|inputs| inputs[port.peer_port as usize]);
+        let header = self.headers.get(port.peer as usize).and_then(|inputs| inputs[port.peer_port]);
         Leg { rate: port.link.rate, delay: port.link.delay + behind, header }
     }
 
     /// The way that a flow took: by which port it left its source is the host's choice, and from there on routes decide.
-    fn walk(&self, ports: &[Vec<PortSpec>], src: u32, port: u16, mut probe: Packet) -> (Way, Vec<u32>) {
+    fn walk(&self, ports: &[Vec<PortSpec>], src: u32, port: PortId, mut probe: Packet) -> (Way, Vec<u32>) {
         let (mut at, mut way, mut via) = (src, Way::new(), Vec::new());
         loop {
-            let out = if way.is_empty() { usize::from(port) } else { self.routing.routes[at as usize].port(&probe) };
+            let out = if way.is_empty() { port } else { self.routing.routes[at as usize].port(&probe) };
             let port = &ports[at as usize][out];
             way.push(self.leg(port, probe.dst()));
             probe.hop();
@@ -150,9 +151,9 @@ impl Alone {
             for (at, ways) in front {
                 let routes = &self.routing.routes[at as usize];
                 let choices = routes.choices(probe.dst());
-                let only = [if choices.is_empty() { routes.port(&probe) as u16 } else { 0 }];
+                let only = [if choices.is_empty() { routes.port(&probe) } else { PortId(0) }];
                 for out in if choices.is_empty() { &only } else { choices } {
-                    let port = &ports[at as usize][*out as usize];
+                    let port = &ports[at as usize][*out];
                     let leg = self.leg(port, probe.dst());
                     let there = next.entry(port.peer).or_default();
                     for way in &ways {

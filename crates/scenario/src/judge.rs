@@ -1,6 +1,7 @@
 //! The verdicts of all audits on a run that has ended.
 
 use xoff_engine::Finish;
+use xoff_models::ids::PortId;
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
 use xoff_models::record::Drop;
@@ -41,7 +42,7 @@ pub struct Ledger {
     /// Records beside packets that are somewhere, and records that there are.
     records: (usize, usize),
     /// Pauses that stand: node, port and class.
-    standing: Vec<(u32, usize, u8)>,
+    standing: Vec<(u32, PortId, u8)>,
     /// The first drop, wire bytes dropped there within a burst, and packets dropped in all.
     pub first_drop: Option<(Drop, u64, u64)>,
     /// Flows that were not delivered, and all.
@@ -72,7 +73,7 @@ impl Ledger {
         for mechanism in node.mechanisms.iter() {
             mechanism.standing_pauses(&mut |port, class| self.standing.push((id, port, class)));
         }
-        self.standing.extend(node.open_pauses.iter().map(|p| (id, p.port as usize, p.class)));
+        self.standing.extend(node.open_pauses.iter().map(|p| (id, p.port, p.class)));
     }
 
     fn imbalance(&self) -> Option<String> {
@@ -90,7 +91,7 @@ impl Ledger {
 
     fn loss(&self, names: &Names) -> Option<String> {
         self.first_drop.map(|(d, bytes, packets)| {
-            let at = names.port(d.node, d.in_port as usize);
+            let at = names.port(d.node, d.in_port);
             format!(
                 "{packets} packets of a lossless class were dropped, the first at {} at {at}, class {}, out of port {}; give more headroom above XOFF, at least {bytes} B more",
                 d.at, d.class, d.port,
@@ -131,7 +132,7 @@ impl Ledger {
 
 fn cycle(names: &Names, end: &End) -> Option<String> {
     let Some(Trouble::Deadlock(at, cycle)) = &end.trouble else { return None };
-    let list: Vec<_> = cycle.iter().map(|(id, port, class)| format!("{}, class {class}", names.port(*id, *port as usize))).collect();
+    let list: Vec<_> = cycle.iter().map(|(id, port, class)| format!("{}, class {class}", names.port(*id, *port))).collect();
     Some(format!("at {at} these wait for one another: {}", list.join(" → ")))
 }
 

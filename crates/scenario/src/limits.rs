@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use xoff_models::core::Queueing;
+use xoff_models::ids::PortId;
 use xoff_models::mechanism::Ground;
 use xoff_models::mechanisms::at;
 use xoff_models::network::Settings;
@@ -34,7 +35,7 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
         let count = ports.len() as u64;
         let inputs = if s.switch.queueing == Queueing::Voq && !node.is_host { count } else { 1 };
         queues += match parts.iter().find(|p| p.properties().plans_queues) {
-            Some(part) => (0..ports.len()).map(|i| 1 + part.queues(&ground, n as u32, i).map_or(0, |q| q.len() as u64)).sum(),
+            Some(part) => PortId::all(ports.len()).map(|i| 1 + part.queues(&ground, n as u32, i).map_or(0, |q| q.len() as u64)).sum(),
             None => count * (1 + classes * (inputs + reorder)),
         };
     }
@@ -160,7 +161,7 @@ fn highest_class(s: &Scenario) -> u8 {
 pub fn check_levels(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
     let locals: Vec<_> = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
     for (n, (node, ports)) in t.nodes.iter().zip(ports).enumerate().filter(|n| n.1.0.forwards) {
-        for number in 0..ports.len() {
+        for number in PortId::all(ports.len()) {
             let ingress = settings.ingress(n as u32, number, ports, node);
             let parts = &locals[settings.locals.place(n, number)];
             let levels = parts.iter().find_map(|p| p.levels(&ingress));
@@ -190,7 +191,7 @@ fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option
         let mut at = src;
         let mut relays = 0;
         for port in path {
-            at = ports[at as usize][*port as usize].peer;
+            at = ports[at as usize][*port].peer;
             relays += u32::from(at != flow.dst && is_relay(at));
         }
         enter(src, flow.dst, relays);
@@ -243,14 +244,14 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
             if reserve > total {
                 return wrong("reserve", "the reserve", reserve);
             }
-            let of = |number: usize| {
+            let of = |number: PortId| {
                 let ingress = settings.ingress(n as u32, number, ports, node);
                 let buffer::Params::Shared(here) = ingress.memory else { return 0 };
                 let computed = || settings.locals.at(n, number).mechanisms.levels(&ingress).map_or(0, |l| l.headroom);
                 u128::from(here.headroom.map_or_else(computed, |given| given.0))
             };
             let has_levels = settings.mechanisms().any(|p| p.has_levels);
-            let headroom = if has_levels { (0..ports.len()).map(of).sum::<u128>() * classes } else { 0 };
+            let headroom = if has_levels { PortId::all(ports.len()).map(of).sum::<u128>() * classes } else { 0 };
             if reserve + headroom > total {
                 let key = if shared.headroom.is_some() { "headroom" } else { "total" };
                 return wrong(key, "the headroom and the reserve", reserve + headroom);

@@ -110,7 +110,7 @@ impl Demand {
     fn arrive(&mut self, traffic: &Traffic<'_>, dst: u32, bytes: f64) {
         let root = traffic.roots[dst as usize];
         if root != dst {
-            self.links[root as usize][usize::from(traffic.ports[dst as usize][0].peer_port)] += bytes;
+            self.links[root as usize][traffic.ports[dst as usize][0].peer_port] += bytes;
         }
     }
 
@@ -175,8 +175,8 @@ impl Demand {
             }
             let mut at = src as usize;
             for port in traffic.plan.paths.ports(flow.path) {
-                self.links[at][usize::from(*port)] += bytes;
-                at = traffic.ports[at][usize::from(*port)].peer as usize;
+                self.links[at][*port] += bytes;
+                at = traffic.ports[at][*port].peer as usize;
             }
         }
     }
@@ -203,7 +203,7 @@ impl Demand {
                     let ways = traffic.next(node, to, &distance);
                     for (port, peer) in &ways {
                         let share = bytes / ways.len() as f64;
-                        self.links[node as usize][usize::from(*port)] += share;
+                        self.links[node as usize][*port] += share;
                         here[*peer as usize] += share;
                     }
                 }

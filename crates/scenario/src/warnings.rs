@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
+use xoff_models::ids::PortId;
 use xoff_models::mechanism::Levels;
 use xoff_models::mechanisms::{Part, at};
 use xoff_models::queueing::buffer::{self, Accounting, Buffer};
@@ -114,7 +115,7 @@ pub struct IngressPorts {
 pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
     let mut found: BTreeMap<_, IngressPorts> = BTreeMap::new();
     for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
-        let ports = || runner.ports[n].iter().enumerate();
+        let ports = || PortId::each(&runner.ports[n]);
         let levels: Vec<Option<Levels>> =
             ports().map(|(number, _)| runner.settings.levels(n as u32, number, &runner.ports[n], node)).collect();
         let buffer = runner.settings.buffer(n as u32, &levels, node.is_host);
@@ -122,7 +123,7 @@ pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
         for (number, p) in ports() {
             let Some(mut levels) = levels[number] else { continue };
             if let Buffer::Shared(shared) = &buffer {
-                let (threshold, headroom) = shared.alone(number * classes);
+                let (threshold, headroom) = shared.alone(number.index() * classes);
                 if levels.is_dynamic {
                     (levels.xoff, levels.xon) = (threshold, threshold.saturating_sub(levels.xon));
                 }
@@ -171,7 +172,7 @@ fn port_warnings(runner: &Runner) -> Vec<Warning> {
     let mut list: Vec<Warning> = Vec::new();
     let parts = runner.settings.mechanisms().parts();
     for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
-        for number in 0..runner.ports[n].len() {
+        for number in PortId::all(runner.ports[n].len()) {
             let ingress = runner.settings.ingress(n as u32, number, &runner.ports[n], node);
             for part in &parts {
                 let warning = part.warn_port(&ingress).map(|(key, why)| Warning::new(at(part.path(), key), why));

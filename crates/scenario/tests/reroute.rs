@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use xoff_engine::Plan;
+use xoff_models::ids::PortId;
 use xoff_models::network::build;
 use xoff_models::node::Node;
 use xoff_models::routing::shortest_by;
@@ -29,7 +30,7 @@ fn run(text: &str, plan: Plan, changes: bool, mut look: impl FnMut(Moment, &[&No
     let runner = Runner::new(from_toml(&format!("{NETWORK}{text}"), &[]).unwrap(), |_| None).unwrap();
     let (topology, settings, paths) = (runner.topology.clone(), runner.settings, runner.plan.paths.clone());
     let mut engine = build(&runner.topology, runner.plan, &settings, plan).unwrap();
-    let may_use = |node: u32, port: u16| node != 11 && !(matches!(node, 8 | 9) && port == 5);
+    let may_use = |node: u32, port: PortId| node != 11 && !(matches!(node, 8 | 9) && port == PortId(5));
     let one_spine = || shortest_by(&topology, paths.clone(), &settings.first_hop, settings.seed, |_| true, may_use);
     let both = engine.checkpoint(Moment::ZERO).node(0).core.routing.clone();
     let mut arrived = Vec::new();

@@ -247,6 +247,7 @@ impl Control for Hpcc {
 mod tests {
     use super::*;
     use crate::beside::Beside;
+    use crate::ids::PortId;
 
     const T: Duration = Duration::us(12);
 
@@ -255,7 +256,7 @@ mod tests {
     }
 
     fn hop(at: Moment, sent: u64, queued: u32) -> Hop {
-        Hop { node: 7, port: 1, at, sent, queued, rate: Rate::gbps(100) }
+        Hop { node: 7, port: PortId(1), at, sent, queued, rate: Rate::gbps(100) }
     }
 
     /// The rate after two ACKs, `apart` from one another, at an output that sent at line rate and held 150 KB.
@@ -295,7 +296,7 @@ mod tests {
     #[test]
     fn a_hop_that_is_another_output_is_stored_and_not_compared() {
         let hpcc = Hpcc::new(&Params::default(), line());
-        let (a, b) = (hop(Moment::us(1), 0, 0), Hop { port: 2, ..hop(Moment::us(2), 9_000_000, 0) });
+        let (a, b) = (hop(Moment::us(1), 0, 0), Hop { port: PortId(2), ..hop(Moment::us(2), 9_000_000, 0) });
         assert_eq!(hpcc.measure(&[a], &[b]), None);
         assert_eq!(hpcc.measure(&[a], &[a, b]), None);
         assert!(hpcc.measure(&[a], &[hop(Moment::us(2), 12_500, 0)]).is_some_and(|m| (m.0 - 1.0).abs() < 1e-9));

@@ -13,6 +13,7 @@ mod source;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use crate::ids::{PortId, QueueId};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use xoff_units::{Duration, Moment};
@@ -170,7 +171,7 @@ pub struct Part {
     /// When it began, where it is one piece: a pause.
     pub from: Option<Moment>,
     /// Which pause: the queue and the beginning of its record.
-    pub pause: Option<(u16, Moment)>,
+    pub pause: Option<(QueueId, Moment)>,
     /// How long it took.
     pub time: Duration,
 }
@@ -201,7 +202,7 @@ pub struct Passage {
     /// The node.
     pub node: u32,
     /// The port by which it left.
-    pub port: u16,
+    pub port: PortId,
     /// When it came; at its source, when it started.
     pub arrived: Moment,
     /// When the next node has it.
@@ -224,7 +225,7 @@ pub struct Contribution {
     /// What it is about.
     pub because: Because,
     /// The output and the queue that they wait in; none where nothing waits, and another mechanism asked.
-    pub place: Option<(u16, u16)>,
+    pub place: Option<(PortId, QueueId)>,
     /// Their flow.
     pub flow: Option<u32>,
     /// How many.
@@ -246,9 +247,9 @@ struct Waiting {
 #[derive(Debug, Clone, Copy)]
 pub struct Start {
     /// Where.
-    pub port: usize,
+    pub port: PortId,
     /// From which queue.
-    pub queue: usize,
+    pub queue: QueueId,
     /// When.
     pub now: Moment,
     /// When its last bit leaves.
@@ -272,7 +273,7 @@ pub struct Recorder {
     /// By port, as they came.
     waiting: Vec<VecDeque<Waiting>>,
     /// A packet that counts as waiting, and is not there yet, with its output and queue.
-    entering: Option<(Packet, usize, usize)>,
+    entering: Option<(Packet, PortId, QueueId)>,
     sources: BTreeMap<u32, Source>,
     /// Who holds a destination.
     destinations: BTreeMap<u32, &'static str>,
@@ -306,7 +307,7 @@ impl Recorder {
     }
 
     /// A packet came to be forwarded by a port; mechanisms will see it before it is in a queue.
-    pub fn on_arrival(&mut self, packet: &Packet, port: usize, queue: usize, now: Moment) {
+    pub fn on_arrival(&mut self, packet: &Packet, port: PortId, queue: QueueId, now: Moment) {
         self.entering = Some((*packet, port, queue));
         if self.may_complete(packet) {
             self.ports[port].enter(now);
@@ -344,7 +345,7 @@ impl Recorder {
             let mut parts = Vec::new();
             Self::way(start, &mut parts);
             let before = Some(std::mem::take(&mut source.parts));
-            let (node, port) = (self.node, start.port as u16);
+            let (node, port) = (self.node, start.port);
             self.passages.push(Passage { flow: packet.flow(), node, port, arrived: start.now, reaches: start.reaches, before, parts });
         }
         let kind = if packet.has(Packet::RETRANSMITTED) { Kind::Again } else { Kind::Transmission };
@@ -356,30 +357,22 @@ impl Recorder {
         let waiting = &mut self.waiting[start.port];
         let found = waiting.iter().position(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())).and_then(|at| waiting.remove(at));
         let Some(Waiting { flow, arrived, since, mut parts, .. }) = found else { return };
-        self.ports[start.port].sweep(start.queue as u16, since, start.now, &mut |part| add(&mut parts, part));
+        self.ports[start.port].sweep(start.queue, since, start.now, &mut |part| add(&mut parts, part));
         self.ports[start.port].leave(arrived);
         Self::way(start, &mut parts);
-        self.passages.push(Passage {
-            flow,
-            node: self.node,
-            port: start.port as u16,
-            arrived,
-            reaches: start.reaches,
-            before: None,
-            parts,
-        });
+        self.passages.push(Passage { flow, node: self.node, port: start.port, arrived, reaches: start.reaches, before: None, parts });
     }
 
     /// A packet that waited in a queue waits in another from now on.
-    pub fn on_pour(&mut self, packet: &Packet, port: usize, from: usize, now: Moment) {
+    pub fn on_pour(&mut self, packet: &Packet, port: PortId, from: QueueId, now: Moment) {
         if let Some(waiting) = self.waiting[port].iter_mut().find(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())) {
-            self.ports[port].sweep(from as u16, waiting.since, now, &mut |part| add(&mut waiting.parts, part));
+            self.ports[port].sweep(from, waiting.since, now, &mut |part| add(&mut waiting.parts, part));
             waiting.since = now;
         }
     }
 
     /// A packet that waited is dropped.
-    pub fn on_discard(&mut self, packet: &Packet, port: usize) {
+    pub fn on_discard(&mut self, packet: &Packet, port: PortId) {
         let waiting = &mut self.waiting[port];
         let found = waiting.iter().position(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())).and_then(|at| waiting.remove(at));
         if let Some(gone) = found {
@@ -388,35 +381,35 @@ impl Recorder {
     }
 
     /// A cause keeps a queue from sending: part of a pause that is written down for its first queue.
-    pub fn block(&mut self, port: usize, queue: usize, first: usize, cause: &'static str, now: Moment) {
-        self.ports[port].block(queue as u16, first as u16, cause, now);
+    pub fn block(&mut self, port: PortId, queue: QueueId, first: QueueId, cause: &'static str, now: Moment) {
+        self.ports[port].block(queue, first, cause, now);
     }
 
     /// It does no more.
-    pub fn unblock(&mut self, port: usize, queue: usize, cause: &'static str, now: Moment) {
-        self.ports[port].unblock(queue as u16, cause, now);
+    pub fn unblock(&mut self, port: PortId, queue: QueueId, cause: &'static str, now: Moment) {
+        self.ports[port].unblock(queue, cause, now);
     }
 
     /// A flow starts in the round of a queue.
-    pub fn start(&mut self, flow: u32, dst: u32, port: usize, queue: usize, now: Moment) {
+    pub fn start(&mut self, flow: u32, dst: u32, port: PortId, queue: QueueId, now: Moment) {
         if self.traced.has(flow) {
             self.ports[port].enter(now);
             let held_by = self.destinations.get(&dst).copied();
-            self.sources.insert(flow, Source::new(port as u16, queue as u16, held_by, now));
+            self.sources.insert(flow, Source::new(port, queue, held_by, now));
         }
     }
 
     /// From now on, or from the end of its frame on, a flow waits for this.
     pub fn wait(&mut self, flow: u32, wait: Wait, now: Moment) {
         if let Some(source) = self.sources.get_mut(&flow).filter(|s| s.wait != wait) {
-            source.turn_to(wait, now, &mut self.ports[source.port as usize]);
+            source.turn_to(wait, now, &mut self.ports[source.port]);
         }
     }
 
     /// A flow sends from now until its frame has ended, and then waits.
     pub fn sends(&mut self, flow: u32, wait: Wait, now: Moment, ends: Moment) {
         if let Some(source) = self.sources.get_mut(&flow) {
-            let log = &mut self.ports[source.port as usize];
+            let log = &mut self.ports[source.port];
             source.turn_to(wait, now, log);
             source.resume(ends, log);
         }
@@ -426,7 +419,7 @@ impl Recorder {
     pub fn hold(&mut self, flow: u32, cause: &'static str, now: Moment) {
         if let Some(source) = self.sources.get_mut(&flow).filter(|s| s.held_by != Some(cause)) {
             let wait = source.wait;
-            source.turn_to(wait, now, &mut self.ports[source.port as usize]);
+            source.turn_to(wait, now, &mut self.ports[source.port]);
             source.held_by = Some(cause);
         }
     }
@@ -441,38 +434,38 @@ impl Recorder {
     /// A flow has ended at its source.
     pub fn end(&mut self, flow: u32) {
         if let Some(source) = self.sources.remove(&flow) {
-            source.leave(&mut self.ports[source.port as usize]);
+            source.leave(&mut self.ports[source.port]);
         }
     }
 
     /// Flows that have not ended: what went by at their source until now, since their last passage.
-    pub fn unfinished(&mut self, now: Moment) -> Vec<(u32, u16, Vec<Part>)> {
+    pub fn unfinished(&mut self, now: Moment) -> Vec<(u32, PortId, Vec<Part>)> {
         let sources = std::mem::take(&mut self.sources);
         let close = |(flow, mut source): (u32, Source)| {
             let port = source.port;
-            source.turn_to(Wait::Answers, now, &mut self.ports[port as usize]);
+            source.turn_to(Wait::Answers, now, &mut self.ports[port]);
             (flow, port, source.parts)
         };
         sources.into_iter().map(close).collect()
     }
 
     /// A mechanism asks for a pause: whose bytes wait here.
-    pub fn on_pausing(&mut self, because: Because, cause: &'static str, core: &Core, out: impl Fn(&Packet) -> usize, now: Moment) {
-        let counts = |p: &Packet, out: usize| {
+    pub fn on_pausing(&mut self, because: Because, cause: &'static str, core: &Core, out: impl Fn(&Packet) -> PortId, now: Moment) {
+        let counts = |p: &Packet, out: PortId| {
             p.is_data()
                 && match because {
-                    Because::Input(port, class) => p.in_port() as usize == port && p.class() == class,
-                    Because::Tagged(port, tag) => p.in_port() as usize == port && p.tag() == tag,
+                    Because::Input(port, class) => p.in_port() == port && p.class() == class,
+                    Because::Tagged(port, tag) => p.in_port() == port && p.tag() == tag,
                     Because::Output(port) => out == port,
                 }
         };
-        let mut bytes: BTreeMap<(u16, u16, u32), u64> = BTreeMap::new();
-        let queues = core.ports.iter().enumerate().flat_map(|(port, p)| p.queues.iter().enumerate().skip(1).map(move |q| (port, q)));
+        let mut bytes: BTreeMap<(PortId, QueueId, u32), u64> = BTreeMap::new();
+        let queues = PortId::each(&core.ports).flat_map(|(port, p)| QueueId::each(&p.queues).skip(1).map(move |q| (port, q)));
         let queued = queues.flat_map(|(port, (number, q))| q.packets.iter().map(move |p| (p, port, number)));
-        let at_inputs = core.inputs.iter().flatten().map(|p| (p, out(p), core.queue_for(p.class(), p.in_port() as usize)));
+        let at_inputs = core.inputs.iter().flatten().map(|p| (p, out(p), core.queue_for(p.class(), p.in_port())));
         let entering = self.entering.as_ref().map(|(p, port, queue)| (p, *port, *queue));
         for (packet, port, queue) in queued.chain(at_inputs).chain(entering).filter(|(p, port, _)| counts(p, *port)) {
-            *bytes.entry((port as u16, queue as u16, packet.flow())).or_default() += u64::from(packet.bytes());
+            *bytes.entry((port, queue, packet.flow())).or_default() += u64::from(packet.bytes());
         }
         let none = Contribution { at: now, node: self.node, cause, because, place: None, flow: None, bytes: 0 };
         if bytes.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::ids::QueueId;
 use xoff_units::Moment;
 
 use super::{Kind, Part};
@@ -18,9 +19,9 @@ struct Frame {
 /// A time during which a cause kept a queue from sending; the last moment there is while it does.
 #[derive(Debug, Clone, Copy)]
 struct Block {
-    queue: u16,
+    queue: QueueId,
     /// The queue for which its pause is written down.
-    first: u16,
+    first: QueueId,
     cause: &'static str,
     from: Moment,
     to: Moment,
@@ -66,12 +67,12 @@ impl PortLog {
     }
 
     /// A cause keeps a queue from sending.
-    pub fn block(&mut self, queue: u16, first: u16, cause: &'static str, now: Moment) {
+    pub fn block(&mut self, queue: QueueId, first: QueueId, cause: &'static str, now: Moment) {
         self.blocks.push(Block { queue, first, cause, from: now, to: Moment::NEVER });
     }
 
     /// It does no more.
-    pub fn unblock(&mut self, queue: u16, cause: &'static str, now: Moment) {
+    pub fn unblock(&mut self, queue: QueueId, cause: &'static str, now: Moment) {
         if let Some(block) = self.blocks.iter_mut().find(|b| (b.queue, b.cause, b.to) == (queue, cause, Moment::NEVER)) {
             block.to = now;
         }
@@ -81,7 +82,7 @@ impl PortLog {
 
     /// Cuts the time of who waits in a queue into parts, without gaps and in order. What a pause and a frame share is the pause's,
     /// and what two pauses share is that of the earlier one.
-    pub fn sweep(&self, queue: u16, from: Moment, to: Moment, part: &mut impl FnMut(Part)) {
+    pub fn sweep(&self, queue: QueueId, from: Moment, to: Moment, part: &mut impl FnMut(Part)) {
         let mut at = from;
         for block in self.blocks.iter().filter(|b| b.queue == queue) {
             let (start, end) = (block.from.max(at), block.to.min(to));

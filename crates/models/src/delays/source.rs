@@ -1,5 +1,6 @@
 //! What keeps a flow from sending, from moment to moment.
 
+use crate::ids::{PortId, QueueId};
 use xoff_units::Moment;
 
 use super::port::PortLog;
@@ -9,7 +10,7 @@ use super::{Kind, Part, add};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// Its turn in a queue.
-    Turn(u16),
+    Turn(QueueId),
     /// The end of a hold.
     Held,
     /// Its pace.
@@ -27,7 +28,7 @@ pub enum Wait {
 /// A flow that sends.
 #[derive(Debug)]
 pub struct Source {
-    pub port: u16,
+    pub port: PortId,
     pub wait: Wait,
     /// Since when it waits for that; it may be the end of a frame of its own that is on the wire.
     since: Moment,
@@ -38,7 +39,7 @@ pub struct Source {
 
 impl Source {
     /// One that has just joined the round of a queue; the log of its port knows that somebody waits.
-    pub fn new(port: u16, queue: u16, held_by: Option<&'static str>, now: Moment) -> Self {
+    pub fn new(port: PortId, queue: QueueId, held_by: Option<&'static str>, now: Moment) -> Self {
         Self { port, wait: Wait::Turn(queue), since: now, held_by, parts: Vec::new() }
     }
 

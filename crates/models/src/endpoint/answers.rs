@@ -32,7 +32,7 @@ impl Sender {
             tag: packet.echoed(beside),
             now,
         };
-        let scheme = &config.schemes[self.port as usize];
+        let scheme = &config.schemes[self.port];
         scheme.on_ack(&mut self.rate, &ack);
         self.next_send = scheme.due(&self.rate, self.next_send);
     }
@@ -49,7 +49,7 @@ impl Endpoint {
         let Some(slot) = self.slot(notice.flow()) else { return };
         let Some(s) = &mut self.senders[slot] else { return };
         s.told.get_or_insert_default().notifications += 1;
-        let scheme = &self.config.schemes[s.port as usize];
+        let scheme = &self.config.schemes[s.port];
         scheme.on_notice(&mut s.rate, notice, now);
         s.next_send = scheme.due(&s.rate, s.next_send);
     }
@@ -77,7 +77,7 @@ impl Endpoint {
             credit.hear(rules, &mut self.books);
         }
         if let Some(loss) = news.loss {
-            config.schemes[s.port as usize].on_loss(&mut s.rate, loss, now);
+            config.schemes[s.port].on_loss(&mut s.rate, loss, now);
         }
         if s.stamps.is_some() {
             s.hear(packet, before, news, beside, config, now);
@@ -120,7 +120,7 @@ impl Endpoint {
                 credit.time_out(rules, lost, &mut self.books);
             }
             for _ in 0..lost {
-                self.config.schemes[s.port as usize].on_loss(&mut s.rate, Loss::Timeout, now);
+                self.config.schemes[s.port].on_loss(&mut s.rate, Loss::Timeout, now);
             }
         }
         s.deadline = transport.deadline(&s.progress, &s.transport, now);

@@ -1,5 +1,6 @@
 //! A flow that sends, and what is known of it when it is over.
 
+use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
 use xoff_units::{Duration, Moment};
 
@@ -26,9 +27,9 @@ pub(super) struct Sender {
     pub deadline: Moment,
     /// Payload of its last packet; the others are full.
     pub last: u16,
-    pub port: u16,
+    pub port: PortId,
     pub path: u16,
-    pub queue: u16,
+    pub queue: QueueId,
     pub class: u8,
     pub is_listed: bool,
     pub is_rto_set: bool,
@@ -132,7 +133,7 @@ impl Sender {
     #[inline]
     pub fn has_window(&self, seq: u32, config: &Config) -> bool {
         let is_held = seq >= self.progress.highest || config.transport.windows_hold_lost();
-        !is_held || self.in_flight(config) * config.framing.payload < config.schemes[self.port as usize].window(&self.rate)
+        !is_held || self.in_flight(config) * config.framing.payload < config.schemes[self.port].window(&self.rate)
     }
 
     /// Packets under way.
@@ -192,5 +193,5 @@ pub struct Sent {
     /// Its pinned path.
     pub path: u16,
     /// The port by which it left.
-    pub port: u16,
+    pub port: PortId,
 }

@@ -7,6 +7,7 @@ use crate::congestion_control::{CongestionControl, dcqcn, hpcc};
 use crate::delays::Wait;
 use crate::effects::{Effect, Effects};
 use crate::frames::Kind;
+use crate::ids::{PortId, QueueId};
 use crate::packet::Packet;
 use crate::transport::{Table, raw};
 
@@ -45,7 +46,7 @@ fn spec(flow: u32, size: u64) -> FlowSpec {
 
 /// Starts a flow in queue 2 of port 0.
 fn start(e: &mut Endpoint, flow: u32, size: u64, now: Moment) -> u32 {
-    e.start(&spec(flow, size), 0, 2, now).0
+    e.start(&spec(flow, size), PortId(0), QueueId(2), now).0
 }
 
 fn effects(now: Moment) -> Effects {
@@ -151,7 +152,7 @@ fn a_flow_that_is_slower_than_its_line_waits_for_its_pace() {
     let Turn::SendThenWait(_, at) = e.turn(slot, |_| Duration::ns(50), &mut effects(Moment::ZERO)) else { panic!("it does not wait") };
     assert_eq!(at, Moment::ZERO + FULL);
     assert_eq!(e.relist(7, Moment::ns(60)), Relist::No, "its timer is set");
-    assert_eq!(e.relist(7, Moment::ZERO + FULL), Relist::Now { slot, port: 0, queue: 2 });
+    assert_eq!(e.relist(7, Moment::ZERO + FULL), Relist::Now { slot, port: PortId(0), queue: QueueId(2) });
     assert_eq!(e.relist(7, Moment::ZERO + FULL), Relist::No, "it is listed");
     // A flow that cannot send leaves; with the timer gone it asks for one of its own.
     let Turn::SendThenWait(_, at) = e.turn(slot, |_| Duration::ns(50), &mut effects(Moment::ZERO + FULL)) else {
@@ -173,7 +174,7 @@ fn a_window_lets_packets_go_until_it_is_full() {
     assert_eq!(drain(&mut e, slot, Moment::ZERO), [0, 1, 2]);
     assert_eq!(e.relist(7, Moment::us(1)), Relist::No);
     assert!(e.on_answer(&answer(Kind::Ack, 7, 2), None, Moment::us(1)));
-    assert_eq!(e.relist(7, Moment::us(1)), Relist::Now { slot, port: 0, queue: 2 });
+    assert_eq!(e.relist(7, Moment::us(1)), Relist::Now { slot, port: PortId(0), queue: QueueId(2) });
     assert_eq!(drain(&mut e, slot, Moment::us(1)), [3, 4]);
     // What was let go before may be sent again, however full the window.
     e.on_answer(&answer(Kind::Nack, 7, 2), None, Moment::us(2));
@@ -213,7 +214,7 @@ fn the_latest_hold_counts_until_it_is_released() {
     e.release(7, Moment::us(4));
     e.release(7, Moment::us(5));
     assert_eq!(e.unfinished(Moment::NEVER)[0].paused, Duration::us(3));
-    assert_eq!(e.relist(7, Moment::us(4)), Relist::Now { slot, port: 0, queue: 2 });
+    assert_eq!(e.relist(7, Moment::us(4)), Relist::Now { slot, port: PortId(0), queue: QueueId(2) });
     assert!(matches!(turn(&mut e, slot, Moment::us(4)).0, Turn::Send(_)));
 }
 
@@ -244,17 +245,17 @@ fn a_hold_that_outlives_its_flow_counts_to_the_last_answer() {
 fn a_destination_is_held_for_flows_now_and_to_come() {
     let mut e = plain();
     start(&mut e, 7, 1000, Moment::ZERO);
-    e.start(&FlowSpec { dst: 1, ..spec(8, 1000) }, 0, 2, Moment::ZERO);
+    e.start(&FlowSpec { dst: 1, ..spec(8, 1000) }, PortId(0), QueueId(2), Moment::ZERO);
     assert_eq!(e.hold_destination(2, Moment::us(10), "sfc", Moment::us(1)), [7]);
-    let (late, until) = e.start(&spec(9, 1000), 0, 2, Moment::us(4));
+    let (late, until) = e.start(&spec(9, 1000), PortId(0), QueueId(2), Moment::us(4));
     assert_eq!(until, Some(Moment::us(10)));
     assert!(matches!(turn(&mut e, late, Moment::us(4)).0, Turn::Leave));
     let paused: Vec<Duration> = e.unfinished(Moment::NEVER).iter().map(|s| s.paused).collect();
     assert_eq!(paused, [Duration::us(9), Duration::ZERO, Duration::us(6)]);
     // A moment that has come ends it, for all that go there.
     assert_eq!(e.hold_destination(2, Moment::us(6), "sfc", Moment::us(6)), [7, 9]);
-    assert_eq!(e.relist(9, Moment::us(6)), Relist::Now { slot: late, port: 0, queue: 2 });
-    assert_eq!(e.start(&spec(10, 1000), 0, 2, Moment::us(7)).1, None);
+    assert_eq!(e.relist(9, Moment::us(6)), Relist::Now { slot: late, port: PortId(0), queue: QueueId(2) });
+    assert_eq!(e.start(&spec(10, 1000), PortId(0), QueueId(2), Moment::us(7)).1, None);
 }
 
 #[test]
@@ -285,7 +286,7 @@ fn a_timeout_restarts_with_each_packet_and_sends_from_the_oldest_again() {
     // The last packet left after 100 ns, which moved the deadline.
     assert_eq!(on_rto(&mut e, 7, Moment::ZERO + RTO), (Some(Moment::ZERO + RTO + FULL), false));
     assert_eq!(on_rto(&mut e, 7, Moment::ZERO + RTO + FULL), (Some(Moment::ZERO + RTO * 2 + FULL), true));
-    assert_eq!(e.relist(7, Moment::ZERO + RTO + FULL), Relist::Now { slot, port: 0, queue: 2 });
+    assert_eq!(e.relist(7, Moment::ZERO + RTO + FULL), Relist::Now { slot, port: PortId(0), queue: QueueId(2) });
     assert_eq!(drain(&mut e, slot, Moment::ZERO + RTO + FULL), [0, 1]);
     e.on_answer(&answer(Kind::Ack, 7, 2), None, Moment::ZERO + RTO + Duration::us(1));
     assert_eq!(on_rto(&mut e, 7, Moment::ZERO + RTO * 2 + FULL), (None, false));
@@ -328,9 +329,9 @@ fn the_rest_of_a_flow_goes_in_another_class_and_queue() {
     let mut e = plain();
     let slot = start(&mut e, 7, 3000, Moment::ZERO);
     assert_eq!(e.flow_of(slot), 7);
-    assert_eq!(e.set_class(7, 0), Some((0, slot, 2)), "it was in the queue of class 1");
+    assert_eq!(e.set_class(7, 0), Some((PortId(0), slot, QueueId(2))), "it was in the queue of class 1");
     let Turn::Send(packet) = turn(&mut e, slot, Moment::ZERO).0 else { panic!("it sends nothing") };
-    assert_eq!((packet.class(), e.waits_for(7, Moment::ZERO)), (0, Some(Wait::Turn(1))));
+    assert_eq!((packet.class(), e.waits_for(7, Moment::ZERO)), (0, Some(Wait::Turn(QueueId(1)))));
     assert_eq!(e.set_class(8, 0), None, "there is no such flow");
 }
 

@@ -1,5 +1,6 @@
 //! A flow from its start to its last turn: when it may send, and what.
 
+use crate::ids::{PortId, QueueId};
 use xoff_units::{Duration, Moment, Rate};
 
 use super::sender::{Sender, Told};
@@ -36,9 +37,9 @@ pub enum Relist {
         /// Its slot, the supplier's number.
         slot: u32,
         /// Its port.
-        port: u16,
+        port: PortId,
         /// Its queue there.
-        queue: u16,
+        queue: QueueId,
     },
     /// Its pace allows it then.
     At(Moment),
@@ -46,7 +47,7 @@ pub enum Relist {
 
 impl Endpoint {
     /// The port by which a flow leaves that may take any of `choices`, when this host has a rule of its own; `rate` tells a port's.
-    pub fn first_hop(&mut self, spec: &FlowSpec, choices: &[u16], rate: impl Fn(u16) -> Rate, now: Moment) -> Option<u16> {
+    pub fn first_hop(&mut self, spec: &FlowSpec, choices: &[PortId], rate: impl Fn(PortId) -> Rate, now: Moment) -> Option<PortId> {
         let weight = self.weight.as_mut().filter(|_| choices.len() > 1 && spec.path < Paths::FIRST)?;
         let faster = choices.iter().copied().max_by_key(|p| rate(*p))?;
         let slower = choices.iter().copied().find(|p| rate(*p) < rate(faster))?;
@@ -59,13 +60,13 @@ impl Endpoint {
     }
 
     /// Starts a flow in a queue of a port; returns its slot for the node to list it, and until when its destination is held.
-    pub fn start(&mut self, spec: &FlowSpec, port: u16, queue: u16, now: Moment) -> (u32, Option<Moment>) {
+    pub fn start(&mut self, spec: &FlowSpec, port: PortId, queue: QueueId, now: Moment) -> (u32, Option<Moment>) {
         let index = (spec.flow - self.first_flow) as usize;
         if self.slots.len() <= index {
             self.slots.resize(index + 1, NO_SLOT);
         }
         let held_until = self.held_destinations.get(&spec.dst).copied().filter(|until| *until > now);
-        let scheme = &self.config.schemes[port as usize];
+        let scheme = &self.config.schemes[port];
         let packets = self.config.framing.packets(spec.size) as u32;
         let last = (spec.size - u64::from(packets - 1) * self.config.framing.payload) as u16;
         let sender = Sender {
@@ -122,7 +123,7 @@ impl Endpoint {
         if s.credit.is_some() {
             s.spend(&mut packet, config, &mut self.books);
         }
-        let scheme = &config.schemes[s.port as usize];
+        let scheme = &config.schemes[s.port];
         let ends = now + wire_time(bytes);
         let mut resumes = ends;
         if !scheme.is_none() {
@@ -246,11 +247,11 @@ impl Endpoint {
     }
 
     /// Sends the rest of a flow in another class: its port, slot, and the queue that it waited in until now, if it still sends.
-    pub fn set_class(&mut self, flow: u32, class: u8) -> Option<(u16, u32, u16)> {
+    pub fn set_class(&mut self, flow: u32, class: u8) -> Option<(PortId, u32, QueueId)> {
         let slot = self.slot(flow)?;
         let s = self.senders[slot].as_mut()?;
         s.class = class;
-        Some((s.port, slot as u32, std::mem::replace(&mut s.queue, 1 + u16::from(class))))
+        Some((s.port, slot as u32, std::mem::replace(&mut s.queue, QueueId(1 + u16::from(class)))))
     }
 
     /// A slot left its queue's round after its flow was over.

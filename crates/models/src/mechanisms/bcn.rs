@@ -206,6 +206,7 @@ mod tests {
     use super::*;
     use crate::effects::Effect;
     use crate::frames::Kind;
+    use crate::ids::{PortId, QueueId};
     use crate::packet::Packet;
     use crate::routing::Sources;
 
@@ -225,7 +226,7 @@ mod tests {
         bcn.outputs[0].left = 1;
         let mut packet = Packet::new(Kind::Data, 4, 0, 1, 1500, 0);
         packet.set_tag(tag);
-        bcn.on_enqueue(&Enqueued { packet: &packet, port: 0, queue: 1 }, core, effects);
+        bcn.on_enqueue(&Enqueued { packet: &packet, port: PortId(0), queue: QueueId(1) }, core, effects);
         effects.take().first().map(|(_, effect)| match effect {
             Effect::Emit(frame) => {
                 let frames::Bcn { feedback, point } = frame.payload().unwrap();
@@ -277,7 +278,7 @@ mod tests {
         let mut at = Vec::new();
         for k in 0..100_000_u32 {
             let before = bcn.samples;
-            bcn.on_enqueue(&Enqueued { packet: &packet, port: 0, queue: 1 }, &core, &mut effects);
+            bcn.on_enqueue(&Enqueued { packet: &packet, port: PortId(0), queue: QueueId(1) }, &core, &mut effects);
             effects.take();
             if bcn.samples > before {
                 at.push(k);

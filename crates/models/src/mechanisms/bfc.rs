@@ -14,6 +14,7 @@
 
 use std::collections::VecDeque;
 
+use crate::ids::{PortId, QueueId};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,7 +69,7 @@ impl Default for Params {
 /// Flows of one hash at an output.
 #[derive(Debug)]
 struct Entry {
-    queue: u16,
+    queue: QueueId,
     packets: u32,
     last: Moment,
 }
@@ -81,9 +82,9 @@ state!(Entry {
 /// A packet in a queue.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
-    in_port: u16,
+    in_port: PortId,
     /// The neighbour's queue from which it came.
-    from: u16,
+    from: QueueId,
     is_counted: bool,
 }
 
@@ -100,7 +101,7 @@ struct Lane {
     kept_until: Option<Moment>,
     packets: VecDeque<Waiting>,
     /// The neighbours' queues that it pauses, where it lets them go on together.
-    paused: Vec<(u16, u16)>,
+    paused: Vec<(PortId, QueueId)>,
 }
 
 state!(Lane {
@@ -118,10 +119,10 @@ pub struct Bfc {
     hops: Vec<(Duration, Duration)>,
     /// Of each port its data queues; the first is number 1.
     lanes: Vec<Vec<Lane>>,
-    table: FxHashMap<(u16, u32), Entry>,
+    table: FxHashMap<(PortId, u32), Entry>,
     table_size: u32,
     /// By input and neighbour's queue: what of this node pauses it.
-    holds: FxHashMap<(u16, u16), u32>,
+    holds: FxHashMap<(PortId, QueueId), u32>,
     pauses: u64,
     shared: u64,
 }
@@ -138,50 +139,50 @@ const SHARED: Count = Count::number("shared", "flows that got a queue in use");
 
 impl Bfc {
     /// The lowest queue of a port that nobody uses, or any.
-    fn free(&mut self, port: usize, now: Moment, core: &Core, any: impl FnOnce(u64) -> u64) -> u16 {
+    fn free(&mut self, port: PortId, now: Moment, core: &Core, any: impl FnOnce(u64) -> u64) -> QueueId {
         let lanes = &self.lanes[port];
         let is_free = |q: &usize| {
             lanes[*q].users == 0 && lanes[*q].kept_until.is_none_or(|until| until < now) && !core.ports[port].queues[q + 1].is_blocked()
         };
         if let Some(queue) = (0..lanes.len()).find(is_free) {
-            return 1 + queue as u16;
+            return QueueId::at(1 + queue);
         }
         self.shared += 1;
-        1 + any(lanes.len() as u64) as u16
+        QueueId::at(1 + any(lanes.len() as u64) as usize)
     }
 
-    fn key(&self, packet: &Packet, port: usize) -> (u16, u32) {
-        (port as u16, (mix(u64::from(packet.flow())) % u64::from(self.table_size)) as u32)
+    fn key(&self, packet: &Packet, port: PortId) -> (PortId, u32) {
+        (port, (mix(u64::from(packet.flow())) % u64::from(self.table_size)) as u32)
     }
 
     /// The queue above which packets that came by a port are counted, at an output.
-    fn threshold(&self, in_port: u16, port: usize, core: &Core) -> u64 {
+    fn threshold(&self, in_port: PortId, port: PortId, core: &Core) -> u64 {
         let out = &core.ports[port];
         let active = out.queues[1..].iter().filter(|q| q.bytes.bytes() > 0 && !q.is_blocked()).count().max(1);
-        out.rate.bytes_in(self.hops[in_port as usize].0) / active as u64
+        out.rate.bytes_in(self.hops[in_port].0) / active as u64
     }
 
-    fn hold(&mut self, at: (u16, u16), effects: &mut Effects) {
+    fn hold(&mut self, at: (PortId, QueueId), effects: &mut Effects) {
         let holds = self.holds.entry(at).or_default();
         *holds += 1;
         if *holds == 1 {
             self.pauses += 1;
-            effects.push(Effect::Pausing(Because::Tagged(at.0 as usize, u32::from(at.1))));
-            effects.push(Effect::Send(at.0 as usize, self.frame(at.1, true)));
+            effects.push(Effect::Pausing(Because::Tagged(at.0, u32::from(at.1.0))));
+            effects.push(Effect::Send(at.0, self.frame(at.1, true)));
         }
     }
 
-    fn release(&mut self, at: (u16, u16), effects: &mut Effects) {
+    fn release(&mut self, at: (PortId, QueueId), effects: &mut Effects) {
         let Some(holds) = self.holds.get_mut(&at) else { return };
         *holds -= 1;
         if *holds == 0 {
             self.holds.remove(&at);
-            effects.push(Effect::Send(at.0 as usize, self.frame(at.1, false)));
+            effects.push(Effect::Send(at.0, self.frame(at.1, false)));
         }
     }
 
-    fn frame(&self, queue: u16, is_pause: bool) -> Packet {
-        Packet::with(frames::Bfc { queue, is_pause }, u32::MAX, 0, self.frame_bytes, 0)
+    fn frame(&self, queue: QueueId, is_pause: bool) -> Packet {
+        Packet::with(frames::Bfc { queue: queue.0, is_pause }, u32::MAX, 0, self.frame_bytes, 0)
     }
 }
 
@@ -244,7 +245,7 @@ impl Install for Bfc {
         Ok(())
     }
 
-    fn queues(params: &Params, _: &Ground<'_>, _: u32, _: usize) -> Option<Vec<QueueSpec>> {
+    fn queues(params: &Params, _: &Ground<'_>, _: u32, _: PortId) -> Option<Vec<QueueSpec>> {
         Some(vec![QueueSpec { class: 0, level: 0, purpose: Purpose::Planned }; params.queues as usize])
     }
 }
@@ -256,41 +257,41 @@ impl Hooks for Bfc {
     }
 
     /// A flow of this node has its queue until its last packet leaves; what it sends again after that may share it.
-    fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
+    fn place_flow(&mut self, packet: &mut Packet, port: PortId, core: &Core) -> Option<QueueId> {
         let queue = self.free(port, Moment::ZERO, core, |n| mix(u64::from(packet.flow())) % n);
-        self.lanes[port][queue as usize - 1].users += 1;
-        Some(queue as usize)
+        self.lanes[port][queue.index() - 1].users += 1;
+        Some(queue)
     }
 
     fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, _: &mut Effects) {
         let is_last = event.packet.has(Packet::LAST) && !event.packet.has(Packet::RETRANSMITTED);
         if event.is_own && is_last {
-            self.lanes[event.port][event.queue - 1].users -= 1;
+            self.lanes[event.port][event.queue.index() - 1].users -= 1;
         }
-        event.packet.set_tag(event.queue as u32);
+        event.packet.set_tag(u32::from(event.queue.0));
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
-        let (now, sticky) = (effects.now, self.hops[packet.in_port() as usize].1);
+    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
+        let (now, sticky) = (effects.now, self.hops[packet.in_port()].1);
         let key = self.key(packet, port);
         let kept = self.table.get(&key).filter(|e| e.packets > 0 || now - e.last <= sticky).map(|e| e.queue);
         let queue = kept.unwrap_or_else(|| self.free(port, now, core, |n| effects.stream().below(n)));
         let packets = self.table.get(&key).map_or(0, |e| e.packets);
         self.table.insert(key, Entry { queue, packets, last: now });
-        let lane = &mut self.lanes[port][queue as usize - 1];
+        let lane = &mut self.lanes[port][queue.index() - 1];
         lane.kept_until = lane.kept_until.max(Some(now + sticky));
-        Some(queue as usize)
+        Some(queue)
     }
 
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
         let Enqueued { packet, port, queue } = *event;
-        let from = (packet.in_port(), packet.tag() as u16);
+        let from = (packet.in_port(), QueueId(packet.tag() as u16));
         let bytes = u64::from(core.ports[port].queues[queue].bytes.bytes());
         let is_over = bytes > self.threshold(packet.in_port(), port, core);
         let key = self.key(packet, port);
         let Some(entry) = self.table.get_mut(&key) else { return };
         entry.packets += 1;
-        let lane = &mut self.lanes[port][queue - 1];
+        let lane = &mut self.lanes[port][queue.index() - 1];
         lane.users += u32::from(entry.packets == 1);
         let is_counted = is_over && self.resume == Resume::Counted;
         lane.packets.push_back(Waiting { in_port: from.0, from: from.1, is_counted });
@@ -306,7 +307,7 @@ impl Hooks for Bfc {
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         let Dequeued { packet, port, queue, .. } = *event;
         let key = self.key(packet, port);
-        let lane = &mut self.lanes[port][queue - 1];
+        let lane = &mut self.lanes[port][queue.index() - 1];
         if let Some(entry) = self.table.get_mut(&key) {
             entry.packets -= 1;
             lane.users -= u32::from(entry.packets == 0);
@@ -315,27 +316,27 @@ impl Hooks for Bfc {
         if left.is_counted {
             self.release((left.in_port, left.from), effects);
         }
-        let paused = std::mem::take(&mut self.lanes[port][queue - 1].paused);
+        let paused = std::mem::take(&mut self.lanes[port][queue.index() - 1].paused);
         let bytes = u64::from(core.ports[port].queues[queue].bytes.bytes());
         let (over, under): (Vec<_>, Vec<_>) = paused.into_iter().partition(|at| bytes > self.threshold(at.0, port, core));
-        self.lanes[port][queue - 1].paused = over;
+        self.lanes[port][queue.index() - 1].paused = over;
         for at in under {
             self.release(at, effects);
         }
     }
 
-    fn on_control(&mut self, frame: &Packet, port: usize, _: &Core, effects: &mut Effects) -> Verdict {
+    fn on_control(&mut self, frame: &Packet, port: PortId, _: &Core, effects: &mut Effects) -> Verdict {
         let Some(frames::Bfc { queue, is_pause }) = frame.payload() else { return Verdict::Pass };
-        let queues = Queues::One(queue);
+        let queues = Queues::One(QueueId(queue));
         effects.push(if is_pause { Effect::Block(port, queues, Asker::Neighbour) } else { Effect::Unblock(port, queues) });
         Verdict::Consume
     }
 
-    fn standing_pauses(&self, add: &mut dyn FnMut(usize, u8)) {
-        let mut ports: Vec<u16> = self.holds.keys().map(|at| at.0).collect();
+    fn standing_pauses(&self, add: &mut dyn FnMut(PortId, u8)) {
+        let mut ports: Vec<PortId> = self.holds.keys().map(|at| at.0).collect();
         ports.sort_unstable();
         for port in ports {
-            add(port as usize, 0);
+            add(port, 0);
         }
     }
 
@@ -378,26 +379,26 @@ mod tests {
         }
 
         /// A packet of a flow comes by a port from a queue of the neighbour, for port 2; returns its queue here.
-        fn arrive(&mut self, flow: u32, in_port: u16, from: u32) -> usize {
+        fn arrive(&mut self, flow: u32, in_port: PortId, from: u32) -> QueueId {
             let mut packet = Packet::new(Kind::Data, flow, 0, 9, SIZE, 0);
             packet.set_in_port(in_port);
             packet.set_tag(from);
-            let queue = self.bfc.assign_queue(&mut packet, 2, &self.core, &mut self.effects).unwrap();
+            let queue = self.bfc.assign_queue(&mut packet, PortId(2), &self.core, &mut self.effects).unwrap();
             self.core.ports[2].queues[queue].bytes.add(SIZE);
-            self.bfc.on_enqueue(&Enqueued { packet: &packet, port: 2, queue }, &self.core, &mut self.effects);
+            self.bfc.on_enqueue(&Enqueued { packet: &packet, port: PortId(2), queue }, &self.core, &mut self.effects);
             queue
         }
 
-        fn leave(&mut self, flow: u32, queue: usize) {
+        fn leave(&mut self, flow: u32, queue: QueueId) {
             self.core.ports[2].queues[queue].bytes.sub(SIZE);
             let packet = Packet::new(Kind::Data, flow, 0, 9, SIZE, 0);
-            self.bfc.on_dequeue(&Dequeued { packet: &packet, port: 2, queue, is_whole: true }, &self.core, &mut self.effects);
+            self.bfc.on_dequeue(&Dequeued { packet: &packet, port: PortId(2), queue, is_whole: true }, &self.core, &mut self.effects);
         }
 
         /// What it told neighbours: port, queue there, and whether to pause it.
         fn told(&mut self) -> Vec<(usize, u32, bool)> {
             let told = |(_, effect): (u8, Effect)| match effect {
-                Effect::Send(port, frame) => Some((port, frame.seq(), frame.says() > 0)),
+                Effect::Send(port, frame) => Some((port.index(), frame.seq(), frame.says() > 0)),
                 // Why it does is written down beside.
                 Effect::Pausing(_) => None,
                 other => panic!("{other:?}"),
@@ -409,18 +410,18 @@ mod tests {
     #[test]
     fn a_flow_gets_the_lowest_queue_that_nobody_uses() {
         let mut s = Switch::new(Resume::Counted);
-        assert_eq!([s.arrive(1, 0, 1), s.arrive(2, 0, 2), s.arrive(1, 0, 1)], [1, 2, 1]);
+        assert_eq!([s.arrive(1, PortId(0), 1), s.arrive(2, PortId(0), 2), s.arrive(1, PortId(0), 1)], [1, 2, 1].map(QueueId));
         // Flow 1 has left, and keeps its queue for 4 us after its last arrival.
-        s.leave(1, 1);
-        s.leave(1, 1);
+        s.leave(1, QueueId(1));
+        s.leave(1, QueueId(1));
         s.effects.now = Moment::us(4);
-        assert_eq!([s.arrive(3, 0, 3), s.arrive(1, 0, 1)], [3, 1]);
-        s.leave(1, 1);
+        assert_eq!([s.arrive(3, PortId(0), 3), s.arrive(1, PortId(0), 1)], [3, 1].map(QueueId));
+        s.leave(1, QueueId(1));
         s.effects.now = Moment::us(9);
-        assert_eq!(s.arrive(4, 0, 4), 1);
+        assert_eq!(s.arrive(4, PortId(0), 4), QueueId(1));
         // Flows 4, 2 and 3 have all queues: flow 1 shares one.
         assert_eq!(s.bfc.shared, 0);
-        s.arrive(1, 0, 1);
+        s.arrive(1, PortId(0), 1);
         assert_eq!(s.bfc.shared, 1);
     }
 
@@ -429,25 +430,25 @@ mod tests {
         // One queue may hold 25 packets, two of them 12 each.
         let mut s = Switch::new(Resume::Counted);
         for _ in 0..25 {
-            s.arrive(1, 0, 7);
+            s.arrive(1, PortId(0), 7);
         }
         assert_eq!(s.told(), []);
-        s.arrive(1, 0, 7);
-        s.arrive(1, 0, 7);
+        s.arrive(1, PortId(0), 7);
+        s.arrive(1, PortId(0), 7);
         assert_eq!(s.told(), [(0, 7, true)]);
         // Another flow: it is below its half, and then above.
         for _ in 0..12 {
-            s.arrive(2, 1, 3);
+            s.arrive(2, PortId(1), 3);
         }
         assert_eq!(s.told(), []);
-        s.arrive(2, 1, 3);
+        s.arrive(2, PortId(1), 3);
         assert_eq!(s.told(), [(1, 3, true)]);
         // The neighbour goes on when the last packet that was counted has left.
         for _ in 0..26 {
-            s.leave(1, 1);
+            s.leave(1, QueueId(1));
         }
         assert_eq!(s.told(), []);
-        s.leave(1, 1);
+        s.leave(1, QueueId(1));
         assert_eq!(s.told(), [(0, 7, false)]);
         assert_eq!(s.bfc.pauses, 2);
     }
@@ -456,14 +457,14 @@ mod tests {
     fn with_a_threshold_it_goes_on_when_the_queue_has_fallen_to_it() {
         let mut s = Switch::new(Resume::Threshold);
         for _ in 0..30 {
-            s.arrive(1, 0, 7);
+            s.arrive(1, PortId(0), 7);
         }
         assert_eq!(s.told(), [(0, 7, true)]);
         for _ in 0..4 {
-            s.leave(1, 1);
+            s.leave(1, QueueId(1));
         }
         assert_eq!(s.told(), []);
-        s.leave(1, 1);
+        s.leave(1, QueueId(1));
         assert_eq!(s.told(), [(0, 7, false)]);
     }
 
@@ -471,28 +472,31 @@ mod tests {
     fn a_frame_holds_one_queue() {
         let mut s = Switch::new(Resume::Counted);
         for is_pause in [true, false] {
-            let frame = s.bfc.frame(5, is_pause);
-            assert_eq!(s.bfc.on_control(&frame, 1, &s.core, &mut s.effects), Verdict::Consume);
+            let frame = s.bfc.frame(QueueId(5), is_pause);
+            assert_eq!(s.bfc.on_control(&frame, PortId(1), &s.core, &mut s.effects), Verdict::Consume);
         }
         let asked: Vec<Effect> = s.effects.take().into_iter().map(|e| e.1).collect();
-        assert!(matches!(asked[..], [Effect::Block(1, Queues::One(5), Asker::Neighbour), Effect::Unblock(1, Queues::One(5))]));
+        assert!(matches!(
+            asked[..],
+            [Effect::Block(PortId(1), Queues::One(QueueId(5)), Asker::Neighbour), Effect::Unblock(PortId(1), Queues::One(QueueId(5)))]
+        ));
     }
 
     #[test]
     fn a_host_gives_each_flow_a_queue_until_its_last_packet_leaves() {
         let mut s = Switch::new(Resume::Counted);
-        let place = |s: &mut Switch, flow| s.bfc.place_flow(&mut Packet::new(Kind::Data, flow, 0, 9, 0, 0), 0, &s.core).unwrap();
-        assert_eq!([place(&mut s, 1), place(&mut s, 2)], [1, 2]);
+        let place = |s: &mut Switch, flow| s.bfc.place_flow(&mut Packet::new(Kind::Data, flow, 0, 9, 0, 0), PortId(0), &s.core).unwrap();
+        assert_eq!([place(&mut s, 1), place(&mut s, 2)], [QueueId(1), QueueId(2)]);
         let mut packet = Packet::new(Kind::Data, 1, 0, 9, SIZE, 0);
         let leave = |s: &mut Switch, packet: &mut Packet| {
             let mut records = crate::beside::Records::default();
-            let mut event = Departure { packet, port: 0, queue: 1, is_own: true, records: &mut records };
+            let mut event = Departure { packet, port: PortId(0), queue: QueueId(1), is_own: true, records: &mut records };
             s.bfc.on_departure(&mut event, &s.core, &mut s.effects);
         };
         leave(&mut s, &mut packet);
-        assert_eq!((packet.tag(), place(&mut s, 3)), (1, 3));
+        assert_eq!((packet.tag(), place(&mut s, 3)), (1, QueueId(3)));
         packet.set(Packet::LAST);
         leave(&mut s, &mut packet);
-        assert_eq!(place(&mut s, 4), 1);
+        assert_eq!(place(&mut s, 4), QueueId(1));
     }
 }

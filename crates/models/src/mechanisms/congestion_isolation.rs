@@ -14,6 +14,7 @@
 //! Invariants: packets of a flow keep their order ([`Isolation`]), unless `order` is free; every flow that a neighbour was told of is taken back; no
 //! table holds more flows than it has room for.
 
+use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -93,9 +94,9 @@ struct Flow {
     /// The neighbour downstream has told us of it.
     is_asked: bool,
     /// The port by which the neighbour upstream was told of it.
-    told: Option<u16>,
+    told: Option<PortId>,
     /// The output whose table it is in.
-    output: usize,
+    output: PortId,
     /// It stands in `idle`.
     is_listed: bool,
     /// When its last packet here left the congested queue.
@@ -245,12 +246,12 @@ impl CongestionIsolation {
             || bytes > self.low && effects.stream().uniform() < self.pmax * f64::from(bytes - self.low) / f64::from(self.high - self.low)
     }
 
-    fn congested_bytes(&self, port: usize, core: &Core) -> u32 {
+    fn congested_bytes(&self, port: PortId, core: &Core) -> u32 {
         core.queues_of(port, self.congested).map(|q| core.ports[port].queues[q].bytes.bytes()).sum()
     }
 
     /// Takes a flow into the table of an output, unless that is full; tells whether it is there.
-    fn isolate(&mut self, flow: u32, output: usize) -> bool {
+    fn isolate(&mut self, flow: u32, output: PortId) -> bool {
         if self.flows.contains(flow) {
             return true;
         }
@@ -265,10 +266,10 @@ impl CongestionIsolation {
     }
 
     /// Tells the neighbour at a port of a flow, by the packet that gave rise to it, or takes that back.
-    fn message(&mut self, port: u16, flow: u32, is_add: bool, offending: u32, effects: &mut Effects) {
+    fn message(&mut self, port: PortId, flow: u32, is_add: bool, offending: u32, effects: &mut Effects) {
         self.messages += 1;
         let payload = Cim { is_add, offending: Index(offending) };
-        effects.push(Effect::Send(port as usize, Packet::with(payload, flow, 0, self.frame_bytes, 0)));
+        effects.push(Effect::Send(port, Packet::with(payload, flow, 0, self.frame_bytes, 0)));
     }
 
     /// The last packet that an isolated flow had in a congested queue is gone.
@@ -287,7 +288,7 @@ impl CongestionIsolation {
     }
 
     /// Lets flows without packets in a congested queue that has emptied return.
-    fn let_return(&mut self, port: usize, core: &Core, effects: &mut Effects) {
+    fn let_return(&mut self, port: PortId, core: &Core, effects: &mut Effects) {
         if self.idle[port].is_empty() || self.congested_bytes(port, core) >= self.low {
             return;
         }
@@ -320,19 +321,19 @@ impl Hooks for CongestionIsolation {
     }
 
     /// No flow starts in the congested class.
-    fn place_flow(&mut self, packet: &mut Packet, _: usize, _: &Core) -> Option<usize> {
+    fn place_flow(&mut self, packet: &mut Packet, _: PortId, _: &Core) -> Option<QueueId> {
         if packet.class() == self.congested {
             packet.set_class(self.class);
         }
         None
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
         let class = packet.class();
         if class != self.class && class != self.congested {
             return None;
         }
-        let (flow, input) = (packet.flow(), packet.in_port() as usize);
+        let (flow, input) = (packet.flow(), packet.in_port());
         let own = core.queue_for(self.class, input);
         let mut is_selecting = false;
         if !self.flows.contains(flow) {
@@ -367,7 +368,7 @@ impl Hooks for CongestionIsolation {
         if packet.class() != self.congested {
             return;
         }
-        let from_there = core.ingress[core.group(packet.in_port() as usize, self.congested)].bytes();
+        let from_there = core.ingress[core.group(packet.in_port(), self.congested)].bytes();
         if self.congested_bytes(event.port, core).max(from_there) < self.tell {
             return;
         }
@@ -391,7 +392,7 @@ impl Hooks for CongestionIsolation {
         }
     }
 
-    fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+    fn on_control(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
         let Some(Cim { is_add, .. }) = packet.payload() else { return Verdict::Pass };
         if !self.is_switch {
             effects.push(Effect::ClassOfFlow(packet.flow(), if is_add { self.congested } else { self.class }));
@@ -443,7 +444,7 @@ mod tests {
     /// A switch of two ports; output 0 holds `bytes` in its non-congested queue.
     fn holding(bytes: u32) -> Core {
         let mut core = Core::for_tests(2, 2);
-        let queue = core.queue_for(1, 0);
+        let queue = core.queue_for(1, PortId(0));
         for part in 0..bytes.div_ceil(1000) {
             core.ports[0].queues[queue].bytes.add((bytes - part * 1000).min(1000) as u16);
         }
@@ -452,7 +453,7 @@ mod tests {
 
     fn packet(flow: u32) -> Packet {
         let mut packet = Packet::new(Kind::Data, flow, 7, 9, 1500, 1);
-        packet.set_in_port(1);
+        packet.set_in_port(PortId(1));
         packet
     }
 
@@ -467,7 +468,7 @@ mod tests {
         let mut count = 0;
         for flow in 0..flows {
             let mut packet = packet(flow);
-            isolation.assign_queue(&mut packet, 0, &core, &mut effects);
+            isolation.assign_queue(&mut packet, PortId(0), &core, &mut effects);
             assert_eq!(packet.class() == 0, packet.has(Packet::CE));
             count += u32::from(packet.class() == 0);
         }
@@ -488,14 +489,14 @@ mod tests {
         let mut classes = Vec::new();
         for flow in [0, 1, 2, 3, 4, 0] {
             let mut packet = packet(flow);
-            isolation.assign_queue(&mut packet, 0, &core, &mut effects);
+            isolation.assign_queue(&mut packet, PortId(0), &core, &mut effects);
             classes.push((packet.class(), packet.has(Packet::CE)));
         }
         assert_eq!(classes, [(0, true), (0, true), (0, true), (1, false), (1, false), (0, true)]);
         // The table of the other output has room, and none is needed for a neighbour's wish that finds its flow there.
         let ask = |flow| Packet::with(Cim { is_add: true, offending: Index(0) }, flow, 0, 64, 0);
         for (flow, port) in [(8, 1), (0, 0), (9, 0)] {
-            isolation.on_control(&ask(flow), port, &core, &mut effects);
+            isolation.on_control(&ask(flow), PortId(port), &core, &mut effects);
         }
         let mut counts = Vec::new();
         isolation.counts(Moment::ZERO, &mut |count: Count, n| counts.push((count.name, n)));
@@ -507,10 +508,10 @@ mod tests {
         let (mut core, tell) = (holding(400_000), Params::default().tell.0);
         let (mut isolation, mut effects) = switch(&Params::default());
         let mut first = packet(5);
-        isolation.assign_queue(&mut first, 0, &core, &mut effects);
-        let (congested, group) = (core.queue_for(0, 1), core.group(1, 0));
+        isolation.assign_queue(&mut first, PortId(0), &core, &mut effects);
+        let (congested, group) = (core.queue_for(0, PortId(1)), core.group(PortId(1), 0));
         let mut told = |core: &Core| {
-            isolation.on_enqueue(&Enqueued { packet: &first, port: 0, queue: congested }, core, &mut effects);
+            isolation.on_enqueue(&Enqueued { packet: &first, port: PortId(0), queue: congested }, core, &mut effects);
             effects.take().len()
         };
         for _ in 0..tell / 1000 - 1 {
@@ -524,29 +525,29 @@ mod tests {
     #[test]
     fn a_flow_returns_when_it_has_aged_and_its_place_is_free() {
         let mut core = holding(400_000);
-        let congested = core.queue_for(0, 0);
+        let congested = core.queue_for(0, PortId(0));
         for _ in 0..20 {
             core.ports[0].queues[congested].bytes.add(1000);
         }
         let age = Duration::us(10);
         let (mut isolation, mut effects) = switch(&Params { table: 1, age: Some(age), tell: Bytes(1), ..Params::default() });
         let mut first = packet(5);
-        isolation.assign_queue(&mut first, 0, &core, &mut effects);
-        isolation.on_enqueue(&Enqueued { packet: &first, port: 0, queue: congested }, &core, &mut effects);
-        isolation.on_dequeue(&Dequeued { packet: &first, port: 0, queue: congested, is_whole: true }, &core, &mut effects);
+        isolation.assign_queue(&mut first, PortId(0), &core, &mut effects);
+        isolation.on_enqueue(&Enqueued { packet: &first, port: PortId(0), queue: congested }, &core, &mut effects);
+        isolation.on_dequeue(&Dequeued { packet: &first, port: PortId(0), queue: congested, is_whole: true }, &core, &mut effects);
         let sent = |effects: &mut Effects| -> Vec<(u32, u32, u32)> {
             effects
                 .take()
                 .iter()
-                .filter_map(|e| if let Effect::Send(1, f) = e.1 { Some((f.flow(), f.seq(), f.says())) } else { None })
+                .filter_map(|e| if let Effect::Send(PortId(1), f) = e.1 { Some((f.flow(), f.seq(), f.says())) } else { None })
                 .collect()
         };
         assert_eq!(sent(&mut effects), [(5, 1, 7)]);
         // The queue is above `low` all the time. A packet of 4 us later makes the flow young again.
         effects.now = Moment::us(4);
         let mut second = packet(5);
-        isolation.assign_queue(&mut second, 0, &core, &mut effects);
-        isolation.on_dequeue(&Dequeued { packet: &second, port: 0, queue: congested, is_whole: true }, &core, &mut effects);
+        isolation.assign_queue(&mut second, PortId(0), &core, &mut effects);
+        isolation.on_dequeue(&Dequeued { packet: &second, port: PortId(0), queue: congested, is_whole: true }, &core, &mut effects);
         effects.now = Moment::ZERO + age;
         isolation.on_timer(5, &core, &mut effects);
         let timers: Vec<Moment> =
@@ -555,6 +556,6 @@ mod tests {
         effects.now = Moment::us(14);
         isolation.on_timer(5, &core, &mut effects);
         assert_eq!(sent(&mut effects), [(5, 0, 0)]);
-        assert!(isolation.isolate(6, 0) && isolation.refused == 0 && isolation.aged == 1);
+        assert!(isolation.isolate(6, PortId(0)) && isolation.refused == 0 && isolation.aged == 1);
     }
 }

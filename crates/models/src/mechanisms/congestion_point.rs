@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::ids::PortId;
 use xoff_units::Bytes;
 
 use crate::core::Queueing;
@@ -39,8 +40,8 @@ impl Points {
     }
 
     /// The number of a port's.
-    pub const fn id(&self, port: usize) -> u32 {
-        self.first + port as u32
+    pub const fn id(&self, port: PortId) -> u32 {
+        self.first + port.0 as u32
     }
 
     /// Sends feedback to the source of the frame that was sampled.

@@ -21,6 +21,7 @@
 
 use std::collections::VecDeque;
 
+use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -237,8 +238,8 @@ const REPEAT: u32 = 2 << 24;
 const REPEATED: u32 = 3 << 24;
 
 impl Credits {
-    fn group(&self, port: usize, class: u8) -> usize {
-        port * self.classes + class as usize
+    fn group(&self, port: PortId, class: u8) -> usize {
+        port.index() * self.classes + class as usize
     }
 
     fn cost(&self, bytes: u16) -> u32 {
@@ -260,7 +261,7 @@ impl Credits {
     }
 
     /// Lets the queues of a class wait, or go on. `entering` is a packet that will be in a queue, with that.
-    fn judge(&mut self, port: usize, class: u8, entering: Option<(usize, u16)>, core: &Core, effects: &mut Effects) {
+    fn judge(&mut self, port: PortId, class: u8, entering: Option<(QueueId, u16)>, core: &Core, effects: &mut Effects) {
         let group = self.group(port, class);
         let available = self.available(group);
         if available >= self.full && self.senders[group].waiting == 0 {
@@ -272,7 +273,7 @@ impl Credits {
             if std::mem::replace(&mut self.is_waiting[port][queue], waits) == waits {
                 continue;
             }
-            let named = Queues::One(queue as u16);
+            let named = Queues::One(queue);
             if waits {
                 self.waits += 1;
                 self.senders[group].waiting += 1;
@@ -311,7 +312,7 @@ impl Credits {
         }
         self.updates += 1;
         let frame = Self::frame(group % self.classes, false, says, UPDATE_BYTES);
-        effects.push(Effect::Send(group / self.classes, frame));
+        effects.push(Effect::Send(PortId::at(group / self.classes), frame));
     }
 
     /// The sender's count as it was before anything that is still to come: what is missing will not come.
@@ -330,7 +331,7 @@ impl Credits {
         let is_short = others > 0 && receiver.window.saturating_sub(receiver.used) < hop.needed;
         if is_short && receiver.said.is_none_or(|said| effects.now >= said + hop.round_trip) {
             receiver.said = Some(effects.now);
-            effects.push(Effect::Pausing(Because::Input(group / self.classes, (group % self.classes) as u8)));
+            effects.push(Effect::Pausing(Because::Input(PortId::at(group / self.classes), (group % self.classes) as u8)));
         }
     }
 }
@@ -341,8 +342,8 @@ impl Install for Credits {
     const COUNTS: &'static [Count] = &[WAITS, UPDATES, LOST, PAUSED];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
-        let near = |port: usize| &site.ends[port].near;
-        let hop = |(port, spec): (usize, &crate::topology::PortSpec)| Hop {
+        let near = |port: PortId| &site.ends[port].near;
+        let hop = |(port, spec): (PortId, &crate::topology::PortSpec)| Hop {
             spacing: spec.link.rate.time(params.spacing()),
             repeat: params.repeat.unwrap_or_else(|| if params.is_absolute() { spec.link.rate.time(1 << 16) } else { Duration::us(256) }),
             needed: params.needed(near(port)).min(u64::from(u32::MAX)) as u32,
@@ -360,7 +361,7 @@ impl Install for Credits {
             repeat_bytes: if params.is_absolute() { UPDATE_BYTES } else { site.framing.control },
             full: params.cost(site.framing.largest()) as u32,
             classes: core.classes,
-            hops: site.ports.iter().enumerate().map(hop).collect(),
+            hops: PortId::each(site.ports).map(hop).collect(),
             senders: groups().map(|ends| sender(params.window(&ends.far) as u32)).collect(),
             receivers: groups().map(|ends| receiver(params.window(&ends.near) as u32)).collect(),
             is_waiting: core.ports.iter().map(|p| vec![false; p.queues.len()]).collect(),
@@ -464,7 +465,7 @@ impl Hooks for Credits {
 
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
         let (in_port, bytes) = (event.packet.in_port(), event.packet.bytes());
-        let (group, cost) = (self.group(in_port as usize, event.packet.class()), self.cost(bytes));
+        let (group, cost) = (self.group(in_port, event.packet.class()), self.cost(bytes));
         let receiver = &mut self.receivers[group];
         receiver.received = receiver.received.wrapping_add(cost) & self.params.mask();
         receiver.used += cost;
@@ -480,20 +481,20 @@ impl Hooks for Credits {
     }
 
     fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
-        let group = self.group(event.packet.in_port() as usize, event.packet.class());
+        let group = self.group(event.packet.in_port(), event.packet.class());
         self.receivers[group].used -= self.cost(event.packet.bytes());
         self.explain(group, core.ingress[group].bytes(), effects);
         self.owe(group, effects);
     }
 
-    fn on_delivered(&mut self, packet: &Packet, port: usize, _: &Core, effects: &mut Effects) {
+    fn on_delivered(&mut self, packet: &Packet, port: PortId, _: &Core, effects: &mut Effects) {
         let (group, cost) = (self.group(port, packet.class()), self.cost(packet.bytes()));
         let receiver = &mut self.receivers[group];
         receiver.received = receiver.received.wrapping_add(cost) & self.params.mask();
         self.owe(group, effects);
     }
 
-    fn on_control(&mut self, frame: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+    fn on_control(&mut self, frame: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
         let Some(frames::Credits { is_repeated, class, count }) = frame.payload() else { return Verdict::Pass };
         let group = self.group(port, class);
         if is_repeated {
@@ -522,7 +523,7 @@ impl Hooks for Credits {
                 let is_whole = self.available(group) == self.senders[group].window;
                 self.senders[group].is_timed = !is_whole;
                 if !is_whole {
-                    let (port, count) = (group / self.classes, self.senders[group].sent);
+                    let (port, count) = (PortId::at(group / self.classes), self.senders[group].sent);
                     effects.push(Effect::Send(port, Self::frame(group % self.classes, true, count, self.repeat_bytes)));
                     effects.push(Effect::Timer(effects.now + self.hops[port].repeat, token));
                 }

@@ -19,6 +19,7 @@ use xoff_engine::random::Stream;
 
 use crate::core::Core;
 use crate::effects::Effects;
+use crate::ids::PortId;
 use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches};
 use crate::packet::Packet;
 use crate::wrong::Wrong;
@@ -46,9 +47,9 @@ pub struct Drill {
     samples: usize,
     memory: usize,
     /// The least loaded ports of the last packet, for each set of choices.
-    best: FxHashMap<Box<[u16]>, Vec<u16>>,
+    best: FxHashMap<Box<[PortId]>, Vec<PortId>>,
     /// The ports of a choice, of which the first are those drawn.
-    drawn: Vec<u16>,
+    drawn: Vec<PortId>,
 }
 
 impl State for Drill {
@@ -65,7 +66,7 @@ impl Drill {
     }
 
     /// Draws different ports.
-    fn draw(&mut self, choices: &[u16], stream: &mut Stream) {
+    fn draw(&mut self, choices: &[PortId], stream: &mut Stream) {
         self.drawn.clear();
         self.drawn.extend_from_slice(choices);
         let wanted = self.samples.min(choices.len());
@@ -102,7 +103,7 @@ impl Hooks for Drill {
         Watches::ROUTE
     }
 
-    fn route(&mut self, _: &mut Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
+    fn route(&mut self, _: &mut Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
         self.draw(choices, effects.stream());
         if !self.best.contains_key(choices) {
             self.best.insert(choices.into(), Vec::new());
@@ -114,7 +115,7 @@ impl Hooks for Drill {
             }
         }
         // The order of those that are equal stays: remembered ones first.
-        seen.sort_by_key(|port| core.waiting_bytes(usize::from(*port)));
+        seen.sort_by_key(|port| core.waiting_bytes(*port));
         let least = seen[0];
         seen.truncate(self.memory);
         Some(least)
@@ -145,7 +146,7 @@ mod tests {
             }
         }
 
-        fn choose(&mut self, choices: &[u16]) -> u16 {
+        fn choose(&mut self, choices: &[PortId]) -> PortId {
             let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
             self.drill.route(&mut packet, choices, &self.core, &mut self.effects).unwrap()
         }
@@ -154,7 +155,7 @@ mod tests {
         fn chosen(&mut self) -> [u32; 4] {
             let mut counts = [0; 4];
             for _ in 0..40_000 {
-                counts[self.choose(&[2, 3, 4, 5]) as usize - 2] += 1;
+                counts[self.choose(&[PortId(2), PortId(3), PortId(4), PortId(5)]).index() - 2] += 1;
             }
             counts
         }
@@ -182,19 +183,19 @@ mod tests {
         // It becomes the longest: the next draw is shorter.
         switch.wait([9000, 0, 0, 0]);
         let met = loop {
-            match switch.choose(&[2, 3, 4, 5]) {
-                2 => {}
+            match switch.choose(&[PortId(2), PortId(3), PortId(4), PortId(5)]) {
+                PortId(2) => {}
                 port => break port,
             }
         };
-        assert!((3..=5).contains(&met));
+        assert!((PortId(3)..=PortId(5)).contains(&met));
     }
 
     #[test]
     fn of_equals_the_one_remembered_goes_on() {
         let mut switch = Switch::new(2, 1);
-        let first = switch.choose(&[2, 3, 4, 5]);
-        assert_eq!(switch.chosen()[first as usize - 2], 40_000);
+        let first = switch.choose(&[PortId(2), PortId(3), PortId(4), PortId(5)]);
+        assert_eq!(switch.chosen()[first.index() - 2], 40_000);
         let mut forgetful = Switch::new(2, 0);
         // Four standard deviations of a binomial count of mean 10,000 are 346.
         assert!(forgetful.chosen().iter().all(|n| n.abs_diff(10_000) < 346));
@@ -205,9 +206,9 @@ mod tests {
         let mut switch = Switch::new(2, 2);
         switch.wait([5000, 1000, 0, 0]);
         for _ in 0..100 {
-            switch.choose(&[2, 3, 4, 5]);
-            assert!([2, 3].contains(&switch.choose(&[2, 3])));
+            switch.choose(&[PortId(2), PortId(3), PortId(4), PortId(5)]);
+            assert!([2, 3].map(PortId).contains(&switch.choose(&[PortId(2), PortId(3)])));
         }
-        assert_eq!(switch.choose(&[2, 3]), 3);
+        assert_eq!(switch.choose(&[PortId(2), PortId(3)]), PortId(3));
     }
 }

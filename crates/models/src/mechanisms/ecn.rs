@@ -5,6 +5,7 @@
 //! dequeue, after removing the packet, on the instantaneous length. Which classes mark is set for each class of a switch, as in
 //! profiles of vendors' switches. Leaves out: RED's average.
 
+use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -100,7 +101,7 @@ impl Install for Ecn {
         (site.forwards && (!site.is_host || site.relay.ecn)).then(|| Self(vec![marker; site.ports.len()]))
     }
 
-    fn install_at(&mut self, port: usize, params: &Params) {
+    fn install_at(&mut self, port: PortId, params: &Params) {
         self.0[port] = Marker::new(params);
     }
 
@@ -193,6 +194,7 @@ mod tests {
 
     use super::*;
     use crate::frames::Kind;
+    use crate::ids::QueueId;
     use crate::packet::Packet;
 
     fn step(threshold: u64) -> Params {
@@ -209,7 +211,11 @@ mod tests {
         let (mut ecn, mut effects) = (Ecn(vec![Marker::new(params)]), Effects::for_tests(1));
         [0, 1, 2].map(|class| {
             let packet = Packet::new(Kind::Data, 0, 0, 1, 1500, class);
-            ecn.on_dequeue(&Dequeued { packet: &packet, port: 0, queue: 1 + class as usize, is_whole: true }, &core, &mut effects);
+            ecn.on_dequeue(
+                &Dequeued { packet: &packet, port: PortId(0), queue: QueueId::at(usize::from(1 + class)), is_whole: true },
+                &core,
+                &mut effects,
+            );
             effects.take_mark()
         })
     }

@@ -12,6 +12,7 @@
 //! Invariants: every choice is on a shortest path; a flow changes its port at a node only after a gap that is longer than the
 //! timeout. Packets may overtake one another where paths differ by more than that.
 
+use crate::ids::PortId;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,7 @@ const FEW: usize = 1024;
 pub struct Flowlet {
     timeout: Duration,
     /// Of each flow that was seen lately its port, and when its last packet came.
-    flows: FxHashMap<u32, (u16, Moment)>,
+    flows: FxHashMap<u32, (PortId, Moment)>,
     /// So many entries may stand before those that are over are thrown away.
     room: usize,
     begun: u64,
@@ -57,7 +58,7 @@ impl State for Flowlet {
         let Self { timeout: _, flows, room: _, begun } = self;
         walk.total(begun);
         walk.keyed(flows.iter_mut(), |walk, _, (port, last)| {
-            walk.value(u64::from(*port));
+            walk.value(u64::from(port.0));
             walk.moment(last);
         });
     }
@@ -98,7 +99,7 @@ impl Hooks for Flowlet {
         Watches::ROUTE
     }
 
-    fn route(&mut self, packet: &mut Packet, choices: &[u16], _: &Core, effects: &mut Effects) -> Option<u16> {
+    fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, effects: &mut Effects) -> Option<PortId> {
         let now = effects.now;
         if let Some((port, last)) = self.flows.get_mut(&packet.flow())
             && now - *last <= self.timeout
@@ -132,8 +133,8 @@ mod tests {
         let mut counts = [0; 4];
         for _ in 0..40_000 {
             effects.now += gap;
-            let port = flowlet.route(&mut packet, &[2, 3, 4, 5], &core, &mut effects).unwrap();
-            counts[port as usize - 2] += 1;
+            let port = flowlet.route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects).unwrap();
+            counts[port.index() - 2] += 1;
         }
         (counts, flowlet.begun)
     }
@@ -156,7 +157,12 @@ mod tests {
         let mut effects = Effects::for_tests(1);
         let mut send = |flow| {
             effects.now += Duration::ns(500);
-            let port = flowlet.route(&mut Packet::new(Kind::Data, flow, 0, 9, 1000, 0), &[2, 3, 4, 5], &core, &mut effects);
+            let port = flowlet.route(
+                &mut Packet::new(Kind::Data, flow, 0, 9, 1000, 0),
+                &[PortId(2), PortId(3), PortId(4), PortId(5)],
+                &core,
+                &mut effects,
+            );
             (port, flowlet.flows.len())
         };
         let (port, _) = send(0);

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::core::Core;
 use crate::effects::{Effect, Effects};
+use crate::ids::{PortId, QueueId};
 use crate::packet::Packet;
 use xoff_engine::state::{State, Walk, Word};
 
@@ -27,7 +28,7 @@ pub enum Order {
 #[derive(Debug, Default)]
 pub struct Moved<T> {
     /// Output and queue, once a packet of it came.
-    pub place: Option<(usize, usize)>,
+    pub place: Option<(PortId, QueueId)>,
     /// Its packets in its own queue that came before.
     before: u32,
     /// Its packets in the other queue.
@@ -41,7 +42,7 @@ pub struct Moved<T> {
 pub struct Isolation<T> {
     flows: FxHashMap<u32, Moved<T>>,
     /// For an output and queue that is blocked: the flow of its first packet, whose earlier packets must leave first.
-    gates: FxHashMap<(usize, usize), u32>,
+    gates: FxHashMap<(PortId, QueueId), u32>,
     order: Order,
 }
 
@@ -98,7 +99,7 @@ impl<T: Default> Isolation<T> {
     }
 
     /// A packet of a moved flow joins `queue`; `own` is the queue that it would have joined.
-    pub fn enter(&mut self, flow: u32, port: usize, own: usize, queue: usize, core: &Core, effects: &mut Effects) {
+    pub fn enter(&mut self, flow: u32, port: PortId, own: QueueId, queue: QueueId, core: &Core, effects: &mut Effects) {
         let Some(moved) = self.flows.get_mut(&flow) else { return };
         moved.inside += 1;
         let queues = &core.ports[port].queues;
@@ -115,7 +116,7 @@ impl<T: Default> Isolation<T> {
     }
 
     /// A packet left `queue`. True when it was the last one that a moved flow had in the other queue.
-    pub fn leave(&mut self, flow: u32, port: usize, queue: usize, core: &Core, effects: &mut Effects) -> bool {
+    pub fn leave(&mut self, flow: u32, port: PortId, queue: QueueId, core: &Core, effects: &mut Effects) -> bool {
         let Some(moved) = self.flows.get_mut(&flow) else { return false };
         if moved.place == Some((port, queue)) {
             moved.inside -= 1;
@@ -140,7 +141,7 @@ impl<T: Default> Isolation<T> {
     }
 
     /// A packet that had just joined the other queue was dropped before it. True when no other of its flow is there.
-    pub fn refuse(&mut self, flow: u32, port: usize, queue: usize, effects: &mut Effects) -> bool {
+    pub fn refuse(&mut self, flow: u32, port: PortId, queue: QueueId, effects: &mut Effects) -> bool {
         let Some(moved) = self.flows.get_mut(&flow).filter(|m| m.place == Some((port, queue))) else { return false };
         moved.inside -= 1;
         let was_last = moved.inside == 0;
@@ -166,17 +167,17 @@ impl<T: Default> Isolation<T> {
     }
 
     /// Closes the gate of a queue, for the flow of its first packet.
-    fn close(&mut self, place: (usize, usize), flow: u32, effects: &mut Effects) {
+    fn close(&mut self, place: (PortId, QueueId), flow: u32, effects: &mut Effects) {
         if self.gates.insert(place, flow).is_none() {
-            effects.push(Effect::CloseGate(place.0, place.1 as u16));
+            effects.push(Effect::CloseGate(place.0, place.1));
         }
     }
 
     /// Opens the gate of a queue, if it is closed; for one flow, if it is for that one.
-    fn open(&mut self, place: (usize, usize), flow: Option<u32>, effects: &mut Effects) {
+    fn open(&mut self, place: (PortId, QueueId), flow: Option<u32>, effects: &mut Effects) {
         if self.gates.get(&place).is_some_and(|of| flow.is_none_or(|flow| flow == *of)) {
             self.gates.remove(&place);
-            effects.push(Effect::OpenGate(place.0, place.1 as u16));
+            effects.push(Effect::OpenGate(place.0, place.1));
         }
     }
 }
@@ -188,8 +189,8 @@ mod tests {
     use crate::frames::Kind;
 
     /// Queue 1 is the flows' own, and queue 2 the other.
-    const OWN: usize = 1;
-    const OTHER: usize = 2;
+    const OWN: QueueId = QueueId(1);
+    const OTHER: QueueId = QueueId(2);
     const NOTHING: [bool; 0] = [];
 
     /// A switch of one port, whose own queue holds packets of these flows.
@@ -204,8 +205,8 @@ mod tests {
     /// Whether the gate was closed (true) or opened, in order.
     fn gates(effects: &mut Effects) -> Vec<bool> {
         let is_closing = |e: &(u8, Effect)| match e.1 {
-            Effect::CloseGate(0, 2) => true,
-            Effect::OpenGate(0, 2) => false,
+            Effect::CloseGate(PortId(0), QueueId(2)) => true,
+            Effect::OpenGate(PortId(0), QueueId(2)) => false,
             ref other => panic!("{other:?} is about no gate of queue 2"),
         };
         effects.take().iter().map(is_closing).collect()
@@ -213,14 +214,14 @@ mod tests {
 
     /// A packet of a moved flow joins the other queue.
     fn join(isolation: &mut Isolation<()>, flow: u32, core: &mut Core, effects: &mut Effects) {
-        isolation.enter(flow, 0, OWN, OTHER, core, effects);
+        isolation.enter(flow, PortId(0), OWN, OTHER, core, effects);
         core.ports[0].push(OTHER, Packet::new(Kind::Data, flow, 0, 9, 1000, 0));
     }
 
     /// The first packet of a queue leaves; whether it was the last of its flow in the other queue.
-    fn pop(isolation: &mut Isolation<()>, queue: usize, core: &mut Core, effects: &mut Effects) -> bool {
-        let packet = core.ports[0].pop(queue as u16).expect("a packet waits");
-        isolation.leave(packet.flow(), 0, queue, core, effects)
+    fn pop(isolation: &mut Isolation<()>, queue: QueueId, core: &mut Core, effects: &mut Effects) -> bool {
+        let packet = core.ports[0].pop(queue).expect("a packet waits");
+        isolation.leave(packet.flow(), PortId(0), queue, core, effects)
     }
 
     #[test]
@@ -282,10 +283,10 @@ mod tests {
     fn a_first_packet_that_is_dropped_opens_the_gate_again() {
         let (core, mut isolation, mut effects) = holding(&[5]);
         isolation.entry(5);
-        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
-        assert!(isolation.refuse(5, 0, OTHER, &mut effects));
+        isolation.enter(5, PortId(0), OWN, OTHER, &core, &mut effects);
+        assert!(isolation.refuse(5, PortId(0), OTHER, &mut effects));
         assert_eq!(gates(&mut effects), [true, false]);
-        isolation.enter(5, 0, OWN, OTHER, &core, &mut effects);
+        isolation.enter(5, PortId(0), OWN, OTHER, &core, &mut effects);
         assert_eq!(gates(&mut effects), [true], "its packet before is still here");
     }
 
@@ -296,7 +297,7 @@ mod tests {
         let (mut isolation, mut effects) = (Isolation::<()>::default(), Effects::for_tests(1));
         isolation.entry(5);
         join(&mut isolation, 5, &mut core, &mut effects);
-        isolation.enter(5, 1, OWN, OTHER, &core, &mut effects);
+        isolation.enter(5, PortId(1), OWN, OTHER, &core, &mut effects);
         assert_eq!(gates(&mut effects), [true], "that of the first port");
     }
 
@@ -318,7 +319,7 @@ mod tests {
         join(&mut isolation, 5, &mut core, &mut effects);
         assert!(pop(&mut isolation, OTHER, &mut core, &mut effects));
         // What is not moved is nobody's business.
-        isolation.enter(7, 0, OWN, OTHER, &core, &mut effects);
+        isolation.enter(7, PortId(0), OWN, OTHER, &core, &mut effects);
         assert!(!pop(&mut isolation, OWN, &mut core, &mut effects));
         assert_eq!((gates(&mut effects), isolation.len(), isolation.contains(7)), (vec![], 1, false));
     }
@@ -331,7 +332,7 @@ mod tests {
             join(&mut isolation, flow, &mut core, &mut effects);
         }
         assert_eq!(gates(&mut effects), [true]);
-        assert!(isolation.remove(5, &mut effects).is_some_and(|m| m.inside == 1 && m.place == Some((0, OTHER))));
+        assert!(isolation.remove(5, &mut effects).is_some_and(|m| m.inside == 1 && m.place == Some((PortId(0), OTHER))));
         assert_eq!(gates(&mut effects), [false]);
         pop(&mut isolation, OWN, &mut core, &mut effects);
         assert!(isolation.remove(5, &mut effects).is_none());

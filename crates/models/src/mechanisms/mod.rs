@@ -3,6 +3,7 @@
 mod congestion_point;
 mod isolation;
 
+use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::Moment;
@@ -148,13 +149,13 @@ impl Hooks for Mechanism {
     fn watches(&self) -> Watches {
         each!(self, m => m.watches())
     }
-    fn route(&mut self, packet: &mut Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
+    fn route(&mut self, packet: &mut Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
         each!(self, m => m.route(packet, choices, core, effects))
     }
-    fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
+    fn place_flow(&mut self, packet: &mut Packet, port: PortId, core: &Core) -> Option<QueueId> {
         each!(self, m => m.place_flow(packet, port, core))
     }
-    fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
         each!(self, m => m.assign_queue(packet, port, core, effects))
     }
     fn admit(&mut self, packet: &mut Packet, place: Place, core: &Core, effects: &mut Effects) -> Admit {
@@ -177,7 +178,7 @@ impl Hooks for Mechanism {
     fn on_departure(&mut self, event: &mut Departure<'_>, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_departure(event, core, effects));
     }
-    fn on_delivered(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) {
+    fn on_delivered(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_delivered(packet, port, core, effects));
     }
     fn on_answer(&mut self, answer: &Packet, is_over: bool, core: &Core, effects: &mut Effects) {
@@ -189,19 +190,19 @@ impl Hooks for Mechanism {
     fn on_level(&mut self, crossing: Crossing, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_level(crossing, core, effects));
     }
-    fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+    fn on_control(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
         each!(self, m => m.on_control(packet, port, core, effects))
     }
-    fn on_pause_request(&mut self, port: usize, class: u8, is_on: bool, core: &Core, effects: &mut Effects) {
+    fn on_pause_request(&mut self, port: PortId, class: u8, is_on: bool, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_pause_request(port, class, is_on, core, effects));
     }
     fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_timer(token, core, effects));
     }
-    fn pauses_because(&self, from: usize, class: u8, port: usize, told: u8) -> bool {
+    fn pauses_because(&self, from: PortId, class: u8, port: PortId, told: u8) -> bool {
         each!(self, m => m.pauses_because(from, class, port, told))
     }
-    fn standing_pauses(&self, add: &mut dyn FnMut(usize, u8)) {
+    fn standing_pauses(&self, add: &mut dyn FnMut(PortId, u8)) {
         each!(self, m => m.standing_pauses(add));
     }
     fn counts(&self, now: Moment, tally: &mut dyn Tally) {
@@ -230,17 +231,17 @@ pub trait Part {
     /// See [`Install::warn_port`].
     fn warn_port(&self, ingress: &Ingress<'_>) -> Option<Wrong>;
     /// See [`Install::queues`].
-    fn queues(&self, ground: &Ground<'_>, node: u32, port: usize) -> Option<Vec<QueueSpec>>;
+    fn queues(&self, ground: &Ground<'_>, node: u32, port: PortId) -> Option<Vec<QueueSpec>>;
     /// See [`Install::most_relays`].
     fn most_relays(&self, above: u32) -> Option<(&'static str, u32, &'static str)>;
     /// See [`Install::queue_toward`].
-    fn queue_toward(&self, wiring: &Wiring, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize>;
+    fn queue_toward(&self, wiring: &Wiring, node: u32, port: PortId, next: PortId, third: Option<PortId>) -> Option<QueueId>;
     /// See [`Install::waits_for`].
     fn waits_for(&self, wiring: &Wiring, queue: QueueAt) -> Vec<QueueAt>;
     /// See [`Install::install`].
     fn install(&self, site: &Site<'_>, core: &mut Core) -> Option<Mechanism>;
     /// See [`Install::install_at`]; `mechanism` is what the same part of another table installed.
-    fn install_at(&self, port: usize, mechanism: &mut Mechanism);
+    fn install_at(&self, port: PortId, mechanism: &mut Mechanism);
 }
 
 /// Does something with a mechanism if it is of this type.
@@ -282,13 +283,13 @@ impl<M: Install> Part for Given<'_, M> {
     fn warn_port(&self, ingress: &Ingress<'_>) -> Option<Wrong> {
         M::warn_port(self.params, ingress)
     }
-    fn queues(&self, ground: &Ground<'_>, node: u32, port: usize) -> Option<Vec<QueueSpec>> {
+    fn queues(&self, ground: &Ground<'_>, node: u32, port: PortId) -> Option<Vec<QueueSpec>> {
         M::queues(self.params, ground, node, port)
     }
     fn most_relays(&self, above: u32) -> Option<(&'static str, u32, &'static str)> {
         M::most_relays(self.params, above)
     }
-    fn queue_toward(&self, wiring: &Wiring, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize> {
+    fn queue_toward(&self, wiring: &Wiring, node: u32, port: PortId, next: PortId, third: Option<PortId>) -> Option<QueueId> {
         M::queue_toward(wiring, node, port, next, third)
     }
     fn waits_for(&self, wiring: &Wiring, queue: QueueAt) -> Vec<QueueAt> {
@@ -297,7 +298,7 @@ impl<M: Install> Part for Given<'_, M> {
     fn install(&self, site: &Site<'_>, core: &mut Core) -> Option<Mechanism> {
         M::install(self.params, site, core).map(self.wrap)
     }
-    fn install_at(&self, port: usize, mechanism: &mut Mechanism) {
+    fn install_at(&self, port: PortId, mechanism: &mut Mechanism) {
         (self.mine)(mechanism, &mut |m| m.install_at(port, self.params));
     }
 }

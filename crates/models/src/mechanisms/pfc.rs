@@ -15,6 +15,7 @@
 
 pub mod watchdog;
 
+use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -148,7 +149,7 @@ pub struct Pfc {
     pausing: Vec<u16>,
     over: Vec<u16>,
     /// For each output port: class of the queue, and ingress port and class that it pauses (egress accounting).
-    paused_by_output: Vec<Vec<(u8, usize, u8)>>,
+    paused_by_output: Vec<Vec<(u8, PortId, u8)>>,
     /// For each port and class: whether the neighbour pauses us, where pauses are passed on.
     is_paused: Vec<bool>,
     /// For each port and class: when the neighbour's pause of us ends, with quanta.
@@ -227,6 +228,15 @@ impl Pfc {
         pfc
     }
 
+    /// What is kept of a class of a port is at this place.
+    fn group(&self, port: PortId, class: u8) -> usize {
+        port.index() * self.classes + class as usize
+    }
+
+    fn of_group(&self, group: usize) -> (PortId, u8) {
+        (PortId::at(group / self.classes), (group % self.classes) as u8)
+    }
+
     /// A frame about a class of ours, which may be another for the neighbour.
     fn frame(&self, class: u8, quanta: u16) -> Packet {
         let class = class - u8::from(self.raises_classes);
@@ -235,11 +245,11 @@ impl Pfc {
 
     /// A neighbour paused a class, or let it go on: all others hear of it. Nothing that comes to be relayed is of the lowest
     /// class when classes rise.
-    fn pass_on(&mut self, from: usize, class: u8, is_pause: bool, core: &Core, effects: &mut Effects) {
+    fn pass_on(&mut self, from: PortId, class: u8, is_pause: bool, core: &Core, effects: &mut Effects) {
         if class < u8::from(self.raises_classes) {
             return;
         }
-        for port in (0..core.ports.len()).filter(|p| *p != from) {
+        for port in PortId::all(core.ports.len()).filter(|p| *p != from) {
             if is_pause {
                 self.add_reason(port, class, core, effects);
             } else {
@@ -249,8 +259,8 @@ impl Pfc {
     }
 
     /// One more reason to pause the neighbour: a threshold was reached.
-    fn pause(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
-        let group = port * self.classes + class as usize;
+    fn pause(&mut self, port: PortId, class: u8, core: &Core, effects: &mut Effects) {
+        let group = self.group(port, class);
         self.over[group] += 1;
         if self.over[group] == 1 {
             self.since[group] = effects.now;
@@ -258,8 +268,8 @@ impl Pfc {
         self.add_reason(port, class, core, effects);
     }
 
-    fn resume(&mut self, port: usize, class: u8, effects: &mut Effects) {
-        let group = port * self.classes + class as usize;
+    fn resume(&mut self, port: PortId, class: u8, effects: &mut Effects) {
+        let group = self.group(port, class);
         self.over[group] -= 1;
         if self.over[group] == 0 {
             self.above_xoff += effects.now - self.since[group];
@@ -267,8 +277,8 @@ impl Pfc {
         self.take_reason(port, class, effects);
     }
 
-    fn add_reason(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
-        let group = port * self.classes + class as usize;
+    fn add_reason(&mut self, port: PortId, class: u8, core: &Core, effects: &mut Effects) {
+        let group = self.group(port, class);
         self.pausing[group] += 1;
         if self.pausing[group] == 1 {
             self.pauses += 1;
@@ -277,8 +287,8 @@ impl Pfc {
         }
     }
 
-    fn take_reason(&mut self, port: usize, class: u8, effects: &mut Effects) {
-        let group = port * self.classes + class as usize;
+    fn take_reason(&mut self, port: PortId, class: u8, effects: &mut Effects) {
+        let group = self.group(port, class);
         self.pausing[group] -= 1;
         if self.pausing[group] > 0 {
             return;
@@ -292,8 +302,8 @@ impl Pfc {
     }
 
     /// The neighbour pauses a class, or lets it go on. In a storm nothing is held.
-    fn hear(&mut self, port: usize, class: u8, is_pause: bool, effects: &mut Effects) {
-        let group = port * self.classes + class as usize;
+    fn hear(&mut self, port: PortId, class: u8, is_pause: bool, effects: &mut Effects) {
+        let group = self.group(port, class);
         if let Some(watchdog) = &mut self.watchdog {
             watchdog.hear(group, is_pause, WATCH | group as u32, effects);
         }
@@ -306,8 +316,8 @@ impl Pfc {
     }
 
     /// A storm may begin, or end.
-    fn watch(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
-        let group = port * self.classes + class as usize;
+    fn watch(&mut self, port: PortId, class: u8, core: &Core, effects: &mut Effects) {
+        let group = self.group(port, class);
         let Some(watchdog) = &mut self.watchdog else { return };
         if watchdog.look(group, WATCH | group as u32, effects) == Found::Nothing {
             return;
@@ -320,7 +330,7 @@ impl Pfc {
         effects.push(Effect::Unblock(port, Queues::Class(class)));
     }
 
-    fn send_pause(&mut self, port: usize, class: u8, core: &Core, effects: &mut Effects) {
+    fn send_pause(&mut self, port: PortId, class: u8, core: &Core, effects: &mut Effects) {
         let quanta = self.quanta.unwrap_or(u16::MAX);
         let frame = self.frame(class, quanta);
         // A pause of the class that still waits for the link says the same: the link may be slower than the refresh.
@@ -331,7 +341,7 @@ impl Pfc {
             effects.push(Effect::Send(port, frame));
         }
         if let Some(quanta) = self.quanta {
-            let group = port * self.classes + class as usize;
+            let group = self.group(port, class);
             let length = core.ports[port].rate.time(u64::from(quanta) * BITS_A_QUANTUM / 8);
             self.refresh[group] = effects.now + if self.refreshes { length / 2 } else { length };
             if self.refreshes {
@@ -468,7 +478,7 @@ impl Hooks for Pfc {
         })
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, _: usize, core: &Core, _: &mut Effects) -> Option<usize> {
+    fn assign_queue(&mut self, packet: &mut Packet, _: PortId, core: &Core, _: &mut Effects) -> Option<QueueId> {
         packet.set_class((packet.class() + 1).min(core.classes as u8 - 1));
         None
     }
@@ -477,14 +487,14 @@ impl Hooks for Pfc {
     fn admit(&mut self, packet: &mut Packet, place: Place, core: &Core, _: &mut Effects) -> Admit {
         let class = packet.class();
         let Some(watchdog) = &mut self.watchdog else { return Admit::Accept(place.queue) };
-        if [place.port, packet.in_port() as usize].into_iter().any(|port| watchdog.ignores(core.group(port, class))) {
+        if [place.port, packet.in_port()].into_iter().any(|port| watchdog.ignores(core.group(port, class))) {
             watchdog.dropped += 1;
             return Admit::Drop;
         }
         Admit::Accept(place.queue)
     }
 
-    fn pauses_because(&self, from: usize, class: u8, port: usize, told: u8) -> bool {
+    fn pauses_because(&self, from: PortId, class: u8, port: PortId, told: u8) -> bool {
         self.passes_on && from != port && class == told + u8::from(self.raises_classes)
     }
 
@@ -497,7 +507,7 @@ impl Hooks for Pfc {
     }
 
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
-        let (port, class) = (event.packet.in_port() as usize, event.packet.class());
+        let (port, class) = (event.packet.in_port(), event.packet.class());
         let group = core.group(port, class);
         if !self.refreshes && self.pausing[group] > 0 && self.refresh[group] <= effects.now {
             self.pauses += 1;
@@ -550,7 +560,7 @@ impl Hooks for Pfc {
 
     /// Bytes of the pool, and of its input, are free.
     fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
-        let (port, class) = (event.packet.in_port() as usize, event.packet.class());
+        let (port, class) = (event.packet.in_port(), event.packet.class());
         let group = core.group(port, class);
         if let (Trigger::Dynamic(offset), Buffer::Shared(shared)) = (&self.trigger, &core.buffer)
             && self.over[group] > 0
@@ -560,10 +570,10 @@ impl Hooks for Pfc {
         }
     }
 
-    fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+    fn on_control(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
         let Some(frames::Pfc { classes, quanta }) = packet.payload() else { return Verdict::Pass };
         let (class, is_pause) = (classes.trailing_zeros() as u8, quanta > 0);
-        let group = port * self.classes + class as usize;
+        let group = self.group(port, class);
         self.hear(port, class, is_pause, effects);
         if self.passes_on && std::mem::replace(&mut self.is_paused[group], is_pause) != is_pause {
             self.pass_on(port, class, is_pause, core, effects);
@@ -576,7 +586,7 @@ impl Hooks for Pfc {
         Verdict::Consume
     }
 
-    fn on_pause_request(&mut self, port: usize, class: u8, is_on: bool, core: &Core, effects: &mut Effects) {
+    fn on_pause_request(&mut self, port: PortId, class: u8, is_on: bool, core: &Core, effects: &mut Effects) {
         if is_on {
             self.add_reason(port, class, core, effects);
         } else {
@@ -586,7 +596,7 @@ impl Hooks for Pfc {
 
     fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
         let group = (token & 0x00FF_FFFF) as usize;
-        let (port, class) = (group / self.classes, (group % self.classes) as u8);
+        let (port, class) = self.of_group(group);
         if token & WATCH != 0 {
             self.watch(port, class, core, effects);
         } else if token & EXPIRE != 0 {
@@ -601,9 +611,10 @@ impl Hooks for Pfc {
         }
     }
 
-    fn standing_pauses(&self, add: &mut dyn FnMut(usize, u8)) {
+    fn standing_pauses(&self, add: &mut dyn FnMut(PortId, u8)) {
         for group in (0..self.pausing.len()).filter(|g| self.pausing[*g] > 0) {
-            add(group / self.classes, (group % self.classes) as u8);
+            let (port, class) = self.of_group(group);
+            add(port, class);
         }
     }
 

@@ -15,6 +15,7 @@
 //! Invariants: with at most one relay on a path and equal rates nothing is dropped; a pause travels three hops at most between
 //! nodes that relay, and never in a circle. With two relays a packet may enter an IHFQ whose relay hears of no pause: refused.
 
+use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -52,8 +53,8 @@ pub struct Params {
 }
 
 /// The outputs of a switch but `own`, counted: what index an output has.
-fn index(output: usize, own: usize) -> usize {
-    output - usize::from(output > own)
+fn index(output: PortId, own: PortId) -> usize {
+    output.index() - usize::from(output > own)
 }
 
 /// The queues of a node's or switch's output: which outputs of which switch they stand for.
@@ -64,7 +65,7 @@ enum Outputs {
         /// The switch.
         switch: u32,
         /// The node's port there.
-        own: usize,
+        own: PortId,
         /// Outputs of the switch other than ours.
         others: usize,
         /// Kinds of own flows, by the number of switches that they pass: a port each.
@@ -73,7 +74,7 @@ enum Outputs {
     /// A switch's output to a node: a queue for each output of each switch behind the node, then the direct one.
     ToNode {
         /// For each port of the node: the switch there, our index of its first output, and the node's port there.
-        behind: Vec<Option<(u32, usize, usize)>>,
+        behind: Vec<Option<(u32, usize, PortId)>>,
         /// Queues but the direct one.
         count: usize,
     },
@@ -82,7 +83,7 @@ enum Outputs {
         /// The switch.
         switch: u32,
         /// Our port there.
-        own: usize,
+        own: PortId,
         /// Its outputs other than ours.
         others: usize,
     },
@@ -90,9 +91,9 @@ enum Outputs {
 
 impl Outputs {
     /// The queues of a port.
-    pub fn new(wiring: &Wiring, node: u32, port: usize) -> Self {
+    pub fn new(wiring: &Wiring, node: u32, port: PortId) -> Self {
         let PortSpec { peer, peer_port, .. } = wiring.ports[node as usize][port];
-        let (own, others) = (usize::from(peer_port), wiring.ports[peer as usize].len() - 1);
+        let (own, others) = (peer_port, wiring.ports[peer as usize].len() - 1);
         if wiring.is_host[node as usize] {
             return Self::Node { switch: peer, own, others, kinds: wiring.ports[node as usize].len() };
         }
@@ -105,10 +106,10 @@ impl Outputs {
             .iter()
             .enumerate()
             .map(|(q, p)| {
-                (q != own).then(|| {
+                (PortId::at(q) != own).then(|| {
                     let first = count;
                     count += wiring.ports[p.peer as usize].len() - 1;
-                    (p.peer, first, usize::from(p.peer_port))
+                    (p.peer, first, p.peer_port)
                 })
             })
             .collect();
@@ -125,25 +126,25 @@ impl Outputs {
     }
 
     /// The queues that a frame pauses or resumes: congestion at `output` of `switch`, of its direct queue or of the others.
-    fn held_by(&self, switch: u32, output: usize, is_direct: bool) -> Vec<usize> {
+    fn held_by(&self, switch: u32, output: PortId, is_direct: bool) -> Vec<QueueId> {
         match self {
             Self::Node { switch: ours, own, others, kinds } if *ours == switch && *own != output => {
                 let kinds = if is_direct { kinds - 1..*kinds } else { 0..kinds - 1 };
-                kinds.map(|kind| 1 + kind * others + index(output, *own)).collect()
+                kinds.map(|kind| QueueId::at(1 + kind * others + index(output, *own))).collect()
             }
             Self::ToNode { behind, .. } => {
                 let found = behind.iter().flatten().find(|b| b.0 == switch && b.2 != output);
-                found.map(|(_, first, own)| 1 + first + index(output, *own)).into_iter().collect()
+                found.map(|(_, first, own)| QueueId::at(1 + first + index(output, *own))).into_iter().collect()
             }
-            Self::ToSwitch { switch: ours, own, .. } if *ours == switch && *own != output => vec![1 + index(output, *own)],
+            Self::ToSwitch { switch: ours, own, .. } if *ours == switch && *own != output => vec![QueueId::at(1 + index(output, *own))],
             Self::Node { .. } | Self::ToSwitch { .. } => Vec::new(),
         }
     }
 }
 
 /// The queue of a switch's output, or of a node's own flow at its first output, for a packet there.
-fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> usize {
-    match outputs {
+fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> QueueId {
+    QueueId::at(match outputs {
         Outputs::Node { switch, own, others, kinds } => {
             let mut at = *switch;
             let mut output = map.routes[at as usize].port_after(packet, 1);
@@ -160,30 +161,30 @@ fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> usize {
         Outputs::ToNode { count, .. } if peer == packet.dst() => 1 + count,
         Outputs::ToNode { behind, count } => {
             let port = map.routes[peer as usize].port_after(packet, 1);
-            match behind.get(port).copied().flatten() {
+            match behind.get(port.index()).copied().flatten() {
                 Some((switch, first, own)) => 1 + first + index(map.routes[switch as usize].port_after(packet, 2), own),
                 None => 1 + count,
             }
         }
         Outputs::ToSwitch { switch, own, .. } => 1 + index(map.routes[*switch as usize].port_after(packet, 1), *own),
-    }
+    })
 }
 
 /// The queue at a switch's output for packets that take output `next` at the node behind it, and `third` at the one after, if any;
 /// none for outputs of nodes, whose queues nobody waits for.
-fn queue_toward(wiring: &Wiring, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize> {
+fn queue_toward(wiring: &Wiring, node: u32, port: PortId, next: PortId, third: Option<PortId>) -> Option<QueueId> {
     match Outputs::new(wiring, node, port) {
         Outputs::ToNode { behind, .. } => {
-            let (_, first, own) = behind.get(next).copied().flatten()?;
-            third.filter(|t| *t != own).map(|t| 1 + first + index(t, own))
+            let (_, first, own) = behind.get(next.index()).copied().flatten()?;
+            third.filter(|t| *t != own).map(|t| QueueId::at(1 + first + index(t, own)))
         }
-        Outputs::ToSwitch { own, .. } if own != next => Some(1 + index(next, own)),
+        Outputs::ToSwitch { own, .. } if own != next => Some(QueueId::at(1 + index(next, own))),
         Outputs::Node { .. } | Outputs::ToSwitch { .. } => None,
     }
 }
 
 /// What a queue of an output waits for when it is paused, each as switch, output and queue there: the pause-dependency graph.
-fn waits_for(wiring: &Wiring, node: u32, port: usize, queue: usize) -> Vec<(u32, usize, usize)> {
+fn waits_for(wiring: &Wiring, node: u32, port: PortId, queue: QueueId) -> Vec<QueueAt> {
     let outputs = Outputs::new(wiring, node, port);
     let switches: Vec<u32> = match &outputs {
         Outputs::Node { switch, .. } | Outputs::ToSwitch { switch, .. } => vec![*switch],
@@ -191,16 +192,16 @@ fn waits_for(wiring: &Wiring, node: u32, port: usize, queue: usize) -> Vec<(u32,
     };
     let mut list = Vec::new();
     for switch in switches {
-        for output in 0..wiring.ports[switch as usize].len() {
+        for output in PortId::all(wiring.ports[switch as usize].len()) {
             let there = Outputs::new(wiring, switch, output);
-            let direct = matches!(there, Outputs::ToNode { .. }).then(|| there.queues());
+            let direct = matches!(there, Outputs::ToNode { .. }).then(|| QueueId::at(there.queues()));
             // Only frames of direct queues pass a node.
             let passes_a_node = matches!(outputs, Outputs::ToNode { .. });
             if let Some(direct) = direct.filter(|_| outputs.held_by(switch, output, true).contains(&queue)) {
                 list.push((switch, output, direct));
             }
             if !passes_a_node && outputs.held_by(switch, output, false).contains(&queue) {
-                list.extend((1..=there.queues()).filter(|q| Some(*q) != direct).map(|q| (switch, output, q)));
+                list.extend(QueueId::all(1 + there.queues()).skip(1).filter(|q| Some(*q) != direct).map(|q| (switch, output, q)));
             }
         }
     }
@@ -213,7 +214,7 @@ struct Output {
     levels: [(u32, u32); 2],
     is_paused: [bool; 2],
     /// The direct queue, or one more than there are.
-    direct: usize,
+    direct: QueueId,
 }
 
 state!(Output {
@@ -223,9 +224,9 @@ state!(Output {
 
 impl Output {
     /// Bytes of the direct queue, or of all others.
-    fn bytes(&self, core: &Core, port: usize, is_direct: bool) -> u32 {
+    fn bytes(&self, core: &Core, port: PortId, is_direct: bool) -> u32 {
         let queues = &core.ports[port].queues;
-        if is_direct { queues[self.direct].bytes.bytes() } else { queues[1..self.direct].iter().map(|q| q.bytes.bytes()).sum() }
+        if is_direct { queues[self.direct].bytes.bytes() } else { queues[1..self.direct.index()].iter().map(|q| q.bytes.bytes()).sum() }
     }
 }
 
@@ -253,10 +254,10 @@ state!(PortFc {
 });
 
 impl PortFc {
-    fn tell_others(&mut self, port: usize, is_pause: bool, is_direct: bool, core: &Core, effects: &mut Effects) {
-        let payload = frames::PortFc { output: port as u32, is_pause, is_direct };
+    fn tell_others(&mut self, port: PortId, is_pause: bool, is_direct: bool, core: &Core, effects: &mut Effects) {
+        let payload = frames::PortFc { output: u32::from(port.0), is_pause, is_direct };
         let frame = Packet::with(payload, self.id, 0, self.frame_bytes, 0);
-        for other in (0..core.ports.len()).filter(|p| *p != port) {
+        for other in PortId::all(core.ports.len()).filter(|p| *p != port) {
             self.frames += 1;
             effects.push(Effect::Send(other, frame));
         }
@@ -284,14 +285,14 @@ impl Install for PortFc {
     const COUNTS: &'static [Count] = &[PAUSES, FRAMES, RELAYED, PAUSED];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
-        let outputs: Vec<Outputs> = (0..site.ports.len()).map(|p| Outputs::new(&site.map.wiring, site.id, p)).collect();
+        let outputs: Vec<Outputs> = PortId::all(site.ports.len()).map(|p| Outputs::new(&site.map.wiring, site.id, p)).collect();
         let detection = if site.is_host { &[] } else { site.ports }
             .iter()
             .zip(&outputs)
             .map(|(port, outputs)| Output {
                 levels: levels(params, port, site.framing.largest()),
                 is_paused: [false; 2],
-                direct: outputs.queues() + usize::from(matches!(outputs, Outputs::ToSwitch { .. })),
+                direct: QueueId::at(outputs.queues() + usize::from(matches!(outputs, Outputs::ToSwitch { .. }))),
             })
             .collect();
         Some(Self {
@@ -358,7 +359,7 @@ impl Install for PortFc {
         Ok(())
     }
 
-    fn queues(_: &Params, ground: &Ground<'_>, node: u32, port: usize) -> Option<Vec<QueueSpec>> {
+    fn queues(_: &Params, ground: &Ground<'_>, node: u32, port: PortId) -> Option<Vec<QueueSpec>> {
         let outputs = Outputs::new(ground.wiring, node, port);
         let mut list = vec![QueueSpec { class: 0, level: 0, purpose: Purpose::Planned }; outputs.queues()];
         if let (Outputs::Node { .. }, Some((_, own))) = (&outputs, list.split_last_mut())
@@ -375,7 +376,7 @@ impl Install for PortFc {
         Some(("", 1, "the second relay would hear of no pause, so that PortFC would lose packets; it is for k = 1"))
     }
 
-    fn queue_toward(wiring: &Wiring, node: u32, port: usize, next: usize, third: Option<usize>) -> Option<usize> {
+    fn queue_toward(wiring: &Wiring, node: u32, port: PortId, next: PortId, third: Option<PortId>) -> Option<QueueId> {
         queue_toward(wiring, node, port, next, third)
     }
 
@@ -390,13 +391,13 @@ impl Hooks for PortFc {
         if self.is_node { both } else { both.and(Watches::ENQUEUE).and(Watches::DEQUEUE) }
     }
 
-    fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
+    fn place_flow(&mut self, packet: &mut Packet, port: PortId, core: &Core) -> Option<QueueId> {
         Some(queue(&core.routing, &self.outputs[port], packet, core.ports[port].peer))
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, _: &mut Effects) -> Option<usize> {
+    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, _: &mut Effects) -> Option<QueueId> {
         let outputs = &self.outputs[port];
-        Some(if self.is_node { outputs.queues() } else { queue(&core.routing, outputs, packet, core.ports[port].peer) })
+        Some(if self.is_node { QueueId::at(outputs.queues()) } else { queue(&core.routing, outputs, packet, core.ports[port].peer) })
     }
 
     /// Algorithm 1.
@@ -424,14 +425,15 @@ impl Hooks for PortFc {
     }
 
     /// Algorithms 3 (at a node) and 4 (at a switch).
-    fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+    fn on_control(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
         let Some(frames::PortFc { output, is_pause, is_direct }) = packet.payload() else { return Verdict::Pass };
-        for queue in self.outputs[port].held_by(packet.flow(), output as usize, is_direct) {
+        let output = PortId::at(output as usize);
+        for queue in self.outputs[port].held_by(packet.flow(), output, is_direct) {
             let held = &mut self.held[port][queue];
-            let queues = Queues::One(queue as u16);
+            let queues = Queues::One(queue);
             if is_pause {
                 *held += 1;
-                effects.push(Effect::Block(port, queues, Asker::Output(packet.flow(), output as u16)));
+                effects.push(Effect::Block(port, queues, Asker::Output(packet.flow(), output)));
             } else {
                 *held -= 1;
                 if *held == 0 {
@@ -440,7 +442,7 @@ impl Hooks for PortFc {
             }
         }
         if self.is_node && is_direct {
-            for other in (0..core.ports.len()).filter(|p| *p != port) {
+            for other in PortId::all(core.ports.len()).filter(|p| *p != port) {
                 self.relayed += 1;
                 effects.push(Effect::Send(other, *packet));
             }
@@ -482,7 +484,7 @@ mod tests {
     /// Queue index at `node` toward `peer` for a packet from there to `dst`, as the paper counts from 0.
     fn own(m: &Map, node: u32, peer: u32, dst: u32) -> usize {
         let port = m.wiring.ports[node as usize].iter().position(|p| p.peer == peer).unwrap();
-        queue(m, &Outputs::new(&m.wiring, node, port), &Packet::new(Kind::Data, 0, 0, dst, 1048, 0), peer) - 1
+        queue(m, &Outputs::new(&m.wiring, node, PortId::at(port)), &Packet::new(Kind::Data, 0, 0, dst, 1048, 0), peer).index() - 1
     }
 
     #[test]
@@ -498,10 +500,10 @@ mod tests {
         // Switch 23 to node 15: F12 to F15 go on to nodes 12, 13, 14 and 14; F11 and F16 end at node 15.
         for (dst, queue) in [(12, 0), (13, 1), (14, 2), (15, 3)] {
             let packet = Packet::new(Kind::Data, 0, 0, dst, 1048, 0);
-            assert_eq!(super::queue(&m, &Outputs::new(&m.wiring, 23, 3), &packet, 15) - 1, queue, "to {dst}");
+            assert_eq!(super::queue(&m, &Outputs::new(&m.wiring, 23, PortId(3)), &packet, 15).index() - 1, queue, "to {dst}");
         }
         // Relayed flows F9 and F10 have queue 2n − 2, the last.
-        assert_eq!(Outputs::new(&m.wiring, 15, 0).queues() - 1, 6);
+        assert_eq!(Outputs::new(&m.wiring, 15, PortId(0)).queues() - 1, 6);
     }
 
     #[test]
@@ -510,22 +512,20 @@ mod tests {
             let m = net(n, 1);
             let hosts = m.wiring.is_host.iter().filter(|h| **h).count();
             // With the high-priority queue: n + 1 and (k + 1)(n − 1) + 2.
-            assert_eq!(Outputs::new(&m.wiring, hosts as u32, 0).queues() as u64 + 1, n + 1);
-            assert_eq!(Outputs::new(&m.wiring, 0, 1).queues() as u64 + 1, 2 * (n - 1) + 2);
+            assert_eq!(Outputs::new(&m.wiring, hosts as u32, PortId(0)).queues() as u64 + 1, n + 1);
+            assert_eq!(Outputs::new(&m.wiring, 0, PortId(1)).queues() as u64 + 1, 2 * (n - 1) + 2);
         }
         for (n, k) in [(2, 2), (3, 2), (2, 3), (4, 2)] {
             let m = net(n, k);
             let hosts = m.wiring.is_host.iter().filter(|h| **h).count();
-            assert_eq!(Outputs::new(&m.wiring, 0, 0).queues() as u64 + 1, (k + 1) * (n - 1) + 2);
+            assert_eq!(Outputs::new(&m.wiring, 0, PortId(0)).queues() as u64 + 1, (k + 1) * (n - 1) + 2);
             // The paper's n + 1 names outputs of one next switch; with k levels behind a node there are k of them.
-            assert_eq!(Outputs::new(&m.wiring, hosts as u32, 0).queues() as u64 + 1, k * (n - 1) + 2);
+            assert_eq!(Outputs::new(&m.wiring, hosts as u32, PortId(0)).queues() as u64 + 1, k * (n - 1) + 2);
         }
     }
 
-    type Queue = (u32, usize, usize);
-
     /// The queues that packets between any two hosts join.
-    fn used(m: &Map) -> BTreeSet<Queue> {
+    fn used(m: &Map) -> BTreeSet<QueueAt> {
         let mut used = BTreeSet::new();
         let hosts = (0..m.wiring.is_host.len() as u32).filter(|n| m.wiring.is_host[*n as usize]);
         for (src, dst) in hosts.clone().flat_map(|a| hosts.clone().filter(move |b| *b != a).map(move |b| (a, b))) {
@@ -535,7 +535,7 @@ mod tests {
                 let port = m.routes[at as usize].port(&packet);
                 let (outputs, peer) = (Outputs::new(&m.wiring, at, port), m.wiring.ports[at as usize][port].peer);
                 let is_relayed = at != src && m.wiring.is_host[at as usize];
-                used.insert((at, port, if is_relayed { outputs.queues() } else { queue(m, &outputs, &packet, peer) }));
+                used.insert((at, port, if is_relayed { QueueId::at(outputs.queues()) } else { queue(m, &outputs, &packet, peer) }));
                 packet.hop();
                 at = peer;
             }
@@ -544,13 +544,13 @@ mod tests {
     }
 
     /// The longest chain of queues that wait for one another, or none if there is a circle.
-    fn longest_chain(m: &Map, of: &BTreeSet<Queue>) -> Option<usize> {
+    fn longest_chain(m: &Map, of: &BTreeSet<QueueAt>) -> Option<usize> {
         fn depth(
             m: &Map,
-            of: &BTreeSet<Queue>,
-            at: Queue,
-            on_path: &mut BTreeSet<Queue>,
-            known: &mut BTreeMap<Queue, usize>,
+            of: &BTreeSet<QueueAt>,
+            at: QueueAt,
+            on_path: &mut BTreeSet<QueueAt>,
+            known: &mut BTreeMap<QueueAt, usize>,
         ) -> Option<usize> {
             if let Some(d) = known.get(&at) {
                 return Some(*d);
@@ -570,9 +570,9 @@ mod tests {
         of.iter().try_fold(0, |most, queue| Some(most.max(depth(m, of, *queue, &mut BTreeSet::new(), &mut known)?)))
     }
 
-    fn all_queues(m: &Map) -> BTreeSet<Queue> {
-        let ports = (0..m.wiring.ports.len() as u32).flat_map(|n| (0..m.wiring.ports[n as usize].len()).map(move |p| (n, p)));
-        ports.flat_map(|(n, p)| (1..=Outputs::new(&m.wiring, n, p).queues()).map(move |q| (n, p, q))).collect()
+    fn all_queues(m: &Map) -> BTreeSet<QueueAt> {
+        let ports = (0..m.wiring.ports.len() as u32).flat_map(|n| PortId::all(m.wiring.ports[n as usize].len()).map(move |p| (n, p)));
+        ports.flat_map(|(n, p)| QueueId::all(1 + Outputs::new(&m.wiring, n, p).queues()).skip(1).map(move |q| (n, p, q))).collect()
     }
 
     #[test]

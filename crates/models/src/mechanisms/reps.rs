@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 
+use crate::ids::PortId;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -213,7 +214,7 @@ impl Hooks for Reps {
         if self.is_host { at_switch.and(Watches::DEPARTURE).and(Watches::ANSWER) } else { at_switch }
     }
 
-    fn route(&mut self, packet: &mut Packet, choices: &[u16], _: &Core, _: &mut Effects) -> Option<u16> {
+    fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, _: &mut Effects) -> Option<PortId> {
         let hash = mix(u64::from(packet.flow()) ^ mix(u64::from(packet.tag()) + 1) ^ self.salt) >> 32;
         Some(choices[((hash * choices.len() as u64) >> 32) as usize])
     }
@@ -370,10 +371,10 @@ mod tests {
         for value in 0..40_000 {
             let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
             packet.set_tag(value);
-            let port = switch.route(&mut packet, &[2, 3, 4, 5], &core, &mut effects).unwrap();
+            let port = switch.route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects).unwrap();
             packet.set_seq(7);
-            assert_eq!(switch.route(&mut packet, &[2, 3, 4, 5], &core, &mut effects), Some(port));
-            counts[port as usize - 2] += 1;
+            assert_eq!(switch.route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects), Some(port));
+            counts[port.index() - 2] += 1;
         }
         // Four standard deviations of a binomial count of mean 10,000 are 346.
         assert!(counts.iter().all(|n| n.abs_diff(10_000) < 346), "{counts:?}");

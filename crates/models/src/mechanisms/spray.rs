@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::Core;
 use crate::effects::Effects;
+use crate::ids::PortId;
 use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches};
 use crate::packet::Packet;
 use crate::wrong::Wrong;
@@ -95,12 +96,12 @@ impl Hooks for Spray {
         Watches::ROUTE
     }
 
-    fn route(&mut self, packet: &mut Packet, choices: &[u16], _: &Core, effects: &mut Effects) -> Option<u16> {
+    fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, effects: &mut Effects) -> Option<PortId> {
         let n = choices.len() as u64;
         let at = match self.choice {
             Choice::Random => effects.stream().below(n),
             Choice::RoundRobin => {
-                let turns = &mut self.turns[choices[0] as usize];
+                let turns = &mut self.turns[choices[0]];
                 *turns = turns.wrapping_add(1);
                 u64::from(*turns) % n
             }
@@ -126,8 +127,8 @@ mod tests {
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
         let mut counts = [0; 4];
         for _ in 0..40_000 {
-            let port = spray.route(&mut packet, &[2, 3, 4, 5], &core, &mut effects).unwrap();
-            counts[port as usize - 2] += 1;
+            let port = spray.route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects).unwrap();
+            counts[port.index() - 2] += 1;
         }
         counts
     }
@@ -151,7 +152,14 @@ mod tests {
     fn packets_of_one_value_take_one_way() {
         let (mut spray, core, mut effects) =
             (Spray { choice: Choice::Entropy, turns: vec![0; 6], entropies: 1, salt: 7 }, Core::for_tests(6, 1), Effects::for_tests(1));
-        let mut port = |seq| spray.route(&mut Packet::new(Kind::Data, 3, seq, 9, 1000, 0), &[2, 3, 4, 5], &core, &mut effects);
+        let mut port = |seq| {
+            spray.route(
+                &mut Packet::new(Kind::Data, 3, seq, 9, 1000, 0),
+                &[PortId(2), PortId(3), PortId(4), PortId(5)],
+                &core,
+                &mut effects,
+            )
+        };
         assert!((0..1000).all(|seq| port(seq) == port(0)));
     }
 

@@ -75,7 +75,7 @@ impl Hooks for Telemetry {
         let port = &core.ports[event.port];
         let hop = Hop {
             node: core.id,
-            port: event.port as u16,
+            port: event.port,
             at: effects.now,
             sent: port.data_bytes + port.control_bytes - u64::from(event.packet.bytes()),
             queued: core.waiting_bytes(event.port),

@@ -156,6 +156,7 @@ impl Hooks for Trimming {
 mod tests {
 
     use super::*;
+    use crate::ids::{PortId, QueueId};
     use crate::queueing::buffer::Buffer;
 
     /// What becomes of a packet of 1500 B behind so many bytes in its queue.
@@ -166,16 +167,16 @@ mod tests {
         core.ports[1].queues[2].bytes.add(waits);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1500, 1);
         let mut effects = Effects::for_tests(1);
-        let admit = trimming.admit(&mut packet, Place { port: 1, queue: 2 }, &core, &mut effects);
+        let admit = trimming.admit(&mut packet, Place { port: PortId(1), queue: QueueId(2) }, &core, &mut effects);
         assert_eq!(trimming.trimmed == 1, admit == Admit::Trim(64));
         admit
     }
 
     #[test]
     fn a_packet_is_cut_that_its_queue_or_the_buffer_has_no_room_for() {
-        assert_eq!(admitted(12_000, 10_500, Buffer::Unlimited), Admit::Accept(2));
+        assert_eq!(admitted(12_000, 10_500, Buffer::Unlimited), Admit::Accept(QueueId(2)));
         assert_eq!(admitted(12_000, 10_501, Buffer::Unlimited), Admit::Trim(64));
-        assert_eq!(admitted(u64::MAX, 10_500, Buffer::PerEgressQueue(12_000)), Admit::Accept(2));
+        assert_eq!(admitted(u64::MAX, 10_500, Buffer::PerEgressQueue(12_000)), Admit::Accept(QueueId(2)));
         assert_eq!(admitted(u64::MAX, 10_501, Buffer::PerEgressQueue(12_000)), Admit::Trim(64));
         assert_eq!(admitted(u64::MAX, 0, Buffer::PerEgress { limit: 4000, used: vec![0, 2501] }), Admit::Trim(64));
     }
@@ -187,13 +188,13 @@ mod tests {
         let sources = Some(Arc::new(Sources { first: vec![0, 2, 8] }));
         let mut back = Trimming { limit: 0, size: 64, headers: 200, sources, trimmed: 0, bounced: 0 };
         let mut gone = Trimming { limit: 0, size: 64, headers: 200, sources: None, trimmed: 0, bounced: 0 };
-        let place = Place { port: 1, queue: 2 };
+        let place = Place { port: PortId(1), queue: QueueId(2) };
         for waits in 0..4 {
             let (first, second) =
                 (back.admit(&mut packet, place, &core, &mut effects), gone.admit(&mut packet, place, &core, &mut effects));
             let expected = if waits < 3 { (Admit::Trim(64), Admit::Trim(64)) } else { (Admit::Trim(0), Admit::Drop) };
             assert_eq!((first, second), expected);
-            core.ports[1].push(0, Packet::new(Kind::Header, 3, 5, 9, 64, 1));
+            core.ports[1].push(QueueId(0), Packet::new(Kind::Header, 3, 5, 9, 64, 1));
         }
         assert_eq!((back.trimmed, back.bounced, gone.trimmed, gone.bounced), (4, 1, 3, 0));
         let list = effects.take();

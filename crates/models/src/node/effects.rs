@@ -1,5 +1,6 @@
 //! What mechanisms ask of their node, carried out.
 
+use crate::ids::{PortId, QueueId};
 use xoff_units::Moment;
 
 use super::{Cx, Node, ORDER};
@@ -34,17 +35,17 @@ impl Node {
     fn carry_out(&mut self, owner: u8, effect: Effect, cx: &mut Cx<'_>) {
         match effect {
             Effect::Send(port, frame) => {
-                self.core.ports[port].push(0, frame);
+                self.core.ports[port].push(QueueId(0), frame);
                 self.kick(port, cx);
             }
             Effect::Emit(frame) => {
                 let port = self.routes.port(&frame);
-                self.core.ports[port].push(0, frame);
+                self.core.ports[port].push(QueueId(0), frame);
                 self.kick(port, cx);
             }
             Effect::Block(port, queues, asker) => self.block(port, queues, Cause::mechanism(owner), asker, cx.now()),
             Effect::Discard(port, queues) => self.discard(port, queues, owner, cx),
-            Effect::Pour(port, from, to) => self.pour(port, from as usize, to as usize, cx),
+            Effect::Pour(port, from, to) => self.pour(port, from, to, cx),
             Effect::Pausing(because) => {
                 if let Some(recorder) = &mut self.delays {
                     let routes = &self.routes;
@@ -86,13 +87,13 @@ impl Node {
             Effect::ClassOfFlow(flow, class) => {
                 let Some(endpoint) = &mut self.endpoint else { return };
                 let Some((port, slot, from)) = endpoint.set_class(flow, class) else { return };
-                let queue = 1 + u16::from(class);
+                let queue = QueueId(1 + u16::from(class));
                 if queue == from {
                     return;
                 }
                 // Its old queue may be paused for long: it waits in the new one from now on.
-                self.core.ports[port as usize].move_supplier(slot, from, queue);
-                self.kick(port as usize, cx);
+                self.core.ports[port].move_supplier(slot, from, queue);
+                self.kick(port, cx);
                 if self.is_watched {
                     self.follow(flow, cx.now());
                 }
@@ -105,9 +106,9 @@ impl Node {
     }
 
     /// Drops the data in queues of a port: to all who count, it has left them.
-    fn discard(&mut self, port: usize, queues: Queues, owner: u8, cx: &mut Cx<'_>) {
+    fn discard(&mut self, port: PortId, queues: Queues, owner: u8, cx: &mut Cx<'_>) {
         let by = Some(self.mechanisms.name(owner));
-        for queue in 1..self.core.ports[port].queues.len() {
+        for queue in QueueId::all(self.core.ports[port].queues.len()).skip(1) {
             if !queues.has(queue, &self.core.ports[port].queues[queue]) {
                 continue;
             }
@@ -117,10 +118,10 @@ impl Node {
             p.waiting -= gone.len() as u32;
             p.queues[queue].packets = kept.into_iter().collect();
             for packet in gone {
-                let group = self.core.group(packet.in_port() as usize, packet.class());
+                let group = self.core.group(packet.in_port(), packet.class());
                 self.core.ports[port].queues[queue].bytes.sub(packet.bytes());
                 let crossed = self.core.ingress[group].sub(packet.bytes());
-                self.core.buffer.release(packet.in_port() as usize, group, port, packet.bytes());
+                self.core.buffer.release(packet.in_port(), group, port, packet.bytes());
                 if self.mechanisms.want(Watches::DEQUEUE) {
                     let event = Dequeued { packet: &packet, port, queue, is_whole: true };
                     self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| m.on_dequeue(&event, core, fx));
@@ -131,14 +132,14 @@ impl Node {
                 }
                 self.write_off(port, queue, &packet, by, cx);
                 if crossed {
-                    self.crossing(packet.in_port() as usize, packet.class(), false, cx);
+                    self.crossing(packet.in_port(), packet.class(), false, cx);
                 }
             }
         }
     }
 
     /// Lets what waits in a queue of a port go on in another.
-    fn pour(&mut self, port: usize, from: usize, to: usize, cx: &mut Cx<'_>) {
+    fn pour(&mut self, port: PortId, from: QueueId, to: QueueId, cx: &mut Cx<'_>) {
         let p = &mut self.core.ports[port];
         let waiting = std::mem::take(&mut p.queues[from].packets);
         p.waiting -= waiting.len() as u32;
@@ -160,12 +161,12 @@ impl Node {
         cause.owner().map_or(ORDER.name, |owner| self.mechanisms.name(owner))
     }
 
-    fn block(&mut self, port: usize, queues: Queues, cause: Cause, asker: Asker, now: Moment) {
+    fn block(&mut self, port: PortId, queues: Queues, cause: Cause, asker: Asker, now: Moment) {
         let name = self.cause_name(cause);
         let mut first = None;
         let mut is_new = false;
         let p = &mut self.core.ports[port];
-        for queue in 1..p.queues.len() {
+        for queue in QueueId::all(p.queues.len()).skip(1) {
             if queues.has(queue, &p.queues[queue]) {
                 let first = *first.get_or_insert(queue);
                 if p.block(queue, cause) {
@@ -178,18 +179,17 @@ impl Node {
         }
         if let (true, Some(queue)) = (is_new, first) {
             let class = p.queues[queue].class();
-            let pause =
-                Pause { node: self.core.id, port: port as u16, queue: queue as u16, class, cause: name, asker, start: now, end: None };
+            let pause = Pause { node: self.core.id, port, queue, class, cause: name, asker, start: now, end: None };
             self.open_pauses.push(pause);
         }
     }
 
-    fn unblock(&mut self, port: usize, queues: Queues, cause: Cause, cx: &mut Cx<'_>) {
+    fn unblock(&mut self, port: PortId, queues: Queues, cause: Cause, cx: &mut Cx<'_>) {
         let name = self.cause_name(cause);
         let mut first = None;
         let mut was_held = false;
         let p = &mut self.core.ports[port];
-        for queue in 1..p.queues.len() {
+        for queue in QueueId::all(p.queues.len()).skip(1) {
             if queues.has(queue, &p.queues[queue]) {
                 first = first.or(Some(queue));
                 if p.unblock(queue, cause) {
@@ -203,7 +203,7 @@ impl Node {
         if !was_held {
             return;
         }
-        let is_this = |p: &Pause| p.port as usize == port && Some(p.queue as usize) == first && p.cause == name;
+        let is_this = |p: &Pause| p.port == port && Some(p.queue) == first && p.cause == name;
         if let Some(i) = self.open_pauses.iter().position(is_this) {
             let pause = self.open_pauses.swap_remove(i);
             self.paused[port] += cx.now() - pause.start;
@@ -234,13 +234,13 @@ mod tests {
         // of the first are poured behind those of the second, which opens. The first stays closed, and empty.
         let settings = Settings { classes: 2, ..Settings::for_tests() };
         let flows = [(0, 2, 3000, Duration::ZERO), (1, 2, 3000, Duration::ZERO)];
-        let close = [1, 2].map(|queue| (SWITCH, Moment::ZERO, 0, Effect::CloseGate(2, queue)));
+        let close = [1, 2].map(|queue| (SWITCH, Moment::ZERO, 0, Effect::CloseGate(PortId(2), QueueId(queue))));
         let script = [
             close[0],
             close[1],
             (0, Moment::ZERO, 0, Effect::ClassOfFlow(0, 1)),
-            (SWITCH, Moment::us(5), 0, Effect::Pour(2, 1, 2)),
-            (SWITCH, Moment::us(5), 0, Effect::OpenGate(2, 2)),
+            (SWITCH, Moment::us(5), 0, Effect::Pour(PortId(2), QueueId(1), QueueId(2))),
+            (SWITCH, Moment::us(5), 0, Effect::OpenGate(PortId(2), QueueId(2))),
         ];
         let nodes = run(&settings, &flows, &script);
         let queues = &nodes[SWITCH as usize].core.ports[2].queues;
@@ -265,7 +265,7 @@ mod tests {
 
     /// Pauses that are over: port, queue, class, cause, from and to in nanoseconds.
     fn rows(node: &Node) -> Vec<(u16, u16, u8, &'static str, u64, u64)> {
-        let row = |p: &Pause| (p.port, p.queue, p.class, p.cause, p.start.ps() / 1000, p.end.unwrap().ps() / 1000);
+        let row = |p: &Pause| (p.port.0, p.queue.0, p.class, p.cause, p.start.ps() / 1000, p.end.unwrap().ps() / 1000);
         node.records.pauses.iter().map(row).collect()
     }
 
@@ -274,15 +274,15 @@ mod tests {
         let all = Queues::Class(0);
         let at_switch = |us: u64, owner: u8, effect: Effect| (SWITCH, Moment::us(us), owner, effect);
         let script = [
-            at_switch(0, BCN, Effect::Unblock(2, all)),
-            at_switch(1, PFC, Effect::Block(2, all, Asker::Neighbour)),
-            at_switch(2, BCN, Effect::Block(2, all, Asker::Neighbour)),
-            at_switch(3, PFC, Effect::Block(2, all, Asker::Neighbour)),
-            at_switch(4, PFC, Effect::Unblock(2, all)),
-            at_switch(5, PFC, Effect::CloseGate(2, 1)),
-            at_switch(6, BCN, Effect::Unblock(2, all)),
-            at_switch(7, BCN, Effect::Block(2, Queues::Class(1), Asker::Neighbour)),
-            at_switch(9, BCN, Effect::OpenGate(2, 1)),
+            at_switch(0, BCN, Effect::Unblock(PortId(2), all)),
+            at_switch(1, PFC, Effect::Block(PortId(2), all, Asker::Neighbour)),
+            at_switch(2, BCN, Effect::Block(PortId(2), all, Asker::Neighbour)),
+            at_switch(3, PFC, Effect::Block(PortId(2), all, Asker::Neighbour)),
+            at_switch(4, PFC, Effect::Unblock(PortId(2), all)),
+            at_switch(5, PFC, Effect::CloseGate(PortId(2), QueueId(1))),
+            at_switch(6, BCN, Effect::Unblock(PortId(2), all)),
+            at_switch(7, BCN, Effect::Block(PortId(2), Queues::Class(1), Asker::Neighbour)),
+            at_switch(9, BCN, Effect::OpenGate(PortId(2), QueueId(1))),
         ];
         let nodes = run(&settings(), &TEN, &script);
         let switch = &nodes[SWITCH as usize];
@@ -294,7 +294,7 @@ mod tests {
         let by = [("bcn", Duration::us(4)), ("order", Duration::us(4)), ("pfc", Duration::us(3))];
         assert_eq!(switch.paused_by.iter().map(|(name, time)| (*name, *time)).collect::<Vec<_>>(), by);
         let [open] = switch.open_pauses[..] else { panic!("the pause of class 1 lasts") };
-        assert_eq!((open.queue, open.class, open.cause, open.start, open.end), (2, 1, "bcn", Moment::us(7), None));
+        assert_eq!((open.queue, open.class, open.cause, open.start, open.end), (QueueId(2), 1, "bcn", Moment::us(7), None));
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn a_request_pauses_the_neighbour_without_the_delay_of_forwarding() {
         // Frames of 10 ns over 1 us; PFC counts the pause, whoever asked for it.
-        let ask = |us: u64, is_on: bool| (SWITCH, Moment::us(us), BCN, Effect::PauseNeighbour(1, 1, is_on));
+        let ask = |us: u64, is_on: bool| (SWITCH, Moment::us(us), BCN, Effect::PauseNeighbour(PortId(1), 1, is_on));
         let settings = Settings { switch_delay: Duration::ns(300), ..settings() };
         let nodes = run(&settings, &[], &[ask(2, true), ask(5, false)]);
         assert_eq!(rows(&nodes[1]), [(0, 2, 1, "pfc", 3010, 6010)]);
@@ -345,19 +345,19 @@ mod tests {
     #[test]
     fn what_waits_is_dropped_and_counted_as_gone() {
         // Ten packets wait from 2 us on. They are sent again, and nothing of the first ones is left anywhere.
-        let hold = (SWITCH, Moment::ZERO, PFC, Effect::Block(2, Queues::Class(0), Asker::Neighbour));
-        let drop = (SWITCH, Moment::us(3), PFC, Effect::Discard(2, Queues::Class(0)));
-        let others = (SWITCH, Moment::us(3), PFC, Effect::Discard(2, Queues::Class(1)));
-        let go = (SWITCH, Moment::us(4), PFC, Effect::Unblock(2, Queues::Class(0)));
+        let hold = (SWITCH, Moment::ZERO, PFC, Effect::Block(PortId(2), Queues::Class(0), Asker::Neighbour));
+        let drop = (SWITCH, Moment::us(3), PFC, Effect::Discard(PortId(2), Queues::Class(0)));
+        let others = (SWITCH, Moment::us(3), PFC, Effect::Discard(PortId(2), Queues::Class(1)));
+        let go = (SWITCH, Moment::us(4), PFC, Effect::Unblock(PortId(2), Queues::Class(0)));
         let nodes = run(&settings(), &TEN, &[hold, others, drop, go]);
         let switch = &nodes[SWITCH as usize];
         let drops = &switch.records.drops;
         assert_eq!(
-            drops.iter().map(|d| (d.at, d.port, d.seq, d.by)).collect::<Vec<_>>(),
+            drops.iter().map(|d| (d.at, d.port.0, d.seq, d.by)).collect::<Vec<_>>(),
             (0..10).map(|n| (Moment::us(3), 2, n, Some("pfc"))).collect::<Vec<_>>()
         );
         assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes, switch.queued_bytes()), (10, 12_500, 0));
-        assert_eq!((switch.core.ingress[0].bytes(), switch.core.waiting_bytes(2), switch.core.ports[2].waiting), (0, 0, 0));
+        assert_eq!((switch.core.ingress[0].bytes(), switch.core.waiting_bytes(PortId(2)), switch.core.ports[2].waiting), (0, 0, 0));
         let [flow] = nodes[0].endpoint.as_ref().unwrap().sent[..] else { panic!("the flow is acknowledged") };
         assert_eq!((flow.retransmitted, arrived(&nodes, 2).len()), (10, 1));
     }
@@ -366,7 +366,7 @@ mod tests {
     fn a_frame_goes_to_the_neighbour_or_to_its_destination() {
         let pause = Packet::with(frames::Pfc { classes: 1, quanta: 1 }, u32::MAX, 0, 125, 0);
         let script = [
-            (1, Moment::us(2), PFC, Effect::Send(0, pause)),
+            (1, Moment::us(2), PFC, Effect::Send(PortId(0), pause)),
             (1, Moment::us(2), PFC, Effect::Emit(Packet::new(Kind::Cnp, 0, 0, 0, 125, 0))),
         ];
         let mut settings = settings();
@@ -374,7 +374,7 @@ mod tests {
         let nodes = run(&settings, &TEN, &script);
         // The switch is paused toward host 1, and the frame behind that one passes the switch.
         let [open] = nodes[SWITCH as usize].open_pauses[..] else { panic!("one pause lasts") };
-        assert_eq!((open.port, open.cause, open.start), (1, "pfc", Moment::ns(3010)));
+        assert_eq!((open.port, open.cause, open.start), (PortId(1), "pfc", Moment::ns(3010)));
         assert_eq!([0, 1, 2].map(|host| nodes[host].endpoint.as_ref().unwrap().notifications), [1, 0, 0]);
         assert_eq!(nodes[SWITCH as usize].core.ports[1].control_bytes, 0);
     }

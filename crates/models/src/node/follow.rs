@@ -1,5 +1,6 @@
 //! What a node writes down as it follows packets and flows, for those who asked (`probe.delays`, `probe.packets`).
 
+use crate::ids::{PortId, QueueId};
 use xoff_units::Moment;
 
 use super::Node;
@@ -9,7 +10,7 @@ use crate::packet::Packet;
 impl Node {
     /// Writes down that a frame starts on the link; the next node handles it when the bits are in that leave until `handled`.
     #[cold]
-    pub(super) fn watch(&mut self, port: usize, queue: usize, frame: &Packet, now: Moment, handled: Moment) {
+    pub(super) fn watch(&mut self, port: PortId, queue: QueueId, frame: &Packet, now: Moment, handled: Moment) {
         if self.wanted.packets {
             self.trace(port, frame, true, now);
         }
@@ -24,7 +25,7 @@ impl Node {
 
     /// Writes down that a packet came to wait for an output.
     #[cold]
-    pub(super) fn follow_arrival(&mut self, packet: &Packet, port: usize, queue: usize, now: Moment) {
+    pub(super) fn follow_arrival(&mut self, packet: &Packet, port: PortId, queue: QueueId, now: Moment) {
         if let Some(recorder) = &mut self.delays {
             recorder.on_arrival(packet, port, queue, now);
         }

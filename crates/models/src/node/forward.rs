@@ -6,6 +6,7 @@ use super::{Cx, Node};
 use crate::core::Queueing;
 use crate::cut_through::Rest;
 use crate::frames::Kind;
+use crate::ids::{PortId, QueueId};
 use crate::mechanism::{Admit, Crossing, Enqueued, Hooks, Place, Verdict, Watches};
 use crate::packet::Packet;
 use crate::record::Drop;
@@ -23,11 +24,11 @@ enum Refusal {
 impl Node {
     /// A packet that goes on to another node.
     #[inline]
-    pub(super) fn forward(&mut self, in_port: usize, mut packet: Packet, cx: &mut Cx<'_>) {
+    pub(super) fn forward(&mut self, in_port: PortId, mut packet: Packet, cx: &mut Cx<'_>) {
         if packet.hops() > 64 {
             return self.lose(&packet, cx);
         }
-        packet.set_in_port(in_port as u16);
+        packet.set_in_port(in_port);
         if !packet.is_data() {
             self.send_on(self.routes.port(&packet), packet, cx);
             return;
@@ -84,7 +85,7 @@ impl Node {
                 self.core.ports[out].push_supplier(queue, group as u32);
                 self.kick(out, cx);
             }
-        } else if self.is_idle(out, cx) && cx.settled(out) && !self.core.ports[out].queues[queue].is_blocked() {
+        } else if self.is_idle(out, cx) && cx.settled(out.index()) && !self.core.ports[out].queues[queue].is_blocked() {
             self.leave(out, queue, packet, cx);
         } else {
             self.core.ports[out].push(queue, packet);
@@ -96,7 +97,7 @@ impl Node {
     }
 
     #[cold]
-    fn overtake(&mut self, port: usize, queue: usize) {
+    fn overtake(&mut self, port: PortId, queue: QueueId) {
         let packets = &mut self.core.ports[port].queues[queue].packets;
         let last = packets.len() - 1;
         let before = last.checked_sub(1).and_then(|n| packets.get(n));
@@ -109,26 +110,26 @@ impl Node {
 
     /// The port that a mechanism chooses among several, or that of ECMP.
     #[cold]
-    fn route(&mut self, packet: &mut Packet, cx: &mut Cx<'_>) -> usize {
+    fn route(&mut self, packet: &mut Packet, cx: &mut Cx<'_>) -> PortId {
         let choices = self.routes.choices(packet.dst());
         let mut port = None;
         if choices.len() > 1 && packet.path() < Paths::FIRST {
             self.mechanisms
                 .each(Watches::ROUTE, &self.core, &mut self.effects, |m, core, fx| port = m.route(packet, choices, core, fx).or(port));
         }
-        let port = port.map_or_else(|| self.routes.port(packet), usize::from);
+        let port = port.unwrap_or_else(|| self.routes.port(packet));
         self.apply(cx);
         port
     }
 
     /// The queue that mechanisms choose for a packet and let it into; none if they drop it.
     #[cold]
-    fn place(&mut self, port: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<usize> {
+    fn place(&mut self, port: PortId, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<QueueId> {
         let mut queue = None;
         self.mechanisms
             .each(Watches::ASSIGN, &self.core, &mut self.effects, |m, core, fx| queue = m.assign_queue(packet, port, core, fx).or(queue));
         self.apply(cx);
-        let queue = queue.unwrap_or_else(|| self.core.queue_for(packet.class(), packet.in_port() as usize));
+        let queue = queue.unwrap_or_else(|| self.core.queue_for(packet.class(), packet.in_port()));
         match self.admit(port, queue, packet, cx) {
             Ok(queue) => Some(queue),
             Err(Refusal::Cut(bytes)) => {
@@ -143,7 +144,7 @@ impl Node {
     }
 
     /// The queue in which mechanisms let a packet wait, or what they do instead.
-    fn admit(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) -> Result<usize, Refusal> {
+    fn admit(&mut self, port: PortId, queue: QueueId, packet: &mut Packet, cx: &mut Cx<'_>) -> Result<QueueId, Refusal> {
         let mut place = Ok(queue);
         self.mechanisms.each(Watches::ADMIT, &self.core, &mut self.effects, |m, core, fx| {
             let Ok(queue) = place else { return };
@@ -158,7 +159,7 @@ impl Node {
     }
 
     /// Cuts the payload off a packet. As data it is gone; what is left of it goes on as control, if anything is.
-    pub(super) fn trim(&mut self, port: usize, bytes: u16, packet: Packet, cx: &mut Cx<'_>) {
+    pub(super) fn trim(&mut self, port: PortId, bytes: u16, packet: Packet, cx: &mut Cx<'_>) {
         self.counts.dropped_bytes += u64::from(packet.bytes());
         if bytes == 0 {
             if let Some(slot) = packet.side() {
@@ -172,7 +173,7 @@ impl Node {
         if header.path() < Paths::FIRST {
             header.recount();
         }
-        let rest = Rest { packet: header, port: port as u16, queue: 0 };
+        let rest = Rest { packet: header, port, queue: QueueId(0) };
         if let Some(cut) = &mut self.cut_through {
             cut.enter(&packet, &self.core.routing, cx.now());
         }
@@ -182,7 +183,7 @@ impl Node {
     }
 
     #[cold]
-    pub(super) fn crossing(&mut self, port: usize, class: u8, is_up: bool, cx: &mut Cx<'_>) {
+    pub(super) fn crossing(&mut self, port: PortId, class: u8, is_up: bool, cx: &mut Cx<'_>) {
         self.mechanisms
             .each(Watches::LEVEL, &self.core, &mut self.effects, |m, core, fx| m.on_level(Crossing { port, class, is_up }, core, fx));
         self.apply(cx);
@@ -190,7 +191,7 @@ impl Node {
 
     /// Shows a control frame to mechanisms; true when one of them ends it.
     #[inline(never)]
-    pub(super) fn is_consumed(&mut self, port: usize, packet: &Packet, cx: &mut Cx<'_>) -> bool {
+    pub(super) fn is_consumed(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
         let mut verdict = Verdict::Pass;
         if self.mechanisms.want(Watches::CONTROL) {
             self.mechanisms.each(Watches::CONTROL, &self.core, &mut self.effects, |m, core, fx| {
@@ -204,11 +205,11 @@ impl Node {
     }
 
     /// The head of an input FIFO crosses to `port`; the packet behind it asks for its own output.
-    pub(super) fn supply_from_input(&mut self, port: usize, queue: usize, group: usize, cx: &mut Cx<'_>) {
+    pub(super) fn supply_from_input(&mut self, port: PortId, queue: QueueId, group: usize, cx: &mut Cx<'_>) {
         let Some(packet) = self.core.inputs[group].pop_front() else { return };
         if let Some(head) = self.core.inputs[group].front() {
             let out = self.routes.port(head);
-            let queue = self.core.queue_for(head.class(), head.in_port() as usize);
+            let queue = self.core.queue_for(head.class(), head.in_port());
             self.core.ports[out].push_supplier(queue, group as u32);
             if out != port {
                 self.kick(out, cx);
@@ -228,7 +229,7 @@ impl Node {
 
     /// A packet is not let in: there is no room, or a mechanism drops it.
     #[cold]
-    fn drop_packet(&mut self, port: usize, queue: usize, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
+    fn drop_packet(&mut self, port: PortId, queue: QueueId, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
         if self.mechanisms.want(Watches::ASSIGN) {
             let event = Enqueued { packet, port, queue };
             self.mechanisms.each(Watches::ASSIGN, &self.core, &mut self.effects, |m, _, fx| m.on_drop(&event, fx));
@@ -238,7 +239,7 @@ impl Node {
     }
 
     /// A packet is gone.
-    pub(super) fn write_off(&mut self, port: usize, queue: usize, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
+    pub(super) fn write_off(&mut self, port: PortId, queue: QueueId, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
         self.counts.dropped += 1;
         self.counts.dropped_bytes += u64::from(packet.bytes());
         self.core.ports[port].queues[queue].dropped += 1;
@@ -247,6 +248,6 @@ impl Node {
         if let Some(slot) = packet.side() {
             cx.sides().give_back(slot);
         }
-        self.records.drops.push(Drop { at, node: self.core.id, port: port as u16, in_port, class: packet.class(), flow, seq, bytes, by });
+        self.records.drops.push(Drop { at, node: self.core.id, port, in_port, class: packet.class(), flow, seq, bytes, by });
     }
 }

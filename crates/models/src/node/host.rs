@@ -6,6 +6,7 @@ use super::{Cx, Node};
 use crate::core::Queueing;
 use crate::endpoint::{Relist, Turn, token};
 use crate::frames::{Kind, Owner};
+use crate::ids::{PortId, QueueId};
 use crate::mechanism::{Hooks, Watches};
 use crate::packet::Packet;
 use crate::workload::FlowSpec;
@@ -31,8 +32,8 @@ impl Node {
         probe.set_path(spec.path);
         let Some(endpoint) = &mut self.endpoint else { return };
         let ports = &self.core.ports;
-        let chosen = endpoint.first_hop(spec, self.routes.choices(spec.dst), |p| ports[p as usize].rate, cx.now());
-        let port = chosen.map_or_else(|| self.routes.port(&probe), usize::from);
+        let chosen = endpoint.first_hop(spec, self.routes.choices(spec.dst), |p| ports[p].rate, cx.now());
+        let port = chosen.unwrap_or_else(|| self.routes.port(&probe));
         probe.set_class(endpoint.class_for(spec));
         let mut queue = None;
         if self.mechanisms.want(Watches::PLACE) {
@@ -40,9 +41,9 @@ impl Node {
                 .each(Watches::PLACE, &self.core, &mut self.effects, |m, core, _| queue = m.place_flow(&mut probe, port, core).or(queue));
         }
         let class = probe.class();
-        let queue = queue.unwrap_or(1 + class as usize);
+        let queue = queue.unwrap_or(QueueId(1 + u16::from(class)));
         let Some(endpoint) = &mut self.endpoint else { return };
-        let (slot, held_until) = endpoint.start(&FlowSpec { class, ..*spec }, port as u16, queue as u16, cx.now());
+        let (slot, held_until) = endpoint.start(&FlowSpec { class, ..*spec }, port, queue, cx.now());
         if let Some(until) = held_until {
             cx.set_timer(until, token::pack(token::HOLD, 0, spec.flow));
         }
@@ -63,8 +64,8 @@ impl Node {
         match answer {
             Relist::No => {}
             Relist::Now { slot, port, queue } => {
-                self.core.ports[port as usize].push_supplier(queue as usize, slot);
-                self.kick(port as usize, cx);
+                self.core.ports[port].push_supplier(queue, slot);
+                self.kick(port, cx);
             }
             Relist::At(at) => cx.set_timer(at, token::pack(token::PACE, 0, flow)),
         }
@@ -72,10 +73,10 @@ impl Node {
 
     /// A flow's turn; true when a packet was sent.
     #[inline]
-    pub(super) fn supply(&mut self, port: usize, queue: u16, cx: &mut Cx<'_>) -> bool {
+    pub(super) fn supply(&mut self, port: PortId, queue: QueueId, cx: &mut Cx<'_>) -> bool {
         let Some(supplier) = self.core.ports[port].pop_supplier(queue) else { return false };
         if self.forwards && self.core.queueing == Queueing::Iq {
-            self.supply_from_input(port, queue as usize, supplier as usize, cx);
+            self.supply_from_input(port, queue, supplier as usize, cx);
             return true;
         }
         let Some(endpoint) = &mut self.endpoint else { return false };
@@ -101,7 +102,7 @@ impl Node {
         if self.is_watched {
             self.follow_turn(flow, cx.now(), cx.now() + serializer.time(u64::from(packet.bytes())));
         }
-        self.put_on_wire(port, queue as usize, packet, cx);
+        self.put_on_wire(port, queue, packet, cx);
         if self.is_watched {
             self.follow_end(flow);
         }
@@ -114,7 +115,7 @@ impl Node {
 
     /// A frame for this host.
     #[inline]
-    pub(super) fn receive(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
+    pub(super) fn receive(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return self.lose(&packet, cx) };
         if packet.is_data() {
             return self.receive_data(port, &packet, cx);
@@ -161,7 +162,7 @@ impl Node {
     }
 
     #[inline]
-    pub(super) fn receive_data(&mut self, port: usize, packet: &Packet, cx: &mut Cx<'_>) {
+    pub(super) fn receive_data(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) {
         if self.mechanisms.want(Watches::DELIVERED) {
             self.delivered(port, packet, cx);
         }
@@ -171,7 +172,7 @@ impl Node {
     }
 
     #[cold]
-    pub(super) fn delivered(&mut self, port: usize, packet: &Packet, cx: &mut Cx<'_>) {
+    pub(super) fn delivered(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) {
         self.mechanisms.each(Watches::DELIVERED, &self.core, &mut self.effects, |m, core, fx| m.on_delivered(packet, port, core, fx));
         self.apply(cx);
     }

@@ -1,5 +1,6 @@
 //! What waits at a node: written down at each interval, and counted by audits.
 
+use crate::ids::{PortId, QueueId};
 use xoff_engine::Message as _;
 use xoff_units::{Duration, Moment};
 
@@ -28,11 +29,11 @@ impl Node {
     #[cold]
     pub fn sample(&mut self, now: Moment) {
         while self.next_sample <= now {
-            for (port, p) in self.core.ports.iter().enumerate() {
-                for (queue, q) in p.queues.iter().enumerate().skip(1) {
+            for (port, p) in PortId::each(&self.core.ports) {
+                for (queue, q) in QueueId::each(&p.queues).skip(1) {
                     let bytes = q.bytes.bytes();
                     if bytes > 0 {
-                        let (node, port, queue) = (self.core.id, port as u16, queue as u16);
+                        let node = self.core.id;
                         self.records.samples.push(Sample { at: self.next_sample, node, port, queue, bytes });
                     }
                 }

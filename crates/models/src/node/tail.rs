@@ -4,6 +4,7 @@
 use super::{Cx, Node};
 use crate::cut_through::Rest;
 use crate::endpoint::token;
+use crate::ids::PortId;
 use crate::mechanism::{Dequeued, Hooks, Watches};
 use crate::packet::Packet;
 
@@ -13,20 +14,19 @@ impl Node {
         let Some(cut) = &mut self.cut_through else { return false };
         let Some(at) = cut.until(packet, cx.now()) else { return false };
         // A copy that was sent again is behind the one that leaves, and it is that of which something is still to come.
-        let queued = self.core.ports[usize::from(rest.port)].queues[usize::from(rest.queue)].packets.iter();
-        let fetched = self.core.inputs.get(self.core.group(usize::from(packet.in_port()), packet.class()));
+        let queued = self.core.ports[rest.port].queues[rest.queue].packets.iter();
+        let fetched = self.core.inputs.get(self.core.group(packet.in_port(), packet.class()));
         if rest.packet.is_data() && queued.chain(fetched.into_iter().flatten()).any(|other| other.is_like(packet)) {
             return false;
         }
-        cut.put_off(usize::from(packet.in_port()), rest);
-        cx.set_timer(at, token::pack(token::TAIL, 0, u32::from(packet.in_port())));
+        cut.put_off(packet.in_port(), rest);
+        cx.set_timer(at, token::pack(token::TAIL, 0, u32::from(packet.in_port().0)));
         true
     }
 
     /// The last bit of an input's packet is in that was handled before.
-    pub(super) fn end_tail(&mut self, in_port: usize, cx: &mut Cx<'_>) {
+    pub(super) fn end_tail(&mut self, in_port: PortId, cx: &mut Cx<'_>) {
         let Some(Rest { packet, port, queue }) = self.cut_through.as_mut().and_then(|cut| cut.rest(in_port)) else { return };
-        let (port, queue) = (usize::from(port), usize::from(queue));
         if !packet.is_data() {
             return self.send_control(port, packet, cx);
         }

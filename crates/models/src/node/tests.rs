@@ -129,7 +129,7 @@ fn what_finds_no_room_at_an_output_is_dropped_and_written_down() {
     let nodes = run(&settings, &[(0, 2, 4000, Duration::ZERO), (1, 2, 4000, Duration::ZERO)], &[]);
     let switch = &nodes[SWITCH as usize];
     let drops: Vec<_> = switch.records.drops.iter().map(|d| (d.at, d.port, d.in_port, d.flow, d.seq, d.bytes)).collect();
-    assert_eq!(drops, [1, 2, 3].map(|seq| (Moment::ns(1100 + 100 * u64::from(seq)), 2, 1, 1, seq, 1250)));
+    assert_eq!(drops, [1, 2, 3].map(|seq| (Moment::ns(1100 + 100 * u64::from(seq)), PortId(2), PortId(1), 1, seq, 1250)));
     let queue = &switch.core.ports[2].queues[1];
     assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes, queue.dropped, queue.sent), (3, 3750, 3, 5));
     // Packets of port 0 wait behind one of port 1, so that two of them are there at once, and one of port 1 never with another.
@@ -143,7 +143,10 @@ fn what_finds_no_room_at_an_output_is_dropped_and_written_down() {
 #[test]
 fn a_packet_waits_behind_those_for_other_outputs_in_one_fifo_alone() {
     // The output to host 1 is closed from 0.5 to 5 us. The second packet of host 0 comes to the switch at 1.2 us, for host 2.
-    let close = [(SWITCH, Moment::ns(500), 0, Effect::CloseGate(1, 1)), (SWITCH, Moment::us(5), 0, Effect::OpenGate(1, 1))];
+    let close = [
+        (SWITCH, Moment::ns(500), 0, Effect::CloseGate(PortId(1), QueueId(1))),
+        (SWITCH, Moment::us(5), 0, Effect::OpenGate(PortId(1), QueueId(1))),
+    ];
     for (queueing, at) in [(Queueing::Oq, 2300), (Queueing::Voq, 2300), (Queueing::Iq, 6100)] {
         // With virtual output queues that of input 0 is the first of three.
         let settings = Settings { queueing, ..raw_frames() };
@@ -156,13 +159,16 @@ fn a_packet_waits_behind_those_for_other_outputs_in_one_fifo_alone() {
 #[test]
 fn samples_show_what_waits_at_each_interval() {
     // Three packets are in the queue at 1.4 us and leave from 2 us on: at 2 us all wait, at 2.1 us two do, at 2.2 us one.
-    let close = [(SWITCH, Moment::ZERO, 0, Effect::CloseGate(2, 1)), (SWITCH, Moment::ns(2050), 0, Effect::OpenGate(2, 1))];
+    let close = [
+        (SWITCH, Moment::ZERO, 0, Effect::CloseGate(PortId(2), QueueId(1))),
+        (SWITCH, Moment::ns(2050), 0, Effect::OpenGate(PortId(2), QueueId(1))),
+    ];
     let wanted = Wanted { queues: Duration::ns(100), ..Wanted::default() };
     let nodes = run(&Settings { wanted, ..raw_frames() }, &[(0, 2, 3000, Duration::ZERO)], &close);
     let samples = &nodes[SWITCH as usize].records.samples;
     let seen: Vec<_> = samples.iter().filter(|s| s.at >= Moment::us(2)).map(|s| (s.at, s.port, s.queue, s.bytes)).collect();
     // They start at 2.05, 2.15 and 2.25 us.
-    assert_eq!(seen, [(2000, 3750), (2100, 2500), (2200, 1250)].map(|(at, bytes)| (Moment::ns(at), 2, 1, bytes)));
+    assert_eq!(seen, [(2000, 3750), (2100, 2500), (2200, 1250)].map(|(at, bytes)| (Moment::ns(at), PortId(2), QueueId(1), bytes)));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What a node does at its ports: whose turn is next, and how a frame starts on a link.
 
+use crate::ids::{PortId, QueueId};
 use xoff_units::{Duration, Moment};
 
 use super::{Acks, Cx, Node};
@@ -11,17 +12,17 @@ use crate::record::Trace;
 
 impl Node {
     #[inline]
-    pub(super) fn kick(&mut self, port: usize, cx: &mut Cx<'_>) {
+    pub(super) fn kick(&mut self, port: PortId, cx: &mut Cx<'_>) {
         let p = &mut self.core.ports[port];
         if !p.is_woken {
             p.is_woken = true;
-            cx.wake_output(port, p.busy_until.max(cx.now()));
+            cx.wake_output(port.index(), p.busy_until.max(cx.now()));
         }
     }
 
     /// Whether nothing is sent by a port, or waits for it.
     #[inline]
-    pub(super) fn is_idle(&self, port: usize, cx: &Cx<'_>) -> bool {
+    pub(super) fn is_idle(&self, port: PortId, cx: &Cx<'_>) -> bool {
         let p = &self.core.ports[port];
         p.waiting == 0 && !p.is_woken && p.busy_until <= cx.now()
     }
@@ -29,18 +30,18 @@ impl Node {
     /// Sends a control frame by a port: before all data, never paused, and in no count. Nothing that may still happen at this
     /// moment could come before it, so that it starts at once if the port is idle.
     #[inline(always)]
-    pub(super) fn send_control(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
+    pub(super) fn send_control(&mut self, port: PortId, frame: Packet, cx: &mut Cx<'_>) {
         if self.is_idle(port, cx) {
-            self.put_on_wire(port, 0, frame, cx);
+            self.put_on_wire(port, QueueId(0), frame, cx);
         } else {
-            self.core.ports[port].push(0, frame);
+            self.core.ports[port].push(QueueId(0), frame);
             self.kick(port, cx);
         }
     }
 
     /// Sends a frame that is no data, and that came by a port if it was not made here: answers wait where the scenario says.
     #[inline]
-    pub(super) fn send_on(&mut self, port: usize, frame: Packet, cx: &mut Cx<'_>) {
+    pub(super) fn send_on(&mut self, port: PortId, frame: Packet, cx: &mut Cx<'_>) {
         let is_control = match self.acks {
             Acks::Control => true,
             Acks::Data => false,
@@ -49,8 +50,8 @@ impl Node {
         if is_control || !frame.is_answer() {
             return self.send_control(port, frame, cx);
         }
-        let queue = self.core.queue_for(frame.class(), frame.in_port() as usize);
-        if self.is_idle(port, cx) && cx.settled(port) && !self.core.ports[port].queues[queue].is_blocked() {
+        let queue = self.core.queue_for(frame.class(), frame.in_port());
+        if self.is_idle(port, cx) && cx.settled(port.index()) && !self.core.ports[port].queues[queue].is_blocked() {
             self.put_on_wire(port, queue, frame, cx);
         } else {
             self.core.ports[port].push(queue, frame);
@@ -60,8 +61,8 @@ impl Node {
 
     /// A forwarded data packet leaves its queue for the wire.
     #[inline(always)]
-    pub(super) fn leave(&mut self, port: usize, queue: usize, mut packet: Packet, cx: &mut Cx<'_>) {
-        let (in_port, class) = (packet.in_port() as usize, packet.class());
+    pub(super) fn leave(&mut self, port: PortId, queue: QueueId, mut packet: Packet, cx: &mut Cx<'_>) {
+        let (in_port, class) = (packet.in_port(), packet.class());
         let group = self.core.group(in_port, class);
         let q = &mut self.core.ports[port].queues[queue];
         if self.core.queueing != Queueing::Iq {
@@ -69,7 +70,7 @@ impl Node {
         }
         q.sent += 1;
         q.sent_bytes += u64::from(packet.bytes());
-        let rest = || Rest { packet, port: port as u16, queue: queue as u16 };
+        let rest = || Rest { packet, port, queue };
         let is_whole = self.cut_through.is_none() || !self.put_off(&packet, rest(), cx);
         let crossed = is_whole && self.core.ingress[group].sub(packet.bytes());
         if is_whole || self.core.buffer.is_by_output() {
@@ -95,7 +96,7 @@ impl Node {
 
     /// Starts a frame of a queue on the link; the port must be free.
     #[inline(always)]
-    pub(super) fn put_on_wire(&mut self, port: usize, queue: usize, mut frame: Packet, cx: &mut Cx<'_>) {
+    pub(super) fn put_on_wire(&mut self, port: PortId, queue: QueueId, mut frame: Packet, cx: &mut Cx<'_>) {
         let p = &mut self.core.ports[port];
         let now = cx.now();
         let ends = now + p.serializer.time(u64::from(frame.bytes()));
@@ -124,20 +125,20 @@ impl Node {
         }
         frame.hop();
         if is_express {
-            cx.send_express(port, arrives - peer_delay, frame);
+            cx.send_express(port.index(), arrives - peer_delay, frame);
         } else {
-            cx.send(port, arrives, frame);
+            cx.send(port.index(), arrives, frame);
         }
     }
 
     #[cold]
-    pub(super) fn depart(&mut self, port: usize, queue: usize, packet: &mut Packet, cx: &mut Cx<'_>) {
+    pub(super) fn depart(&mut self, port: PortId, queue: QueueId, packet: &mut Packet, cx: &mut Cx<'_>) {
         let mut event = Departure { is_own: packet.hops() == 0, packet, port, queue, records: cx.sides() };
         self.mechanisms.each(Watches::DEPARTURE, &self.core, &mut self.effects, |m, core, fx| m.on_departure(&mut event, core, fx));
     }
 
     #[cold]
-    pub(super) fn trace(&mut self, port: usize, frame: &Packet, is_departure: bool, at: Moment) {
-        self.records.packets.push(Trace { at, node: self.core.id, port: port as u16, is_departure, frame: *frame });
+    pub(super) fn trace(&mut self, port: PortId, frame: &Packet, is_departure: bool, at: Moment) {
+        self.records.packets.push(Trace { at, node: self.core.id, port, is_departure, frame: *frame });
     }
 }

@@ -4,6 +4,7 @@
 //! shared pool up to a dynamic threshold, then headroom. Packets are released when their transmission starts.
 //! Invariant: what is released was admitted, so that every count returns to zero.
 
+use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -221,7 +222,7 @@ impl Buffer {
     /// Takes a packet's bytes; false when there is no room. `group` is ingress port × classes + class, and it holds `in_group`
     /// bytes; the packet's egress queue holds `in_queue`.
     #[inline]
-    pub fn admit(&mut self, in_port: usize, group: usize, out_port: usize, in_group: u32, in_queue: u32, bytes: u16) -> bool {
+    pub fn admit(&mut self, in_port: PortId, group: usize, out_port: PortId, in_group: u32, in_queue: u32, bytes: u16) -> bool {
         let (limit, used) = match self {
             Self::Unlimited => return in_group.max(in_queue) < UNLIMITED,
             Self::PerIngress { limit, used } => (*limit, &mut used[in_port]),
@@ -238,7 +239,7 @@ impl Buffer {
     }
 
     /// Whether [`Self::admit`] would take a packet's bytes.
-    pub fn has_room(&self, in_port: usize, group: usize, out_port: usize, in_group: u32, in_queue: u32, bytes: u16) -> bool {
+    pub fn has_room(&self, in_port: PortId, group: usize, out_port: PortId, in_group: u32, in_queue: u32, bytes: u16) -> bool {
         let bytes = u32::from(bytes);
         match self {
             Self::Unlimited => in_group.max(in_queue) < UNLIMITED,
@@ -260,7 +261,7 @@ impl Buffer {
 
     /// Gives a packet's bytes back.
     #[inline]
-    pub fn release(&mut self, in_port: usize, group: usize, out_port: usize, bytes: u16) {
+    pub fn release(&mut self, in_port: PortId, group: usize, out_port: PortId, bytes: u16) {
         match self {
             Self::Unlimited | Self::PerIngressClass(_) | Self::PerEgressQueue(_) => {}
             Self::PerIngress { used, .. } => used[in_port] -= u32::from(bytes),
@@ -327,8 +328,8 @@ mod tests {
             let mut admitted = 0;
             for n in 0..40_u32 {
                 let (in_group, in_queue) = (n * 300, n * 200);
-                let has_room = b.has_room(1, 1, 0, in_group, in_queue, 700);
-                assert_eq!(b.admit(1, 1, 0, in_group, in_queue, 700), has_room, "{b:?}");
+                let has_room = b.has_room(PortId(1), 1, PortId(0), in_group, in_queue, 700);
+                assert_eq!(b.admit(PortId(1), 1, PortId(0), in_group, in_queue, 700), has_room, "{b:?}");
                 admitted += usize::from(has_room);
             }
             assert!(admitted > 0 && (admitted < 40 || matches!(b, Buffer::Unlimited)), "{b:?}");

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::ids::QueueId;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk, Word};
 use xoff_units::{Duration, Moment, Rate, Serializer};
@@ -146,7 +147,7 @@ pub struct QueuePlan {
 #[derive(Debug, Default)]
 struct Level {
     /// The only queue, when the level has one.
-    single: Option<u16>,
+    single: Option<QueueId>,
     /// Its groups in turn.
     ring: VecDeque<u16>,
 }
@@ -163,7 +164,7 @@ struct Group {
     class: u8,
     in_ring: bool,
     /// Its queues in turn.
-    ring: VecDeque<u16>,
+    ring: VecDeque<QueueId>,
     deficit: u32,
 }
 
@@ -191,7 +192,7 @@ enum Sending {
     #[default]
     Nobody,
     Supplier {
-        queue: u16,
+        queue: QueueId,
         supplier: u32,
     },
 }
@@ -263,9 +264,9 @@ const _: () = assert!(size_of::<Port>() == 128 && size_of::<Queue>() == 128);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// The head packet of this queue.
-    Packet(u16),
+    Packet(QueueId),
     /// The head supplier of this queue.
-    Supplier(u16),
+    Supplier(QueueId),
 }
 
 impl Port {
@@ -278,7 +279,7 @@ impl Port {
         let mut members = vec![0; count];
         for &QueueSpec { class, level, purpose } in &plan.data {
             members[level as usize] += 1;
-            levels[level as usize].single = (members[level as usize] == 1).then_some(queues.len() as u16);
+            levels[level as usize].single = (members[level as usize] == 1).then_some(QueueId::at(queues.len()));
             let group = groups.iter().position(|g| (g.class, g.level) == (class, level)).unwrap_or_else(|| {
                 groups.push(Group { level, class, ..Group::default() });
                 groups.len() - 1
@@ -317,15 +318,15 @@ impl Port {
 
     /// Puts a packet at the end of a queue.
     #[inline]
-    pub fn push(&mut self, queue: usize, packet: Packet) {
+    pub fn push(&mut self, queue: QueueId, packet: Packet) {
         self.queues[queue].packets.push_back(packet);
         self.waiting += 1;
-        self.control += u32::from(queue == 0);
+        self.control += u32::from(queue == QueueId(0));
         self.enlist(queue);
     }
 
     /// Lets a supplier wait for its turn.
-    pub fn push_supplier(&mut self, queue: usize, supplier: u32) {
+    pub fn push_supplier(&mut self, queue: QueueId, supplier: u32) {
         self.queues[queue].suppliers.push_back(supplier);
         self.waiting += 1;
         self.enlist(queue);
@@ -333,24 +334,24 @@ impl Port {
 
     /// A supplier that has more to send waits for its next turn from the end of its frame on: what falls due until then is before it.
     #[inline]
-    pub fn push_supplier_after(&mut self, queue: u16, supplier: u32) {
+    pub fn push_supplier_after(&mut self, queue: QueueId, supplier: u32) {
         self.sending = Sending::Supplier { queue, supplier };
     }
 
     /// Lets a supplier that waits in a queue, or will after its frame, wait in another one, as the last there.
-    pub fn move_supplier(&mut self, supplier: u32, from: u16, to: u16) {
+    pub fn move_supplier(&mut self, supplier: u32, from: QueueId, to: QueueId) {
         if let Sending::Supplier { queue, supplier: sending } = &mut self.sending
             && (*queue, *sending) == (from, supplier)
         {
             *queue = to;
             return;
         }
-        let all = &self.queues[from as usize].suppliers;
+        let all = &self.queues[from].suppliers;
         let rest: Ring<u32> = all.iter().copied().filter(|s| *s != supplier).collect();
         if rest.len() < all.len() {
-            self.queues[from as usize].suppliers = rest;
+            self.queues[from].suppliers = rest;
             self.waiting -= 1;
-            self.push_supplier(to as usize, supplier);
+            self.push_supplier(to, supplier);
         }
     }
 
@@ -358,7 +359,7 @@ impl Port {
     #[inline]
     pub fn end_frame(&mut self) {
         if let Sending::Supplier { queue, supplier } = std::mem::take(&mut self.sending) {
-            self.push_supplier(queue as usize, supplier);
+            self.push_supplier(queue, supplier);
         }
     }
 
@@ -370,15 +371,15 @@ impl Port {
 
     /// Lets a queue take turns, and its group with it, when it has something to send.
     #[inline]
-    fn enlist(&mut self, queue: usize) {
+    fn enlist(&mut self, queue: QueueId) {
         if !self.is_single {
             self.enlist_in_turn(queue);
         }
     }
 
-    fn enlist_in_turn(&mut self, queue: usize) {
+    fn enlist_in_turn(&mut self, queue: QueueId) {
         let q = &mut self.queues[queue];
-        if queue == 0 || q.in_ring || q.blocked != 0 {
+        if queue == QueueId(0) || q.in_ring || q.blocked != 0 {
             return;
         }
         let group = &mut self.order.groups[q.group as usize];
@@ -387,7 +388,7 @@ impl Port {
             return;
         }
         q.in_ring = true;
-        group.ring.push_back(queue as u16);
+        group.ring.push_back(queue);
         if !group.in_ring {
             group.in_ring = true;
             level.ring.push_back(q.group);
@@ -395,7 +396,7 @@ impl Port {
     }
 
     /// Blocks a queue; true when this cause did not hold it before.
-    pub fn block(&mut self, queue: usize, cause: Cause) -> bool {
+    pub fn block(&mut self, queue: QueueId, cause: Cause) -> bool {
         let q = &mut self.queues[queue];
         let new = q.blocked & cause.bit() == 0;
         q.blocked |= cause.bit();
@@ -403,7 +404,7 @@ impl Port {
     }
 
     /// Takes a cause away; true when it held the queue.
-    pub fn unblock(&mut self, queue: usize, cause: Cause) -> bool {
+    pub fn unblock(&mut self, queue: QueueId, cause: Cause) -> bool {
         let q = &mut self.queues[queue];
         let held = q.blocked & cause.bit() != 0;
         q.blocked &= !cause.bit();
@@ -424,7 +425,7 @@ impl Port {
 
     #[inline]
     fn select_data(&mut self) -> Option<Choice> {
-        if self.is_single { self.choose(1) } else { self.select_by_level() }
+        if self.is_single { self.choose(QueueId(1)) } else { self.select_by_level() }
     }
 
     /// Control goes first, unless it is data's turn.
@@ -436,13 +437,13 @@ impl Port {
                 return data;
             }
         }
-        Choice::Packet(0)
+        Choice::Packet(QueueId(0))
     }
 
     /// What a queue has to send.
     #[inline]
-    fn choose(&self, queue: u16) -> Option<Choice> {
-        let q = &self.queues[queue as usize];
+    fn choose(&self, queue: QueueId) -> Option<Choice> {
+        let q = &self.queues[queue];
         if q.blocked != 0 {
             None
         } else if !q.packets.is_empty() {
@@ -478,7 +479,7 @@ impl Port {
                 continue;
             };
             let group = &mut self.order.groups[g as usize];
-            let q = &mut self.queues[index as usize];
+            let q = &mut self.queues[index];
             let Some(head) = q.packets.front() else {
                 q.taken += 1;
                 if self.order.turns != Turns::Suppliers || q.taken as usize >= q.suppliers.len() {
@@ -513,11 +514,11 @@ impl Port {
 
     /// The queue of a group whose turn it is; those that cannot send leave the round.
     #[inline]
-    fn next_of(&mut self, group: u16) -> Option<u16> {
+    fn next_of(&mut self, group: u16) -> Option<QueueId> {
         let ring = &mut self.order.groups[group as usize].ring;
         loop {
             let index = *ring.front()?;
-            let q = &mut self.queues[index as usize];
+            let q = &mut self.queues[index];
             if q.blocked == 0 && !q.is_empty() {
                 return Some(index);
             }
@@ -530,28 +531,28 @@ impl Port {
     /// The size of the packet that a group would send after the head of its first queue.
     fn after_head(&self, group: u16) -> Option<u32> {
         let ring = &self.order.groups[group as usize].ring;
-        let mut others = ring.iter().skip(1).map(|&index| &self.queues[index as usize]).filter(|q| q.blocked == 0);
+        let mut others = ring.iter().skip(1).map(|&index| &self.queues[index]).filter(|q| q.blocked == 0);
         let next = others.find_map(|q| q.packets.front());
-        next.or_else(|| self.queues[*ring.front()? as usize].packets.get(1)).map(|packet| u32::from(packet.bytes()))
+        next.or_else(|| self.queues[*ring.front()?].packets.get(1)).map(|packet| u32::from(packet.bytes()))
     }
 
     /// Takes the head packet of a queue.
     #[inline]
-    pub fn pop(&mut self, queue: u16) -> Option<Packet> {
+    pub fn pop(&mut self, queue: QueueId) -> Option<Packet> {
         self.waiting -= 1;
-        if queue == 0 {
+        if queue == QueueId(0) {
             self.control -= 1;
             if self.control_turns > 0 {
                 self.control_run = if self.waiting > self.control { self.control_run + 1 } else { 0 };
             }
         }
-        self.queues[queue as usize].packets.pop_front()
+        self.queues[queue].packets.pop_front()
     }
 
     /// Takes the head supplier of a queue.
-    pub fn pop_supplier(&mut self, queue: u16) -> Option<u32> {
+    pub fn pop_supplier(&mut self, queue: QueueId) -> Option<u32> {
         self.waiting -= 1;
-        self.queues[queue as usize].suppliers.pop_front()
+        self.queues[queue].suppliers.pop_front()
     }
 }
 
@@ -572,7 +573,7 @@ mod tests {
         for _ in 0..n {
             let Some(Choice::Packet(q)) = port.select() else { break };
             port.pop(q);
-            order.push(q);
+            order.push(q.0);
         }
         order
     }
@@ -584,12 +585,12 @@ mod tests {
             p.control_turns = turns;
             let frame = |kind| Packet::new(kind, 1, 0, 0, 64, 0);
             for _ in 0..6 {
-                p.push(0, frame(Kind::Header));
+                p.push(QueueId(0), frame(Kind::Header));
             }
-            p.push(1, frame(Kind::Data));
-            p.push(1, frame(Kind::Data));
+            p.push(QueueId(1), frame(Kind::Data));
+            p.push(QueueId(1), frame(Kind::Data));
             if is_blocked {
-                p.block(1, PFC);
+                p.block(QueueId(1), PFC);
             }
             drain(&mut p, 8)
         };
@@ -603,20 +604,20 @@ mod tests {
     fn a_supplier_moves_from_a_queue_that_is_blocked_to_one_that_is_not() {
         let mut p = port(&[(0, 0), (1, 0)], Turns::Packets);
         for supplier in [7, 8] {
-            p.push_supplier(1, supplier);
+            p.push_supplier(QueueId(1), supplier);
         }
-        p.block(1, PFC);
+        p.block(QueueId(1), PFC);
         assert_eq!(p.select(), None);
-        p.move_supplier(8, 1, 2);
-        assert_eq!((p.waiting, p.select(), p.pop_supplier(2)), (2, Some(Choice::Supplier(2)), Some(8)));
+        p.move_supplier(8, QueueId(1), QueueId(2));
+        assert_eq!((p.waiting, p.select(), p.pop_supplier(QueueId(2))), (2, Some(Choice::Supplier(QueueId(2))), Some(8)));
         // One whose frame is on the wire waits there when it has ended, and one that waits nowhere stays so.
-        p.push_supplier_after(2, 8);
-        p.move_supplier(8, 2, 1);
-        p.move_supplier(9, 1, 2);
+        p.push_supplier_after(QueueId(2), 8);
+        p.move_supplier(8, QueueId(2), QueueId(1));
+        p.move_supplier(9, QueueId(1), QueueId(2));
         p.end_frame();
-        p.unblock(1, PFC);
-        let order: Vec<_> = (0..2).map(|_| (p.select(), p.pop_supplier(1))).collect();
-        assert_eq!(order, [(Some(Choice::Supplier(1)), Some(7)), (Some(Choice::Supplier(1)), Some(8))]);
+        p.unblock(QueueId(1), PFC);
+        let order: Vec<_> = (0..2).map(|_| (p.select(), p.pop_supplier(QueueId(1)))).collect();
+        assert_eq!(order, [(Some(Choice::Supplier(QueueId(1))), Some(7)), (Some(Choice::Supplier(QueueId(1))), Some(8))]);
         assert_eq!((p.waiting, p.select()), (0, None));
     }
 
@@ -624,7 +625,7 @@ mod tests {
     fn control_first_then_levels_then_turns() {
         let mut p = port(&[(0, 0), (1, 1), (2, 1)], Turns::Packets);
         for q in [2, 3, 1, 2, 3, 0] {
-            p.push(q, Packet::new(Kind::Data, 0, 0, 0, 100, 0));
+            p.push(QueueId(q), Packet::new(Kind::Data, 0, 0, 0, 100, 0));
         }
         assert_eq!(drain(&mut p, 9), [0, 1, 2, 3, 2, 3]);
         assert_eq!(p.waiting, 0);
@@ -634,8 +635,8 @@ mod tests {
     fn deficit_round_robin_shares_bytes() {
         let mut p = port(&[(0, 0), (1, 0)], Turns::Bytes(1500));
         for _ in 0..1000 {
-            p.push(1, Packet::new(Kind::Data, 0, 0, 0, 1500, 0));
-            p.push(2, Packet::new(Kind::Data, 0, 0, 0, 300, 0));
+            p.push(QueueId(1), Packet::new(Kind::Data, 0, 0, 0, 1500, 0));
+            p.push(QueueId(2), Packet::new(Kind::Data, 0, 0, 0, 300, 0));
         }
         let order = drain(&mut p, 600);
         let (big, small) = (order.iter().filter(|q| **q == 1).count(), order.iter().filter(|q| **q == 2).count());
@@ -649,7 +650,7 @@ mod tests {
             let mut p = port(&[(0, 0), (0, 0), (0, 0), (1, 0)], turns);
             for queue in 1..=4 {
                 for _ in 0..2000 {
-                    p.push(queue, Packet::new(Kind::Data, 0, 0, 0, sizes[usize::from(queue == 4)], 0));
+                    p.push(QueueId(queue), Packet::new(Kind::Data, 0, 0, 0, sizes[usize::from(queue == 4)], 0));
                 }
             }
             let order = drain(&mut p, 600);
@@ -664,15 +665,15 @@ mod tests {
     fn a_class_whose_queues_are_blocked_gives_its_turns_away() {
         let mut p = port(&[(0, 0), (0, 0), (1, 0)], Turns::Packets);
         for queue in [1, 1, 1, 2, 2, 2, 3, 3, 3] {
-            p.push(queue, Packet::new(Kind::Data, 0, 0, 0, 100, 0));
+            p.push(QueueId(queue), Packet::new(Kind::Data, 0, 0, 0, 100, 0));
         }
         assert_eq!(drain(&mut p, 2), [1, 3]);
-        p.block(1, PFC);
+        p.block(QueueId(1), PFC);
         assert_eq!(drain(&mut p, 3), [2, 3, 2]);
-        p.block(2, PFC);
+        p.block(QueueId(2), PFC);
         assert_eq!(drain(&mut p, 2), [3]);
-        p.unblock(1, PFC);
-        p.unblock(2, PFC);
+        p.unblock(QueueId(1), PFC);
+        p.unblock(QueueId(2), PFC);
         assert_eq!(drain(&mut p, 9), [1, 2, 1]);
         assert_eq!(p.waiting, 0);
     }
@@ -680,14 +681,14 @@ mod tests {
     #[test]
     fn causes_do_not_clear_one_another_and_blocked_queues_wait() {
         let mut p = port(&[(0, 0), (1, 0)], Turns::Packets);
-        assert!(p.block(1, PFC));
-        assert!(!p.block(1, PFC));
-        p.push(1, Packet::default());
+        assert!(p.block(QueueId(1), PFC));
+        assert!(!p.block(QueueId(1), PFC));
+        p.push(QueueId(1), Packet::default());
         assert_eq!(p.select(), None);
-        p.push(2, Packet::default());
+        p.push(QueueId(2), Packet::default());
         assert_eq!(drain(&mut p, 2), [2]);
-        assert!(p.unblock(1, PFC));
-        assert!(!p.unblock(1, PFC));
+        assert!(p.unblock(QueueId(1), PFC));
+        assert!(!p.unblock(QueueId(1), PFC));
         assert_eq!(drain(&mut p, 2), [1]);
     }
 }

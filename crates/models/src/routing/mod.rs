@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
@@ -45,7 +46,7 @@ impl Sources {
 #[derive(Debug, Default)]
 pub struct Paths {
     start: Vec<u32>,
-    ports: Vec<u16>,
+    ports: Vec<PortId>,
 }
 
 impl Paths {
@@ -58,7 +59,7 @@ impl Paths {
     }
 
     /// Adds the ports of one direction; paths are numbered in the order they are added.
-    pub fn add(&mut self, ports: &[u16]) -> Option<u16> {
+    pub fn add(&mut self, ports: &[PortId]) -> Option<u16> {
         self.ports.extend_from_slice(ports);
         self.start.push(self.ports.len() as u32);
         u16::try_from(self.start.len() - 2).ok()
@@ -66,12 +67,12 @@ impl Paths {
 
     /// The port that the node after `hops` others takes.
     #[inline]
-    fn port(&self, path: u16, hops: usize) -> usize {
-        self.ports[self.start[path as usize] as usize + hops] as usize
+    fn port(&self, path: u16, hops: usize) -> PortId {
+        self.ports[self.start[path as usize] as usize + hops]
     }
 
     /// The ports of a path.
-    pub fn ports(&self, path: u16) -> &[u16] {
+    pub fn ports(&self, path: u16) -> &[PortId] {
         &self.ports[self.start[path as usize] as usize..self.start[path as usize + 1] as usize]
     }
 }
@@ -80,7 +81,7 @@ impl Paths {
 #[derive(Debug)]
 pub struct Destinations {
     group: Vec<u32>,
-    port: Vec<u16>,
+    port: Vec<PortId>,
 }
 
 /// The routes of one node.
@@ -90,7 +91,7 @@ pub struct Routes {
     paths: Arc<Paths>,
     /// For each group: where its choices start and how many there are; zero of them means that the hosts are here.
     entries: Vec<(u32, u32)>,
-    choices: Vec<u16>,
+    choices: Vec<PortId>,
     /// A node with one port has nothing to choose, and no table.
     has_one_port: bool,
     salt: u64,
@@ -99,13 +100,13 @@ pub struct Routes {
 impl Routes {
     /// The port for a packet.
     #[inline(always)]
-    pub fn port(&self, packet: &Packet) -> usize {
+    pub fn port(&self, packet: &Packet) -> PortId {
         self.port_after(packet, 0)
     }
 
     /// The port for a packet that will have passed this many nodes more when it comes here.
     #[inline(always)]
-    pub fn port_after(&self, packet: &Packet, nodes: usize) -> usize {
+    pub fn port_after(&self, packet: &Packet, nodes: usize) -> PortId {
         if packet.path() >= Paths::FIRST {
             return self.paths.port(packet.path(), packet.hops() + nodes);
         }
@@ -113,7 +114,7 @@ impl Routes {
     }
 
     /// The ports on shortest paths to a destination, when there is a choice.
-    pub fn choices(&self, dst: u32) -> &[u16] {
+    pub fn choices(&self, dst: u32) -> &[PortId] {
         if self.has_one_port {
             return &[];
         }
@@ -123,18 +124,18 @@ impl Routes {
 
     /// The port toward a destination for a flow.
     #[inline]
-    pub fn choose(&self, dst: u32, flow: u32) -> usize {
+    pub fn choose(&self, dst: u32, flow: u32) -> PortId {
         if self.has_one_port {
-            return 0;
+            return PortId(0);
         }
         let (start, count) = self.entries[self.destinations.group[dst as usize] as usize];
         match count {
             // Where nothing leads there, by the first port, for it to be lost.
-            1 => self.choices.get(start as usize).map_or(0, |port| *port as usize),
-            0 => self.destinations.port[dst as usize] as usize,
+            1 => self.choices.get(start as usize).copied().unwrap_or_default(),
+            0 => self.destinations.port[dst as usize],
             n => {
                 let hash = mix(u64::from(flow) ^ self.salt) >> 32;
-                self.choices[start as usize + ((hash * u64::from(n)) >> 32) as usize] as usize
+                self.choices[start as usize + ((hash * u64::from(n)) >> 32) as usize]
             }
         }
     }
@@ -186,7 +187,7 @@ pub fn longest_round_trip(
     topology: &Topology,
     ports: &[Vec<PortSpec>],
     delay_of: impl Fn(u32) -> Duration,
-    tail_of: impl Fn(u32, u16, [Serializer; 2]) -> Duration,
+    tail_of: impl Fn(u32, PortId, [Serializer; 2]) -> Duration,
     bytes: u64,
     answer: u64,
 ) -> Duration {
@@ -201,7 +202,7 @@ pub fn longest_round_trip(
     let mut longest = Duration::ZERO;
     let mut time = vec![Duration::FOREVER; topology.nodes.len()];
     // Of each node the port and the line by which the frame comes.
-    let mut came: Vec<Option<(u16, Serializer)>> = vec![None; topology.nodes.len()];
+    let mut came: Vec<Option<(PortId, Serializer)>> = vec![None; topology.nodes.len()];
     for (_, source) in roots.into_iter().take(MAX_SOURCES) {
         time.fill(Duration::FOREVER);
         came.fill(None);
@@ -247,12 +248,12 @@ pub fn shortest_by(
     first_hop: &FirstHop,
     seed: u64,
     is_end: impl Fn(usize) -> bool,
-    may_use: impl Fn(u32, u16) -> bool,
+    may_use: impl Fn(u32, PortId) -> bool,
 ) -> Vec<Arc<Routes>> {
     let ports = topology.ports();
     let n = topology.nodes.len();
     let mut group = vec![u32::MAX; n];
-    let mut port = vec![0_u16; n];
+    let mut port = vec![PortId(0); n];
     let mut root_of_group = Vec::new();
     let mut group_of_root = HashMap::new();
     // Nothing is sent to any other node.
@@ -270,8 +271,8 @@ pub fn shortest_by(
     let has_one_port: Vec<bool> = ports.iter().map(|p| p.len() == 1).collect();
     let table = |one: &bool| if *one { Vec::new() } else { vec![(u32::MAX, 1_u32); root_of_group.len()] };
     let mut entries: Vec<Vec<(u32, u32)>> = has_one_port.iter().map(table).collect();
-    let mut choices: Vec<Vec<u16>> = vec![Vec::new(); n];
-    let mut known: Vec<HashMap<Vec<u16>, u32>> = vec![HashMap::new(); n];
+    let mut choices: Vec<Vec<PortId>> = vec![Vec::new(); n];
+    let mut known: Vec<HashMap<Vec<PortId>, u32>> = vec![HashMap::new(); n];
     let mut distance = vec![u32::MAX; n];
     let mut queue = VecDeque::new();
     for (g, root) in root_of_group.iter().enumerate() {
@@ -298,14 +299,12 @@ pub fn shortest_by(
                 entries[node][g] = (0, 0);
                 continue;
             }
-            let mut next: Vec<u16> = ports[node]
-                .iter()
-                .enumerate()
+            let mut next: Vec<PortId> = PortId::each(&ports[node])
                 .filter(|(p, l)| {
                     let leads_on = l.peer == *root || topology.nodes[l.peer as usize].forwards;
-                    distance[l.peer as usize] < distance[node] && leads_on && may_use(node as u32, *p as u16)
+                    distance[l.peer as usize] < distance[node] && leads_on && may_use(node as u32, *p)
                 })
-                .map(|(p, _)| p as u16)
+                .map(|(p, _)| p)
                 .collect();
             if *first_hop == FirstHop::Highest && topology.nodes[node].is_host {
                 next.drain(..next.len() - 1);
@@ -360,12 +359,13 @@ mod tests {
     fn only_links_that_may_be_used_are() {
         // Leaf 4 may not send by port 2, to spine 6: what is for hosts 2 and 3 goes by spine 7, and what comes from them by both.
         let topology = clos(2, 1);
-        let by = |may_use: &dyn Fn(u32, u16) -> bool| shortest_by(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true, may_use);
-        let table = by(&|node, port| (node, port) != (4, 2));
-        assert_eq!((table[4].choices(2), table[5].choices(0)), (&[3_u16][..], &[2_u16, 3][..]));
+        let by =
+            |may_use: &dyn Fn(u32, PortId) -> bool| shortest_by(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true, may_use);
+        let table = by(&|node, port| (node, port) != (4, PortId(2)));
+        assert_eq!((table[4].choices(2), table[5].choices(0)), (&[PortId(3)][..], &[PortId(2), PortId(3)][..]));
         // Without both spines nothing leads there, and a packet goes by the first port, for it to be lost.
-        let cut = by(&|node, port| node != 4 || port < 2);
-        assert_eq!((cut[4].choices(2), cut[4].choose(2, 7), cut[4].choose(1, 7)), (&[][..], 0, 1));
+        let cut = by(&|node, port| node != 4 || port < PortId(2));
+        assert_eq!((cut[4].choices(2), cut[4].choose(2, 7), cut[4].choose(1, 7)), (&[][..], PortId(0), PortId(1)));
     }
 
     #[test]
@@ -410,7 +410,7 @@ mod tests {
         let table = routes(&clos(2, 1), &FirstHop::Hash, 1);
         let mut pairs = [[0_u32; 2]; 2];
         for flow in 0..40_000 {
-            pairs[table[4].choose(2, flow) - 2][table[5].choose(0, flow) - 2] += 1;
+            pairs[table[4].choose(2, flow).index() - 2][table[5].choose(0, flow).index() - 2] += 1;
         }
         assert!(pairs.iter().flatten().all(|n| n.abs_diff(10_000) < 346), "{pairs:?}");
     }
@@ -419,20 +419,20 @@ mod tests {
     fn ports_follow_from_where_a_host_hangs() {
         let table = routes(&clos(2, 1), &FirstHop::Hash, 1);
         // Own hosts at their port, without a choice; a spine has one way down, by the leaf.
-        assert_eq!([table[4].choose(0, 7), table[4].choose(1, 7), table[5].choose(3, 7)], [0, 1, 1]);
-        assert_eq!([0, 1, 2, 3].map(|dst| table[6].choose(dst, 7)), [0, 0, 1, 1]);
-        assert_eq!((table[4].choices(1), table[4].choices(3), table[0].choices(3)), (&[][..], &[2, 3][..], &[][..]));
-        assert_eq!(table[0].choose(3, 7), 0, "a host of one link has no table");
+        assert_eq!([table[4].choose(0, 7), table[4].choose(1, 7), table[5].choose(3, 7)], [0, 1, 1].map(PortId));
+        assert_eq!([0, 1, 2, 3].map(|dst| table[6].choose(dst, 7)), [0, 0, 1, 1].map(PortId));
+        assert_eq!((table[4].choices(1), table[4].choices(3), table[0].choices(3)), (&[][..], &[2, 3].map(PortId)[..], &[][..]));
+        assert_eq!(table[0].choose(3, 7), PortId(0), "a host of one link has no table");
     }
 
     #[test]
     fn parallel_links_share_flows() {
         // Three links to one spine: ports 2 to 4.
         let table = routes(&clos(1, 3), &FirstHop::Hash, 1);
-        assert_eq!(table[4].choices(2), [2, 3, 4]);
+        assert_eq!(table[4].choices(2), [2, 3, 4].map(PortId));
         let mut counts = [0_u32; 3];
         for flow in 0..30_000 {
-            counts[table[4].choose(2, flow) - 2] += 1;
+            counts[table[4].choose(2, flow).index() - 2] += 1;
         }
         // Four standard deviations are 4 √(30,000 · 1/3 · 2/3) = 327.
         assert!(counts.iter().all(|n| n.abs_diff(10_000) < 327), "{counts:?}");
@@ -449,10 +449,10 @@ mod tests {
             t.join(a, b, LINK);
         }
         let (hash, highest) = (routes(&t, &FirstHop::Hash, 1), routes(&t, &FirstHop::Highest, 1));
-        assert_eq!((hash[0].choices(4), highest[0].choices(4)), (&[0, 1][..], &[1][..]));
-        assert_eq!(highest[2].choices(4), [4, 5, 6], "a switch goes on sharing");
-        assert!((0..100).all(|flow| highest[0].choose(4, flow) == 1));
-        assert_eq!(highest[2].choices(1), [2, 3]);
+        assert_eq!((hash[0].choices(4), highest[0].choices(4)), (&[0, 1].map(PortId)[..], &[1].map(PortId)[..]));
+        assert_eq!(highest[2].choices(4), [4, 5, 6].map(PortId), "a switch goes on sharing");
+        assert!((0..100).all(|flow| highest[0].choose(4, flow) == PortId(1)));
+        assert_eq!(highest[2].choices(1), [2, 3].map(PortId));
     }
 
     #[test]
@@ -467,10 +467,10 @@ mod tests {
             t.join(a, b, LINK);
         }
         let table = routes(&t, &FirstHop::Hash, 1);
-        assert_eq!([table[2].choose(4, 0), table[5].choose(4, 0), table[3].choose(4, 0)], [2, 1, 2]);
+        assert_eq!([table[2].choose(4, 0), table[5].choose(4, 0), table[3].choose(4, 0)], [2, 1, 2].map(PortId));
         t.nodes[1].forwards = true;
         let table = routes(&t, &FirstHop::Hash, 1);
-        assert_eq!(table[2].choices(4), [1, 2], "one that relays is as near");
+        assert_eq!(table[2].choices(4), [1, 2].map(PortId), "one that relays is as near");
     }
 
     #[test]
@@ -478,9 +478,9 @@ mod tests {
         // From host 0 by leaf 4, spine 7 and leaf 5 to host 3; ports 2 and 3 of a leaf go to spines 6 and 7.
         let topology = clos(2, 1);
         let mut paths = Paths::new();
-        assert_eq!(paths.add(&[0, 3, 1, 1]), Some(2));
-        assert_eq!(paths.add(&[0, 3, 0, 0]), Some(3));
-        assert_eq!((paths.ports(2), paths.ports(3)), (&[0, 3, 1, 1][..], &[0, 3, 0, 0][..]));
+        assert_eq!(paths.add(&[PortId(0), PortId(3), PortId(1), PortId(1)]), Some(2));
+        assert_eq!(paths.add(&[PortId(0), PortId(3), PortId(0), PortId(0)]), Some(3));
+        assert_eq!((paths.ports(2), paths.ports(3)), (&[0, 3, 1, 1].map(PortId)[..], &[0, 3, 0, 0].map(PortId)[..]));
         let (table, ports) = (shortest(&topology, Arc::new(paths), &FirstHop::Hash, 1, |_| true), topology.ports());
         for (path, dst, way) in [(2, 3, [0, 4, 7, 5, 3]), (3, 0, [3, 5, 7, 4, 0])] {
             for flow in 0..8 {
@@ -524,7 +524,7 @@ mod tests {
         let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), |_, _, _| Duration::ZERO, 1250, 0);
         assert_eq!(longest, (Duration::us(4) + switch * 3) * 2 + Duration::ns(400));
         // Where switches cut through, the frame is stored at the last host alone, and 125 bytes of it take 10 ns on the other links.
-        let cut = |_: u32, _: u16, [input, _]: [Serializer; 2]| input.time(1250) - input.time(125);
+        let cut = |_: u32, _: PortId, [input, _]: [Serializer; 2]| input.time(1250) - input.time(125);
         let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), cut, 1250, 0);
         assert_eq!(longest, (Duration::us(4) + switch * 3) * 2 + Duration::ns(130));
         // A slow link to one of the hosts is on the longest: 10 us, and 1000 ns for the frame.

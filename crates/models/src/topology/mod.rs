@@ -1,5 +1,6 @@
 //! Networks: nodes and the links between them. Each shape is a file; their registry stands here.
 
+use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Duration, Propagation, Rate};
@@ -187,7 +188,7 @@ pub struct PortSpec {
     /// The node at the other end.
     pub peer: u32,
     /// Its port.
-    pub peer_port: u16,
+    pub peer_port: PortId,
     /// Rate and delay.
     pub link: Link,
 }
@@ -243,7 +244,7 @@ impl Topology {
     pub fn ports(&self) -> Vec<Vec<PortSpec>> {
         let mut ports: Vec<Vec<PortSpec>> = vec![Vec::new(); self.nodes.len()];
         for l in &self.links {
-            let (pa, pb) = (ports[l.a as usize].len() as u16, ports[l.b as usize].len() as u16);
+            let (pa, pb) = (PortId::at(ports[l.a as usize].len()), PortId::at(ports[l.b as usize].len()));
             ports[l.a as usize].push(PortSpec { peer: l.b, peer_port: pb, link: l.link });
             ports[l.b as usize].push(PortSpec { peer: l.a, peer_port: pa, link: l.link });
         }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::ids::PortId;
 use rustc_hash::FxHashMap;
 use xoff_units::Moment;
 
@@ -188,7 +189,7 @@ struct Numbering<'a> {
     listed: Vec<Listed<'a>>,
     paths: Paths,
     /// Pinned paths by their ports there and back.
-    path_of: HashMap<(Vec<u16>, Vec<u16>), u16>,
+    path_of: HashMap<(Vec<PortId>, Vec<PortId>), u16>,
     /// Number and place in `listed` of the flows that have an id.
     ids: HashMap<&'a str, (u32, usize)>,
     flows: AllFlows,
@@ -373,7 +374,7 @@ fn walk(
     key: &str,
     via: &[String],
     nodes: &HashMap<&str, u32>,
-) -> Result<(Vec<u16>, Vec<u16>), Problem> {
+) -> Result<(Vec<PortId>, Vec<PortId>), Problem> {
     if via.len() > MAX_SWITCHES {
         return Err((format!("{key}.via"), format!("{} nodes are on the path; {MAX_SWITCHES} are possible", via.len())));
     }
@@ -391,10 +392,10 @@ fn walk(
         if i < via.len() && !topology.nodes[to as usize].forwards {
             return Err((key, format!("`{name}` does not forward")));
         }
-        let Some((port, link)) = ports[at as usize].iter().enumerate().filter(|p| p.1.peer == to).nth(which) else {
+        let Some((port, link)) = PortId::each(&ports[at as usize]).filter(|p| p.1.peer == to).nth(which) else {
             return Err((key, format!("`{}` has no such link to `{name}`", here.name)));
         };
-        there.push(port as u16);
+        there.push(port);
         back.push(link.peer_port);
         at = to;
     }

@@ -12,8 +12,8 @@ impl Row for Contribution {
 
     fn columns(c: &[Self], names: &Names) -> Vec<Column> {
         let about = |c: &Contribution| match c.because {
-            Because::Input(port, class) => (Some(port as u16), Some(u16::from(class)), None),
-            Because::Tagged(port, tag) => (Some(port as u16), None, Some(tag as u16)),
+            Because::Input(port, class) => (Some(port.0), Some(u16::from(class)), None),
+            Because::Tagged(port, tag) => (Some(port.0), None, Some(tag as u16)),
             Because::Output(_) => (None, None, None),
         };
         vec![
@@ -38,9 +38,9 @@ impl Row for Contribution {
             Column {
                 name: "port",
                 meaning: "The output that bytes wait for; null where none do, and another mechanism asked.",
-                data: Data::MaybeU16(c.iter().map(|c| c.place.map(|p| p.0)).collect()),
+                data: Data::MaybeU16(c.iter().map(|c| c.place.map(|p| p.0.0)).collect()),
             },
-            Column { name: "queue", meaning: "The queue there.", data: Data::MaybeU16(c.iter().map(|c| c.place.map(|p| p.1)).collect()) },
+            Column { name: "queue", meaning: "The queue there.", data: Data::MaybeU16(c.iter().map(|c| c.place.map(|p| p.1.0)).collect()) },
             Column { name: "flow", meaning: "Their flow.", data: Data::MaybeU32(c.iter().map(|c| c.flow).collect()) },
             Column { name: "bytes", meaning: "How many.", data: Data::U64(c.iter().map(|c| c.bytes).collect()) },
         ]

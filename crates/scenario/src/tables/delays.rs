@@ -21,7 +21,7 @@ impl Row for Delay {
                 data: Data::U16(d.iter().map(|d| d.hop).collect()),
             },
             Column { name: "node", meaning: "The node that sends there.", data: names.node(d.iter().map(|d| d.node)) },
-            Column { name: "port", meaning: "Its port.", data: Data::U16(d.iter().map(|d| d.port).collect()) },
+            Column { name: "port", meaning: "Its port.", data: Data::U16(d.iter().map(|d| d.port.0).collect()) },
             Column {
                 name: "kind",
                 meaning: "What went by: `transmission`, `again`, `behind` (packets that go first), `control`, `paused`, `blocked` (behind the head of an input), `held`, `pace`, `window`, `pull` (its receiver had not pulled it), `answers`, `data` (none to send), `serialization`, `propagation`, `processing`.",
@@ -45,7 +45,7 @@ impl Row for Delay {
             Column {
                 name: "pause_queue",
                 meaning: "The queue of that pause in the table `pauses`.",
-                data: Data::MaybeU16(d.iter().map(|d| d.part.pause.map(|p| p.0)).collect()),
+                data: Data::MaybeU16(d.iter().map(|d| d.part.pause.map(|p| p.0.0)).collect()),
             },
             Column {
                 name: "pause_start_ps",

@@ -26,7 +26,11 @@ impl Row for Count {
                 meaning: "`ingress`: all that came by a port and waits; `headroom`: what of it is above XOFF; `pool`: the shared part of the buffer.",
                 data: Data::Static(m.iter().map(|m| m.mark.kind.name()).collect()),
             },
-            Column { name: "port", meaning: "The port that it came in by; null of a pool.", data: maybe(|m| m.port.map(u64::from)) },
+            Column {
+                name: "port",
+                meaning: "The port that it came in by; null of a pool.",
+                data: maybe(|m| m.port.map(|port| u64::from(port.0))),
+            },
             Column { name: "class", meaning: "Its class; null of a pool.", data: maybe(|m| m.class.map(u64::from)) },
             Column { name: "bytes", meaning: "The most that there ever was.", data: Data::U64(m.iter().map(|m| m.mark.bytes).collect()) },
             Column {
@@ -44,7 +48,7 @@ pub fn highest(kind: Kind, all: &[Count], names: &Names) -> summary::HighWater {
     let Some(Count { node, mark }) = of_kind.reduce(|best, m| if m.mark.bytes > best.mark.bytes { m } else { best }) else {
         return summary::HighWater::default();
     };
-    let port = mark.port.map_or_else(|| names.nodes[*node as usize].clone(), |port| names.port(*node, port as usize));
+    let port = mark.port.map_or_else(|| names.nodes[*node as usize].clone(), |port| names.port(*node, port));
     let place = mark.class.map_or_else(|| port.clone(), |class| format!("{port}, class {class}"));
     summary::HighWater { bytes: mark.bytes, threshold_bytes: mark.threshold, place }
 }

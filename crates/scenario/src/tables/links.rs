@@ -2,11 +2,12 @@
 
 use super::{Names, Row};
 use crate::table::{Column, Data};
+use xoff_models::ids::PortId;
 
 /// A direction of a link.
 pub struct Link {
     pub node: u32,
-    pub port: u16,
+    pub port: PortId,
     pub peer: u32,
     pub rate_bps: u64,
     pub delay_ps: u64,
@@ -27,7 +28,7 @@ impl Row for Link {
         let number = |get: fn(&Self) -> u64| Data::U64(l.iter().map(get).collect());
         vec![
             Column { name: "node", meaning: "The node that sends.", data: names.node(l.iter().map(|l| l.node)) },
-            Column { name: "port", meaning: "Its port.", data: Data::U16(l.iter().map(|l| l.port).collect()) },
+            Column { name: "port", meaning: "Its port.", data: Data::U16(l.iter().map(|l| l.port.0).collect()) },
             Column { name: "peer", meaning: "The node that receives.", data: names.node(l.iter().map(|l| l.peer)) },
             Column { name: "rate_bps", meaning: "The link's rate.", data: number(|l| l.rate_bps) },
             Column { name: "delay_ps", meaning: "Its propagation delay.", data: number(|l| l.delay_ps) },

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use xoff_models::ids::PortId;
 use xoff_models::topology::PortSpec;
 use xoff_units::Moment;
 
@@ -22,7 +23,7 @@ pub struct Names {
 
 impl Names {
     /// A port in words.
-    pub fn port(&self, node: u32, port: usize) -> String {
+    pub fn port(&self, node: u32, port: PortId) -> String {
         let peer = self.ports[node as usize][port].peer;
         format!("{} port {port} (to {})", self.nodes[node as usize], self.nodes[peer as usize])
     }

@@ -16,7 +16,7 @@ impl Row for Trace {
         vec![
             Column { name: "time_ps", meaning: "When its last bit arrived, or its first departed.", data: times(t.iter().map(|t| t.at)) },
             Column { name: "node", meaning: "Where.", data: names.node(t.iter().map(|t| t.node)) },
-            Column { name: "port", meaning: "The port.", data: Data::U16(t.iter().map(|t| t.port).collect()) },
+            Column { name: "port", meaning: "The port.", data: Data::U16(t.iter().map(|t| t.port.0).collect()) },
             Column { name: "event", meaning: "`arrive` or `depart`.", data: Data::Static(t.iter().map(event).collect()) },
             Column {
                 name: "kind",

@@ -12,7 +12,7 @@ impl Row for Pause {
     const ABOUT: &'static str = "One row a pause of a queue of a port, as it ends; those that never ended come last.";
 
     fn columns(p: &[Self], names: &Names) -> Vec<Column> {
-        let peer = |p: &Pause| names.ports[p.node as usize][p.port as usize].peer;
+        let peer = |p: &Pause| names.ports[p.node as usize][p.port].peer;
         let origin = |p: &Pause| match p.asker {
             Asker::Neighbour => (Some(peer(p)), None),
             Asker::Output(node, port) => (Some(node), Some(port)),
@@ -20,9 +20,9 @@ impl Row for Pause {
         };
         vec![
             Column { name: "node", meaning: "Whose port was paused.", data: names.node(p.iter().map(|p| p.node)) },
-            Column { name: "port", meaning: "Its number at the node.", data: Data::U16(p.iter().map(|p| p.port).collect()) },
+            Column { name: "port", meaning: "Its number at the node.", data: Data::U16(p.iter().map(|p| p.port.0).collect()) },
             Column { name: "peer", meaning: "The node at the other end of the link.", data: names.node(p.iter().map(peer)) },
-            Column { name: "queue", meaning: "The queue's number at the port.", data: Data::U16(p.iter().map(|p| p.queue).collect()) },
+            Column { name: "queue", meaning: "The queue's number at the port.", data: Data::U16(p.iter().map(|p| p.queue.0).collect()) },
             Column { name: "class", meaning: "Its class.", data: Data::U8(p.iter().map(|p| p.class).collect()) },
             Column { name: "cause", meaning: "The mechanism that paused it.", data: Data::Static(p.iter().map(|p| p.cause).collect()) },
             Column {
@@ -33,7 +33,7 @@ impl Row for Pause {
             Column {
                 name: "origin_port",
                 meaning: "The output there that filled; null where its inputs did.",
-                data: Data::MaybeU16(p.iter().map(|p| origin(p).1).collect()),
+                data: Data::MaybeU16(p.iter().map(|p| origin(p).1.map(|port| port.0)).collect()),
             },
             Column { name: "start_ps", meaning: "When it began.", data: times(p.iter().map(|p| p.start)) },
             Column {

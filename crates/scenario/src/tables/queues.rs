@@ -2,11 +2,12 @@
 
 use super::{Names, Row};
 use crate::table::{Column, Data};
+use xoff_models::ids::PortId;
 
 /// A queue of a port.
 pub struct Queue {
     pub node: u32,
-    pub port: u16,
+    pub port: PortId,
     pub peer: u32,
     pub number: u16,
     pub class: u8,
@@ -26,7 +27,7 @@ impl Row for Queue {
         let number = |get: fn(&Self) -> u64| Data::U64(q.iter().map(get).collect());
         vec![
             Column { name: "node", meaning: "Whose port it is.", data: names.node(q.iter().map(|q| q.node)) },
-            Column { name: "port", meaning: "Its number at the node.", data: Data::U16(q.iter().map(|q| q.port).collect()) },
+            Column { name: "port", meaning: "Its number at the node.", data: Data::U16(q.iter().map(|q| q.port.0).collect()) },
             Column { name: "peer", meaning: "The node at the other end of the link.", data: names.node(q.iter().map(|q| q.peer)) },
             Column { name: "queue", meaning: "The queue's number at the port.", data: Data::U16(q.iter().map(|q| q.number).collect()) },
             Column { name: "class", meaning: "The class of what waits in it.", data: Data::U8(q.iter().map(|q| q.class).collect()) },

@@ -13,8 +13,8 @@ impl Row for Sample {
         vec![
             Column { name: "time_ps", meaning: "When.", data: times(s.iter().map(|s| s.at)) },
             Column { name: "node", meaning: "Whose port it is.", data: names.node(s.iter().map(|s| s.node)) },
-            Column { name: "port", meaning: "Its number at the node.", data: Data::U16(s.iter().map(|s| s.port).collect()) },
-            Column { name: "queue", meaning: "The queue's number at the port.", data: Data::U16(s.iter().map(|s| s.queue).collect()) },
+            Column { name: "port", meaning: "Its number at the node.", data: Data::U16(s.iter().map(|s| s.port.0).collect()) },
+            Column { name: "queue", meaning: "The queue's number at the port.", data: Data::U16(s.iter().map(|s| s.queue.0).collect()) },
             Column { name: "bytes", meaning: "Its depth.", data: Data::U32(s.iter().map(|s| s.bytes).collect()) },
         ]
     }

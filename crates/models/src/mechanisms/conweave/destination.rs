@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::ids::{PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
@@ -36,9 +37,9 @@ struct Flow {
 /// What a flow waits in.
 #[derive(Debug)]
 struct Hold {
-    port: usize,
+    port: PortId,
     /// The reorder queue, and that of its class.
-    queues: [usize; 2],
+    queues: [QueueId; 2],
     epoch: u8,
     /// The age of the TAIL.
     tail: u16,
@@ -122,7 +123,7 @@ impl Destination {
     }
 
     /// A packet for a host at a port; the queue that it is held in, if it is.
-    pub(super) fn receive(&mut self, packet: &Packet, tag: Tag, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+    pub(super) fn receive(&mut self, packet: &Packet, tag: Tag, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
         let (id, now) = (packet.flow(), effects.now);
         if packet.has(Packet::CE) {
             self.tell(id, Says::Notify, u32::from(tag.path), effects);
@@ -171,7 +172,7 @@ impl Destination {
         if flow.is_in_order {
             return None;
         }
-        let is_free = |queue: &usize| {
+        let is_free = |queue: &QueueId| {
             let is_taken = self.holds.values().any(|h| (h.port, h.queues[0]) == (port, *queue));
             core.ports[port].queues[*queue].purpose() == Purpose::Reorder && !is_taken
         };
@@ -181,10 +182,10 @@ impl Destination {
         };
         let expected = flow.seen.map_or(now + self.flush_default, |(age, at)| at + Tag::span(age, tag.age));
         let due = now.max(expected + self.flush_slack);
-        let own = core.queue_for(packet.class(), packet.in_port() as usize);
+        let own = core.queue_for(packet.class(), packet.in_port());
         self.holds.insert(id, Hold { port, queues: [queue, own], epoch: tag.epoch, tail: tag.age, due });
         (self.held, self.packets) = (self.held + 1, self.packets + 1);
-        effects.push(Effect::Block(port, Queues::One(queue as u16), Asker::Itself));
+        effects.push(Effect::Block(port, Queues::One(queue), Asker::Itself));
         effects.push(Effect::Timer(due, id));
         Some(queue)
     }
@@ -202,7 +203,7 @@ impl Destination {
             // Its TAIL is not waited for, and may be lost: the flow is free to move again.
             self.tell(id, Says::Clear, u32::from(hold.epoch), effects);
         }
-        let [queue, own] = hold.queues.map(|queue| queue as u16);
+        let [queue, own] = hold.queues;
         effects.push(Effect::Pour(hold.port, queue, own));
         effects.push(Effect::Unblock(hold.port, Queues::One(queue)));
     }

@@ -22,6 +22,7 @@
 mod destination;
 mod source;
 
+use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -129,7 +130,7 @@ impl Tag {
 const FAN: usize = 64;
 
 /// The choice among `choices` of a path at the first switch (0) or the second (1).
-fn digit(path: u16, switch: u32, choices: &[u16]) -> u16 {
+fn digit(path: u16, switch: u32, choices: &[PortId]) -> PortId {
     choices[(path as usize >> (6 * switch)) % FAN % choices.len()]
 }
 
@@ -215,9 +216,9 @@ impl Hooks for ConWeave {
         if self.rack.is_some() { Watches::ROUTE.and(Watches::ASSIGN).and(Watches::CONTROL) } else { Watches::ROUTE }
     }
 
-    fn route(&mut self, packet: &mut Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
-        let is_known = |port: usize| self.to_host[port] && core.routing.wiring.ports[packet.dst() as usize].len() == 1;
-        if is_known(packet.in_port() as usize)
+    fn route(&mut self, packet: &mut Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
+        let is_known = |port: PortId| self.to_host[port] && core.routing.wiring.ports[packet.dst() as usize].len() == 1;
+        if is_known(packet.in_port())
             && let Some(rack) = &mut self.rack
         {
             let tag = rack.source.tag(packet, choices, core, effects);
@@ -228,12 +229,12 @@ impl Hooks for ConWeave {
         Some(digit(tag.path, 1, choices))
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
         let (Some(rack), Some(tag)) = (&mut self.rack, Tag::read(packet.tag())) else { return None };
         if self.to_host[port] { rack.destination.receive(packet, tag, port, core, effects) } else { None }
     }
 
-    fn on_control(&mut self, packet: &Packet, _: usize, _: &Core, effects: &mut Effects) -> Verdict {
+    fn on_control(&mut self, packet: &Packet, _: PortId, _: &Core, effects: &mut Effects) -> Verdict {
         match &mut self.rack {
             Some(rack) if packet.kind() == Kind::Weave && rack.source.serves(packet.dst()) => {
                 rack.source.hear(packet, effects.now);

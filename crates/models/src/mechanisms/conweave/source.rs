@@ -1,5 +1,6 @@
 //! The switch of a source: epochs of flows, and the paths that they take.
 
+use crate::ids::PortId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_engine::random::Stream;
 use xoff_engine::state;
@@ -95,7 +96,7 @@ impl Source {
     }
 
     /// What a packet is to carry, and so its path.
-    pub(super) fn tag(&mut self, packet: &Packet, choices: &[u16], core: &Core, effects: &mut Effects) -> Tag {
+    pub(super) fn tag(&mut self, packet: &Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Tag {
         let (now, dst) = (effects.now, packet.dst());
         let known = self.flows.get(&packet.flow()).copied();
         let is_new = known.is_none_or(|f| now - f.active > self.expiry);
@@ -146,23 +147,23 @@ impl Source {
     }
 
     /// The first good one of two paths that are drawn, if any is.
-    fn sample(&self, flow: &Flow, current: Option<u16>, dst: u32, choices: &[u16], core: &Core, effects: &mut Effects) -> Option<u16> {
+    fn sample(&self, flow: &Flow, current: Option<u16>, dst: u32, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<u16> {
         let drawn = [(); 2].map(|()| Self::draw(dst, choices, core, effects.stream()));
         let is_paused = |path: u16| self.paused.get(&(flow.to, path)).is_some_and(|until| *until > effects.now);
         drawn.into_iter().find(|path| Some(*path) != current && !is_paused(*path))
     }
 
-    fn draw(dst: u32, choices: &[u16], core: &Core, stream: &mut Stream) -> u16 {
+    fn draw(dst: u32, choices: &[PortId], core: &Core, stream: &mut Stream) -> u16 {
         let mut below = |n: usize| stream.below(n.clamp(1, FAN) as u64) as u16;
         let first = below(choices.len());
-        let next = core.ports[choices[first as usize] as usize].peer;
+        let next = core.ports[choices[first as usize]].peer;
         first | below(core.routing.routes[next as usize].choices(dst).len()) << 6
     }
 
     /// A packet of full size to the switch of a host and a frame back, where nothing waits, by the shortest way.
-    fn round_trip(&self, dst: u32, choices: &[u16], core: &Core) -> Duration {
-        let by = |first: &u16| {
-            let (mut at, mut port, mut time) = (core.id, usize::from(*first), Duration::ZERO);
+    fn round_trip(&self, dst: u32, choices: &[PortId], core: &Core) -> Duration {
+        let by = |first: &PortId| {
+            let (mut at, mut port, mut time) = (core.id, *first, Duration::ZERO);
             loop {
                 let link = &core.routing.wiring.ports[at as usize][port];
                 if link.peer == dst {

@@ -13,7 +13,7 @@ use crate::topology::{Link, Shape, leaf_spine};
 use std::sync::Arc;
 
 /// Host 2 hangs at leaf 5, and host 0 at leaf 4, whose ports 2 to 5 lead to spines.
-const UP: [u16; 4] = [2, 3, 4, 5];
+const UP: [PortId; 4] = [PortId(2), PortId(3), PortId(4), PortId(5)];
 
 /// `ConWeave` at leaf 4 of two leaves and four spines, 100 Gb/s and 1 us a link, with flows 0 to 9 of host 0.
 fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
@@ -34,7 +34,7 @@ fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
         ports: &ports[4],
         ends: &[],
         levels: &[],
-        hosts: &[(0, 0), (1, 1)],
+        hosts: &[(0, PortId(0)), (1, PortId(1))],
         framing: &Framing::for_tests(),
         relay: &relay::Params::default(),
         round_trip: Duration::ZERO,
@@ -62,7 +62,7 @@ impl Leaf {
     fn send(&mut self, at: Moment) -> Tag {
         self.effects.now = at;
         let mut packet = Packet::new(Kind::Data, 3, 0, 2, 1250, 0);
-        packet.set_in_port(0);
+        packet.set_in_port(PortId(0));
         let port = self.here.route(&mut packet, &UP, &self.core, &mut self.effects);
         let tag = Tag::read(packet.tag()).unwrap();
         assert_eq!(port, Some(UP[tag.path as usize]), "with one switch above, a path is a port");
@@ -73,7 +73,7 @@ impl Leaf {
     fn hear(&mut self, at: Moment, says: Says, of: u32) {
         self.effects.now = at;
         let frame = Packet::with(Weave { says, of }, 3, 0, 64, 0);
-        assert_eq!(self.here.on_control(&frame, 2, &self.core, &mut self.effects), Verdict::Consume);
+        assert_eq!(self.here.on_control(&frame, PortId(2), &self.core, &mut self.effects), Verdict::Consume);
     }
 
     fn moved(&self) -> u64 {
@@ -81,15 +81,15 @@ impl Leaf {
     }
 
     /// A packet of flow 13, of host 1, comes for host 0 by a port up; its queue, if it is held.
-    fn receive(&mut self, at: Moment, tag: Tag, is_marked: bool) -> Option<usize> {
+    fn receive(&mut self, at: Moment, tag: Tag, is_marked: bool) -> Option<QueueId> {
         self.effects.now = at;
         let mut packet = Packet::new(Kind::Data, 13, 0, 0, 1250, 0);
-        packet.set_in_port(2);
+        packet.set_in_port(PortId(2));
         packet.set_tag(tag.word());
         if is_marked {
             packet.set(Packet::CE);
         }
-        self.here.assign_queue(&mut packet, 0, &self.core, &mut self.effects)
+        self.here.assign_queue(&mut packet, PortId(0), &self.core, &mut self.effects)
     }
 
     /// What was asked for since: frames as (word, info), blocks and pours by queue, timers.
@@ -99,9 +99,9 @@ impl Leaf {
                 assert_eq!((frame.kind(), frame.flow(), frame.dst()), (Kind::Weave, 13, 1));
                 format!("tell {} {}", frame.seq(), frame.says())
             }
-            Effect::Block(0, Queues::One(queue), Asker::Itself) => format!("block {queue}"),
-            Effect::Unblock(0, Queues::One(queue)) => format!("unblock {queue}"),
-            Effect::Pour(0, from, to) => format!("pour {from} {to}"),
+            Effect::Block(PortId(0), Queues::One(queue), Asker::Itself) => format!("block {queue}"),
+            Effect::Unblock(PortId(0), Queues::One(queue)) => format!("unblock {queue}"),
+            Effect::Pour(PortId(0), from, to) => format!("pour {from} {to}"),
             Effect::Timer(at, 13) => format!("timer {at}"),
             other => panic!("{other:?} is nothing that it asks for"),
         };
@@ -248,9 +248,9 @@ fn what_comes_before_the_tail_waits_for_it() {
     // The TAIL left 40 us after the last packet of the old path: it is expected at 150 us, and waited for to 166 us.
     let due = Duration::us(126) + Tag::span(Tag::age(Duration::us(10)), Tag::age(TAIL_AT));
     assert!((due + Duration::ns(66) - Duration::us(166)).ps() <= 132_000);
-    assert_eq!(leaf.receive(Moment::us(120), moved(), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(120), moved(), false), Some(QueueId(2)));
     assert_eq!(leaf.asked(), ["block 2".to_string(), format!("timer {due}")]);
-    assert_eq!(leaf.receive(Moment::us(121), moved(), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(121), moved(), false), Some(QueueId(2)));
     // The next by the old path shows that it is slower by now.
     assert_eq!(leaf.receive(Moment::us(140), old(Duration::us(20)), false), None);
     let due = Duration::us(156) + Tag::span(Tag::age(Duration::us(20)), Tag::age(TAIL_AT));
@@ -260,7 +260,7 @@ fn what_comes_before_the_tail_waits_for_it() {
     assert_eq!(leaf.receive(Moment::us(175), tail(), false), None);
     assert_eq!(leaf.asked(), ["tell 1 1".to_string(), format!("timer {}", Duration::us(175))]);
     // Before that timer another packet comes at the same moment: it waits with the others.
-    assert_eq!(leaf.receive(Moment::us(175), moved(), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(175), moved(), false), Some(QueueId(2)));
     leaf.expire(Moment::us(175));
     assert_eq!(leaf.asked(), ["pour 2 1", "unblock 2"]);
     assert_eq!(leaf.receive(Moment::us(176), moved(), false), None);
@@ -278,19 +278,19 @@ fn a_flow_that_its_source_forgot_begins_anew() {
         leaf.receive(Moment::us(100), first(known), false);
         leaf.receive(Moment::us(101), of(known, tail()), false);
         assert_eq!(leaf.receive(Moment::us(900), first(1), false), None);
-        assert_eq!(leaf.receive(Moment::us(901), moved(), false), Some(2), "after epoch {known}");
+        assert_eq!(leaf.receive(Moment::us(901), moved(), false), Some(QueueId(2)), "after epoch {known}");
     }
 }
 
 #[test]
 fn the_first_packet_of_an_epoch_may_come_behind_those_that_were_moved() {
     let mut leaf = Leaf::new(&Params::default());
-    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(QueueId(2)));
     assert_eq!(leaf.receive(Moment::us(101), Tag { flag: Flag::Init, ..old(Duration::ZERO) }, false), None);
-    assert_eq!(leaf.receive(Moment::us(102), moved(), false), Some(2), "it is held as before");
+    assert_eq!(leaf.receive(Moment::us(102), moved(), false), Some(QueueId(2)), "it is held as before");
     // So may it after they were let go without their TAIL: the epoch is not held a second time.
     let mut leaf = Leaf::new(&Params::default());
-    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(QueueId(2)));
     leaf.expire(Moment::us(316));
     assert_eq!(leaf.receive(Moment::us(317), moved(), false), None);
     assert_eq!(leaf.receive(Moment::us(318), Tag { flag: Flag::Init, ..old(Duration::ZERO) }, false), None);
@@ -301,7 +301,7 @@ fn the_first_packet_of_an_epoch_may_come_behind_those_that_were_moved() {
 fn what_waits_for_a_tail_that_does_not_come_goes_on() {
     let mut leaf = Leaf::new(&Params::default());
     // No packet of the old path has come: 200 us, and the slack.
-    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(QueueId(2)));
     let due = Duration::us(316);
     assert_eq!(leaf.asked(), ["block 2".to_string(), format!("timer {due}")]);
     leaf.expire(Moment::ZERO + due);
@@ -310,24 +310,24 @@ fn what_waits_for_a_tail_that_does_not_come_goes_on() {
     assert_eq!(leaf.receive(Moment::ZERO + due, moved(), false), None, "none of the epoch waits any more");
     // Of another epoch one does; when the source begins yet another, that is over.
     let of = |epoch: u8, tag: Tag| Tag { epoch, ..tag };
-    assert_eq!(leaf.receive(Moment::us(320), of(2, moved()), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(320), of(2, moved()), false), Some(QueueId(2)));
     leaf.asked();
-    assert_eq!(leaf.receive(Moment::us(330), of(3, old(Duration::ZERO)), false), Some(2), "behind what waits");
+    assert_eq!(leaf.receive(Moment::us(330), of(3, old(Duration::ZERO)), false), Some(QueueId(2)), "behind what waits");
     assert_eq!(leaf.asked(), [format!("timer {}", Duration::us(330))]);
     leaf.expire(Moment::us(330));
     assert_eq!((leaf.asked().len(), leaf.counted(EARLY)), (2, 2));
     assert_eq!(leaf.receive(Moment::us(331), of(2, moved()), false), None, "of an earlier epoch");
-    assert_eq!(leaf.receive(Moment::us(332), of(3, moved()), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(332), of(3, moved()), false), Some(QueueId(2)));
 }
 
 #[test]
 fn a_flow_that_no_queue_is_left_for_goes_on() {
     let mut leaf = Leaf::new(&Params { queues: 1, ..Params::default() });
-    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(2));
+    assert_eq!(leaf.receive(Moment::us(100), moved(), false), Some(QueueId(2)));
     let mut other = Packet::new(Kind::Data, 14, 0, 0, 1250, 0);
-    other.set_in_port(3);
+    other.set_in_port(PortId(3));
     other.set_tag(moved().word());
-    assert_eq!(leaf.here.assign_queue(&mut other, 0, &leaf.core, &mut leaf.effects), None);
-    assert_eq!(leaf.here.assign_queue(&mut other, 1, &leaf.core, &mut leaf.effects), Some(2), "each port has its own");
+    assert_eq!(leaf.here.assign_queue(&mut other, PortId(0), &leaf.core, &mut leaf.effects), None);
+    assert_eq!(leaf.here.assign_queue(&mut other, PortId(1), &leaf.core, &mut leaf.effects), Some(QueueId(2)), "each port has its own");
     assert_eq!((leaf.counted(HELD), leaf.counted(UNHELD)), (2, 1));
 }

@@ -43,27 +43,27 @@ impl Switch {
     /// A packet comes by port 0 for port 2, and waits there.
     fn arrive(&mut self, bytes: u16, class: u8) {
         let packet = Packet::new(Kind::Data, 1, 0, 9, bytes, class);
-        let (queue, group) = (1 + class as usize, self.core.group(0, class));
+        let (queue, group) = (QueueId(1 + u16::from(class)), self.core.group(PortId(0), class));
         self.core.ingress[group].add(bytes);
-        self.credits.on_enqueue(&Enqueued { packet: &packet, port: 2, queue }, &self.core, &mut self.effects);
+        self.credits.on_enqueue(&Enqueued { packet: &packet, port: PortId(2), queue }, &self.core, &mut self.effects);
         self.core.ports[2].push(queue, packet);
     }
 
     /// The first packet of a class leaves by port 2.
     fn leave(&mut self, class: u8) {
-        let queue = 1 + class as usize;
-        let mut packet = self.core.ports[2].pop(queue as u16).unwrap();
-        let group = self.core.group(0, class);
+        let queue = QueueId(1 + u16::from(class));
+        let mut packet = self.core.ports[2].pop(queue).unwrap();
+        let group = self.core.group(PortId(0), class);
         self.core.ingress[group].sub(packet.bytes());
-        self.credits.on_dequeue(&Dequeued { packet: &packet, port: 2, queue, is_whole: true }, &self.core, &mut self.effects);
+        self.credits.on_dequeue(&Dequeued { packet: &packet, port: PortId(2), queue, is_whole: true }, &self.core, &mut self.effects);
         let mut records = crate::beside::Records::default();
-        let mut event = Departure { packet: &mut packet, port: 2, queue, is_own: false, records: &mut records };
+        let mut event = Departure { packet: &mut packet, port: PortId(2), queue, is_own: false, records: &mut records };
         self.credits.on_departure(&mut event, &self.core, &mut self.effects);
     }
 
     fn hear(&mut self, class: u8, is_repeated: bool, count: u32) {
         let frame = Credits::frame(class as usize, is_repeated, count, 8);
-        assert_eq!(self.credits.on_control(&frame, 2, &self.core, &mut self.effects), Verdict::Consume);
+        assert_eq!(self.credits.on_control(&frame, PortId(2), &self.core, &mut self.effects), Verdict::Consume);
     }
 
     /// What it asked for: queues of port 2 that wait and go on, and frames.
@@ -71,9 +71,9 @@ impl Switch {
         let (mut held, mut sent) = (Vec::new(), Vec::new());
         for (_, effect) in self.effects.take() {
             match effect {
-                Effect::Block(2, Queues::One(queue), Asker::Neighbour) => held.push((queue, true)),
-                Effect::Unblock(2, Queues::One(queue)) => held.push((queue, false)),
-                Effect::Send(port, frame) => sent.push((port, frame.seq(), frame.says())),
+                Effect::Block(PortId(2), Queues::One(queue), Asker::Neighbour) => held.push((queue.0, true)),
+                Effect::Unblock(PortId(2), Queues::One(queue)) => held.push((queue.0, false)),
+                Effect::Send(port, frame) => sent.push((port.index(), frame.seq(), frame.says())),
                 Effect::Timer(..) | Effect::Pausing(_) => {}
                 other => panic!("{other:?}"),
             }
@@ -125,7 +125,7 @@ fn packets_that_are_made_as_they_are_sent_wait_for_a_full_one() {
     let mut records = crate::beside::Records::default();
     for (bytes, waits) in [(FULL, vec![]), (500, vec![]), (100, vec![(1, true)])] {
         let mut packet = Packet::new(Kind::Data, 1, 0, 9, bytes, 0);
-        let mut event = Departure { packet: &mut packet, port: 2, queue: 1, is_own: true, records: &mut records };
+        let mut event = Departure { packet: &mut packet, port: PortId(2), queue: QueueId(1), is_own: true, records: &mut records };
         s.credits.on_departure(&mut event, &s.core, &mut s.effects);
         assert_eq!(s.asked().0, waits);
     }
@@ -158,12 +158,12 @@ fn a_repeated_count_gives_back_what_did_not_come_once_what_was_sent_before_is_he
     s.arrive(FULL, 0);
     // The neighbour has sent 20: ten are in the pipeline, or lost.
     let frame = Credits::frame(0, true, 20, 64);
-    s.credits.on_control(&frame, 0, &s.core, &mut s.effects);
+    s.credits.on_control(&frame, PortId(0), &s.core, &mut s.effects);
     let [(_, Effect::Timer(at, token))] = s.effects.take()[..] else { panic!("it waits for the pipeline") };
     assert_eq!(at, Moment::ns(300));
     let mut late = Switch::new(Scheme::Cbfc, 25);
     late.arrive(FULL, 0);
-    late.credits.on_control(&frame, 0, &late.core, &mut late.effects);
+    late.credits.on_control(&frame, PortId(0), &late.core, &mut late.effects);
     late.arrive(FULL, 0);
     for (s, lost, says) in [(&mut s, 10, 10), (&mut late, 0, 0)] {
         s.effects.take();
@@ -186,7 +186,7 @@ fn a_count_is_repeated_while_credits_are_out() {
     assert_eq!(at, Moment::us(10));
     s.effects.now = at;
     s.credits.on_timer(token, &s.core, &mut s.effects);
-    assert!(matches!(s.effects.take()[..], [(_, Effect::Send(2, f)), (_, Effect::Timer(..))] if (f.seq(), f.says()) == (1, 10)));
+    assert!(matches!(s.effects.take()[..], [(_, Effect::Send(PortId(2), f)), (_, Effect::Timer(..))] if (f.seq(), f.says()) == (1, 10)));
     s.hear(0, false, 35);
     s.credits.on_timer(token, &s.core, &mut s.effects);
     assert!(s.effects.is_empty());
@@ -218,7 +218,7 @@ fn whose_bytes_leave_no_room_is_said_once_a_round_trip() {
     for (ns, bytes) in [(0, FULL), (100, FULL), (200, FULL), (300, FULL), (1000, 100), (2500, 100)] {
         s.effects.now = Moment::ns(ns);
         s.arrive(bytes, 0);
-        let is_said = s.effects.take().iter().any(|e| matches!(e.1, Effect::Pausing(Because::Input(0, 0))));
+        let is_said = s.effects.take().iter().any(|e| matches!(e.1, Effect::Pausing(Because::Input(PortId(0), 0))));
         said.extend(is_said.then_some(ns));
     }
     assert_eq!(said, [200, 2500]);

@@ -18,7 +18,7 @@ fn by_level(ports: usize, quanta: Option<u16>) -> (Pfc, Core, Effects) {
 /// PFC frames that were sent: port, bits of classes, quanta.
 fn frames(effects: &[(u8, Effect)]) -> Vec<(usize, u8, u16)> {
     let frame = |e: &(u8, Effect)| match e.1 {
-        Effect::Send(port, f) if f.bytes() == CONTROL => f.payload::<frames::Pfc>().map(|said| (port, said.classes, said.quanta)),
+        Effect::Send(port, f) if f.bytes() == CONTROL => f.payload::<frames::Pfc>().map(|said| (port.index(), said.classes, said.quanta)),
         _ => None,
     };
     effects.iter().filter_map(frame).collect()
@@ -31,8 +31,8 @@ fn sent(effects: &mut Effects) -> Vec<(usize, u8, u16)> {
 /// Pauses of our own queues: port, class, and whether it begins.
 fn held(effects: &mut Effects) -> Vec<(usize, u8, bool)> {
     let pause = |e: &(u8, Effect)| match e.1 {
-        Effect::Block(port, Queues::Class(class), _) => Some((port, class, true)),
-        Effect::Unblock(port, Queues::Class(class)) => Some((port, class, false)),
+        Effect::Block(port, Queues::Class(class), _) => Some((port.index(), class, true)),
+        Effect::Unblock(port, Queues::Class(class)) => Some((port.index(), class, false)),
         _ => None,
     };
     effects.take().iter().filter_map(pause).collect()
@@ -55,15 +55,15 @@ const ON: u16 = u16::MAX;
 fn a_crossing_sends_one_pause_and_one_resume_of_its_class() {
     let (mut pfc, core, mut effects) = by_level(2, None);
     effects.now = Moment::us(1);
-    pfc.on_level(Crossing { port: 1, class: 1, is_up: true }, &core, &mut effects);
+    pfc.on_level(Crossing { port: PortId(1), class: 1, is_up: true }, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(1, 0b10, ON)]);
     let mut standing = Vec::new();
-    pfc.standing_pauses(&mut |port, class| standing.push((port, class)));
+    pfc.standing_pauses(&mut |port, class| standing.push((port.index(), class)));
     assert_eq!(standing, [(1, 1)]);
     // A pause that stands counts as above XOFF to now.
     assert_eq!(count(&pfc, Moment::us(3)), [1, 1, Duration::us(2).ps()]);
     effects.now = Moment::us(4);
-    pfc.on_level(Crossing { port: 1, class: 1, is_up: false }, &core, &mut effects);
+    pfc.on_level(Crossing { port: PortId(1), class: 1, is_up: false }, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(1, 0b10, 0)]);
     assert_eq!(count(&pfc, Moment::us(9)), [1, 2, Duration::us(3).ps()]);
     pfc.standing_pauses(&mut |port, class| panic!("port {port} is still paused in class {class}"));
@@ -72,12 +72,12 @@ fn a_crossing_sends_one_pause_and_one_resume_of_its_class() {
 #[test]
 fn two_reasons_make_one_pause_that_the_last_one_ends() {
     let (mut pfc, core, mut effects) = by_level(2, None);
-    pfc.on_level(Crossing { port: 0, class: 0, is_up: true }, &core, &mut effects);
-    pfc.on_pause_request(0, 0, true, &core, &mut effects);
+    pfc.on_level(Crossing { port: PortId(0), class: 0, is_up: true }, &core, &mut effects);
+    pfc.on_pause_request(PortId(0), 0, true, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(0, 0b01, ON)]);
-    pfc.on_level(Crossing { port: 0, class: 0, is_up: false }, &core, &mut effects);
+    pfc.on_level(Crossing { port: PortId(0), class: 0, is_up: false }, &core, &mut effects);
     assert_eq!(sent(&mut effects), []);
-    pfc.on_pause_request(0, 0, false, &core, &mut effects);
+    pfc.on_pause_request(PortId(0), 0, false, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(0, 0b01, 0)]);
     // What a request asks for is no time above XOFF.
     assert_eq!(count(&pfc, Moment::us(9)), [1, 2, 0]);
@@ -86,12 +86,12 @@ fn two_reasons_make_one_pause_that_the_last_one_ends() {
 #[test]
 fn a_frame_holds_its_class_until_the_resume() {
     let (mut pfc, core, mut effects) = by_level(2, None);
-    assert_eq!(pfc.on_control(&frame(1, ON), 1, &core, &mut effects), Verdict::Consume);
+    assert_eq!(pfc.on_control(&frame(1, ON), PortId(1), &core, &mut effects), Verdict::Consume);
     assert_eq!(held(&mut effects), [(1, 1, true)]);
-    pfc.on_control(&frame(1, 0), 1, &core, &mut effects);
+    pfc.on_control(&frame(1, 0), PortId(1), &core, &mut effects);
     assert_eq!(held(&mut effects), [(1, 1, false)]);
     let other = Packet::new(Kind::Cim, 3, 1, 0, CONTROL, 0);
-    assert_eq!(pfc.on_control(&other, 1, &core, &mut effects), Verdict::Pass);
+    assert_eq!(pfc.on_control(&other, PortId(1), &core, &mut effects), Verdict::Pass);
     assert!(effects.is_empty());
 }
 
@@ -103,7 +103,7 @@ fn a_pause_is_refreshed_at_half_its_quanta_while_it_stands() {
     let timers = |list: &[(u8, Effect)]| -> Vec<(Moment, u32)> {
         list.iter().filter_map(|e| if let Effect::Timer(at, token) = e.1 { Some((at, token)) } else { None }).collect()
     };
-    pfc.on_level(Crossing { port: 1, class: 0, is_up: true }, &core, &mut effects);
+    pfc.on_level(Crossing { port: PortId(1), class: 0, is_up: true }, &core, &mut effects);
     let list = effects.take();
     let token = timers(&list)[0].1;
     assert_eq!((frames(&list), timers(&list)), (vec![(1, 1, 1000)], vec![(Moment::ZERO + half, token)]));
@@ -112,17 +112,17 @@ fn a_pause_is_refreshed_at_half_its_quanta_while_it_stands() {
     let list = effects.take();
     assert_eq!((frames(&list), timers(&list)), (vec![(1, 1, 1000)], vec![(Moment::ZERO + half * 2, token)]));
     // One that still waits for the link says the same: none is added, but the next refresh is due.
-    core.ports[1].push(0, frame(0, 1000));
+    core.ports[1].push(QueueId(0), frame(0, 1000));
     effects.now = Moment::ZERO + half * 2;
     pfc.on_timer(token, &core, &mut effects);
     let list = effects.take();
     assert_eq!((frames(&list), timers(&list)), (vec![], vec![(Moment::ZERO + half * 3, token)]));
     // A resume that waits behind it takes it back, so that the next has to be sent.
-    core.ports[1].push(0, frame(0, 0));
+    core.ports[1].push(QueueId(0), frame(0, 0));
     effects.now = Moment::ZERO + half * 3;
     pfc.on_timer(token, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(1, 1, 1000)]);
-    pfc.on_level(Crossing { port: 1, class: 0, is_up: false }, &core, &mut effects);
+    pfc.on_level(Crossing { port: PortId(1), class: 0, is_up: false }, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(1, 1, 0)]);
     effects.now = Moment::ZERO + half * 4;
     pfc.on_timer(token, &core, &mut effects);
@@ -136,7 +136,7 @@ fn without_refresh_the_next_packet_after_its_end_makes_another_pause() {
     let (mut pfc, core, mut effects) = by_level(2, Some(100));
     pfc.refreshes = false;
     assert!(pfc.watches().has(Watches::ENQUEUE));
-    pfc.on_level(Crossing { port: 0, class: 0, is_up: true }, &core, &mut effects);
+    pfc.on_level(Crossing { port: PortId(0), class: 0, is_up: true }, &core, &mut effects);
     let list = effects.take();
     assert_eq!(frames(&list), [(0, 1, 100)]);
     assert!(!list.iter().any(|e| matches!(e.1, Effect::Timer(..))), "nothing refreshes it");
@@ -144,14 +144,14 @@ fn without_refresh_the_next_packet_after_its_end_makes_another_pause() {
     let mut renewed = Vec::new();
     for ns in [0, 511, 512, 700, 1024] {
         effects.now = Moment::ns(ns);
-        pfc.on_enqueue(&Enqueued { packet: &packet, port: 1, queue: 1 }, &core, &mut effects);
+        pfc.on_enqueue(&Enqueued { packet: &packet, port: PortId(1), queue: QueueId(1) }, &core, &mut effects);
         renewed.extend(sent(&mut effects).iter().map(|f| (ns, f.2)));
     }
     assert_eq!(renewed, [(512, 100), (1024, 100)]);
-    pfc.on_level(Crossing { port: 0, class: 0, is_up: false }, &core, &mut effects);
+    pfc.on_level(Crossing { port: PortId(0), class: 0, is_up: false }, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(0, 1, 0)]);
     effects.now = Moment::us(9);
-    pfc.on_enqueue(&Enqueued { packet: &packet, port: 1, queue: 1 }, &core, &mut effects);
+    pfc.on_enqueue(&Enqueued { packet: &packet, port: PortId(1), queue: QueueId(1) }, &core, &mut effects);
     assert_eq!(sent(&mut effects), [], "it is below XON");
     assert_eq!(count(&pfc, effects.now)[..2], [3, 4]);
 }
@@ -164,9 +164,9 @@ fn a_pause_expires_unless_it_was_refreshed() {
     assert_eq!(length, Duration::ns(512));
     let told = |pfc: &mut Pfc, effects: &mut Effects, now: Moment| -> (Moment, u32) {
         effects.now = now;
-        pfc.on_control(&frame(1, 100), 1, &core, effects);
+        pfc.on_control(&frame(1, 100), PortId(1), &core, effects);
         let list = effects.take();
-        assert!(matches!(list[0].1, Effect::Block(1, Queues::Class(1), Asker::Neighbour)));
+        assert!(matches!(list[0].1, Effect::Block(PortId(1), Queues::Class(1), Asker::Neighbour)));
         if let Effect::Timer(at, token) = list[1].1 { (at, token) } else { panic!("{list:?}") }
     };
     let (first, token) = told(&mut pfc, &mut effects, Moment::ZERO);
@@ -191,7 +191,7 @@ fn by_egress(ports: usize) -> (Pfc, Core, Effects) {
 #[test]
 fn a_full_output_pauses_each_feeder_once_with_its_first_packet() {
     let (mut pfc, mut core, mut effects) = by_egress(4);
-    let packet = |input: u16| {
+    let packet = |input: PortId| {
         let mut packet = Packet::new(Kind::Data, 7, 0, 9, 1000, 1);
         packet.set_in_port(input);
         packet
@@ -200,7 +200,7 @@ fn a_full_output_pauses_each_feeder_once_with_its_first_packet() {
     let mut paused = Vec::new();
     for input in [0, 0, 1, 1, 2, 0, 2] {
         core.ports[3].queues[2].bytes.add(1000);
-        pfc.on_enqueue(&Enqueued { packet: &packet(input), port: 3, queue: 2 }, &core, &mut effects);
+        pfc.on_enqueue(&Enqueued { packet: &packet(PortId(input)), port: PortId(3), queue: QueueId(2) }, &core, &mut effects);
         paused.extend(sent(&mut effects).iter().map(|f| (input, *f)));
     }
     assert_eq!(paused, [(1, (1, 0b10, ON)), (2, (2, 0b10, ON)), (0, (0, 0b10, ON))]);
@@ -208,7 +208,7 @@ fn a_full_output_pauses_each_feeder_once_with_its_first_packet() {
     let mut resumed = Vec::new();
     for departure in 1..=7 {
         core.ports[3].queues[2].bytes.sub(1000);
-        pfc.on_dequeue(&Dequeued { packet: &packet(0), port: 3, queue: 2, is_whole: true }, &core, &mut effects);
+        pfc.on_dequeue(&Dequeued { packet: &packet(PortId(0)), port: PortId(3), queue: QueueId(2), is_whole: true }, &core, &mut effects);
         resumed.extend(sent(&mut effects).iter().map(|f| (departure, *f)));
     }
     assert_eq!(resumed, [(6, (1, 0b10, 0)), (6, (2, 0b10, 0)), (6, (0, 0b10, 0))]);
@@ -221,15 +221,15 @@ fn two_full_outputs_pause_a_feeder_once_until_both_have_drained() {
     let packet = Packet::new(Kind::Data, 7, 0, 9, 3000, 0);
     for output in [1, 2] {
         core.ports[output].queues[1].bytes.add(3000);
-        pfc.on_enqueue(&Enqueued { packet: &packet, port: output, queue: 1 }, &core, &mut effects);
+        pfc.on_enqueue(&Enqueued { packet: &packet, port: PortId::at(output), queue: QueueId(1) }, &core, &mut effects);
     }
     assert_eq!(sent(&mut effects), [(0, 1, ON)]);
-    let mut drain = |output: usize| {
+    let mut drain = |output: PortId| {
         core.ports[output].queues[1].bytes.sub(3000);
-        pfc.on_dequeue(&Dequeued { packet: &packet, port: output, queue: 1, is_whole: true }, &core, &mut effects);
+        pfc.on_dequeue(&Dequeued { packet: &packet, port: output, queue: QueueId(1), is_whole: true }, &core, &mut effects);
         sent(&mut effects)
     };
-    assert_eq!((drain(1), drain(2)), (vec![], vec![(0, 1, 0)]));
+    assert_eq!((drain(PortId(1)), drain(PortId(2))), (vec![], vec![(0, 1, 0)]));
 }
 
 #[test]
@@ -242,13 +242,13 @@ fn a_dynamic_threshold_pauses_at_it_and_resumes_an_offset_below() {
     let packet = Packet::new(Kind::Data, 7, 0, 9, 500, 0);
     let mut when = Vec::new();
     for n in 1..=10 {
-        assert!(core.buffer.admit(0, 0, 1, 0, 0, 500));
-        pfc.on_enqueue(&Enqueued { packet: &packet, port: 1, queue: 1 }, &core, &mut effects);
+        assert!(core.buffer.admit(PortId(0), 0, PortId(1), 0, 0, 500));
+        pfc.on_enqueue(&Enqueued { packet: &packet, port: PortId(1), queue: QueueId(1) }, &core, &mut effects);
         when.extend(sent(&mut effects).iter().map(|f| (n * 500, f.2)));
     }
     for n in (0..10).rev() {
-        core.buffer.release(0, 0, 1, 500);
-        pfc.on_dequeue(&Dequeued { packet: &packet, port: 1, queue: 1, is_whole: true }, &core, &mut effects);
+        core.buffer.release(PortId(0), 0, PortId(1), 500);
+        pfc.on_dequeue(&Dequeued { packet: &packet, port: PortId(1), queue: QueueId(1), is_whole: true }, &core, &mut effects);
         when.extend(sent(&mut effects).iter().map(|f| (n * 500, f.2)));
     }
     assert_eq!(when, [(5000, ON), (3500, 0)]);
@@ -261,12 +261,12 @@ fn a_relay_raises_the_class_and_speaks_to_neighbours_of_the_lower_one() {
     assert!(pfc.watches().has(Watches::ASSIGN));
     let classes = [0, 1].map(|class| {
         let mut packet = Packet::new(Kind::Data, 7, 0, 9, 1000, class);
-        assert_eq!(pfc.assign_queue(&mut packet, 0, &core, &mut effects), None);
+        assert_eq!(pfc.assign_queue(&mut packet, PortId(0), &core, &mut effects), None);
         packet.class()
     });
     assert_eq!(classes, [1, 1], "there is none above the highest");
-    pfc.on_level(Crossing { port: 0, class: 1, is_up: true }, &core, &mut effects);
-    pfc.on_level(Crossing { port: 0, class: 1, is_up: false }, &core, &mut effects);
+    pfc.on_level(Crossing { port: PortId(0), class: 1, is_up: true }, &core, &mut effects);
+    pfc.on_level(Crossing { port: PortId(0), class: 1, is_up: false }, &core, &mut effects);
     assert_eq!(sent(&mut effects), [(0, 0b01, ON), (0, 0b01, 0)]);
 }
 
@@ -274,17 +274,21 @@ fn a_relay_raises_the_class_and_speaks_to_neighbours_of_the_lower_one() {
 fn a_relay_passes_a_pause_on_to_all_others_until_the_last_neighbour_resumes() {
     let (mut pfc, core, mut effects) = by_level(3, None);
     (pfc.trigger, pfc.passes_on) = (Trigger::Never, true);
-    let mut tell = |port: usize, quanta: u16| {
+    let mut tell = |port: PortId, quanta: u16| {
         pfc.on_control(&frame(0, quanta), port, &core, &mut effects);
         sent(&mut effects)
     };
-    assert_eq!(tell(0, ON), [(1, 1, ON), (2, 1, ON)]);
-    assert_eq!(tell(0, ON), [], "a second pause says nothing new");
+    assert_eq!(tell(PortId(0), ON), [(1, 1, ON), (2, 1, ON)]);
+    assert_eq!(tell(PortId(0), ON), [], "a second pause says nothing new");
     // Port 1 pauses, too: port 0 hears of it, and port 2 has heard.
-    assert_eq!(tell(1, ON), [(0, 1, ON)]);
-    assert_eq!(tell(0, 0), [(1, 1, 0)]);
-    assert_eq!(tell(1, 0), [(0, 1, 0), (2, 1, 0)]);
-    assert!(pfc.pauses_because(0, 1, 2, 1) && !pfc.pauses_because(2, 1, 2, 1) && !pfc.pauses_because(0, 1, 2, 0));
+    assert_eq!(tell(PortId(1), ON), [(0, 1, ON)]);
+    assert_eq!(tell(PortId(0), 0), [(1, 1, 0)]);
+    assert_eq!(tell(PortId(1), 0), [(0, 1, 0), (2, 1, 0)]);
+    assert!(
+        pfc.pauses_because(PortId(0), 1, PortId(2), 1)
+            && !pfc.pauses_because(PortId(2), 1, PortId(2), 1)
+            && !pfc.pauses_because(PortId(0), 1, PortId(2), 0)
+    );
 }
 
 /// A switch with a watchdog that looks each microsecond, finds storms after two and their ends after three.
@@ -302,40 +306,45 @@ fn in_a_storm_nothing_goes_to_the_neighbour_or_comes_from_it() {
     assert!(pfc.watches().has(Watches::ADMIT));
     let mut packet = Packet::new(Kind::Data, 7, 0, 9, 1000, 1);
     for kind in [Kind::Data, Kind::Data, Kind::Ack] {
-        core.ports[2].push(2, Packet::new(kind, 7, 0, 9, 1000, 1));
+        core.ports[2].push(QueueId(2), Packet::new(kind, 7, 0, 9, 1000, 1));
     }
-    pfc.on_control(&frame(1, ON), 2, &core, &mut effects);
+    pfc.on_control(&frame(1, ON), PortId(2), &core, &mut effects);
     let list = effects.take();
-    let [(_, Effect::Timer(at, token)), (_, Effect::Block(2, Queues::Class(1), Asker::Neighbour))] = list[..] else { panic!("{list:?}") };
-    assert_eq!(at, Moment::us(2));
-    let ask = |pfc: &mut Pfc, packet: &mut Packet, from: u16, port: usize| {
-        packet.set_in_port(from);
-        pfc.admit(packet, Place { port, queue: 2 }, &core, &mut sink()) == Admit::Drop
+    let [(_, Effect::Timer(at, token)), (_, Effect::Block(PortId(2), Queues::Class(1), Asker::Neighbour))] = list[..] else {
+        panic!("{list:?}")
     };
-    assert!(!ask(&mut pfc, &mut packet, 0, 2));
+    assert_eq!(at, Moment::us(2));
+    let ask = |pfc: &mut Pfc, packet: &mut Packet, from: u16, port: PortId| {
+        packet.set_in_port(PortId(from));
+        pfc.admit(packet, Place { port, queue: QueueId(2) }, &core, &mut sink()) == Admit::Drop
+    };
+    assert!(!ask(&mut pfc, &mut packet, 0, PortId(2)));
     effects.now = at;
     pfc.on_timer(token, &core, &mut effects);
     let list = effects.take();
-    assert!(matches!(list[..], [(_, Effect::Discard(2, Queues::Class(1))), (_, Effect::Unblock(2, Queues::Class(1)))]), "{list:?}");
-    let dropped = [(0, 2), (2, 0), (0, 1)].map(|(from, to)| ask(&mut pfc, &mut packet, from, to));
+    assert!(
+        matches!(list[..], [(_, Effect::Discard(PortId(2), Queues::Class(1))), (_, Effect::Unblock(PortId(2), Queues::Class(1)))]),
+        "{list:?}"
+    );
+    let dropped = [(0, 2), (2, 0), (0, 1)].map(|(from, to)| ask(&mut pfc, &mut packet, from, PortId(to)));
     assert_eq!(dropped, [true, true, false]);
     packet.set_class(0);
-    assert!(!ask(&mut pfc, &mut packet, 0, 2), "the other class");
+    assert!(!ask(&mut pfc, &mut packet, 0, PortId(2)), "the other class");
     // A storm, and two packets that waited and two that came; answers are no data.
     let mut counts = Vec::new();
     pfc.counts(at, &mut |count: Count, n| counts.push((count.name, n)));
     assert!(counts.contains(&("storms", 1)) && counts.contains(&("dropped_in_storms", 4)));
     // A pause is not obeyed, and three polls after the last one it is over.
-    pfc.on_control(&frame(1, ON), 2, &core, &mut effects);
+    pfc.on_control(&frame(1, ON), PortId(2), &core, &mut effects);
     assert_eq!(held(&mut effects), []);
-    pfc.on_control(&frame(1, 0), 2, &core, &mut effects);
+    pfc.on_control(&frame(1, 0), PortId(2), &core, &mut effects);
     let list = effects.take();
     assert!(matches!(list[0].1, Effect::Timer(at, _) if at == Moment::us(5)), "{list:?}");
     effects.now = Moment::us(5);
     pfc.on_timer(token, &core, &mut effects);
     packet.set_class(1);
-    assert!(!ask(&mut pfc, &mut packet, 0, 2));
-    pfc.on_control(&frame(1, ON), 2, &core, &mut effects);
+    assert!(!ask(&mut pfc, &mut packet, 0, PortId(2)));
+    pfc.on_control(&frame(1, ON), PortId(2), &core, &mut effects);
     assert_eq!(held(&mut effects), [(2, 1, true)]);
 }
 
@@ -343,11 +352,11 @@ fn in_a_storm_nothing_goes_to_the_neighbour_or_comes_from_it() {
 fn a_watchdog_that_forwards_only_ignores_pauses() {
     let (mut pfc, core, mut effects) = watched(watchdog::Action::Forward);
     assert!(!pfc.watches().has(Watches::ADMIT));
-    pfc.on_control(&frame(0, ON), 1, &core, &mut effects);
+    pfc.on_control(&frame(0, ON), PortId(1), &core, &mut effects);
     effects.take();
     effects.now = Moment::us(2);
     pfc.on_timer(WATCH | 2, &core, &mut effects);
-    assert!(matches!(effects.take()[..], [(_, Effect::Unblock(1, Queues::Class(0)))]));
+    assert!(matches!(effects.take()[..], [(_, Effect::Unblock(PortId(1), Queues::Class(0)))]));
 }
 
 #[test]
@@ -356,7 +365,7 @@ fn so_many_resumes_are_never_sent() {
     pfc.swallow_resumes = 2;
     for n in 0..3 {
         for is_up in [true, false] {
-            pfc.on_level(Crossing { port: 0, class: 0, is_up }, &core, &mut effects);
+            pfc.on_level(Crossing { port: PortId(0), class: 0, is_up }, &core, &mut effects);
         }
         let resumes = sent(&mut effects).iter().filter(|f| f.2 == 0).count();
         assert_eq!(resumes, usize::from(n == 2));

@@ -14,6 +14,7 @@ mod point;
 mod proxy;
 mod source;
 
+use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -307,7 +308,7 @@ impl Hooks for Sfc {
     }
 
     /// A flow takes the first queue of the interface that is not paused.
-    fn place_flow(&mut self, packet: &mut Packet, port: usize, core: &Core) -> Option<usize> {
+    fn place_flow(&mut self, packet: &mut Packet, port: PortId, core: &Core) -> Option<QueueId> {
         let queues = &core.ports[port].queues;
         let free = (0..self.interface_queues?).find(|c| !queues[1 + *c as usize].is_blocked());
         packet.set_class(free.unwrap_or(0));
@@ -322,7 +323,7 @@ impl Hooks for Sfc {
         }
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
         self.proxy.as_mut()?.assign_queue(packet, port, core, effects)
     }
 
@@ -364,7 +365,7 @@ impl Hooks for Sfc {
         }
     }
 
-    fn on_control(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Verdict {
+    fn on_control(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
         if packet.kind() != Kind::Sfcm {
             return Verdict::Pass;
         }

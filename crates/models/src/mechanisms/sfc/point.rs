@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::ids::{PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, Rate};
@@ -148,16 +149,16 @@ impl Point {
 
     /// The watched queue of a packet, and its bytes; none for a congestion queue, which is full on purpose, and where no output
     /// signals.
-    fn watched(&self, packet: &Packet, port: usize, queue: usize, core: &Core) -> Option<(usize, u32)> {
+    fn watched(&self, packet: &Packet, port: PortId, queue: QueueId, core: &Core) -> Option<(usize, u32)> {
         if self.to_host.as_ref().is_some_and(|to_host| !to_host[port]) {
             return None;
         }
         if core.queueing == Queueing::Iq {
-            let group = core.group(packet.in_port() as usize, packet.class());
+            let group = core.group(packet.in_port(), packet.class());
             return Some((group, core.ingress[group].bytes()));
         }
         let q = &core.ports[port].queues[queue];
-        (q.purpose() != Purpose::Congestion).then(|| (self.first[port] + queue, q.bytes.bytes()))
+        (q.purpose() != Purpose::Congestion).then(|| (self.first[port] + queue.index(), q.bytes.bytes()))
     }
 
     /// The class in which a packet left its source.
@@ -179,9 +180,9 @@ impl Point {
     }
 
     /// Where the sources of a queue are counted: at the first queue of its class and output.
-    fn crowd(&self, index: usize, packet: &Packet, port: usize, core: &Core) -> usize {
+    fn crowd(&self, index: usize, packet: &Packet, port: PortId, core: &Core) -> usize {
         match core.queueing {
-            Queueing::Voq => self.first[port] + core.queue_for(packet.class(), 0),
+            Queueing::Voq => self.first[port] + core.queue_for(packet.class(), PortId(0)).index(),
             _ => index,
         }
     }

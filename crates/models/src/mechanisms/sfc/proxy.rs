@@ -6,6 +6,7 @@
 //! `resume_ends` says so. Order is kept: the congestion queue waits until the last packet of the flow that was queued
 //! before has left, and the flow returns to its own queue when the congestion queue holds no packet of it any more.
 
+use crate::ids::{PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
@@ -41,7 +42,7 @@ pub struct Proxy {
     ends_queues: bool,
     classes: usize,
     /// Port of each host that hangs here.
-    ports: FxHashMap<u32, usize>,
+    ports: FxHashMap<u32, PortId>,
     /// For each port and class of a host: flows that pause it, and until when.
     pausing: Vec<Vec<(u32, Moment)>>,
     /// Isolated flows, and until when each is paused.
@@ -73,7 +74,7 @@ impl State for Proxy {
         } = self;
         walk.total(pauses);
         walk.total(isolated);
-        walk.keyed(ports.iter_mut(), |walk, _, port| walk.value(*port as u64));
+        walk.keyed(ports.iter_mut(), |walk, _, port| walk.value(u64::from(port.0)));
         for (flow, until) in pausing.iter_mut().flatten() {
             walk.value(u64::from(*flow));
             walk.moment(until);
@@ -90,7 +91,7 @@ const CONGESTION: u32 = 1 << 31;
 
 impl Proxy {
     /// For a switch with these hosts, each with its port.
-    pub fn new(params: &Params, hosts: &[(u32, usize)], core: &Core) -> Self {
+    pub fn new(params: &Params, hosts: &[(u32, PortId)], core: &Core) -> Self {
         let groups = core.ports.len() * core.classes;
         Self {
             isolates: params.mode == Mode::ProxyIsolation,
@@ -128,9 +129,18 @@ impl Proxy {
         if self.isolates {
             self.isolate(message.flow(), until, pause == 0, core, effects);
         } else {
-            self.pause(port * self.classes + message.class() as usize, message.flow(), until, effects);
+            self.pause(self.group(port, message.class()), message.flow(), until, effects);
         }
         true
+    }
+
+    /// What is kept of a class of a port is at this place.
+    fn group(&self, port: PortId, class: u8) -> usize {
+        port.index() * self.classes + class as usize
+    }
+
+    fn of_group(&self, group: usize) -> (PortId, u8) {
+        (PortId::at(group / self.classes), (group % self.classes) as u8)
     }
 
     /// Lets a flow pause a host's class until then; a moment that has come takes that back.
@@ -153,7 +163,7 @@ impl Proxy {
     }
 
     fn tell(&mut self, group: usize, was_paused: bool, is_paused: bool, effects: &mut Effects) {
-        let (port, class) = (group / self.classes, (group % self.classes) as u8);
+        let (port, class) = self.of_group(group);
         if is_paused && !was_paused {
             self.pauses += 1;
             effects.push(Effect::PauseNeighbour(port, class, true));
@@ -188,8 +198,8 @@ impl Proxy {
     }
 
     /// Blocks a congestion queue until then.
-    fn hold(&mut self, port: usize, class: u8, until: Moment, core: &Core, effects: &mut Effects) {
-        let group = port * self.classes + class as usize;
+    fn hold(&mut self, port: PortId, class: u8, until: Moment, core: &Core, effects: &mut Effects) {
+        let group = self.group(port, class);
         let queue = &mut self.queues[group];
         if until <= queue.until || until <= effects.now {
             return;
@@ -198,27 +208,28 @@ impl Proxy {
         if !queue.is_blocked {
             queue.is_blocked = true;
             if let Some(congested) = core.congestion_queue(port, class) {
-                effects.push(Effect::Block(port, Queues::One(congested as u16), Asker::Itself));
+                effects.push(Effect::Block(port, Queues::One(congested), Asker::Itself));
             }
         }
         effects.push(Effect::Timer(until, CONGESTION | group as u32));
     }
 
     /// Unblocks a congestion queue when none of its flows is paused any more.
-    fn let_go(&mut self, port: usize, queue: usize, core: &Core, effects: &mut Effects) {
+    fn let_go(&mut self, port: PortId, queue: QueueId, core: &Core, effects: &mut Effects) {
         let here = self.flows.iter().filter(|f| f.place == Some((port, queue)));
         let until = here.map(|f| f.state).max().unwrap_or_default();
         let class = core.ports[port].queues[queue].class();
-        let congestion = &mut self.queues[port * self.classes + class as usize];
+        let group = self.group(port, class);
+        let congestion = &mut self.queues[group];
         congestion.until = until;
         if until <= effects.now && congestion.is_blocked {
             congestion.is_blocked = false;
-            effects.push(Effect::Unblock(port, Queues::One(queue as u16)));
+            effects.push(Effect::Unblock(port, Queues::One(queue)));
         }
     }
 
     /// The congestion queue for a packet of an isolated flow.
-    pub fn assign_queue(&mut self, packet: &Packet, port: usize, core: &Core, effects: &mut Effects) -> Option<usize> {
+    pub fn assign_queue(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
         let (flow, class, now) = (packet.flow(), packet.class(), effects.now);
         if self.caches && !self.flows.contains(flow) {
             let until = *self.destinations.get(&packet.dst())?;
@@ -238,13 +249,13 @@ impl Proxy {
             return None;
         }
         let queue = core.congestion_queue(port, class)?;
-        self.flows.enter(flow, port, core.queue_for(class, packet.in_port() as usize), queue, core, effects);
+        self.flows.enter(flow, port, core.queue_for(class, packet.in_port()), queue, core, effects);
         self.hold(port, class, until, core, effects);
         Some(queue)
     }
 
-    fn is_host_port(&self, port: u16, core: &Core) -> bool {
-        self.ports.contains_key(&core.ports[port as usize].peer)
+    fn is_host_port(&self, port: PortId, core: &Core) -> bool {
+        self.ports.contains_key(&core.ports[port].peer)
     }
 
     pub fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
@@ -256,21 +267,21 @@ impl Proxy {
             self.destinations.remove(&event.packet.dst());
             return;
         }
-        let group = core.group(event.packet.in_port() as usize, event.packet.class());
+        let group = core.group(event.packet.in_port(), event.packet.class());
         if !self.pausing[group].iter().any(|p| p.0 == event.packet.flow()) {
             self.pause(group, event.packet.flow(), until, effects);
         }
     }
 
     /// A packet left a queue.
-    pub fn on_left(&mut self, flow: u32, port: usize, queue: usize, core: &Core, effects: &mut Effects) {
+    pub fn on_left(&mut self, flow: u32, port: PortId, queue: QueueId, core: &Core, effects: &mut Effects) {
         if self.flows.leave(flow, port, queue, core, effects) {
             self.end(flow, effects);
         }
     }
 
     /// A packet found no room in a queue.
-    pub fn on_drop(&mut self, flow: u32, port: usize, queue: usize, effects: &mut Effects) {
+    pub fn on_drop(&mut self, flow: u32, port: PortId, queue: QueueId, effects: &mut Effects) {
         if self.flows.refuse(flow, port, queue, effects) {
             self.end(flow, effects);
         }
@@ -285,13 +296,13 @@ impl Proxy {
 
     pub fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
         let group = (token & !CONGESTION) as usize;
-        let (port, class) = (group / self.classes, (group % self.classes) as u8);
+        let (port, class) = self.of_group(group);
         if token & CONGESTION != 0 {
             let queue = &mut self.queues[group];
             if queue.is_blocked && queue.until <= effects.now {
                 queue.is_blocked = false;
                 if let Some(congested) = core.congestion_queue(port, class) {
-                    effects.push(Effect::Unblock(port, Queues::One(congested as u16)));
+                    effects.push(Effect::Unblock(port, Queues::One(congested)));
                 }
             }
             return;
@@ -320,7 +331,7 @@ mod tests {
 
     /// Host 7 hangs at port 0 of a switch, whose output 1 has a queue of class 0 and a congestion queue.
     const HOST: u32 = 7;
-    const CONGESTED: u16 = 2;
+    const CONGESTED: QueueId = QueueId(2);
 
     fn proxy(mode: Mode, resume_ends: ResumeEnds) -> (Proxy, Core, Effects) {
         let queue = |purpose| QueueSpec { class: 0, level: 0, purpose };
@@ -328,7 +339,7 @@ mod tests {
         let mut core = Core::for_tests(2, 1);
         core.ports = (0..2).map(|_| Port::new(&plan, Rate::gbps(100), Duration::ZERO, 1, Duration::ZERO)).collect();
         let params = Params { mode, resume_ends, ..Params::default() };
-        (Proxy::new(&params, &[(HOST, 0)], &core), core, Effects::for_tests(1))
+        (Proxy::new(&params, &[(HOST, PortId(0))], &core), core, Effects::for_tests(1))
     }
 
     fn message(flow: u32, pause: Duration) -> Packet {
@@ -343,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_resume_ends_the_pause_of_its_flow_or_of_the_host() {
-        let [on, off] = [true, false].map(|is_on| vec![format!("{:?}", Effect::PauseNeighbour(0, 0, is_on))]);
+        let [on, off] = [true, false].map(|is_on| vec![format!("{:?}", Effect::PauseNeighbour(PortId(0), 0, is_on))]);
         for (ends, at_resume, at_end) in [(ResumeEnds::Flow, vec![], off.clone()), (ResumeEnds::Queue, off.clone(), vec![])] {
             let (mut proxy, core, mut effects) = proxy(Mode::Proxy, ends);
             proxy.on_message(&message(1, Duration::us(10)), &core, &mut effects);
@@ -361,22 +372,23 @@ mod tests {
 
     #[test]
     fn a_resume_ends_the_pause_of_its_flow_or_of_the_congestion_queue() {
-        let [block, unblock] = [Effect::Block(1, Queues::One(CONGESTED), Asker::Itself), Effect::Unblock(1, Queues::One(CONGESTED))]
-            .map(|e| vec![format!("{e:?}")]);
+        let [block, unblock] =
+            [Effect::Block(PortId(1), Queues::One(CONGESTED), Asker::Itself), Effect::Unblock(PortId(1), Queues::One(CONGESTED))]
+                .map(|e| vec![format!("{e:?}")]);
         for (ends, at_resume, at_end) in [(ResumeEnds::Flow, vec![], unblock.clone()), (ResumeEnds::Queue, unblock.clone(), vec![])] {
             let (mut proxy, core, mut effects) = proxy(Mode::ProxyIsolation, ends);
             proxy.on_message(&message(1, Duration::us(10)), &core, &mut effects);
             proxy.on_message(&message(2, Duration::us(100)), &core, &mut effects);
             let packet = |flow| Packet::new(Kind::Data, flow, 0, 9, 1000, 0);
             for flow in [1, 2] {
-                assert_eq!(proxy.assign_queue(&packet(flow), 1, &core, &mut effects), Some(usize::from(CONGESTED)));
+                assert_eq!(proxy.assign_queue(&packet(flow), PortId(1), &core, &mut effects), Some(CONGESTED));
             }
             assert_eq!(asked(&mut effects), block);
             effects.now = Moment::us(5);
             proxy.on_message(&message(1, Duration::ZERO), &core, &mut effects);
             assert_eq!(asked(&mut effects), at_resume, "{ends:?}");
             // What comes of the other flow neither pauses again nor overtakes.
-            assert_eq!(proxy.assign_queue(&packet(2), 1, &core, &mut effects), Some(usize::from(CONGESTED)));
+            assert_eq!(proxy.assign_queue(&packet(2), PortId(1), &core, &mut effects), Some(CONGESTED));
             assert_eq!(asked(&mut effects), Vec::<String>::new());
             effects.now = Moment::us(100);
             proxy.on_timer(CONGESTION | 1, &core, &mut effects);

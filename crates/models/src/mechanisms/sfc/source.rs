@@ -1,5 +1,6 @@
 //! The source: holds what a message names.
 
+use crate::ids::PortId;
 use xoff_engine::state;
 use xoff_units::{Duration, Moment};
 
@@ -29,7 +30,7 @@ impl Source {
         Self { hold, held: Vec::new() }
     }
 
-    pub fn on_message(&mut self, message: &Packet, port: usize, effects: &mut Effects) {
+    pub fn on_message(&mut self, message: &Packet, port: PortId, effects: &mut Effects) {
         let Some(Sfcm { destination, pause }) = message.payload() else { return };
         // A resume holds until now, which is not at all.
         let until = effects.now + Duration::ns(u64::from(pause));
@@ -41,8 +42,8 @@ impl Source {
         }
     }
 
-    fn hold_queue(&mut self, port: usize, class: u8, is_resume: bool, until: Moment, effects: &mut Effects) {
-        let index = port * CLASSES + class as usize;
+    fn hold_queue(&mut self, port: PortId, class: u8, is_resume: bool, until: Moment, effects: &mut Effects) {
+        let index = port.index() * CLASSES + class as usize;
         if self.held.len() <= index {
             self.held.resize(index + 1, Moment::ZERO);
         }
@@ -60,7 +61,7 @@ impl Source {
     pub fn on_timer(&mut self, token: u32, effects: &mut Effects) {
         let index = token as usize;
         if self.held[index] <= effects.now {
-            effects.push(Effect::Unblock(index / CLASSES, Queues::Class((index % CLASSES) as u8)));
+            effects.push(Effect::Unblock(PortId::at(index / CLASSES), Queues::Class((index % CLASSES) as u8)));
         }
     }
 }

@@ -92,7 +92,7 @@ impl Pint {
 
     /// The average that a packet finds, which counts from now on.
     fn average(&mut self, hop: &Hop) -> f64 {
-        let output = &mut self.outputs[hop.port as usize];
+        let output = &mut self.outputs[hop.port];
         let product = hop.rate.0 as f64 * self.round_trip / 8e12;
         let queue = f64::from(hop.queued) / product;
         // Before the first packet nothing was sent for ever.
@@ -120,6 +120,7 @@ mod tests {
     use xoff_units::{Moment, Rate};
 
     use super::*;
+    use crate::ids::PortId;
 
     /// A switch of one output of 100 Gb/s; a round trip of 12 us is 150 KB.
     fn pint(base: f64) -> Pint {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     fn hop(at: Moment, sent: u64, queued: u32) -> Hop {
-        Hop { node: 7, port: 0, at, sent, queued, rate: Rate::gbps(100) }
+        Hop { node: 7, port: PortId(0), at, sent, queued, rate: Rate::gbps(100) }
     }
 
     #[test]

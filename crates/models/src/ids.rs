@@ -1,0 +1,90 @@
+//! Ids of what a node is made of: numbers from zero that cannot stand for one another.
+
+use std::fmt;
+use std::ops::{Index, IndexMut};
+
+use xoff_engine::state::Word;
+
+macro_rules! ids {
+    ($($(#[$about:meta])* $name:ident($number:ty);)*) => {
+        $($(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(pub $number);
+
+        impl $name {
+            /// That of a place in a list; scenarios are refused before there are more of them than ids.
+            #[inline]
+            pub const fn at(index: usize) -> Self {
+                debug_assert!(index <= <$number>::MAX as usize);
+                Self(index as $number)
+            }
+
+            /// Its place in a list of them.
+            #[inline]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+
+            /// Each of a list, with its id.
+            pub fn each<T>(list: &[T]) -> impl DoubleEndedIterator<Item = (Self, &T)> + ExactSizeIterator {
+                list.iter().enumerate().map(|(index, item)| (Self::at(index), item))
+            }
+
+            /// The first so many, in their order.
+            pub fn all(count: usize) -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator + Clone {
+                (0..count).map(Self::at)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl Word for $name {
+            fn word(&self) -> u64 {
+                u64::from(self.0)
+            }
+        }
+
+        impl<T> Index<$name> for Vec<T> {
+            type Output = T;
+
+            #[inline]
+            fn index(&self, id: $name) -> &T {
+                &self[id.index()]
+            }
+        }
+
+        impl<T> IndexMut<$name> for Vec<T> {
+            #[inline]
+            fn index_mut(&mut self, id: $name) -> &mut T {
+                &mut self[id.index()]
+            }
+        }
+
+        impl<T> Index<$name> for [T] {
+            type Output = T;
+
+            #[inline]
+            fn index(&self, id: $name) -> &T {
+                &self[id.index()]
+            }
+        }
+
+        impl<T> IndexMut<$name> for [T] {
+            #[inline]
+            fn index_mut(&mut self, id: $name) -> &mut T {
+                &mut self[id.index()]
+            }
+        })*
+    };
+}
+
+ids! {
+    /// A port of a node.
+    PortId(u16);
+    /// A queue of a port.
+    QueueId(u16);
+}
