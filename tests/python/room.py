@@ -68,7 +68,7 @@ _KIND = """    /// A frame of the test.
     };
 }
 """
-_HEARS = """    fn on_control(&mut self, frame: &Packet, _: usize, _: &Core, _: &mut Effects) -> Verdict {
+_HEARS = """    fn on_control(&mut self, frame: &Packet, _: crate::ids::PortId, _: &Core, _: &mut Effects) -> Verdict {
         let Some(BrandNew { .. }) = frame.payload() else { return Verdict::Pass };
         self.marks += 1000;
         Verdict::Consume
@@ -100,9 +100,9 @@ def make_room(checkout: Path) -> None:
             "site.forwards.then(|| Self": "(site.forwards || site.is_host).then(|| Self",
             "            effects.mark();": (
                 "            effects.mark();\n"
-                "            let said = BrandNew { port: event.port as u16, index: Index(event.packet.seq()) };\n"
+                "            let said = BrandNew { port: event.port.0, index: Index(event.packet.seq()) };\n"
                 "            let frame = Packet::with(said, event.packet.flow(), 0, 200, 0);\n"
-                "            effects.push(Effect::Send(event.packet.in_port() as usize, frame));"
+                "            effects.push(Effect::Send(event.packet.in_port(), frame));"
             ),
             "    fn counts(": _HEARS,
         },

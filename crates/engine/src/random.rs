@@ -30,7 +30,7 @@ pub struct Stream {
 impl Stream {
     /// The stream of `entity` (a node, a workload) for `purpose` (a short constant text) under `seed`.
     pub fn new(seed: u64, entity: u64, purpose: &str) -> Self {
-        let name = purpose.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |h, b| (h ^ b as u64).wrapping_mul(0x0000_0100_0000_01B3));
+        let name = purpose.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01B3));
         let a = mix(seed ^ mix(entity) ^ mix(name).rotate_left(17));
         let b = mix(a ^ name);
         let c = mix(b ^ entity);

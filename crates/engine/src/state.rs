@@ -98,7 +98,8 @@ pub trait Total: Copy {
 
 macro_rules! totals {
     ($($type:ty)*) => {
-        $(impl Total for $type {
+        $(#[allow(clippy::cast_lossless)]
+        impl Total for $type {
             fn word(self) -> u64 {
                 self as u64
             }
@@ -384,7 +385,8 @@ pub trait Word {
 
 macro_rules! words {
     ($($type:ty)*) => {
-        $(impl Word for $type {
+        $(#[allow(clippy::cast_lossless)]
+        impl Word for $type {
             fn word(&self) -> u64 {
                 *self as u64
             }

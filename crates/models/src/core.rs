@@ -53,7 +53,7 @@ impl QueueMap {
     /// The queue of a packet of this class from this ingress port.
     #[inline]
     pub fn queue(&self, class: u8, in_port: PortId) -> QueueId {
-        let first = self.first[class as usize % MAX_CLASSES] as usize;
+        let first = usize::from(self.first[usize::from(class) % MAX_CLASSES]);
         QueueId::at(if self.is_by_input { first + in_port.index() } else { first })
     }
 }
@@ -123,13 +123,13 @@ impl Core {
         let data = (0..classes).map(|class| QueueSpec { class, level: 0, purpose: Purpose::Class }).collect();
         let plan = QueuePlan { data, turns: Turns::Packets };
         let list = (0..ports).map(|_| Port::new(&plan, xoff_units::Rate::gbps(100), Duration::ZERO, 1, Duration::ZERO)).collect();
-        Self::new(0, list, classes as usize, Queueing::Oq, Buffer::Unlimited, false)
+        Self::new(0, list, usize::from(classes), Queueing::Oq, Buffer::Unlimited, false)
     }
 
     /// The index of an ingress port and class.
     #[inline]
     pub fn group(&self, in_port: PortId, class: u8) -> usize {
-        in_port.index() * self.classes + class as usize
+        in_port.index() * self.classes + usize::from(class)
     }
 
     /// The queue of a port that a packet of this class from this ingress port joins.

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Bytes, Duration, Moment, Rate, Serializer};
+use xoff_units::{Bytes, Duration, Moment, Rate, Serializer, index};
 
 use crate::packet::Packet;
 use crate::routing::{Map, Paths};
@@ -85,7 +85,7 @@ struct Outputs {
 impl Outputs {
     /// The fastest by which a frame may go that will have passed so many nodes more when it is there.
     fn fastest(&self, frame: &Packet, nodes: usize, routing: &Map) -> Rate {
-        let (routes, ports) = (&routing.routes[self.node as usize], &routing.wiring.ports[self.node as usize]);
+        let (routes, ports) = (&routing.routes[index(self.node)], &routing.wiring.ports[index(self.node)]);
         let rate = |port: PortId| ports[port].link.rate;
         let choices = if self.are_chosen && frame.path() < Paths::FIRST { routes.choices(frame.dst()) } else { &[] };
         choices.iter().map(|port| rate(*port)).max().unwrap_or_else(|| rate(routes.port_after(frame, nodes)))

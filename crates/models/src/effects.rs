@@ -107,7 +107,7 @@ impl Effects {
     /// The random numbers of the mechanism at hand.
     #[inline]
     pub fn stream(&mut self) -> &mut Stream {
-        &mut self.streams[self.owner as usize]
+        &mut self.streams[usize::from(self.owner)]
     }
 
     /// Asks for an effect; effects are carried out in order.

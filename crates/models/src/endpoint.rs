@@ -22,7 +22,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_engine::state::{Walk, Word};
-use xoff_units::Moment;
+use xoff_units::{Moment, index};
 
 pub use self::classify::{Classify, Mice};
 use self::receive::{ALL_HERE, Receiver};
@@ -172,9 +172,9 @@ impl state::State for Endpoint {
         senders.walk(walk);
         walk.value(free.word());
         // A flow that has arrived whole is told by its sender; the places of the others are nobody's business.
-        walk.keyed(receiver_of.iter_mut().filter(|r| *r.1 != ALL_HERE), |walk, flow, index| {
+        walk.keyed(receiver_of.iter_mut().filter(|r| *r.1 != ALL_HERE), |walk, flow, place| {
             walk.of_flow(*flow);
-            receivers[*index as usize].walk(walk);
+            receivers[index(*place)].walk(walk);
         });
         for (at, flow) in first_timeouts {
             walk.reminder(at);
@@ -214,7 +214,7 @@ impl Endpoint {
             .collect();
         Self {
             node,
-            first_flow: config.sources.first[node as usize],
+            first_flow: config.sources.first[index(node)],
             pacer: config.pulls.as_ref().map(|rules| Box::new(Pacer::new(rules, node))),
             books: Books::default(),
             config,
@@ -259,8 +259,8 @@ impl Endpoint {
     }
 
     fn slot(&self, flow: u32) -> Option<usize> {
-        let slot = *self.slots.get(flow.wrapping_sub(self.first_flow) as usize)?;
-        (slot != NO_SLOT).then_some(slot as usize)
+        let slot = *self.slots.get(index(flow.wrapping_sub(self.first_flow)))?;
+        (slot != NO_SLOT).then_some(index(slot))
     }
 
     /// Says what it counted.

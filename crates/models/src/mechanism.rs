@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::ids::{PortId, QueueId};
 use xoff_engine::state::State;
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, index};
 
 use crate::beside::Records;
 use crate::core::{Core, Queueing};
@@ -68,7 +68,7 @@ impl Watches {
     /// The number of a hook.
     #[inline]
     pub const fn number(self) -> usize {
-        self.0.trailing_zeros() as usize % Self::HOOKS
+        index(self.0.trailing_zeros()) % Self::HOOKS
     }
 
     /// Both.

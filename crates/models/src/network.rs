@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ids::PortId;
 use xoff_engine::random::Stream;
 use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
-use xoff_units::{Duration, Rate, Serializer};
+use xoff_units::{Duration, Rate, Serializer, index};
 
 use crate::congestion_control::contract::{Echo, Line};
 use crate::congestion_control::{self, CongestionControl, Scheme};
@@ -88,7 +88,7 @@ impl Settings {
 
     /// The memory of a node that forwards, with what the port has of it.
     fn memory(&self, node: u32, port: PortId, is_host: bool) -> &BufferParams {
-        if is_host { &self.relay.buffer } else { &self.locals.at(node as usize, port).buffer }
+        if is_host { &self.relay.buffer } else { &self.locals.at(index(node), port).buffer }
     }
 
     /// The forwarding delay of a node.
@@ -102,7 +102,7 @@ impl Settings {
 
     /// How port `number` of a node cuts through; none where frames are stored.
     pub fn cut_through(&self, node: u32, number: PortId, spec: &NodeSpec) -> Option<cut_through::Params> {
-        self.locals.at(node as usize, number).cut_through.filter(|_| spec.forwards && !spec.is_host)
+        self.locals.at(index(node), number).cut_through.filter(|_| spec.forwards && !spec.is_host)
     }
 
     /// Port `number` of a node that forwards, and has these ports.
@@ -123,7 +123,7 @@ impl Settings {
 
     /// The levels of a port of a node that forwards, of the mechanism that has any.
     pub fn levels(&self, node: u32, number: PortId, ports: &[PortSpec], spec: &NodeSpec) -> Option<Levels> {
-        self.locals.at(node as usize, number).mechanisms.levels(&self.ingress(node, number, ports, spec))
+        self.locals.at(index(node), number).mechanisms.levels(&self.ingress(node, number, ports, spec))
     }
 
     /// Classes that ingress is counted by: those of switches, or the queues of an interface.
@@ -138,7 +138,7 @@ impl Settings {
 
     /// The memory of a node that forwards, with the levels of its ports.
     pub fn buffer(&self, node: u32, levels: &[Option<Levels>], is_host: bool) -> Buffer {
-        let (ports, classes) = (levels.len(), self.counted_classes() as usize);
+        let (ports, classes) = (levels.len(), usize::from(self.counted_classes()));
         match if is_host { &self.relay.buffer } else { &self.locals.list()[0].buffer } {
             BufferParams::Unlimited => Buffer::Unlimited,
             BufferParams::PerQueue(bytes) => {
@@ -195,7 +195,7 @@ impl DataQueues {
             data.extend((0..classes).map(|class| QueueSpec { class, level: level(class), purpose: Purpose::Congestion }));
         }
         if node.forwards && !node.is_host && has_hosts {
-            let queues = settings.mechanisms().reorder_queues() as usize;
+            let queues = usize::from(settings.mechanisms().reorder_queues());
             let of = |class: u8| std::iter::repeat_n(QueueSpec { class, level: level(class), purpose: Purpose::Reorder }, queues);
             data.extend((0..classes).flat_map(of));
         }
@@ -224,10 +224,10 @@ impl Lines {
             || settings.congestion_control.pulls(nominal).is_some()
             || settings.transport.wants_round_trip()
             || settings.mechanisms().any(|p| p.wants_round_trip);
-        let delay = |n: u32| settings.delay(&topology.nodes[n as usize]);
+        let delay = |n: u32| settings.delay(&topology.nodes[index(n)]);
         let largest = settings.framing.largest();
         let tail_of = |n: u32, port: PortId, [input, output]: [Serializer; 2]| {
-            let cut = settings.cut_through(n, port, &topology.nodes[n as usize]);
+            let cut = settings.cut_through(n, port, &topology.nodes[index(n)]);
             cut.map_or(Duration::ZERO, |cut| input.time(largest) - cut_through::head(cut.header.0, largest, input, output))
         };
         let longest =
@@ -303,23 +303,23 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn delay(&self, node: u32) -> Duration {
-        self.settings.delay(&self.topology.nodes[node as usize])
+        self.settings.delay(&self.topology.nodes[index(node)])
     }
 
     /// The levels of each ingress port of a node, if it forwards.
     fn levels(&self, node: u32) -> Vec<Option<Levels>> {
-        let (spec, ports) = (&self.topology.nodes[node as usize], &self.ports[node as usize]);
+        let (spec, ports) = (&self.topology.nodes[index(node)], &self.ports[index(node)]);
         let levels = |number: PortId| {
             let ingress = self.settings.ingress(node, number, ports, spec);
-            let parts = &self.parts[self.settings.locals.place(node as usize, number)];
+            let parts = &self.parts[self.settings.locals.place(index(node), number)];
             parts.iter().find_map(|p| p.levels(&ingress)).filter(|_| spec.forwards)
         };
         PortId::all(ports.len()).map(levels).collect()
     }
 
     fn input(&self, node: u32, number: PortId) -> Ingress<'_> {
-        let spec = &self.topology.nodes[node as usize];
-        let ingress = self.settings.ingress(node, number, &self.ports[node as usize], spec);
+        let spec = &self.topology.nodes[index(node)];
+        let ingress = self.settings.ingress(node, number, &self.ports[index(node)], spec);
         if spec.forwards { ingress } else { Ingress { memory: &BufferParams::Unlimited, ..ingress } }
     }
 
@@ -327,11 +327,11 @@ impl Builder<'_> {
     fn ends(&self, node: u32) -> Vec<Ends<'_>> {
         let far = |port: &PortSpec| self.input(port.peer, port.peer_port);
         let ends = |(number, port): (PortId, &PortSpec)| Ends { near: self.input(node, number), far: far(port) };
-        PortId::each(&self.ports[node as usize]).map(ends).collect()
+        PortId::each(&self.ports[index(node)]).map(ends).collect()
     }
 
     fn core(&self, node: u32, levels: &[Option<Levels>]) -> Core {
-        let (spec, ports, settings) = (&self.topology.nodes[node as usize], &self.ports[node as usize], self.settings);
+        let (spec, ports, settings) = (&self.topology.nodes[index(node)], &self.ports[index(node)], self.settings);
         let ground = Ground { wiring: &self.map.wiring, relay: &settings.relay };
         let plans = DataQueues::new(settings, spec, ports.len(), !self.hosts(node).is_empty());
         let list = PortId::each(ports)
@@ -345,39 +345,39 @@ impl Builder<'_> {
         let queueing = if spec.is_host { Queueing::Oq } else { settings.queueing };
         let buffer = if spec.forwards { settings.buffer(node, levels, spec.is_host) } else { Buffer::Unlimited };
         let merges_classes = settings.mechanisms().interface_queues() > 1 && !spec.is_host;
-        Core::new(node, list, settings.counted_classes() as usize, queueing, buffer, merges_classes)
+        Core::new(node, list, usize::from(settings.counted_classes()), queueing, buffer, merges_classes)
     }
 
     /// A port's input, if it cuts through.
     fn cut(&self, node: u32, number: PortId) -> Option<cut_through::Input> {
-        let params = self.settings.cut_through(node, number, &self.topology.nodes[node as usize])?;
+        let params = self.settings.cut_through(node, number, &self.topology.nodes[index(node)])?;
         let are_chosen = self.settings.mechanisms().any(|p| p.routes);
-        Some(cut_through::Input::new(params, &self.ports[node as usize], node, number, are_chosen))
+        Some(cut_through::Input::new(params, &self.ports[index(node)], node, number, are_chosen))
     }
 
     /// The inputs that cut through at the other ends of a node's links, and its own.
     fn cut_through(&self, node: u32) -> Option<Box<CutThrough>> {
-        let ports = &self.ports[node as usize];
+        let ports = &self.ports[index(node)];
         let ahead = ports.iter().map(|p| self.cut(p.peer, p.peer_port)).collect();
         CutThrough::new(ahead, PortId::all(ports.len()).map(|number| self.cut(node, number)).collect())
     }
 
     /// Hosts that hang at a node, and their ports.
     fn hosts(&self, node: u32) -> Vec<(u32, PortId)> {
-        let is_leaf = |p: &PortSpec| self.topology.nodes[p.peer as usize].is_host && !self.topology.nodes[p.peer as usize].forwards;
-        PortId::each(&self.ports[node as usize]).filter(|p| is_leaf(p.1)).map(|(i, p)| (p.peer, i)).collect()
+        let is_leaf = |p: &PortSpec| self.topology.nodes[index(p.peer)].is_host && !self.topology.nodes[index(p.peer)].forwards;
+        PortId::each(&self.ports[index(node)]).filter(|p| is_leaf(p.1)).map(|(i, p)| (p.peer, i)).collect()
     }
 
     /// The node with its mechanisms.
     fn node(&self, node: u32, endpoint: Option<Box<Endpoint>>, plan: &AllFlows) -> Node {
-        let (spec, settings) = (&self.topology.nodes[node as usize], self.settings);
+        let (spec, settings) = (&self.topology.nodes[index(node)], self.settings);
         let (levels, hosts, ends) = (self.levels(node), self.hosts(node), self.ends(node));
         let mut core = self.core(node, &levels);
         let site = Site {
             id: node,
             forwards: spec.forwards,
             is_host: spec.is_host,
-            ports: &self.ports[node as usize],
+            ports: &self.ports[index(node)],
             ends: &ends,
             levels: &levels,
             hosts: &hosts,
@@ -391,7 +391,7 @@ impl Builder<'_> {
         for part in &self.parts[0] {
             let Some(mut mechanism) = part.install(&site, &mut core) else { continue };
             for port in PortId::all(site.ports.len()) {
-                let place = settings.locals.place(node as usize, port);
+                let place = settings.locals.place(index(node), port);
                 let own = self.parts[place].iter().filter(|p| place > 0 && p.name() == part.name());
                 own.for_each(|p| p.install_at(port, &mut mechanism));
             }
@@ -413,7 +413,7 @@ impl Builder<'_> {
         let nodes = self.ports.iter().enumerate();
         let link = |n: usize, p: usize, port: &PortSpec| {
             let (peer, peer_port) = (port.peer, port.peer_port);
-            let header = self.settings.cut_through(peer, peer_port, &self.topology.nodes[peer as usize]).map(|cut| cut.header.0);
+            let header = self.settings.cut_through(peer, peer_port, &self.topology.nodes[index(peer)]).map(|cut| cut.header.0);
             let handled_after = header.map_or(smallest, |header| header.min(smallest));
             LinkSpec {
                 from: (n as u32, p as u32),

@@ -21,7 +21,7 @@ use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk, Word};
 use xoff_engine::{Context, Node as EngineNode, Timer};
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, index};
 
 use crate::core::Core;
 use crate::count::{Group, PAUSED};
@@ -181,7 +181,7 @@ impl Node {
         endpoint: Option<Box<Endpoint>>,
     ) -> Self {
         let paused = vec![Duration::ZERO; core.ports.len()];
-        let routes = routing.routes[core.id as usize].clone();
+        let routes = routing.routes[index(core.id)].clone();
         Self {
             core: Core { routing, ..core },
             routes,
@@ -236,7 +236,7 @@ impl Node {
 
     /// From now on routes are these. What a mechanism or a flow chose by others before stays as it is.
     pub fn reroute(&mut self, routing: Arc<Map>) {
-        self.routes = routing.routes[self.core.id as usize].clone();
+        self.routes = routing.routes[index(self.core.id)].clone();
         self.core.routing = routing;
     }
 
@@ -299,7 +299,7 @@ impl EngineNode for Node {
         self.begin(cx.now());
         let (kind, owner, payload) = token::unpack(raw);
         match kind {
-            token::START => self.start_due(payload as usize, cx),
+            token::START => self.start_due(index(payload), cx),
             token::PACE => {
                 if let Some(endpoint) = &mut self.endpoint {
                     endpoint.on_pace(payload, cx.now());
@@ -314,7 +314,7 @@ impl EngineNode for Node {
                 }
                 self.apply(cx);
             }
-            token::TAIL => self.end_tail(PortId::at(payload as usize), cx),
+            token::TAIL => self.end_tail(PortId::at(index(payload)), cx),
             token::RELEASED => {
                 if let Some(spec) = self.endpoint.as_ref().map(|e| e.released(payload)) {
                     self.start_flow(&spec, cx);

@@ -6,7 +6,7 @@
 use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Rate};
+use xoff_units::{Bytes, Rate, index};
 
 use crate::cut_through;
 use crate::mechanisms::{Tables, ecn};
@@ -143,7 +143,7 @@ impl Locals {
         for (node, ports) in topology.nodes.iter().zip(ports) {
             let mut places = Vec::with_capacity(ports.len());
             for port in ports {
-                let neighbour = &topology.nodes[port.peer as usize].name;
+                let neighbour = &topology.nodes[index(port.peer)].name;
                 let is_meant = |i: &usize| !node.is_host && overrides[*i].is_for(&node.name, port, neighbour);
                 let set: Vec<usize> = (0..overrides.len()).filter(is_meant).collect();
                 let place = match sets.iter().position(|s| *s == set) {
@@ -173,7 +173,7 @@ impl Locals {
 
     /// The place in the list of what holds at a port.
     pub fn place(&self, node: usize, port: PortId) -> usize {
-        self.places.get(node).map_or(0, |ports| ports[port] as usize)
+        self.places.get(node).map_or(0, |ports| usize::from(ports[port]))
     }
 
     /// What holds at a port.
@@ -185,7 +185,7 @@ impl Locals {
 /// Refuses names of switches, and of links, that there are none of.
 fn known(overrides: &[Override], topology: &Topology) -> Result<(), (String, String)> {
     let switches = || topology.nodes.iter().filter(|n| !n.is_host).map(|n| n.name.clone());
-    let name = |node: u32| topology.nodes[node as usize].name.as_str();
+    let name = |node: u32| topology.nodes[index(node)].name.as_str();
     for (i, change) in overrides.iter().enumerate() {
         for (k, pattern) in change.switches.iter().flatten().enumerate() {
             let (of, to) = ends(pattern);
@@ -194,7 +194,7 @@ fn known(overrides: &[Override], topology: &Topology) -> Result<(), (String, Str
                 return wrong(format!("no switch is called `{of}`; switches are {}", names::some(switches())));
             }
             let leads = |a: u32, b: u32| {
-                !topology.nodes[a as usize].is_host && names::matches(of, name(a)) && to.is_none_or(|to| names::matches(to, name(b)))
+                !topology.nodes[index(a)].is_host && names::matches(of, name(a)) && to.is_none_or(|to| names::matches(to, name(b)))
             };
             if to.is_some() && !topology.links.iter().any(|l| leads(l.a, l.b) || leads(l.b, l.a)) {
                 let links = topology.links.iter().map(|l| format!("{} -> {}", name(l.a), name(l.b)));

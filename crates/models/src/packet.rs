@@ -189,7 +189,7 @@ impl Packet {
     /// The same without the record beside it, which is given back by whoever asks.
     #[must_use]
     pub fn alone(mut self, record: &Beside) -> Self {
-        self.0[2] &= !((Self::SIDE as u64) << FLAGS);
+        self.0[2] &= !(u64::from(Self::SIDE) << FLAGS);
         self.set_word(if self.reports() { self.seq().wrapping_add_signed(record.answered) } else { record.tag });
         self
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{Flow, Host, Workload};
-use xoff_units::{Bytes, Duration, Moment};
+use xoff_units::{Bytes, Duration, Moment, index};
 
 use crate::audit::Waiter;
 use crate::dependency::{Search, Traffic, Witness};
@@ -34,8 +34,8 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                 let names: Vec<String> = cycle
                     .iter()
                     .map(|(node, port, class)| {
-                        let peer = runner.ports[*node as usize][*port].peer;
-                        format!("{} port {port} (to {}), class {class}", t.nodes[*node as usize].name, t.nodes[peer as usize].name)
+                        let peer = runner.ports[index(*node)][*port].peer;
+                        format!("{} port {port} (to {}), class {class}", t.nodes[index(*node)].name, t.nodes[index(peer)].name)
                     })
                     .collect();
                 let flows = closing_flows(&traffic, &cycle, &witnesses);
@@ -94,7 +94,7 @@ struct Closing {
 
 /// A flow for each step of a circle, which makes a link wait for the next.
 fn closing_flows(traffic: &Traffic<'_>, cycle: &[Waiter], witnesses: &[Witness]) -> Vec<Closing> {
-    let name = |n: u32| traffic.topology.nodes[n as usize].name.clone();
+    let name = |n: u32| traffic.topology.nodes[index(n)].name.clone();
     let mut list: Vec<Closing> = Vec::new();
     for (i, witness) in witnesses.iter().enumerate() {
         let Some(mut nodes) = traffic.path_through(*witness, cycle[i], cycle[(i + 1) % cycle.len()]) else { continue };
@@ -148,13 +148,13 @@ fn paths(t: &Topology, ports: &[Vec<PortSpec>]) -> Vec<Value> {
     let mut count = vec![0_u64; t.nodes.len()];
     let mut delay = vec![Duration::ZERO; t.nodes.len()];
     let mut queue = VecDeque::from([first]);
-    (links[first as usize], count[first as usize]) = (0, 1);
+    (links[index(first)], count[index(first)]) = (0, 1);
     while let Some(at) = queue.pop_front() {
-        if at != first && !t.nodes[at as usize].forwards {
+        if at != first && !t.nodes[index(at)].forwards {
             continue;
         }
-        for p in &ports[at as usize] {
-            let (here, peer) = (at as usize, p.peer as usize);
+        for p in &ports[index(at)] {
+            let (here, peer) = (index(at), index(p.peer));
             if links[peer] == u32::MAX {
                 links[peer] = links[here] + 1;
                 delay[peer] = delay[here] + p.link.delay;
@@ -167,13 +167,13 @@ fn paths(t: &Topology, ports: &[Vec<PortSpec>]) -> Vec<Value> {
         }
     }
     let mut rows: BTreeMap<(u32, u64), (u32, u64)> = BTreeMap::new();
-    for host in t.hosts().into_iter().filter(|h| *h != first && links[*h as usize] != u32::MAX) {
-        rows.entry((links[host as usize], count[host as usize])).or_insert((host, 0)).1 += 1;
+    for host in t.hosts().into_iter().filter(|h| *h != first && links[index(*h)] != u32::MAX) {
+        rows.entry((links[index(host)], count[index(host)])).or_insert((host, 0)).1 += 1;
     }
     rows.into_iter()
         .map(|((links, paths), (host, hosts))| {
-            json!({ "from": t.nodes[first as usize].name, "to": t.nodes[host as usize].name, "hosts": hosts, "links": links,
-                    "paths": paths, "propagation": delay[host as usize].to_string() })
+            json!({ "from": t.nodes[index(first)].name, "to": t.nodes[index(host)].name, "hosts": hosts, "links": links,
+                    "paths": paths, "propagation": delay[index(host)].to_string() })
         })
         .collect()
 }

@@ -19,7 +19,7 @@ use xoff_models::node::Node;
 use xoff_models::packet::Packet;
 use xoff_models::record::Drop;
 use xoff_models::workload::AllFlows;
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, index};
 
 use self::ends::Ends;
 use self::sampling::Sampling;
@@ -314,7 +314,7 @@ impl Collector {
                 paused[p.port] += now.since(p.start);
             }
             for (i, p) in PortId::each(&node.core.ports) {
-                let spec = &self.names.ports[id as usize][i];
+                let spec = &self.names.ports[index(id)][i];
                 // Of a frame that is cut short only what was sent counts as time on the link.
                 let busy_ps = p.serializer.time(p.data_bytes + p.control_bytes).saturating_sub(p.busy_until.since(end)).ps().min(end.ps());
                 self.rows.links.push(Link {

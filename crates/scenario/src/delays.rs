@@ -7,7 +7,7 @@ use xoff_models::delays::{Contribution, Part, Passage};
 use xoff_models::ids::PortId;
 use xoff_models::node::Node;
 use xoff_models::topology::PortSpec;
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, index};
 
 /// A part of a flow's completion time, and where it went by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,7 @@ fn way<'a>(passages: &'a [Passage], flow: &Delivered, ports: &[Vec<PortSpec>]) -
     let (mut at, mut node) = (flow.arrived, flow.dst);
     let mut way = Vec::new();
     loop {
-        let leads_here = |p: &&Passage| p.reaches == at && ports[p.node as usize][p.port].peer == node;
+        let leads_here = |p: &&Passage| p.reaches == at && ports[index(p.node)][p.port].peer == node;
         let passage = passages.iter().find(leads_here)?;
         way.push(passage);
         if passage.before.is_some() {

@@ -7,6 +7,7 @@
 //! queues, by its own account; where flows share queues by chance (BFC), any two of a link may. A cycle is possible trouble, not certain: whether it closes depends on the traffic.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use xoff_units::index;
 
 use xoff_models::ids::PortId;
 use xoff_models::mechanism::{Properties, QueueAt};
@@ -98,7 +99,7 @@ impl<'a> Traffic<'a> {
             .iter()
             .enumerate()
             .map(|(n, list)| {
-                let kept = |p: &PortSpec| roots[p.peer as usize] == p.peer && roots[n] == n as u32;
+                let kept = |p: &PortSpec| roots[index(p.peer)] == p.peer && roots[n] == n as u32;
                 PortId::each(list).filter(|p| kept(p.1)).map(|(i, p)| (i, p.peer)).collect()
             })
             .collect();
@@ -108,7 +109,7 @@ impl<'a> Traffic<'a> {
     }
 
     fn link(&self, node: u32, port: PortId) -> u32 {
-        self.first[node as usize] + u32::from(port.0)
+        self.first[index(node)] + u32::from(port.0)
     }
 
     /// The node and port of a link. Nodes without links share the first link of the next one, and come before it.
@@ -118,7 +119,7 @@ impl<'a> Traffic<'a> {
     }
 
     fn is_relay(&self, node: u32) -> bool {
-        let node = &self.topology.nodes[node as usize];
+        let node = &self.topology.nodes[index(node)];
         node.is_host && node.forwards
     }
 
@@ -136,15 +137,15 @@ impl<'a> Traffic<'a> {
     /// Distances to a destination over nodes that forward.
     pub fn distances(&self, destination: u32, distance: &mut [u32]) {
         distance.fill(u32::MAX);
-        distance[destination as usize] = 0;
+        distance[index(destination)] = 0;
         let mut queue = VecDeque::from([destination]);
         while let Some(at) = queue.pop_front() {
-            if at != destination && !self.topology.nodes[at as usize].forwards {
+            if at != destination && !self.topology.nodes[index(at)].forwards {
                 continue;
             }
-            for (_, peer) in &self.fabric[at as usize] {
-                if distance[*peer as usize] == u32::MAX {
-                    distance[*peer as usize] = distance[at as usize] + 1;
+            for (_, peer) in &self.fabric[index(at)] {
+                if distance[index(*peer)] == u32::MAX {
+                    distance[index(*peer)] = distance[index(at)] + 1;
                     queue.push_back(*peer);
                 }
             }
@@ -153,10 +154,9 @@ impl<'a> Traffic<'a> {
 
     /// The ports on shortest paths, and where they lead, by the distances to a destination.
     pub fn next(&self, node: u32, destination: u32, to: &[u32]) -> Vec<(PortId, u32)> {
-        let is_nearer =
-            |peer: u32| to[peer as usize] < to[node as usize] && (peer == destination || self.topology.nodes[peer as usize].forwards);
-        let mut list: Vec<(PortId, u32)> = self.fabric[node as usize].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
-        if self.settings.first_hop == FirstHop::Highest && self.topology.nodes[node as usize].is_host && list.len() > 1 {
+        let is_nearer = |peer: u32| to[index(peer)] < to[index(node)] && (peer == destination || self.topology.nodes[index(peer)].forwards);
+        let mut list: Vec<(PortId, u32)> = self.fabric[index(node)].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
+        if self.settings.first_hop == FirstHop::Highest && self.topology.nodes[index(node)].is_host && list.len() > 1 {
             list.drain(..list.len() - 1);
         }
         list
@@ -212,7 +212,7 @@ impl<'a> Traffic<'a> {
         }
         let list: Vec<_> = queues.into_iter().collect();
         edges.cycle().map_or(Search::None, |cycle| {
-            let of = |buffer: &Buffer| &list[buffer.0 as usize];
+            let of = |buffer: &Buffer| &list[index(buffer.0)];
             let waiters = cycle.iter().map(|b| (of(b).0.0, of(b).0.1, 0)).collect();
             Search::Cycle(waiters, cycle.iter().map(|b| of(b).1).collect())
         })
@@ -227,23 +227,27 @@ impl<'a> Traffic<'a> {
             if flow.path >= Paths::FIRST {
                 class.pinned.insert((src, flow.dst, flow.path));
             } else {
-                class.pairs.entry(self.roots[flow.dst as usize]).or_default().insert(self.roots[src as usize]);
+                class.pairs.entry(self.roots[index(flow.dst)]).or_default().insert(self.roots[index(src)]);
             }
         }
         // Sources of one workload share their destinations: those are looked through once.
-        let mut drawn: BTreeMap<(u8, usize), Drawn<'_>> = BTreeMap::new();
+        let mut drawn: Vec<(u8, Drawn<'_>)> = Vec::new();
         for (src, starts) in plan.starts.iter().enumerate() {
             for start in starts {
                 if let Start::Drawn(source) = start {
                     let (class, destinations) = source.destinations();
-                    let workload = drawn.entry((class, destinations.as_ptr() as usize));
-                    workload.or_insert(Drawn { destinations, sources: BTreeSet::new() }).sources.insert(self.roots[src]);
+                    let is_it = |known: &&mut (u8, Drawn<'_>)| known.0 == class && std::ptr::eq(known.1.destinations, destinations);
+                    let root = self.roots[src];
+                    match drawn.iter_mut().find(is_it) {
+                        Some((_, workload)) => drop(workload.sources.insert(root)),
+                        None => drawn.push((class, Drawn { destinations, sources: BTreeSet::from([root]) })),
+                    }
                 }
             }
         }
-        for ((class, _), Drawn { destinations, sources }) in drawn {
+        for (class, Drawn { destinations, sources }) in drawn {
             let pairs = &mut classes.entry(class).or_default().pairs;
-            let distinct: BTreeSet<u32> = destinations.iter().map(|d| self.roots[*d as usize]).collect();
+            let distinct: BTreeSet<u32> = destinations.iter().map(|d| self.roots[index(*d)]).collect();
             if (distinct.len() as u64) * (sources.len() as u64) > MAX_WORK {
                 return None;
             }
@@ -268,7 +272,7 @@ impl<'a> Traffic<'a> {
                     }
                     let link = (self.link(at, *port), class);
                     before = Some(link);
-                    at = self.ports[at as usize][*port].peer;
+                    at = self.ports[index(at)][*port].peer;
                     self.add_passed_on(link, at, witness, &mut edges);
                 }
             }
@@ -285,7 +289,7 @@ impl<'a> Traffic<'a> {
             return;
         }
         let back = self.end(link.0).0;
-        for (other, _) in PortId::each(&self.ports[at as usize]).filter(|p| p.1.peer != back) {
+        for (other, _) in PortId::each(&self.ports[index(at)]).filter(|p| p.1.peer != back) {
             edges.add(link, (self.link(at, other), class), witness);
         }
     }
@@ -304,7 +308,7 @@ impl<'a> Traffic<'a> {
             set_of.fill(u32::MAX);
             let mut visited: HashSet<(u32, u8)> = HashSet::new();
             let mut stack: Vec<(u32, u8, u32)> =
-                sources.iter().copied().filter(|s| distance[*s as usize] != u32::MAX).map(|s| (s, class, s)).collect();
+                sources.iter().copied().filter(|s| distance[index(*s)] != u32::MAX).map(|s| (s, class, s)).collect();
             visited.extend(stack.iter().map(|s| (s.0, s.1)));
             while let Some((at, class, from)) = stack.pop() {
                 let witness = Witness { from, to: *destination, path: 0 };
@@ -314,7 +318,7 @@ impl<'a> Traffic<'a> {
                     if peer == *destination {
                         continue;
                     }
-                    let far = peer as usize;
+                    let far = index(peer);
                     let beyond = self.next(peer, *destination, &distance);
                     if set_of[far] == u32::MAX {
                         let fresh = sets[far].len() as u32;
@@ -336,12 +340,12 @@ impl<'a> Traffic<'a> {
 
     /// The nodes between the ends of a flow whose path takes one link and then the next node's link, as a pinned path names them.
     pub fn path_through(&self, witness: Witness, (node, port, _): Waiter, (_, next, _): Waiter) -> Option<Vec<u32>> {
-        let target = self.ports[node as usize][port].peer;
+        let target = self.ports[index(node)][port].peer;
         if witness.path > 0 {
             let mut at = witness.from;
             let mut nodes = Vec::new();
             for port in self.plan.paths.ports(witness.path) {
-                at = self.ports[at as usize][*port].peer;
+                at = self.ports[index(at)][*port].peer;
                 nodes.push(at);
             }
             nodes.pop();
@@ -384,11 +388,11 @@ impl<'a> Traffic<'a> {
 
     /// A host that is, or hangs at, a node; the n-th of them, around.
     pub fn host_at(&self, node: u32, n: usize) -> Option<u32> {
-        if self.topology.nodes[node as usize].is_host {
+        if self.topology.nodes[index(node)].is_host {
             return Some(node);
         }
         let hosts: Vec<u32> =
-            (0..self.roots.len() as u32).filter(|h| self.roots[*h as usize] == node && self.topology.nodes[*h as usize].is_host).collect();
+            (0..self.roots.len() as u32).filter(|h| self.roots[index(*h)] == node && self.topology.nodes[index(*h)].is_host).collect();
         hosts.get(n % hosts.len().max(1)).copied()
     }
 }

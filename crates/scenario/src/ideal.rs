@@ -10,7 +10,7 @@ use xoff_models::ids::PortId;
 use xoff_models::packet::Packet;
 use xoff_models::routing::Map;
 use xoff_models::topology::PortSpec;
-use xoff_units::{Duration, Rate};
+use xoff_units::{Duration, Rate, index};
 
 use crate::runner::Runner;
 
@@ -65,7 +65,7 @@ impl Alone {
     pub fn new(runner: &Runner) -> Self {
         let nodes = &runner.topology.nodes;
         let switch_delay: Vec<Duration> = nodes.iter().map(|n| runner.settings.delay(n)).collect();
-        let forwards = |n: u32| nodes[n as usize].forwards;
+        let forwards = |n: u32| nodes[index(n)].forwards;
         let mut inner = runner.topology.links.iter().filter(|l| forwards(l.a) && forwards(l.b)).map(|l| (l.link.rate, l.link.delay));
         let mut delays = (0..nodes.len()).filter(|n| nodes[*n].forwards).map(|n| switch_delay[n]);
         let locals = runner.settings.locals.list();
@@ -92,7 +92,7 @@ impl Alone {
         }
         let dst = probe.dst();
         // Hosts with one link share the ways between their switches.
-        let root = |n: u32| if ports[n as usize].len() == 1 { ports[n as usize][0].peer } else { n };
+        let root = |n: u32| if ports[index(n)].len() == 1 { ports[index(n)][0].peer } else { n };
         let (from, to) = (root(src), root(dst));
         let ways = match self.known.get(&(from, to)) {
             Some(ways) => ways.clone(),
@@ -105,12 +105,12 @@ impl Alone {
         let fastest = ways.iter().map(|between| {
             let mut way = Vec::with_capacity(between.len() + 2);
             if from != src {
-                way.push(self.leg(&ports[src as usize][0], dst));
+                way.push(self.leg(&ports[index(src)][0], dst));
             }
             way.extend_from_slice(between);
             if to != dst {
-                let back = ports[dst as usize][0].peer_port;
-                way.push(self.leg(&ports[to as usize][back], dst));
+                let back = ports[index(dst)][0].peer_port;
+                way.push(self.leg(&ports[index(to)][back], dst));
             }
             self.time(&way, size)
         });
@@ -118,8 +118,8 @@ impl Alone {
     }
 
     fn leg(&self, port: &PortSpec, dst: u32) -> Leg {
-        let behind = if port.peer == dst { Duration::ZERO } else { self.switch_delay[port.peer as usize] };
-        let header = self.headers.get(port.peer as usize).and_then(|inputs| inputs[port.peer_port]);
+        let behind = if port.peer == dst { Duration::ZERO } else { self.switch_delay[index(port.peer)] };
+        let header = self.headers.get(index(port.peer)).and_then(|inputs| inputs[port.peer_port]);
         Leg { rate: port.link.rate, delay: port.link.delay + behind, header }
     }
 
@@ -127,8 +127,8 @@ impl Alone {
     fn walk(&self, ports: &[Vec<PortSpec>], src: u32, port: PortId, mut probe: Packet) -> (Way, Vec<u32>) {
         let (mut at, mut way, mut via) = (src, Way::new(), Vec::new());
         loop {
-            let out = if way.is_empty() { port } else { self.routing.routes[at as usize].port(&probe) };
-            let port = &ports[at as usize][out];
+            let out = if way.is_empty() { port } else { self.routing.routes[index(at)].port(&probe) };
+            let port = &ports[index(at)][out];
             way.push(self.leg(port, probe.dst()));
             probe.hop();
             at = port.peer;
@@ -149,11 +149,11 @@ impl Alone {
             }
             let mut next: BTreeMap<u32, Vec<Way>> = BTreeMap::new();
             for (at, ways) in front {
-                let routes = &self.routing.routes[at as usize];
+                let routes = &self.routing.routes[index(at)];
                 let choices = routes.choices(probe.dst());
                 let only = [if choices.is_empty() { routes.port(&probe) } else { PortId(0) }];
                 for out in if choices.is_empty() { &only } else { choices } {
-                    let port = &ports[at as usize][*out];
+                    let port = &ports[index(at)][*out];
                     let leg = self.leg(port, probe.dst());
                     let there = next.entry(port.peer).or_default();
                     for way in &ways {

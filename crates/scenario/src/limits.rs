@@ -1,6 +1,7 @@
 //! What would take absurd memory or time, or would not fit together in the network it was built for: refused before it is built.
 
 use std::collections::{BTreeSet, VecDeque};
+use xoff_units::index;
 
 use xoff_models::core::Queueing;
 use xoff_models::ids::PortId;
@@ -58,7 +59,7 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
         ));
     }
     if let Some((a, b, switches)) = too_long(t, &ports) {
-        let name = |n: u32| &t.nodes[n as usize].name;
+        let name = |n: u32| &t.nodes[index(n)].name;
         return Err(InputError::new(
             shape,
             format!("the shortest path from {} to {} passes {switches} switches; {MAX_SWITCHES} are possible", name(a), name(b)),
@@ -70,15 +71,15 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
 /// For each node the links from `start` to it; only nodes that forward are passed.
 fn distances(t: &Topology, ports: &[Vec<PortSpec>], start: u32, distance: &mut [u32]) {
     distance.fill(u32::MAX);
-    distance[start as usize] = 0;
+    distance[index(start)] = 0;
     let mut queue = VecDeque::from([start]);
     while let Some(at) = queue.pop_front() {
-        if at != start && !t.nodes[at as usize].forwards {
+        if at != start && !t.nodes[index(at)].forwards {
             continue;
         }
-        for p in &ports[at as usize] {
-            if distance[p.peer as usize] == u32::MAX {
-                distance[p.peer as usize] = distance[at as usize] + 1;
+        for p in &ports[index(at)] {
+            if distance[index(p.peer)] == u32::MAX {
+                distance[index(p.peer)] = distance[index(at)] + 1;
                 queue.push_back(p.peer);
             }
         }
@@ -93,12 +94,12 @@ fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
     let mut distance = vec![u32::MAX; n];
     let mut is_near = vec![false; n];
     // A host that is near one switch of its island is near every host of the island: most networks end here.
-    for start in (0..n as u32).filter(|n| t.nodes[*n as usize].forwards) {
-        if is_near[start as usize] {
+    for start in (0..n as u32).filter(|n| t.nodes[index(*n)].forwards) {
+        if is_near[index(start)] {
             continue;
         }
         distances(t, ports, start, &mut distance);
-        let reached = || hosts.iter().map(|h| *h as usize).filter(|h| distance[*h] != u32::MAX);
+        let reached = || hosts.iter().map(|h| index(*h)).filter(|h| distance[*h] != u32::MAX);
         if reached().any(|h| distance[h] > most_links / 2) {
             break;
         }
@@ -109,16 +110,16 @@ fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
     let mut searched = BTreeSet::new();
     for host in hosts.iter().copied() {
         let root = root(t, ports, host);
-        let neighbours_are_near = ports[host as usize].iter().all(|p| is_near[p.peer as usize] || !t.nodes[p.peer as usize].forwards);
+        let neighbours_are_near = ports[index(host)].iter().all(|p| is_near[index(p.peer)] || !t.nodes[index(p.peer)].forwards);
         if neighbours_are_near || !searched.insert(root) {
             continue;
         }
         distances(t, ports, host, &mut distance);
-        let far = hosts.iter().copied().filter(|h| distance[*h as usize] != u32::MAX).max_by_key(|h| distance[*h as usize]);
+        let far = hosts.iter().copied().filter(|h| distance[index(*h)] != u32::MAX).max_by_key(|h| distance[index(*h)]);
         if let Some(far) = far
-            && distance[far as usize] > most_links
+            && distance[index(far)] > most_links
         {
-            return Some((host, far, distance[far as usize] - 1));
+            return Some((host, far, distance[index(far)] - 1));
         }
     }
     None
@@ -129,9 +130,9 @@ pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &
     let mechanisms = s.switch.mechanisms();
     let parts = mechanisms.parts();
     let drawn = plan.starts.iter().enumerate().filter(|s| s.1.iter().any(|s| matches!(s, Start::Drawn(_)))).map(|s| s.0 as u32);
-    let is_relay = |n: &u32| t.nodes[*n as usize].is_host && t.nodes[*n as usize].forwards;
+    let is_relay = |n: &u32| t.nodes[index(*n)].is_host && t.nodes[index(*n)].forwards;
     if let Some(source) = plan.listed().map(|(src, _)| src).chain(drawn).find(is_relay) {
-        let name = &t.nodes[source as usize].name;
+        let name = &t.nodes[index(source)].name;
         for part in &parts {
             if let Some((key, why)) = part.properties().refuses_relayed_sources {
                 return Err(InputError::new(at(part.path(), key), format!("{name} relays and sends; {why}")));
@@ -141,7 +142,7 @@ pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &
     let above = u32::from(s.switch.classes - 1 - highest_class(s));
     let Some((path, (key, most, why))) = parts.iter().find_map(|p| Some((p.path(), p.most_relays(above)?))) else { return Ok(()) };
     if let Some((a, b, relays)) = most_relays(t, ports, plan).filter(|found| found.2 > most) {
-        let (a, b) = (&t.nodes[a as usize].name, &t.nodes[b as usize].name);
+        let (a, b) = (&t.nodes[index(a)].name, &t.nodes[index(b)].name);
         return Err(InputError::new(
             at(path, key),
             format!("a path from {a} to {b} passes {relays} relays, and {most} are possible: {why}"),
@@ -176,7 +177,7 @@ pub fn check_levels(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
 
 /// A source and a destination of flows whose path passes the most relays, and how many.
 fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option<(u32, u32, u32)> {
-    let is_relay = |n: u32| t.nodes[n as usize].is_host && t.nodes[n as usize].forwards;
+    let is_relay = |n: u32| t.nodes[index(n)].is_host && t.nodes[index(n)].forwards;
     if !(0..t.nodes.len() as u32).any(is_relay) {
         return None;
     }
@@ -191,7 +192,7 @@ fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option
         let mut at = src;
         let mut relays = 0;
         for port in path {
-            at = ports[at as usize][*port].peer;
+            at = ports[index(at)][*port].peer;
             relays += u32::from(at != flow.dst && is_relay(at));
         }
         enter(src, flow.dst, relays);
@@ -200,27 +201,27 @@ fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option
     for (src, destinations) in plan.destinations() {
         distance.fill(u32::MAX);
         relays.fill(0);
-        distance[src as usize] = 0;
+        distance[index(src)] = 0;
         let mut queue = VecDeque::from([src]);
         while let Some(at) = queue.pop_front() {
-            if at != src && !t.nodes[at as usize].forwards {
+            if at != src && !t.nodes[index(at)].forwards {
                 continue;
             }
-            let passed = relays[at as usize] + u32::from(at != src && is_relay(at));
-            for p in &ports[at as usize] {
-                let peer = p.peer as usize;
+            let passed = relays[index(at)] + u32::from(at != src && is_relay(at));
+            for p in &ports[index(at)] {
+                let peer = index(p.peer);
                 if distance[peer] == u32::MAX {
-                    distance[peer] = distance[at as usize] + 1;
+                    distance[peer] = distance[index(at)] + 1;
                     queue.push_back(p.peer);
                 }
-                if distance[peer] == distance[at as usize] + 1 {
+                if distance[peer] == distance[index(at)] + 1 {
                     relays[peer] = relays[peer].max(passed);
                 }
             }
         }
         for dst in destinations {
-            if distance[dst as usize] != u32::MAX {
-                enter(src, dst, relays[dst as usize]);
+            if distance[index(dst)] != u32::MAX {
+                enter(src, dst, relays[index(dst)]);
             }
         }
     }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Serialize;
 use xoff_models::routing::Paths;
 use xoff_models::workload::{AllFlows, FlowSpec, Offer, Start};
-use xoff_units::Moment;
+use xoff_units::{Moment, index};
 
 use crate::dependency::Traffic;
 
@@ -98,19 +98,19 @@ impl Demand {
     fn enter(&mut self, traffic: &Traffic<'_>, src: u32, dst: u32, bytes: f64) {
         self.leave(traffic, src, bytes);
         self.arrive(traffic, dst, bytes);
-        self.cross(traffic.roots[src as usize], traffic.roots[dst as usize], bytes);
+        self.cross(traffic.roots[index(src)], traffic.roots[index(dst)], bytes);
     }
 
     fn leave(&mut self, traffic: &Traffic<'_>, src: u32, bytes: f64) {
-        if traffic.roots[src as usize] != src {
-            self.links[src as usize][0] += bytes;
+        if traffic.roots[index(src)] != src {
+            self.links[index(src)][0] += bytes;
         }
     }
 
     fn arrive(&mut self, traffic: &Traffic<'_>, dst: u32, bytes: f64) {
-        let root = traffic.roots[dst as usize];
+        let root = traffic.roots[index(dst)];
         if root != dst {
-            self.links[root as usize][traffic.ports[dst as usize][0].peer_port] += bytes;
+            self.links[index(root)][traffic.ports[index(dst)][0].peer_port] += bytes;
         }
     }
 
@@ -138,7 +138,7 @@ impl Demand {
             let known: BTreeSet<u32> = destinations.iter().copied().collect();
             let mut at: BTreeMap<u32, f64> = BTreeMap::new();
             for dst in destinations {
-                *at.entry(traffic.roots[*dst as usize]).or_default() += 1.0;
+                *at.entry(traffic.roots[index(*dst)]).or_default() += 1.0;
             }
             if sources.len() as u64 * at.len() as u64 > MAX_WORK {
                 return None;
@@ -147,7 +147,7 @@ impl Demand {
             for (src, bytes) in sources {
                 let is_known = known.contains(&src);
                 let each = bytes / (destinations.len() - usize::from(is_known)) as f64;
-                let root = traffic.roots[src as usize];
+                let root = traffic.roots[index(src)];
                 self.leave(traffic, src, bytes);
                 for (to, hosts) in &at {
                     self.cross(root, *to, each * hosts);
@@ -173,10 +173,10 @@ impl Demand {
                 self.enter(traffic, src, flow.dst, bytes);
                 continue;
             }
-            let mut at = src as usize;
+            let mut at = index(src);
             for port in traffic.plan.paths.ports(flow.path) {
                 self.links[at][*port] += bytes;
-                at = traffic.ports[at][*port].peer as usize;
+                at = index(traffic.ports[at][*port].peer);
             }
         }
     }
@@ -191,20 +191,20 @@ impl Demand {
         let (mut distance, mut here) = (vec![u32::MAX; nodes], vec![0.0; nodes]);
         for (to, sources) in std::mem::take(&mut self.between) {
             traffic.distances(to, &mut distance);
-            let mut order: Vec<u32> = (0..nodes as u32).filter(|n| distance[*n as usize] < u32::MAX && *n != to).collect();
-            order.sort_by_key(|n| std::cmp::Reverse(distance[*n as usize]));
+            let mut order: Vec<u32> = (0..nodes as u32).filter(|n| distance[index(*n)] < u32::MAX && *n != to).collect();
+            order.sort_by_key(|n| std::cmp::Reverse(distance[index(*n)]));
             here.fill(0.0);
             for (from, bytes) in sources {
-                here[from as usize] += bytes;
+                here[index(from)] += bytes;
             }
             for node in order {
-                let bytes = std::mem::take(&mut here[node as usize]);
+                let bytes = std::mem::take(&mut here[index(node)]);
                 if bytes > 0.0 {
                     let ways = traffic.next(node, to, &distance);
                     for (port, peer) in &ways {
                         let share = bytes / ways.len() as f64;
-                        self.links[node as usize][*port] += share;
-                        here[*peer as usize] += share;
+                        self.links[index(node)][*port] += share;
+                        here[index(*peer)] += share;
                     }
                 }
             }
@@ -214,7 +214,7 @@ impl Demand {
 
     /// Links by the names of their ends: upward in the order in which they are listed, and then downward the other way round.
     fn layers(&self, traffic: &Traffic<'_>) -> Vec<Layer> {
-        let name = |node: u32| traffic.topology.nodes[node as usize].name.as_str();
+        let name = |node: u32| traffic.topology.nodes[index(node)].name.as_str();
         let stem = |node: u32| name(node).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['_', '-', '.']);
         let seconds = self.to.since(self.from).ps() as f64 / 1e12;
         let mut order: Vec<(&str, &str)> = Vec::new();

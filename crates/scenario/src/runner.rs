@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
+use xoff_units::index;
 
 use cpu_time::ProcessTime;
 use xoff_models::delays::Traced;
@@ -111,25 +112,25 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> R
         let mut stack = vec![start];
         island[start] = start as u32;
         while let Some(at) = stack.pop() {
-            for p in ports[at].iter().filter(|p| topology.nodes[p.peer as usize].forwards) {
-                if island[p.peer as usize] == u32::MAX {
-                    island[p.peer as usize] = start as u32;
-                    stack.push(p.peer as usize);
+            for p in ports[at].iter().filter(|p| topology.nodes[index(p.peer)].forwards) {
+                if island[index(p.peer)] == u32::MAX {
+                    island[index(p.peer)] = start as u32;
+                    stack.push(index(p.peer));
                 }
             }
         }
     }
     // A host may be on several.
     let on = |host: u32| -> BTreeSet<u32> {
-        let peers = ports[host as usize].iter().map(|p| p.peer);
-        peers.chain([host]).map(|node| island[node as usize]).filter(|island| *island != u32::MAX).collect()
+        let peers = ports[index(host)].iter().map(|p| p.peer);
+        peers.chain([host]).map(|node| island[index(node)]).filter(|island| *island != u32::MAX).collect()
     };
     let islands: BTreeMap<u32, BTreeSet<u32>> = topology.hosts().into_iter().map(|host| (host, on(host))).collect();
     let mut all = islands.values();
     if all.next().is_some_and(|first| !first.is_empty() && all.all(|other| other == first)) {
         return Ok(());
     }
-    let is_joined = |a: u32, b: u32| !islands[&a].is_disjoint(&islands[&b]) || ports[a as usize].iter().any(|p| p.peer == b);
+    let is_joined = |a: u32, b: u32| !islands[&a].is_disjoint(&islands[&b]) || ports[index(a)].iter().any(|p| p.peer == b);
     let drawn = plan.starts.iter().enumerate().flat_map(|(src, starts)| {
         starts.iter().filter_map(move |start| match start {
             workload::Start::Drawn(source) => Some((src as u32, source.destinations().1)),
@@ -140,7 +141,7 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> R
     match plan.pairs.iter().copied().chain(drawn).find(|(a, b)| !is_joined(*a, *b)) {
         Some((a, b)) => Err(InputError::new(
             "workload",
-            format!("no path leads from {} to {}", topology.nodes[a as usize].name, topology.nodes[b as usize].name),
+            format!("no path leads from {} to {}", topology.nodes[index(a)].name, topology.nodes[index(b)].name),
         )),
         None => Ok(()),
     }

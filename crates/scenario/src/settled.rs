@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use xoff_models::network::Lines;
-use xoff_units::Rate;
+use xoff_units::{Rate, index};
 
 use crate::document::Scenario;
 use crate::error::InputError;
@@ -25,7 +25,7 @@ pub struct Settled {
 fn interfaces(runner: &Runner) -> Vec<Vec<Rate>> {
     let mut found: Vec<Vec<Rate>> = Vec::new();
     for host in runner.topology.hosts() {
-        let rates: Vec<Rate> = runner.ports[host as usize].iter().map(|p| p.link.rate).collect();
+        let rates: Vec<Rate> = runner.ports[index(host)].iter().map(|p| p.link.rate).collect();
         if !found.contains(&rates) {
             found.push(rates);
         }

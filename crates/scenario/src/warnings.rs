@@ -9,7 +9,7 @@ use xoff_models::mechanisms::{Part, at};
 use xoff_models::queueing::buffer::{self, Accounting, Buffer};
 use xoff_models::relay::Scheduler;
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_units::{Bytes, Duration, Rate};
+use xoff_units::{Bytes, Duration, Rate, index};
 
 use crate::document::Turns;
 use crate::runner::Runner;
@@ -63,17 +63,17 @@ fn uncut(runner: &Runner) -> Vec<Warning> {
 /// A switch that has ports of several rates on equally short paths: ECMP gives the slower ones as many flows.
 fn unequal_choices(topology: &Topology, ports: &[Vec<PortSpec>]) -> Option<Warning> {
     let is_switch = |n: usize| topology.nodes[n].forwards && !topology.nodes[n].is_host;
-    let uplinks = |n: usize| ports[n].iter().filter(|p| is_switch(p.peer as usize));
+    let uplinks = |n: usize| ports[n].iter().filter(|p| is_switch(index(p.peer)));
     let differ = |n: usize| uplinks(n).any(|p| uplinks(n).next().is_some_and(|first| first.link.rate != p.link.rate));
     let mixed: Vec<usize> = (0..ports.len()).filter(|n| is_switch(*n) && differ(*n)).collect();
-    let leaves = (0..ports.len()).filter(|n| is_switch(*n) && ports[*n].iter().any(|p| topology.nodes[p.peer as usize].is_host));
+    let leaves = (0..ports.len()).filter(|n| is_switch(*n) && ports[*n].iter().any(|p| topology.nodes[index(p.peer)].is_host));
     for leaf in leaves.take(if mixed.is_empty() { 0 } else { LEAVES }) {
         let mut distance = vec![u32::MAX; ports.len()];
         distance[leaf] = 0;
         let mut queue = VecDeque::from([leaf]);
         while let Some(at) = queue.pop_front() {
             for p in uplinks(at) {
-                let peer = p.peer as usize;
+                let peer = index(p.peer);
                 if distance[peer] == u32::MAX {
                     distance[peer] = distance[at] + 1;
                     queue.push_back(peer);
@@ -81,7 +81,7 @@ fn unequal_choices(topology: &Topology, ports: &[Vec<PortSpec>]) -> Option<Warni
             }
         }
         for at in mixed.iter().copied().filter(|at| distance[*at] != u32::MAX) {
-            let mut rates = uplinks(at).filter(|p| distance[p.peer as usize] < distance[at]).map(|p| p.link.rate);
+            let mut rates = uplinks(at).filter(|p| distance[index(p.peer)] < distance[at]).map(|p| p.link.rate);
             let Some(first) = rates.next() else { continue };
             if let Some(other) = rates.find(|r| *r != first) {
                 let (at, leaf) = (&topology.nodes[at].name, &topology.nodes[leaf].name);

@@ -3,10 +3,12 @@
 //! In scenario files a quantity is a string with a unit (`"150ns"`, `"400KB"`, `"200Gbps"`); inside it is a checked
 //! integer. `KB` is 1000 bytes, `KiB` is 1024.
 
+mod index;
 mod propagation;
 mod quantity;
 mod rate;
 
+pub use index::index;
 pub use propagation::Propagation;
 pub use quantity::{Bytes, Duration, Moment, ParseQuantityError};
 pub use rate::{Rate, Serializer};

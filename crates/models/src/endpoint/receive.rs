@@ -1,7 +1,7 @@
 //! Where flows end: what of a flow is here, and what is sent back for it.
 
 use xoff_engine::{Message as _, state};
-use xoff_units::Moment;
+use xoff_units::{Moment, index};
 
 use super::{Endpoint, token};
 use crate::beside::Records;
@@ -89,7 +89,7 @@ impl Endpoint {
         }
         let config = &*self.config;
         let (receivers, free) = (&mut self.receivers, &mut self.free_receivers);
-        let index = *self.receiver_of.entry(flow).or_insert_with(|| {
+        let place = *self.receiver_of.entry(flow).or_insert_with(|| {
             let receiver = Receiver {
                 src: config.sources.of(flow),
                 received: Received::default(),
@@ -98,7 +98,7 @@ impl Endpoint {
             };
             match free.pop() {
                 Some(slot) => {
-                    receivers[slot as usize] = receiver;
+                    receivers[index(slot)] = receiver;
                     slot
                 }
                 None => {
@@ -107,18 +107,18 @@ impl Endpoint {
                 }
             }
         });
-        self.last_receiver = (flow, index);
-        index
+        self.last_receiver = (flow, place);
+        place
     }
 
     /// What is left of a packet of a flow that ends at this host.
     pub fn on_header(&mut self, header: &Packet, records: &mut Records, effects: &mut Effects) {
         let (header, slot) = &apart(header, records);
-        let index = self.receiver(header.flow());
-        if index == ALL_HERE {
+        let place = self.receiver(header.flow());
+        if place == ALL_HERE {
             return send_back(*slot, None, &[], None, records, effects);
         }
-        let (config, r) = (&*self.config, &mut self.receivers[index as usize]);
+        let (config, r) = (&*self.config, &mut self.receivers[index(place)]);
         let mut replies = Replies::new(effects.now, r.src);
         config.transport.on_header(&mut r.received, &mut r.transport, header, &mut replies);
         let reply = replies.reply.map(|reply| back(reply, header, r.src, config.framing.control));
@@ -132,17 +132,17 @@ impl Endpoint {
     pub fn on_data(&mut self, packet: &Packet, records: &mut Records, effects: &mut Effects) {
         let (packet, slot) = &apart(packet, records);
         self.delivered_bytes += u64::from(packet.bytes());
-        let (now, index) = (effects.now, self.receiver(packet.flow()));
+        let (now, place) = (effects.now, self.receiver(packet.flow()));
         let config = &*self.config;
         let tag = config.echoes_tags().then(|| packet.tag());
-        if index == ALL_HERE {
+        if place == ALL_HERE {
             // What is sent again although all of it is here is acknowledged to the end.
             self.duplicates += 1;
             let reply = Reply { kind: Kind::Ack, seq: u32::MAX, answers: 0 };
             let ack = back(reply, packet, config.sources.of(packet.flow()), config.framing.control);
             return send_back(*slot, Some(ack), &[], tag, records, effects);
         }
-        let r = &mut self.receivers[index as usize];
+        let r = &mut self.receivers[index(place)];
         if !packet.has(Packet::RETRANSMITTED) {
             if packet.seq() < r.received.highest {
                 self.reordered += 1;
@@ -178,7 +178,7 @@ impl Endpoint {
             r.received.packets = Some(packet.seq() + 1);
         }
         if arrival == Arrival::New && r.received.packets == Some(r.received.expected) {
-            self.has_arrived(packet.flow(), index, effects);
+            self.has_arrived(packet.flow(), place, effects);
         } else if self.pacer.is_some() {
             self.pull(packet, effects);
         }
@@ -186,10 +186,10 @@ impl Endpoint {
 
     /// All of a flow is here: nothing of it needs to be remembered but that it is over.
     #[cold]
-    fn has_arrived(&mut self, flow: u32, index: u32, effects: &mut Effects) {
+    fn has_arrived(&mut self, flow: u32, place: u32, effects: &mut Effects) {
         self.receiver_of.insert(flow, ALL_HERE);
         self.last_receiver = (flow, ALL_HERE);
-        self.free_receivers.push(index);
+        self.free_receivers.push(place);
         self.arrived.push((flow, effects.now));
         self.release_after(flow, effects);
         if let Some(pacer) = &mut self.pacer {
@@ -201,7 +201,7 @@ impl Endpoint {
     /// start is later starts then.
     pub fn release_after(&mut self, flow: u32, effects: &mut Effects) {
         for i in self.dependents.remove(&flow).unwrap_or_default() {
-            let (missing, spec) = &mut self.waiting[i as usize];
+            let (missing, spec) = &mut self.waiting[index(i)];
             *missing -= 1;
             if *missing == 0 {
                 let is_due = spec.start <= effects.now;
@@ -212,7 +212,7 @@ impl Endpoint {
 
     /// A flow that waited, by its place among those that did.
     pub fn released(&self, place: u32) -> FlowSpec {
-        self.waiting[place as usize].1
+        self.waiting[index(place)].1
     }
 
     /// The timer of the pacer expired.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, index};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stamp {
@@ -49,7 +49,7 @@ state!(Stamps {
 impl Stamps {
     /// A packet starts.
     pub fn on_sent(&mut self, seq: u32, now: Moment) {
-        let at = seq.wrapping_sub(self.first) as usize;
+        let at = index(seq.wrapping_sub(self.first));
         if let Some(stamp) = self.list.get_mut(at) {
             *stamp = match stamp {
                 Stamp::Answered => Stamp::Started(now),
@@ -64,7 +64,7 @@ impl Stamps {
     /// A packet, or one that was sent again, is answered, and everything before `to` acknowledged; returns its round trip.
     pub fn on_answer(&mut self, seq: u32, is_again: bool, to: u32, now: Moment) -> Option<Duration> {
         let mut round_trip = None;
-        if let Some(stamp) = self.list.get_mut(seq.wrapping_sub(self.first) as usize) {
+        if let Some(stamp) = self.list.get_mut(index(seq.wrapping_sub(self.first))) {
             match *stamp {
                 Stamp::Started(at) => round_trip = Some(now - at),
                 Stamp::Again(at) if is_again => round_trip = Some(now - at),
@@ -74,7 +74,7 @@ impl Stamps {
                 *stamp = Stamp::Answered;
             }
         }
-        let gone = (to.saturating_sub(self.first) as usize).min(self.list.len());
+        let gone = (index(to.saturating_sub(self.first))).min(self.list.len());
         self.list.drain(..gone);
         self.first += gone as u32;
         round_trip

@@ -190,13 +190,13 @@ fn an_answer_tells_the_round_trip_of_the_packet_that_it_answers() {
     assert_eq!(drain(&mut e, slot, Moment::ZERO), [0, 1, 2]);
     e.on_answer(&answer(Kind::Ack, 7, 1), None, Moment::us(1));
     // Packet 0 went with its answer. Packet 2 started at 200 ns.
-    let mut stamps = e.senders[slot as usize].as_mut().and_then(|s| s.stamps.take()).unwrap();
+    let mut stamps = e.senders[index(slot)].as_mut().and_then(|s| s.stamps.take()).unwrap();
     assert_eq!(stamps.on_answer(0, false, 1, Moment::us(1)), None);
     assert_eq!(stamps.on_answer(2, false, 3, Moment::us(1)), Some(Duration::ns(800)));
     // A flow whose congestion control hears nothing keeps no times.
     let mut e = plain();
     let slot = start(&mut e, 7, 1000, Moment::ZERO);
-    assert!(e.senders[slot as usize].as_ref().is_some_and(|s| s.stamps.is_none()));
+    assert!(e.senders[index(slot)].as_ref().is_some_and(|s| s.stamps.is_none()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A flow from its start to its last turn: when it may send, and what.
 
 use crate::ids::{PortId, QueueId};
-use xoff_units::{Duration, Moment, Rate};
+use xoff_units::{Duration, Moment, Rate, index};
 
 use super::sender::{Sender, Told};
 use super::{Endpoint, NO_SLOT, token};
@@ -61,9 +61,9 @@ impl Endpoint {
 
     /// Starts a flow in a queue of a port; returns its slot for the node to list it, and until when its destination is held.
     pub fn start(&mut self, spec: &FlowSpec, port: PortId, queue: QueueId, now: Moment) -> (u32, Option<Moment>) {
-        let index = (spec.flow - self.first_flow) as usize;
-        if self.slots.len() <= index {
-            self.slots.resize(index + 1, NO_SLOT);
+        let place = (spec.flow - self.first_flow) as usize;
+        if self.slots.len() <= place {
+            self.slots.resize(place + 1, NO_SLOT);
         }
         let held_until = self.held_destinations.get(&spec.dst).copied().filter(|until| *until > now);
         let scheme = &self.config.schemes[port];
@@ -93,13 +93,13 @@ impl Endpoint {
             retransmitted: 0,
         };
         let slot = if let Some(slot) = self.free.pop() {
-            self.senders[slot as usize] = Some(sender);
+            self.senders[index(slot)] = Some(sender);
             slot
         } else {
             self.senders.push(Some(sender));
             self.senders.len() as u32 - 1
         };
-        self.slots[index] = slot;
+        self.slots[place] = slot;
         (slot, held_until)
     }
 
@@ -107,7 +107,7 @@ impl Endpoint {
     #[inline]
     pub fn turn(&mut self, slot: u32, wire_time: impl Fn(u16) -> Duration, effects: &mut Effects) -> Turn {
         let (now, config) = (effects.now, &*self.config);
-        let Some(s) = &mut self.senders[slot as usize] else { return Turn::Leave };
+        let Some(s) = &mut self.senders[index(slot)] else { return Turn::Leave };
         let next = config.transport.next(&s.progress, &s.transport);
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
         let may_go = |seq: &u32| s.next_send <= now && s.held_until() <= now && s.may_send(*seq, config) && s.has_arrived(*seq);
@@ -156,7 +156,7 @@ impl Endpoint {
                 // Nothing will be heard of it any more.
                 self.sent.push(s.record(None, &config.framing, now));
                 self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
-                self.senders[slot as usize] = None;
+                self.senders[index(slot)] = None;
                 self.free.push(slot);
             }
             Turn::SendAndLeave(packet)
@@ -243,7 +243,7 @@ impl Endpoint {
 
     /// The flow number of a slot.
     pub fn flow_of(&self, slot: u32) -> u32 {
-        self.senders[slot as usize].as_ref().map_or(u32::MAX, |s| s.flow)
+        self.senders[index(slot)].as_ref().map_or(u32::MAX, |s| s.flow)
     }
 
     /// Sends the rest of a flow in another class: its port, slot, and the queue that it waited in until now, if it still sends.
@@ -256,7 +256,7 @@ impl Endpoint {
 
     /// A slot left its queue's round after its flow was over.
     pub fn reclaim(&mut self, slot: u32) {
-        if self.senders[slot as usize].is_none() {
+        if self.senders[index(slot)].is_none() {
             self.free.push(slot);
         }
     }

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
 use xoff_engine::state;
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, index};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
@@ -246,7 +246,7 @@ impl Install for Bfc {
     }
 
     fn queues(params: &Params, _: &Ground<'_>, _: u32, _: PortId) -> Option<Vec<QueueSpec>> {
-        Some(vec![QueueSpec { class: 0, level: 0, purpose: Purpose::Planned }; params.queues as usize])
+        Some(vec![QueueSpec { class: 0, level: 0, purpose: Purpose::Planned }; index(params.queues)])
     }
 }
 

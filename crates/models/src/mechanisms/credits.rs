@@ -239,7 +239,7 @@ const REPEATED: u32 = 3 << 24;
 
 impl Credits {
     fn group(&self, port: PortId, class: u8) -> usize {
-        port.index() * self.classes + class as usize
+        port.index() * self.classes + usize::from(class)
     }
 
     fn cost(&self, bytes: u16) -> u32 {

@@ -411,19 +411,19 @@ impl Mechanisms {
             let owner = wanting.trailing_zeros() as u8;
             wanting &= wanting - 1;
             effects.owner = owner;
-            f(&mut self.list[owner as usize], core, effects);
+            f(&mut self.list[usize::from(owner)], core, effects);
         }
     }
 
     /// Calls `f` for the one with this number.
     pub fn one(&mut self, owner: u8, core: &Core, effects: &mut Effects, f: impl FnOnce(&mut Mechanism, &Core, &mut Effects)) {
         effects.owner = owner;
-        f(&mut self.list[owner as usize], core, effects);
+        f(&mut self.list[usize::from(owner)], core, effects);
     }
 
     /// The name of the one with this number.
     pub fn name(&self, owner: u8) -> &'static str {
-        self.list[owner as usize].name()
+        self.list[usize::from(owner)].name()
     }
 
     /// All of them.

@@ -230,7 +230,7 @@ impl Pfc {
 
     /// What is kept of a class of a port is at this place.
     fn group(&self, port: PortId, class: u8) -> usize {
-        port.index() * self.classes + class as usize
+        port.index() * self.classes + usize::from(class)
     }
 
     fn of_group(&self, group: usize) -> (PortId, u8) {

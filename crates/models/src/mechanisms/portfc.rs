@@ -19,7 +19,7 @@ use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Moment};
+use xoff_units::{Bytes, Moment, index};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
@@ -53,7 +53,7 @@ pub struct Params {
 }
 
 /// The outputs of a switch but `own`, counted: what index an output has.
-fn index(output: PortId, own: PortId) -> usize {
+fn rank(output: PortId, own: PortId) -> usize {
     output.index() - usize::from(output > own)
 }
 
@@ -92,23 +92,23 @@ enum Outputs {
 impl Outputs {
     /// The queues of a port.
     pub fn new(wiring: &Wiring, node: u32, port: PortId) -> Self {
-        let PortSpec { peer, peer_port, .. } = wiring.ports[node as usize][port];
-        let (own, others) = (peer_port, wiring.ports[peer as usize].len() - 1);
-        if wiring.is_host[node as usize] {
-            return Self::Node { switch: peer, own, others, kinds: wiring.ports[node as usize].len() };
+        let PortSpec { peer, peer_port, .. } = wiring.ports[index(node)][port];
+        let (own, others) = (peer_port, wiring.ports[index(peer)].len() - 1);
+        if wiring.is_host[index(node)] {
+            return Self::Node { switch: peer, own, others, kinds: wiring.ports[index(node)].len() };
         }
-        if !wiring.is_host[peer as usize] {
+        if !wiring.is_host[index(peer)] {
             return Self::ToSwitch { switch: peer, own, others };
         }
         let mut count = 0;
-        let ports = if wiring.is_relay[peer as usize] { wiring.ports[peer as usize].as_slice() } else { &[] };
+        let ports = if wiring.is_relay[index(peer)] { wiring.ports[index(peer)].as_slice() } else { &[] };
         let behind = ports
             .iter()
             .enumerate()
             .map(|(q, p)| {
                 (PortId::at(q) != own).then(|| {
                     let first = count;
-                    count += wiring.ports[p.peer as usize].len() - 1;
+                    count += wiring.ports[index(p.peer)].len() - 1;
                     (p.peer, first, p.peer_port)
                 })
             })
@@ -130,13 +130,13 @@ impl Outputs {
         match self {
             Self::Node { switch: ours, own, others, kinds } if *ours == switch && *own != output => {
                 let kinds = if is_direct { kinds - 1..*kinds } else { 0..kinds - 1 };
-                kinds.map(|kind| QueueId::at(1 + kind * others + index(output, *own))).collect()
+                kinds.map(|kind| QueueId::at(1 + kind * others + rank(output, *own))).collect()
             }
             Self::ToNode { behind, .. } => {
                 let found = behind.iter().flatten().find(|b| b.0 == switch && b.2 != output);
-                found.map(|(_, first, own)| QueueId::at(1 + first + index(output, *own))).into_iter().collect()
+                found.map(|(_, first, own)| QueueId::at(1 + first + rank(output, *own))).into_iter().collect()
             }
-            Self::ToSwitch { switch: ours, own, .. } if *ours == switch && *own != output => vec![QueueId::at(1 + index(output, *own))],
+            Self::ToSwitch { switch: ours, own, .. } if *ours == switch && *own != output => vec![QueueId::at(1 + rank(output, *own))],
             Self::Node { .. } | Self::ToSwitch { .. } => Vec::new(),
         }
     }
@@ -147,26 +147,26 @@ fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> QueueId {
     QueueId::at(match outputs {
         Outputs::Node { switch, own, others, kinds } => {
             let mut at = *switch;
-            let mut output = map.routes[at as usize].port_after(packet, 1);
-            let i = index(output, *own);
+            let mut output = map.routes[index(at)].port_after(packet, 1);
+            let i = rank(output, *own);
             let (mut switches, mut nodes) = (1, 1);
-            while switches < *kinds && map.wiring.ports[at as usize][output].peer != packet.dst() {
-                at = map.wiring.ports[at as usize][output].peer;
+            while switches < *kinds && map.wiring.ports[index(at)][output].peer != packet.dst() {
+                at = map.wiring.ports[index(at)][output].peer;
                 nodes += 1;
-                switches += usize::from(!map.wiring.is_host[at as usize]);
-                output = map.routes[at as usize].port_after(packet, nodes);
+                switches += usize::from(!map.wiring.is_host[index(at)]);
+                output = map.routes[index(at)].port_after(packet, nodes);
             }
             1 + (kinds - switches) * others + i
         }
         Outputs::ToNode { count, .. } if peer == packet.dst() => 1 + count,
         Outputs::ToNode { behind, count } => {
-            let port = map.routes[peer as usize].port_after(packet, 1);
+            let port = map.routes[index(peer)].port_after(packet, 1);
             match behind.get(port.index()).copied().flatten() {
-                Some((switch, first, own)) => 1 + first + index(map.routes[switch as usize].port_after(packet, 2), own),
+                Some((switch, first, own)) => 1 + first + rank(map.routes[index(switch)].port_after(packet, 2), own),
                 None => 1 + count,
             }
         }
-        Outputs::ToSwitch { switch, own, .. } => 1 + index(map.routes[*switch as usize].port_after(packet, 1), *own),
+        Outputs::ToSwitch { switch, own, .. } => 1 + rank(map.routes[index(*switch)].port_after(packet, 1), *own),
     })
 }
 
@@ -176,9 +176,9 @@ fn queue_toward(wiring: &Wiring, node: u32, port: PortId, next: PortId, third: O
     match Outputs::new(wiring, node, port) {
         Outputs::ToNode { behind, .. } => {
             let (_, first, own) = behind.get(next.index()).copied().flatten()?;
-            third.filter(|t| *t != own).map(|t| QueueId::at(1 + first + index(t, own)))
+            third.filter(|t| *t != own).map(|t| QueueId::at(1 + first + rank(t, own)))
         }
-        Outputs::ToSwitch { own, .. } if own != next => Some(QueueId::at(1 + index(next, own))),
+        Outputs::ToSwitch { own, .. } if own != next => Some(QueueId::at(1 + rank(next, own))),
         Outputs::Node { .. } | Outputs::ToSwitch { .. } => None,
     }
 }
@@ -192,7 +192,7 @@ fn waits_for(wiring: &Wiring, node: u32, port: PortId, queue: QueueId) -> Vec<Qu
     };
     let mut list = Vec::new();
     for switch in switches {
-        for output in PortId::all(wiring.ports[switch as usize].len()) {
+        for output in PortId::all(wiring.ports[index(switch)].len()) {
             let there = Outputs::new(wiring, switch, output);
             let direct = matches!(there, Outputs::ToNode { .. }).then(|| QueueId::at(there.queues()));
             // Only frames of direct queues pass a node.
@@ -427,7 +427,7 @@ impl Hooks for PortFc {
     /// Algorithms 3 (at a node) and 4 (at a switch).
     fn on_control(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
         let Some(frames::PortFc { output, is_pause, is_direct }) = packet.payload() else { return Verdict::Pass };
-        let output = PortId::at(output as usize);
+        let output = PortId::at(index(output));
         for queue in self.outputs[port].held_by(packet.flow(), output, is_direct) {
             let held = &mut self.held[port][queue];
             let queues = Queues::One(queue);
@@ -483,7 +483,7 @@ mod tests {
 
     /// Queue index at `node` toward `peer` for a packet from there to `dst`, as the paper counts from 0.
     fn own(m: &Map, node: u32, peer: u32, dst: u32) -> usize {
-        let port = m.wiring.ports[node as usize].iter().position(|p| p.peer == peer).unwrap();
+        let port = m.wiring.ports[index(node)].iter().position(|p| p.peer == peer).unwrap();
         queue(m, &Outputs::new(&m.wiring, node, PortId::at(port)), &Packet::new(Kind::Data, 0, 0, dst, 1048, 0), peer).index() - 1
     }
 
@@ -527,14 +527,14 @@ mod tests {
     /// The queues that packets between any two hosts join.
     fn used(m: &Map) -> BTreeSet<QueueAt> {
         let mut used = BTreeSet::new();
-        let hosts = (0..m.wiring.is_host.len() as u32).filter(|n| m.wiring.is_host[*n as usize]);
+        let hosts = (0..m.wiring.is_host.len() as u32).filter(|n| m.wiring.is_host[index(*n)]);
         for (src, dst) in hosts.clone().flat_map(|a| hosts.clone().filter(move |b| *b != a).map(move |b| (a, b))) {
             let mut packet = Packet::new(Kind::Data, 0, 0, dst, 1048, 0);
             let mut at = src;
             while at != dst {
-                let port = m.routes[at as usize].port(&packet);
-                let (outputs, peer) = (Outputs::new(&m.wiring, at, port), m.wiring.ports[at as usize][port].peer);
-                let is_relayed = at != src && m.wiring.is_host[at as usize];
+                let port = m.routes[index(at)].port(&packet);
+                let (outputs, peer) = (Outputs::new(&m.wiring, at, port), m.wiring.ports[index(at)][port].peer);
+                let is_relayed = at != src && m.wiring.is_host[index(at)];
                 used.insert((at, port, if is_relayed { QueueId::at(outputs.queues()) } else { queue(m, &outputs, &packet, peer) }));
                 packet.hop();
                 at = peer;
@@ -571,7 +571,7 @@ mod tests {
     }
 
     fn all_queues(m: &Map) -> BTreeSet<QueueAt> {
-        let ports = (0..m.wiring.ports.len() as u32).flat_map(|n| PortId::all(m.wiring.ports[n as usize].len()).map(move |p| (n, p)));
+        let ports = (0..m.wiring.ports.len() as u32).flat_map(|n| PortId::all(m.wiring.ports[index(n)].len()).map(move |p| (n, p)));
         ports.flat_map(|(n, p)| QueueId::all(1 + Outputs::new(&m.wiring, n, p).queues()).skip(1).map(move |q| (n, p, q))).collect()
     }
 

@@ -11,7 +11,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Moment};
+use xoff_units::{Bytes, Moment, index};
 
 use super::congestion_point::{Points, check};
 use crate::core::Core;
@@ -126,7 +126,7 @@ impl Hooks for Qcn {
             let queue = core.waiting_bytes(event.port);
             let value = self.quantised(output.queue, queue);
             let around = 1.0 + self.params.jitter * (2.0 * effects.stream().uniform() - 1.0);
-            output = Output { left: self.params.sample.0 as f64 * INTERVALS[value as usize / 8] * around, queue };
+            output = Output { left: self.params.sample.0 as f64 * INTERVALS[index(value) / 8] * around, queue };
             self.samples += 1;
             if value > 0 {
                 self.messages += 1;

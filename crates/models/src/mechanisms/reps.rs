@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::{Stream, mix};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, index};
 
 use crate::core::Core;
 use crate::count::{Count, Tally};
@@ -138,7 +138,7 @@ impl Flow {
 
     /// Remembers with which value a packet was sent.
     fn note(&mut self, seq: u32, value: u16) {
-        let at = seq.wrapping_sub(self.first) as usize;
+        let at = index(seq.wrapping_sub(self.first));
         if let Some(known) = self.sent.get_mut(at) {
             *known = value;
         } else if at == self.sent.len() {
@@ -148,8 +148,8 @@ impl Flow {
 
     /// An answer came; returns the value of the packet that it answers, and forgets those before `to`.
     fn answered(&mut self, seq: u32, to: u32) -> Option<u16> {
-        let value = self.sent.get(seq.wrapping_sub(self.first) as usize).copied();
-        let gone = (to.saturating_sub(self.first) as usize).min(self.sent.len());
+        let value = self.sent.get(index(seq.wrapping_sub(self.first))).copied();
+        let gone = (index(to.saturating_sub(self.first))).min(self.sent.len());
         self.sent.drain(..gone);
         self.first += gone as u32;
         value
@@ -169,7 +169,7 @@ impl Install for Reps {
             is_host: site.is_host,
             salt: mix(u64::from(site.id) + 1),
             values: params.values,
-            buffer: params.buffer as usize,
+            buffer: index(params.buffer),
             freeze: params.freeze,
             flows: FxHashMap::default(),
             recycled: 0,

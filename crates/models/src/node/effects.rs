@@ -219,7 +219,7 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{SWITCH, arrived, run};
-    use xoff_units::Duration;
+    use xoff_units::{Duration, index};
 
     use super::*;
     use crate::frames::{self, Kind};
@@ -243,7 +243,7 @@ mod tests {
             (SWITCH, Moment::us(5), 0, Effect::OpenGate(PortId(2), QueueId(2))),
         ];
         let nodes = run(&settings, &flows, &script);
-        let queues = &nodes[SWITCH as usize].core.ports[2].queues;
+        let queues = &nodes[index(SWITCH)].core.ports[2].queues;
         assert_eq!((queues[1].sent, queues[2].sent, queues[1].bytes.bytes(), queues[2].bytes.bytes()), (0, 6, 0, 0));
         assert_eq!((queues[1].bytes.peak(), queues[2].bytes.peak()), (3750, 7500));
         // Six packets of 100 ns from 5 us on, and a link of 1 us.
@@ -285,7 +285,7 @@ mod tests {
             at_switch(9, BCN, Effect::OpenGate(PortId(2), QueueId(1))),
         ];
         let nodes = run(&settings(), &TEN, &script);
-        let switch = &nodes[SWITCH as usize];
+        let switch = &nodes[index(SWITCH)];
         let expected = [(2, 1, 0, "pfc", 1000, 4000), (2, 1, 0, "bcn", 2000, 6000), (2, 1, 0, "order", 5000, 9000)];
         assert_eq!(rows(switch), expected, "what is held already begins no pause, and what is not held ends none");
         // All ten packets leave from 9 us on, 100 ns each.
@@ -327,7 +327,7 @@ mod tests {
     fn the_rest_of_a_flow_changes_class_and_queues() {
         let script = [(0, Moment::ns(250), PFC, Effect::ClassOfFlow(0, 1))];
         let nodes = run(&settings(), &TEN, &script);
-        let queues = &nodes[SWITCH as usize].core.ports[2].queues;
+        let queues = &nodes[index(SWITCH)].core.ports[2].queues;
         assert_eq!((queues[1].sent, queues[2].sent), (3, 7));
         assert_eq!(nodes[0].endpoint.as_ref().unwrap().sent[0].class, 1);
     }
@@ -350,7 +350,7 @@ mod tests {
         let others = (SWITCH, Moment::us(3), PFC, Effect::Discard(PortId(2), Queues::Class(1)));
         let go = (SWITCH, Moment::us(4), PFC, Effect::Unblock(PortId(2), Queues::Class(0)));
         let nodes = run(&settings(), &TEN, &[hold, others, drop, go]);
-        let switch = &nodes[SWITCH as usize];
+        let switch = &nodes[index(SWITCH)];
         let drops = &switch.records.drops;
         assert_eq!(
             drops.iter().map(|d| (d.at, d.port.0, d.seq, d.by)).collect::<Vec<_>>(),
@@ -373,9 +373,9 @@ mod tests {
         settings.congestion_control.dcqcn = Some(crate::congestion_control::dcqcn::Params::default());
         let nodes = run(&settings, &TEN, &script);
         // The switch is paused toward host 1, and the frame behind that one passes the switch.
-        let [open] = nodes[SWITCH as usize].open_pauses[..] else { panic!("one pause lasts") };
+        let [open] = nodes[index(SWITCH)].open_pauses[..] else { panic!("one pause lasts") };
         assert_eq!((open.port, open.cause, open.start), (PortId(1), "pfc", Moment::ns(3010)));
         assert_eq!([0, 1, 2].map(|host| nodes[host].endpoint.as_ref().unwrap().notifications), [1, 0, 0]);
-        assert_eq!(nodes[SWITCH as usize].core.ports[1].control_bytes, 0);
+        assert_eq!(nodes[index(SWITCH)].core.ports[1].control_bytes, 0);
     }
 }

@@ -1,6 +1,7 @@
 //! What a node does for the flows that start and end at it.
 
 use xoff_engine::Message as _;
+use xoff_units::index;
 
 use super::{Cx, Node};
 use crate::core::Queueing;
@@ -76,7 +77,7 @@ impl Node {
     pub(super) fn supply(&mut self, port: PortId, queue: QueueId, cx: &mut Cx<'_>) -> bool {
         let Some(supplier) = self.core.ports[port].pop_supplier(queue) else { return false };
         if self.forwards && self.core.queueing == Queueing::Iq {
-            self.supply_from_input(port, queue, supplier as usize, cx);
+            self.supply_from_input(port, queue, index(supplier), cx);
             return true;
         }
         let Some(endpoint) = &mut self.endpoint else { return false };

@@ -47,7 +47,7 @@ impl EngineNode for Scripted {
         if kind != SCRIPT {
             return self.node.on_timer(raw, cx);
         }
-        let (_, owner, effect) = self.script[line as usize];
+        let (_, owner, effect) = self.script[index(line)];
         (self.node.effects.owner, self.node.effects.now) = (owner, cx.now());
         self.node.effects.push(effect);
         self.node.apply(cx);
@@ -127,7 +127,7 @@ fn what_finds_no_room_at_an_output_is_dropped_and_written_down() {
     let local = Local { buffer: buffer::Params::PerPort(Bytes(2500)), ..Local::default() };
     let settings = Settings { locals: Locals::uniform(local), ..raw_frames() };
     let nodes = run(&settings, &[(0, 2, 4000, Duration::ZERO), (1, 2, 4000, Duration::ZERO)], &[]);
-    let switch = &nodes[SWITCH as usize];
+    let switch = &nodes[index(SWITCH)];
     let drops: Vec<_> = switch.records.drops.iter().map(|d| (d.at, d.port, d.in_port, d.flow, d.seq, d.bytes)).collect();
     assert_eq!(drops, [1, 2, 3].map(|seq| (Moment::ns(1100 + 100 * u64::from(seq)), PortId(2), PortId(1), 1, seq, 1250)));
     let queue = &switch.core.ports[2].queues[1];
@@ -165,7 +165,7 @@ fn samples_show_what_waits_at_each_interval() {
     ];
     let wanted = Wanted { queues: Duration::ns(100), ..Wanted::default() };
     let nodes = run(&Settings { wanted, ..raw_frames() }, &[(0, 2, 3000, Duration::ZERO)], &close);
-    let samples = &nodes[SWITCH as usize].records.samples;
+    let samples = &nodes[index(SWITCH)].records.samples;
     let seen: Vec<_> = samples.iter().filter(|s| s.at >= Moment::us(2)).map(|s| (s.at, s.port, s.queue, s.bytes)).collect();
     // They start at 2.05, 2.15 and 2.25 us.
     assert_eq!(seen, [(2000, 3750), (2100, 2500), (2200, 1250)].map(|(at, bytes)| (Moment::ns(at), PortId(2), QueueId(1), bytes)));
@@ -177,7 +177,7 @@ fn what_is_left_of_a_packet_tells_its_receiver_of_the_loss() {
     let settings = Settings::for_tests();
     let size = 10 * settings.framing.payload;
     let nodes = run_and_cut(&settings, &[(0, 1, size, Duration::ZERO)], &[], Some(2));
-    let (source, switch) = (nodes[0].endpoint.as_ref().unwrap(), &nodes[SWITCH as usize]);
+    let (source, switch) = (nodes[0].endpoint.as_ref().unwrap(), &nodes[index(SWITCH)]);
     assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes), (0, settings.framing.largest()));
     let [sent] = source.sent[..] else { panic!("the flow is acknowledged") };
     assert!(sent.retransmitted > 0 && sent.acknowledged.unwrap() < Moment::us(20));

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::ids::QueueId;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk, Word};
-use xoff_units::{Duration, Moment, Rate, Serializer};
+use xoff_units::{Duration, Moment, Rate, Serializer, index};
 
 use super::counter::Gauge;
 use super::ring::Ring;
@@ -273,13 +273,13 @@ impl Port {
     /// An idle port.
     pub fn new(plan: &QueuePlan, rate: Rate, delay: Duration, peer: u32, peer_delay: Duration) -> Self {
         let mut queues = vec![Queue::default()];
-        let count = plan.data.iter().map(|d| d.level as usize + 1).max().unwrap_or(0);
+        let count = plan.data.iter().map(|d| usize::from(d.level) + 1).max().unwrap_or(0);
         let mut levels: Vec<Level> = (0..count).map(|_| Level::default()).collect();
         let mut groups: Vec<Group> = Vec::new();
         let mut members = vec![0; count];
         for &QueueSpec { class, level, purpose } in &plan.data {
-            members[level as usize] += 1;
-            levels[level as usize].single = (members[level as usize] == 1).then_some(QueueId::at(queues.len()));
+            members[usize::from(level)] += 1;
+            levels[usize::from(level)].single = (members[usize::from(level)] == 1).then_some(QueueId::at(queues.len()));
             let group = groups.iter().position(|g| (g.class, g.level) == (class, level)).unwrap_or_else(|| {
                 groups.push(Group { level, class, ..Group::default() });
                 groups.len() - 1
@@ -382,8 +382,8 @@ impl Port {
         if queue == QueueId(0) || q.in_ring || q.blocked != 0 {
             return;
         }
-        let group = &mut self.order.groups[q.group as usize];
-        let level = &mut self.order.levels[group.level as usize];
+        let group = &mut self.order.groups[usize::from(q.group)];
+        let level = &mut self.order.levels[usize::from(group.level)];
         if level.single.is_some() {
             return;
         }
@@ -471,23 +471,23 @@ impl Port {
     fn select_in_turn(&mut self, level: usize) -> Option<Choice> {
         loop {
             let g = *self.order.levels[level].ring.front()?;
-            let Some(index) = self.next_of(g) else {
-                let group = &mut self.order.groups[g as usize];
+            let Some(queue) = self.next_of(g) else {
+                let group = &mut self.order.groups[usize::from(g)];
                 group.in_ring = false;
                 group.deficit = 0;
                 self.order.levels[level].ring.pop_front();
                 continue;
             };
-            let group = &mut self.order.groups[g as usize];
-            let q = &mut self.queues[index];
+            let group = &mut self.order.groups[usize::from(g)];
+            let q = &mut self.queues[queue];
             let Some(head) = q.packets.front() else {
                 q.taken += 1;
-                if self.order.turns != Turns::Suppliers || q.taken as usize >= q.suppliers.len() {
+                if self.order.turns != Turns::Suppliers || index(q.taken) >= q.suppliers.len() {
                     q.taken = 0;
                     group.ring.rotate_left(1);
                     self.order.levels[level].ring.rotate_left(1);
                 }
-                return Some(Choice::Supplier(index));
+                return Some(Choice::Supplier(queue));
             };
             let mut goes_on = false;
             if let Turns::Bytes(quantum) = self.order.turns {
@@ -504,23 +504,23 @@ impl Port {
                 let left = group.deficit;
                 goes_on = self.after_head(g).is_some_and(|next| next <= left);
             }
-            self.order.groups[g as usize].ring.rotate_left(1);
+            self.order.groups[usize::from(g)].ring.rotate_left(1);
             if !goes_on {
                 self.order.levels[level].ring.rotate_left(1);
             }
-            return Some(Choice::Packet(index));
+            return Some(Choice::Packet(queue));
         }
     }
 
     /// The queue of a group whose turn it is; those that cannot send leave the round.
     #[inline]
     fn next_of(&mut self, group: u16) -> Option<QueueId> {
-        let ring = &mut self.order.groups[group as usize].ring;
+        let ring = &mut self.order.groups[usize::from(group)].ring;
         loop {
-            let index = *ring.front()?;
-            let q = &mut self.queues[index];
+            let queue = *ring.front()?;
+            let q = &mut self.queues[queue];
             if q.blocked == 0 && !q.is_empty() {
-                return Some(index);
+                return Some(queue);
             }
             q.in_ring = false;
             q.taken = 0;
@@ -530,8 +530,8 @@ impl Port {
 
     /// The size of the packet that a group would send after the head of its first queue.
     fn after_head(&self, group: u16) -> Option<u32> {
-        let ring = &self.order.groups[group as usize].ring;
-        let mut others = ring.iter().skip(1).map(|&index| &self.queues[index]).filter(|q| q.blocked == 0);
+        let ring = &self.order.groups[usize::from(group)].ring;
+        let mut others = ring.iter().skip(1).map(|&queue| &self.queues[queue]).filter(|q| q.blocked == 0);
         let next = others.find_map(|q| q.packets.front());
         next.or_else(|| self.queues[*ring.front()?].packets.get(1)).map(|packet| u32::from(packet.bytes()))
     }

@@ -5,6 +5,7 @@
 //! from its beginning without gaps.
 
 use xoff_engine::state::{State, Walk};
+use xoff_units::index;
 
 /// Items in order of arrival.
 #[derive(Debug, Default)]
@@ -42,13 +43,13 @@ impl<T: Copy + Default> Ring<T> {
     /// How many items wait.
     #[inline]
     pub const fn len(&self) -> usize {
-        self.len as usize
+        index(self.len)
     }
 
     /// Where the item after `n` others is kept; there is memory.
     #[inline]
     const fn place(&self, n: u32) -> usize {
-        self.head.wrapping_add(n) as usize & (self.items.capacity() - 1)
+        index(self.head.wrapping_add(n)) & (self.items.capacity() - 1)
     }
 
     /// Puts an item at the end.

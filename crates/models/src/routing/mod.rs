@@ -10,7 +10,7 @@ use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
-use xoff_units::{Duration, Serializer};
+use xoff_units::{Duration, Serializer, index};
 
 use crate::packet::Packet;
 use crate::topology::{PortSpec, Topology, Wiring};
@@ -68,12 +68,12 @@ impl Paths {
     /// The port that the node after `hops` others takes.
     #[inline]
     fn port(&self, path: u16, hops: usize) -> PortId {
-        self.ports[self.start[path as usize] as usize + hops]
+        self.ports[index(self.start[usize::from(path)]) + hops]
     }
 
     /// The ports of a path.
     pub fn ports(&self, path: u16) -> &[PortId] {
-        &self.ports[self.start[path as usize] as usize..self.start[path as usize + 1] as usize]
+        &self.ports[index(self.start[usize::from(path)])..self.start[usize::from(path) + 1] as usize]
     }
 }
 
@@ -118,8 +118,8 @@ impl Routes {
         if self.has_one_port {
             return &[];
         }
-        let (start, count) = self.entries[self.destinations.group[dst as usize] as usize];
-        self.choices.get(start as usize..start as usize + count as usize).unwrap_or(&[])
+        let (start, count) = self.entries[index(self.destinations.group[index(dst)])];
+        self.choices.get(index(start)..start as usize + index(count)).unwrap_or(&[])
     }
 
     /// The port toward a destination for a flow.
@@ -128,14 +128,14 @@ impl Routes {
         if self.has_one_port {
             return PortId(0);
         }
-        let (start, count) = self.entries[self.destinations.group[dst as usize] as usize];
+        let (start, count) = self.entries[index(self.destinations.group[index(dst)])];
         match count {
             // Where nothing leads there, by the first port, for it to be lost.
-            1 => self.choices.get(start as usize).copied().unwrap_or_default(),
-            0 => self.destinations.port[dst as usize],
+            1 => self.choices.get(index(start)).copied().unwrap_or_default(),
+            0 => self.destinations.port[index(dst)],
             n => {
                 let hash = mix(u64::from(flow) ^ self.salt) >> 32;
-                self.choices[start as usize + ((hash * u64::from(n)) >> 32) as usize]
+                self.choices[index(start) + ((hash * u64::from(n)) >> 32) as usize]
             }
         }
     }
@@ -146,8 +146,8 @@ pub const MAX_SWITCHES: usize = 60;
 
 /// Where routes to a node lead: a host with one link is found at its neighbour; everything else is a destination of its own.
 pub fn root(topology: &Topology, ports: &[Vec<PortSpec>], node: u32) -> u32 {
-    match ports[node as usize].as_slice() {
-        [only] if !topology.nodes[node as usize].forwards && topology.nodes[only.peer as usize].forwards => only.peer,
+    match ports[index(node)].as_slice() {
+        [only] if !topology.nodes[index(node)].forwards && topology.nodes[index(only.peer)].forwards => only.peer,
         _ => node,
     }
 }
@@ -193,9 +193,8 @@ pub fn longest_round_trip(
 ) -> Duration {
     let hosts = topology.hosts();
     // Of the hosts at one switch the one with the slowest link is on the longest way, to others there as well as elsewhere.
-    let own = |h: u32| {
-        ports[h as usize].first().map_or(Duration::ZERO, |p| p.link.delay * 2 + p.link.rate.time(bytes) + p.link.rate.time(answer))
-    };
+    let own =
+        |h: u32| ports[index(h)].first().map_or(Duration::ZERO, |p| p.link.delay * 2 + p.link.rate.time(bytes) + p.link.rate.time(answer));
     let mut roots: Vec<(u32, u32)> = hosts.iter().map(|h| (root(topology, ports, *h), *h)).collect();
     roots.sort_by_key(|r| (r.0, Reverse(own(r.1))));
     roots.dedup_by_key(|r| r.0);
@@ -206,26 +205,26 @@ pub fn longest_round_trip(
     for (_, source) in roots.into_iter().take(MAX_SOURCES) {
         time.fill(Duration::FOREVER);
         came.fill(None);
-        time[source as usize] = Duration::ZERO;
+        time[index(source)] = Duration::ZERO;
         let mut queue = VecDeque::from([source]);
         while let Some(at) = queue.pop_front() {
-            let forwards = topology.nodes[at as usize].forwards;
+            let forwards = topology.nodes[index(at)].forwards;
             if at != source && !forwards {
                 continue;
             }
             let passed = if at == source { Duration::ZERO } else { delay_of(at) };
-            for link in &ports[at as usize] {
-                if time[link.peer as usize] == Duration::FOREVER {
+            for link in &ports[index(at)] {
+                if time[index(link.peer)] == Duration::FOREVER {
                     let line = link.link.rate.serializer();
-                    let tail = came[at as usize].map(|(port, input)| tail_of(at, port, [input, line]));
-                    let here = time[at as usize] - tail.unwrap_or_default();
-                    time[link.peer as usize] = here + (passed + link.link.delay) * 2 + line.time(bytes) + line.time(answer);
-                    came[link.peer as usize] = Some((link.peer_port, line));
+                    let tail = came[index(at)].map(|(port, input)| tail_of(at, port, [input, line]));
+                    let here = time[index(at)] - tail.unwrap_or_default();
+                    time[index(link.peer)] = here + (passed + link.link.delay) * 2 + line.time(bytes) + line.time(answer);
+                    came[index(link.peer)] = Some((link.peer_port, line));
                     queue.push_back(link.peer);
                 }
             }
         }
-        longest = hosts.iter().map(|h| time[*h as usize]).filter(|t| *t != Duration::FOREVER).fold(longest, Duration::max);
+        longest = hosts.iter().map(|h| time[index(*h)]).filter(|t| *t != Duration::FOREVER).fold(longest, Duration::max);
     }
     longest
 }
@@ -277,16 +276,16 @@ pub fn shortest_by(
     let mut queue = VecDeque::new();
     for (g, root) in root_of_group.iter().enumerate() {
         distance.fill(u32::MAX);
-        distance[*root as usize] = 0;
+        distance[index(*root)] = 0;
         queue.push_back(*root);
         while let Some(at) = queue.pop_front() {
             // Packets go through a node on their way only when it forwards.
-            if at != *root && !topology.nodes[at as usize].forwards {
+            if at != *root && !topology.nodes[index(at)].forwards {
                 continue;
             }
-            for link in &ports[at as usize] {
-                if distance[link.peer as usize] == u32::MAX && may_use(link.peer, link.peer_port) {
-                    distance[link.peer as usize] = distance[at as usize] + 1;
+            for link in &ports[index(at)] {
+                if distance[index(link.peer)] == u32::MAX && may_use(link.peer, link.peer_port) {
+                    distance[index(link.peer)] = distance[index(at)] + 1;
                     queue.push_back(link.peer);
                 }
             }
@@ -301,8 +300,8 @@ pub fn shortest_by(
             }
             let mut next: Vec<PortId> = PortId::each(&ports[node])
                 .filter(|(p, l)| {
-                    let leads_on = l.peer == *root || topology.nodes[l.peer as usize].forwards;
-                    distance[l.peer as usize] < distance[node] && leads_on && may_use(node as u32, *p)
+                    let leads_on = l.peer == *root || topology.nodes[index(l.peer)].forwards;
+                    distance[index(l.peer)] < distance[node] && leads_on && may_use(node as u32, *p)
                 })
                 .map(|(p, _)| p)
                 .collect();
@@ -488,12 +487,12 @@ mod tests {
                 packet.set_path(path);
                 let mut at = way[0];
                 for (hops, next) in way[1..].iter().enumerate() {
-                    assert_eq!(table[at as usize].port_after(&packet, 0), table[at as usize].port(&packet));
+                    assert_eq!(table[index(at)].port_after(&packet, 0), table[index(at)].port(&packet));
                     if hops == 0 {
-                        let ahead = table[way[2] as usize].port_after(&packet, 2);
-                        assert_eq!(ports[way[2] as usize][ahead].peer, way[3], "two nodes ahead");
+                        let ahead = table[index(way[2])].port_after(&packet, 2);
+                        assert_eq!(ports[index(way[2])][ahead].peer, way[3], "two nodes ahead");
                     }
-                    at = ports[at as usize][table[at as usize].port(&packet)].peer;
+                    at = ports[index(at)][table[index(at)].port(&packet)].peer;
                     packet.hop();
                     assert_eq!(at, *next);
                 }
@@ -513,7 +512,7 @@ mod tests {
         let switch = Duration::ns(300);
         let delay_of = |topology: &Topology| {
             let forwards: Vec<bool> = topology.nodes.iter().map(|n| n.forwards).collect();
-            move |n: u32| if forwards[n as usize] { switch } else { Duration::ZERO }
+            move |n: u32| if forwards[index(n)] { switch } else { Duration::ZERO }
         };
         // 1250 bytes take 100 ns on each link. A star: two links, one switch.
         let star = star::Params { hosts: 3, link: LINK }.build().unwrap();

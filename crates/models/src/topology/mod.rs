@@ -3,7 +3,7 @@
 use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Duration, Propagation, Rate};
+use xoff_units::{Duration, Propagation, Rate, index};
 
 use crate::names;
 
@@ -124,7 +124,7 @@ impl Network {
             }
             let Topology { nodes, links } = topology;
             let is_meant = |l: &LinkSpec| {
-                let (a, b) = (&nodes[l.a as usize].name, &nodes[l.b as usize].name);
+                let (a, b) = (&nodes[index(l.a)].name, &nodes[index(l.b)].name);
                 names::matches(&change.link, &format!("{a}-{b}")) || names::matches(&change.link, &format!("{b}-{a}"))
             };
             let mut found = 0;
@@ -135,7 +135,7 @@ impl Network {
                 }
             }
             if found == 0 {
-                let known = links.iter().map(|l| format!("{}-{}", nodes[l.a as usize].name, nodes[l.b as usize].name));
+                let known = links.iter().map(|l| format!("{}-{}", nodes[index(l.a)].name, nodes[index(l.b)].name));
                 let why = format!("no link is called `{}`; links are {}", change.link, names::some(known));
                 return Err((format!("overrides[{i}].link"), why));
             }
@@ -244,9 +244,9 @@ impl Topology {
     pub fn ports(&self) -> Vec<Vec<PortSpec>> {
         let mut ports: Vec<Vec<PortSpec>> = vec![Vec::new(); self.nodes.len()];
         for l in &self.links {
-            let (pa, pb) = (PortId::at(ports[l.a as usize].len()), PortId::at(ports[l.b as usize].len()));
-            ports[l.a as usize].push(PortSpec { peer: l.b, peer_port: pb, link: l.link });
-            ports[l.b as usize].push(PortSpec { peer: l.a, peer_port: pa, link: l.link });
+            let (pa, pb) = (PortId::at(ports[index(l.a)].len()), PortId::at(ports[index(l.b)].len()));
+            ports[index(l.a)].push(PortSpec { peer: l.b, peer_port: pb, link: l.link });
+            ports[index(l.b)].push(PortSpec { peer: l.a, peer_port: pa, link: l.link });
         }
         ports
     }
@@ -267,7 +267,7 @@ impl Topology {
 
     /// Host numbers in order.
     pub fn hosts(&self) -> Vec<u32> {
-        (0..self.nodes.len() as u32).filter(|n| self.nodes[*n as usize].is_host).collect()
+        (0..self.nodes.len() as u32).filter(|n| self.nodes[index(*n)].is_host).collect()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -282,9 +282,9 @@ impl Topology {
         }
         let mut degree = vec![0_u32; self.nodes.len()];
         for end in self.links.iter().flat_map(|l| [l.a, l.b]) {
-            degree[end as usize] += 1;
-            if degree[end as usize] > MAX_PORTS {
-                return Err(format!("`{}` has more links than the {MAX_PORTS} that a node may have", self.nodes[end as usize].name));
+            degree[index(end)] += 1;
+            if degree[index(end)] > MAX_PORTS {
+                return Err(format!("`{}` has more links than the {MAX_PORTS} that a node may have", self.nodes[index(end)].name));
             }
         }
         Ok(())

@@ -5,6 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_units::index;
 
 use super::{Link, MAX_NODES, Shape, Topology, bounded};
 
@@ -45,7 +46,7 @@ impl Shape for Params {
         let mut t = Topology::default();
         t.add_relays(nodes);
         for level in 0..=k {
-            let link = self.levels.get(level as usize).copied().unwrap_or(self.link);
+            let link = self.levels.get(index(level)).copied().unwrap_or(self.link);
             let first = t.add_switches(&format!("level{level}_"), nodes / n);
             let weight = n.pow(level);
             for switch in 0..nodes / n {

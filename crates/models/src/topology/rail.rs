@@ -80,7 +80,7 @@ impl Shape for Params {
 
 #[cfg(test)]
 mod tests {
-    use xoff_units::{Duration, Rate};
+    use xoff_units::{Duration, Rate, index};
 
     use super::*;
 
@@ -102,8 +102,8 @@ mod tests {
         assert_eq!((t.hosts().len(), t.nodes.len()), (16, 16 + 8 + 4 + 3));
         let ports = t.ports();
         // GPU 9 is the second one of the first server of the second segment.
-        assert_eq!(t.nodes[ports[9][0].peer as usize].name, "server4");
-        assert_eq!(t.nodes[ports[9][1].peer as usize].name, "rail3");
-        assert_eq!(ports[ports[9][1].peer as usize].len(), 4 + 3);
+        assert_eq!(t.nodes[index(ports[9][0].peer)].name, "server4");
+        assert_eq!(t.nodes[index(ports[9][1].peer)].name, "rail3");
+        assert_eq!(ports[index(ports[9][1].peer)].len(), 4 + 3);
     }
 }

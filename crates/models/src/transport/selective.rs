@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state::{State, Walk, Word};
-use xoff_units::{Bytes, Duration, Moment};
+use xoff_units::{Bytes, Duration, Moment, index};
 
 use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
@@ -109,7 +109,7 @@ impl State for Sender {
 impl Sender {
     /// A packet has arrived; true when that was not known.
     fn arrived(&mut self, seq: u32) -> bool {
-        let Some(fate) = self.fates.get_mut(seq.wrapping_sub(self.base) as usize) else { return false };
+        let Some(fate) = self.fates.get_mut(index(seq.wrapping_sub(self.base))) else { return false };
         match std::mem::replace(fate, Fate::There) {
             Fate::UnderWay(_) => self.under_way -= 1,
             Fate::Lost => {
@@ -135,7 +135,7 @@ impl Sender {
 
     /// A packet is lost; true when it was under way.
     fn lose(&mut self, seq: u32) -> bool {
-        let Some(fate) = self.fates.get_mut(seq.wrapping_sub(self.base) as usize) else { return false };
+        let Some(fate) = self.fates.get_mut(index(seq.wrapping_sub(self.base))) else { return false };
         if !matches!(fate, Fate::UnderWay(_)) {
             return false;
         }
@@ -148,7 +148,7 @@ impl Sender {
     /// Forgets the ages of packets that are not under way any more, or again since.
     fn look(&mut self) {
         while let Some((seq, at)) = self.ages.front() {
-            if self.fates.get(seq.wrapping_sub(self.base) as usize) == Some(&Fate::UnderWay(*at)) {
+            if self.fates.get(index(seq.wrapping_sub(self.base))) == Some(&Fate::UnderWay(*at)) {
                 break;
             }
             self.ages.pop_front();

@@ -10,7 +10,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_units::{Bytes, Duration, Moment, Rate};
+use xoff_units::{Bytes, Duration, Moment, Rate, index};
 
 use super::{Feed, Host, Making, Problem, Traffic};
 use crate::framing::Framing;
@@ -44,7 +44,7 @@ impl Traffic for Params {
         let key = making.key();
         let sources = making.hosts(Some(&self.sources), &format!("{key}.sources"))?;
         let lines: Vec<Rate> =
-            sources.iter().map(|n| making.ports[*n as usize].iter().map(|p| p.link.rate).max().unwrap_or(Rate(1))).collect();
+            sources.iter().map(|n| making.ports[index(*n)].iter().map(|p| p.link.rate).max().unwrap_or(Rate(1))).collect();
         self.validate(&key, making.framing, lines.iter().copied().max().unwrap_or(Rate(1)))?;
         making.lasts(self.duration);
         for (i, (src, line)) in sources.iter().copied().zip(lines).enumerate() {

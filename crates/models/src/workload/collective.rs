@@ -19,7 +19,7 @@ use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Duration};
+use xoff_units::{Bytes, Duration, index};
 
 use super::making::{fits, waits_fit};
 use super::{Collective, Host, Made, Making, Problem, Traffic};
@@ -233,7 +233,7 @@ impl Params {
     /// The first step that is taken, and the one after the last.
     fn steps(&self, n: usize) -> (usize, usize) {
         match self.algorithm() {
-            Algorithm::HalvingDoubling => self.operation.steps(n.ilog2() as usize),
+            Algorithm::HalvingDoubling => self.operation.steps(index(n.ilog2())),
             Algorithm::Hierarchical => {
                 let group = self.group_of(n);
                 (0, 2 * (group - 1) + 2 * (n / group - 1))
@@ -251,7 +251,7 @@ impl Params {
     fn message(&self, n: usize, step: usize, rank: usize, bytes: u64) -> (usize, u64) {
         match self.algorithm() {
             Algorithm::HalvingDoubling => {
-                let half = n.ilog2() as usize;
+                let half = index(n.ilog2());
                 let bit = 1 << if step < half { step } else { 2 * half - 1 - step };
                 // On the way there the shares of the other half, on the way back all that is known.
                 let whose = if step < half { rank ^ bit } else { rank };
@@ -495,7 +495,7 @@ mod tests {
                 assert_eq!(tree.iter().filter(|p| p.is_none()).count(), 1);
                 for rank in 0..n {
                     let way: Vec<_> = std::iter::successors(Some(rank), |at| tree[*at]).take(n + 1).collect();
-                    assert!(way.len() - 1 <= n.next_power_of_two().ilog2() as usize, "{n}: {way:?}");
+                    assert!(way.len() - 1 <= index(n.next_power_of_two().ilog2()), "{n}: {way:?}");
                 }
                 for rank in 0..n {
                     assert!(tree.iter().filter(|p| **p == Some(rank)).count() <= 2);

@@ -63,6 +63,7 @@ impl Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use xoff_units::index;
 
     #[test]
     fn each_incast_draws_its_receiver_and_senders_anew() {
@@ -73,9 +74,9 @@ mod tests {
             let dst = incast[0].dst;
             assert!(incast.iter().all(|f| f.dst == dst && f.src != dst && f.start == Duration::us(20) * i as u64));
             assert!(incast[0].src != incast[1].src && incast[1].src != incast[2].src && incast[2].src != incast[0].src);
-            received[dst as usize - 10] += 1;
+            received[index(dst) - 10] += 1;
             for flow in incast {
-                sent[flow.src as usize - 10] += 1;
+                sent[index(flow.src) - 10] += 1;
             }
         }
         // One in eight receives and three send: four standard deviations of binomial counts of 8000 are 119 and 174.

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use xoff_engine::random::Stream;
-use xoff_units::{Bytes, Duration, Moment, Rate};
+use xoff_units::{Bytes, Duration, Moment, Rate, index};
 
 use super::{Collective, Drawn, Feed, Flow, Host, Problem, Workload};
 use crate::framing::Framing;
@@ -122,7 +122,7 @@ impl<'a> Making<'a> {
                 .copied()
                 .ok_or_else(|| (key.to_string(), format!("there is no host {n}; hosts are numbered 0 to {}", hosts.len() - 1))),
             Host::Name(name) => match self.nodes.get(name.as_str()) {
-                Some(n) if self.topology.nodes[*n as usize].is_host => Ok(*n),
+                Some(n) if self.topology.nodes[index(*n)].is_host => Ok(*n),
                 Some(_) => Err((key.to_string(), format!("`{name}` is a switch; flows start and end at hosts"))),
                 None => Err((key.to_string(), format!("there is no host `{name}`"))),
             },
@@ -144,7 +144,7 @@ impl<'a> Making<'a> {
 
     /// The rates of a host's links, summed up: what loads refer to.
     pub fn rate(&self, host: u32) -> Rate {
-        Rate(self.ports[host as usize].iter().map(|p| p.link.rate.0).sum())
+        Rate(self.ports[index(host)].iter().map(|p| p.link.rate.0).sum())
     }
 
     /// The workload's random stream.
@@ -165,7 +165,7 @@ impl<'a> Making<'a> {
     /// Refuses a flow from a host to itself; `key` is what lists the flow.
     pub fn check_ends(&self, src: u32, dst: u32, key: &str) -> Result<(), Problem> {
         if src == dst {
-            return Err((key.to_string(), format!("`{}` sends to itself", self.topology.nodes[src as usize].name)));
+            return Err((key.to_string(), format!("`{}` sends to itself", self.topology.nodes[index(src)].name)));
         }
         Ok(())
     }

@@ -190,6 +190,7 @@ fn draw(weights: &[f64], chosen: &[usize], stream: &mut Stream) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use xoff_units::index;
 
     fn moe(skew: f64, rounds: u64) -> Vec<Made> {
         let p = Params { tokens: 64, token: Bytes(7168), experts_per_token: 2, skew, rounds, hosts: None };
@@ -214,7 +215,7 @@ mod tests {
     fn experts_are_as_skewed_as_zipf_says() {
         let received = |flows: &[Made]| {
             let mut by_host = [0_u64; 16];
-            flows.iter().filter(|f| f.after.is_empty()).for_each(|f| by_host[f.dst as usize] += f.size.0);
+            flows.iter().filter(|f| f.after.is_empty()).for_each(|f| by_host[index(f.dst)] += f.size.0);
             by_host.sort_unstable();
             by_host[15] as f64 / by_host[0] as f64
         };

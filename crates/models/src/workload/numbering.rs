@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::ids::PortId;
 use rustc_hash::FxHashMap;
-use xoff_units::Moment;
+use xoff_units::{Moment, index};
 
 use super::making::{DrawnAt, Listed, MAX_FLOWS, Making};
 use super::row::place;
@@ -105,7 +105,7 @@ impl AllFlows {
     pub fn ends(&self, nodes: usize) -> Vec<bool> {
         let mut ends = vec![false; nodes];
         for (src, flow) in self.listed() {
-            (ends[src as usize], ends[flow.dst as usize]) = (true, true);
+            (ends[index(src)], ends[index(flow.dst)]) = (true, true);
         }
         // Sources of one workload share their list of destinations.
         let mut seen = HashSet::new();
@@ -116,7 +116,7 @@ impl AllFlows {
                 let destinations = flows.destinations().1;
                 if seen.insert(destinations.as_ptr()) {
                     for dst in destinations {
-                        ends[*dst as usize] = true;
+                        ends[index(*dst)] = true;
                     }
                 }
             }
@@ -147,7 +147,7 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut name
     drawn.sort_by_key(|d| (d.node, d.workload));
     let warm: BTreeSet<u16> = listed.iter().filter(|f| f.is_warm).map(|f| f.workload).collect();
     let warm = warm.into_iter().map(|w| {
-        names.push(format!("{} warm", names[w as usize]));
+        names.push(format!("{} warm", names[usize::from(w)]));
         (w, names.len() as u32 - 1)
     });
     let warm = warm.collect();
@@ -169,7 +169,7 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut name
     numbering.start(&specs)?;
     let Numbering { listed, paths, mut flows, .. } = numbering;
     for at in drawn {
-        flows.starts[at.node as usize].push(Start::Drawn(at.flows));
+        flows.starts[index(at.node)].push(Start::Drawn(at.flows));
     }
     flows.pairs = listed.iter().map(|f| (f.src, f.dst)).collect();
     flows.pairs.sort_unstable();
@@ -198,7 +198,7 @@ struct Numbering<'a> {
 impl<'a> Numbering<'a> {
     /// Where a flow stands.
     fn key(&self, f: &Listed<'_>) -> String {
-        let workload = f.workload as usize;
+        let workload = usize::from(f.workload);
         place(&format!("workload[{workload}]"), self.workloads[workload].table.is_some(), f.detail.map_or(0, |d| d.0))
     }
 
@@ -222,11 +222,11 @@ impl<'a> Numbering<'a> {
         let mut specs: Vec<FlowSpec> = Vec::with_capacity(self.listed.len());
         let mut drawn = drawn.iter_mut().peekable();
         for node in 0..n as u32 {
-            first[node as usize] = next;
+            first[index(node)] = next;
             let mut last_name = None;
             while let Some(f) = self.listed.get_mut(specs.len()).filter(|f| f.src == node) {
                 if let Some(arrivals) = f.arrivals.take() {
-                    self.flows.arrivals[node as usize].insert(next, arrivals);
+                    self.flows.arrivals[index(node)].insert(next, arrivals);
                 }
                 let name = if f.is_warm { self.warm[&f.workload] } else { u32::from(f.workload) };
                 if last_name.replace(name) != Some(name) {
@@ -293,7 +293,7 @@ impl<'a> Numbering<'a> {
         for (place, (f, spec)) in self.listed.iter().zip(specs).enumerate() {
             let after = f.detail.map_or(&[][..], |detail| &detail.1.after);
             if after.is_empty() && f.after.is_empty() {
-                lists[f.src as usize].push(*spec);
+                lists[index(f.src)].push(*spec);
                 continue;
             }
             let mut numbers: Vec<u32> = f.after.iter().map(|a| number_of[*a]).collect();
@@ -304,7 +304,7 @@ impl<'a> Numbering<'a> {
             }
             numbers.sort_unstable();
             numbers.dedup();
-            self.flows.waiting[f.src as usize].push((numbers, *spec));
+            self.flows.waiting[index(f.src)].push((numbers, *spec));
         }
         self.check_circles(&waits_for)?;
         for (starts, mut list) in self.flows.starts.iter_mut().zip(lists).filter(|(_, list)| !list.is_empty()) {
@@ -320,7 +320,7 @@ impl<'a> Numbering<'a> {
         let Some((flow, other)) = self.ids.get(id).copied() else { return Err((key(), format!("there is no flow with id `{id}`"))) };
         let end = self.listed[other].dst;
         if end != f.src {
-            let (to, here) = (&self.topology.nodes[end as usize].name, &self.topology.nodes[f.src as usize].name);
+            let (to, here) = (&self.topology.nodes[index(end)].name, &self.topology.nodes[index(f.src)].name);
             return Err((key(), format!("`{id}` goes to {to}; a flow waits for flows that arrive at its own source, {here}")));
         }
         Ok((flow, other))
@@ -380,7 +380,7 @@ fn walk(
     }
     let mut at = flow.src;
     let (mut there, mut back) = (Vec::new(), Vec::new());
-    let last = topology.nodes[flow.dst as usize].name.clone();
+    let last = topology.nodes[index(flow.dst)].name.clone();
     for (i, step) in via.iter().chain(std::iter::once(&last)).enumerate() {
         let key = if i < via.len() { format!("{key}.via[{i}]") } else { format!("{key}.via") };
         let (name, which) = match step.split_once('/') {
@@ -388,11 +388,11 @@ fn walk(
             None => (step.as_str(), 0),
         };
         let Some(to) = nodes.get(name).copied() else { return Err((key, format!("there is no node `{name}`"))) };
-        let here = &topology.nodes[at as usize];
-        if i < via.len() && !topology.nodes[to as usize].forwards {
+        let here = &topology.nodes[index(at)];
+        if i < via.len() && !topology.nodes[index(to)].forwards {
             return Err((key, format!("`{name}` does not forward")));
         }
-        let Some((port, link)) = PortId::each(&ports[at as usize]).filter(|p| p.1.peer == to).nth(which) else {
+        let Some((port, link)) = PortId::each(&ports[index(at)]).filter(|p| p.1.peer == to).nth(which) else {
             return Err((key, format!("`{}` has no such link to `{name}`", here.name)));
         };
         there.push(port);

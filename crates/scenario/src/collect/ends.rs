@@ -6,7 +6,7 @@ use xoff_engine::Checkpoint;
 use xoff_models::endpoint::Sent;
 use xoff_models::node::Node;
 use xoff_models::workload::AllFlows;
-use xoff_units::Moment;
+use xoff_units::{Moment, index};
 
 use crate::observer::Progress;
 
@@ -44,7 +44,7 @@ impl Ends {
 
     /// When a flow's last byte arrived.
     pub fn arrival(&self, flow: u32) -> Option<Moment> {
-        Some(self.arrived[flow as usize]).filter(|at| *at != Moment::NEVER)
+        Some(self.arrived[index(flow)]).filter(|at| *at != Moment::NEVER)
     }
 
     /// Takes what hosts have written down of arrivals, and returns flows that are over with that.
@@ -52,7 +52,7 @@ impl Ends {
         for id in 0..cp.nodes() {
             let Some(endpoint) = &mut cp.node_mut(id).endpoint else { continue };
             for (flow, at) in endpoint.arrived.drain(..) {
-                self.arrived[flow as usize] = at;
+                self.arrived[index(flow)] = at;
                 self.completed += 1;
                 self.last = self.last.max(at);
             }

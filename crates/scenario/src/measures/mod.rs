@@ -1,6 +1,7 @@
 //! What is measured of groups of flows, for the summaries of workloads: a file and a line for each measure.
 
 use std::collections::BTreeMap;
+use xoff_units::index;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -80,7 +81,7 @@ macro_rules! registry {
 
             /// A flow that is over.
             pub fn add(&mut self, flow: &Over) {
-                let group = self.of[flow.workload as usize];
+                let group = self.of[index(flow.workload)];
                 $(self.$measure.add(group, flow);)*
             }
 
@@ -132,7 +133,7 @@ fn groups(plan: &AllFlows) -> (Vec<Group>, Vec<usize>) {
     let mut by_name: BTreeMap<&str, Group> = BTreeMap::new();
     for (i, (first, workload)) in plan.ranges.iter().enumerate() {
         let next = plan.ranges.get(i + 1).map_or(plan.flows, |range| u64::from(range.0));
-        let name = &plan.names[*workload as usize];
+        let name = &plan.names[index(*workload)];
         let group = by_name.entry(name).or_insert_with(|| Group { name: name.clone(), workloads: Vec::new(), flows: 0 });
         group.workloads.push(*workload);
         group.flows += next - u64::from(*first);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use xoff_units::index;
 
 use super::{Names, Row};
 use crate::table::{Column, Data};
@@ -40,7 +41,7 @@ impl Ways {
     /// The place of a way; a new one is added.
     pub fn place(&mut self, nodes: Vec<u32>, names: &[String]) -> u32 {
         *self.known.entry(nodes).or_insert_with_key(|nodes| {
-            let words: Vec<&str> = nodes.iter().map(|n| names[*n as usize].as_str()).collect();
+            let words: Vec<&str> = nodes.iter().map(|n| names[index(*n)].as_str()).collect();
             Arc::make_mut(&mut self.names).push(words.join(", "));
             self.names.len() as u32 - 1
         })

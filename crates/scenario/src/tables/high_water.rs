@@ -1,6 +1,7 @@
 //! The most that counts of nodes ever were.
 
 use xoff_models::high_water::{Kind, Mark};
+use xoff_units::index;
 
 use super::{Names, Row};
 use crate::summary;
@@ -48,7 +49,7 @@ pub fn highest(kind: Kind, all: &[Count], names: &Names) -> summary::HighWater {
     let Some(Count { node, mark }) = of_kind.reduce(|best, m| if m.mark.bytes > best.mark.bytes { m } else { best }) else {
         return summary::HighWater::default();
     };
-    let port = mark.port.map_or_else(|| names.nodes[*node as usize].clone(), |port| names.port(*node, port));
+    let port = mark.port.map_or_else(|| names.nodes[index(*node)].clone(), |port| names.port(*node, port));
     let place = mark.class.map_or_else(|| port.clone(), |class| format!("{port}, class {class}"));
     summary::HighWater { bytes: mark.bytes, threshold_bytes: mark.threshold, place }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xoff_models::ids::PortId;
 use xoff_models::topology::PortSpec;
-use xoff_units::Moment;
+use xoff_units::{Moment, index};
 
 use self::flows::Ways;
 use crate::table::{Column, Data, Table};
@@ -24,8 +24,8 @@ pub struct Names {
 impl Names {
     /// A port in words.
     pub fn port(&self, node: u32, port: PortId) -> String {
-        let peer = self.ports[node as usize][port].peer;
-        format!("{} port {port} (to {})", self.nodes[node as usize], self.nodes[peer as usize])
+        let peer = self.ports[index(node)][port].peer;
+        format!("{} port {port} (to {})", self.nodes[index(node)], self.nodes[index(peer)])
     }
 
     /// Names of nodes.

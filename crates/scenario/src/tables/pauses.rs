@@ -2,7 +2,7 @@
 
 use xoff_models::effects::Asker;
 use xoff_models::record::Pause;
-use xoff_units::Moment;
+use xoff_units::{Moment, index};
 
 use super::{Names, Row, times};
 use crate::table::{Column, Data};
@@ -12,7 +12,7 @@ impl Row for Pause {
     const ABOUT: &'static str = "One row a pause of a queue of a port, as it ends; those that never ended come last.";
 
     fn columns(p: &[Self], names: &Names) -> Vec<Column> {
-        let peer = |p: &Pause| names.ports[p.node as usize][p.port].peer;
+        let peer = |p: &Pause| names.ports[index(p.node)][p.port].peer;
         let origin = |p: &Pause| match p.asker {
             Asker::Neighbour => (Some(peer(p)), None),
             Asker::Output(node, port) => (Some(node), Some(port)),

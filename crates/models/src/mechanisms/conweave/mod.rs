@@ -26,7 +26,7 @@ use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, index};
 
 use self::destination::Destination;
 use self::source::Source;
@@ -131,7 +131,7 @@ const FAN: usize = 64;
 
 /// The choice among `choices` of a path at the first switch (0) or the second (1).
 fn digit(path: u16, switch: u32, choices: &[PortId]) -> PortId {
-    choices[(path as usize >> (6 * switch)) % FAN % choices.len()]
+    choices[(usize::from(path) >> (6 * switch)) % FAN % choices.len()]
 }
 
 const MOVED: Count = Count::number("moved", "flows moved to another path");
@@ -173,7 +173,7 @@ impl Install for ConWeave {
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         let mut to_host = vec![false; site.ports.len()];
-        let has_one_link = |host: u32| site.map.wiring.ports[host as usize].len() == 1;
+        let has_one_link = |host: u32| site.map.wiring.ports[index(host)].len() == 1;
         site.hosts.iter().filter(|host| has_one_link(host.0)).for_each(|host| to_host[host.1] = true);
         let rack = || Rack { source: Source::new(params, site), destination: Destination::new(params, site) };
         let rack = (!site.hosts.is_empty()).then(rack);
@@ -217,7 +217,7 @@ impl Hooks for ConWeave {
     }
 
     fn route(&mut self, packet: &mut Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
-        let is_known = |port: PortId| self.to_host[port] && core.routing.wiring.ports[packet.dst() as usize].len() == 1;
+        let is_known = |port: PortId| self.to_host[port] && core.routing.wiring.ports[index(packet.dst())].len() == 1;
         if is_known(packet.in_port())
             && let Some(rack) = &mut self.rack
         {

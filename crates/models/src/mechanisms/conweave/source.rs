@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_engine::random::Stream;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, index};
 
 use super::{FAN, Flag, Params, Tag};
 use crate::core::Core;
@@ -101,7 +101,7 @@ impl Source {
         let known = self.flows.get(&packet.flow()).copied();
         let is_new = known.is_none_or(|f| now - f.active > self.expiry);
         let mut flow = known.unwrap_or_else(|| {
-            let to = core.routing.wiring.ports[dst as usize][0].peer;
+            let to = core.routing.wiring.ports[index(dst)][0].peer;
             let path = Self::draw(dst, choices, core, effects.stream());
             Flow { to, epoch: 0, path, is_moved: false, is_over: false, tail: 0, began: now, deadline: now, active: now }
         });
@@ -156,8 +156,8 @@ impl Source {
     fn draw(dst: u32, choices: &[PortId], core: &Core, stream: &mut Stream) -> u16 {
         let mut below = |n: usize| stream.below(n.clamp(1, FAN) as u64) as u16;
         let first = below(choices.len());
-        let next = core.ports[choices[first as usize]].peer;
-        first | below(core.routing.routes[next as usize].choices(dst).len()) << 6
+        let next = core.ports[choices[usize::from(first)]].peer;
+        first | below(core.routing.routes[index(next)].choices(dst).len()) << 6
     }
 
     /// A packet of full size to the switch of a host and a frame back, where nothing waits, by the shortest way.
@@ -165,14 +165,14 @@ impl Source {
         let by = |first: &PortId| {
             let (mut at, mut port, mut time) = (core.id, *first, Duration::ZERO);
             loop {
-                let link = &core.routing.wiring.ports[at as usize][port];
+                let link = &core.routing.wiring.ports[index(at)][port];
                 if link.peer == dst {
                     return time;
                 }
                 let [packet, frame] = self.bytes.map(|bytes| link.link.rate.time(bytes));
                 time = time + (link.link.delay + self.delay) * 2 + packet + frame;
                 at = link.peer;
-                port = core.routing.routes[at as usize].choose(dst, 0);
+                port = core.routing.routes[index(at)].choose(dst, 0);
             }
         };
         choices.iter().map(by).min().unwrap_or_default()

@@ -22,7 +22,7 @@ fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
     let routes = shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true);
     let (map, ports) = (Arc::new(Map::new(routes, topology.wiring())), topology.ports());
     let spec = |purpose| QueueSpec { class: 0, level: 0, purpose };
-    let data = [vec![spec(Purpose::Class)], vec![spec(Purpose::Reorder); params.queues as usize]].concat();
+    let data = [vec![spec(Purpose::Class)], vec![spec(Purpose::Reorder); usize::from(params.queues)]].concat();
     let plan = QueuePlan { data, turns: Turns::Packets };
     let list = ports[4].iter().map(|p| Port::new(&plan, p.link.rate, p.link.delay, p.peer, Duration::ZERO)).collect();
     let mut core = Core::new(4, list, 1, Queueing::Oq, crate::queueing::buffer::Buffer::Unlimited, false);
@@ -65,7 +65,7 @@ impl Leaf {
         packet.set_in_port(PortId(0));
         let port = self.here.route(&mut packet, &UP, &self.core, &mut self.effects);
         let tag = Tag::read(packet.tag()).unwrap();
-        assert_eq!(port, Some(UP[tag.path as usize]), "with one switch above, a path is a port");
+        assert_eq!(port, Some(UP[usize::from(tag.path)]), "with one switch above, a path is a port");
         tag
     }
 

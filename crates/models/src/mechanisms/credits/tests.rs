@@ -62,7 +62,7 @@ impl Switch {
     }
 
     fn hear(&mut self, class: u8, is_repeated: bool, count: u32) {
-        let frame = Credits::frame(class as usize, is_repeated, count, 8);
+        let frame = Credits::frame(usize::from(class), is_repeated, count, 8);
         assert_eq!(self.credits.on_control(&frame, PortId(2), &self.core, &mut self.effects), Verdict::Consume);
     }
 

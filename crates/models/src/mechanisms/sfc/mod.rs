@@ -310,7 +310,7 @@ impl Hooks for Sfc {
     /// A flow takes the first queue of the interface that is not paused.
     fn place_flow(&mut self, packet: &mut Packet, port: PortId, core: &Core) -> Option<QueueId> {
         let queues = &core.ports[port].queues;
-        let free = (0..self.interface_queues?).find(|c| !queues[1 + *c as usize].is_blocked());
+        let free = (0..self.interface_queues?).find(|c| !queues[1 + usize::from(*c)].is_blocked());
         packet.set_class(free.unwrap_or(0));
         None
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ids::{PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
-use xoff_units::{Duration, Moment, Rate};
+use xoff_units::{Duration, Moment, Rate, index};
 
 use super::{ABOVE, ABOVE_AFTER_PAUSE, Dynamic, Hold, IDLE, MESSAGES, Mode, Params, RESUMES, Signals};
 use crate::core::{Core, Queueing};
@@ -128,7 +128,7 @@ impl Point {
             interval: params.interval,
             hold: params.hold,
             to_host: (params.signals == Signals::LastHop)
-                .then(|| site.ports.iter().map(|p| site.map.wiring.is_host[p.peer as usize]).collect()),
+                .then(|| site.ports.iter().map(|p| site.map.wiring.is_host[index(p.peer)]).collect()),
             is_by_input,
             counts_sources: params.dynamic.is_some_and(|d| d != Dynamic::default()) || is_by_input && params.target.is_some(),
             first,

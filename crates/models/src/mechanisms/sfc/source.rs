@@ -2,7 +2,7 @@
 
 use crate::ids::PortId;
 use xoff_engine::state;
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, index};
 
 use super::Hold;
 use crate::core::Queues;
@@ -43,7 +43,7 @@ impl Source {
     }
 
     fn hold_queue(&mut self, port: PortId, class: u8, is_resume: bool, until: Moment, effects: &mut Effects) {
-        let index = port.index() * CLASSES + class as usize;
+        let index = port.index() * CLASSES + usize::from(class);
         if self.held.len() <= index {
             self.held.resize(index + 1, Moment::ZERO);
         }
@@ -59,7 +59,7 @@ impl Source {
     }
 
     pub fn on_timer(&mut self, token: u32, effects: &mut Effects) {
-        let index = token as usize;
+        let index = index(token);
         if self.held[index] <= effects.now {
             effects.push(Effect::Unblock(PortId::at(index / CLASSES), Queues::Class((index % CLASSES) as u8)));
         }
