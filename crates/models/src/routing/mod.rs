@@ -240,6 +240,46 @@ pub fn shortest(
     shortest_by(topology, paths, first_hop, seed, is_end, |_, _| true)
 }
 
+/// Hosts where flows start or end, by the node at which routes to them end; and of each such group that node.
+fn grouped(topology: &Topology, ports: &[Vec<PortSpec>], is_end: impl Fn(usize) -> bool) -> (Destinations, Vec<u32>) {
+    let n = topology.nodes.len();
+    let mut group = vec![u32::MAX; n];
+    let mut port = vec![PortId(0); n];
+    let mut roots = Vec::new();
+    let mut group_of_root = HashMap::new();
+    // Nothing is sent to any other node.
+    for node in (0..n).filter(|n| topology.nodes[*n].is_host && is_end(*n)) {
+        let root = root(topology, ports, node as u32);
+        if root != node as u32 {
+            port[node] = ports[node][0].peer_port;
+        }
+        group[node] = *group_of_root.entry(root).or_insert_with(|| {
+            roots.push(root);
+            roots.len() as u32 - 1
+        });
+    }
+    (Destinations { group, port }, roots)
+}
+
+/// How many links each node is from `root`; `u32::MAX` where nothing leads there.
+fn distances(topology: &Topology, ports: &[Vec<PortSpec>], root: u32, may_use: impl Fn(u32, PortId) -> bool, distance: &mut [u32]) {
+    distance.fill(u32::MAX);
+    distance[index(root)] = 0;
+    let mut queue = VecDeque::from([root]);
+    while let Some(at) = queue.pop_front() {
+        // Packets go through a node on their way only when it forwards.
+        if at != root && !topology.nodes[index(at)].forwards {
+            continue;
+        }
+        for link in &ports[index(at)] {
+            if distance[index(link.peer)] == u32::MAX && may_use(link.peer, link.peer_port) {
+                distance[index(link.peer)] = distance[index(at)] + 1;
+                queue.push_back(link.peer);
+            }
+        }
+    }
+}
+
 /// The same over links whose ports, of a node and by number, may be used. A packet for a node to which nothing leads goes astray.
 pub fn shortest_by(
     topology: &Topology,
@@ -251,45 +291,16 @@ pub fn shortest_by(
 ) -> Vec<Arc<Routes>> {
     let ports = topology.ports();
     let n = topology.nodes.len();
-    let mut group = vec![u32::MAX; n];
-    let mut port = vec![PortId(0); n];
-    let mut root_of_group = Vec::new();
-    let mut group_of_root = HashMap::new();
-    // Nothing is sent to any other node.
-    for node in (0..n).filter(|n| topology.nodes[*n].is_host && is_end(*n)) {
-        let root = root(topology, &ports, node as u32);
-        if root != node as u32 {
-            port[node] = ports[node][0].peer_port;
-        }
-        group[node] = *group_of_root.entry(root).or_insert_with(|| {
-            root_of_group.push(root);
-            root_of_group.len() as u32 - 1
-        });
-    }
-    let destinations = Arc::new(Destinations { group, port });
+    let (destinations, roots) = grouped(topology, &ports, is_end);
+    let destinations = Arc::new(destinations);
     let has_one_port: Vec<bool> = ports.iter().map(|p| p.len() == 1).collect();
-    let table = |one: &bool| if *one { Vec::new() } else { vec![(u32::MAX, 1_u32); root_of_group.len()] };
+    let table = |one: &bool| if *one { Vec::new() } else { vec![(u32::MAX, 1_u32); roots.len()] };
     let mut entries: Vec<Vec<(u32, u32)>> = has_one_port.iter().map(table).collect();
     let mut choices: Vec<Vec<PortId>> = vec![Vec::new(); n];
     let mut known: Vec<HashMap<Vec<PortId>, u32>> = vec![HashMap::new(); n];
     let mut distance = vec![u32::MAX; n];
-    let mut queue = VecDeque::new();
-    for (g, root) in root_of_group.iter().enumerate() {
-        distance.fill(u32::MAX);
-        distance[index(*root)] = 0;
-        queue.push_back(*root);
-        while let Some(at) = queue.pop_front() {
-            // Packets go through a node on their way only when it forwards.
-            if at != *root && !topology.nodes[index(at)].forwards {
-                continue;
-            }
-            for link in &ports[index(at)] {
-                if distance[index(link.peer)] == u32::MAX && may_use(link.peer, link.peer_port) {
-                    distance[index(link.peer)] = distance[index(at)] + 1;
-                    queue.push_back(link.peer);
-                }
-            }
-        }
+    for (g, root) in roots.iter().enumerate() {
+        distances(topology, &ports, *root, &may_use, &mut distance);
         for node in 0..n {
             if distance[node] == u32::MAX || has_one_port[node] {
                 continue;
