@@ -88,3 +88,17 @@ ids! {
     /// A queue of a port.
     QueueId(u16);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_place_in_a_list() {
+        let mut list = vec!['a', 'b', 'c'];
+        assert_eq!((list[PortId(1)], PortId::at(2).index(), QueueId::at(2).to_string()), ('b', 2, "2".to_string()));
+        list[QueueId(0)] = 'd';
+        assert_eq!(PortId::each(&list).map(|(id, c)| (id.0, *c)).collect::<Vec<_>>(), [(0, 'd'), (1, 'b'), (2, 'c')]);
+        assert_eq!(QueueId::all(4).skip(1).rev().collect::<Vec<_>>(), [3, 2, 1].map(QueueId));
+    }
+}

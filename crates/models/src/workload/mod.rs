@@ -238,3 +238,6 @@ impl Start {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

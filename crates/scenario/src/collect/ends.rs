@@ -115,3 +115,79 @@ impl Ends {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use xoff_engine::Plan;
+    use xoff_models::network::build;
+
+    use super::*;
+    use crate::read::from_toml;
+    use crate::runner::Runner;
+
+    /// Runs two flows of ten packets into one host, with what `transport` says, and looks at what is known every microsecond.
+    fn run(transport: &str, mut look: impl FnMut(&mut Ends, &[Sent], &mut Checkpoint<'_, Node>)) -> Ends {
+        let text = format!(
+            r#"
+            {transport}
+            [network.star]
+            hosts = 3
+            link = {{ rate = "100Gbps", delay = "1us" }}
+            [[workload]]
+            flows = [{{ src = 0, dst = 2, size = "10KB" }}, {{ src = 1, dst = 2, size = "10KB" }}]
+            "#
+        );
+        let runner = Runner::new(from_toml(&text, &[]).unwrap(), |_| None).unwrap();
+        let acknowledges = runner.settings.protocol().acknowledges();
+        let mut ends = Ends::new(&runner.plan, acknowledges);
+        let plan = Plan { checkpoint: xoff_units::Duration::us(1), ..Plan::default() };
+        let mut engine = build(&runner.topology, runner.plan, &runner.settings, plan).unwrap();
+        let mut after = |cp: &mut Checkpoint<'_, Node>| {
+            let mut over = ends.arrivals(cp);
+            over.extend(ends.departures(cp));
+            look(&mut ends, &over, cp);
+        };
+        engine.run(|cp| {
+            after(cp);
+            ControlFlow::Continue(())
+        });
+        after(&mut engine.checkpoint(Moment::ms(1)));
+        ends
+    }
+
+    #[test]
+    fn a_flow_is_over_when_its_source_knows_and_complete_when_its_last_byte_is_there() {
+        let (mut over, mut share) = (Vec::new(), Vec::new());
+        let ends = run("", |ends, now, cp| {
+            over.extend(now.iter().map(|s| s.flow));
+            share.push(ends.progress(cp.now, None).share);
+        });
+        over.sort_unstable();
+        assert_eq!((over, ends.count(), ends.missing()), (vec![0, 1], (2, 2), 0));
+        assert!(share.is_sorted() && share.first() == Some(&0.0) && share.last() == Some(&1.0), "{share:?}");
+        let arrivals = [0, 1].map(|flow| ends.arrival(flow).unwrap());
+        assert_eq!(ends.last, arrivals[0].max(arrivals[1]));
+        assert!((ends.progress(Moment::us(3), Some(Moment::us(2))).share - 1.0).abs() < 1e-12, "no run is more than over");
+    }
+
+    #[test]
+    fn a_flow_that_lost_what_nobody_sends_again_is_nobody_s_to_bring() {
+        let transport = "[host.transport.raw]\n[switch.buffer]\nper_port = \"5KB\"";
+        let mut over = Vec::new();
+        let mut ends = run(transport, |ends, now, cp| {
+            over.extend(now.iter().map(|s| s.flow));
+            for id in 0..cp.nodes() {
+                for drop in cp.node_mut(id).records.drops.drain(..) {
+                    ends.lose(drop.flow);
+                }
+            }
+        });
+        let left: Vec<u32> = ends.unsettled().iter().map(|s| s.flow).collect();
+        let (total, completed) = ends.count();
+        assert_eq!((total, ends.missing()), (2, 0));
+        assert!(completed < 2 && over.len() + left.len() == 2, "{over:?} {left:?}");
+        assert!([0, 1].iter().all(|flow| ends.arrival(*flow).is_none() || over.contains(flow)));
+    }
+}
