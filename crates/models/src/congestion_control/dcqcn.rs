@@ -199,22 +199,15 @@ impl Preset {
             cnp: Cnp::Ack,
             first_alpha: 1.0,
         };
+        // What presets of cards share, and of these those by the paper's algorithm.
+        let told = Column { steps: 5, is_scaled: false, cnp: Cnp::Packet, ..hpcc };
+        let classic = Column { alpha_us: 55, decrease_us: 50, clamp: true, is_classic: true, cnp_us: 50, additive: 40.0, ..told };
         match self {
             Self::Hpcc => hpcc,
             Self::Conweave => Column { additive: 10.0, hyper: 25.0, minimum: 100.0, ..hpcc },
             Self::HpccPaper => Column { alpha_us: 50, decrease_us: 50, increase_us: 55, ..hpcc },
             Self::HpccConfig => Column { increase_us: 900, additive: 50.0, hyper: 100.0, is_scaled: false, minimum: 100.0, ..hpcc },
-            Self::SfcProxy => Column {
-                increase_us: 900,
-                steps: 5,
-                additive: 50.0,
-                hyper: 100.0,
-                is_scaled: false,
-                minimum: 100.0,
-                cnp_us: 4,
-                cnp: Cnp::Packet,
-                ..hpcc
-            },
+            Self::SfcProxy => Column { increase_us: 900, additive: 50.0, hyper: 100.0, minimum: 100.0, cnp_us: 4, ..told },
             Self::Mellanox => Column {
                 g: 5.0 / 1024.0,
                 bytes: Some(32_767 * 64),
@@ -227,39 +220,16 @@ impl Preset {
                 cnp: Cnp::Packet,
                 ..hpcc
             },
-            Self::Microsoft => Column {
-                alpha_us: 55,
-                decrease_us: 50,
-                increase_us: 60,
-                bytes: Some(300_000_000),
-                steps: 5,
-                additive: 40.0,
-                hyper: 200.0,
-                is_scaled: false,
-                minimum: 100.0,
-                clamp: true,
-                is_classic: true,
-                cnp_us: 50,
-                cnp: Cnp::Packet,
-                first_alpha: 0.5,
-                ..hpcc
-            },
+            Self::Microsoft => {
+                Column { increase_us: 60, bytes: Some(300_000_000), hyper: 200.0, minimum: 100.0, first_alpha: 0.5, ..classic }
+            }
             Self::Paper => Column {
-                alpha_us: 55,
-                decrease_us: 50,
                 increase_us: 55,
                 bytes: Some(10_000_000),
-                steps: 5,
-                additive: 40.0,
                 hyper: 40.0,
-                is_scaled: false,
                 minimum: 40.0,
                 pacing: Pacing::Limiter,
-                clamp: true,
-                is_classic: true,
-                cnp_us: 50,
-                cnp: Cnp::Packet,
-                ..hpcc
+                ..classic
             },
         }
     }

@@ -1,0 +1,183 @@
+"""What ARCHITECTURE.md says, as far as a program can see it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from graphlib import TopologicalSorter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import xoff
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+GENERATED = {ROOT / "python/xoff" / name for name in ("scenario.py", "summary.py")}
+CRATES = ("units", "engine", "models", "scenario", "python")
+
+
+def rust() -> list[Path]:
+    return sorted(ROOT.glob("crates/*/src/**/*.rs"))
+
+
+def python() -> list[Path]:
+    return sorted(set((ROOT / "python/xoff").rglob("*.py")) - GENERATED)
+
+
+def code(path: Path) -> list[str]:
+    """The lines of a file of Rust before its tests."""
+    lines = path.read_text("utf-8").splitlines()
+    return lines[: lines.index("mod tests {")] if "mod tests {" in lines else lines
+
+
+def test_it_is_read_in_ten_minutes() -> None:
+    assert len(PAGE.split()) <= 2_000
+
+
+def test_every_path_that_it_names_is_there() -> None:
+    named = set(re.findall(r"`((?:crates|python|tests|docs)/[\w/.-]+)`", PAGE)) | set(
+        re.findall(r"\bdocs/[\w/-]+\.md", PAGE)
+    )
+    assert len(named) > 30
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_every_name_of_the_code_that_it_uses_is_one() -> None:
+    """CamelCase words and calls, as they are written in Rust."""
+    source = "\n".join(path.read_text("utf-8") for path in rust())
+    names = set(re.findall(r"`(\w+(?:::\w+)?!?)`", PAGE)) - {"xoff"}
+    parts = {part.rstrip("!") for name in names if re.search(r"[A-Z]|::|!|_", name) for part in name.split("::")}
+    missing = [name for name in sorted(parts) if not re.search(rf"\b{name}\b", source)]
+    assert [name for name in missing if not hasattr(xoff, name)] == []
+
+
+def test_a_crate_knows_those_to_its_left() -> None:
+    for place, crate in enumerate(CRATES):
+        table = tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text("utf-8"))
+        used = {name.removeprefix("xoff-") for name in table["dependencies"] if name.startswith("xoff-")}
+        assert used <= set(CRATES[:place]), crate
+    lints = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]["lints"]["rust"]
+    assert lints["unsafe_code"] == "forbid"
+
+
+def test_the_package_knows_no_experiment_and_the_engine_no_packet() -> None:
+    folder = ROOT / "python/xoff/experiments"
+    others = [path for path in python() if not path.is_relative_to(folder)]
+    assert [
+        str(path) for path in others if re.search(r"^\s*(from|import) xoff\.experiments", path.read_text("utf-8"), re.M)
+    ] == []
+    engine = "\n".join("\n".join(code(path)) for path in rust() if "engine" in path.parts)
+    assert not re.search(r"\b(Packet|Queue|Port|Switch|Pause)\b", engine)
+
+
+def imports(path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules of the package that a module imports as it is loaded."""
+    found = set()
+    waiting: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            found.update(whole & set(modules) or {node.module})
+        waiting.extend(ast.iter_child_nodes(node))
+    return found & set(modules)
+
+
+def test_no_import_in_a_circle() -> None:
+    names = {
+        ".".join(path.relative_to(ROOT / "python").with_suffix("").parts).removesuffix(".__init__"): path
+        for path in python()
+    }
+    graph = {name: imports(path, names) - {name} for name, path in names.items()}
+    list(TopologicalSorter(graph).static_order())
+
+
+def test_no_module_in_a_circle() -> None:
+    """Of a crate: a module takes from those that it names, and a registry from its parts, which name its contract."""
+    for crate in CRATES:
+        source = ROOT / "crates" / crate / "src"
+        files = {path for path in rust() if path.is_relative_to(source) and path.name not in {"lib.rs", "tests.rs"}}
+        names = {
+            "::".join(path.relative_to(source).with_suffix("").parts).removesuffix("::mod"): path for path in files
+        }
+        graph: dict[str, set[str]] = {}
+        for name, path in names.items():
+            said = set()
+            for line in code(path):
+                if use := re.match(r"\s*(?:pub )?use crate::([\w:]+)", line):
+                    steps = use[1].rstrip(":").split("::")
+                    while steps and "::".join(steps) not in names:
+                        steps.pop()
+                    said.add("::".join(steps))
+            graph[name] = {other for other in said if other and other != name and not other.startswith(f"{name}::")}
+        list(TopologicalSorter(graph).static_order())
+
+
+def test_files_and_functions_are_short() -> None:
+    long = {str(path): len(code(path)) for path in rust() if len(code(path)) > 700}
+    long |= {str(path): n for path in python() if (n := len(path.read_text("utf-8").splitlines())) > 700}
+    assert long == {}
+    functions = {}
+    for path in python():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                functions[f"{path}:{node.name}"] = (node.end_lineno or 0) - node.lineno + 1
+    for path in rust():
+        lines = code(path)
+        for at, line in enumerate(lines):
+            start = re.match(r"(\s*)(?:pub(?:\([^)]*\))? )?(?:const )?fn (\w+)", line)
+            # Declarations and functions of a line end with it.
+            if start and not line.endswith((";", "}")):
+                functions[f"{path}:{start[2]}"] = lines[at:].index(start[1] + "}") + 1
+    assert {name: n for name, n in functions.items() if n > 80} == {}
+
+
+@pytest.mark.parametrize("path", [*rust(), *python()], ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_says_what_it_is_for(path: Path) -> None:
+    text = path.read_text("utf-8")
+    if path.suffix == ".rs":
+        assert text.startswith("//! ") or path.name == "tests.rs"
+    else:
+        assert not text.strip() or ast.get_docstring(ast.parse(text))
+
+
+def rows(head: str) -> list[str]:
+    """The first cells of a table."""
+    lines = PAGE.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith(f"| {head} |")) + 2
+    end = next(n for n in range(start, len(lines)) if not lines[n].startswith("|"))
+    return [line.split("|")[1].strip() for line in lines[start:end]]
+
+
+def test_its_tables_name_all_effects_and_all_audits() -> None:
+    effects = (ROOT / "crates/models/src/effects.rs").read_text("utf-8")
+    body = effects[effects.index("pub enum Effect {") :].split("\n}", 1)[0]
+    assert {name for cell in rows("effect") for name in re.findall(r"`(\w+)`", cell)} == set(
+        re.findall(r"^    (\w+)\(", body, re.M)
+    )
+    document = {"network": {"line": {"switches": 1, "hosts_per_switch": 2, "link": {"rate": "1Gbps", "delay": "1us"}}}}
+    document["workload"] = [{"permutation": {"size": "1KB"}}]  # type: ignore[assignment]
+    assert set(rows("audit")) == set(xoff.run(document).audits)
+
+
+def test_stages_of_a_packet_stand_in_one_order() -> None:
+    """Here, in the guide to a packet's way, and at the head of the node."""
+    stages = ["route", "assign queue", "admit", "enqueue", "levels", "select", "dequeue", "departure"]
+    places = (
+        PAGE,
+        (ROOT / "docs/way-of-a-packet.md").read_text("utf-8"),
+        (ROOT / "crates/models/src/node.rs").read_text("utf-8"),
+    )
+    for text in places:
+        line = next(line for line in re.sub(r"\n//! ?", " ", text).splitlines() if "route → assign queue" in line)
+        at = [line.index(stage) for stage in stages]
+        assert all(one < other for one, other in pairwise(at))
