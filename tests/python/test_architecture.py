@@ -75,7 +75,7 @@ def test_the_package_knows_no_experiment_and_the_engine_no_packet() -> None:
 
 def imports(path: Path, modules: dict[str, Path]) -> set[str]:
     """The modules of the package that a module imports as it is loaded."""
-    found = set()
+    found: set[str] = set()
     waiting: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
     while waiting:
         node = waiting.pop()
