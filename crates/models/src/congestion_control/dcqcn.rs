@@ -223,14 +223,9 @@ impl Preset {
             Self::Microsoft => {
                 Column { increase_us: 60, bytes: Some(300_000_000), hyper: 200.0, minimum: 100.0, first_alpha: 0.5, ..classic }
             }
-            Self::Paper => Column {
-                increase_us: 55,
-                bytes: Some(10_000_000),
-                hyper: 40.0,
-                minimum: 40.0,
-                pacing: Pacing::Limiter,
-                ..classic
-            },
+            Self::Paper => {
+                Column { increase_us: 55, bytes: Some(10_000_000), hyper: 40.0, minimum: 40.0, pacing: Pacing::Limiter, ..classic }
+            }
         }
     }
 }
