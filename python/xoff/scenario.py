@@ -643,6 +643,9 @@ class Sfc(_Part):
     queues: int | None = None
     """Queues of a network interface under `nic_isolation`."""
 
+    fallback: Literal["first", "shortest"] | None = None
+    """Which of these a new flow takes when all are paused."""
+
     cache: bool | None = None
     """A source's switch remembers which destinations are paused, and holds new flows to them at once."""
 

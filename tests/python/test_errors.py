@@ -66,6 +66,7 @@ def refused(done: Any, *parts: str) -> None:
             _SFC + '={threshold="10KB",pause="1us",mode="proxy_isolation",resume_ends="queue"}',
             [f"{_SFC}.resume_ends: ", "give resume"],
         ),
+        (_SFC + '={threshold="10KB",pause="1us",fallback="shortest"}', [f"{_SFC}.fallback: ", "nic_isolation"]),
         (
             'switch={queueing="iq",flow_control={sfc={threshold="10KB",pause="1us",signals="last_hop"}}}',
             [f"{_SFC}.signals: ", "oq or voq"],

@@ -345,7 +345,8 @@ def draw_with(d: Draw) -> dict[str, Any]:
     # PortFC and pauses that are passed on need paths with few relays, and other mechanisms sources that are none.
     few = ["leaf_spine", "star", "rail"] if set(forced.values()) & {"portfc", "forward"} else None
     at_switches = tuple(
-        f"switch.flow_control.{key}" for key in ("congestion_isolation", "sfc.mode", "sfc.resume_ends", "bfc")
+        f"switch.flow_control.{key}"
+        for key in ("congestion_isolation", "sfc.mode", "sfc.resume_ends", "sfc.fallback", "bfc")
     )
     if {"congestion_isolation", "bfc"} & set(forced.values()) or any(key.startswith(at_switches) for key in forced):
         few = ["leaf_spine", "star", "line"]

@@ -28,6 +28,7 @@ CHOICES = [
     "switch.flow_control.sfc.hold",
     "switch.flow_control.sfc.signals",
     "switch.flow_control.sfc.resume_ends",
+    "switch.flow_control.sfc.fallback",
     "switch.flow_control.congestion_isolation.mark",
     "host.transport",
     "host.first_hop",

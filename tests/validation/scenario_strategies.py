@@ -24,7 +24,7 @@ HEAR_ANSWERS = ("hpcc", "hpcc_pint", "dctcp", "swift", "timely", "nscc", "rccc")
 # Those that take the place of the others, the first two with queues of their own.
 INSTEAD = ("portfc", "bfc", "credits")
 # What makes SFC one of hosts.
-AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow"}
+AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow", "fallback": "first"}
 # Collective operations that reduce or gather, of which the first has every algorithm.
 REDUCES = ["all_reduce", "reduce_scatter", "all_gather"]
 # Ports of a switch, at most.
@@ -237,6 +237,9 @@ def sfc(d: Draw) -> dict[str, Any]:
     ends = "switch.flow_control.sfc.resume_ends"
     # Only a source's switch has a choice what a resume ends.
     modes = ["proxy", "proxy_isolation"] if ends in d.forced else None
+    # And only the interface of a source has queues to choose from.
+    fallback = "switch.flow_control.sfc.fallback"
+    modes = ["nic_isolation"] if fallback in d.forced else modes
     settings: dict[str, Any] = {
         "threshold": f"{packets * d.largest}B",
         "mode": d.choose("switch.flow_control.sfc.mode", modes),
@@ -258,6 +261,8 @@ def sfc(d: Draw) -> dict[str, Any]:
         settings["interval"] = d.rng.choice(["0ns", "3us", "20us"])
     if settings["mode"] in ("proxy", "proxy_isolation"):
         settings["cache"] = d.rng.random() < 0.5
+    if settings["mode"] == "nic_isolation":
+        settings["fallback"] = d.choose(fallback)
     if "switch.flow_control.sfc.signals" in d.forced or d.rng.random() < 0.2:
         settings["signals"] = d.choose("switch.flow_control.sfc.signals")
     return settings
@@ -649,6 +654,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
     "switch.flow_control.sfc.resume_ends": dict.fromkeys(["flow", "queue"], nothing),
+    "switch.flow_control.sfc.fallback": dict.fromkeys(["first", "shortest"], nothing),
     "switch.flow_control.sfc.signals": dict.fromkeys(["all", "last_hop"], nothing),
     "host.transport": {"go_back_n": go_back_n, "irn": irn, "selective": selective, "ndp": ndp, "raw": raw},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},

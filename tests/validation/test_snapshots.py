@@ -245,6 +245,24 @@ CASES: dict[str, dict[str, Any]] = {
         for mode in ("proxy", "proxy_isolation", "nic_isolation")
     },
     **{
+        f"sfc-paused-{fallback}": case(
+            FABRIC,
+            {"incast": {"senders": [2, 3, 4], "receiver": 0, "size": "200KB"}},
+            *({"start": f"{us}us", "permutation": {"size": "20KB"}} for us in (10, 12, 14, 16, 18, 20)),
+            flow_control=PFC
+            | {
+                "sfc": {
+                    "threshold": "20KB",
+                    "pause": "30us",
+                    "mode": "nic_isolation",
+                    "queues": 2,
+                    "fallback": fallback,
+                }
+            },
+        )
+        for fallback in ("first", "shortest")
+    },
+    **{
         f"sfc-host-{hold}": case(
             FABRIC,
             {"incast": {"senders": [2, 3, 4], "receiver": 0, "size": "200KB"}},

@@ -71,6 +71,9 @@ pub struct Params {
     /// Queues of a network interface under `nic_isolation`.
     #[serde(default = "default_queues")]
     pub queues: u8,
+    /// Which of these a new flow takes when all are paused.
+    #[serde(default)]
+    pub fallback: Fallback,
     /// A source's switch remembers which destinations are paused, and holds new flows to them at once.
     #[serde(default)]
     pub cache: bool,
@@ -138,6 +141,17 @@ pub enum Mode {
     NicIsolation,
 }
 
+/// Which queue of a network interface a new flow takes when none is free to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fallback {
+    /// The first.
+    #[default]
+    First,
+    /// That of the fewest flows.
+    Shortest,
+}
+
 /// What a resume ends at a source's switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -156,8 +170,8 @@ pub struct Sfc {
     point: Option<Point>,
     proxy: Option<Proxy>,
     source: Option<Source>,
-    /// At a host: queues of its interface that flows choose from.
-    interface_queues: Option<u8>,
+    /// At a host: queues of its interface that flows choose from, and how when all are paused.
+    interface_queues: Option<(u8, Fallback)>,
     /// At a switch: queues of interfaces are classes that end here.
     ends_classes: bool,
 }
@@ -186,7 +200,7 @@ impl Install for Sfc {
             point: site.forwards.then(|| Point::new(params, site, core)),
             proxy: has_proxy.then(|| Proxy::new(params, site.hosts, core)),
             source: (site.is_host && params.mode == Mode::Host).then(|| Source::new(params.hold)),
-            interface_queues: (site.is_host && params.mode == Mode::NicIsolation).then_some(params.queues),
+            interface_queues: (site.is_host && params.mode == Mode::NicIsolation).then_some((params.queues, params.fallback)),
             ends_classes: !site.is_host && params.mode == Mode::NicIsolation,
         })
     }
@@ -258,6 +272,9 @@ impl Install for Sfc {
         if matches!(params.mode, Mode::Proxy | Mode::NicIsolation) && !has_pfc {
             return Err(("mode", "the source's switch pauses hosts with PFC, so switch.flow_control.pfc is needed".into()));
         }
+        if params.fallback != Fallback::default() && params.mode != Mode::NicIsolation {
+            return Err(("fallback", "only under nic_isolation do flows choose among queues of an interface".into()));
+        }
         if params.cache && !matches!(params.mode, Mode::Proxy | Mode::ProxyIsolation) {
             return Err(("cache", "only proxy and proxy_isolation can hold flows that no message named".into()));
         }
@@ -309,9 +326,13 @@ impl Hooks for Sfc {
 
     /// A flow takes the first queue of the interface that is not paused.
     fn place_flow(&mut self, packet: &mut Packet, port: PortId, core: &Core) -> Option<QueueId> {
-        let queues = &core.ports[port].queues;
-        let free = (0..self.interface_queues?).find(|c| !queues[1 + usize::from(*c)].is_blocked());
-        packet.set_class(free.unwrap_or(0));
+        let (count, fallback) = self.interface_queues?;
+        let of_class = |class: u8| &core.ports[port].queues[1 + usize::from(class)];
+        let chosen = (0..count).find(|class| !of_class(*class).is_blocked()).or_else(|| match fallback {
+            Fallback::First => None,
+            Fallback::Shortest => (0..count).min_by_key(|class| of_class(*class).suppliers.len()),
+        });
+        packet.set_class(chosen.unwrap_or(0));
         None
     }
 
@@ -394,6 +415,34 @@ impl Hooks for Sfc {
         }
         if let Some(proxy) = &self.proxy {
             proxy.counts(tally);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queueing::port::Cause;
+
+    #[test]
+    fn a_new_flow_takes_a_queue_that_is_not_paused_or_what_the_scenario_says() {
+        let mut core = Core::for_tests(1, 3);
+        for (queue, flows) in [(1, 3), (2, 1), (3, 2)] {
+            for flow in 0..flows {
+                core.ports[0].push_supplier(QueueId(queue), flow);
+            }
+        }
+        let class = |fallback: Fallback, core: &Core| {
+            let mut sfc = Sfc { point: None, proxy: None, source: None, interface_queues: Some((3, fallback)), ends_classes: false };
+            let mut packet = Packet::new(Kind::Data, 9, 0, 2, 1000, 0);
+            assert_eq!(sfc.place_flow(&mut packet, PortId(0), core), None);
+            packet.class()
+        };
+        let both = |core: &Core| [Fallback::First, Fallback::Shortest].map(|fallback| class(fallback, core));
+        assert_eq!(both(&core), [0, 0], "the first that may send, however many wait there");
+        for (queue, expected) in [(1, [1, 1]), (2, [2, 2]), (3, [0, 1])] {
+            assert!(core.ports[0].block(QueueId(queue), Cause::mechanism(0)));
+            assert_eq!(both(&core), expected, "{queue} and those before it are paused");
         }
     }
 }
