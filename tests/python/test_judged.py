@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
 
-from xoff.reproduce import Cases, Judged, Part, Readings, Spread, about_the_same, as_results, lowest, run_name, whole
+from xoff.reproduce import (
+    Cases,
+    Claim,
+    Judged,
+    Part,
+    Range,
+    Readings,
+    SetUp,
+    Spread,
+    as_results,
+    positive,
+    run_name,
+    whole,
+)
 from xoff.reproduce.cases import choice_of
 from xoff.reproduce.page import text_of
 from xoff.reproduce.runs import Results, RunFailed
@@ -27,7 +40,7 @@ class Case:
 def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
     if choice and quick:
         return {}
-    return {seed: replace(case, seed=seed) for seed in ((1,) if quick or choice else (1, 2))}
+    return {seed: replace(case, seed=seed) for seed in ((1,) if quick else (1, 2))}
 
 
 _CASES = Cases(
@@ -36,6 +49,7 @@ _CASES = Cases(
     scenario=lambda case, variant: {"size": case.size, "seed": case.seed, "variant": variant},
     sized=_sized,
     choices={"twice": {"size": 2}},
+    probes={"size": {"size 3": {"size": 3}, "size 4": {"size": 4}}},
 )
 
 
@@ -54,9 +68,29 @@ def _judged(**more: Any) -> Judged[tuple[str, str]]:
         runs=lambda _, choice, reading: (choice, reading),
         judge=_judge,
         readings={"one": "as written", "other": "as meant"},
-        reasons={"1-a/other": "of this reading", "2": "of both"},
+        reasons={"2": "of it"},
         **more,
     )
+
+
+def _one(found: Mapping[tuple[str, str], Part | bool], names: Sequence[str] = ("twice", "slow"), **more: Any) -> Claim:
+    """Return the claim of one statement: what is found with a choice, in a reading."""
+
+    def judge(runs: tuple[str, str]) -> dict[str, Part]:
+        one = found.get(runs, False)
+        return {"1": one if isinstance(one, Part) else Part(one, {})}
+
+    judged = Judged(
+        document="document",
+        statements={"1": "alone"},
+        runs=lambda _, choice, reading: (choice, reading),
+        judge=judge,
+        readings={"one": "as written", "other": "as meant"},
+        reasons={"1": "why"},
+        **{"cases": replace(_CASES, choices={"twice": {"size": 2}, "slow": {"seed": 7}})} | more,
+    )
+    (claim,) = judged.claims(_results("small/pfc/seed 1", *(f"{name}: small/pfc/seed 1" for name in names)), False)
+    return claim
 
 
 def _results(*names: str) -> Mapping[str, Result]:
@@ -69,49 +103,43 @@ def test_cases_are_run_by_variant_and_seed_and_with_each_choice() -> None:
         f"{case}/{one}/seed 1" for case in _CASES.cases for one in ("pfc", "sfc")
     ]
     full = _CASES.scenarios(quick=False)
-    assert len(full) == 2 * 2 * 2 + 2 * 2
+    assert len(full) == (1 + 1 + 2) * 2 * 2 * 2
     assert full["twice: large/sfc/seed 1"] == {"size": 2, "seed": 1, "variant": "sfc"}
+    assert full["size 4: large/sfc/seed 2"] == {"size": 4, "seed": 2, "variant": "sfc"}
+    assert _CASES.main() == {"size": 1}
     assert run_name("case", choice="choice") == "choice: case"
     assert choice_of("choice: case/seed 1") == "choice"
     assert choice_of("case/seed 1") == ""
 
 
-def test_each_statement_has_a_verdict_in_each_reading() -> None:
+def test_each_statement_is_judged_once() -> None:
     judged = _judged()
-    assert list(judged.listed)[:3] == ["document/1", "document/1/other", "document/1-a"]
+    assert list(judged.listed) == ["document/1", "document/1-a", "document/1-b", "document/2"]
     claims = {claim.id: claim for claim in judged.claims({}, quick=False)}
-    assert list(claims)[:5] == ["document/1", "document/1-a", "document/1-b", "document/2", "document/1/other"]
+    assert list(claims) == list(judged.listed)
     assert claims["document/1"].holds
     assert claims["document/1"].measured == {"1-a": "holds", "1-b": "void"}
-    assert not claims["document/1/other"].holds
-    assert claims["document/1/other"].subject == "other (as meant)"
+    assert claims["document/1"].others == {"other": "does not hold"}
 
 
 def test_reasons_are_of_full_size_unless_they_say_otherwise() -> None:
     def reasons(*, quick: bool, **more: Any) -> dict[str, str]:
         return {claim.id: claim.reason for claim in _judged(**more).claims({}, quick) if claim.reason}
 
-    both = {
-        "document/1-b": "nothing to judge",
-        "document/1/other": "see 1-a",
-        "document/1-b/other": "nothing to judge",
-        "document/2": "of both",
-        "document/1-a/other": "of this reading",
-        "document/2/other": "of both",
-    }
+    both = {"document/1-b": "nothing to judge", "document/2": "of it"}
     assert reasons(quick=False) == reasons(quick=True, quick_reasons=True) == both
     # Why nothing is judged is said of any size.
-    assert set(reasons(quick=True)) == {"document/1-b", "document/1-b/other"}
+    assert set(reasons(quick=True)) == {"document/1-b"}
 
 
-def test_open_choices_are_judged_beside_the_verdict() -> None:
-    cases = replace(_CASES, choices={"twice": {}, "lost": {}, "not run": {}})
+def test_open_choices_stand_beside_the_direction() -> None:
+    cases = replace(_CASES, choices={"twice": {}, "lost": {}, "not run": {}}, probes={})
     results = _results("small/pfc/seed 1", "twice: small/pfc/seed 1", "lost: small/pfc/seed 1")
-    claims = {claim.id: claim for claim in _judged(cases=cases, varied_failure="lost").claims(results, quick=False)}
-    assert claims["document/1-a"].measured == {"a": 1, "with other choices": {"twice": "does not hold", "lost": "lost"}}
-    assert claims["document/1"].measured["with other choices"] == {"twice": "does not hold", "lost": "lost"}
-    some = _judged(cases=cases, varied=("1-a",), varied_as="otherwise").claims(results, quick=False)
-    assert [claim.id for claim in some if "otherwise" in claim.measured] == ["document/1-a", "document/1-a/other"]
+    claims = {claim.id: claim for claim in _judged(cases=cases).claims(results, quick=False)}
+    expected = {"other": "does not hold", "twice": "does not hold", "lost": "does not hold"}
+    assert claims["document/1-a"].others == claims["document/1"].others == expected
+    some = _judged(cases=cases, varied=("1-a",)).claims(results, quick=False)
+    assert [claim.id for claim in some if claim.others] == ["document/1-a"]
 
 
 def test_nothing_holds_without_a_run() -> None:
@@ -150,48 +178,87 @@ def test_runs_are_read_once_and_found_by_case_and_seed() -> None:
         runs.each("b")
 
 
-def test_predicates() -> None:
-    assert about_the_same(114, 100)
-    assert not about_the_same(114, 100, 0.1)
-    assert lowest({"a": 1, "b": 2}, "a")
-    assert not lowest({"a": 2, "b": 2}, "a")
-    assert not whole({}).holds
-
-
-def test_a_whole_is_void_where_all_of_it_is() -> None:
+def test_a_whole_is_what_its_parts_are() -> None:
     holds, fails, void = Part(True, {}), Part(False, {}), Part(True, {}, void="it never paused")
-    assert whole({"a": holds, "b": void}).verdict == "holds"
-    assert whole({"a": holds, "b": fails, "c": void}).verdict == "does not hold"
+    unsure = Part(positive([1, -2, 3]), {"gain": 2}, published={"gain": 4})
+    assert whole({"a": holds, "b": void}).direction == "holds"
+    assert whole({"a": holds, "b": fails, "c": void}).direction == "does not hold"
+    assert not whole({}).decision.leans
     nothing = whole({"a": void, "b": void})
-    assert (nothing.verdict, nothing.void, nothing.measured) == ("void", "it never paused", {"a": "void", "b": "void"})
+    assert (nothing.direction, nothing.void, nothing.measured) == (
+        "void",
+        "it never paused",
+        {"a": "void", "b": "void"},
+    )
+    some = whole({"a": holds, "b": unsure})
+    assert some.direction == "undecided"
+    assert some.decision.seeds == unsure.decision.seeds
+    # The sizes of its parts are its own.
+    assert (some.measured["gain"], some.published) == (2, {"gain": 4})
 
 
-def test_what_holds_in_a_fair_reading_alone_holds_under_it() -> None:
-    def verdicts(holding: set[tuple[str, str]], **more: Any) -> dict[str, str]:
-        judged = Judged(
-            document="document",
-            statements={"1": "alone"},
-            runs=lambda _, choice, reading: (choice, reading),
-            judge=lambda runs: {"1": Part(runs in holding, {})},
-            readings={"one": "as written", "other": "as meant"},
-            cases=replace(_CASES, choices={"twice": {}, "slow": {}}),
-            reasons={"1": "why"},
-            **more,
-        )
-        results = _results("small/pfc/seed 1", "twice: small/pfc/seed 1", "slow: small/pfc/seed 1")
-        claims = judged.claims(results, quick=False)
-        assert all(bool(claim.reason) == (claim.verdict != "holds") for claim in claims)
-        return {claim.id: claim.words for claim in claims}
-
-    other = "document/1/other"
-    assert verdicts(set()) == {"document/1": "does not hold", other: "does not hold"}
-    assert verdicts({("", "one")}) == {"document/1": "holds", other: "does not hold"}
-    assert verdicts({("", "other")}) == {"document/1": "holds under other", other: "holds"}
-    assert verdicts({("twice", "one")}) == {"document/1": "holds under twice", other: "does not hold"}
-    assert verdicts({("twice", "other")}) == {"document/1": "does not hold", other: "holds under twice"}
+def test_what_holds_with_a_choice_alone_holds_under_it() -> None:
+    assert _one({}).words == "does not hold"
+    assert _one({("", "one"): True}).words == "holds"
+    assert _one({("", "other"): True}).words == "holds under other"
+    twice = _one({("twice", "one"): True})
+    assert (twice.words, twice.holds, twice.reading) == ("holds under twice", False, {"size": 2, "seed": 0})
+    assert _one({("twice", "one"): True, ("", "other"): True}).under == "other"
+    # A choice is judged in the main reading.
+    assert _one({("twice", "other"): True}).words == "does not hold"
     # With a choice that changes nothing it holds as well: it is not for the other one.
-    assert verdicts({("twice", "one"), ("slow", "one")}, control="slow")["document/1"] == "does not hold"
-    assert verdicts({("twice", "one")}, control="slow")["document/1"] == "holds under twice"
+    both = {("twice", "one"): True, ("slow", "one"): True}
+    assert _one(both, control="slow").words == "does not hold"
+    assert _one({("twice", "one"): True}, control="slow").words == "holds under twice"
+    for found in ({}, both, {("", "one"): True}):
+        claim = _one(found)
+        assert bool(claim.reason) == (not claim.holds)
+
+
+def test_the_fewest_choices_under_which_it_holds_are_named() -> None:
+    cases = replace(_CASES, choices={"twice": {"size": 2}, "twice, other seed": {"size": 2, "seed": 7}}, probes={})
+    names = ("twice", "twice, other seed")
+    pair: Mapping[tuple[str, str], Part | bool] = {("twice, other seed", "one"): True}
+    assert _one(pair, names, cases=cases).words == "holds under twice, other seed"
+    assert _one(pair, names, cases=cases).reading == {"size": 2, "seed": 7}
+    assert _one({**pair, ("twice", "one"): True}, names, cases=cases).words == "holds under twice"
+
+
+def test_chance_is_a_direction_of_its_own() -> None:
+    claim = _one({("", "one"): Part(positive([1, -2, 3]), {})})
+    assert claim.direction == "undecided"
+    found = claim.as_json()
+    assert (found["verdict"], found["holds"]) == ("undecided", False)
+    assert found["seeds_that_would_decide"] == claim.decision.seeds
+    assert found["seeds_alone"] == {"hold": 2, "of": 3}
+    # A choice under which chance covers it is none under which it holds.
+    assert _one({("twice", "one"): Part(positive([1, -2, 3]), {})}).words == "does not hold"
+
+
+def test_what_holds_in_a_set_up_that_was_searched_says_so() -> None:
+    set_up = SetUp("the authors' set-up", {"size": "1"}, "seed 3", "seeds 1 and 2", "statement 2 fails.")
+    claim = _one({("", "one"): True}, set_up=set_up)
+    assert (claim.words, claim.holds, claim.set_up) == ("holds under the authors' set-up", True, set_up)
+    assert claim.reading == {"size": 1, "seed": 0}
+    assert tally_in_words([claim]) == "1 statement: 1 holds under the set-up of the page"
+    assert not _one({}, set_up=set_up).holds
+
+
+def test_the_nearest_setting_at_which_it_stops_is_told() -> None:
+    near, far = ("size 3", "one"), ("size 4", "one")
+    names = ("twice", "size 3", "size 4")
+    holding = {("", "one"): True, ("", "other"): True, ("twice", "one"): True}
+    assert _one({**holding, near: True}, names).stops == {
+        "size": "size 4",
+        "other choices": "holds with each, or is undecided",
+    }
+    assert _one({**holding, near: True, far: True}, names).stops["size"] == "holds to size 4"
+    unsure = Part(positive([1, -2, 3]), {})
+    assert _one({**holding, near: True, far: unsure}, names).stops["size"] == "undecided from size 4 on"
+    assert _one({("", "one"): True}, names).stops == {"size": "size 3", "other choices": "other; twice"}
+    # What does not hold stops nowhere, and under a probe nothing holds: it is no reading.
+    assert _one({near: True}, names).stops == {}
+    assert _one({near: True}, names).words == "does not hold"
 
 
 def test_the_tally_counts_each_statement_of_the_document_once() -> None:
@@ -202,16 +269,42 @@ def test_the_tally_counts_each_statement_of_the_document_once() -> None:
     assert counted(ours=("2",)) == ["document/1"]
     assert counted(ours=("1", "1-b")) == ["document/1-a", "document/2"]
     claims = _judged().claims({}, quick=True)
-    assert tally(claims) == {"holds": 1, "holds under": 0, "does not hold": 1, "void": 0}
+    assert tally(claims) == {
+        "holds": 1,
+        "holds under": 0,
+        "does not hold": 1,
+        "undecided": 0,
+        "void": 0,
+        "in the set-up": 0,
+        "median ratio": None,
+        "sizes": 0,
+    }
     assert tally_in_words(claims) == "2 statements: 1 holds, 1 does not hold"
 
 
-def test_published_numbers_stand_beside_measured_ones() -> None:
-    judge = {"1": Part(True, {"a": 1}, published={"a": 3})}
-    judged = Judged(document="document", statements={"1": "alone"}, runs=as_results, judge=lambda _: judge)
-    (first,) = judged.claims({}, quick=True)
-    assert (first.measured, first.published) == ({"a": 1}, {"a": 3})
-    assert first.as_json()["holds"] is True
+def test_a_size_stands_beside_the_direction_and_is_not_counted_as_one() -> None:
+    def sized(measured: Any, published: Any) -> float | None:
+        claim = _one({("", "one"): Part(True, {"a": measured}, published={"a": published})})
+        assert claim.holds
+        size = claim.size
+        assert size is not None
+        assert (size.published, size.measured) == ({"a": published}, {"a": measured})
+        return size.ratio
+
+    assert sized(1, 4) == 0.25
+    assert sized({"x": 1, "y": 8, "z": 3, "of ours": 9}, {"x": 4, "y": 4, "z": 4}) == 0.75
+    assert sized(Spread.of([1, 3]), 4) == 0.5
+    # In a range it is the published one; outside, the nearer end counts.
+    assert [sized(value, Range(2, 4)) for value in (1, 3, 8)] == [0.5, 1, 2]
+    assert sized({"x": 1, "y": 3}, Range(2, 4)) == 0.75
+    assert sized(1, "MB levels") is None
+    claim = _one({("", "one"): Part(True, {"a": 1}, published={"a": Range(2, 4)})})
+    found = claim.as_json()["size"]
+    assert (found["published"], found["measured"], found["ratio"]) == ({"a": Range(2, 4)}, {"a": 1}, 0.5)
+    assert _one({("", "one"): True}).as_json()["size"] is None
+    assert text_of(claim.published) == "a: 2 to 4"
+    words = "1 statement: 1 holds; of 1 sizes measured over published is 0.5 in the median"
+    assert tally_in_words([claim]) == words
 
 
 def test_a_spread_is_mean_and_range() -> None:

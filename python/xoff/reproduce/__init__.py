@@ -13,7 +13,9 @@ An experiment is one file, ``xoff/experiments/<document>/<experiment>.py``, with
 
 ``CLAIMS``, ``scenarios`` and ``claims`` are what a `Judged` has: statements, the predicates on them, `Cases` to run,
 open choices with which each statement is judged, too, and reasons for what does not hold. A predicate looks at
-`Readings`.
+`Readings`. Each statement has one claim with two judgements: a *direction*, which is a `Decision` over the seeds, and a
+*size*, the published numbers beside the measured ones. So much is the model: `decision.py` says what seeds decide,
+`verdict.py` what a claim is, `judged.py` how readings, choices and parts make one of a statement.
 
 The folder ``xoff/experiments/sfc_proxy`` is the document ``sfc-proxy``. A file whose ``CLAIMS`` is empty is left out.
 Files whose name starts with an underscore hold what experiments of a document share; ``page.md`` introduces the page of
@@ -22,38 +24,67 @@ the document. ``python -m xoff.reproduce`` records the verdicts of the quick var
 
 from __future__ import annotations
 
-from xoff.reproduce.cases import Cases, run_name
+from xoff.reproduce.cases import Cases, choice_of, run_name
+from xoff.reproduce.decision import (
+    ABOUT_THE_SAME,
+    Decision,
+    about_the_same,
+    all_of,
+    any_of,
+    fact,
+    higher,
+    lower,
+    lowest,
+    never,
+    opposite,
+    ordered,
+    positive,
+    within,
+)
 from xoff.reproduce.evaluation import Request, evaluate, record
 from xoff.reproduce.finding import Experiment, directory, experiments, select
 from xoff.reproduce.judged import Judged
 from xoff.reproduce.parameters import Parameter, chosen, given
-from xoff.reproduce.predicates import ABOUT_THE_SAME, about_the_same, lowest
 from xoff.reproduce.readings import Readings, Spread, as_results
 from xoff.reproduce.runs import RunFailed
-from xoff.reproduce.verdict import Claim, Part, whole
+from xoff.reproduce.verdict import Claim, Part, Range, SetUp, whole
 
 __all__ = [
     "ABOUT_THE_SAME",
     "Cases",
     "Claim",
+    "Decision",
     "Experiment",
     "Judged",
     "Parameter",
     "Part",
+    "Range",
     "Readings",
     "Request",
     "RunFailed",
+    "SetUp",
     "Spread",
     "about_the_same",
+    "all_of",
+    "any_of",
     "as_results",
+    "choice_of",
     "chosen",
     "directory",
     "evaluate",
     "experiments",
+    "fact",
     "given",
+    "higher",
+    "lower",
     "lowest",
+    "never",
+    "opposite",
+    "ordered",
+    "positive",
     "record",
     "run_name",
     "select",
     "whole",
+    "within",
 ]

@@ -25,7 +25,10 @@ class Cases(Generic[C]):
     scenario: makes the scenario of a case under a variant.
     sized: the case as it is run, by seed (None: nothing in it is random), with an open choice (or with none, ``""``),
         and quick or at full size; empty if it is not run so.
-    choices: values that the document leaves open: the fields of a case to replace, by the name of the choice.
+    choices: values that the document leaves open: the fields of a case to replace, by the name of the choice, or of the
+        set of choices. Each is judged by several seeds, as everything is that chance has a part in.
+    probes: settings that are no reading of the document, and show how far from the main reading a statement holds: by
+        what is varied, the fields to replace by the name of the setting, from the nearest one outward.
     """
 
     cases: Mapping[str, C]
@@ -33,12 +36,23 @@ class Cases(Generic[C]):
     sized: Callable[[C, str, bool], Mapping[int | None, C]]
     variants: Sequence[str] = ("",)
     choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    probes: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+    @property
+    def probed(self) -> dict[str, Mapping[str, Any]]:
+        """The settings of all probes by name."""
+        return {name: changes for settings in self.probes.values() for name, changes in settings.items()}
+
+    def main(self) -> dict[str, Any]:
+        """Return what the main reading has where choices differ: the first case's."""
+        first = next(iter(self.cases.values()))
+        return {name: getattr(first, name) for changes in self.choices.values() for name in changes}
 
     def scenarios(self, quick: bool) -> dict[str, dict[str, Any]]:
         """Return the scenarios by name."""
         return {
             run_name(case, variant, seed, choice): self.scenario(replace(sized, **changes), variant)
-            for choice, changes in {"": {}, **self.choices}.items()
+            for choice, changes in {"": {}, **self.choices, **self.probed}.items()
             for case, stated in self.cases.items()
             for seed, sized in self.sized(stated, choice, quick).items()
             for variant in self.variants

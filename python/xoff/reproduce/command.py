@@ -13,7 +13,7 @@ from xoff.reproduce.changes import changed
 from xoff.reproduce.evaluation import Request, evaluate
 from xoff.reproduce.export import export
 from xoff.reproduce.finding import select
-from xoff.reproduce.page import by_statement, text_of
+from xoff.reproduce.page import text_of
 from xoff.reproduce.verdict import Claim, tally, tally_in_words
 
 
@@ -68,22 +68,31 @@ def command(
     else:
         if changes:
             display.out.print(f"[b]Changed[/b]: {escape('; '.join(f'{path} = {value}' for path, value in changes))}")
-        for statement, claims in by_statement(verdicts).items():
-            display.out.print(f"\n[b]{escape(claims[0].id)}[/b]  {escape(statement)}")
-            for claim in claims:
-                _print(claim)
+        for claim in verdicts:
+            _print(claim)
         place = escape(str(out))
         display.out.print(f"\n{tally_in_words(verdicts)}; the figures and the page are in [b]{place}[/b]")
     return 0 if all(claim.holds for claim in verdicts) else 1
 
 
-_COLOURS = {"holds": "green", "holds under": "cyan", "does not hold": "red", "void": "yellow"}
+_COLOURS = {
+    "holds": "green",
+    "holds under": "cyan",
+    "does not hold": "red",
+    "undecided": "magenta",
+    "void": "yellow",
+}
 
 
 def _print(claim: Claim) -> None:
-    colour = _COLOURS[claim.verdict]
+    colour = _COLOURS[claim.direction]
     reason = f"  ({escape(claim.reason)})" if claim.reason else ""
-    display.out.print(f"  [{colour}]{escape(claim.words)}[/{colour}]  {escape(claim.id)}{reason}")
+    display.out.print(f"\n[b]{escape(claim.id)}[/b]  {escape(claim.statement)}")
+    display.out.print(f"  [{colour}]{escape(claim.words)}[/{colour}]{reason}")
     for key, value in claim.measured.items():
         known = f"  (published: {escape(text_of(claim.published[key]))})" if key in claim.published else ""
         display.out.print(f"    {escape(key)}: {escape(text_of(value))}{known}")
+    if claim.size and claim.size.ratio is not None:
+        display.out.print(f"    measured over published: {text_of(claim.size.ratio)}")
+    if claim.others:
+        display.out.print(f"    with other choices: {escape(text_of(claim.others))}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xoff.reproduce.changes import changed
-from xoff.reproduce.finding import Experiment, directory, experiments
+from xoff.reproduce.finding import Experiment, directory, experiments, select
 from xoff.reproduce.page import Changes, Outcome, Table, row, write
 from xoff.reproduce.runs import Runner
 
@@ -97,11 +97,15 @@ def _introduction(document: str) -> str:
     return file.read_text("utf-8") if file.is_file() else ""
 
 
-def record() -> Path:
-    """Write the verdicts of all quick variants into ``xoff/experiments/verdicts.json``; return its path."""
-    verdicts = {
-        claim.id: claim.words for outcome in evaluate(Request(experiments(), quick=True)) for claim in outcome.claims
-    }
+def record(documents: Sequence[str] = ()) -> Path:
+    """Write the verdicts of quick variants into ``xoff/experiments/verdicts.json``; return its path.
+
+    documents: whose; those of the others stay as they are. All if none is named.
+    """
     file = directory() / "verdicts.json"
-    file.write_text(json.dumps(verdicts, indent=2) + "\n", "utf-8")
+    kept = json.loads(file.read_text("utf-8")) if documents else {}
+    outcomes = evaluate(Request(select(documents), quick=True))
+    kept |= {claim.id: claim.words for outcome in outcomes for claim in outcome.claims}
+    known = [id for one in experiments() for id in one.module.CLAIMS]
+    file.write_text(json.dumps({id: kept[id] for id in known if id in kept}, indent=2) + "\n", "utf-8")
     return file

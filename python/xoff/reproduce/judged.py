@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from xoff.reproduce.cases import Cases, choice_of
+from xoff.reproduce.decision import fact
 from xoff.reproduce.runs import RunFailed
-from xoff.reproduce.verdict import Claim, Part, Verdict, whole
+from xoff.reproduce.verdict import Claim, Direction, Part, SetUp, whole
 from xoff.results import Result
 
 R = TypeVar("R")
 
 
 _Found: TypeAlias = tuple[Mapping[str, Part], str]
-"""The verdicts on all parts; or none, and which run violated an audit."""
+"""What is said of all parts; or nothing, and which run violated an audit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,20 +27,18 @@ class Judged(Generic[R]):
     statements: by id without the document, such as ``{"5.3": …, "5.3-buffer": …}``, in the order of the page. One that
         `judge` leaves out is a whole: it holds if all those do whose ids go on with a hyphen, but for `ours`.
     runs: from all results, an open choice and a reading, what `judge` looks at; mostly a kind of `Readings`.
-    judge: the verdict on each part. If it looks at a run that violated an audit, nothing holds.
+    judge: what is said of each part. If it looks at a run that violated an audit, nothing holds.
     cases: what is run, with its open choices: each statement is judged with each of those, too. Experiments whose runs
         are of many kinds list them themselves.
-    readings: where the document can be read in several ways, each with what it means, the main one first; every
-        statement is judged in each. Ids in the first are plain, in others they end in ``/reading``.
+    readings: where the same runs can be read in several ways, each with what it means, the main one first.
+    set_up: the set-up of the whole document, if its main reading was found by a search: what holds, holds under it.
     control: the open choice that changes nothing, where choices are run shorter or with fewer seeds: what holds with it
         holds with the others for that alone, and under none of them.
     ours: the statements that are not the document's: extensions, and what we wrote to look closer. They are shown, and
-        not counted. Nor are the parts of a whole counted, nor readings other than the main one.
-    reasons: why a statement does not hold at full size, by id, or by id and reading: ``{"5.3/voq": …}``.
+        not counted. Nor are the parts of a whole counted.
+    reasons: why a statement does not hold at full size, by id.
     quick_reasons: whether the reasons say something of the quick variants, too.
     varied: which statements are judged with the open choices; all if none is named.
-    varied_as: what these verdicts are called.
-    varied_failure: what is said of a choice with which a run violated an audit.
     """
 
     document: str
@@ -48,91 +47,116 @@ class Judged(Generic[R]):
     judge: Callable[[R], Mapping[str, Part]]
     cases: Cases[Any] | None = None
     readings: Mapping[str, str] = field(default_factory=lambda: {"": ""})
+    set_up: SetUp | None = None
     control: str = ""
     ours: Collection[str] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
     quick_reasons: bool = False
     varied: Collection[str] = ()
-    varied_as: str = "with other choices"
-    varied_failure: str = "does not hold"
 
     @property
     def listed(self) -> dict[str, str]:
         """Every claim's full id and statement."""
-        return {self._id(short, reading): text for short, text in self.statements.items() for reading in self.readings}
+        return {f"{self.document}/{short}": text for short, text in self.statements.items()}
 
     def scenarios(self, quick: bool) -> dict[str, dict[str, Any]]:
         """Return the scenarios of the cases by name."""
         return self.cases.scenarios(quick) if self.cases else {}
 
     def claims(self, results: Mapping[str, Result], quick: bool) -> list[Claim]:
-        """Judge each statement in each reading, and with each open choice that was run."""
+        """Judge each statement in the main reading, and in each other one and with each choice that was run."""
         made = {choice_of(name) for name in results}
-        choices = [choice for choice in (self.cases.choices if self.cases else ()) if choice in made]
-        found = {reading: self._parts(results, "", reading) for reading in self.readings}
-        main = next(iter(self.readings))
-        made_claims = []
-        for reading in self.readings:
-            others = {choice: self._parts(results, choice, reading) for choice in choices}
-            fair = {choice: one for choice, one in others.items() if choice != self.control}
-            if reading == main:
-                fair = {name: one for name, one in found.items() if name != main} | fair
-            made_claims += [
-                self._claim(short, found[reading], others, fair, reading, quick) for short in self.statements
-            ]
-        return made_claims
+        main, *others = self.readings
+        found = self._parts(results, "", main)
+        beside = {reading: self._parts(results, "", reading) for reading in others}
+        choices = self.cases.choices if self.cases else {}
+        probes = self.cases.probed if self.cases else {}
+        beside |= {one: self._parts(results, one, main) for one in choices if one in made}
+        probed = {one: self._parts(results, one, main) for one in probes if one in made}
+        return [self._claim(short, found, beside, probed, quick) for short in self.statements]
 
     def _claim(
-        self,
-        short: str,
-        found: _Found,
-        others: Mapping[str, _Found],
-        fair: Mapping[str, _Found],
-        reading: str,
-        quick: bool,
+        self, short: str, found: _Found, beside: Mapping[str, _Found], probed: Mapping[str, _Found], quick: bool
     ) -> Claim:
-        """Make the claim of a statement in one reading.
+        """Make the claim of a statement.
 
-        others: what is found with each open choice.
-        fair: what is found in each other reading of the document; if the statement holds in one, it holds under that.
+        beside: what is found in other readings and with other choices; if it holds in one, it holds under that.
+        probed: what is found with settings that are no reading, but show where it stops.
         """
         parts, failure = found
-        part = self._part(parts, short)
+        part = self._part(parts, failure, short)
         is_varied = short in self.varied or not self.varied
-        measured = dict(part.measured)
-        if others and is_varied:
-            measured[self.varied_as] = {
-                choice: self.varied_failure if violated else self._part(varied, short).verdict
-                for choice, (varied, violated) in others.items()
-            }
-        verdict: Verdict = "does not hold" if failure else part.verdict
-        under = [
-            name
-            for name, (varied, violated) in fair.items()
-            if not violated and self._part(varied, short).verdict == "holds"
-        ]
-        if self.control in others and self._part(others[self.control][0], short).verdict == "holds":
-            under = [name for name in under if name not in others]
-        if verdict != "holds" and under and is_varied:
-            verdict = "holds under"
-        reason = self.reasons.get(f"{short}/{reading}", self.reasons.get(short, "")) or self._which_fail(parts, short)
+        others = {name: self._part(*one, short) for name, one in beside.items()} if is_varied else {}
+        direction: Direction = part.direction
+        holds = direction == "holds"
+        under = ""
+        if holds and self.set_up:
+            direction, under = "holds under", self.set_up.name
+        elif not holds and (fair := self._fair(others)):
+            direction, under = "holds under", "; ".join(fair)
+        reason = self.reasons.get(short, "") or self._which_fail(parts, short)
         why = part.void or part.reason or (reason if self.quick_reasons or not quick else "")
-        subject = f"{reading} ({self.readings[reading]})" if reading else ""
+        reading = "" if holds else under.partition("; ")[0]
+        tried = others | {name: self._part(*one, short) for name, one in probed.items()}
         return Claim(
-            self._id(short, reading),
+            f"{self.document}/{short}",
             self.statements[short],
-            verdict,
-            measured,
-            reading=", ".join(under) if verdict == "holds under" else reading,
-            counted=self._is_counted(short, reading),
-            published=part.published,
-            reason=failure or ("" if verdict == "holds" else why),
-            subject=part.subject or subject,
+            direction,
+            dict(part.measured),
+            decision=part.decision,
+            under=under,
+            set_up=self.set_up if holds else None,
+            reading=self._table(reading),
+            others={name: one.words for name, one in others.items()},
+            stops=self._stops(tried) if holds and is_varied else {},
+            counted=self._is_counted(short),
+            published=dict(part.published),
+            reason=failure or ("" if holds else why),
         )
 
-    def _is_counted(self, short: str, reading: str) -> bool:
-        """Tell whether the tally counts it: once for a statement, in its main reading, and as a whole."""
-        if reading != next(iter(self.readings)) or short in self.ours:
+    def _fair(self, others: Mapping[str, Part]) -> list[str]:
+        """Name the readings and choices under which a statement holds, the shortest sets of choices alone.
+
+        If it holds with the control as well, the other choices are not what makes it hold.
+        """
+        holding = [name for name, one in others.items() if name != self.control and one.direction == "holds"]
+        if self.control in others and others[self.control].direction == "holds":
+            holding = [name for name in holding if name in self.readings]
+        fewest = min((len(self._table_of(name)) for name in holding), default=0)
+        return [name for name in holding if len(self._table_of(name)) == fewest]
+
+    def _table_of(self, choice: str) -> Mapping[str, Any]:
+        return self.cases.choices.get(choice, {}) if self.cases else {}
+
+    def _table(self, choice: str) -> dict[str, Any]:
+        """Return the values of all that choices replace: those of the main reading, or of a choice."""
+        if choice in self.readings and choice:
+            return {"reading": choice}
+        if self.cases is None:
+            return {}
+        return self.cases.main() | dict(self._table_of(choice))
+
+    def _stops(self, tried: Mapping[str, Part]) -> dict[str, str]:
+        """Return, by what is varied, the nearest setting at which a statement does not hold, and what is said there."""
+        ladders = self.cases.probes if self.cases else {}
+        found: dict[str, str] = {}
+        for what, steps in ladders.items():
+            ran = [step for step in steps if step in tried and tried[step].direction != "void"]
+            failing = [step for step in ran if tried[step].direction == "does not hold"]
+            unsure = [step for step in ran if tried[step].direction == "undecided"]
+            if failing:
+                found[what] = failing[0]
+            elif ran:
+                found[what] = f"undecided from {unsure[0]} on" if unsure else f"holds to {ran[-1]}"
+        single = [name for name in tried if name != self.control and not any(name in of for of in ladders.values())]
+        choices = [name for name in single if tried[name].direction == "does not hold"]
+        if single:
+            found["other choices"] = "; ".join(choices) or "holds with each, or is undecided"
+        return found
+
+    def _is_counted(self, short: str) -> bool:
+        """Tell whether the tally counts it: as a whole, and if it is the document's."""
+        if short in self.ours:
             return False
         return not any(short.startswith(f"{name}-") for name in self.statements if name not in self.ours)
 
@@ -143,19 +167,18 @@ class Judged(Generic[R]):
         except RunFailed as error:
             return {}, str(error)
 
-    def _part(self, parts: Mapping[str, Part], short: str) -> Part:
-        """Return the verdict on a statement: its own, or that of a whole."""
+    def _part(self, parts: Mapping[str, Part], failure: str, short: str) -> Part:
+        """Return what is said of a statement: of itself, or of a whole; nothing holds where a run has failed."""
+        if failure:
+            return Part(fact(is_so=False), {}, reason=failure)
         if short in parts:
             return parts[short]
         return whole(parts, [name for name in parts if name.startswith(f"{short}-") and name not in self.ours])
 
     def _which_fail(self, parts: Mapping[str, Part], short: str) -> str:
         """Name the parts that make a whole fail."""
-        if short in parts:
+        if short in parts or not parts:
             return ""
-        fail = [name for name in self._part(parts, short).measured if parts[name].verdict == "does not hold"]
+        of_it = [name for name in parts if name.startswith(f"{short}-") and name not in self.ours]
+        fail = [name for name in of_it if parts[name].direction in {"does not hold", "undecided"}]
         return f"see {', '.join(fail)}" if fail else ""
-
-    def _id(self, short: str, reading: str) -> str:
-        suffix = "" if reading == next(iter(self.readings)) else f"/{reading}"
-        return f"{self.document}/{short}{suffix}"

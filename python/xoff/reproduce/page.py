@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from xoff import counts
 from xoff.reproduce.parameters import Parameter, rows
 from xoff.reproduce.readings import Spread
-from xoff.reproduce.verdict import Claim, tally, tally_in_words
+from xoff.reproduce.verdict import Claim, Range, SetUp, tally, tally_in_words
 from xoff.results import Result
 
 Changes: TypeAlias = Sequence[tuple[str, str]]
@@ -104,10 +104,15 @@ def _lines(document: str, outcomes: Sequence[Outcome], quick: bool, changes: Cha
     """The JSON, with a line for each claim and each run, so that it can be read in a diff."""
     claims = [_json(claim.as_json()) for outcome in outcomes for claim in outcome.claims]
     counts = _json(tally(claim for outcome in outcomes for claim in outcome.claims))
-    head = (
-        f'"document": {_json(document)}, "quick": {_json(quick)}, "changes": {_json(dict(changes))}, "tally": {counts}'
-    )
-    yield f'{{{head}, "claims": ['
+    found = _set_up(outcomes)
+    head = {
+        "document": _json(document),
+        "quick": _json(quick),
+        "changes": _json(dict(changes)),
+        "set_up": _json(asdict(found) if found else None),
+        "tally": counts,
+    }
+    yield "{" + ", ".join(f'"{key}": {text}' for key, text in head.items()) + ', "claims": ['
     yield ",\n".join(claims)
     yield '], "runs": {'
     yield ",\n".join(
@@ -128,18 +133,12 @@ def _json(value: Any) -> str:
     return json.dumps(_rounded(value), ensure_ascii=False)
 
 
-def by_statement(claims: Iterable[Claim]) -> dict[str, list[Claim]]:
-    """Claims that judge one statement, together, in the order of the first of each."""
-    grouped: dict[str, list[Claim]] = {}
-    for claim in claims:
-        grouped.setdefault(claim.statement, []).append(claim)
-    return grouped
-
-
 def text_of(value: Any) -> str:
     """A measured value as text: numbers with four digits, groups of values on one line."""
     if isinstance(value, dict):
         return ", ".join(f"{key}: {text_of(part)}" for key, part in value.items())
+    if isinstance(value, Range):
+        return str(value)
     if isinstance(value, Spread):
         return f"{text_of(value.mean)} ({text_of(value.low)} to {text_of(value.high)})"
     if isinstance(value, bool):
@@ -166,24 +165,77 @@ def _page(
     shown = sum(not claim.counted for claim in claims)
     yield f"Written by `{_command(ids, quick=quick, changes=changes)}` at {size}: **{tally_in_words(claims)}.**"
     if shown:
-        yield f"{shown} verdicts on parts of statements, on other readings and of our own are beside them, uncounted."
-    yield ""
-    yield "## Verdicts"
-    yield ""
-    yield "| statement | the document says | verdict | published | also judged for |"
-    yield "|---|---|---|---|---|"
-    for outcome in outcomes:
-        for statement, group in by_statement(outcome.claims).items():
-            first, *others = group
-            also = "; ".join(f"{_subject(claim)}: {claim.words}" for claim in others)
-            mark = first.words if first.counted else f"({first.words})"
-            numbers = text_of(first.published) if len(first.published) <= 3 else "see there"
-            yield f"| {first.id} | {_cell(statement)} | {mark} | {_cell(numbers) or '–'} | {_cell(also) or '–'} |"
-    yield ""
-    yield "Verdicts in parentheses are not counted: parts of a statement, or our own."
+        yield f"Beside them stand {shown} parts of statements and statements of our own, uncounted."
+    yield from _set_up_lines(_set_up(outcomes))
+    yield from _directions(claims)
+    yield from _fragility(claims)
     for outcome in outcomes:
         yield from _section(outcome, introduction, quick=quick, changes=changes)
     yield ""
+
+
+def _set_up(outcomes: Sequence[Outcome]) -> SetUp | None:
+    """Return the set-up of the document, if a statement holds under it."""
+    return next((claim.set_up for one in outcomes for claim in one.claims if claim.set_up), None)
+
+
+def _set_up_lines(found: SetUp | None) -> Iterable[str]:
+    """The choices that the main reading consists of, and where they come from."""
+    if found is None:
+        return
+    yield from ("", f"## {found.name[0].upper()}{found.name[1:]}", "")
+    yield f"It was found by a search ({found.searched}) and is judged on other seeds ({found.confirmed})."
+    yield f"What it costs: {found.cost}"
+    yield from ("", "| choice | in the set-up |", "|---|---|")
+    yield from (f"| {_cell(what)} | {_cell(value)} |" for what, value in found.choices.items())
+
+
+def _directions(claims: Sequence[Claim]) -> Iterable[str]:
+    """Each statement once, with its two judgements."""
+    yield from ("", "## Directions and sizes", "")
+    yield "| statement | the document says | direction | published | measured | ratio | with other choices |"
+    yield "|---|---|---|---|---|---|---|"
+    for claim in claims:
+        size = claim.size
+        published, measured = (_short(size.published), _short(size.measured)) if size else ("–", "–")
+        ratio = text_of(size.ratio) if size else "–"
+        mark = claim.words if claim.counted else f"({claim.words})"
+        cells = (claim.id, claim.statement, mark, published, measured, ratio, _beside(claim))
+        yield f"| {' | '.join(map(_cell, cells))} |"
+    yield ""
+    yield "Directions in parentheses are not counted: parts of a statement, or our own. A ratio is measured over"
+    yield "published, the median where there are several numbers; of a range the nearer end counts."
+
+
+def _short(numbers: Mapping[str, Any]) -> str:
+    """The numbers of a size, unless they are too many for a cell."""
+    text = text_of(numbers)
+    return text if len(text) <= 160 else "see there"
+
+
+def _beside(claim: Claim) -> str:
+    """Say with how many other choices a statement is what, and name those with which it does not hold."""
+    if not claim.others:
+        return "–"
+    kinds = [words.partition(" (")[0] for words in claim.others.values()]
+    counts = ", ".join(f"{kind}: {kinds.count(kind)}" for kind in dict.fromkeys(kinds))
+    failing = [name for name, words in claim.others.items() if words == "does not hold"]
+    return f"{counts} (not with {'; '.join(failing)})" if failing and len(failing) < len(kinds) else counts
+
+
+def _fragility(claims: Sequence[Claim]) -> Iterable[str]:
+    """Where what holds stops holding: by seeds alone, and by what is varied one thing at a time."""
+    shown = [claim for claim in claims if claim.holds and (claim.stops or len(claim.decision.alone) > 1)]
+    if not shown:
+        return
+    yield from ("", "## Where statements stop", "")
+    yield "For each statement that holds: in how many seeds alone it does, and the nearest setting where it does not."
+    yield from ("", "| statement | seeds alone | stops at |", "|---|---|---|")
+    for claim in shown:
+        alone = claim.decision.alone
+        seeds = f"{sum(alone)} of {len(alone)}" if alone else "–"
+        stops = "; ".join(f"**{what}**: {where}" for what, where in claim.stops.items()) or "–"
+        yield f"| {claim.id} | {seeds} | {_cell(stops)} |"
 
 
 def _placed(introduction: str, outcomes: Sequence[Outcome]) -> str:
@@ -217,17 +269,8 @@ def _section(outcome: Outcome, introduction: str, *, quick: bool, changes: Chang
     if outcome.parameters:
         yield from ("", "| parameter | value | from | also judged with |", "|---|---|---|---|")
         yield from (f"| {' | '.join(map(_cell, cells))} |" for cells in rows(outcome.parameters))
-    for statement, claims in by_statement(outcome.claims).items():
-        yield from ("", f"### {claims[0].id}: {statement}", "")
-        for claim in claims:
-            verdict = claim.words if claim.verdict == "holds" else f"**{claim.words}**"
-            yield f"- {_subject(claim)}: {verdict}{f' ({claim.reason})' if claim.reason else ''}"
-            for key, value in claim.measured.items():
-                known = claim.published.get(key)
-                yield f"    - {key}: {text_of(value)}{'' if known is None else f' – **published: {text_of(known)}**'}"
-            for key, value in claim.published.items():
-                if key not in claim.measured:
-                    yield f"    - published, {key}: {text_of(value)}"
+    for claim in outcome.claims:
+        yield from _claim_lines(claim)
     # At full size an experiment may have none of its quick runs: then there are hundreds.
     shown = {name: values for name, values in outcome.rows.items() if name in outcome.shown}
     if not shown:
@@ -242,6 +285,21 @@ def _section(outcome: Outcome, introduction: str, *, quick: bool, changes: Chang
         yield f"| {_cell(name)} | {' | '.join(text_of(values.get(column)) for column in columns)} |"
 
 
+def _claim_lines(claim: Claim) -> Iterable[str]:
+    """A claim with all that was measured, and what is said of it with other choices."""
+    yield from ("", f"### {claim.id}: {claim.statement}", "")
+    yield f"**{claim.words}**{f' ({claim.reason})' if claim.reason else ''}"
+    yield ""
+    for key, value in claim.measured.items():
+        known = claim.published.get(key)
+        yield f"- {key}: {text_of(value)}{'' if known is None else f' – **published: {text_of(known)}**'}"
+    for key, value in claim.published.items():
+        if key not in claim.measured:
+            yield f"- published, {key}: {text_of(value)}"
+    if claim.others:
+        yield f"- with other choices: {text_of(claim.others)}"
+
+
 def _command(ids: Sequence[str], *, quick: bool, changes: Changes) -> str:
     words = [
         "xoff reproduce",
@@ -252,10 +310,6 @@ def _command(ids: Sequence[str], *, quick: bool, changes: Changes) -> str:
     return " ".join(words)
 
 
-def _subject(claim: Claim) -> str:
-    return claim.subject.partition(" (")[0] or "verdict"
-
-
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
@@ -264,6 +318,8 @@ def _rounded(value: Any) -> Any:
     """Numbers with six digits, so that a page is the same on every machine and readable in a diff."""
     if isinstance(value, Spread):
         value = asdict(value)
+    if isinstance(value, Range):
+        return list(value)
     if isinstance(value, dict):
         return {key: _rounded(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

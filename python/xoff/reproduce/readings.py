@@ -68,6 +68,10 @@ class Readings(Generic[T]):
         """Return the runs of a case, such as ``case/variant``, with all seeds: pairs with those of another variant."""
         return self.starting(f"{case}/seed ")
 
+    def by_seed(self, case: str, value: Callable[[T], float]) -> list[float]:
+        """Return a value of each seed: pairs with that of another variant."""
+        return [value(run) for run in self.each(case)]
+
     def mean(self, case: str, value: Callable[[T], float]) -> float:
         """Return the mean of a value over the seeds, each with the same weight."""
         return fmean(value(run) for run in self.each(case))

@@ -1,99 +1,208 @@
-"""What is said of a statement: holds, holds under a named reading, does not hold, or void."""
+"""What is said of a statement of a document: its direction, and beside it, wherever numbers are published, its size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field
-from typing import Any, Literal, TypeAlias
+from statistics import median
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-Verdict: TypeAlias = Literal["holds", "holds under", "does not hold", "void"]
-"""``holds under``: not in the main reading, but in a fair one that is named. ``void``: the runs never met the condition
-that the statement speaks of, so that there is nothing to judge."""
+from xoff.reproduce.decision import Decision, all_of, fact
 
-VERDICTS: tuple[Verdict, ...] = ("holds", "holds under", "does not hold", "void")
+Direction: TypeAlias = Literal["holds", "holds under", "does not hold", "undecided", "void"]
+"""``holds under``: with a choice, or a set of choices, that is named. ``undecided``: chance covers it (`decision.py`).
+``void``: the runs never met the condition that the statement speaks of, so that there is nothing to judge."""
+
+DIRECTIONS: tuple[Direction, ...] = ("holds", "holds under", "does not hold", "undecided", "void")
+
+
+class Range(NamedTuple):
+    """What a document gives as a range; what is measured is compared with the nearer end, or lies in it."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetUp:
+    """Choices of a whole document that were found by a search: its main reading, under which statements hold."""
+
+    name: str
+    """Such as ``the authors' set-up``."""
+    choices: Mapping[str, str]
+    """What is chosen, and to what: as a reader is told it."""
+    searched: str
+    """On which seeds it was found."""
+    confirmed: str
+    """On which seeds the page judges it: others."""
+    cost: str
+    """Which statements fail in it that hold without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What the document says by how much, what is measured, and the median of measured over published."""
+
+    published: dict[str, Any]
+    measured: dict[str, Any]
+    ratio: float | None
+    """None if nothing that is published is a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement of a document, what was measured, and the verdict."""
+    """A statement of a document, what was measured, and what is said of it."""
 
     id: str
     statement: str
-    verdict: Verdict
+    direction: Direction
     measured: dict[str, Any]
     _: KW_ONLY
-    reading: str = ""
-    """The reading that is judged; with ``holds under`` the one, or those, under which it holds."""
+    decision: Decision
+    """What the runs of the main reading say."""
+    under: str = ""
+    """With ``holds under``, the name of the choice or of the set of choices; several are separated by semicolons."""
+    set_up: SetUp | None = None
+    """The set-up of the whole document, if it holds under that: the main reading, which was found by a search."""
+    reading: dict[str, Any] = field(default_factory=dict)
+    """The choices that it is judged with, or with ``holds under`` those with which it holds: values by name."""
+    others: dict[str, str] = field(default_factory=dict)
+    """What is said of it with each other choice, or set of choices."""
+    stops: dict[str, str] = field(default_factory=dict)
+    """If it holds: by what is varied, the nearest setting at which it does not hold; or that it holds throughout."""
     counted: bool = True
-    """Whether the tally counts it: statements of the document alone, and each once, whatever its parts and readings."""
+    """Whether the tally counts it: statements of the document alone, each once, and not the parts of one."""
     published: dict[str, Any] = field(default_factory=dict)
     """The numbers that the document gives, by what was measured of the same name."""
     reason: str = ""
     """Why, if it does not hold in the main reading, or is void."""
-    subject: str = ""
-    """What it is judged for, where one statement is judged for several."""
 
     @property
     def holds(self) -> bool:
         """Whether it holds in the main reading."""
-        return self.verdict == "holds"
+        return self.direction == "holds" or self.set_up is not None
+
+    @property
+    def size(self) -> Size | None:
+        """The numbers of the document beside those measured; None if it gives none."""
+        if not self.published:
+            return None
+        measured = {name: self.measured[name] for name in self.published if name in self.measured}
+        ratios = [one for name, found in measured.items() for one in _ratios(found, self.published[name])]
+        return Size(self.published, measured, median(ratios) if ratios else None)
 
     @property
     def words(self) -> str:
-        """The verdict as a reader is told it."""
-        return f"holds under {self.reading}" if self.verdict == "holds under" else self.verdict
+        """The direction as a reader is told it."""
+        if self.direction == "holds under":
+            return f"holds under {self.under}"
+        return self.decision.words if self.direction == "undecided" else self.direction
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it, and `holds`, for ``--json`` and the JSON of a page."""
-        return asdict(self) | {"holds": self.holds}
+        """Return all of it for ``--json`` and the JSON of a page; `verdict` is another name of the direction."""
+        found = asdict(self)
+        del found["decision"], found["published"], found["set_up"]
+        alone = self.decision.alone
+        return found | {
+            "verdict": self.direction,
+            "holds": self.holds,
+            "in_set_up": self.set_up is not None,
+            "words": self.words,
+            "size": asdict(self.size) if self.size else None,
+            "seeds_that_would_decide": self.decision.seeds if self.direction == "undecided" else None,
+            "seeds_alone": {"hold": sum(alone), "of": len(alone)} if alone else None,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What runs say of one statement: whether it holds, and what was measured."""
+    """What runs say of one statement, and what was measured."""
 
-    holds: bool
+    found: Decision | bool
+    """Whether it holds; plain truth where chance has no part, see `decision.fact`."""
     measured: dict[str, Any]
     _: KW_ONLY
     published: dict[str, Any] = field(default_factory=dict)
-    """The numbers of the document that belong to `measured`, by the same names."""
+    """The numbers of the document that belong to `measured`, by the same names: its sizes."""
     reason: str = ""
     """Why it does not hold, where that depends on the runs; otherwise it is one of the reasons in `Judged`."""
     void: str = ""
     """Why there is nothing to judge, if there is nothing: which condition the runs never met."""
-    subject: str = ""
-    """What it is judged for, where that is not a reading."""
 
     @property
-    def verdict(self) -> Verdict:
-        """The verdict, without regard to other readings."""
-        return "void" if self.void else "holds" if self.holds else "does not hold"
+    def decision(self) -> Decision:
+        """What the runs decide."""
+        return self.found if isinstance(self.found, Decision) else fact(self.found)
+
+    @property
+    def direction(self) -> Direction:
+        """The direction, without regard to other choices."""
+        return "void" if self.void else self.decision.answer
+
+    @property
+    def words(self) -> str:
+        """The direction as a reader is told it."""
+        return "void" if self.void else self.decision.words
 
 
 def whole(parts: Mapping[str, Part], names: Iterable[str] | None = None) -> Part:
-    """Return the verdict on a statement that holds if its parts do: those named, or all. Void ones say nothing."""
+    """Return what is said of a statement that holds if its parts do: those named, or all. Void ones say nothing."""
     chosen = {name: parts[name] for name in (parts if names is None else names)}
-    verdicts = {name: part.verdict for name, part in chosen.items()}
-    judged = {verdict for verdict in verdicts.values() if verdict != "void"}
+    judged = [part.decision for part in chosen.values() if not part.void]
     void = "" if judged else "; ".join(dict.fromkeys(part.void for part in chosen.values()))
-    return Part(judged == {"holds"}, dict(verdicts), void=void)
+    published = {key: value for part in chosen.values() for key, value in part.published.items()}
+    measured = {name: part.words for name, part in chosen.items()}
+    sizes = {key: part.measured[key] for part in chosen.values() for key in part.published if key in part.measured}
+    found = all_of(*judged) if judged else fact(is_so=False)
+    return Part(found, measured | sizes, published=published, void=void)
 
 
-def tally(claims: Iterable[Claim]) -> dict[Verdict, int]:
-    """Count the statements of the document by verdict, in the order of `VERDICTS`."""
-    found = [claim.verdict for claim in claims if claim.counted]
-    return {verdict: found.count(verdict) for verdict in VERDICTS}
+def tally(claims: Iterable[Claim]) -> dict[str, Any]:
+    """Count the statements of the document by direction, and say how large sizes are: the median ratio of all.
+
+    ``in the set-up``: how many of those that hold under something hold under the set-up of the whole document.
+    """
+    counted = [claim for claim in claims if claim.counted]
+    ratios = [size.ratio for claim in counted if (size := claim.size) and size.ratio is not None]
+    found: dict[str, Any] = {one: sum(claim.direction == one for claim in counted) for one in DIRECTIONS}
+    found["in the set-up"] = sum(claim.set_up is not None for claim in counted)
+    return found | {"median ratio": median(ratios) if ratios else None, "sizes": len(ratios)}
 
 
 def tally_in_words(claims: Iterable[Claim]) -> str:
-    """Such as ``12 statements: 7 hold, 2 hold under a named reading, 3 do not hold``."""
+    """Such as ``12 statements: 7 hold, 2 hold under a named choice, 3 do not hold``."""
     found = tally(claims)
-    words = {
-        "holds": ("holds", "hold"),
-        "holds under": ("holds under a named reading", "hold under a named reading"),
-        "does not hold": ("does not hold", "do not hold"),
-        "void": ("is void", "are void"),
-    }
-    total = sum(found.values())
-    parts = [f"{count} {words[verdict][count != 1]}" for verdict, count in found.items() if count]
-    return f"{total} statement{'' if total == 1 else 's'}" + (f": {', '.join(parts)}" if parts else "")
+    total = sum(found[one] for one in DIRECTIONS)
+    kinds = [
+        (found["holds"], "holds", "hold"),
+        (found["in the set-up"], "holds under the set-up of the page", "hold under the set-up of the page"),
+        (found["holds under"] - found["in the set-up"], "holds under another choice", "hold under another choice"),
+        (found["does not hold"], "does not hold", "do not hold"),
+        (found["undecided"], "is undecided", "are undecided"),
+        (found["void"], "is void", "are void"),
+    ]
+    parts = [f"{count} {words[count != 1]}" for count, *words in kinds if count]
+    text = f"{total} statement{'' if total == 1 else 's'}" + (f": {', '.join(parts)}" if parts else "")
+    ratio, sizes = found["median ratio"], found["sizes"]
+    many = f"of {sizes} sizes measured over published is {ratio:.2g} in the median" if sizes else ""
+    return f"{text}; {many}" if many else text
+
+
+def _ratios(measured: Any, published: Any) -> list[float]:
+    """Return measured over published, number by number; a range is compared by its nearer end."""
+    if isinstance(measured, dict):
+        known = {
+            key: published[key] if isinstance(published, dict) else published
+            for key in measured
+            if not isinstance(published, dict) or key in published
+        }
+        return [one for key, wanted in known.items() for one in _ratios(measured[key], wanted)]
+    value = getattr(measured, "mean", measured)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return []
+    if isinstance(published, Range):
+        published = min(max(value, published.low), published.high)
+    return [value / published] if isinstance(published, int | float) and published else []

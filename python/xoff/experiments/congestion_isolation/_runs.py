@@ -279,8 +279,6 @@ def judged(
         control=CONTROL,
         reasons=reasons or {},
         ours=ours,
-        varied_as="with other choices, at 128 servers",
-        varied_failure="a run lost packets",
     )
 
 

@@ -29,7 +29,7 @@ from xoff.experiments.congestion_isolation._fabric import CONGESTED, NON_CONGEST
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
 from xoff.experiments.congestion_isolation._runs import READ, Run, Runs, judged, picoseconds
 from xoff.plots import COLOURS, STYLE, Canvas, legend_below, write
-from xoff.reproduce import Part, about_the_same, chosen, given
+from xoff.reproduce import ABOUT_THE_SAME, Part, chosen, given
 from xoff.results import Result
 from xoff.statistics import interval
 
@@ -113,7 +113,8 @@ def judge(runs: Runs) -> dict[str, Part]:
     apart = interval([one.average[CONGESTED] - one.average[NON_CONGESTED] for one in found[_LABELS[1]]["none"]])
     low, high = apart.mean - (apart.margin or 0.0), apart.mean + (apart.margin or 0.0)
     alike = low <= 0 <= high and all(
-        about_the_same(_congested(variants["none"], CONGESTED), _congested(variants["none"], NON_CONGESTED))
+        abs(_congested(variants["none"], CONGESTED) - _congested(variants["none"], NON_CONGESTED))
+        <= ABOUT_THE_SAME * _congested(variants["none"], NON_CONGESTED)
         for variants in found.values()
     )
     shares = {

@@ -21,7 +21,7 @@ from xoff.experiments.congestion_isolation import _change
 from xoff.experiments.congestion_isolation._fabric import CLASSES, ELEPHANTS, VARIANTS, Case
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
 from xoff.experiments.congestion_isolation._runs import Run, Runs, gain, judged
-from xoff.reproduce import Part, about_the_same, given
+from xoff.reproduce import ABOUT_THE_SAME, Part, given
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Including Static Switch Latency"
@@ -36,7 +36,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     added = [f"added to small flows between racks (µs), {text}" for text in VARIANTS.values()]
     return {
         "C.6-small": Part(
-            all(about_the_same(mean, _SMALL_US) for mean, _ in small.values()),
+            all(abs(mean - _SMALL_US) <= ABOUT_THE_SAME * _SMALL_US for mean, _ in small.values()),
             {name: _shown(found) for name, found in zip(added, small.values(), strict=True)},
             published=dict.fromkeys(added, _SMALL_US),
         ),

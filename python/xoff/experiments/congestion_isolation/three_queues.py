@@ -17,7 +17,7 @@ from xoff.experiments.congestion_isolation._figures import bars
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
 from xoff.experiments.congestion_isolation._runs import Runs, judged
 from xoff.experiments.congestion_isolation.scales import THREE, TORS, TWO
-from xoff.reproduce import Part, about_the_same, chosen
+from xoff.reproduce import ABOUT_THE_SAME, Part, chosen
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Review: Previous Data With 3 Queue Model"
@@ -37,7 +37,7 @@ def judge(runs: Runs) -> dict[str, Part]:
             (mice if size == MICE else others).update({key: value for key, value in compared.items() if size in key})
         if TWO[tors] in runs:
             mice[f"{TWO[tors]}, two queues, {MICE}: gain"] = str(runs.gain(TWO[tors], MICE))
-        same &= about_the_same(runs.mean_us(label, "ci", MICE), runs.mean_us(label, "none", MICE))
+        same &= abs(runs.gain(label, MICE).share) <= ABOUT_THE_SAME
         lower &= all(runs.gain(label, size).share > 0 for size in SIZES if size != MICE)
     return {"C.2": Part(same, mice), "C.2-others": Part(lower, others)}
 

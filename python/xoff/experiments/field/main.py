@@ -26,7 +26,7 @@ from xoff.experiments.field._mechanisms import ROWS
 from xoff.experiments.field._parameters import ARRIVALS, INCASTS, parameters
 from xoff.experiments.field._runs import Run, Runs, mean_long, p99, percentile, told
 from xoff.plots import COLOURS, STYLE, Canvas, write
-from xoff.reproduce import Judged, Part, about_the_same, chosen
+from xoff.reproduce import ABOUT_THE_SAME, Judged, Part, chosen
 from xoff.results import Result
 from xoff.statistics import interval
 
@@ -92,7 +92,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     tails = [runs.of("main", row, p99("all")) for row in pair]
     longs = [runs.of("main", row, mean_long) for row in pair]
     parts["1.3"] = Part(
-        about_the_same(*tails) and about_the_same(*longs),
+        all(abs(one - other) <= ABOUT_THE_SAME * other for one, other in (tails, longs)),
         {
             "p99 of all flows' slowdown": dict(zip(pair, tails, strict=True)),
             "mean slowdown of long flows": dict(zip(pair, longs, strict=True)),

@@ -86,6 +86,11 @@ def compared(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Value) -
     return {mechanism: runs.mean(f"{prefix}/{mechanism}", value) for mechanism in mechanisms}
 
 
+def by_seed(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Value) -> dict[str, list[float]]:
+    """Return a value by mechanism, of each seed."""
+    return {mechanism: runs.by_seed(f"{prefix}/{mechanism}", value) for mechanism in mechanisms}
+
+
 def told(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Value) -> dict[str, Spread]:
     """Return a value by mechanism, as readers know it: mean and range over the seeds."""
     return {name_of(mechanism): runs.spread(f"{prefix}/{mechanism}", value) for mechanism in mechanisms}

@@ -14,8 +14,20 @@ from typing import Any
 from xoff.experiments.portfc._figures import bars
 from xoff.experiments.portfc._ndc import Setting, ndc, scenario
 from xoff.experiments.portfc._parameters import table
-from xoff.experiments.portfc._runs import Run, Runs, Value, compared, lower_by, name_of, names, near, runs_of, told
-from xoff.reproduce import Cases, Judged, Part, about_the_same, chosen, given, lowest
+from xoff.experiments.portfc._runs import (
+    Run,
+    Runs,
+    Value,
+    by_seed,
+    compared,
+    lower_by,
+    name_of,
+    names,
+    near,
+    runs_of,
+    told,
+)
+from xoff.reproduce import Cases, Judged, Part, about_the_same, all_of, chosen, given, lowest
 from xoff.results import Result
 
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, figures 15 and 16"
@@ -91,13 +103,13 @@ def judge(runs: Runs) -> dict[str, Part]:
     largest = [case for case in cases if case.endswith(cases[-1].rpartition(",")[2])]
     kinds: dict[str, Value] = {"mean FCT (µs)": Run.mean_us, "p99 FCT (µs)": lambda run: run.tail_us(0.99)}
     fct = {
-        f"{case}: {what}": (compared(runs, case, COMPARED, value), told(runs, case, COMPARED, value))
+        f"{case}: {what}": (by_seed(runs, case, COMPARED, value), told(runs, case, COMPARED, value))
         for case in largest
         for what, value in kinds.items()
     }
     return {
         "N.6-first": Part(
-            all(lowest(one, "portfc") for one in first.values()),
+            all_of(*(lowest(by_seed(runs, case, COMPARED, first_us), "portfc") for case in cases)),
             {f"{case}: first stage (µs)": told(runs, case, COMPARED, first_us) for case in cases}
             | {f"{case}: PortFC shorter than (%)": lower_by(one, COMPARED[1:]) for case, one in first.items()},
         ),
@@ -118,11 +130,17 @@ def judge(runs: Runs) -> dict[str, Part]:
             void="" if longer else "IRN's first stage is no longer than PortFC's",
         ),
         "N.6-broadcast": Part(
-            all(about_the_same(one[rival], one["portfc"]) for one in broadcast.values() for rival in COMPARED[1:]),
+            all_of(
+                *(
+                    about_the_same(one[rival], one["portfc"])
+                    for one in (by_seed(runs, case, COMPARED, _broadcast_us) for case in cases)
+                    for rival in COMPARED[1:]
+                )
+            ),
             {f"{case}: broadcast (µs)": names(one) for case, one in broadcast.items()},
         ),
         "N.6-fct": Part(
-            all(lowest(means, "portfc") for means, _ in fct.values()),
+            all_of(*(lowest(values, "portfc") for values, _ in fct.values())),
             {what: spread for what, (_, spread) in fct.items()},
         ),
     }

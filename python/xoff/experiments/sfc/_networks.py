@@ -33,7 +33,7 @@ ARCHITECTURES = {
     "oq-egress": "output queues, PFC by egress queue",
     "voq": "virtual output queues",
 }
-"""The document does not say which switch it simulated; each claim is judged for each of these."""
+"""The document does not say which switch it simulated. It recommends the last one, which is the main reading."""
 
 VARIANTS = {
     "pfc": "PFC",
@@ -48,8 +48,13 @@ VARIANTS = {
 class Case:
     """A case of the tables of the document. Sizes are in KB (1000 bytes) or MB, times in µs or ns, as there."""
 
-    architecture: str = "oq"
-    """One of `ARCHITECTURES`."""
+    architecture: str = "voq"
+    """Ours: one of `ARCHITECTURES`."""
+    signals: str = "last_hop"
+    """Ours: who sends SFCMs, the receiver's switch, as the formulas have it, or (``all``) every one."""
+    stores: bool = True
+    """Ours: packets are stored and forwarded, which the round trip of the formulas leaves out; without, switches are as
+    much faster as that takes."""
     layers: int = 2
     incast: int = 3
     data_mb: float = 5.0
@@ -77,6 +82,8 @@ class Case:
     """Ours: one of `PLACES`."""
     draw: int = 1
     """Which start times are drawn."""
+    start_us: float = 1
+    """Ours: within how long flows start."""
     pfc: bool = True
     """Without it the network is lossy."""
     transport: str = "go_back_n"
@@ -90,11 +97,23 @@ PLACES = {
 }
 """Where victims sit: the document draws it, and the figures are lost. The first is the main reading."""
 
-VICTIMS_BESIDE_SENDERS = {f"victims as in {place}": {"victims": place} for place in ("A", "B")}
-"""The other readings, as open choices."""
+CHOICES: dict[str, dict[str, Any]] = {
+    "every switch signals": {"signals": "all"},
+    "oq": {"architecture": "oq"},
+    "oq-egress": {"architecture": "oq-egress"},
+    "oq, every switch signals": {"architecture": "oq", "signals": "all"},
+    "round trip of the formulas": {"stores": False},
+    "every switch signals, round trip of the formulas": {"signals": "all", "stores": False},
+    "victims as in A": {"victims": "A"},
+    "victims as in B": {"victims": "B"},
+    "DCQCN preset paper": {"dcqcn": "paper"},
+}
+"""What the document leaves open in all experiments, alone and in sets of two."""
 
-JITTER_NS = 1000
-"""Flows start at a time drawn between 0 and this."""
+PROBES: dict[str, dict[str, dict[str, Any]]] = {
+    "starts": {f"starts within {time} µs": {"start_us": time} for time in (10, 20, 100)},
+}
+"""How far what holds may be from the main reading: flows of the document start together."""
 
 THREE_LAYER = Case(layers=3, buffer_kb=800, pfc_kb=780, sfc_kb=200, pause_us=20)
 """Case 1 of Part 4."""
@@ -111,7 +130,7 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
     """
     pfc = {"xoff": f"{case.pfc_kb:g}KB", "xon": f"{case.pfc_kb - case.xon_gap_kb:g}KB"}
     switch: dict[str, Any] = {
-        "delay": f"{case.switch_ns}ns",
+        "delay": f"{case.switch_ns if case.stores else _without_storing_ns(case)}ns",
         "buffer": "unlimited" if case.buffer_kb is None else {"per_port": f"{case.buffer_kb:g}KB"},
         "flow_control": {"pfc": pfc} if case.pfc else {},
         "queueing": "voq" if case.architecture == "voq" else "oq",
@@ -136,6 +155,7 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
             "interval": f"{case.pause_us if case.interval_us is None else case.interval_us:g}us",
             **dict(case.sfc),
         }
+        settings["signals"] = case.signals
         switch["flow_control"]["sfc"] = {key: value for key, value in settings.items() if value is not None}
     if case.lossy or not case.pfc:
         made["audits"] = {"loss": "record"}
@@ -239,10 +259,17 @@ def _victims(case: Case) -> list[dict[str, Any]]:
 
 def _flow(case: Case, name: str, source: int, destination: int, path: list[str]) -> dict[str, Any]:
     size = f"{case.data_mb * 1000:g}KB" if case.data_mb % 1 else f"{case.data_mb:g}MB"
-    start = f"{drawn_start_ns(case.draw, name)}ns"
+    start = f"{drawn_start_ns(case.draw, name, case.start_us)}ns"
     return {"id": name, "src": f"host{source}", "dst": f"host{destination}", "size": size, "start": start, "via": path}
 
 
-def drawn_start_ns(draw: int, flow: str) -> int:
+def drawn_start_ns(draw: int, flow: str, within_us: float = 1) -> int:
     """Return when a flow starts in a draw: the same for every variant that is compared."""
-    return Random(f"{draw}/{flow}").randrange(JITTER_NS)  # noqa: S311 (start times, no secrets)
+    return Random(f"{draw}/{flow}").randrange(round(1000 * within_us))  # noqa: S311 (start times, no secrets)
+
+
+def _without_storing_ns(case: Case) -> int:
+    """Return the delay of a switch that makes up for storing and forwarding packets between source and congestion."""
+    links = 3 if case.layers == 2 else 5
+    stored_ns = links * (case.payload_bytes + 48) * 8 / 200
+    return case.switch_ns - round(stored_ns / (2 * links - 1))

@@ -51,9 +51,18 @@ def parameters(cases: Mapping[str, Case], where: str, more: Sequence[Parameter] 
             "the incast alone is to hurt them; the figure is lost",
             "; ".join(f"{text} ({place})" for place, text in PLACES.items() if place != "C"),
         ),
-        chosen("switch", "shared memory (oq)", "the document names none", "output queues (oq-egress), voq"),
-        chosen("start of a flow", "within 1 µs, ten draws", "single runs move by up to a third", "one draw, or three"),
-        chosen("XON", "8 KB below XOFF", "two packets", "80 KB below XOFF (2 KB where delays vary)"),
+        chosen("switch", "voq", "the document names none and recommends it; part of the set-up", "oq, oq-egress"),
+        chosen("who sends SFCMs", "the receiver's switch", "the formulas; part of the set-up", "every switch"),
+        chosen(
+            "round trip",
+            "links, switches, and packets stored and forwarded",
+            "what a switch does",
+            "that of the formulas",
+        ),
+        chosen("start of a flow", "within 1 µs, ten draws", "single runs move", "four draws; within 10, 20, 100 µs"),
+        chosen(
+            "XON", "8 KB below XOFF", "two packets", "80 KB below XOFF (2 KB where delays vary), in some experiments"
+        ),
         chosen("DCQCN", "ConWeave's parameters, steps scaled by rate", "the newest public ones", "paper"),
         chosen("packet", "4000 B of data, 48 B of headers", "4 KB in all"),
         *more,

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from xoff.experiments.sfc._networks import drawn_start_ns
-from xoff.experiments.sfc._runs import DRAWS
+from xoff.experiments.sfc._runs import DRAWS, QUICK_DRAWS
 from xoff.results import Result
 
 QUEUEINGS = {
@@ -87,7 +87,7 @@ def drawn(flows: list[dict[str, Any]], draw: int, quick: bool) -> list[dict[str,
 
 def draws(quick: bool) -> range:
     """Return which draws of start times are run."""
-    return range(1, 2 if quick else DRAWS + 1)
+    return QUICK_DRAWS if quick else DRAWS
 
 
 def fct_us(result: Result) -> dict[str, float]:

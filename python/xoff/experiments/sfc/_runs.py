@@ -1,13 +1,14 @@
-"""What the experiments on pinned flows share: what is read of a run, and cases × architectures × variants to judge.
+"""What the experiments on pinned flows share: what is read of a run, and how statements on cases are judged.
 
-Defaults of every predicate: "better" or "lower" is a lower mean in every case the claim lists; "about the same" is
-within 15 %, and 10 percentage points for percentages; "rises then falls" is a middle case that is highest. Flows start
-within a microsecond, drawn anew for each of ten runs (three with another reading, one with another parameter): a value
-is their mean, shown with its range. The improvement by SFC (or DCQCN) is the share by which it lowers a mean FCT
-against PFC only.
+Defaults of every predicate: "better" or "lower" is lower in every case the claim lists; "about the same" is within
+15 %, and 10 percentage points for percentages; "rises then falls" is a middle case that is highest. Flows start within
+a microsecond, drawn anew for each of ten runs (four with another choice): variants are compared draw by draw, and a
+value is the mean of the draws, shown with its range. The improvement by SFC (or DCQCN) is the share by which it lowers
+a mean FCT against PFC only; where a claim does not say whose, it is the mean over all flows, and that of the victims
+stands beside it.
 
 Each open choice is judged as well: the same predicate on the same cases, with one parameter that the document does
-not give set to another value.
+not give set to another value, or two.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeAlias
 
-from xoff.experiments.sfc._networks import ARCHITECTURES, VARIANTS, VICTIMS_BESIDE_SENDERS, Case, scenario
-from xoff.reproduce import Cases, Judged, Part, Readings, Spread, run_name
+from xoff.experiments.sfc._networks import CHOICES, PROBES, VARIANTS, Case, scenario
+from xoff.reproduce import Cases, Decision, Judged, Part, Readings, SetUp, Spread, all_of, lower, run_name
 from xoff.results import Result
 
 QUICK = 2
@@ -32,14 +33,29 @@ AVOID = {
 """The document's three things to avoid, as runs with SFC measure them: in ``summary["pfc"]`` and ``summary["sfc"]``."""
 
 
-DRAWS = 10
-"""How often start times are drawn."""
-
-_THRICE = {*VICTIMS_BESIDE_SENDERS, "pause 6 µs", "interval 6 µs", "round trip of the formulas", "400 KB, with losses"}
-"""Open choices that read the document otherwise; one draw has to do for those that show how sensitive a verdict is."""
+SEARCHED = range(1, 4)
+"""The draws of start times on which the set-up was searched."""
+DRAWS = range(4, 14)
+"""Those on which it is judged."""
+CHOICE_DRAWS = DRAWS[:4]
+QUICK_DRAWS = DRAWS[:3]
 
 POINTS = 0.10
 """Percentages about the same are within ten percentage points."""
+
+
+SET_UP = SetUp(
+    name="the authors' set-up",
+    choices={
+        "switch": "virtual output queues (voq), which the deck recommends",
+        "who sends SFCMs": "the receiver's switch, to which its formulas count five links, or three",
+        "victims": "in racks without a sender (C)",
+    },
+    searched="start times 1 to 3, every combination of switch, who signals and round trip",
+    confirmed="start times 4 to 13",
+    cost="5.4 fails in it, and holds where every switch signals; T cannot be judged, as without SFC nothing is lost or "
+    "nothing completes, and holds on a switch with a queue for each output.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +120,13 @@ class Run:
         return _mean(list(self.fct_us.values()))
 
 
-class Runs(Readings[Run]):
-    """The runs of one architecture, with one open choice."""
+Value: TypeAlias = Callable[[Run], float]
 
-    def __init__(self, results: Mapping[str, Result], choice: str = "", reading: str = "oq") -> None:
+
+class Runs(Readings[Run]):
+    """The runs with one open choice."""
+
+    def __init__(self, results: Mapping[str, Result], choice: str = "", reading: str = "") -> None:
         super().__init__(results, Run.of, choice, reading)
 
     def __call__(self, case: str, variant: str) -> Run:
@@ -116,17 +135,25 @@ class Runs(Readings[Run]):
 
     def draws(self, case: str, variant: str) -> list[Run]:
         """Return a run for each draw of start times."""
-        return self.each(run_name(_of_architecture(case, self.reading), variant))
+        return self.each(run_name(case, variant))
 
-    def over(self, case: str, variant: str, value: Callable[[Run], float]) -> Spread:
+    def drawn(self, case: str, variant: str, value: Value) -> list[float]:
+        """Return a value of each draw."""
+        return self.by_seed(run_name(case, variant), value)
+
+    def over(self, case: str, variant: str, value: Value) -> Spread:
         """Return mean and range of a value over the draws."""
-        return self.spread(run_name(_of_architecture(case, self.reading), variant), value)
+        return self.spread(run_name(case, variant), value)
 
-    def improvement(
-        self, case: str, variant: str = "pfc-sfc", value: Callable[[Run], float] = lambda run: run.victims_us
-    ) -> float:
-        """Return the share by which a variant lowers a mean FCT (of the victims, if none is named) against PFC only."""
-        return 1 - value(self(case, variant)) / value(self(case, "pfc"))
+    def improvements(self, case: str, value: Value, variant: str = "pfc-sfc") -> list[float]:
+        """Return the shares by which a variant lowers a mean FCT against PFC only, draw by draw."""
+        pairs = zip(self.drawn(case, variant, value), self.drawn(case, "pfc", value), strict=True)
+        return [1 - with_it / without for with_it, without in pairs]
+
+    def faster(self, case: str, value: Value, variant: str = "pfc-sfc") -> Decision:
+        """Decide whether a variant's value is below that of PFC only and of PFC + DCQCN."""
+        mine = self.drawn(case, variant, value)
+        return all_of(*(lower(mine, self.drawn(case, rival, value)) for rival in ("pfc", "pfc-dcqcn")))
 
 
 def judged(
@@ -138,40 +165,59 @@ def judged(
     choices: Mapping[str, Mapping[str, Any]] | None = None,
     reasons: Mapping[str, str] | None = None,
     ours: Collection[str] = (),
+    readings: Mapping[str, str] | None = None,
+    varied: bool = True,
 ) -> Judged[Runs]:
-    """Return statements on cases, each judged for every architecture and with every open choice."""
+    """Return statements on cases, each judged with every open choice too.
+
+    choices: more of them than `CHOICES`.
+    varied: whether there are choices and probes at all.
+    """
     return Judged(
         document="sfc",
         statements=statements,
-        readings=ARCHITECTURES,
         runs=Runs,
         judge=judge,
         cases=Cases(
-            cases={
-                _of_architecture(name, architecture): replace(case, architecture=architecture)
-                for name, case in cases.items()
-                for architecture in ARCHITECTURES
-            },
+            cases=cases,
             variants=variants,
             scenario=scenario,
             sized=sized,
-            choices=choices or {},
+            choices=CHOICES | dict(choices or {}) if varied else {},
+            probes=PROBES if varied else {},
         ),
+        readings=readings or {"": ""},
+        set_up=SET_UP,
         reasons=reasons or {},
         ours=ours,
     )
 
 
 def sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
-    """Return a case as it is run: quick variants send less data, once, and leave out the open choices."""
+    """Return a case as it is run: quick variants send less data, and leave out the open choices."""
     if quick:
-        return {} if choice else {1: replace(case, data_mb=case.data_mb / QUICK)}
-    draws = (3 if choice in _THRICE else 1) if choice else DRAWS
-    return {draw: replace(case, draw=draw) for draw in range(1, 1 + draws)}
+        return {} if choice else {draw: replace(case, data_mb=case.data_mb / QUICK, draw=draw) for draw in QUICK_DRAWS}
+    return {draw: replace(case, draw=draw) for draw in (CHOICE_DRAWS if choice else DRAWS)}
 
 
-def _of_architecture(case: str, architecture: str) -> str:
-    return f"{architecture}/{case}" if case else architecture
+def shown(found: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
+    """Return mean and range of values over the draws, by case."""
+    return {case: Spread.of(values) for case, values in found.items()}
+
+
+def victims_us(run: Run) -> float:
+    """Mean FCT of the victims."""
+    return run.victims_us
+
+
+def mean_us(run: Run) -> float:
+    """Mean FCT over all flows."""
+    return run.mean_us
+
+
+def pauses(run: Run) -> float:
+    """PFC pauses."""
+    return run.pfc_pauses
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from xoff.experiments.sfc._figures import sweep
-from xoff.experiments.sfc._networks import TWO_LAYER, VARIANTS, VICTIMS_BESIDE_SENDERS
+from xoff.experiments.sfc._networks import TWO_LAYER, VARIANTS
 from xoff.experiments.sfc._parameters import parameters
-from xoff.experiments.sfc._runs import POINTS, Runs, judged
-from xoff.reproduce import Part, about_the_same, chosen
+from xoff.experiments.sfc._runs import POINTS, Runs, judged, pauses, shown, victims_us
+from xoff.reproduce import Part, about_the_same, all_of, chosen, higher, positive, within
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, cases 4 to 4.6"
@@ -50,23 +50,27 @@ _CASES = {
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge SFC's FCT and improvement: about those of case 4 where headroom suffices, worse than there beyond it."""
-    victim = {case: runs(case, "pfc-sfc").victims_us for case in _CASES}
-    improvement = {case: runs.improvement(case) for case in _CASES}
+    victim = {case: runs.drawn(case, "pfc-sfc", victims_us) for case in _CASES}
+    improvement = {case: runs.improvements(case, victims_us) for case in _CASES}
     measured: dict[str, dict[str, Any]] = {
-        "victim FCT under SFC (µs)": {case: runs.over(case, "pfc-sfc", lambda run: run.victims_us) for case in _CASES},
-        "improvement by SFC": improvement,
+        "victim FCT under SFC (µs)": shown(victim),
+        "improvement of the victim's FCT by SFC": shown(improvement),
     }
+    others = [case for case in _ENOUGH if case != "4"]
     return {
         "5.4-enough": Part(
-            all(about_the_same(victim[case], victim["4"]) for case in _ENOUGH)
-            and all(improvement[case] > 0 and abs(improvement[case] - improvement["4"]) <= POINTS for case in _ENOUGH),
+            all_of(
+                *(about_the_same(victim[case], victim["4"]) for case in others),
+                *(positive(improvement[case]) for case in _ENOUGH),
+                *(within(improvement[case], improvement["4"], [POINTS] * len(victim["4"])) for case in others),
+            ),
             {name: {case: figure[case] for case in _ENOUGH} for name, figure in measured.items()},
         ),
         "5.4-short": Part(
-            min(victim[case] for case in _SHORT) > max(victim[case] for case in _ENOUGH),
+            all_of(*(higher(victim[short], victim[enough]) for short in _SHORT for enough in _ENOUGH)),
             measured
             | {
-                "PFC pauses under SFC": {case: runs(case, "pfc-sfc").pfc_pauses for case in _CASES},
+                "PFC pauses under SFC": {case: runs.over(case, "pfc-sfc", pauses) for case in _CASES},
                 "packets lost": {
                     VARIANTS[variant]: {case: runs(case, variant).drops for case in _CASES}
                     for variant in ("pfc", "pfc-sfc")
@@ -88,11 +92,15 @@ _JUDGED = judged(
     cases=_CASES,
     judge=judge,
     choices={
-        **VICTIMS_BESIDE_SENDERS,
         "400 KB, with losses": {"buffer_kb": 400, "lossy": True},
         "interval 6 µs": {"interval_us": 6},
-        "DCQCN preset paper": {"dcqcn": "paper"},
         "XON 2 KB below XOFF": {"xon_gap_kb": 2},
+    },
+    reasons={
+        "5.4-short": "Only 4.6 is slower (369 µs instead of 328); 4.4 and 4.5 are not, because the deck tunes SFC's "
+        "threshold with the delay: at 50 KB SFC acts sooner, which outweighs the delay. With 200 KB left as in case 4 "
+        "they take 376 and 398 µs. Where every switch signals victims are held themselves, for pauses that grow with "
+        "the delay, and it holds.",
     },
 )
 PARAMETERS = parameters(

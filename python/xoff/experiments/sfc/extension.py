@@ -13,7 +13,7 @@ FCT over all flows in every case.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from xoff import _core
 from xoff.experiments.sfc._figures import groups
 from xoff.experiments.sfc._networks import THREE_LAYER, TWO_LAYER, Case
 from xoff.experiments.sfc._parameters import parameters
-from xoff.experiments.sfc._runs import Runs, judged
-from xoff.reproduce import Part, chosen
+from xoff.experiments.sfc._runs import Run, Runs, judged, mean_us, pauses, victims_us
+from xoff.reproduce import Part, all_of, chosen, lower
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Thoughts (future extension)"
@@ -36,6 +36,12 @@ _FIXED = {
     "1, 3-layer": THREE_LAYER,
     "2a, 3-layer": replace(THREE_LAYER, incast=5),
     "2b, 3-layer": replace(THREE_LAYER, incast=7),
+}
+_FIGURES: dict[str, Callable[[Run], float]] = {
+    "mean FCT over all flows (µs)": mean_us,
+    "victims' mean FCT (µs)": victims_us,
+    "PFC pauses": pauses,
+    "SFCMs": lambda run: run.sfcms,
 }
 _KINDS: dict[str, dict[str, bool]] = {
     "fixed": {},
@@ -60,15 +66,15 @@ _CASES = {f"{name}, {kind}": _case(case, dynamic) for name, case in _FIXED.items
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge: dynamic pause and threshold together lower the mean FCT over all flows in every case."""
     measured: dict[str, Any] = {}
-    lower = True
+    decisions = []
     for name in _FIXED:
-        found = {kind: runs(f"{name}, {kind}", "pfc-sfc") for kind in _KINDS}
-        lower &= found["dynamic"].mean_us < found["fixed"].mean_us
-        measured[f"case {name}: mean FCT over all flows (µs)"] = {kind: run.mean_us for kind, run in found.items()}
-        measured[f"case {name}: victims' mean FCT (µs)"] = {kind: run.victims_us for kind, run in found.items()}
-        measured[f"case {name}: PFC pauses"] = {kind: run.pfc_pauses for kind, run in found.items()}
-        measured[f"case {name}: SFCMs"] = {kind: run.sfcms for kind, run in found.items()}
-    return {"X": Part(lower, measured)}
+        by_kind = {kind: f"{name}, {kind}" for kind in _KINDS}
+        decisions.append(lower(*(runs.drawn(by_kind[kind], "pfc-sfc", mean_us) for kind in ("dynamic", "fixed"))))
+        for what, value in _FIGURES.items():
+            measured[f"case {name}: {what}"] = {
+                kind: runs.over(case, "pfc-sfc", value) for kind, case in by_kind.items()
+            }
+    return {"X": Part(all_of(*decisions), measured)}
 
 
 _JUDGED = judged(
@@ -79,13 +85,14 @@ _JUDGED = judged(
     cases=_CASES,
     variants=("pfc-sfc",),
     judge=judge,
+    varied=False,
     ours=("X",),
     reasons={
-        "X/voq": "The dynamic threshold lies (N - 1) round trips below XOFF with N counted over the inputs of an "
-        "output, "
-        "though each input has that much of its own: PFC fires where it does not with the fixed one. The dynamic "
-        "pause alone "
-        "is better than the fixed one in every case.",
+        "X": (
+            "The dynamic threshold lies (N - 1) round trips below XOFF with N counted over the inputs of an output, "
+            "though each input has that much of its own: SFC acts late, and PFC fires (247 pauses instead of 110 in "
+            "case 1). The dynamic pause alone is better than the fixed one from 5-to-1 on, and like it at 3-to-1."
+        ),
     },
 )
 # A core without these keys has nothing to compare.

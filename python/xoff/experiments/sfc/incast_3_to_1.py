@@ -20,10 +20,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from xoff.experiments.sfc._figures import bars
-from xoff.experiments.sfc._networks import TWO_LAYER, VARIANTS, VICTIMS_BESIDE_SENDERS
+from xoff.experiments.sfc._networks import TWO_LAYER, VARIANTS
 from xoff.experiments.sfc._parameters import parameters
-from xoff.experiments.sfc._runs import Runs, judged
-from xoff.reproduce import Part, chosen
+from xoff.experiments.sfc._runs import Runs, judged, pauses, victims_us
+from xoff.reproduce import Part, chosen, never
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, case 1"
@@ -33,19 +33,15 @@ _CASES = {"": TWO_LAYER}
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge: lower in the victim's FCT than both rivals; and not a single PFC pause under PFC + SFC."""
-    spread = {variant: runs.over("", variant, lambda run: run.victims_us) for variant in VARIANTS}
-    victim = {variant: value.mean for variant, value in spread.items()}
-    pauses = {variant: runs("", variant).pfc_pauses for variant in VARIANTS}
+    times = {"victim FCT (µs)": {variant: runs.over("", variant, victims_us) for variant in VARIANTS}}
     return {
-        "5.1": Part(victim["pfc-sfc"] < min(victim["pfc"], victim["pfc-dcqcn"]), {"victim FCT (µs)": spread}),
+        "5.1": Part(runs.faster("", victims_us), times),
         "5.1-headroom": Part(
-            pauses["pfc-sfc"] == 0,
-            {"PFC pauses": pauses},
-            void="" if pauses["pfc"] else "without SFC, too, PFC does not pause",
+            never(runs.drawn("", "pfc-sfc", pauses)),
+            {"PFC pauses": {variant: runs.over("", variant, pauses) for variant in VARIANTS}},
+            void="" if any(runs.drawn("", "pfc", pauses)) else "without SFC, too, PFC does not pause",
         ),
-        "5.1-both": Part(
-            victim["pfc-dcqcn-sfc"] < min(victim["pfc"], victim["pfc-dcqcn"]), {"victim FCT (µs)": spread}
-        ),
+        "5.1-both": Part(runs.faster("", victims_us, "pfc-dcqcn-sfc"), times),
     }
 
 
@@ -58,15 +54,16 @@ _JUDGED = judged(
     },
     ours=("5.1-both", "5.1-headroom"),
     reasons={
-        "5.1-both": "What slows the victim is DCQCN, of which it hears 54 notifications beside SFC and 63 without: it "
-        "takes 662 and 676 µs, and 564 with PFC only."
+        "5.1-headroom": (
+            "The receiver's switch alone signals, so that the switches above it fill up and PFC pauses there (110 "
+            "pauses, 1176 without SFC); where every switch signals there is none."
+        ),
+        "5.1-both": "DCQCN is what slows the victim: beside SFC or without it it takes 678 µs, and 564 with PFC alone.",
     },
     cases=_CASES,
     judge=judge,
     choices={
-        **VICTIMS_BESIDE_SENDERS,
         "pause 6 µs": {"pause_us": 6},
-        "DCQCN preset paper": {"dcqcn": "paper"},
         "XON 80 KB below XOFF": {"xon_gap_kb": 80},
         "packets of 512 B": {"payload_bytes": 512},
     },

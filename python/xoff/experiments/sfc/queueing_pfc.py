@@ -18,7 +18,7 @@ for the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -27,7 +27,20 @@ from matplotlib import rc_context
 
 from xoff.experiments.sfc._queueing import QUEUEINGS, drawn, draws, fct_us, flow, paused_ports, scenario, trickle
 from xoff.plots import STYLE, Canvas, grouped_bars, write
-from xoff.reproduce import Judged, Part, Readings, about_the_same, as_results, chosen, given, run_name
+from xoff.reproduce import (
+    Judged,
+    Part,
+    Readings,
+    Spread,
+    about_the_same,
+    all_of,
+    as_results,
+    chosen,
+    given,
+    higher,
+    lower,
+    run_name,
+)
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, the queuing architecture's effect on PFC (back-up slides)"
@@ -70,30 +83,36 @@ def judge(runs: Readings[Result]) -> dict[str, Part]:
     """Judge an output-queued switch against the others."""
     output = "oq-egress"
 
-    def by_queueing(cause: str, value: Callable[[Result], float]) -> dict[str, float]:
-        return {queueing: runs.mean(f"{cause}/{queueing}", value) for queueing in QUEUEINGS}
+    def by_queueing(cause: str, value: Callable[[Result], float]) -> dict[str, list[float]]:
+        return {queueing: runs.by_seed(f"{cause}/{queueing}", value) for queueing in QUEUEINGS}
 
-    ports = {cause: by_queueing(cause, _hosts_paused) for cause in _CAUSES}
+    many_ports, below_ports = (by_queueing(cause, _hosts_paused) for cause in ("many-to-one", "downstream"))
     many, below, small = (by_queueing(cause, _pauses) for cause in _CAUSES)
     blocked = by_queueing("downstream", _victims_us)
     times = by_queueing("large-to-small", lambda result: fct_us(result)["heavy 1"])
     return {
         "Q.2-many-spread": Part(
-            ports["many-to-one"][output] > max(ports["many-to-one"]["iq"], ports["many-to-one"]["voq"]),
-            {"sending hosts paused": ports["many-to-one"]},
+            all_of(*(higher(many_ports[output], many_ports[other]) for other in ("iq", "voq"))),
+            {"sending hosts paused": _shown(many_ports)},
         ),
-        "Q.2-many-fewer": Part(many["iq"] < many[output], {"PFC pauses": many}),
+        "Q.2-many-fewer": Part(lower(many["iq"], many[output]), {"PFC pauses": _shown(many)}),
         "Q.2-downstream-spread": Part(
-            ports["downstream"][output] > ports["downstream"]["voq"],
-            {"sending hosts paused": ports["downstream"], "PFC pauses": below},
+            higher(below_ports[output], below_ports["voq"]),
+            {"sending hosts paused": _shown(below_ports), "PFC pauses": _shown(below)},
         ),
-        "Q.2-downstream-blocking": Part(blocked["iq"] > blocked[output], {"victims' mean FCT (µs)": blocked}),
+        "Q.2-downstream-blocking": Part(
+            higher(blocked["iq"], blocked[output]), {"victims' mean FCT (µs)": _shown(blocked)}
+        ),
         "Q.2-mismatch": Part(
-            about_the_same(small[output], small["iq"]) and about_the_same(times[output], times["iq"]),
-            {"PFC pauses": small, "FCT (µs)": times},
-            void="" if small[output] else "PFC does not pause",
+            all_of(*(about_the_same(one[output], one["iq"]) for one in (small, times))),
+            {"PFC pauses": _shown(small), "FCT (µs)": _shown(times)},
+            void="" if any(small[output]) else "PFC does not pause",
         ),
     }
+
+
+def _shown(found: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
+    return {queueing: Spread.of(values) for queueing, values in found.items()}
 
 
 def _pauses(result: Result) -> int:

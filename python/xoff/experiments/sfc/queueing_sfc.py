@@ -71,7 +71,6 @@ def judge(runs: Readings[Result]) -> dict[str, Part]:
                     for key, label in _LABELS.items()
                 },
             },
-            subject=f"{queueing} ({QUEUEINGS[queueing]})",
         )
     return parts
 

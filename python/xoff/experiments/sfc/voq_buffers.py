@@ -13,19 +13,20 @@ changes by more than 15 %.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from matplotlib import rc_context
 
 from xoff.experiments.sfc._figures import bars_by_flow
-from xoff.experiments.sfc._networks import ARCHITECTURES, TWO_LAYER, VARIANTS, Case, flow_names, scenario
+from xoff.experiments.sfc._networks import TWO_LAYER, VARIANTS, Case, flow_names, scenario
 from xoff.experiments.sfc._parameters import parameters
-from xoff.experiments.sfc._runs import Run, Runs, sized
+from xoff.experiments.sfc._runs import Run, Runs, shown, sized
 from xoff.plots import STYLE, Canvas, write
-from xoff.reproduce import Cases, Judged, Part, Readings, about_the_same, chosen, run_name
+from xoff.reproduce import Cases, Decision, Judged, Part, Readings, about_the_same, any_of, chosen, opposite, run_name
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, the queuing architecture's effect on SFC (buffer allocation)"
@@ -68,31 +69,41 @@ def _sized(allocated: Allocated, choice: str, quick: bool) -> dict[int | None, A
     return {draw: replace(allocated, case=case) for draw, case in found.items()}
 
 
-def _run(results: Mapping[str, Result], allocation: str, case: str, variant: str) -> Run:
+def _fct(flow: str) -> Callable[[Run], float]:
+    return lambda run: run.fct_us[flow]
+
+
+def _drawn(
+    results: Mapping[str, Result], allocation: str, case: str, variant: str, value: Callable[[Run], float]
+) -> list[float]:
     choice, name = _ALLOCATIONS[allocation]
-    return Run.mean(Readings(results, Run.of, choice).each(run_name(f"{name}/{case}", variant)))
+    return Readings(results, Run.of, choice).by_seed(run_name(f"{name}/{case}", variant), value)
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge shared against dedicated."""
+    """Judge shared against dedicated, on the draws that both have."""
     found = {
-        allocation: {
-            f"{what}, case {case}, {variant}": value(_run(runs.results, allocation, case, variant))
-            for what, value in _FIGURES.items()
-            for case in _CASES
-            for variant in _JUDGED_VARIANTS
+        f"{what}, case {case}, {variant}": {
+            allocation: _drawn(runs.results, allocation, case, variant, value) for allocation in _ALLOCATIONS
         }
-        for allocation in _ALLOCATIONS
+        for what, value in _FIGURES.items()
+        for case in _CASES
+        for variant in _JUDGED_VARIANTS
     }
-    dedicated, shared = found["dedicated"], found[f"shared, {_OTHER}" if runs.choice else "shared"]
-    measured = {key: {allocation: figures[key] for allocation, figures in found.items()} for key in dedicated}
-    return {"Q.3": Part(any(not about_the_same(shared[key], dedicated[key]) for key in dedicated), measured)}
+    shared = f"shared, {_OTHER}" if runs.choice else "shared"
+    measured = {what: shown(by) for what, by in found.items()}
+    return {"Q.3": Part(any_of(*(opposite(_alike(by[shared], by["dedicated"])) for by in found.values())), measured)}
+
+
+def _alike(shared: Sequence[float], dedicated: Sequence[float]) -> Decision:
+    # A choice has fewer draws: the first ones.
+    pairs = list(zip(shared, dedicated, strict=False))
+    return about_the_same([one for one, _ in pairs], [other for _, other in pairs])
 
 
 _JUDGED = Judged(
     document="sfc",
     statements={"Q.3": "The allocation of VOQ buffers, shared or dedicated, has an impact"},
-    readings={"voq": ARCHITECTURES["voq"]},
     runs=Runs,
     judge=judge,
     cases=Cases(
@@ -135,7 +146,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             flows = flow_names(case)
             for axes, allocation in zip(row, _ALLOCATIONS, strict=True):
                 series = [
-                    (label, [_run(results, allocation, name, variant).fct_us[flow] for flow in flows])
+                    (label, [fmean(_drawn(results, allocation, name, variant, _fct(flow))) for flow in flows])
                     for variant, label in VARIANTS.items()
                 ]
                 bars_by_flow(axes, flows, series, title=f"case {name}, {allocation}")

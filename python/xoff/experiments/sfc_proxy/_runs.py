@@ -1,13 +1,12 @@
 """What the experiments on SFC's proxy mode share: what is read of a run, predicates on paired seeds, and what is run.
 
-Defaults of every predicate, set before the first run: "better" or "lower" is a lower mean FCT of the background in
-every size class and case that the claim lists; "similar" is within 15 %, "significantly" lower by more than that;
-"stable" compares the ratios of the highest to the lowest mean over the models. Five seeds have arrivals for 1 ms
-each; a mean is that of all their messages, and its range that of the seeds' means. Mechanisms are compared on the same
-seeds, which give them the same messages at the same times.
+Defaults of every predicate: "better" or "lower" is a lower mean FCT of the background in every size class and case that
+the claim lists; "similar" is within 15 %; "stable" compares the ratios of the highest to the lowest mean over the
+models. Five seeds have arrivals for 1 ms each. Mechanisms are compared seed by seed: a seed gives them the same
+messages at the same times.
 
 Each open choice is judged as well: the same predicate, with one parameter that the document does not give set to
-another value, on one seed of 0.5 ms, and models 0 and 3; the first of them changes nothing else.
+another value, on three seeds of 0.25 ms, and models 0 and 3; the first of them changes nothing else.
 """
 
 from __future__ import annotations
@@ -21,29 +20,43 @@ from typing import Any
 import pyarrow.compute as pc
 
 from xoff.experiments.sfc_proxy._traffic import CLASSES, MODELS, TRAFFIC, Case, scenario
-from xoff.reproduce import ABOUT_THE_SAME, Cases, Judged, Part, Readings, Spread, about_the_same
+from xoff.reproduce import (
+    ABOUT_THE_SAME,
+    Cases,
+    Decision,
+    Judged,
+    Part,
+    Readings,
+    Spread,
+    about_the_same,
+    all_of,
+    lower,
+)
 from xoff.results import Result
 
 ARRIVALS_MS = dict.fromkeys(range(1, 6), 1.0)
 """How long flows arrive, by seed."""
 QUICK_MS = {1: 0.25, 2: 0.25}
-CHOICE_MS = {1: 0.5}
+CHOICE_MS = {1: 0.25, 2: 0.25, 3: 0.25}
+SHORT = "three short seeds alone"
 PERCENTILES = {"p50": "p50", "p95": "p95", "p99": "p99", "p999": "p99.9"}
 
 CHOICES: dict[str, dict[str, Any]] = {
-    "0.5 ms alone": {},
+    SHORT: {},
     "every switch signals": {"signals": "all"},
     "fixed incast hosts": {"fixed_hosts": True},
     "alpha 1/8": {"alpha": 0.125},
+    "alpha 1": {"alpha": 1.0},
     "computed pause": {"pause_ms": None},
-    "pauses of 1 ms": {"pause_ms": 1.0, "interval_us": None},
     "a resume ends the queue's pause": {"resume_ends": "queue"},
     "destination cache": {"cache": True},
     "senders start within 0.3 ms": {"spread_us": 300.0},
-    "Pmax 1": {"pmax": 1.0},
     "DCQCN timer 55 µs": {"increase_us": 55.0},
 }
 """Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""
+
+PROBES = {"incasts": {"incasts at 4 %": {"incast_share": 0.04}, "incasts at 0.8 %": {"incast_share": 0.008}}}
+"""How far what holds may be from the document's load of 8 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +130,10 @@ class Runs(Readings[Run]):
         """Return the runs of all seeds. Raises `RunFailed` if one violated an audit."""
         return self.each(f"{traffic}/{mechanism}")
 
+    def by_class(self, traffic: str, mechanism: str) -> dict[str, list[float]]:
+        """Return the mean FCT of the background by size class, of each seed."""
+        return {name: [run.fct_us[name]["mean"] for run in self.of(traffic, mechanism)] for name in CLASSES}
+
     def mean_us(self, traffic: str, mechanism: str) -> dict[str, float]:
         """Return the mean FCT of the background by size class, over the messages of all seeds."""
         runs = self.of(traffic, mechanism)
@@ -126,20 +143,33 @@ class Runs(Readings[Run]):
             for name in CLASSES
         }
 
-    def lower(self, traffic: str, mechanism: str, *others: str) -> bool:
-        """Tell whether a mechanism's mean is below that of each of the others in every size class."""
-        mine = self.mean_us(traffic, mechanism)
-        return all(mine[name] < self.mean_us(traffic, other)[name] for other in others for name in CLASSES)
+    def lower(self, traffic: str, mechanism: str, *others: str) -> Decision:
+        """Decide whether a mechanism's mean is below that of each of the others in every size class."""
+        mine = self.by_class(traffic, mechanism)
+        rivals = [self.by_class(traffic, other) for other in others]
+        return all_of(*(lower(mine[name], rival[name]) for rival in rivals for name in CLASSES))
 
-    def similar(self, traffic: str, mechanism: str, other: str) -> bool:
-        """Tell whether two mechanisms' means are within 15 % of the second in every size class."""
-        mine, reference = self.mean_us(traffic, mechanism), self.mean_us(traffic, other)
-        return all(about_the_same(mine[name], reference[name]) for name in CLASSES)
+    def similar(self, traffic: str, mechanism: str, other: str) -> Decision:
+        """Decide whether two mechanisms' means are within 15 % of the second in every size class."""
+        mine, reference = self.by_class(traffic, mechanism), self.by_class(traffic, other)
+        return all_of(*(about_the_same(mine[name], reference[name]) for name in CLASSES))
 
-    def at_most(self, traffic: str, mechanism: str, other: str) -> bool:
-        """Tell whether a mechanism's mean is below the other's, or at most 15 % above it, in every size class."""
-        mine, reference = self.mean_us(traffic, mechanism), self.mean_us(traffic, other)
-        return all(mine[name] <= (1 + ABOUT_THE_SAME) * reference[name] for name in CLASSES)
+    def at_most(self, traffic: str, mechanism: str, other: str) -> Decision:
+        """Decide whether a mechanism's mean is below the other's, or at most 15 % above it, in every size class."""
+        mine, reference = self.by_class(traffic, mechanism), self.by_class(traffic, other)
+        return all_of(*(lower(mine[name], [(1 + ABOUT_THE_SAME) * one for one in reference[name]]) for name in CLASSES))
+
+    def ratios(self, mechanism: str) -> dict[str, list[float]]:
+        """Return the ratio of the highest to the lowest mean over the models by size class, of each seed."""
+        found = [self.by_class(model, mechanism) for model in self.models]
+        return {
+            name: [max(seed) / min(seed) for seed in zip(*(of[name] for of in found), strict=True)] for name in CLASSES
+        }
+
+    def more_stable(self, mechanism: str, other: str) -> Decision:
+        """Decide whether a mechanism's ratio over the models is below the other's in every size class."""
+        mine, rival = self.ratios(mechanism), self.ratios(other)
+        return all_of(*(lower(mine[name], rival[name]) for name in CLASSES))
 
     def compared(self, traffic: str, mechanisms: Sequence[str], *, percentiles: bool = True) -> dict[str, Any]:
         """Return what a page says of some mechanisms: means, over the seeds and of each, and percentiles."""
@@ -160,15 +190,18 @@ class Runs(Readings[Run]):
                 measured[f"{traffic}, {name}: {' / '.join(PERCENTILES.values())} (µs), means of the seeds"] = shown
         return measured
 
-    def over_models(self, mechanisms: Sequence[str]) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
-        """Return what a page says of the means over the models, and by class the ratios of highest to lowest."""
+    def over_models(self, mechanisms: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what a page says of the means over the models, and of the ratios of highest to lowest."""
         trend: dict[str, Any] = {}
-        ratios: dict[str, dict[str, float]] = {}
         for name in CLASSES:
             means = {one: [self.mean_us(model, one)[name] for model in self.models] for one in mechanisms}
             shown = {one: " / ".join(f"{value:.4g}" for value in values) for one, values in means.items()}
             trend[f"{name}: mean FCT in models 0 to 3 (µs)"] = shown
-            ratios[name] = {one: max(values) / min(values) for one, values in means.items()}
+        found = {one: self.ratios(one) for one in mechanisms}
+        ratios = {
+            f"{name}: highest / lowest mean over the models": {one: Spread.of(found[one][name]) for one in mechanisms}
+            for name in CLASSES
+        }
         return trend, ratios
 
 
@@ -197,8 +230,9 @@ def judged(
             scenario=scenario,
             sized=_sized,
             choices=CHOICES | dict(choices or {}),
+            probes=PROBES,
         ),
-        control="0.5 ms alone",
+        control=SHORT,
         reasons=reasons or {},
         ours=ours,
     )

@@ -15,7 +15,7 @@ from xoff.experiments.sfc_proxy._figures import trend
 from xoff.experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
 from xoff.experiments.sfc_proxy._runs import Runs, judged
 from xoff.experiments.sfc_proxy._traffic import MODELS
-from xoff.reproduce import Part, given
+from xoff.reproduce import Part, all_of, given
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Re-run Simulations 1 to 3"
@@ -32,13 +32,12 @@ def judge(runs: Runs) -> dict[str, Part]:
             runs.compared("model 0", ("proxy", "isolation"), percentiles=False),
         ),
         "P.4-better": Part(runs.lower("model 3", "isolation", "dcqcn", "proxy"), runs.compared("model 3", _MECHANISMS)),
-        "P.4-stable": Part(
-            all(ratio["isolation"] < ratio["proxy"] for ratio in ratios.values()),
-            {f"{name}: highest / lowest mean over the models": ratio for name, ratio in ratios.items()},
-        ),
+        "P.4-stable": Part(runs.more_stable("isolation", "proxy"), ratios),
         "P.4-models": Part(
-            runs.lower("model 3", "isolation", "proxy")
-            and all(runs.at_most(model, "isolation", "proxy") for model in runs.models),
+            all_of(
+                runs.lower("model 3", "isolation", "proxy"),
+                *(runs.at_most(model, "isolation", "proxy") for model in runs.models),
+            ),
             trend,
         ),
     }

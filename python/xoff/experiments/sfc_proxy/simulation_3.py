@@ -15,7 +15,7 @@ from xoff.experiments.sfc_proxy._figures import trend
 from xoff.experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
 from xoff.experiments.sfc_proxy._runs import Runs, judged
 from xoff.experiments.sfc_proxy._traffic import CLASSES, MODELS
-from xoff.reproduce import Part, given
+from xoff.reproduce import Part, all_of, given, higher
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation 3"
@@ -25,14 +25,11 @@ _MECHANISMS = ("dcqcn", "proxy")
 
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge: the proxy's mean is higher in model 3 than in model 0, and the ratio over the models above DCQCN's."""
-    proxy = {model: runs.mean_us(model, "proxy") for model in runs.models}
+    first, last = (runs.by_class(model, "proxy") for model in ("model 0", "model 3"))
     trend, ratios = runs.over_models(_MECHANISMS)
     return {
-        "P.3-degrades": Part(all(proxy["model 3"][name] > proxy["model 0"][name] for name in CLASSES), trend),
-        "P.3-stable": Part(
-            all(ratio["dcqcn"] < ratio["proxy"] for ratio in ratios.values()),
-            {f"{name}: highest / lowest mean over the models": ratio for name, ratio in ratios.items()},
-        ),
+        "P.3-degrades": Part(all_of(*(higher(last[name], first[name]) for name in CLASSES)), trend),
+        "P.3-stable": Part(runs.more_stable("dcqcn", "proxy"), ratios),
     }
 
 

@@ -1,0 +1,92 @@
+"""What seeds decide: paired margins, intervals of one value, and how many seeds would decide what chance covers."""
+
+from __future__ import annotations
+
+import pytest
+
+from xoff.reproduce import (
+    about_the_same,
+    all_of,
+    any_of,
+    fact,
+    higher,
+    lower,
+    lowest,
+    never,
+    ordered,
+    positive,
+    within,
+)
+from xoff.reproduce.decision import opposite
+from xoff.statistics import interval
+
+
+def test_one_seed_decides_nothing() -> None:
+    one = positive([100.0])
+    assert (one.answer, one.leans, one.seeds) == ("undecided", True, None)
+    assert one.words == "undecided (one seed: holds)"
+    assert positive([-100.0]).words == "undecided (one seed: does not hold)"
+
+
+def test_an_interval_decides_and_pairs_are_taken_seed_by_seed() -> None:
+    assert positive([1, 2, 1, 2]).answer == "holds"
+    assert positive([-1, -2, -1, -2]).answer == "does not hold"
+    # Seeds differ by far more than the two do: paired they are apart in each.
+    assert lower([10, 100, 1000], [11, 101, 1001.1]).answer == "holds"
+    assert higher([10, 100, 1000], [11, 101, 1001.1]).answer == "does not hold"
+    assert lower([10, 1000], [11, 1001]).alone == (True, True)
+    # What is the same in each seed is below nothing, and no chance.
+    assert lower([5, 5], [5, 5]).answer == "does not hold"
+    with pytest.raises(ValueError, match="argument 2"):
+        lower([1], [1, 2])
+
+
+def test_undecided_says_how_many_seeds_would_decide() -> None:
+    margins = [3.0, -1.0, 2.0, -0.5]
+    found = positive(margins)
+    assert (found.answer, found.leans, found.alone) == ("undecided", True, (True, False, True, False))
+    assert found.seeds is not None
+    assert found.words == f"undecided (mean: holds; {found.seeds} seeds would decide)"
+    # As many like these do.
+    many = (margins * found.seeds)[: found.seeds]
+    assert found.seeds > len(margins)
+    assert interval(many).low == pytest.approx(0, abs=0.6)
+    assert positive(margins * found.seeds).answer == "holds"
+    assert positive([1.0, -1.0]).seeds is None
+    assert "more than 1000 seeds" in positive([1.0, -1.0]).words
+
+
+def test_about_the_same_is_bounded_on_both_sides() -> None:
+    assert about_the_same([110, 110.1], [100, 100]).answer == "holds"
+    assert about_the_same([90, 89.9], [100, 100]).answer == "holds"
+    assert about_the_same([120, 120.1], [100, 100]).answer == "does not hold"
+    assert about_the_same([80, 79.9], [100, 100]).answer == "does not hold"
+    assert within([0.1, 0.1001], [0.2, 0.2], [0.12, 0.12]).answer == "holds"
+    # A mean in the middle of a wide spread is not about the same: it is not known.
+    assert about_the_same([60, 140], [100, 100]).answer == "undecided"
+
+
+def test_decisions_are_put_together() -> None:
+    yes, no, unsure, surer = positive([1, 1]), positive([-1, -1]), positive([3, -1]), positive([3, -0.5, 2, 2])
+    assert all_of(yes, yes).answer == "holds"
+    assert all_of(yes, no, unsure).answer == "does not hold"
+    together = all_of(yes, unsure)
+    assert (together.answer, together.leans, together.alone) == ("undecided", True, (True, False))
+    assert together.seeds == unsure.seeds
+    # Of different seeds nobody can say how they go together.
+    assert all_of(yes, surer).alone == ()
+    assert all_of(yes, fact(is_so=True)).alone == (True, True)
+    assert any_of(no, yes).answer == "holds"
+    assert any_of(no, unsure).answer == "undecided"
+    assert any_of(no, no).answer == "does not hold"
+    assert opposite(unsure).leans is not unsure.leans
+
+
+def test_words_of_claims() -> None:
+    assert lowest({"a": [1, 1], "b": [2, 2], "c": [3, 3]}, "a").answer == "holds"
+    assert lowest({"a": [1, 1], "b": [2, 2], "c": [1, 1]}, "a").answer == "does not hold"
+    assert ordered([[1, 1], [2, 2], [3, 3]]).answer == "holds"
+    assert ordered([[1, 1], [3, 3], [2, 2]]).answer == "does not hold"
+    # One instance disproves that something never happens.
+    assert never([0, 0, 0]).answer == "holds"
+    assert never([0, 0, 1]).answer == "does not hold"
