@@ -411,6 +411,9 @@ def reproduce(
         bool, typer.Option("--list", help="Lists the experiments and their claims, and runs nothing.")
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Runs the small variants.")] = False,
+    design: Annotated[
+        bool, typer.Option("--design", help="Screens a document's open choices, too: which of them decide a statement.")
+    ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("out/reproduce"),
     runs: Annotated[
         Path | None,
@@ -440,6 +443,7 @@ def reproduce(
             ids or [],
             list_only=list_only,
             quick=quick,
+            design=design,
             out=out,
             threads=threads,
             runs=runs,

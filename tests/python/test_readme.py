@@ -81,13 +81,16 @@ _PAGES = [_ROOT / "README.md", _ROOT / "CONTRIBUTING.md", *sorted((_ROOT / "docs
 
 
 def test_what_of_each_document_holds_is_what_its_page_says() -> None:
-    rows = re.findall(r"^\| \[[^]]+\]\((docs/experiments/[\w-]+)\.md\) \|([\d |]+)\|", _TEXT, re.M)
+    rows = re.findall(r"^\| \[[^]]+\]\((docs/experiments/[\w-]+)\.md\) \|([\d |]+)\| ([\d.–]+) \|", _TEXT, re.M)
     pages = {file.with_suffix("").relative_to(_ROOT).as_posix() for file in (_ROOT / "docs/experiments").glob("*.json")}
-    assert {page for page, _ in rows} == pages
-    for page, cells in rows:
+    assert {page for page, *_ in rows} == pages
+    for page, cells, ratio in rows:
         tally = json.loads((_ROOT / f"{page}.json").read_text("utf-8"))["tally"]
-        assert tally.pop("void") == 0
-        assert [int(cell) for cell in cells.split("|")] == [sum(tally.values()), *tally.values()], page
+        assert tally["void"] == 0
+        counts = [tally.get(direction, 0) for direction in ("holds", "holds under", "does not hold", "undecided")]
+        assert [int(cell) for cell in cells.split("|")] == [sum(counts), *counts], page
+        median = tally.get("median ratio")
+        assert ratio == ("–" if median is None else f"{median:.2f}"), page
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)

@@ -19,7 +19,8 @@ open choices with which each statement is judged, too, and reasons for what does
 
 The folder ``xoff/experiments/sfc_proxy`` is the document ``sfc-proxy``. A file whose ``CLAIMS`` is empty is left out.
 Files whose name starts with an underscore hold what experiments of a document share; ``page.md`` introduces the page of
-the document. ``python -m xoff.reproduce`` records the verdicts of the quick variants, which a test compares.
+the document, and ``_design.py`` declares the open choices that ``--design`` screens (`design.py`). ``python -m
+xoff.reproduce`` records the verdicts of the quick variants, which a test compares.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from xoff.reproduce.decision import (
     positive,
     within,
 )
+from xoff.reproduce.design import Design, Factor
 from xoff.reproduce.evaluation import Request, evaluate, record
 from xoff.reproduce.finding import Experiment, directory, experiments, select
 from xoff.reproduce.judged import Judged
@@ -54,7 +56,9 @@ __all__ = [
     "Cases",
     "Claim",
     "Decision",
+    "Design",
     "Experiment",
+    "Factor",
     "Judged",
     "Parameter",
     "Part",

@@ -9,10 +9,12 @@ from pathlib import Path
 from rich.markup import escape
 
 from xoff import display
+from xoff._core import InputError
 from xoff.reproduce.changes import changed
+from xoff.reproduce.design import design_of
 from xoff.reproduce.evaluation import Request, evaluate
 from xoff.reproduce.export import export
-from xoff.reproduce.finding import select
+from xoff.reproduce.finding import Experiment, select
 from xoff.reproduce.page import text_of
 from xoff.reproduce.verdict import Claim, tally, tally_in_words
 
@@ -22,6 +24,7 @@ def command(
     *,
     list_only: bool,
     quick: bool,
+    design: bool,
     out: Path,
     threads: int,
     runs: Path | None,
@@ -53,8 +56,10 @@ def command(
         else:
             display.out.print("\n".join(f"xoff sweep {escape(str(study))}" for study in studies))
         return 0
+    if design:
+        _check_design(chosen, quick=quick, changes=changes)
     with display.StudyBar() as bar:
-        outcomes = evaluate(Request(chosen, quick, threads, runs, ids, changes), out=out, bar=bar)
+        outcomes = evaluate(Request(chosen, quick, threads, runs, ids, changes, design), out=out, bar=bar)
     # An id of a claim asks for that claim alone, unless its experiment or document is asked for, too.
     verdicts = [
         claim
@@ -73,6 +78,18 @@ def command(
         place = escape(str(out))
         display.out.print(f"\n{tally_in_words(verdicts)}; the figures and the page are in [b]{place}[/b]")
     return 0 if all(claim.holds for claim in verdicts) else 1
+
+
+def _check_design(chosen: Sequence[Experiment], *, quick: bool, changes: Sequence[tuple[str, str]]) -> None:
+    """Raise `InputError` unless whole documents, which declare choices, are screened at full size as they are."""
+    if quick or changes:
+        left = "--quick" if quick else "--set"
+        raise InputError(f"--design is of the published experiments at full size: leave out {left}")
+    asked = {one.id for one in chosen}
+    for document in dict.fromkeys(one.id.partition("/")[0] for one in chosen):
+        if not {one.id for one in select([document])} <= asked:
+            raise InputError(f"--design is of a whole document: `xoff reproduce {document} --design`")
+        design_of(document)
 
 
 _COLOURS = {

@@ -8,9 +8,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from xoff._core import InputError
 from xoff.reproduce.changes import changed
+from xoff.reproduce.design import design_of, found_in, key, screened, section
 from xoff.reproduce.finding import Experiment, directory, experiments, select
 from xoff.reproduce.page import Changes, Outcome, Table, row, write
 from xoff.reproduce.runs import Runner
@@ -32,6 +34,8 @@ class Request:
     """What was asked for; the page says so."""
     changes: Changes = ()
     """What is set on the scenarios."""
+    design: bool = False
+    """Whether open choices are screened, too: of whole documents at full size."""
 
 
 def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None = None) -> list[Outcome]:
@@ -69,6 +73,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
             of_it = [outcome for outcome in outcomes if outcome.experiment.partition("/")[0] == document]
             of_all = [one.id for one in experiments() if one.id.partition("/")[0] == document]
             name = _name(document, [one.experiment for one in of_it], of_all) + _suffix(request)
+            found = _design(document, request, out, bar) if name == document else None
             write(
                 document,
                 _introduction(document),
@@ -77,8 +82,41 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                 quick=request.quick,
                 ids=request.ids or [document],
                 changes=request.changes,
+                design=found,
             )
     return outcomes
+
+
+def _design(document: str, request: Request, out: Path, bar: StudyBar | None) -> dict[str, Any] | None:
+    """Screen the open choices of a document; or return what an earlier page has of them, if they are still the same."""
+    try:
+        design = design_of(document)
+    except InputError:
+        if request.design:
+            raise
+        return None
+    every = select([document])
+    parts = screened(design, every)
+    if not request.design:
+        return _kept(out / f"{document}.json", key(design, parts))
+    statements: dict[str, Any] = {}
+    runs = {id: part.scenarios for id, part in parts.items()}
+    with Runner(runs, threads=request.threads, runs=request.runs, scratch=out / ".unfinished") as runner:
+        for id, part in parts.items():
+            if bar is not None:
+                bar.begin(f"{id}: screening")
+            statements |= found_in(part, runner.results(id, bar.report if bar is not None else None))
+            runner.release(id)
+    return section(design, every, statements)
+
+
+def _kept(page: Path, valid_for: str) -> dict[str, Any] | None:
+    """Return the screening that a page has, unless its choices, runs or statements have changed since."""
+    try:
+        found = json.loads(page.read_text("utf-8")).get("design")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return found if isinstance(found, dict) and found.get("valid_for") == valid_for else None
 
 
 def _suffix(request: Request) -> str:

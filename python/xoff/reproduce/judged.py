@@ -75,6 +75,11 @@ class Judged(Generic[R]):
         probed = {one: self._parts(results, one, main) for one in probes if one in made}
         return [self._claim(short, found, beside, probed, quick) for short in self.statements]
 
+    def parts(self, results: Mapping[str, Result], choice: str = "") -> dict[str, Part]:
+        """Return what is said of each statement with an open choice, in the main reading."""
+        found = self._parts(results, choice, next(iter(self.readings)))
+        return {short: self._part(*found, short) for short in self.statements}
+
     def _claim(
         self, short: str, found: _Found, beside: Mapping[str, _Found], probed: Mapping[str, _Found], quick: bool
     ) -> Claim:
@@ -109,7 +114,7 @@ class Judged(Generic[R]):
             reading=self._table(reading),
             others={name: one.words for name, one in others.items()},
             stops=self._stops(tried) if holds and is_varied else {},
-            counted=self._is_counted(short),
+            counted=self.is_counted(short),
             published=dict(part.published),
             reason=failure or ("" if holds else why),
         )
@@ -154,7 +159,7 @@ class Judged(Generic[R]):
             found["other choices"] = "; ".join(choices) or "holds with each, or is undecided"
         return found
 
-    def _is_counted(self, short: str) -> bool:
+    def is_counted(self, short: str) -> bool:
         """Tell whether the tally counts it: as a whole, and if it is the document's."""
         if short in self.ours:
             return False

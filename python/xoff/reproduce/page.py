@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from xoff import counts
+from xoff.reproduce.design import lines as design_lines
 from xoff.reproduce.parameters import Parameter, rows
 from xoff.reproduce.readings import Spread
 from xoff.reproduce.verdict import Claim, Range, SetUp, tally, tally_in_words
@@ -85,22 +86,29 @@ def write(
     quick: bool,
     ids: Sequence[str],
     changes: Changes,
+    design: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the page and the JSON of a document.
 
     name: their path without ``.md`` and ``.json``; they appear when they are complete.
     ids: what was asked for.
     changes: what was set on the scenarios; both say so on top.
+    design: what a screening of the open choices found (`design.py`), if there was one.
     """
-    page = "\n".join(_page(document, introduction, outcomes, ids, quick=quick, changes=changes))
-    for suffix, text in ((".json", "\n".join(_lines(document, outcomes, quick, changes)) + "\n"), (".md", page)):
+    page = "\n".join(_page(document, introduction, outcomes, ids, quick=quick, changes=changes, design=design))
+    for suffix, text in (
+        (".json", "\n".join(_lines(document, outcomes, quick, changes, design)) + "\n"),
+        (".md", page),
+    ):
         file = name.parent / f"{name.name}{suffix}"
         part = name.parent / f".{name.name}{suffix}.part"
         part.write_text(text, "utf-8")
         part.replace(file)
 
 
-def _lines(document: str, outcomes: Sequence[Outcome], quick: bool, changes: Changes) -> Iterable[str]:
+def _lines(
+    document: str, outcomes: Sequence[Outcome], quick: bool, changes: Changes, design: Mapping[str, Any] | None
+) -> Iterable[str]:
     """The JSON, with a line for each claim and each run, so that it can be read in a diff."""
     claims = [_json(claim.as_json()) for outcome in outcomes for claim in outcome.claims]
     counts = _json(tally(claim for outcome in outcomes for claim in outcome.claims))
@@ -111,6 +119,7 @@ def _lines(document: str, outcomes: Sequence[Outcome], quick: bool, changes: Cha
         "changes": _json(dict(changes)),
         "set_up": _json(asdict(found) if found else None),
         "tally": counts,
+        "design": _json(design),
     }
     yield "{" + ", ".join(f'"{key}": {text}' for key, text in head.items()) + ', "claims": ['
     yield ",\n".join(claims)
@@ -151,7 +160,14 @@ def text_of(value: Any) -> str:
 
 
 def _page(
-    document: str, introduction: str, outcomes: Sequence[Outcome], ids: Sequence[str], *, quick: bool, changes: Changes
+    document: str,
+    introduction: str,
+    outcomes: Sequence[Outcome],
+    ids: Sequence[str],
+    *,
+    quick: bool,
+    changes: Changes,
+    design: Mapping[str, Any] | None,
 ) -> Iterable[str]:
     claims = [claim for outcome in outcomes for claim in outcome.claims]
     if changes:
@@ -169,6 +185,9 @@ def _page(
     yield from _set_up_lines(_set_up(outcomes))
     yield from _directions(claims)
     yield from _fragility(claims)
+    if design:
+        yield from ("", "## What decides each statement", "")
+        yield from design_lines(design)
     for outcome in outcomes:
         yield from _section(outcome, introduction, quick=quick, changes=changes)
     yield ""

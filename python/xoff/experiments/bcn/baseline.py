@@ -58,7 +58,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"baseline": Part(found_it, measured)}
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="bcn",
     statements={
         "baseline": "Four sources of 5 Gb/s into 10 Gb/s: in equilibrium the queue is Qeq on average (within 25 %), "
@@ -71,8 +71,8 @@ _JUDGED = Judged(
     quick_reasons=True,
 )
 PARAMETERS = BASELINE
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

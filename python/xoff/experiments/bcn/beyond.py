@@ -101,7 +101,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"beyond": Part(not unstable, measured, reason=REASON.format(", ".join(unstable)))}
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="bcn",
     statements={
         "beyond": "Future work of the document, whose answer it leaves open; ours: each variant of BCN, more flows, "
@@ -112,8 +112,8 @@ _JUDGED = Judged(
     judge=judge,
 )
 PARAMETERS = hot_spot("22, 80 and 160")
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

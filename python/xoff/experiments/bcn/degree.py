@@ -229,7 +229,7 @@ def _spread(values: list[float]) -> float:
     return (max(values) - min(values)) / fmean(values)
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="bcn",
     statements={
         "B.2": "Topology A (one flow of each kind an edge switch): time to stability grows linearly with the degree",
@@ -253,9 +253,9 @@ _JUDGED = Judged(
     ),
 )
 PARAMETERS = hot_spot("2 to 80")
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -91,7 +91,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 _SLOWED = "See the figure: what innocents get follows how far the contenders are slowed."
-_JUDGED = Judged(
+JUDGED = Judged(
     document="bcn",
     statements={
         "B.1": "22 senders: once the limiters slow the contenders, head-of-line blocking at the edge ends and the "
@@ -107,8 +107,8 @@ _JUDGED = Judged(
     quick_reasons=True,
 )
 PARAMETERS = hot_spot("22")
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

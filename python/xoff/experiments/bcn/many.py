@@ -25,7 +25,7 @@ from xoff.results import Result
 CITATION = "BCN hot spots, IEEE 802.1au, 'Large Number of Flows: CP Occupancy'"
 
 OFTEN, TIMES = 0.25, 10
-JUDGED = ("A", "B")
+SHOWN = ("A", "B")
 UNTIL_MS, QUICK = {22: 180.0, 40: 220.0, 80: 300.0}, {10: 85.0, 25: 140.0}
 
 
@@ -33,7 +33,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     """Return the scenarios by topology, degree and seed; the quick variants have fewer flows."""
     return {
         f"{topology}/{degree}/seed {seed}": scenario(degree, TOPOLOGIES[topology], until, seed)
-        for topology in JUDGED
+        for topology in SHOWN
         for degree, until in (QUICK if quick else UNTIL_MS).items()
         for seed in (SEEDS[:3] if quick else SEEDS)
     }
@@ -43,7 +43,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     """Judge how much of the last 50 ms the queue is above 2 Qeq, seed by seed."""
     measured: dict[str, Any] = {}
     decisions: list[Decision] = []
-    for topology in JUDGED:
+    for topology in SHOWN:
         found = {degree: runs.each(f"{topology}/{degree}") for degree in degrees(runs, topology)}
         few, *_, many = found
         late = {degree: [run.late_share() for run in each] for degree, each in found.items()}
@@ -66,7 +66,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"B.5": Part(all_of(*decisions), measured)}
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="bcn",
     statements={"B.5": "80 flows: the queue is on the verge of instability"},
     runs=runs_of,
@@ -76,8 +76,8 @@ _JUDGED = Judged(
     quick_reasons=True,
 )
 PARAMETERS = hot_spot("22 and 80", [chosen("topology", "A and B", "the deck does not name it")])
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
@@ -85,7 +85,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
     runs = runs_of(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(6.4, 5.0), layout="constrained")
-        for axes, topology in zip(drawing.subplots(len(JUDGED), 1, sharex=True), JUDGED, strict=True):
+        for axes, topology in zip(drawing.subplots(len(SHOWN), 1, sharex=True), SHOWN, strict=True):
             every = degrees(runs, topology)
             shown = [every[-1], every[0]]
             for degree, colour in zip(shown, ("#D55E00", "#0072B2"), strict=True):

@@ -100,6 +100,8 @@ class Case:
     """Ours: isolated flows that an output's table has room for."""
     age_us: float | None = None
     """Ours: a flow without packets in the congested queue for so long returns, however full that queue is."""
+    order: str = "kept"
+    """Ours: a flow's packets in the congested queue wait for those before them; ``free``: they may overtake."""
     congested_last: bool = False
     """Ours: CI's congested queue is served when the other is empty; otherwise both take turns."""
     accounting: str = "egress"
@@ -140,6 +142,7 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
             "congested_class": CONGESTED,
             "hosts": case.hosts,
             "table": case.table,
+            "order": case.order,
         }
         if case.age_us is not None:
             flow_control["congestion_isolation"]["age"] = f"{case.age_us:g}us"

@@ -15,7 +15,7 @@ PARAMETERS: list[Parameter] = [
     chosen(
         "what is marked with CI",
         "the packet that selects its flow; and by ECN's curve on both queues, as without CI",
-        '"PFC + ECN with CI", "ECN is marked once a packet is isolated"; found after a first result',
+        '"PFC + ECN with CI", "ECN is marked once a packet is isolated"; none makes more statements hold',
         "ECN on the congested queue alone; all isolated packets; the selecting packet alone",
     ),
     chosen(
@@ -30,13 +30,19 @@ PARAMETERS: list[Parameter] = [
         "none is stated; a cold fabric carries 8 % in 10 ms and never reaches XOFF",
         "VL2 up to 1 GB, cold; with 1.5 and 3 flows a server under way, 30 and 80 % (C.1, C.7)",
     ),
-    chosen("arrivals", "3 ms, five seeds; above 128 servers 1 ms, one", "every flow is completed", "one seed"),
+    chosen("arrivals", "3 ms, ten seeds; above 128 servers 1 ms, one", "every flow is completed", "three seeds"),
     chosen("XOFF is compared with", "the egress queue", "the document compares queue depths with it", "each input"),
     chosen(
         "DCQCN",
         "Mellanox preset: CNPs as frames",
         "the document counts CNP frames; what adapters had in 2018",
-        "the paper's (C.1)",
+        "its paper's",
+    ),
+    chosen(
+        "order of a flow's packets",
+        "kept: those in the other queue wait behind the flow's in the congested one",
+        "the document says nothing of order",
+        "they may overtake",
     ),
     chosen("upstream is told at", "375 KB", "half of XOFF", "150 and 600 KB (C.1)"),
     chosen("servers", "have both queues, and do what a CIM says", "they are the last upstream", "ignore CIMs (C.1)"),

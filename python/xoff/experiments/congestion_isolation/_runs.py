@@ -1,16 +1,13 @@
 """What the experiments on Congestion Isolation share: what is read of a run, paired gains, and what is run.
 
-Defaults of every predicate: "lower" is a lower mean FCT; "about" is within 15 %; what is "beyond chance" has an
-interval of 95 % that leaves out zero. The gain by CI is the share by which it lowers the mean FCT. A mean over seeds
-gives each seed the same weight; variants are compared on the same seeds, which give them the same flows at the same
-times. 128 servers have five seeds of 3 ms of arrivals, larger fabrics one of 1 ms.
+Defaults of every predicate: "lower" is a lower mean FCT; "about" is within 15 %. The gain by CI is the share by which
+it lowers the mean FCT. Variants are compared seed by seed: a seed gives them the same flows at the same times. All is
+judged at 128 servers, which have ten seeds of 3 ms of arrivals. Larger fabrics have one of 1 ms, and decide nothing:
+what they show stands beside it, with an interval over the flows' differences (as if these were independent).
 
-Sizes are heavy-tailed. So every gain has an interval of 95 % beside it: by Student's t over the seeds' differences or,
-of a single seed, over its flows' differences (as if they were independent, which flows that meet are not).
-
-Each open choice is judged as well, at 128 servers: the same predicate, with one parameter that the document does not
-give set to another value. ECN on the congested queue alone, which is as fair a reading, has all five seeds; other
-choices have the first, and `one seed` changes nothing else. Those that bear on one statement alone are judged there.
+Each open choice is judged as well: the same predicate on three seeds, with one parameter that the document does not
+give set to another value, or several of them together; `three seeds alone` changes nothing else. Those that bear on
+one statement alone are judged there.
 """
 
 from __future__ import annotations
@@ -26,19 +23,17 @@ from xoff.reproduce import Cases, Judged, Part, Readings, Spread
 from xoff.results import Result
 from xoff.statistics import interval
 
-SEEDS = (1, 2, 3, 4, 5)
+SEEDS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 SMALLEST = 16
 """The N of 128 servers, which has all seeds."""
 LARGER_MS = 1.0
 QUICK_SEEDS = (1, 2)
 QUICK_MS = 1.5
 _RATE_BPS = 100e9
-CONTROL = "one seed"
+CHOICE_SEEDS = 3
+CONTROL = "three seeds alone"
 """The choice that changes nothing but the number of seeds."""
 
-_FIVE_SEEDS: dict[str, dict[str, Any]] = {
-    "ECN on the congested queue alone": {"mark": "congested"},
-}
 _TRAFFIC: dict[str, dict[str, Any]] = {
     "whole VL2, 1.5 flows under way": {"sizes": "datamining", "warm": 1.5, "ms": 5, "ends": True},
     "whole VL2, 3 flows under way": {"sizes": "datamining", "warm": 3, "ms": 5, "ends": True},
@@ -55,27 +50,33 @@ _DETAILS: dict[str, dict[str, Any]] = {
     "congested queue served last": {"congested_last": True},
     "packets of 4048 B": {"payload_bytes": 4000},
 }
-CHOICES: dict[str, dict[str, Any]] = {
-    CONTROL: {},
-    **_FIVE_SEEDS,
+_MARKS: dict[str, dict[str, Any]] = {
+    "ECN on the congested queue alone": {"mark": "congested"},
     "all isolated packets marked": {"mark": "isolated"},
     "selecting packets alone marked": {"mark": "selecting"},
-    **_TRAFFIC,
-    "PFC by input": {"accounting": "ingress"},
+}
+_TOGETHER: dict[str, dict[str, Any]] = {
+    "packets may overtake": {"order": "free"},
     "DCQCN preset paper": {"dcqcn": "paper"},
-    "ECN's high follows CI's": {"ecn_follows": True},
+    "packets may overtake, DCQCN preset paper": {"order": "free", "dcqcn": "paper"},
+}
+BY_INPUT = "PFC by input"
+COLD = "whole VL2, cold, 10 ms"
+FOLLOWS = "ECN's high follows CI's"
+SELECTING_2MB = "selecting packets alone marked, queues of 2 MB"
+CHOICES: dict[str, dict[str, Any]] = {
+    CONTROL: {},
+    **_MARKS,
+    SELECTING_2MB: {"mark": "selecting", "queue_mb": 2},
+    **_TOGETHER,
+    **_TRAFFIC,
+    BY_INPUT: {"accounting": "ingress"},
+    FOLLOWS: {"ecn_follows": True},
     **_DETAILS,
 }
 """Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""
-READ = (
-    CONTROL,
-    *_FIVE_SEEDS,
-    "all isolated packets marked",
-    "selecting packets alone marked",
-    "whole VL2, cold, 10 ms",
-    "PFC by input",
-)
-"""What every statement is judged with that they bear on."""
+READ = (CONTROL, *_MARKS, *_TOGETHER)
+"""What every statement is judged with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +211,11 @@ class Runs(Readings[Run]):
         """Return the gain by CI in a size class."""
         return gain(self.of(label, "ci"), self.of(label, "none"), lambda run: run.fct_us[size])
 
+    def gains(self, label: str, size: str) -> list[float]:
+        """Return the gain by CI in a size class, of each seed that has flows of it."""
+        pairs = zip(self.of(label, "ci"), self.of(label, "none"), strict=True)
+        return [1 - fmean(one.fct_us[size]) / fmean(base.fct_us[size]) for one, base in pairs if base.fct_us[size]]
+
     def compared(self, label: str) -> dict[str, Any]:
         """Return what a page says of a case: means with and without CI, and the gain with its interval."""
         shown = {}
@@ -262,6 +268,7 @@ def judged(
     choices: Sequence[str] = READ,
     reasons: Mapping[str, str] | None = None,
     ours: Collection[str] = (),
+    readings: Mapping[str, str] | None = None,
 ) -> Judged[Runs]:
     """Return statements on cases, each judged with some of the `CHOICES`, too."""
     return Judged(
@@ -276,6 +283,7 @@ def judged(
             sized=_sized,
             choices={choice: CHOICES[choice] for choice in choices},
         ),
+        readings=readings or {"": ""},
         control=CONTROL,
         reasons=reasons or {},
         ours=ours,
@@ -291,8 +299,7 @@ def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
         return {seed: replace(case, seed=seed, ms=QUICK_MS, ends=True) for seed in QUICK_SEEDS}
     if not small:
         return {SEEDS[0]: replace(case, seed=SEEDS[0], ms=LARGER_MS)}
-    count = 1 if choice and choice not in _FIVE_SEEDS else len(SEEDS)
-    return {seed: replace(case, seed=seed) for seed in SEEDS[:count]}
+    return {seed: replace(case, seed=seed) for seed in SEEDS[: CHOICE_SEEDS if choice else None]}
 
 
 def _payload(scenario: Mapping[str, Any]) -> int:

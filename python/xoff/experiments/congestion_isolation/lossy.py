@@ -24,9 +24,9 @@ from matplotlib import rc_context
 
 from xoff.experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
-from xoff.experiments.congestion_isolation._runs import READ, Run, Runs, judged
+from xoff.experiments.congestion_isolation._runs import Run, Runs, judged
 from xoff.plots import STYLE, Canvas, grouped_bars, legend_below, write
-from xoff.reproduce import Part, Spread, chosen, given
+from xoff.reproduce import Part, Spread, all_of, chosen, given, lower, never, positive
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Lossy Scenario (No PFC)"
@@ -41,6 +41,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     found = {variant: runs.of(_LABEL, variant) for variant in VARIANTS}
     rates = {variant: [_loss_rate(run) for run in each] for variant, each in found.items()}
     flows = {variant: _flows_with_loss(each) for variant, each in found.items()}
+    by_run = {variant: [_flows_with_loss([run])[0] for run in each] for variant, each in found.items()}
     by_seed = {text: " / ".join(f"{rate:.3g}" for rate in rates[variant]) for variant, text in VARIANTS.items()}
     lost = {
         text: {
@@ -53,7 +54,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     again = {variant: [_sent_again(run) for run in each] for variant, each in found.items()}
     return {
         "C.8-rate": Part(
-            fmean(rates["ci"]) < fmean(rates["none"]),
+            lower(rates["ci"], rates["none"]),
             {
                 "loss rate (%)": {text: fmean(rates[variant]) for variant, text in VARIANTS.items()},
                 "loss rate by seed (%)": by_seed,
@@ -61,7 +62,7 @@ def judge(runs: Runs) -> dict[str, Part]:
             void=nothing,
         ),
         "C.8-performance": Part(
-            fmean(again["ci"]) < fmean(again["none"]) and runs.gain(_LABEL, "all").share > 0,
+            all_of(lower(again["ci"], again["none"]), positive(runs.gains(_LABEL, "all"))),
             {
                 "packets sent again": {text: Spread.of(again[variant]) for variant, text in VARIANTS.items()},
                 **runs.compared(_LABEL),
@@ -69,15 +70,18 @@ def judge(runs: Runs) -> dict[str, Part]:
             void=nothing,
         ),
         "C.8-flows": Part(
-            flows["ci"][0] < flows["none"][0],
+            lower(*(by_run[variant] for variant in ("ci", "none"))),
             {
                 "flows with loss of 1000 sampled": {text: flows[variant][0] for variant, text in VARIANTS.items()},
                 "flows with loss of all": {text: flows[variant][1] for variant, text in VARIANTS.items()},
+                "flows with loss of 1000 sampled, by seed": {
+                    text: Spread.of(by_run[variant]) for variant, text in VARIANTS.items()
+                },
             },
             void=nothing,
         ),
         "C.8-only": Part(
-            lost[VARIANTS["ci"]]["queue 1"] == 0 and deepest_kb[VARIANTS["ci"]] < _SIZE_KB - 1,
+            never([_lost(run, NON_CONGESTED) + (_deepest_kb(run) >= _SIZE_KB - 1) for run in found["ci"]]),
             {
                 **{f"packets lost, {text}": queues for text, queues in lost.items()},
                 "deepest queue 1 (KB)": deepest_kb,
@@ -118,7 +122,7 @@ def _lost(run: Run, queue: int) -> int:
     return int(pc.sum(pc.equal(run.result.drops["class"], queue)).as_py() or 0)
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "C.8": "Without PFC: CI improves performance by reducing packet loss and the flows that experience it",
         "C.8-rate": "CI reduces the packet loss rate",
@@ -130,16 +134,22 @@ _JUDGED = judged(
     judge=judge,
     reasons={
         "C.8-rate": (
-            "CI loses ten times as much (0.30 instead of 0.03 %), all of it in congested queues: those of an output "
-            "share one queue of 1 MB, where destinations are spread over two without CI. Nothing further was traced."
+            "CI loses eleven times as much, all of congested queues of 1 MB. On seeds 1 to 5 these are 17,700 "
+            "packets instead of 160. Between switches that queue has the congested flows that are spread over two "
+            "by destination without CI: with 2 MB in it CI loses 74, and without CI two queues of 0.5 MB lose "
+            "28,000. At ports to servers, which have 36 % of the losses, a destination has one queue in both. "
+            "There it is the marks: traced at the port with most losses in seed 2, queue 1 takes half the link "
+            "and holds 200 to 300 KB, where ECN marks at most 1 % (34 of 108,635 packets), while queue 0 grows "
+            "from 50 KB to 1 MB in 110 µs, so that its marked packets reach the receiver up to 160 µs late. "
+            "Without CI the one queue of that destination is above 300 KB at once, where every packet is marked, "
+            "and stops at 906 KB."
         ),
         "C.8-performance": (
-            "Seven times as many packets are sent again. The mean over all flows changes within chance (0.7 ± 3.5 % "
-            "higher), and mice gain 46 ± 21 % all the same."
+            "Thirteen times as many packets are sent again, as for the loss rate. All flows together are 1.0 ± "
+            "0.9 % faster."
         ),
-        "C.8-flows": "As for the loss rate: 31 of 1000 flows lose packets instead of 3.",
+        "C.8-flows": "As for the loss rate: 23 of 1000 flows lose packets instead of 2.",
     },
-    choices=[choice for choice in READ if choice != "PFC by input"],
 )
 PARAMETERS = [
     *_SHARED,
@@ -147,9 +157,9 @@ PARAMETERS = [
     given("flows sampled", "1000", "Lossy Scenario (No PFC)"),
     chosen("what is lost", "is sent again from there on (Go-Back-N)", "what adapters of RoCE did in 2018"),
 ]
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

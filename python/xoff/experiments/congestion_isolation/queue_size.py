@@ -42,15 +42,15 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"C.3": Part(all(one == two for one, two in prints.values()), measured, void=void)}
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={"C.3": "PFC and CI thresholds unchanged, queues of 2 MB in place of 1 MB: nothing changes at all"},
     cases={_LABELS["1 MB"]: Case(), _LABELS["2 MB"]: Case(queue_mb=2)},
     judge=judge,
 )
 PARAMETERS = [*_SHARED, given("queues", "1 and 2 MB", "Memory Sensitivity")]
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -15,19 +15,18 @@ from typing import Any
 from xoff.experiments.congestion_isolation._fabric import CLASSES, MICE, SIZES, Case
 from xoff.experiments.congestion_isolation._figures import bars
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
-from xoff.experiments.congestion_isolation._runs import Runs, judged
+from xoff.experiments.congestion_isolation._runs import SMALLEST, Runs, judged
 from xoff.experiments.congestion_isolation.scales import THREE, TORS, TWO
-from xoff.reproduce import ABOUT_THE_SAME, Part, chosen
+from xoff.reproduce import ABOUT_THE_SAME, Part, all_of, chosen, positive
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Review: Previous Data With 3 Queue Model"
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge that the mice's mean is about the same, and that of the others lower."""
+    """Judge at 128 servers that the mice's mean is about the same, and that of the others lower."""
     mice: dict[str, Any] = {}
     others: dict[str, Any] = {}
-    same, lower = True, True
     for tors in TORS:
         label = THREE[tors]
         if label not in runs:
@@ -37,12 +36,15 @@ def judge(runs: Runs) -> dict[str, Part]:
             (mice if size == MICE else others).update({key: value for key, value in compared.items() if size in key})
         if TWO[tors] in runs:
             mice[f"{TWO[tors]}, two queues, {MICE}: gain"] = str(runs.gain(TWO[tors], MICE))
-        same &= abs(runs.gain(label, MICE).share) <= ABOUT_THE_SAME
-        lower &= all(runs.gain(label, size).share > 0 for size in SIZES if size != MICE)
-    return {"C.2": Part(same, mice), "C.2-others": Part(lower, others)}
+    gained = {size: runs.gains(THREE[SMALLEST], size) for size in SIZES}
+    small = [ABOUT_THE_SAME - abs(share) for share in gained[MICE]]
+    return {
+        "C.2": Part(positive(small), mice),
+        "C.2-others": Part(all_of(*(positive(gained[size]) for size in SIZES if size != MICE)), others),
+    }
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "C.2": "Three queues: with mice prioritisation on both sides, CI does not obviously improve the mice",
         "C.2-others": "Ours, for lost figures: in the three other size classes CI's mean FCT is lower",
@@ -56,8 +58,8 @@ _JUDGED = judged(
     ours=("C.2-others",),
     reasons={
         "C.2-others": (
-            "All are lower but for flows above 10 MB at 1152 servers, which take 2.4 ± 0.8 % longer; at 128 and 512 "
-            "servers they gain 4 and 2 %."
+            "Flows of 100 KB to 1 MB gain 13.2 ± 4.3 %, and of 1 to 10 MB 3.8 ± 2.1 %. Flows above 10 MB change "
+            "within chance (1.0 ± 2.0 % less), and take 2 % longer at 512 and 1152 servers."
         ),
     },
 )
@@ -65,9 +67,9 @@ PARAMETERS = [
     *_SHARED,
     chosen("mice of the third queue", "flows below 100 KB, from their first packet", "the document's smallest class"),
 ]
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

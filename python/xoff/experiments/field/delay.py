@@ -133,7 +133,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="field",
     statements={"7.1": "Swift: the round trip that 100 flows from 60 hosts achieve follows the base target"},
     runs=Runs,
@@ -146,8 +146,8 @@ PARAMETERS = parameters(
         chosen("size of a flow; seeds", "1 MB; three", "8 ms: a thousand round trips; seeds draw the paths"),
     ]
 )
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -84,7 +84,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="field",
     statements={
         "3.1": "Hadoop at 50 %: the tail of short flows is lowest with HPCC, then DCTCP, DCQCN and TIMELY",
@@ -105,8 +105,8 @@ _JUDGED = Judged(
 PARAMETERS = parameters(
     [INCASTS, *ARRIVALS, chosen("arrivals; seeds", "2 ms; five", "the rerun's are longer: queues grow on there")]
 )
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

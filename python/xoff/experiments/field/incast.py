@@ -64,7 +64,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="field",
     statements={
         "5.1": "NDP achieves near-optimal completion times under incast",
@@ -81,8 +81,8 @@ PARAMETERS = parameters(
         chosen("left out", "Go-Back-N without PFC", "it repeats for tens of milliseconds what it lost"),
     ]
 )
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -58,7 +58,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="field",
     statements={
         "6.1": "A permutation under NSCC ends much sooner over many paths than over single ones",
@@ -73,8 +73,8 @@ PARAMETERS = parameters(
         chosen("seeds", "five", "they draw the permutation and the paths"),
     ]
 )
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

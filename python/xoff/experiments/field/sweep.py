@@ -64,7 +64,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"2.1": Part(min(found.values()) >= ALIKE, {"correlation of ranks with the main setting": found})}
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="field",
     statements={"2.1": "What is good at the main setting is good at every other: ranks agree by 0.7 and more"},
     runs=Runs,
@@ -85,8 +85,8 @@ PARAMETERS = parameters(
         chosen("arrivals; seeds", "0.8 ms; two", "864 runs a seed: all of it within half an hour on two cores"),
     ]
 )
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:

@@ -63,7 +63,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="field",
     statements={
         "4.1": "WebSearch: the tail of short flows is lower with HPCC than with DCQCN, at 30 and 50 %",
@@ -73,8 +73,8 @@ _JUDGED = Judged(
     judge=judge,
 )
 PARAMETERS = parameters([*ARRIVALS, chosen("arrivals; seeds", "2 ms; five", "some 4000 flows; in the testbed more")])
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -14,20 +14,32 @@ _GIVEN = [
     given("IRN, Go-Back-N", "RTO 100 and 320 µs, N = 3; RTO 10 ms", _SETUP),
 ]
 _CHOSEN = [
-    chosen("BDP of the thresholds", "12.5 KB, one way", '"the delay D is the single-hop latency"', "25 KB"),
-    chosen("IRN's window", "104 KB", "four links of 1 µs and their packets", "50 KB; in NDC(4, 1) 75, 156 KB"),
+    chosen(
+        "BDP of the thresholds",
+        "25 KB, a link there and back",
+        "found by a search",
+        '12.5 KB: "the delay D is the single-hop latency"',
+    ),
+    chosen(
+        "IRN's window",
+        "50 KB",
+        "found by a search; two links there and back",
+        "104 KB (four links); in NDC(4, 1) 75, 156 KB",
+    ),
     chosen(
         "DCQCN's other parameters",
-        "preset `mellanox`",
-        '"recommendations in the Mellanox firmware"',
-        "those of ConWeave's code, from which the thresholds are",
+        "preset `hpcc_config`",
+        'found by a search; "recommendations in the Mellanox firmware", as the simulators that it builds on have them',
+        "those of adapters' firmware, and of ConWeave's code, from which the thresholds are",
     ),
     chosen(
         "marks compare K_min with", "each queue", "RoCE switches mark by queue; PortFC has n of them", "the whole port"
     ),
     chosen("sharing of the 5 MB", "dynamic threshold, alpha 1/8", "HPCC's; without it nothing is lost", "one pool"),
     chosen("packets", "1048 B, of which 1000 B payload", "HPCC's", "4048 B"),
-    chosen("path where both digits differ", "by a hash of the flow", "both are shortest", "one order of digits"),
+    chosen(
+        "path where both digits differ", "one order of digits", "found by a search; BCube's", "by a hash of the flow"
+    ),
     chosen("nodes under PFC and PFC*", "pass pauses on", "section II-C.3", "detect as switches do"),
     chosen("relayed packets at a node's port", "before its own", "nobody may pause them", "in turn with its own"),
     chosen("delay of a relay", "none", "not told", "1 µs"),
@@ -43,7 +55,7 @@ def table(given_too: Sequence[Parameter] = (), chosen_too: Sequence[Parameter] =
 def mixed(n: int, chosen_too: Sequence[Parameter] = ()) -> list[Parameter]:
     """Return the table of Poisson traffic with incasts in NDC(n, 1)."""
     senders, of_ports, length = {4: (8, 84, "10 ms"), 8: (32, 93, "4 ms")}[n]
-    less, often = ("; 30 %", "0.25, 4 ms") if n == 4 else ("", "4 ms")
+    less, often = ("; 30 %", "0.5, 4 ms") if n == 4 else ("", "4 ms")
     return table(
         [
             given("network", f"NDC({n}, 1)", _SETUP),
@@ -56,8 +68,8 @@ def mixed(n: int, chosen_too: Sequence[Parameter] = ()) -> list[Parameter]:
                 "a packet crosses up to two switches: load is what links carry",
                 f"50 % of both ports of a node, which is {of_ports} % of each link{less}",
             ),
-            chosen("incasts", "one every 0.5 ms, drawn at random", "with them lossy schemes lose packets", often),
-            chosen("length", f"{length} of arrivals, five seeds", "all flows are completed", "two shorter ones"),
+            chosen("incasts", "one every 0.25 ms, drawn at random", "found by a search", often),
+            chosen("length", f"{length} of arrivals, ten seeds", "all flows are completed", "three shorter ones"),
             *chosen_too,
         ],
     )

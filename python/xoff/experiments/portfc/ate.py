@@ -2,8 +2,9 @@
 
 Source: the PortFC paper, sections III-E and III-F. The traffic is that of `experts.py` in Rail-only(4). Algorithm 5
 acts if T >= p B; equation 3 also raises the weight again. A flow of four hops crosses both domains once, whichever
-comes first; ATE chooses the order. What a domain carries is the bytes on its links from nodes, and what it carries
-first those of packets on their first hop, of flows that take both.
+comes first; ATE chooses the order. What a domain carries is the bytes on its links from nodes. What it carries first is
+the bytes in the inter-hop forwarding queues of its switches: those of packets that go on to the other domain. The
+paper's w is the share of the first hop. Section V-E has Poisson traffic and incasts, too: that of `rail_mixed.py`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from typing import Any
 
 from matplotlib import rc_context
 
+from xoff.experiments.portfc import rail_mixed
+from xoff.experiments.portfc._ndc import SET_UP, WORKLOADS
 from xoff.experiments.portfc._parameters import table
-from xoff.experiments.portfc._runs import Run, Runs, Value, runs_of
+from xoff.experiments.portfc._runs import Run, Runs, Value, by_seed, runs_of, told
 from xoff.experiments.portfc.experts import MOE, SEEDS, TRAFFIC, WITHOUT_ATE, Case, scenario_of
+from xoff.experiments.portfc.rail_mixed import N
 from xoff.plots import STYLE, Canvas, grouped_bars, legend_below, write
-from xoff.reproduce import Judged, Part, Spread, chosen
+from xoff.reproduce import Decision, Judged, Part, Spread, all_of, chosen, lower
 from xoff.results import Result
 
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, sections III-E and III-F"
@@ -38,6 +42,8 @@ READINGS = {
     "algorithm": "Algorithm 5: the weight changes only if T >= p B",
     "equation": "equation 3: the weight rises again, too",
 }
+BESIDE = ("portfc", WITHOUT_ATE)
+"""What stands beside one another under Poisson traffic with incasts, where the main reading alone is run."""
 P = [name for name in SETTINGS if name.endswith(", 10 µs")]
 
 
@@ -52,6 +58,10 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
             for name, changes in SETTINGS.items():
                 some = replace(case, raises=reading == "equation", **changes)
                 made[f"{reading}, {name}/seed {seed}"] = scenario_of(some, "portfc")
+    for sizes in WORKLOADS:
+        for number, one in rail_mixed.sized(rail_mixed.Case(sizes=sizes), "", quick).items():
+            for name in BESIDE:
+                made[f"{sizes}/{name}/seed {number}"] = rail_mixed.scenario_of(one, name)
     return made
 
 
@@ -70,6 +80,18 @@ def _inside_share(run: Run) -> float:
     return 100 * sent["server"] / sum(sent.values())
 
 
+def _first_share(run: Run) -> float:
+    """Return the share of what takes both domains that takes the high-bandwidth one first, in percent."""
+    queues = run.result.queues
+    first = {"server": 0, "rail": 0}
+    for node, queue, size in zip(*(queues[name].to_pylist() for name in ("node", "queue", "bytes")), strict=True):
+        kind = node.rstrip("0123456789")
+        # A switch port's first queue is that of control, its last that of packets which end at the next node.
+        if kind in first and 0 < queue < N:
+            first[kind] += size
+    return 100 * first["server"] / sum(first.values())
+
+
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge ATE against the hash, p = 0.9 against other thresholds, and what each domain carries."""
     cases = {NONE: NONE} | {name: f"{runs.reading}, {name}" for name in SETTINGS}
@@ -77,28 +99,53 @@ def judge(runs: Runs) -> dict[str, Part]:
     def by_setting(value: Value) -> dict[str, Spread]:
         return {name: runs.spread(case, value) for name, case in cases.items()}
 
-    mean, tail, inside = by_setting(Run.mean_us), by_setting(_tail_us), by_setting(_inside_share)
+    def lowered(value: Value) -> Decision:
+        return lower(runs.by_seed(cases[MAIN], value), runs.by_seed(NONE, value))
+
+    mean, tail = by_setting(Run.mean_us), by_setting(_tail_us)
+    each = {name: runs.by_seed(cases[name], Run.mean_us) for name in P}
     shown = {"mean FCT (µs)": mean, "p99 FCT (µs)": tail}
     return {
-        "N.7b": Part(mean[MAIN].mean < mean[NONE].mean and tail[MAIN].mean < tail[NONE].mean, shown),
+        "N.7b-moe": Part(all_of(*(lowered(value) for value in (Run.mean_us, _tail_us))), shown),
+        "N.7b-mixed": _mixed(runs),
         "N.7c": Part(
-            inside[MAIN].mean < inside[NONE].mean - 1,
-            {"of what nodes send, into the high-bandwidth domain (%)": inside},
+            lowered(_first_share),
+            {
+                "of what takes both domains, the high-bandwidth one first (%)": by_setting(_first_share),
+                "of all that nodes send, into the high-bandwidth domain (%)": by_setting(_inside_share),
+            },
         ),
         "N.7p": Part(
-            all(mean[MAIN].mean <= 1.02 * mean[name].mean for name in P),
+            all_of(*(lower(each[MAIN], [1.02 * one for one in each[name]]) for name in P if name != MAIN)),
             {"mean FCT (µs)": {name: mean[name] for name in P}},
         ),
     }
 
 
-_JUDGED = Judged(
+def _mixed(runs: Runs) -> Part:
+    """Judge ATE against the hash beside Poisson traffic and incasts."""
+    kinds: dict[str, Value] = {"mean FCT (µs)": Run.mean_us, "p99 FCT (µs)": _tail_us}
+    each = [by_seed(runs, sizes, BESIDE, value) for sizes in WORKLOADS for value in kinds.values()]
+    return Part(
+        all_of(*(lower(of["portfc"], of[WITHOUT_ATE]) for of in each)),
+        {
+            f"{title}: {what}": told(runs, sizes, BESIDE, value)
+            for sizes, title in WORKLOADS.items()
+            for what, value in kinds.items()
+        },
+    )
+
+
+JUDGED = Judged(
     document="portfc",
+    set_up=SET_UP,
     statements={
         "N.7b": "ATE is particularly effective for NDC networks with heterogeneous bandwidth: with it PortFC's mean "
         "and 99th percentile of the FCT are lower than without",
-        "N.7c": "ATE reroutes overflowing traffic from the high-bandwidth domain to the network domain: of what nodes "
-        "send, the share that goes into the former is lower by more than a point",
+        "N.7b-moe": "… under MoE traffic",
+        "N.7b-mixed": "… under Poisson traffic with incasts, in all three workloads",
+        "N.7c": "ATE reroutes overflowing traffic from the high-bandwidth domain to the network domain: of what takes "
+        "both, a smaller share takes the former first",
         "N.7p": "p is generally set to 0.9: the mean FCT is then no more than 2 % above that with any other p",
     },
     ours=("N.7p",),
@@ -106,19 +153,22 @@ _JUDGED = Judged(
     runs=runs_of,
     judge=judge,
     reasons={
-        "N.7b": "Every flow of four hops crosses both domains once, whichever comes first: ATE moves no load, and only "
-        "changes the order (N.7c). In Rail-only(4) 50 % of the bytes that are relayed take the faster domain first by "
-        "the hash, 19 % under Algorithm 5 over 10 µs, and 50 % over 100 µs and more, where T hardly ever reaches p B; "
-        "under equation 3 it is 44, 93 and 85 %. The hash is within 1 % of the best everywhere, and windows of 10 µs "
-        "are slowest. Beside Poisson traffic and incasts ATE does help, by 13 to 19 % (N.7n).",
-        "N.7c": "Of what nodes send, the same bytes go into the high-bandwidth domain, whatever the weight is: a flow "
-        "that does not cross it on the first hop does so on the third.",
+        "N.7b-moe": (
+            "Every flow of four hops crosses both domains once, whichever comes first: ATE changes the order "
+            "alone. The hash sends half of the bytes into the faster domain first, a window of 10 µs 14 %, so "
+            "that the rails are loaded first by more than they carry: the mean is 40.1 µs instead of 35.3. Over "
+            "100 µs and more T hardly ever reaches p B, and nothing changes."
+        ),
+        "N.7b-mixed": (
+            "ATE lowers the mean on all three workloads (by 20, 19 and 4 %), and the tail on Hadoop and Storage; "
+            "on WebSearch tails are alike (4511 and 4500 µs)."
+        ),
     },
     quick_reasons=True,
 )
 PARAMETERS = table(TRAFFIC, [*MOE, chosen("p, window, direction", "as in the experiment on MoE traffic", "swept here")])
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

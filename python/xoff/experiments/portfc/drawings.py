@@ -17,7 +17,7 @@ from typing import Any
 
 from matplotlib import rc_context
 
-from xoff.experiments.portfc._ndc import Setting, ndc, scenario
+from xoff.experiments.portfc._ndc import SET_UP, Setting, ndc, scenario
 from xoff.experiments.portfc._parameters import table
 from xoff.experiments.portfc._runs import Runs, runs_of
 from xoff.experiments.portfc._victims import draw_victims, flow, slower, victim_scenarios, victims_told
@@ -75,8 +75,9 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="portfc",
+    set_up=SET_UP,
     statements={
         "N.11": "Figure 4: PFC pauses a victim flow, PortFC does not; figure 5: two four-hop flows deadlock under PFC",
         "N.11-victim": "Figure 4: the victim takes longer than its fair share allows with PFC, and not with PortFC",
@@ -95,8 +96,8 @@ PARAMETERS = table(
         chosen("DCQCN", "none", "it would hide flow control"),
     ],
 )
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

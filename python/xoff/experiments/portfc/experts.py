@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from xoff.experiments.portfc._figures import bars
-from xoff.experiments.portfc._ndc import COMPARED, Setting, rail_only, scenario
+from xoff.experiments.portfc._ndc import COMPARED, PLAIN, PLAIN_NAME, SET_UP, Setting, rail_only, scenario
 from xoff.experiments.portfc._parameters import table
-from xoff.experiments.portfc._runs import Run, Runs, Value, compared, lower_by, near, runs_of, told
-from xoff.reproduce import ABOUT_THE_SAME, Cases, Judged, Part, chosen, given
+from xoff.experiments.portfc._runs import Run, Runs, Value, by_seed, compared, lower_by, runs_of, told
+from xoff.reproduce import ABOUT_THE_SAME, Cases, Judged, Part, all_of, chosen, given, higher, lower
 from xoff.results import Result
 
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, figures 17 and 18"
 
-SEEDS = (1, 2, 3, 4, 5)
+SEEDS = (4, 5, 6, 7, 8)
 SCALES = {f"Rail-only({n})": n for n in (4, 8)}
-SHORT = "5 rounds alone"
+SHORT = "5 rounds, three seeds alone"
 CHOICES: dict[str, dict[str, Any]] = {
     SHORT: {},
+    PLAIN_NAME: PLAIN,
     "ATE over 100 µs": {"window_us": 100},
     "ATE over 1000 µs": {"window_us": 1000},
     "ATE by equation 3 over 10 µs": {"raises": True},
@@ -36,7 +37,9 @@ CHOICES: dict[str, dict[str, Any]] = {
     "top-1": {"experts_per_token": 1},
     "no skew": {"skew": 0},
     "skew 1.5": {"skew": 1.5},
-    "IRN's window 50 KB": {"irn_kb": 50},
+    "IRN's window 104 KB": {"irn_kb": 104},
+    "DCQCN of adapters' firmware": {"preset": "mellanox"},
+    "ATE over 100 µs, IRN's window 104 KB": {"window_us": 100, "irn_kb": 104},
 }
 WITHOUT_ATE = "portfc without ATE"
 """Its name begins with that of the mechanism."""
@@ -47,6 +50,8 @@ class Case(Setting):
     """A network of n servers of n GPUs, what they send each other, and ATE."""
 
     n: int = 4
+    first_hop: str = "hash"
+    """Which domain comes first, without ATE; the fixed order of BCube is that of NDC networks."""
     rounds: int = 20
     experts_per_token: int = 2
     skew: float = 1
@@ -78,7 +83,7 @@ def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
     if quick:
         return {} if choice or case.n > 4 else {seed: replace(case, seed=seed, rounds=3) for seed in SEEDS[:2]}
     if choice:
-        return {seed: replace(case, seed=seed, rounds=5) for seed in SEEDS[:2]}
+        return {seed: replace(case, seed=seed, rounds=5) for seed in SEEDS[:3]}
     return {seed: replace(case, seed=seed) for seed in SEEDS}
 
 
@@ -91,23 +96,23 @@ def judge(runs: Runs) -> dict[str, Part]:
         "mean": ("mean FCT (µs)", Run.mean_us),
     }
     parts: dict[str, Part] = {}
-    best: dict[str, float] = {}
     for short, (what, value) in kinds.items():
         found = {scale: compared(runs, scale, COMPARED, value) for scale in scales}
-        best[short] = max(100 * (1 - one["portfc"] / one["irn"]) for one in found.values())
+        best = max(100 * (1 - one["portfc"] / one["irn"]) for one in found.values())
+        each = [by_seed(runs, scale, ("portfc", "irn"), value) for scale in scales]
         parts[f"N.7-{short}"] = Part(
-            all(one["portfc"] < (1 - ABOUT_THE_SAME) * one["irn"] for one in found.values()),
+            all_of(*(lower(of["portfc"], [(1 - ABOUT_THE_SAME) * one for one in of["irn"]]) for of in each)),
             {f"{scale}: {what}": told(runs, scale, shown, value) for scale in scales}
-            | {f"{scale}: PortFC lower than (%)": lower_by(one, COMPARED[1:]) for scale, one in found.items()},
+            | {f"{scale}: PortFC lower than (%)": lower_by(one, COMPARED[1:]) for scale, one in found.items()}
+            | {f"{short} lower than IRN's by at most (%)": round(best, 1)},
+            published={"tail lower than IRN's by at most (%)": 79} if short == "tail" else {},
         )
-    speed = {scale: compared(runs, scale, COMPARED, Run.throughput_gbps) for scale in scales}
-    what = "p99 lower than IRN's by at most (%)"
+    speed = [by_seed(runs, scale, COMPARED, Run.throughput_gbps) for scale in scales]
     return parts | {
         "N.7-throughput": Part(
-            all(one["portfc"] > max(one[rival] for rival in COMPARED[1:]) for one in speed.values()),
+            all_of(*(higher(of["portfc"], of[rival]) for of in speed for rival in COMPARED[1:])),
             {f"{scale}: mean throughput (Gb/s)": told(runs, scale, shown, Run.throughput_gbps) for scale in scales},
         ),
-        "N.7t": Part(near(best["tail"], 79), {what: round(best["tail"], 1)}, published={what: 79}),
         "N.7r": Part(
             not any(_lost(run) for scale in scales for run in runs.each(f"{scale}/portfc")),
             {f"{scale}: packets lost": told(runs, scale, shown, _lost) for scale in scales},
@@ -119,15 +124,15 @@ def _lost(run: Run) -> float:
     return run.result.summary["drops"]
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="portfc",
+    set_up=SET_UP,
     statements={
         "N.7": "Rail-only, MoE traffic: PortFC achieves maximum throughput and noticeably lower average and tail "
         "latency than IRN, and the advantage remains when the scale grows",
         "N.7-tail": "The 99th percentile of PortFC is noticeably below that of IRN at both scales",
         "N.7-mean": "The mean FCT of PortFC is noticeably below that of IRN at both scales",
         "N.7-throughput": "The average throughput of PortFC is the highest at both scales",
-        "N.7t": "The 99th percentile of PortFC is lower than IRN's by up to 79 %, within 10 points",
         "N.7r": "PortFC loses no packet, at relays neither (ours: the paper is silent on relays)",
     },
     ours=("N.7r",),
@@ -142,11 +147,14 @@ _JUDGED = Judged(
     ),
     control=SHORT,
     reasons={
-        "N.7-tail": "29 and 0 %. Over a window of 10 µs ATE costs what PortFC gains: without it the 99th percentile is "
-        "54 and 39 % below IRN's. ATE moves no load, and changes the order alone (N.7b).",
-        "N.7-mean": "13 and 14 % below; without ATE 23 and 40 %.",
-        "N.7t": "29 %, without ATE 54 %. Where the paper's 79 % are from is not traced: skews, gating and windows of "
-        "IRN do not give it.",
+        "N.7-tail": (
+            "In Rail-only(4) the tail is 42 % below IRN's, in Rail-only(8) as long (635 and 637 µs). ATE over 10 "
+            "µs costs what PortFC gains: without it the tail is 181 and 292 µs. ATE moves no load, and changes "
+            "the order of the domains alone (N.7b)."
+        ),
+        "N.7-mean": (
+            "10 % below IRN's in Rail-only(4), and 10 % above in Rail-only(8); without ATE 21 % below in both."
+        ),
     },
 )
 TRAFFIC = [
@@ -165,9 +173,9 @@ PARAMETERS = table(
         chosen("ATE's window", "10 µs", "about a round trip", "100, 1000 µs"),
     ],
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

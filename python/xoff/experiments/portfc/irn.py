@@ -16,7 +16,7 @@ from typing import Any
 from matplotlib import rc_context
 
 from xoff.experiments.portfc._mixed import SEEDS
-from xoff.experiments.portfc._ndc import Setting, mixed, ndc, rail_only, scenario
+from xoff.experiments.portfc._ndc import SET_UP, Setting, mixed, ndc, rail_only, scenario
 from xoff.experiments.portfc._parameters import table
 from xoff.experiments.portfc._runs import Run, Runs, Value, runs_of
 from xoff.plots import COLOURS, STYLE, Canvas, write
@@ -31,7 +31,7 @@ SWEEP = [f"{low} and {high}" for low, high in TIMEOUTS_US]
 PATHS = {"within a server": 1, "along a rail": 8, "over both": 9}
 """Destination of a flow from GPU 0 of a server of 8."""
 CHOICES: dict[str, dict[str, Any]] = {
-    "IRN's window 50 KB": {"irn_kb": 50},
+    "IRN's window 104 KB": {"irn_kb": 104},
     "IRN's window 75 KB": {"irn_kb": 75},
     "IRN's window 156 KB": {"irn_kb": 156},
 }
@@ -59,10 +59,10 @@ def scenario_of(case: Case, variant: str) -> dict[str, Any]:
 
 def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
     if case.dst is not None:
-        return {} if quick and choice else {1: case}
+        return {} if quick and choice else {None: case}
     if quick:
         return {} if choice else {seed: replace(case, n=4, seed=seed, arrivals_ms=1) for seed in SEEDS[:2]}
-    return {seed: replace(case, seed=seed, arrivals_ms=2) for seed in SEEDS}
+    return {seed: replace(case, seed=seed, arrivals_ms=2) for seed in SEEDS[:5]}
 
 
 _TIMEOUTS = Cases(cases={"timeouts": Case()}, variants=SWEEP, scenario=scenario_of, sized=_sized, choices=CHOICES)
@@ -105,7 +105,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     small, speed = _timeouts(runs, Run.small_us), _timeouts(runs, Run.throughput_gbps)
     alone = {
         label: {
-            text: round(runs.mean(f"{label}/{name}", Run.throughput_gbps), 1)
+            text: round(runs.one(f"{label}/{name}").throughput_gbps(), 1)
             for text, name in (("PortFC", "portfc"), ("IRN", "irn"))
         }
         for label in PATHS
@@ -136,8 +136,9 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="portfc",
+    set_up=SET_UP,
     statements={
         "N.12": "IRN: no setting of the timeouts serves both low latency and high throughput; BDP-FC underuses the "
         "high-bandwidth domain",
@@ -150,12 +151,9 @@ _JUDGED = Judged(
     runs=runs_of,
     judge=judge,
     reasons={
-        "N.12-tradeoff": "Two settings in five are alike within 2 % in both: with DCQCN 100 and 320 µs repeat nothing "
-        "in vain, and of 300 packets sent again little depends on when.",
-        "N.12-window": "104 KB are four links of 100 Gb/s. A path within the high-bandwidth domain has two links and "
-        "half the round trip, so that they are more than its product at 160 Gb/s (84 KB): the window never closes. "
-        "Over both domains the rail limits the flow. A window of 50 KB, the product of two links at 100 Gb/s, does "
-        "close it.",
+        "N.12-tradeoff": "The shortest timeouts serve both: of what they send again three quarters are in vain, but "
+        "throughput is the same within 1 % with all settings, and small flows are fastest with the shortest: 12.6 "
+        "µs, and 13.8 with the longest.",
     },
     # What is run is in two families of cases; this one names their choices.
     cases=_TIMEOUTS,
@@ -169,8 +167,8 @@ PARAMETERS = table(
         chosen("traffic of the sweep", "WebSearch and 32-to-1 incasts in NDC(8, 1), 2 ms, five seeds", "as figure 12"),
     ],
 )
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -122,10 +122,10 @@ def _circles(runs: Runs) -> Part:
 
 
 def _queues_counted(runs: Runs) -> dict[str, Part]:
-    """Judge the numbers of queues against the formulas."""
+    """Judge the numbers of queues against the formulas: of k = 1, which the design is for, and of k > 1."""
     counted = {(n, k): _queues(runs.each(f"NDC({n},{k})/portfc")[0].result) for n, k in COUNTED}
     parts = {}
-    for short, levels in (("N.10-1", (1,)), ("N.10-k", (2, 3))):
+    for short, levels in (("N.10", (1,)), ("N.10k", (2, 3))):
         of_it = {(n, k): found for (n, k), found in counted.items() if k in levels}
         wanted = {(n, k): {"switch": n + 1, "node": (k + 1) * (n - 1) + 2} for n, k in of_it}
         parts[short] = Part(
@@ -136,7 +136,7 @@ def _queues_counted(runs: Runs) -> dict[str, Part]:
     return parts
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="portfc",
     statements={
         "N.9": "PortFC is free from retransmission, and no circle of pauses can close (sections II-D and III-F)",
@@ -145,17 +145,17 @@ _JUDGED = Judged(
         "N.9-deadlock": "No circle of pauses can close with all flows there are, where it can with PFC, and none does "
         "in runs",
         "N.9b": "No victim flow is delayed by a congested flow destined for a different path: at a source, too",
-        "N.10": "A switch port has n + 1 queues, a node port (k + 1)(n - 1) + 2",
-        "N.10-1": "k = 1: n + 1 and 2n queues",
-        "N.10-k": "k > 1: n + 1 and (k + 1)(n - 1) + 2 queues",
+        "N.10": "A switch port has n + 1 queues, a node port (k + 1)(n - 1) + 2: k = 1, which the design is for",
+        "N.10k": "Ours: the same formulas with k > 1",
     },
+    ours=("N.10k",),
     runs=runs_of,
     judge=judge,
     reasons={
         "N.9b": "A queue a of a node stands for an output of the first switch, whatever output of the second its "
         "packets take; the trigger of its pause is the sum over all of those (algorithms 1 and 3). When the packets of "
         "one fill it, the others of the queue wait, though their path is free: the claim is too strong.",
-        "N.10-k": "The paper's n + 1 counts the outputs of one next switch. With k > 1 there are k switches behind a "
+        "N.10k": "The paper's n + 1 counts the outputs of one next switch. With k > 1 there are k switches behind a "
         "node, and a queue for each of their outputs makes k(n - 1) + 2; the formulas agree for k = 1.",
     },
     quick_reasons=True,
@@ -169,8 +169,8 @@ PARAMETERS = table(
         chosen("DCQCN beside victims", "none", "it would hide flow control"),
     ],
 )
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 from matplotlib import rc_context
 
 from xoff.experiments.portfc._figures import COLOUR
-from xoff.experiments.portfc._mixed import Case, scenario_of, sized
-from xoff.experiments.portfc._ndc import MECHANISMS, WORKLOADS
+from xoff.experiments.portfc._mixed import SEEDS, Case, scenario_of, sized
+from xoff.experiments.portfc._ndc import MECHANISMS, PLAIN, PLAIN_NAME, SET_UP, WORKLOADS
 from xoff.experiments.portfc._parameters import mixed
 from xoff.experiments.portfc._runs import Runs, runs_of
 from xoff.plots import STYLE, Canvas, grouped_bars, write
@@ -29,8 +29,9 @@ END_MS = 30.0
 SHORT = "short runs alone"
 CHOICES: dict[str, dict[str, Any]] = {
     SHORT: {},
+    PLAIN_NAME: PLAIN,
     "PFC detects at nodes": {"relays": "native"},
-    "one order of digits": {"first_hop": "highest"},
+    "paths by a hash": {"first_hop": "hash"},
     "30 % of the links": {"link_load": 0.3},
 }
 
@@ -41,7 +42,9 @@ def _scenario(case: Case, mechanism: str) -> dict[str, Any]:
 
 def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
     """Return a case by seed as elsewhere; the quick variant is one of 4 ms, as deadlocks need a while."""
-    return {1: replace(case, arrivals_ms=4)} if quick and not choice else sized(case, choice, quick)
+    return (
+        {SEEDS[0]: replace(case, seed=SEEDS[0], arrivals_ms=4)} if quick and not choice else sized(case, choice, quick)
+    )
 
 
 def _unfinished(result: Result) -> float:
@@ -82,8 +85,9 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="portfc",
+    set_up=SET_UP,
     statements={
         "N.13": "Traditional PFC in BCube: its deadlock makes the FCT very large, and the throughput degrades to zero",
         "N.13-deadlock": "PFC deadlocks in every run of all three workloads",
@@ -101,9 +105,9 @@ _JUDGED = Judged(
     control=SHORT,
 )
 PARAMETERS = mixed(4)
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

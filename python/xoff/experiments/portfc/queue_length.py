@@ -20,7 +20,7 @@ from xoff.experiments.portfc._ndc import COMPARED, MECHANISMS
 from xoff.experiments.portfc._parameters import mixed
 from xoff.experiments.portfc._runs import Run, Runs, name_of
 from xoff.plots import STYLE, Canvas, legend_below, write
-from xoff.reproduce import Part, Readings, Spread
+from xoff.reproduce import Part, Readings, Spread, all_of, lowest
 from xoff.results import Result
 
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, figure 9"
@@ -72,7 +72,10 @@ def judge(runs: Runs) -> dict[str, Part]:
     drops = {"packets lost": {name_of(name): one for name, one in lost.items()}}
     parts = {
         "N.2-shortest": Part(
-            all(peak["portfc"].mean < peak[one].mean and mean["portfc"].mean < mean[one].mean for one in COMPARED[1:]),
+            all_of(
+                lowest({name: [one.peak_kb for one in of_it] for name, of_it in found.items()}, "portfc"),
+                lowest({name: [one.mean_kb(end) for one in of_it] for name, of_it in found.items()}, "portfc"),
+            ),
             longest | {"mean over time of the longest (KB)": {name_of(name): one for name, one in mean.items()}},
         ),
         "N.2-prevents": Part(lost["portfc"].high == 0 and lost["go_back_n"].low > 0, drops),
@@ -90,7 +93,7 @@ def _queues(runs: Runs) -> dict[str, list[Queues]]:
     return {name: of_samples.each(f"websearch/{name}") for name in COMPARED}
 
 
-_JUDGED = judged(
+JUDGED = judged(
     4,
     workloads=("websearch",),
     probe=True,
@@ -108,14 +111,14 @@ _JUDGED = judged(
     judge=judge,
 )
 PARAMETERS = mixed(4)
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the longest queue over time, of the first seed (figure 9)."""
-    runs: Readings[Run] = _JUDGED.runs(results, "", "")
+    runs: Readings[Run] = JUDGED.runs(results, "", "")
     found = {name: of_it[0].longest for name, of_it in _queues(runs).items()}
     with rc_context(STYLE):
         drawing = Canvas(figsize=(7, 3.2), layout="constrained")

@@ -13,9 +13,9 @@ from typing import Any
 
 from xoff.experiments.portfc import _mixed
 from xoff.experiments.portfc._figures import bars
-from xoff.experiments.portfc._ndc import COMPARED, WORKLOADS, mixed, rail_only, scenario
+from xoff.experiments.portfc._ndc import COMPARED, PLAIN, PLAIN_NAME, SET_UP, WORKLOADS, mixed, rail_only, scenario
 from xoff.experiments.portfc._parameters import table
-from xoff.experiments.portfc._runs import Run, Runs, Value, by_seed, compared, lower_by, names, runs_of, told
+from xoff.experiments.portfc._runs import Run, Runs, Value, by_seed, compared, lower_by, runs_of, told
 from xoff.experiments.portfc.experts import TRAFFIC, WITHOUT_ATE
 from xoff.reproduce import Cases, Judged, Part, all_of, chosen, given, lowest, whole
 from xoff.results import Result
@@ -27,10 +27,12 @@ PORTS = 2.6
 """The rate of both ports of a node, in units of the rail's."""
 CHOICES: dict[str, dict[str, Any]] = {
     _mixed.SHORT: {},
+    PLAIN_NAME: PLAIN,
     "ATE over 1000 µs": {"window_us": 1000},
     "ATE by equation 3": {"raises": True},
-    "IRN's window 50 KB": {"irn_kb": 50},
+    "IRN's window 104 KB": {"irn_kb": 104},
     "relays mark": {"relay_marks": True},
+    "DCQCN of adapters' firmware": {"preset": "mellanox"},
 }
 
 
@@ -38,11 +40,14 @@ CHOICES: dict[str, dict[str, Any]] = {
 class Case(_mixed.Case):
     """A workload, what is open, and ATE."""
 
+    first_hop: str = "hash"
+    """Which domain comes first, without ATE; the fixed order of BCube is that of NDC networks."""
     window_us: float = 10
     raises: bool = False
 
 
-def _scenario(case: Case, name: str) -> dict[str, Any]:
+def scenario_of(case: Case, name: str) -> dict[str, Any]:
+    """Return the scenario of a case under a mechanism; PortFC has ATE unless its name says otherwise."""
     made = scenario(name.partition(" ")[0], rail_only(N), mixed(N, case.sizes, case, PORTS), case, seed=case.seed)
     if name == "portfc":
         ate = {"threshold": 0.9, "window": f"{case.window_us:g}us", "raises": case.raises}
@@ -50,12 +55,12 @@ def _scenario(case: Case, name: str) -> dict[str, Any]:
     return made
 
 
-def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
-    """Return a case by seed: five of 5 ms, two of 2 ms with open choices, and one of 0.5 ms."""
+def sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
+    """Return a case by seed: five of 5 ms, three of 2 ms with open choices, and one of 0.5 ms."""
     if quick:
-        return {} if choice else {1: replace(case, arrivals_ms=0.5)}
+        return {} if choice else {_mixed.SEEDS[0]: replace(case, seed=_mixed.SEEDS[0], arrivals_ms=0.5)}
     some = replace(case, arrivals_ms=2 if choice else 5)
-    return {seed: replace(some, seed=seed) for seed in (_mixed.SEEDS[:2] if choice else _mixed.SEEDS)}
+    return {seed: replace(some, seed=seed) for seed in _mixed.SEEDS[: 3 if choice else 5]}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
@@ -85,47 +90,45 @@ def judge(runs: Runs) -> dict[str, Part]:
         ),
         {f"{title}: packets lost": told(runs, sizes, shown, _lost) for sizes, title in WORKLOADS.items()},
     )
-    mean = {sizes: compared(runs, sizes, ("portfc", WITHOUT_ATE), Run.mean_us) for sizes in WORKLOADS}
-    return {
-        "N.7m": whole(parts),
-        **parts,
-        "N.7n": Part(
-            all(one["portfc"] < one[WITHOUT_ATE] for one in mean.values()),
-            {f"{WORKLOADS[sizes]}: mean FCT (µs)": names(one) for sizes, one in mean.items()},
-        ),
-    }
+    return {"N.7m": whole(parts), **parts}
 
 
 def _lost(run: Run) -> float:
     return run.result.summary["drops"]
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="portfc",
+    set_up=SET_UP,
     statements={
         "N.7m": "Rail-only, Poisson traffic and incasts (ours: the paper evaluates it and draws no figure): PortFC has "
         "the lowest FCT and loses nothing",
         "N.7m-mean": "Rail-only: the mean FCT of PortFC is the lowest in all three workloads",
         "N.7m-tail": "Rail-only: the 99th percentile of PortFC is the lowest in all three workloads",
         "N.7m-loss": "PortFC loses no packet, at relays neither",
-        "N.7n": "ATE lowers the mean FCT of PortFC in all three workloads (ours: found after the result)",
     },
-    ours=("N.7m", "N.7m-mean", "N.7m-tail", "N.7m-loss", "N.7n"),
+    ours=("N.7m", "N.7m-mean", "N.7m-tail", "N.7m-loss"),
     runs=runs_of,
     judge=judge,
     cases=Cases(
         cases={sizes: Case(sizes=sizes) for sizes in WORKLOADS},
         variants=(*COMPARED, WITHOUT_ATE),
-        scenario=_scenario,
-        sized=_sized,
+        scenario=scenario_of,
+        sized=sized,
         choices=CHOICES,
     ),
     control=_mixed.SHORT,
     reasons={
         "N.7m": "see N.7m-loss",
-        "N.7m-loss": "A relay from the faster domain to a rail takes in 160 Gb/s and sends 100, and nobody pauses its "
-        "feeder (N.9r). In one seed of five of WebSearch 1262 packets are lost with ATE, and 516 607 without. Relays "
-        "that mark lose nothing.",
+        "N.7m-mean": (
+            "It is 15 and 17 % below IRN's on Storage and Hadoop, and as long on WebSearch (574 and 575 µs); with "
+            "IRN's window of 104 KB it is lower there, too."
+        ),
+        "N.7m-loss": (
+            "A relay from the faster domain to a rail takes in 160 Gb/s and sends 100, and nobody pauses its "
+            "feeder (N.9r). With ATE nothing is lost in five seeds; without it 604,000 packets in one seed of "
+            "Hadoop, and 182 in one of WebSearch. Relays that mark lose nothing."
+        ),
     },
 )
 PARAMETERS = table(
@@ -133,14 +136,14 @@ PARAMETERS = table(
     [
         chosen("Poisson load", "50 % of each rail, 31 % within servers", "as in NDC(4, 1)"),
         chosen("incasts", "one every 0.5 ms", "as in NDC(4, 1)"),
-        chosen("length", "5 ms of arrivals, five seeds", "all flows are completed", "two of 2 ms"),
+        chosen("length", "5 ms of arrivals, five seeds", "all flows are completed", "three of 2 ms"),
         chosen("ATE acts", "if T >= p B, over 10 µs", "Algorithm 5, line 4", "equation 3; 1000 µs"),
         chosen("relays mark", "no", "the paper has ECN at switches", "as switches do"),
     ],
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from matplotlib import rc_context
 
-from xoff.experiments.portfc._ndc import Setting, rail_only, scenario
+from xoff.experiments.portfc._ndc import SET_UP, Setting, rail_only, scenario
 from xoff.experiments.portfc._parameters import table
 from xoff.experiments.portfc._runs import Run, Runs, runs_of
 from xoff.experiments.portfc._victims import flow
@@ -84,8 +84,9 @@ def _longest(run: Run) -> float:
     return float(max(size for node, size in zip(*columns, strict=True) if node == "host0")) / 1000
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="portfc",
+    set_up=SET_UP,
     statements={
         "N.9r": "Ours: in Rail-only, too, no packet is lost where 160 Gb/s flow into a rail of 100 Gb/s by a relay",
     },
@@ -114,9 +115,9 @@ PARAMETERS = table(
         chosen("starts", "drawn within 1 µs, ten times", "nothing else is random"),
     ],
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

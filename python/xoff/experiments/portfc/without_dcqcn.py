@@ -1,9 +1,9 @@
 """N.14: where the order of mechanisms is from: what changes without DCQCN.
 
-Nothing here is a reading of the paper, which has DCQCN in all of its simulations: it measures a cause. X_OFF of 75 KB
-is below K_min of 100 KB, so that PortFC's queues are hardly ever marked, and those of IRN and Go-Back-N are. The
-traffic is that of figures 8 and 10 in NDC(4, 1) with 4 ms of arrivals, of figure 15 with 1 and 8 MB in NDC(4, 1), and
-of the sweep of IRN's timeouts in NDC(8, 1).
+Nothing here is a reading of the paper, which has DCQCN in all of its simulations: it measures a cause. DCQCN marks four
+to six times as many of IRN's packets as of PortFC's, and of PFC*'s more than of either. The traffic is that of figures
+8 and 10 in NDC(4, 1) with 4 ms of arrivals, of figure 15 with 1 and 8 MB in NDC(4, 1), and of the sweep of IRN's
+timeouts in NDC(8, 1).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from xoff.experiments.portfc import irn, parameter_server
 from xoff.experiments.portfc._figures import bars
 from xoff.experiments.portfc._mixed import SEEDS, Case, scenario_of
-from xoff.experiments.portfc._ndc import COMPARED, WORKLOADS
+from xoff.experiments.portfc._ndc import COMPARED, SET_UP, WORKLOADS
 from xoff.experiments.portfc._parameters import mixed
 from xoff.experiments.portfc._runs import Run, Runs, Value, compared, name_of, runs_of, told
 from xoff.reproduce import Judged, Part, Spread, whole
@@ -30,7 +30,7 @@ DCQCN = {"without": False, "with": True}
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     """Return the scenarios by name, with and without DCQCN."""
     made = {}
-    seeds = SEEDS[:1] if quick else SEEDS
+    seeds = SEEDS[:1] if quick else SEEDS[:5]
     for how, dcqcn in DCQCN.items():
         for seed in seeds:
             for sizes in WORKLOADS:
@@ -112,8 +112,9 @@ def _both(runs: Runs, what: str, value: Value) -> dict[str, dict[str, Spread]]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="portfc",
+    set_up=SET_UP,
     statements={
         "N.14": "Ours: DCQCN is why IRN is behind PFC*, why its small flows are fast, and why the parameter server "
         "waits",
@@ -126,10 +127,15 @@ _JUDGED = Judged(
     ours=("N.14", "N.14-order", "N.14-small", "N.14-server", "N.14-timeouts"),
     runs=runs_of,
     judge=judge,
+    reasons={
+        "N.14-order": "In this set-up IRN is before PFC* with DCQCN, too: its window of 50 KB is why (N.1c). Without "
+        "DCQCN its mean is 7 and 11 % below PortFC's on Hadoop and Storage, and 2 % above on WebSearch.",
+        "N.14-small": "A window of 50 KB keeps IRN's queues short without DCQCN, too (N.3-small).",
+    },
 )
 PARAMETERS = mixed(4)
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

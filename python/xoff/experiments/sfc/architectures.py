@@ -136,7 +136,7 @@ def _throughput(result: Result) -> float:
     return float(pc.sum(packets["bytes"]).as_py() or 0) * 8 / (_END_US / 2 * 1e-6) / (_HOSTS * 200e9)
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="sfc",
     statements={
         "Q.0-iq": "Input queues: poor throughput and head-of-line blocking: they carry less than output queues by more "
@@ -154,8 +154,8 @@ PARAMETERS = [
     chosen("flow control", "none", "PFC would block with every architecture"),
     chosen("draws", "ten", "arrivals and starts are random"),
 ]
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

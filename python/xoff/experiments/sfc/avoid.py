@@ -62,7 +62,7 @@ def _time(key: str) -> Callable[[Run], float]:
     return lambda run: run.avoid_us[key]
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "R": "Of the three things to avoid (above the PFC threshold; above the SFC threshold after a pause; bandwidth "
         "unused while sources are paused) only the last is critical",
@@ -84,9 +84,9 @@ PARAMETERS = parameters(
     "Part 5, CASE 5; Part 4, what to avoid",
     [chosen("degraded", "victims or incast more than 15 % above 15 µs", "as in 5.5-short")],
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

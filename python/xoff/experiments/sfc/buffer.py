@@ -66,7 +66,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "5.2": "3-to-1 in the 2-layer CLOS: larger buffers help PFC alone until it is no longer triggered; 8 times the "
         "buffer does what SFC does",
@@ -87,9 +87,9 @@ _JUDGED = judged(
 PARAMETERS = parameters(
     _CASES, "Part 5, CASE 2", [chosen("pause and interval", "10 µs", "the table; the settings list says 6 µs", "6 µs")]
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

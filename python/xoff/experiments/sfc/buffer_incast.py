@@ -69,7 +69,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "5.3": "5-to-1 in the 2-layer CLOS: larger buffers help PFC alone a little, SFC helps more than at 3-to-1, and "
         "more SFC headroom means fewer PFC pauses and a better FCT",
@@ -99,9 +99,9 @@ PARAMETERS = parameters(
     "Part 5, CASE 3",
     [chosen("packet", "4 KB", "given", "512 B")],
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -78,7 +78,7 @@ def judge(_: Readings[Result]) -> dict[str, Part]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="sfc",
     statements={
         "P": "The formulas give the needed SFC headroom and the range of the pause of every case",
@@ -98,8 +98,8 @@ PARAMETERS = [
     given("links to the congestion point", "5 (3-layer), 3 (2-layer)", "Parameter calculation process; Part 5"),
     given("pause", "above headroom / C, below (headroom + SFC threshold) / C", "Parameter calculation process"),
 ]
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(_: Mapping[str, Result], path: Path) -> None:

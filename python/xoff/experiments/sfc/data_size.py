@@ -68,7 +68,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return parts | {"4.3-victims": Part(victims, parts["4.3-behind-victims"].measured)}
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "4.3": "3-layer CLOS, data ×4 and ×16: the improvement by SFC remains relatively stable; DCQCN performs "
         "relatively better as flows last longer, but is still not as good as SFC; victims gain at every size",
@@ -97,9 +97,9 @@ _JUDGED = judged(
     },
 )
 PARAMETERS = parameters(_CASES, "Part 4, Impact of data size")
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

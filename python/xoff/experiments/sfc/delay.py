@@ -80,7 +80,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "5.4": "3-to-1 in the 2-layer CLOS: delay has no significant impact as long as the buffer holds the headroom; "
         "beyond that performance degrades",
@@ -115,9 +115,9 @@ PARAMETERS = parameters(
         )
     ],
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

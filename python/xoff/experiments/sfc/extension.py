@@ -77,7 +77,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"X": Part(all_of(*decisions), measured)}
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "X": "Extension: a pause and a threshold set from occupancy and sources control more accurately than fixed "
         "ones: the mean FCT over all flows is lower in every case",
@@ -108,9 +108,9 @@ PARAMETERS = parameters(
         chosen("dynamic threshold", "(N - 1)·R·C below XOFF", "the formulas"),
     ],
 )
-CLAIMS = _JUDGED.listed if '"dynamic"' in _core.schema() else {}
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed if '"dynamic"' in _core.schema() else {}
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

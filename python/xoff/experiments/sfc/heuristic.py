@@ -92,7 +92,7 @@ def judge(runs: Readings[Result]) -> dict[str, Part]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="sfc",
     statements={
         "H": "Under heuristic congestion control a flow can only increase its rate incrementally when another one "
@@ -108,9 +108,9 @@ PARAMETERS = parameters(
     "Part 5, basic settings; Thoughts",
     [chosen("flows", "two of 5 MB and one of 40 MB to one receiver, no victim", "one has to outlast the others")],
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

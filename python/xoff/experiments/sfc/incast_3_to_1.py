@@ -45,7 +45,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "5.1": "3-to-1 in the 2-layer CLOS: the victim's FCT with SFC is lower than with PFC only and with PFC + DCQCN",
         "5.1-headroom": "The 180 KB between the thresholds exceed the 120 KB that 3-to-1 needs, so that PFC pauses no "
@@ -73,9 +73,9 @@ PARAMETERS = parameters(
     "Part 5, basic settings",
     [chosen("pause and interval", "10 µs", "all tables and the calculation; the settings list says 6 µs", "6 µs")],
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -37,7 +37,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"4.4": Part(all_of(*(runs.faster(case, victims_us) for case in _CASES)), measured)}
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "4.4": "5-to-1 with unchanged settings: SFC improves the victims' FCT in the 3-layer and in the 2-layer CLOS"
     },
@@ -48,9 +48,9 @@ _JUDGED = judged(
     },
 )
 PARAMETERS = parameters(_CASES, "Part 4, 3-layer vs 2-layer")
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

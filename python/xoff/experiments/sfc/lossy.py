@@ -66,7 +66,7 @@ def _drops(run: Run) -> float:
     return run.drops
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "T": "SFC can work with lossy networks, and every transport can use it",
         "T-alone": "Without PFC, and without congestion control, SFC lowers losses and the mean FCT with Go-Back-N "
@@ -90,9 +90,9 @@ PARAMETERS = parameters(
     "Part 5, basic settings; Thoughts",
     [chosen("PFC", "off", "a lossy network"), chosen("transports", "Go-Back-N, IRN", "those of the public simulators")],
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -103,7 +103,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "5.5": "5-to-1 in the 2-layer CLOS: too-long pauses leave bandwidth unused and degrade performance, too-short "
         "ones just consume more resources, and SFC remains effective across a wide range",
@@ -133,9 +133,9 @@ PARAMETERS = parameters(
     "Part 5, CASE 5",
     [chosen("wide range", "the calculator's range of each switch", "the table; per input for voq")],
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

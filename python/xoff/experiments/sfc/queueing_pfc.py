@@ -127,7 +127,7 @@ def _victims_us(result: Result) -> float:
     return fmean(fct for name, fct in fct_us(result).items() if name.startswith("victim"))
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="sfc",
     statements={
         "Q.2-many-spread": "Many-to-one: with OQ, PFC triggers upstream on many ingress ports, more than with IQ and "
@@ -154,8 +154,8 @@ PARAMETERS = [
     chosen("buffer", "without end", "nothing is to be lost on links faster than 200 Gb/s"),
     chosen("start of a flow", "within 1 µs, ten draws", "single runs move"),
 ]
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

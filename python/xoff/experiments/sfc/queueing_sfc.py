@@ -81,7 +81,7 @@ def _sfcms(result: Result) -> dict[str, int]:
 
 
 _SWITCHES = {"Q.1-iq": "iq", "Q.1-oq": "oq-egress", "Q.1-shared": "oq", "Q.1-voq": "voq"}
-_JUDGED = Judged(
+JUDGED = Judged(
     document="sfc",
     statements={
         "Q.1-iq": "SFC on the IQ architecture hits the head-of-line blocked victim: flow 4's source gets SFCMs",
@@ -106,8 +106,8 @@ PARAMETERS = [
     chosen("buffer", "without end", "nothing is to be lost on links faster than 200 Gb/s"),
     chosen("start of a flow", "within 1 µs, ten draws", "single runs move"),
 ]
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

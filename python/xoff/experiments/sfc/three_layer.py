@@ -47,7 +47,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "4.1": "3-layer CLOS, 3-to-1: SFC precisely pauses the sources of the incast; every victim's FCT is better "
         "than with PFC only and with PFC + DCQCN",
@@ -70,9 +70,9 @@ _JUDGED = judged(
     },
 )
 PARAMETERS = parameters(_CASES, "Part 4, basic settings")
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

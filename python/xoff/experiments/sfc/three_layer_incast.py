@@ -59,7 +59,7 @@ def _peaks(improvements: Mapping[str, Sequence[float]]) -> Decision:
     return all_of(higher(middle, first), higher(middle, last))
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "4.2": "3-layer CLOS: as the incast grows from 3 to 5 to 7, the improvement by SFC first increases and then "
         "decreases; when it is too severe the space between the thresholds does not suffice and PFC still triggers",
@@ -83,9 +83,9 @@ _JUDGED = judged(
     },
 )
 PARAMETERS = parameters(_CASES, "Part 4, Impact of Incast")
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

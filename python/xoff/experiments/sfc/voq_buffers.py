@@ -101,7 +101,7 @@ def _alike(shared: Sequence[float], dedicated: Sequence[float]) -> Decision:
     return about_the_same([one for one, _ in pairs], [other for _, other in pairs])
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="sfc",
     statements={"Q.3": "The allocation of VOQ buffers, shared or dedicated, has an impact"},
     runs=Runs,
@@ -132,9 +132,9 @@ PARAMETERS = parameters(
         chosen("shared", "16 × 400 KB a switch, α 1/8", "the same memory; α of public simulators", _OTHER),
     ],
 )
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

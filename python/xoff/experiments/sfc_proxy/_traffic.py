@@ -79,6 +79,8 @@ class Case:
     spread_us: float = 0.0
     """Ours: the senders of an incast start at random within this time; 0: all at once."""
     nic_queues: int = 4
+    nic_fallback: str = "first"
+    """Ours: where a NIC puts a message while all its queues are paused: into the first, or the shortest."""
     increase_us: float = 900.0
     """DCQCN's timer; the document writes 900 without a unit."""
 
@@ -158,7 +160,7 @@ def _sfc(case: Case, mechanism: str) -> dict[str, Any]:
     if mechanism == "host":
         sfc["hold"] = case.hold
     if mechanism == "nic":
-        sfc["queues"] = case.nic_queues
+        sfc |= {"queues": case.nic_queues, "fallback": case.nic_fallback}
     if case.cache and mechanism in {"proxy", "isolation"}:
         sfc["cache"] = True
     return sfc

@@ -89,7 +89,7 @@ def judge(runs: Readings[Result]) -> dict[str, Part]:
     }
 
 
-_JUDGED = Judged(
+JUDGED = Judged(
     document="sfc-proxy",
     statements={"P.6-deadlock": "With SFC proxy mode there is no PFC deadlock where PFC alone deadlocks"},
     runs=as_results,
@@ -106,8 +106,8 @@ PARAMETERS = [
     chosen("DCQCN", "none", "it would hide what flow control does"),
     chosen("alpha, longest pause, interval", "1/2, 3 ms, 0.1 ms", "as in the simulations"),
 ]
-CLAIMS = _JUDGED.listed
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -94,7 +94,7 @@ def _pairs(counts: Mapping[str, list[float]]) -> Iterable[tuple[float, float]]:
     return zip(counts["proxy"], counts["dcqcn"], strict=True)
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "P.6": "SFC proxy mode pushes PFC to the edge: no congestion spreading between switches",
         "P.7": "Distributed over the source ToRs, the congested flows will not need large buffer to be queued",
@@ -102,20 +102,6 @@ _JUDGED = judged(
     traffic=MODELS,
     mechanisms=_MECHANISMS,
     judge=judge,
-    reasons={
-        "P.6": (
-            "In five seeds and four models PFC pauses a switch twice with the proxy, both in model 0, and 9035 times "
-            "with "
-            "DCQCN alone: nearly, and not never. (Runs of half the length have none at all.)"
-        ),
-        "P.7": (
-            "All flows of an incast keep up to a window of 150 KB each at their ToR, and a ToR has senders of many "
-            "incasts: "
-            "its congestion queues hold 9 to 17 MB at one moment, three to five tenths of the buffer. With the same "
-            "120 "
-            "senders for every incast it is less than a ninth."
-        ),
-    },
 )
 PARAMETERS = [
     *_SHARED,
@@ -125,9 +111,9 @@ PARAMETERS = [
         "Analysis of Proxy Mode Performance",
     ),
 ]
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -43,7 +43,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "P.4": "Isolation at the source ToR: like SFC proxy on different hosts, better on the same ones, and stable",
         "P.4-like": "Model 0: SFC proxy with isolation has similar performance as SFC proxy",
@@ -77,9 +77,9 @@ PARAMETERS = [
         "Re-run Simulations 1 to 3",
     ),
 ]
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -29,7 +29,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     }
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "P.1": "Incast and background on different hosts (model 0): SFC proxy has better performance than DCQCN",
         "P.8": "SFC with ToR proxy shows similar performance compared with SFC (model 0)",
@@ -60,9 +60,9 @@ PARAMETERS = [
         "all flows to its destination",
     ),
 ]
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

@@ -26,7 +26,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {"P.2": Part(runs.lower(_MODEL, "dcqcn", "proxy"), runs.compared(_MODEL, ("dcqcn", "proxy")))}
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "P.2": "Incast and background on the same hosts (model 3): SFC proxy has worse average than DCQCN latency in "
         "all cases, as it pauses queues that hold innocent flows",
@@ -39,9 +39,9 @@ PARAMETERS = [
     *_SHARED,
     given("background, incasts", "Google RPC at 50 %; 120-to-1 of 256 KB at 8 %; the same hosts", "Simulation 2"),
 ]
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

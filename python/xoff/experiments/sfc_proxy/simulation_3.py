@@ -13,9 +13,9 @@ from pathlib import Path
 
 from xoff.experiments.sfc_proxy._figures import trend
 from xoff.experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
-from xoff.experiments.sfc_proxy._runs import Runs, judged
+from xoff.experiments.sfc_proxy._runs import Runs, judged, shorter
 from xoff.experiments.sfc_proxy._traffic import CLASSES, MODELS
-from xoff.reproduce import Part, all_of, given, higher
+from xoff.reproduce import Part, all_of, given
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Simulation 3"
@@ -28,12 +28,12 @@ def judge(runs: Runs) -> dict[str, Part]:
     first, last = (runs.by_class(model, "proxy") for model in ("model 0", "model 3"))
     trend, ratios = runs.over_models(_MECHANISMS)
     return {
-        "P.3-degrades": Part(all_of(*(higher(last[name], first[name]) for name in CLASSES)), trend),
+        "P.3-degrades": Part(all_of(*(shorter(first[name], last[name]) for name in CLASSES)), trend),
         "P.3-stable": Part(runs.more_stable("dcqcn", "proxy"), ratios),
     }
 
 
-_JUDGED = judged(
+JUDGED = judged(
     statements={
         "P.3": "The degree of mixing of background and congested traffic has more impact on SFC proxy than on DCQCN",
         "P.3-degrades": "From model 0 to model 3 the performance of SFC proxy is degraded in every size class",
@@ -47,9 +47,9 @@ PARAMETERS = [
     *_SHARED,
     given("background, incasts", "Google RPC at 50 %; 120-to-1 of 256 KB at 8 %; models 0 to 3", "Simulation 3"),
 ]
-CLAIMS = _JUDGED.listed
-scenarios = _JUDGED.scenarios
-claims = _JUDGED.claims
+CLAIMS = JUDGED.listed
+scenarios = JUDGED.scenarios
+claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:

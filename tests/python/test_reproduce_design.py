@@ -1,0 +1,148 @@
+"""The screening of a document's choices: what decides is found, kept with the page, and let go when it is stale."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from small import Command
+from xoff import reproduce
+from xoff._core import InputError
+from xoff.reproduce import Cases, Design, Experiment, Factor, Judged, Part, Readings, fact, positive
+from xoff.reproduce.design import Screened, design_of, found_in, key, lines, screened, section
+from xoff.reproduce.evaluation import _kept
+
+
+@dataclass(frozen=True)
+class Toy:
+    """Three open choices, and what cases are about."""
+
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    about: int = 0
+    seed: int = 0
+
+
+def _judge(runs: Readings[Any]) -> dict[str, Part]:
+    every = runs.each("one")
+    return {
+        "T.1": Part(positive([2 * one["a"] - 1.0 for one in every]), {}),
+        "T.2": Part(positive([1.0 if one["a"] == one["b"] else -1.0 for one in every]), {}),
+        "T.3": Part(positive([one["seed"] - 1.5 for one in every]), {}),
+        "T.4": Part(True, {}, void="nothing met it" if any(one["c"] for one in every) else ""),
+        "T.5": Part(True, {}),
+        "T.6": Part(fact(bool(every[0]["a"])), {}),
+        "T.7": Part(positive([one["a"] + (one["b"] if one["seed"] == 3 else 1) - 1.5 for one in every]), {}),
+    }
+
+
+class _Module:
+    JUDGED = Judged(
+        document="toy",
+        statements={f"T.{number}": "…" for number in range(1, 8)},
+        runs=lambda results, choice, reading: Readings(results, lambda one: one, choice, reading),
+        judge=_judge,
+        cases=Cases(
+            cases={"one": Toy(about=1), "two": Toy(about=2)},
+            scenario=lambda case, _: {"a": case.a, "b": case.b, "c": case.c, "seed": case.seed},
+            sized=lambda case, _, quick: (
+                {} if quick else {seed: Toy(about=case.about, seed=seed) for seed in (1, 2, 3)}
+            ),
+        ),
+    )
+
+
+class _Without:
+    JUDGED = Judged(
+        document="toy",
+        statements={"U.1": "…", "U.1-part": "…", "U.2": "…"},
+        runs=lambda results, choice, reading: Readings(results, lambda one: one, choice, reading),
+        judge=lambda _: {},
+        ours=("U.2",),
+    )
+
+
+TOY = Experiment("toy/one", _Module)  # type: ignore[arg-type]
+WITHOUT = Experiment("toy/two", _Without)  # type: ignore[arg-type]
+
+DESIGN = Design(
+    {
+        "A": Factor("low", "high", {"a": 1}),
+        "B": Factor("low", "high", {"b": 1}),
+        "C": Factor("low", "high", {"c": 1}),
+        "what the cases are about": Factor("one", "three", {"about": 3}),
+        "elsewhere": Factor("low", "high", {"other": 1}),
+    }
+)
+
+
+@pytest.fixture
+def part() -> Screened:
+    (found,) = screened(DESIGN, [TOY, WITHOUT]).values()
+    return found
+
+
+def test_a_screening_finds_what_decides(part: Screened) -> None:
+    assert part.names == ("A", "B", "C")
+    # The runs are their own results here: what is judged is what was chosen.
+    found = found_in(part, part.scenarios)  # type: ignore[arg-type]
+    effects = {
+        id: {tuple(one["of"]): one["points"] for one in of["effects"] if one["points"]} for id, of in found.items()
+    }
+    assert effects["toy/T.1"] == {("A",): 100}
+    assert effects["toy/T.2"] == {("A", "B"): 100}
+    assert effects["toy/T.3"] == {}
+    assert found["toy/T.1"]["so"] == 0.5
+    assert found["toy/T.3"]["so"] == pytest.approx(2 / 3)
+    assert found["toy/T.4"]["void"] == len(part.levels) / 2
+    told = section(DESIGN, [TOY, WITHOUT], found)
+    page = "\n".join(lines(told))
+    assert told["runs"] == len(part.scenarios) == 2 * 3 * len(part.levels)
+    assert "| A | low | high |" in page
+    assert "| toy/T.1 | 50 % | A +100 |" in page
+    assert "| toy/T.2 | 50 % | A × B +100 |" in page
+    assert "| toy/T.3 | 67 % | chance |" in page
+    assert f"| toy/T.4 | – | void in {len(part.levels) // 2} of {len(part.levels)} combinations |" in page
+    assert "| toy/T.5 | 100 % | none of them: it is always so |" in page
+    # What chance has no part in has no seeds, and is decided by a choice all the same.
+    assert "| toy/T.6 | 50 % | A +100 |" in page
+    # 100, 100 and 50 points: 83, and Student's 4.303 times 28.9 / sqrt(3).
+    assert "| toy/T.7 | 42 % | A +83 ± 72 |" in page
+    assert "The experiments of toy/U.1 have none of these choices." in page
+
+
+def test_a_screening_is_let_go_when_its_choices_change(part: Screened, tmp_path: Path) -> None:
+    page = tmp_path / "toy.json"
+    assert _kept(page, "now") is None
+    page.write_text(json.dumps({"design": {"valid_for": "now"}}))
+    assert _kept(page, "now") == {"valid_for": "now"}
+    assert _kept(page, "later") is None
+    page.write_text("no JSON")
+    assert _kept(page, "now") is None
+    other = Design({**DESIGN.factors, "A": Factor("low", "higher", {"a": 2})})
+    assert key(DESIGN, {"toy/one": part}) != key(other, {"toy/one": part})
+
+
+@pytest.mark.parametrize("document", ["sfc", "sfc-proxy", "congestion-isolation", "portfc", "bcn"])
+def test_every_document_declares_choices_that_its_cases_have(document: str) -> None:
+    design = design_of(document)
+    parts = screened(design, reproduce.select([document]))
+    assert set(design.factors) == {name for part in parts.values() for name in part.names}
+
+
+def test_what_cannot_be_screened_is_refused(xoff_here: Command) -> None:
+    with pytest.raises(InputError, match="declares no choices"):
+        design_of("field")
+    for words, why in (
+        (["sfc/5.1", "--design"], "`xoff reproduce sfc --design`"),
+        (["sfc", "--design", "--quick"], "leave out --quick"),
+        (["field", "--design"], "declares no choices"),
+    ):
+        done = xoff_here("reproduce", *words)
+        assert done.returncode == 2, words
+        assert why in done.stderr
