@@ -318,7 +318,8 @@ def test_what_is_measured(xoff_here: Command, monkeypatch: pytest.MonkeyPatch) -
 def test_memory_is_counted_by_part() -> None:
     """Bounds of what the data structures can be: a packet has 24 bytes, and no part is nothing."""
     grown = measure.memory()
-    assert 24 <= grown["bytes_per_queued_packet"] < 100
+    # What else the two processes hold differs by some hundred KB, which is less than a byte a packet.
+    assert 23 < grown["bytes_per_queued_packet"] < 100
     assert 24 <= grown["bytes_per_waiting_flow"] < grown["bytes_per_active_flow"] < 2_000
     assert 100 < grown["bytes_per_port"] < 5_000
     assert grown["bytes_per_link"] == 2 * grown["bytes_per_port"]
