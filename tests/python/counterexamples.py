@@ -145,7 +145,7 @@ _PORTFC: Mapping[str, Swap] = {
     "N.9-switch": instead("portfc", "pfc"),
     "N.9-deadlock": _PORTFC_IS_IRN,
     "N.9b": instead("portfc", "pfc"),
-    "N.9r": matching("^.*/portfc/", "8 MB each of two/portfc/"),
+    "N.9r": matching("^.*/portfc/", "16 MB of one/portfc/"),
     "N.10": instead("NDC(2,1)", "NDC(4,1)"),
     "N.10k": instead("NDC(2,2)", "NDC(2,1)"),
     "N.11-victim": instead("portfc", "pfc"),
