@@ -7,6 +7,7 @@ reading and one other level. Every experiment that has `Cases` is run with a reg
 The number of a statement is in how many of them it is so: of each seed 1 or 0. What a choice does is by how much its
 other level changes that share, with a 95 % interval over the seeds. A choice is left out of an experiment whose cases
 have no such field, or are themselves about that field; a statement whose experiment has none of the choices is named.
+Where a run violated an audit, the statement is not so.
 """
 
 from __future__ import annotations

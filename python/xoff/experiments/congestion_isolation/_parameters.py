@@ -15,7 +15,7 @@ PARAMETERS: list[Parameter] = [
     chosen(
         "what is marked with CI",
         "the packet that selects its flow; and by ECN's curve on both queues, as without CI",
-        '"PFC + ECN with CI", "ECN is marked once a packet is isolated"; none makes more statements hold',
+        '"PFC + ECN with CI", "ECN is marked once a packet is isolated"; none makes more whole statements hold',
         "ECN on the congested queue alone; all isolated packets; the selecting packet alone",
     ),
     chosen(

@@ -75,8 +75,9 @@ JUDGED = judged(
     judge=judge,
     reasons={
         "N.5t-poisson": (
-            "Poisson flows of Hadoop and Storage are 15 and 21 % faster under IRN: its incasts, which lose "
-            "packets and which DCQCN slows, leave them the links, and take 1.7 times as long as PortFC's."
+            "Poisson flows of Hadoop and Storage have 15 and 21 % less throughput than under IRN: its incasts, "
+            "which lose packets and which DCQCN slows, leave them the links, and take 1.7 times as long as "
+            "PortFC's."
         ),
     },
 )
