@@ -59,25 +59,24 @@ fn apart(packet: &Packet, records: &mut Records) -> (Packet, Option<u32>) {
     packet.side().map_or((*packet, None), |slot| (packet.alone(records.get(slot)), Some(slot)))
 }
 
-/// Sends what a receiver answers to a packet, what the answer says of others, and the packet's tag if that is wanted. An ACK takes over
-/// what travels beside the packet.
+/// What a receiver answers to a packet, with what the answer says of others, and the packet's tag if that is wanted. An ACK takes
+/// over what travels beside the packet.
 #[inline]
-fn send_back(slot: Option<u32>, mut reply: Option<Packet>, also: &[u32], tag: Option<u32>, records: &mut Records, effects: &mut Effects) {
+fn complete(slot: Option<u32>, mut reply: Option<Packet>, also: &[u32], tag: Option<u32>, records: &mut Records) -> Option<Packet> {
     if let Some(slot) = slot {
         match &mut reply {
             Some(ack) if ack.kind() == Kind::Ack => *ack = ack.at_side(slot),
             _ => records.give_back(slot),
         }
     }
-    if let Some(mut frame) = reply {
-        if !also.is_empty() {
-            frame.enclose(also, records);
-        }
-        if let Some(tag) = tag {
-            frame.echo(tag, records);
-        }
-        effects.push(Effect::Answer(frame));
+    let frame = reply.as_mut()?;
+    if !also.is_empty() {
+        frame.enclose(also, records);
     }
+    if let Some(tag) = tag {
+        frame.echo(tag, records);
+    }
+    reply
 }
 
 impl Endpoint {
@@ -111,25 +110,26 @@ impl Endpoint {
         place
     }
 
-    /// What is left of a packet of a flow that ends at this host.
-    pub fn on_header(&mut self, header: &Packet, records: &mut Records, effects: &mut Effects) {
+    /// What is left of a packet of a flow that ends at this host; returns what is answered, which goes before the effects.
+    pub fn on_header(&mut self, header: &Packet, records: &mut Records, effects: &mut Effects) -> Option<Packet> {
         let (header, slot) = &apart(header, records);
         let place = self.receiver(header.flow());
         if place == ALL_HERE {
-            return send_back(*slot, None, &[], None, records, effects);
+            return complete(*slot, None, &[], None, records);
         }
         let (config, r) = (&*self.config, &mut self.receivers[index(place)]);
         let mut replies = Replies::new(effects.now, r.src);
         config.transport.on_header(&mut r.received, &mut r.transport, header, &mut replies);
         let reply = replies.reply.map(|reply| back(reply, header, r.src, config.framing.control));
         let tag = config.echoes_tags().then(|| header.tag());
-        send_back(*slot, reply, &[], tag, records, effects);
+        let answer = complete(*slot, reply, &[], tag, records);
         self.pull(header, effects);
+        answer
     }
 
-    /// A data packet for this host.
+    /// A data packet for this host; returns what is answered, which goes before the effects.
     #[inline]
-    pub fn on_data(&mut self, packet: &Packet, records: &mut Records, effects: &mut Effects) {
+    pub fn on_data(&mut self, packet: &Packet, records: &mut Records, effects: &mut Effects) -> Option<Packet> {
         let (packet, slot) = &apart(packet, records);
         self.delivered_bytes += u64::from(packet.bytes());
         let (now, place) = (effects.now, self.receiver(packet.flow()));
@@ -140,7 +140,7 @@ impl Endpoint {
             self.duplicates += 1;
             let reply = Reply { kind: Kind::Ack, seq: u32::MAX, answers: 0 };
             let ack = back(reply, packet, config.sources.of(packet.flow()), config.framing.control);
-            return send_back(*slot, Some(ack), &[], tag, records, effects);
+            return complete(*slot, Some(ack), &[], tag, records);
         }
         let r = &mut self.receivers[index(place)];
         if !packet.has(Packet::RETRANSMITTED) {
@@ -170,7 +170,7 @@ impl Endpoint {
                 (Form::Packet, _) => notice = Some(back(Reply { kind: Kind::Cnp, seq: 0, answers: 0 })),
             }
         }
-        send_back(*slot, reply, &replies.also, tag, records, effects);
+        let answer = complete(*slot, reply, &replies.also, tag, records);
         if let Some(frame) = notice {
             effects.push(Effect::Answer(frame));
         }
@@ -182,6 +182,7 @@ impl Endpoint {
         } else if self.pacer.is_some() {
             self.pull(packet, effects);
         }
+        answer
     }
 
     /// All of a flow is here: nothing of it needs to be remembered but that it is over.

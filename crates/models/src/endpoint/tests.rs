@@ -83,11 +83,11 @@ fn on_rto(e: &mut Endpoint, flow: u32, now: Moment) -> (Option<Moment>, bool) {
     (alarm(&mut effects, token::RTO), went_back)
 }
 
-/// What a data packet leads to.
+/// What a data packet leads to, its answer first.
 fn on_data(e: &mut Endpoint, packet: &Packet, now: Moment) -> Vec<Effect> {
     let mut effects = effects(now);
-    e.on_data(packet, &mut Records::default(), &mut effects);
-    effects.take().into_iter().map(|(_, effect)| effect).collect()
+    let answer = e.on_data(packet, &mut Records::default(), &mut effects).map(Effect::Answer);
+    answer.into_iter().chain(effects.take().into_iter().map(|(_, effect)| effect)).collect()
 }
 
 fn answers(effects: &[Effect]) -> Vec<Packet> {

@@ -127,8 +127,8 @@ impl Node {
                 self.relist(packet.flow(), cx);
             }
             Owner::Transport if packet.kind() == Kind::Header => {
-                endpoint.on_header(&packet, cx.sides(), &mut self.effects);
-                self.apply(cx);
+                let answer = endpoint.on_header(&packet, cx.sides(), &mut self.effects);
+                self.answer(answer, cx);
             }
             Owner::Transport => {
                 let (now, slot) = (cx.now(), packet.side());
@@ -168,7 +168,17 @@ impl Node {
             self.delivered(port, packet, cx);
         }
         let Some(endpoint) = &mut self.endpoint else { return };
-        endpoint.on_data(packet, cx.sides(), &mut self.effects);
+        let answer = endpoint.on_data(packet, cx.sides(), &mut self.effects);
+        self.answer(answer, cx);
+    }
+
+    /// Sends what a receiver answers, and then does what else follows. With every packet: what passes through the list of effects is
+    /// written once more and read again.
+    #[inline]
+    fn answer(&mut self, frame: Option<Packet>, cx: &mut Cx<'_>) {
+        if let Some(frame) = frame {
+            self.send_on(self.routes.port(&frame), frame, cx);
+        }
         self.apply(cx);
     }
 
