@@ -32,6 +32,8 @@ from xoff.results import Result
 RESOLUTION = 5
 """Choices and pairs of them are all told apart: no effect has an alias."""
 _PREFIX = "design run "
+_SHOWN = 5
+"""Effects that a table names of each statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,9 @@ def screened(design: Design, experiments: Iterable[Experiment]) -> dict[str, Scr
         judged: Judged[Any] | None = getattr(one.module, "JUDGED", None)
         if judged is None or judged.cases is None:
             continue
+        # What is judged by other runs as well cannot be judged with choices made in its cases alone.
+        if one.module.scenarios(quick=False) != judged.cases.scenarios(quick=False):
+            continue
         names = [name for name, factor in design.factors.items() if _varies(judged.cases, factor)]
         if names:
             levels = fraction(len(names), RESOLUTION)
@@ -133,7 +138,12 @@ def found_in(part: Screened, results: Mapping[str, Result]) -> dict[str, dict[st
 
     results: of the runs of the design, by name.
     """
-    runs = [part.judged.parts(results, f"{_PREFIX}{number}") for number in range(1, len(part.levels) + 1)]
+    runs = []
+    for number in range(1, len(part.levels) + 1):
+        runs.append(part.judged.parts(results, f"{_PREFIX}{number}"))
+        for one in results.values():
+            # Tables of every packet that was lost, of all runs together, are more than a machine holds.
+            one.forget()
     made = {}
     for short in part.judged.statements:
         if not part.judged.is_counted(short):
@@ -203,7 +213,7 @@ def lines(found: Mapping[str, Any]) -> Iterable[str]:
     yield "*So* is the share of combinations and seeds in which a statement is true. An effect is by how many points"
     yield "of a hundred the other level changes that share, with its 95 % interval over the seeds, or without where"
     yield "all agree. A pair is half of by how much more the one does with the other at its other level. Effects that"
-    yield "chance may have made are left out, and none has an alias."
+    yield "chance may have made are left out, and none has an alias. Many of one size are a single combination's."
     yield from ("", "| choice | main reading | other level |", "|---|---|---|")
     yield from (f"| {name} | {main} | {other} |" for name, (main, other) in found["choices"].items())
     yield from ("", "| statement | so in | what decides it |", "|---|---|---|")
@@ -211,7 +221,11 @@ def lines(found: Mapping[str, Any]) -> Iterable[str]:
         so = "–" if one["so"] is None else f"{100 * one['so']:.0f} %"
         yield f"| {id} | {so} | {_decides(one)} |"
     if found["without_choices"]:
-        yield from ("", f"The experiments of {', '.join(found['without_choices'])} have none of these choices.")
+        without = ", ".join(found["without_choices"])
+        yield from (
+            "",
+            f"Not varied, as their experiments have none of these choices or ask for other runs: {without}.",
+        )
 
 
 def _decides(one: Mapping[str, Any]) -> str:
@@ -221,7 +235,8 @@ def _decides(one: Mapping[str, Any]) -> str:
     sure = [effect for effect in one["effects"] if effect["low"] is not None and effect["low"] * effect["high"] > 0]
     sure.sort(key=lambda effect: -abs(effect["points"]))
     if sure:
-        return "; ".join(map(_effect, sure))
+        rest = f"; and {len(sure) - _SHOWN} no larger" if len(sure) > _SHOWN else ""
+        return "; ".join(map(_effect, sure[:_SHOWN])) + rest
     return {0.0: "none of them: it is never so", 1.0: "none of them: it is always so"}.get(one["so"], "chance")
 
 
