@@ -8,6 +8,7 @@ from xoff.reproduce import (
     about_the_same,
     all_of,
     any_of,
+    below,
     fact,
     higher,
     lower,
@@ -15,6 +16,7 @@ from xoff.reproduce import (
     never,
     ordered,
     positive,
+    some,
     within,
 )
 from xoff.reproduce.decision import opposite
@@ -90,3 +92,30 @@ def test_words_of_claims() -> None:
     # One instance disproves that something never happens.
     assert never([0, 0, 0]).answer == "holds"
     assert never([0, 0, 1]).answer == "does not hold"
+
+
+def test_a_margin_is_a_share_whatever_is_compared() -> None:
+    assert below(8, 10) == pytest.approx(0.2)
+    assert below(10, 8) == pytest.approx(-0.2)
+    assert below(0, 0) == 0
+    assert lower([8, 5], [10, 10]).shares == (0.2, 0.5)
+    assert higher([8, 5], [10, 10]).shares == (-0.2, -0.5)
+    assert about_the_same([110, 80], [100, 100]).shares == pytest.approx((0.05, -0.05))
+    assert within([0.1, 0.3], [0.2, 0.2], [0.12, 0.05]).shares == pytest.approx((0.02, -0.05))
+    # What either is or is not has no size, and a count that is above zero is that alone.
+    assert never([0, 7]).shares == (1, -1)
+    assert some([7, 0, 3]).shares == (1, -1, 1)
+    assert some([7, 0, 3]).answer == "undecided"
+    assert positive([7, -3]).shares == (1, -1)
+    assert fact(is_so=True).shares == ()
+
+
+def test_together_what_is_nearest_to_failing_counts() -> None:
+    near, far = lower([9, 9], [10, 10]), lower([5, 12], [10, 10])
+    assert all_of(near, far).shares == pytest.approx((0.1, -1 / 6))
+    assert any_of(near, far).shares == pytest.approx((0.5, 0.1))
+    assert opposite(far).shares == pytest.approx((-0.5, 1 / 6))
+    assert all_of(near, fact(is_so=True)).shares == pytest.approx((0.1, 0.1))
+    # A fact that is not so makes it fail in each seed.
+    failing = all_of(near, fact(is_so=False))
+    assert (failing.answer, failing.alone, failing.shares) == ("does not hold", (False, False), (-1, -1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import pytest
 from small import Command
 from xoff import reproduce
 from xoff._core import InputError
-from xoff.reproduce import Cases, Design, Experiment, Factor, Judged, Part, Readings, fact, positive
+from xoff.reproduce import Cases, Design, Experiment, Factor, Judged, Part, Readings, all_of, fact, lower, positive
 from xoff.reproduce.design import Screened, design_of, found_in, key, lines, screened, section
 from xoff.reproduce.evaluation import _kept
+from xoff.reproduce.runs import Results
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,16 @@ class Toy:
     seed: int = 0
 
 
+class Row(dict[str, Any]):
+    """A run that is its own result: what is judged is what was chosen."""
+
+    def forget(self) -> None:
+        """It has nothing to let go."""
+
+
 def _judge(runs: Readings[Any]) -> dict[str, Part]:
     every = runs.each("one")
+    high = [30.0 if one["a"] else 10.0 for one in every]
     return {
         "T.1": Part(positive([2 * one["a"] - 1.0 for one in every]), {}),
         "T.2": Part(positive([1.0 if one["a"] == one["b"] else -1.0 for one in every]), {}),
@@ -38,13 +47,14 @@ def _judge(runs: Readings[Any]) -> dict[str, Part]:
         "T.5": Part(True, {}),
         "T.6": Part(fact(bool(every[0]["a"])), {}),
         "T.7": Part(positive([one["a"] + (one["b"] if one["seed"] == 3 else 1) - 1.5 for one in every]), {}),
+        "T.8": Part(all_of(lower([20.0] * len(high), high), lower([9.0] * len(high), high)), {}),
     }
 
 
 class _Module:
     JUDGED = Judged(
         document="toy",
-        statements={f"T.{number}": "…" for number in range(1, 8)},
+        statements={f"T.{number}": "…" for number in range(1, 9)},
         runs=lambda results, choice, reading: Readings(results, lambda one: one, choice, reading),
         judge=_judge,
         cases=Cases(
@@ -56,8 +66,14 @@ class _Module:
         ),
     )
 
+    @staticmethod
+    def scenarios(quick: bool) -> dict[str, Any]:
+        return _Module.JUDGED.scenarios(quick)
+
 
 class _Without:
+    """Has statements and no cases."""
+
     JUDGED = Judged(
         document="toy",
         statements={"U.1": "…", "U.1-part": "…", "U.2": "…"},
@@ -65,10 +81,28 @@ class _Without:
         judge=lambda _: {},
         ours=("U.2",),
     )
+    CLAIMS = JUDGED.listed
+
+
+class _Ours(_Module):
+    """Has cases, and nothing that is counted."""
+
+    JUDGED = replace(_Module.JUDGED, ours=tuple(_Module.JUDGED.statements))
+    CLAIMS = JUDGED.listed
+
+
+class _OtherRuns(_Module):
+    """Is judged by runs that are none of its cases."""
+
+    @staticmethod
+    def scenarios(quick: bool) -> dict[str, Any]:
+        return {**_Module.JUDGED.scenarios(quick), "apart": {}}
 
 
 TOY = Experiment("toy/one", _Module)  # type: ignore[arg-type]
 WITHOUT = Experiment("toy/two", _Without)  # type: ignore[arg-type]
+OURS = Experiment("toy/ours", _Ours)  # type: ignore[arg-type]
+OTHER_RUNS = Experiment("toy/other", _OtherRuns)  # type: ignore[arg-type]
 
 DESIGN = Design(
     {
@@ -83,37 +117,58 @@ DESIGN = Design(
 
 @pytest.fixture
 def part() -> Screened:
-    (found,) = screened(DESIGN, [TOY, WITHOUT]).values()
+    (found,) = screened(DESIGN, [TOY, WITHOUT, OURS, OTHER_RUNS]).values()
     return found
 
 
 def test_a_screening_finds_what_decides(part: Screened) -> None:
     assert part.names == ("A", "B", "C")
-    # The runs are their own results here: what is judged is what was chosen.
-    found = found_in(part, part.scenarios)  # type: ignore[arg-type]
+    results = {name: Row(one) for name, one in part.scenarios.items()}
+    found = found_in(part, results)  # type: ignore[arg-type]
     effects = {
         id: {tuple(one["of"]): one["points"] for one in of["effects"] if one["points"]} for id, of in found.items()
     }
-    assert effects["toy/T.1"] == {("A",): 100}
-    assert effects["toy/T.2"] == {("A", "B"): 100}
+    assert effects["toy/T.1"] == {("A",): 200}
+    assert effects["toy/T.2"] == {("A", "B"): 200}
     assert effects["toy/T.3"] == {}
-    assert found["toy/T.1"]["so"] == 0.5
-    assert found["toy/T.3"]["so"] == pytest.approx(2 / 3)
+    assert (found["toy/T.1"]["so"], found["toy/T.1"]["margin"], found["toy/T.1"]["main"]) == (50, 0, -100)
+    assert found["toy/T.3"]["so"] == pytest.approx(200 / 3)
     assert found["toy/T.4"]["void"] == len(part.levels) / 2
+    # 20 is above 10 by half of it, and below 30 by a third: the comparison that is nearest to failing is the number.
+    assert (found["toy/T.8"]["so"], found["toy/T.8"]["main"]) == (50, -50)
+    assert effects["toy/T.8"] == {("A",): pytest.approx(100 / 3 + 50)}
     told = section(DESIGN, [TOY, WITHOUT], found)
     page = "\n".join(lines(told))
     assert told["runs"] == len(part.scenarios) == 2 * 3 * len(part.levels)
     assert "| A | low | high |" in page
-    assert "| toy/T.1 | 50 % | A +100 |" in page
-    assert "| toy/T.2 | 50 % | A × B +100 |" in page
-    assert "| toy/T.3 | 67 % | chance |" in page
-    assert f"| toy/T.4 | – | void in {len(part.levels) // 2} of {len(part.levels)} combinations |" in page
-    assert "| toy/T.5 | 100 % | none of them: it is always so |" in page
+    assert "| toy/T.1 | 50 % | 0 % | -100 % | **A +200** |" in page
+    assert "| toy/T.2 | 50 % | 0 % | 100 % | A × B +200 |" in page
+    assert "| toy/T.3 | 67 % | 33 % | 33 % | nothing beyond chance |" in page
+    void = f"void with {len(part.levels) // 2} of {len(part.levels)} combinations"
+    assert f"| toy/T.4 | 100 % | – | 100 % | {void}; that it can be judged: C -100 |" in page
+    assert "| toy/T.5 | 100 % | 100 % | 100 % | nothing beyond chance |" in page
     # What chance has no part in has no seeds, and is decided by a choice all the same.
-    assert "| toy/T.6 | 50 % | A +100 |" in page
-    # 100, 100 and 50 points: 83, and Student's 4.303 times 28.9 / sqrt(3).
-    assert "| toy/T.7 | 42 % | A +83 ± 72 |" in page
-    assert "The experiments of toy/U.1 have none of these choices." in page
+    assert "| toy/T.6 | 50 % | 0 % | -100 % | **A +200** |" in page
+    assert "| toy/T.8 | 50 % | -8 % | -50 % | **A +83** |" in page
+    assert "none of these choices or ask for other runs: toy/U.1." in page
+
+
+def test_a_screening_has_intervals_over_the_seeds_and_says_where_runs_failed(part: Screened) -> None:
+    results = Results({name: Row(one) for name, one in part.scenarios.items()}, {})  # type: ignore[misc]
+    seven = found_in(part, results)["toy/T.7"]
+    # With B the margin of seed 3 alone rises: by 100 points with A, and without from -150, counted as -100, to -50.
+    (by_b,) = (one for one in seven["effects"] if one["of"] == ["B"])
+    assert by_b["points"] == pytest.approx(25)
+    assert by_b["low"] < 0 < by_b["high"]
+    # In how many seeds it is so: 100, 100 and 50 points; Student's 4.303 times 28.9 / sqrt(3).
+    (by_a,) = (one for one in seven["so_effects"] if one["of"] == ["A"])
+    assert by_a["points"] == pytest.approx(250 / 3)
+    assert by_a["high"] - by_a["points"] == pytest.approx(71.7, abs=0.1)
+    failing = next(iter(results))
+    some = Results({name: one for name, one in results.items() if name != failing}, {failing: "a loss"})
+    found = found_in(part, some)
+    assert (found["toy/T.1"]["failed"], found["toy/T.5"]["so"]) == (1, 87.5)
+    assert "; a run failed with 1 combinations |" in "\n".join(lines(section(DESIGN, [TOY], found)))
 
 
 def test_a_screening_is_let_go_when_its_choices_change(part: Screened, tmp_path: Path) -> None:

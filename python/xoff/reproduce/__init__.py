@@ -32,6 +32,7 @@ from xoff.reproduce.decision import (
     about_the_same,
     all_of,
     any_of,
+    below,
     fact,
     higher,
     lower,
@@ -40,6 +41,7 @@ from xoff.reproduce.decision import (
     opposite,
     ordered,
     positive,
+    some,
     within,
 )
 from xoff.reproduce.design import Design, Factor
@@ -72,6 +74,7 @@ __all__ = [
     "all_of",
     "any_of",
     "as_results",
+    "below",
     "choice_of",
     "chosen",
     "directory",
@@ -89,6 +92,7 @@ __all__ = [
     "record",
     "run_name",
     "select",
+    "some",
     "whole",
     "within",
 ]

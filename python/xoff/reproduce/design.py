@@ -1,13 +1,18 @@
 """What decides a statement: a screening of a document's open choices, all varied together.
 
 A document declares its open choices in ``DESIGN``, in the file ``_design.py`` of its experiments: of each the main
-reading and one other level. Every experiment that has `Cases` is run with a regular fraction of the combinations
-(`xoff.factorial`), on the seeds and lengths of its open choices, and every statement is judged in each of these runs.
+reading and one other level. Every experiment that has `Cases` and a counted statement is run with a regular fraction of
+the combinations (`xoff.factorial`), on the seeds and lengths of its open choices, and every statement is judged in each
+of these runs.
 
-The number of a statement is in how many of them it is so: of each seed 1 or 0. What a choice does is by how much its
-other level changes that share, with a 95 % interval over the seeds. A choice is left out of an experiment whose cases
-have no such field, or are themselves about that field; a statement whose experiment has none of the choices is named.
-Where a run violated an audit, the statement is not so.
+The number of a statement is its margin (`Decision.shares`), of each seed: how far it is from failing, or below zero
+from holding. What a choice does is by how much its other level changes the margin, with a 95 % interval over the seeds;
+beside it stands the share of combinations and seeds in which the statement is so. A choice is left out of an experiment
+whose cases have no such field, or are themselves about that field; a statement whose experiment has none of the choices
+is named.
+
+Where a run violated an audit, the statement is not so, with a margin of -100 %. Where a statement is void with some
+combinations there is no margin to compare: what decides whether it can be judged is told instead.
 """
 
 from __future__ import annotations
@@ -22,8 +27,8 @@ from typing import Any
 
 from xoff import _core
 from xoff._core import InputError
-from xoff.factorial import Effect, Levels, effects, fraction
-from xoff.reproduce.cases import Cases
+from xoff.factorial import Levels, effects, fraction
+from xoff.reproduce.cases import Cases, choice_of
 from xoff.reproduce.finding import Experiment
 from xoff.reproduce.judged import Judged
 from xoff.reproduce.verdict import Part
@@ -34,6 +39,17 @@ RESOLUTION = 5
 _PREFIX = "design run "
 _SHOWN = 5
 """Effects that a table names of each statement."""
+_SURE = 2
+"""Where chance has no part in any run, so many seeds alike say so: what is found then has no deviation."""
+_HOW_TO_READ = """\
+A statement's *margin* is how far it is from failing: by what share the value that is to be lower is below the one that
+is to be higher, in the comparison of the statement that is nearest to failing; below zero it does not hold. What either
+is or is not has ±100 %, and where two values are to be about the same the margin is what is left of the 15 %. Margins
+are means over all combinations and seeds, and *so* is the share of these in which the statement is true. An effect is
+by how many points the other level changes the margin, whatever the other choices are, with its 95 % interval over the
+seeds, or without where all agree; that of a pair is half of what the one does more with the other at its other level.
+In **bold** are choices that alone take the mean margin to the other side of zero. Effects that chance may have made are
+left out, and none has an alias.""".splitlines()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +105,8 @@ def screened(design: Design, experiments: Iterable[Experiment]) -> dict[str, Scr
         judged: Judged[Any] | None = getattr(one.module, "JUDGED", None)
         if judged is None or judged.cases is None:
             continue
+        if not any(map(judged.is_counted, judged.statements)):
+            continue
         # What is judged by other runs as well cannot be judged with choices made in its cases alone.
         if one.module.scenarios(quick=False) != judged.cases.scenarios(quick=False):
             continue
@@ -126,6 +144,7 @@ def _merged(design: Design, names: Sequence[str], levels: Levels) -> dict[str, A
 def key(design: Design, parts: Mapping[str, Screened]) -> str:
     """Return what a design's results are valid for: its choices, its runs and its statements."""
     made = {
+        "number": "margin",
         "choices": {name: [one.main, one.other, dict(one.changes)] for name, one in design.factors.items()},
         "runs": {id: one.scenarios for id, one in parts.items()},
         "statements": {id: dict(one.judged.statements) for id, one in parts.items()},
@@ -134,7 +153,7 @@ def key(design: Design, parts: Mapping[str, Screened]) -> str:
 
 
 def found_in(part: Screened, results: Mapping[str, Result]) -> dict[str, dict[str, Any]]:
-    """Return of each counted statement of an experiment in how many runs it is so, and what each choice does.
+    """Return of each counted statement of an experiment what its margin is, and what each choice does to it.
 
     results: of the runs of the design, by name.
     """
@@ -144,20 +163,36 @@ def found_in(part: Screened, results: Mapping[str, Result]) -> dict[str, dict[st
         for one in results.values():
             # Tables of every packet that was lost, of all runs together, are more than a machine holds.
             one.forget()
-    made = {}
-    for short in part.judged.statements:
-        if not part.judged.is_counted(short):
-            continue
-        judged = [run[short] for run in runs]
-        void = sum(bool(one.void) for one in judged)
-        shares = [] if void else _by_seed(judged)
-        made[f"{part.judged.document}/{short}"] = {
-            "runs": len(judged),
-            "void": void,
-            "so": fmean(value for one in shares for value in one.values()) if shares else None,
-            "effects": [_told(one) for one in effects(part.names, shares, part.levels)] if shares else [],
-        }
-    return made
+    failed = {choice_of(name) for name in getattr(results, "failures", ())}
+    return {
+        f"{part.judged.document}/{short}": _found([run[short] for run in runs], part) | {"failed": len(failed)}
+        for short in part.judged.statements
+        if part.judged.is_counted(short)
+    }
+
+
+def _found(judged: Sequence[Part], part: Screened) -> dict[str, Any]:
+    """Return what is found of a statement; judged: with each combination, the first of which is the main reading."""
+    void = [bool(one.void) for one in judged]
+    known = [one.decision for one in judged if not one.void]
+    alone = _by_seed([one.alone or (one.leans,) for one in known])
+    margins = _by_seed([one.shares or (1.0 if one.leans else -1.0,) for one in known])
+    found: dict[str, Any] = {
+        "combinations": len(judged),
+        "void": sum(void),
+        "so": _mean(alone),
+        "margin": None if any(void) else _mean(margins),
+        "main": None if void[0] else _mean(margins[:1]),
+    }
+    if any(void):
+        can_be_judged = [dict.fromkeys(range(_SURE), float(not one)) for one in void]
+        return found | {"effects": [], "void_effects": _told(part, can_be_judged)}
+    return found | {"effects": _told(part, margins), "void_effects": [], "so_effects": _told(part, alone)}
+
+
+def _mean(runs: Sequence[Mapping[int, float]]) -> float | None:
+    """Return the mean over runs and seeds in percent; None if there is no run."""
+    return 100 * fmean(fmean(one.values()) for one in runs) if runs else None
 
 
 def section(design: Design, experiments: Sequence[Experiment], statements: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,41 +220,42 @@ def _counted(experiment: Experiment) -> list[str]:
     return [f"{judged.document}/{short}" for short in judged.statements if judged.is_counted(short)]
 
 
-def _by_seed(judged: Sequence[Part]) -> list[dict[int, float]]:
-    """Return of each run and seed 1 if the statement is so, and 0 if not; what has no seeds is the same in all."""
-    # Where chance has no part in any run, two seeds alike say so: what is found then has no deviation.
-    seeds = max((len(one.decision.alone) for one in judged), default=0) or 2
+def _by_seed(runs: Sequence[Sequence[float]]) -> list[dict[int, float]]:
+    """Return of each run its numbers by seed; what has no seeds has one number, which is the same in all.
+
+    Raises `ValueError` if runs have different seeds.
+    """
+    seeds = max((len(one) for one in runs), default=0)
+    if any(len(one) not in {1, seeds} for one in runs):
+        raise ValueError("combinations have different seeds")
+    return [dict(enumerate(map(float, one if len(one) > 1 else [*one] * max(seeds, _SURE)))) for one in runs]
+
+
+def _told(part: Screened, runs: Sequence[Mapping[int, float]]) -> list[dict[str, Any]]:
+    """Return what the choices of a design do to a number of each run and seed, in points of a hundred."""
     return [
-        dict(enumerate(map(float, one.decision.alone)))
-        if len(one.decision.alone) == seeds
-        else dict(enumerate((float(one.decision.leans),) * seeds))
-        for one in judged
+        {
+            "of": list(one.factors),
+            "points": 100 * one.interval.mean,
+            "low": None if one.interval.low is None else 100 * one.interval.low,
+            "high": None if one.interval.high is None else 100 * one.interval.high,
+        }
+        for one in effects(part.names, runs, part.levels)
     ]
-
-
-def _told(one: Effect) -> dict[str, Any]:
-    """Return an effect for the page: in points of a hundred."""
-    return {
-        "of": list(one.factors),
-        "points": 100 * one.interval.mean,
-        "low": None if one.interval.low is None else 100 * one.interval.low,
-        "high": None if one.interval.high is None else 100 * one.interval.high,
-    }
 
 
 def lines(found: Mapping[str, Any]) -> Iterable[str]:
     """The section of a page: the choices, and of each statement what decides it."""
-    yield f"In a screening of {found['runs']:,} runs, by version {found['version']}, all of these are varied together."
-    yield "*So* is the share of combinations and seeds in which a statement is true. An effect is by how many points"
-    yield "of a hundred the other level changes that share, with its 95 % interval over the seeds, or without where"
-    yield "all agree. A pair is half of by how much more the one does with the other at its other level. Effects that"
-    yield "chance may have made are left out, and none has an alias. Many of one size are a single combination's."
+    yield f"In a screening of {found['runs']:,} runs, by version {found['version']}, all of these choices are varied"
+    yield "together; runs are as short, and seeds as few, as those of choices made one by one."
     yield from ("", "| choice | main reading | other level |", "|---|---|---|")
     yield from (f"| {name} | {main} | {other} |" for name, (main, other) in found["choices"].items())
-    yield from ("", "| statement | so in | what decides it |", "|---|---|---|")
+    yield from ("", *_HOW_TO_READ, "")
+    yield "| statement | so in | margin | in the main reading | what moves the margin |"
+    yield "|---|---|---|---|---|"
     for id, one in found["statements"].items():
-        so = "–" if one["so"] is None else f"{100 * one['so']:.0f} %"
-        yield f"| {id} | {so} | {_decides(one)} |"
+        so, margin, main = ("–" if one[key] is None else f"{one[key]:.0f} %" for key in ("so", "margin", "main"))
+        yield f"| {id} | {so} | {margin} | {main} | {_decides(one)} |"
     if found["without_choices"]:
         without = ", ".join(found["without_choices"])
         yield from (
@@ -230,17 +266,27 @@ def lines(found: Mapping[str, Any]) -> Iterable[str]:
 
 def _decides(one: Mapping[str, Any]) -> str:
     """Name the effects that are beyond chance, the largest first."""
+    failed = f"; a run failed with {one['failed']} combinations" if one["failed"] else ""
     if one["void"]:
-        return f"void in {one['void']} of {one['runs']} combinations"
-    sure = [effect for effect in one["effects"] if effect["low"] is not None and effect["low"] * effect["high"] > 0]
-    sure.sort(key=lambda effect: -abs(effect["points"]))
-    if sure:
-        rest = f"; and {len(sure) - _SHOWN} no larger" if len(sure) > _SHOWN else ""
-        return "; ".join(map(_effect, sure[:_SHOWN])) + rest
-    return {0.0: "none of them: it is never so", 1.0: "none of them: it is always so"}.get(one["so"], "chance")
+        where = f"void with {one['void']} of {one['combinations']} combinations"
+        return f"{where}; that it can be judged: {_listed(one['void_effects'])}{failed}"
+    return _listed(one["effects"], one["margin"]) + failed
+
+
+def _listed(effects: Sequence[Mapping[str, Any]], mean: float | None = None) -> str:
+    """The effects that are beyond chance; in bold those of a choice that alone takes the mean to the other side."""
+    sure = [one for one in effects if one["low"] is not None and one["low"] * one["high"] > 0]
+    sure.sort(key=lambda one: -abs(one["points"]))
+    if not sure:
+        return "nothing beyond chance"
+    shown = []
+    for one in sure[:_SHOWN]:
+        is_turned = mean is not None and len(one["of"]) == 1 and abs(one["points"]) > 2 * abs(mean)
+        shown.append(f"**{_effect(one)}**" if is_turned else _effect(one))
+    return "; ".join(shown) + (f"; and {len(sure) - _SHOWN} no larger" if len(sure) > _SHOWN else "")
 
 
 def _effect(effect: Mapping[str, Any]) -> str:
     half = (effect["high"] - effect["low"]) / 2
     # A few seeds that agree are not without any doubt, as ± 0 would say.
-    return f"{' × '.join(effect['of'])} {effect['points']:+.0f}" + (f" ± {half:.0f}" if half else "")
+    return f"{' × '.join(effect['of'])} {effect['points']:+.0f}" + (f" ± {half:.0f}" if half >= 0.5 else "")

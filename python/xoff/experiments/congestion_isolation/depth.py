@@ -40,7 +40,7 @@ from xoff.experiments.congestion_isolation._runs import (
     picoseconds,
 )
 from xoff.plots import COLOURS, STYLE, Canvas, legend_below, write
-from xoff.reproduce import Part, Spread, about_the_same, all_of, chosen, given, never, positive
+from xoff.reproduce import Part, Spread, about_the_same, all_of, chosen, given, higher, lower, never
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Queue Depth Comparison"
@@ -139,14 +139,13 @@ def judge(runs: Runs) -> dict[str, Part]:
         for label, variants in found.items()
     }
     blocked = any(one.pauses[NON_CONGESTED] for variants in found.values() for one in variants["none"])
-    both = list(zip(ci, none, strict=True))
     at_once = {level: {queue: [one.at_once[queue][level] for one in none] for queue in _QUEUES} for level in _ALIKE_KB}
     suffers_kb = READINGS[runs.reading][0]
     return {
         "C.7-most": Part(
             all_of(
-                positive([one.low_share() - 50 for one in ci]),
-                positive([one.low_share() - base.low_share() for one, base in both]),
+                higher([one.low_share() for one in ci], [50] * len(ci)),
+                higher([one.low_share() for one in ci], [base.low_share() for base in none]),
             ),
             {
                 f"{label}: share of queues not above {_LOW_KB} KB at a time (%)": share
@@ -154,10 +153,10 @@ def judge(runs: Runs) -> dict[str, Part]:
             },
         ),
         "C.7-average": Part(
-            positive([min(base.average.values()) - one.average[NON_CONGESTED] for one, base in both]), averages
+            lower([one.average[NON_CONGESTED] for one in ci], [min(base.average.values()) for base in none]), averages
         ),
         "C.7-shallow": Part(
-            positive([base.deepest(NON_CONGESTED) - one.deepest(NON_CONGESTED) for one, base in both]),
+            lower([one.deepest(NON_CONGESTED) for one in ci], [base.deepest(NON_CONGESTED) for base in none]),
             {key: value for key, value in maxima.items() if "depth" in key},
         ),
         "C.7-max": Part(
@@ -176,7 +175,7 @@ def judge(runs: Runs) -> dict[str, Part]:
             | {key: value for key, value in levels.items() if "without CI" in key},
         ),
         "C.7-fewer": Part(
-            positive([base.at_once[CONGESTED][suffers_kb] - one.at_once[CONGESTED][suffers_kb] for one, base in both]),
+            lower(*([one.at_once[CONGESTED][suffers_kb] for one in found] for found in (ci, none))),
             levels,
         ),
     }

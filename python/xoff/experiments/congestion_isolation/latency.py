@@ -22,7 +22,7 @@ from xoff.experiments.congestion_isolation import _change
 from xoff.experiments.congestion_isolation._fabric import CLASSES, ELEPHANTS, VARIANTS, Case
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
 from xoff.experiments.congestion_isolation._runs import Run, Runs, judged
-from xoff.reproduce import Decision, Part, Spread, all_of, fact, given, higher, positive
+from xoff.reproduce import Decision, Part, Spread, all_of, fact, given, higher, lower, positive, some
 from xoff.results import Result
 
 CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Including Static Switch Latency"
@@ -37,7 +37,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     added = {text: f"added to small flows between racks (µs), {text}" for text in VARIANTS.values()}
     return {
         "C.6-small": Part(
-            all_of(*map(positive, small.values())),
+            all_of(*map(some, small.values())),
             {added[text]: Spread.of(found) for text, found in small.items()},
             published=dict.fromkeys(added.values(), _SMALL_US),
         ),
@@ -54,7 +54,7 @@ def _elephants(runs: Runs, variant: str) -> Part:
     counted = {label: [float(run.pauses) for run in runs.of(label, variant)] for label in (_USUAL, _SLOWER)}
     name = f"added to flows above 10 MB (µs), {text}"
     return Part(
-        all_of(positive([one - 10 * _SMALL_US for one in added]), higher(counted[_SLOWER], counted[_USUAL])),
+        all_of(higher(added, [10 * _SMALL_US] * len(added)), higher(counted[_SLOWER], counted[_USUAL])),
         {name: Spread.of(added), f"PFC pauses, {text}": {label: Spread.of(one) for label, one in counted.items()}},
         published={name: _ELEPHANT_US},
         void="" if any(map(any, counted.values())) else f"{text} PFC never paused",
@@ -73,7 +73,7 @@ def _little(runs: Runs) -> Part:
             sign = 1 if usual.share > 0 else -1
             decisions.append(positive([sign * gain for gain in runs.gains(_SLOWER, size)]))
             for found in added.values():
-                decisions.append(positive([abs(ci) - abs(one) for ci, one in zip(by_ci, found, strict=True)]))
+                decisions.append(lower([abs(one) for one in found], [abs(one) for one in by_ci]))
         measured[f"{size}: gain by CI"] = {_USUAL: str(usual), _SLOWER: str(slower)}
         measured[f"{size}: mean FCT changed (µs)"] = {"by CI": Spread.of(by_ci)} | {
             f"by the latency, {text}": Spread.of(found) for text, found in added.items()

@@ -18,7 +18,7 @@ from xoff.experiments.portfc._ndc import COMPARED, WORKLOADS
 from xoff.experiments.portfc._parameters import mixed
 from xoff.experiments.portfc._runs import Run, Runs, Value, by_seed, compared, lower_by, name_of, names, told
 from xoff.plots import COLOURS, STYLE, Canvas, write
-from xoff.reproduce import ABOUT_THE_SAME, Decision, Part, Spread, all_of, lowest, positive
+from xoff.reproduce import ABOUT_THE_SAME, Decision, Part, Spread, all_of, higher, lowest
 from xoff.results import Result
 
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, figures 12 and 13"
@@ -109,8 +109,7 @@ def _is_most(values: Mapping[str, list[float]]) -> Decision:
     """Decide whether WebSearch's is clearly the highest, seed by seed."""
     return all_of(
         *(
-            positive([web - (1 + ABOUT_THE_SAME) * max(0.0, one) for web, one in zip(mine, other, strict=True)])
-            for mine in [values["websearch"]]
+            higher(values["websearch"], [(1 + ABOUT_THE_SAME) * max(0.0, one) for one in other])
             for sizes, other in values.items()
             if sizes != "websearch"
         )

@@ -42,10 +42,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     mean = {case: runs.drawn(case, "pfc", mean_us) for case in _CASES}
     by_buffer = [1 - large / small for small, large in zip(mean["2"], mean["2.4"], strict=True)]
     by_sfc = runs.improvements("2", mean_us)
-    steps = [
-        positive([(1 + _TIE) * before - after for before, after in zip(*pair, strict=True)])
-        for pair in pairwise(victim.values())
-    ]
+    steps = [lower(after, [(1 + _TIE) * one for one in before]) for before, after in pairwise(victim.values())]
     return {
         "5.2-victim": Part(
             all_of(*steps, lower(victim["2.5"], victim["2"]), never(fired["2.5"])),

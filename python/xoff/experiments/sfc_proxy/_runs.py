@@ -21,17 +21,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from xoff.experiments.sfc_proxy._traffic import CLASSES, MODELS, TRAFFIC, Case, scenario
-from xoff.reproduce import (
-    ABOUT_THE_SAME,
-    Cases,
-    Decision,
-    Judged,
-    Part,
-    Readings,
-    Spread,
-    all_of,
-    positive,
-)
+from xoff.reproduce import ABOUT_THE_SAME, Cases, Decision, Judged, Part, Readings, Spread, all_of, below, positive
 from xoff.results import Result
 
 ARRIVALS_MS = dict.fromkeys(range(1, 6), 1.0)
@@ -213,7 +203,10 @@ def shorter(mine: Sequence[float], other: Sequence[float], times: float = 1.0) -
 
     How many incasts a seed has moves all of its means, by up to threefold: in logarithms, each seed weighs alike.
     """
-    return positive([log(times * theirs / ours) for ours, theirs in zip(mine, other, strict=True)])
+    pairs = list(zip(mine, other, strict=True))
+    return positive(
+        [log(times * theirs / ours) for ours, theirs in pairs], [below(ours, times * theirs) for ours, theirs in pairs]
+    )
 
 
 def judged(

@@ -11,7 +11,7 @@ and "Proposal Inspired by CI (on STOR)". Traffic and configuration: see `_traffi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import fmean
 
@@ -21,7 +21,7 @@ from xoff.experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
 from xoff.experiments.sfc_proxy._runs import Run, Runs, judged
 from xoff.experiments.sfc_proxy._traffic import MECHANISMS, MODELS
 from xoff.plots import STYLE, Canvas, grouped_bars, write
-from xoff.reproduce import Part, Spread, all_of, given, never, positive
+from xoff.reproduce import Part, Spread, all_of, given, lower, never, some
 from xoff.results import Result
 
 CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Analysis of Proxy Mode Performance"
@@ -57,8 +57,8 @@ def judge(runs: Runs) -> dict[str, Part]:
     return {
         "P.6": Part(
             all_of(
-                positive([_HARDLY * without - mine for mine, without in _pairs(at_switches)]),
-                positive(_pauses(runs, "proxy", "host")),
+                lower(at_switches["proxy"], [_HARDLY * one for one in at_switches["dcqcn"]]),
+                some(_pauses(runs, "proxy", "host")),
             ),
             {"PFC pauses of switches, a seed": {one: Spread.of(counts) for one, counts in at_switches.items()}}
             | pauses
@@ -88,10 +88,6 @@ def _pauses(runs: Runs, mechanism: str, whom: str) -> list[float]:
     """Return how often PFC pauses switches, or hosts, in all models of a seed."""
     of_models = [[run.pfc_pauses[whom] for run in runs.of(model, mechanism)] for model in runs.models]
     return [sum(counts) for counts in zip(*of_models, strict=True)]
-
-
-def _pairs(counts: Mapping[str, list[float]]) -> Iterable[tuple[float, float]]:
-    return zip(counts["proxy"], counts["dcqcn"], strict=True)
 
 
 JUDGED = judged(
