@@ -210,20 +210,24 @@ def _set_up_lines(found: SetUp | None) -> Iterable[str]:
 
 
 def _directions(claims: Sequence[Claim]) -> Iterable[str]:
-    """Each statement once, with its two judgements."""
+    """Each statement of the document once, with its two judgements; apart from them parts, and what is ours."""
     yield from ("", "## Directions and sizes", "")
+    yield "A ratio is measured over published, the median where there are several numbers; of a range the nearer end"
+    yield "counts."
+    yield from ("", *_judged(claim for claim in claims if claim.counted))
+    if rest := [claim for claim in claims if not claim.counted]:
+        yield from ("", "### Parts of statements, and our own", "", "They are not counted.", "", *_judged(rest))
+
+
+def _judged(claims: Iterable[Claim]) -> Iterable[str]:
     yield "| statement | the document says | direction | published | measured | ratio | with other choices |"
     yield "|---|---|---|---|---|---|---|"
     for claim in claims:
         size = claim.size
         published, measured = (_short(size.published), _short(size.measured)) if size else ("–", "–")
         ratio = text_of(size.ratio) if size else "–"
-        mark = claim.words if claim.counted else f"({claim.words})"
-        cells = (claim.id, claim.statement, mark, published, measured, ratio, _beside(claim))
+        cells = (claim.id, claim.statement, claim.words, published, measured, ratio, _beside(claim))
         yield f"| {' | '.join(map(_cell, cells))} |"
-    yield ""
-    yield "Directions in parentheses are not counted: parts of a statement, or our own. A ratio is measured over"
-    yield "published, the median where there are several numbers; of a range the nearer end counts."
 
 
 def _short(numbers: Mapping[str, Any]) -> str:
