@@ -28,7 +28,7 @@ from typing import Any
 from xoff import _core
 from xoff._core import InputError
 from xoff.factorial import Levels, effects, fraction
-from xoff.reproduce.cases import Cases, choice_of
+from xoff.reproduce.cases import Cases
 from xoff.reproduce.finding import Experiment
 from xoff.reproduce.judged import Judged
 from xoff.reproduce.verdict import Part
@@ -38,18 +38,23 @@ RESOLUTION = 5
 """Choices and pairs of them are all told apart: no effect has an alias."""
 _PREFIX = "design run "
 _SHOWN = 5
-"""Effects that a table names of each statement."""
+"""Effects that a table names of each statement,"""
+_LEAST = 2.0
+"""if they are of so many points."""
 _SURE = 2
 """Where chance has no part in any run, so many seeds alike say so: what is found then has no deviation."""
 _HOW_TO_READ = """\
-A statement's *margin* is how far it is from failing: by what share the value that is to be lower is below the one that
-is to be higher, in the comparison of the statement that is nearest to failing; below zero it does not hold. What either
-is or is not has ±100 %, and where two values are to be about the same the margin is what is left of the 15 %. Margins
-are means over all combinations and seeds, and *so* is the share of these in which the statement is true. An effect is
-by how many points the other level changes the margin, whatever the other choices are, with its 95 % interval over the
-seeds, or without where all agree; that of a pair is half of what the one does more with the other at its other level.
-In **bold** are choices that alone take the mean margin to the other side of zero. Effects that chance may have made are
-left out, and none has an alias.""".splitlines()
+*So* is the share of combinations and seeds in which a statement is true. Its *margin* is how far it is from failing:
+by what share of the larger of two values the one that is to be lower is below the other, in that comparison of the
+statement which is nearest to failing; below zero it is not so. What either is or is not has ±100 %, and of what is to
+be the same within 15 % the margin is what is left of these. Margins are means over combinations and seeds; that of the
+main reading stands beside.
+
+An effect is by how many points of a hundred the other level of a choice changes the share or the margin, over all that
+the other choices may be, with its 95 % interval over the seeds, or without where all agree. That of a pair is half of
+what the one does more with the other at its other level. Effects that chance may have made are left out, and so are
+those on the share that one combination alone makes, and those on the margin of less than two points. None has an
+alias.""".splitlines()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +168,8 @@ def found_in(part: Screened, results: Mapping[str, Result]) -> dict[str, dict[st
         for one in results.values():
             # Tables of every packet that was lost, of all runs together, are more than a machine holds.
             one.forget()
-    failed = {choice_of(name) for name in getattr(results, "failures", ())}
     return {
-        f"{part.judged.document}/{short}": _found([run[short] for run in runs], part) | {"failed": len(failed)}
+        f"{part.judged.document}/{short}": _found([run[short] for run in runs], part)
         for short in part.judged.statements
         if part.judged.is_counted(short)
     }
@@ -180,14 +184,16 @@ def _found(judged: Sequence[Part], part: Screened) -> dict[str, Any]:
     found: dict[str, Any] = {
         "combinations": len(judged),
         "void": sum(void),
+        # The reason is then the name of the run.
+        "failed": sum(one.reason.startswith(_PREFIX) for one in judged),
         "so": _mean(alone),
         "margin": None if any(void) else _mean(margins),
         "main": None if void[0] else _mean(margins[:1]),
     }
     if any(void):
         can_be_judged = [dict.fromkeys(range(_SURE), float(not one)) for one in void]
-        return found | {"effects": [], "void_effects": _told(part, can_be_judged)}
-    return found | {"effects": _told(part, margins), "void_effects": [], "so_effects": _told(part, alone)}
+        return found | {"effects": [], "so_effects": [], "void_effects": _told(part, can_be_judged)}
+    return found | {"effects": _told(part, margins), "so_effects": _told(part, alone), "void_effects": []}
 
 
 def _mean(runs: Sequence[Mapping[int, float]]) -> float | None:
@@ -205,11 +211,17 @@ def section(design: Design, experiments: Sequence[Experiment], statements: Mappi
     return {
         "valid_for": key(design, parts),
         "version": _core.version(),
-        "runs": sum(len(part.scenarios) for part in parts.values()),
+        "runs": _distinct(parts.values()),
         "choices": {name: [one.main, one.other] for name, one in design.factors.items()},
         "statements": dict(statements),
         "without_choices": [id for one in experiments if one.id not in parts for id in _counted(one)],
     }
+
+
+def _distinct(parts: Iterable[Screened]) -> int:
+    """Return how many runs there are; a choice leaves runs as they are that have nothing of it."""
+    scenarios = (one for part in parts for one in part.scenarios.values())
+    return len({json.dumps(one | {"name": ""}, sort_keys=True) for one in scenarios})
 
 
 def _counted(experiment: Experiment) -> list[str]:
@@ -246,16 +258,18 @@ def _told(part: Screened, runs: Sequence[Mapping[int, float]]) -> list[dict[str,
 
 def lines(found: Mapping[str, Any]) -> Iterable[str]:
     """The section of a page: the choices, and of each statement what decides it."""
-    yield f"In a screening of {found['runs']:,} runs, by version {found['version']}, all of these choices are varied"
-    yield "together; runs are as short, and seeds as few, as those of choices made one by one."
+    combinations = sorted({one["combinations"] for one in found["statements"].values()})
+    yield f"In a screening of {found['runs']:,} runs, by version {found['version']}, these choices are varied together,"
+    yield f"in {' or '.join(map(str, combinations))} combinations. Runs are as short, and seeds as few, as where"
+    yield "choices are made one by one."
     yield from ("", "| choice | main reading | other level |", "|---|---|---|")
     yield from (f"| {name} | {main} | {other} |" for name, (main, other) in found["choices"].items())
     yield from ("", *_HOW_TO_READ, "")
-    yield "| statement | so in | margin | in the main reading | what moves the margin |"
-    yield "|---|---|---|---|---|"
+    yield "| statement | so in | what decides that | margin | in the main reading | what moves the margin |"
+    yield "|---|---|---|---|---|---|"
     for id, one in found["statements"].items():
         so, margin, main = ("–" if one[key] is None else f"{one[key]:.0f} %" for key in ("so", "margin", "main"))
-        yield f"| {id} | {so} | {margin} | {main} | {_decides(one)} |"
+        yield f"| {id} | {so} | {_decides(one)} | {margin} | {main} | {_moves(one)} |"
     if found["without_choices"]:
         without = ", ".join(found["without_choices"])
         yield from (
@@ -265,25 +279,27 @@ def lines(found: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _decides(one: Mapping[str, Any]) -> str:
-    """Name the effects that are beyond chance, the largest first."""
-    failed = f"; a run failed with {one['failed']} combinations" if one["failed"] else ""
+    """Name what decides whether a statement is so, or can be judged."""
+    # By so many points a single combination changes the share: that would not say which of its choices does.
+    least = 200 / one["combinations"] + 0.1
+    found = _listed(one["so_effects"], least)
     if one["void"]:
         where = f"void with {one['void']} of {one['combinations']} combinations"
-        return f"{where}; that it can be judged: {_listed(one['void_effects'])}{failed}"
-    return _listed(one["effects"], one["margin"]) + failed
+        found = f"{where}; that it can be judged: {_listed(one['void_effects'], least)}"
+    return found + (f"; runs fail with {one['failed']} of {one['combinations']} combinations" if one["failed"] else "")
 
 
-def _listed(effects: Sequence[Mapping[str, Any]], mean: float | None = None) -> str:
-    """The effects that are beyond chance; in bold those of a choice that alone takes the mean to the other side."""
+def _moves(one: Mapping[str, Any]) -> str:
+    """Name what moves the margin of a statement."""
+    return "–" if one["void"] else _listed(one["effects"], _LEAST)
+
+
+def _listed(effects: Sequence[Mapping[str, Any]], least: float) -> str:
+    """The effects that are beyond chance and of at least so many points, the largest first."""
     sure = [one for one in effects if one["low"] is not None and one["low"] * one["high"] > 0]
-    sure.sort(key=lambda one: -abs(one["points"]))
-    if not sure:
-        return "nothing beyond chance"
-    shown = []
-    for one in sure[:_SHOWN]:
-        is_turned = mean is not None and len(one["of"]) == 1 and abs(one["points"]) > 2 * abs(mean)
-        shown.append(f"**{_effect(one)}**" if is_turned else _effect(one))
-    return "; ".join(shown) + (f"; and {len(sure) - _SHOWN} no larger" if len(sure) > _SHOWN else "")
+    sure = sorted((one for one in sure if abs(one["points"]) >= least), key=lambda one: -abs(one["points"]))
+    rest = f"; and {len(sure) - _SHOWN} no larger" if len(sure) > _SHOWN else ""
+    return "; ".join(map(_effect, sure[:_SHOWN])) + rest if sure else "none of them"
 
 
 def _effect(effect: Mapping[str, Any]) -> str:

@@ -80,7 +80,8 @@ JUDGED = judged(
         "T-alone": (
             "Virtual output queues split the 400 KB among inputs: without SFC Go-Back-N never completes, so that "
             "there is nothing to compare its 664 µs with, and IRN, whose window is the path's product, loses nothing. "
-            "On a switch with a queue for each output SFC lowers losses and the mean FCT with both."
+            "On a switch with a queue for each output Go-Back-N loses 1153 packets at 3-to-1 instead of 3503 and takes "
+            "634 µs instead of 2367; IRN loses nothing there either, so that it holds by Go-Back-N alone."
         ),
         "T-dcqcn": "Beside DCQCN nothing is lost, with SFC or without.",
     },

@@ -22,10 +22,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from xoff.experiments.sfc._figures import sweep
-from xoff.experiments.sfc._networks import CHOICES, TWO_LAYER, calculated
+from xoff.experiments.sfc._networks import TWO_LAYER, calculated
 from xoff.experiments.sfc._parameters import parameters
 from xoff.experiments.sfc._runs import AVOID, Runs, judged, mean_us, shown, victims_us
-from xoff.reproduce import ABOUT_THE_SAME, Decision, Part, all_of, chosen, higher, lower, opposite, positive
+from xoff.reproduce import ABOUT_THE_SAME, Decision, Part, all_of, chosen, higher, lower, opposite, positive, run_name
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, cases 5 to 5.8"
@@ -60,9 +60,16 @@ def is_degraded(worse: Sequence[float]) -> Decision:
     return positive([one - ABOUT_THE_SAME for one in worse])
 
 
+def _range_us(runs: Runs) -> dict[str, float]:
+    """Return the calculator's range for the switch that ran."""
+    name = next(name for name in runs.names if name.startswith(f"{run_name(REFERENCE, 'pfc-sfc')}/"))
+    queueing = runs.results[run_name(name, choice=runs.choice)].scenario["switch"]["queueing"]
+    return calculated(replace(CASES[REFERENCE], architecture=queueing))
+
+
 def judge(runs: Runs) -> dict[str, Part]:
     """Judge against the document's choice of 15 µs, and against the rivals of SFC."""
-    range_us = calculated(replace(CASES[REFERENCE], **CHOICES.get(runs.choice, {})))
+    range_us = _range_us(runs)
     too_short = [case for case, pause in PAUSES_US.items() if pause < range_us["shortest"]]
     too_long = [case for case, pause in PAUSES_US.items() if pause > range_us["longest"]]
     wide = [case for case in CASES if case not in {*too_short, *too_long}]
