@@ -173,6 +173,15 @@ def test_a_screening_has_intervals_over_the_seeds_and_says_where_runs_failed(par
     assert "; runs fail with 1 of 8 combinations |" in "\n".join(lines(section(DESIGN, [TOY], found)))
 
 
+def test_an_experiment_that_is_left_out_is_named_with_the_reason() -> None:
+    apart = replace(DESIGN, left_out={"toy/one": "its runs take a day."})
+    assert screened(apart, [TOY, WITHOUT]) == {}
+    told = section(apart, [TOY, WITHOUT], {})
+    assert told["left_out"] == dict.fromkeys([f"toy/T.{number}" for number in range(1, 9)], "its runs take a day.")
+    assert told["without_choices"] == ["toy/U.1"]
+    assert "toy/T.8 is left out: its runs take a day." in list(lines(told))
+
+
 def test_a_screening_is_let_go_when_its_choices_change(part: Screened, tmp_path: Path) -> None:
     page = tmp_path / "toy.json"
     assert _kept(page, "now") is None

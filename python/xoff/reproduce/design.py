@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from statistics import fmean
 from typing import Any
@@ -73,6 +73,8 @@ class Design:
     """The open choices of a document that a screening varies, by name."""
 
     factors: Mapping[str, Factor]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Experiments that could be screened and are not, by id, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def screened(design: Design, experiments: Iterable[Experiment]) -> dict[str, Scr
         judged: Judged[Any] | None = getattr(one.module, "JUDGED", None)
         if judged is None or judged.cases is None:
             continue
-        if not any(map(judged.is_counted, judged.statements)):
+        if one.id in design.left_out or not any(map(judged.is_counted, judged.statements)):
             continue
         # What is judged by other runs as well cannot be judged with choices made in its cases alone.
         if one.module.scenarios(quick=False) != judged.cases.scenarios(quick=False):
@@ -208,13 +210,17 @@ def section(design: Design, experiments: Sequence[Experiment], statements: Mappi
     statements: what `found_in` returns, of all parts.
     """
     parts = screened(design, experiments)
+    unseen = [one for one in experiments if one.id not in parts]
     return {
         "valid_for": key(design, parts),
         "version": _core.version(),
         "runs": _distinct(parts.values()),
         "choices": {name: [one.main, one.other] for name, one in design.factors.items()},
         "statements": dict(statements),
-        "without_choices": [id for one in experiments if one.id not in parts for id in _counted(one)],
+        "left_out": {
+            id: design.left_out[one.id] for one in unseen if one.id in design.left_out for id in _counted(one)
+        },
+        "without_choices": [id for one in unseen if one.id not in design.left_out for id in _counted(one)],
     }
 
 
@@ -270,6 +276,8 @@ def lines(found: Mapping[str, Any]) -> Iterable[str]:
     for id, one in found["statements"].items():
         so, margin, main = ("–" if one[key] is None else f"{one[key]:.0f} %" for key in ("so", "margin", "main"))
         yield f"| {id} | {so} | {_decides(one)} | {margin} | {main} | {_moves(one)} |"
+    for id, why in found["left_out"].items():
+        yield from ("", f"{id} is left out: {why}")
     if found["without_choices"]:
         without = ", ".join(found["without_choices"])
         yield from (
