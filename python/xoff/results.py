@@ -135,6 +135,16 @@ class Result:
         return self.table("collectives")
 
     @property
+    def messages(self) -> pa.Table:
+        """One row a message of a connection, as it is delivered."""
+        return self.table("messages")
+
+    @property
+    def operations(self) -> pa.Table:
+        """One row an operation of a rank of a job, as it ends."""
+        return self.table("operations")
+
+    @property
     def samples(self) -> pa.Table:
         """Depths of the queues over time; recorded with ``probe.queues`` or ``probe.replay``."""
         return self.table("samples")

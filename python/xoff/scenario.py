@@ -43,6 +43,7 @@ __all__ = [
     "Flowlet",
     "Framing",
     "GoBackN",
+    "Graph",
     "HostSettings",
     "Hpcc",
     "HpccPint",
@@ -69,6 +70,7 @@ __all__ = [
     "Poisson",
     "Portfc",
     "Probe",
+    "Processor",
     "Qcn",
     "Rail",
     "Rccc",
@@ -76,6 +78,7 @@ __all__ = [
     "Relay",
     "Reps",
     "Routing",
+    "Row",
     "Scenario",
     "Selective",
     "Sfc",
@@ -1635,10 +1638,13 @@ class AllToAll(_Part):
 class Collective(_Part):
     """`workload[…].collective`."""
 
-    operation: Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all"]
+    operation: Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "barrier"]
     """What the ranks have in the end."""
 
-    algorithm: Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds"] | None = None
+    algorithm: (
+        Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds", "chain", "dissemination"]
+        | None
+    ) = None
     """How they come to it. Default: a ring, or all at once for `all_to_all`."""
 
     size: str
@@ -1655,6 +1661,123 @@ class Collective(_Part):
 
     group: int | None = None
     """Ranks of a group, those that follow one another, for `hierarchical`."""
+
+
+@dataclass(kw_only=True)
+class Row(_Part):
+    """An operation of a rank: a row of `operations`, or of the table."""
+
+    rank: int
+    """Whose it is."""
+
+    kind: Literal[
+        "compute",
+        "send",
+        "recv",
+        "all_reduce",
+        "reduce_scatter",
+        "all_gather",
+        "all_to_all",
+        "broadcast",
+        "reduce",
+        "barrier",
+    ]
+    """What it is."""
+
+    name: str | None = None
+    """What others are `after`, unique in its rank. Default: its number among the operations of the rank."""
+
+    after: Sequence[str] | None = None
+    """Begins when all of these of its rank are over."""
+
+    stream: str | None = None
+    """Begins when the operation before it in this stream of its rank is over."""
+
+    iteration: int | None = None
+    """The iteration of the job that it is of."""
+
+    duration: str | None = None
+    """How long it computes."""
+
+    flop: float | None = None
+    """What it computes: floating-point operations."""
+
+    memory: str | None = None
+    """What it reads and writes in memory meanwhile."""
+
+    peer: int | None = None
+    """To whom it sends, or from whom it receives."""
+
+    tag: int | None = None
+    """Of several messages from one rank to another, which: those of a tag are received in the order in which they are
+    sent.
+    """
+
+    size: str | None = None
+    """Payload of a message; of a collective as `collective.size`."""
+
+    group: str | None = None
+    """Who takes part in a collective."""
+
+    algorithm: (
+        Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds", "chain", "dissemination"]
+        | None
+    ) = None
+    """How a collective is done."""
+
+    channels: int | None = None
+    """Channels of a collective; of a message, which channel it takes."""
+
+    chunk: str | None = None
+    """The largest piece of a collective's messages that goes on by itself."""
+
+    server: int | None = None
+    """Ranks of a server, for `hierarchical`."""
+
+    label: str | None = None
+    """What its time is counted as, such as `TP`. Default: the name of its group, or `p2p`."""
+
+
+@dataclass(kw_only=True)
+class Processor(_Part):
+    """`workload[…].graph.processor`: what computes where an operation has FLOP or memory traffic in the place of a
+    duration.
+    """  # noqa: D205
+
+    flops: float
+    """Floating-point operations in a second."""
+
+    memory: float | None = None
+    """Bytes that its memory reads or writes in a second. Default: as many as are needed."""
+
+
+@dataclass(kw_only=True)
+class Graph(_Part):
+    """`workload[…].graph`."""
+
+    operations: Sequence[Row] | None = None
+    """What the ranks do; those of a rank in the order in which streams, messages and collectives take them."""
+
+    operations_table: str | None = None
+    """The same as a CSV or Parquet file, a column for each key of an operation; `after` separated by `;`."""
+
+    groups: Mapping[str, Sequence[int]] | None = None
+    """The ranks that take part in collectives, by the names of groups."""
+
+    groups_table: str | None = None
+    """The same as a CSV or Parquet file with the columns group and rank, members of a group in order."""
+
+    ranks: int | None = None
+    """How many there are. Default: up to the last that does something or is in a group."""
+
+    hosts: Sequence[int | str] | None = None
+    """Where they are, in order. Default: by `placement`."""
+
+    placement: Literal["linear", "rail", "random"] | None = None
+    """How they are put at hosts."""
+
+    processor: Processor | None = None
+    """What computes."""
 
 
 @dataclass(kw_only=True)
@@ -1752,6 +1875,16 @@ class Workload(_Part):
     class_: int | None = None
     """Priority class of its packets."""
 
+    connections: Literal["persistent", "per_message"] | None = None
+    """Of collectives and jobs: whether messages go over connections that keep their state (`persistent`, the default),
+    or each is a flow of its own.
+    """
+
+    spread: int | None = None
+    """Connections, each with a path of its own, over which the messages of a channel from one rank to another take
+    turns, 1 to 64. Default: one.
+    """
+
     incast: Incast | None = None
     """Several senders, one receiver."""
 
@@ -1772,6 +1905,9 @@ class Workload(_Part):
 
     collective: Collective | None = None
     """A collective operation of a job: its messages wait for one another."""
+
+    graph: Graph | None = None
+    """A job: a graph of what its ranks compute, send and receive."""
 
     poisson: Poisson | None = None
     """Random arrivals."""

@@ -142,7 +142,7 @@ class WorkloadSummary(TypedDict):
     """What became of one workload: what each measure says."""
 
     flows: Flows
-    """Its flows."""
+    """Its flows, or the messages of its connections."""
 
     fct_ps: Times
     """Their times, from start to the receiver's last byte."""

@@ -7,6 +7,7 @@ import re
 from random import Random
 from typing import Any
 
+from tests.validation.job_strategies import MESSAGES
 from tests.validation.scenario_schema import registered
 from tests.validation.scenario_strategies import (
     AT_HOSTS,
@@ -396,16 +397,20 @@ def draw_with(d: Draw) -> dict[str, Any]:
         fixed = any(key.startswith("workload") for key in forced) and first
         if fixed and "workload.poisson.sizes" in forced:
             kind = "poisson"
-        elif fixed and any(key.startswith("workload.collective") for key in forced):
+        elif fixed and any(key.startswith(("workload.collective", "workload.connections")) for key in forced):
             kind = "collective"
         else:
             kind = d.choose("workload") if first else rng.choice(registered("workload"))
         # Names of listed flows are unique in the scenario.
         if any(kind in {"flows", "table"} and {"flows", "table"} & set(one) for one in workloads):
             kind = "incast"
+        shared: dict[str, Any] = {"connections": d.choose("workload.connections")} if kind in MESSAGES else {}
+        if kind in MESSAGES and shared["connections"] == "persistent" and rng.random() < 0.3:
+            shared["spread"] = 3
         workloads.append(
             {
                 **written(d, "workload", kind),
+                **shared,
                 "class": rng.randrange(d.classes),
                 "start": rng.choice(["0ns", "0ns", "5us", "300us"]),
             }

@@ -37,12 +37,17 @@ CHOICES = [
     "host.congestion_control.dcqcn.preset",
     "host.congestion_control.dcqcn.cnp",
     "workload",
+    "workload.connections",
     "workload.poisson.sizes",
     "workload.collective.operation",
     "workload.collective.algorithm",
 ]
 # Keys of a table that are none of what it lets one choose.
-BESIDE = {"network": {"overrides"}, "workload": {"name", "start", "class"}, "switch.ecn": {"scope", "classes"}}
+BESIDE = {
+    "network": {"overrides"},
+    "workload": {"name", "start", "class", "connections", "spread"},
+    "switch.ecn": {"scope", "classes"},
+}
 
 
 def part(path: str) -> dict[str, Any]:

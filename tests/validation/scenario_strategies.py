@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
+from tests.validation.job_strategies import ALGORITHMS, OPERATIONS, collective, graph
 from tests.validation.scenario_schema import part, registered, resolved
 
 from xoff import _core
@@ -25,8 +26,6 @@ HEAR_ANSWERS = ("hpcc", "hpcc_pint", "dctcp", "swift", "timely", "nscc", "rccc")
 INSTEAD = ("portfc", "bfc", "credits")
 # What makes SFC one of hosts.
 AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow", "fallback": "first"}
-# Collective operations that reduce or gather, of which the first has every algorithm.
-REDUCES = ["all_reduce", "reduce_scatter", "all_gather"]
 # Ports of a switch, at most.
 PORTS = 16
 
@@ -546,31 +545,6 @@ def conweave(d: Draw) -> dict[str, Any]:
     }
 
 
-def collective(d: Draw) -> dict[str, Any]:
-    """An operation by any algorithm that there is for it, among as many ranks as that takes."""
-    both = {"ring": REDUCES, "halving_doubling": REDUCES, "direct": ["all_to_all"], "rounds": ["all_to_all"]}
-    operation = d.forced.get("workload.collective.operation")
-    algorithms = [
-        one for one in registered("workload.collective.algorithm") if operation in (None, *both.get(one, REDUCES[:1]))
-    ]
-    if d.hosts < 4 and "hierarchical" in algorithms:
-        algorithms.remove("hierarchical")
-    algorithm = d.choose("workload.collective.algorithm", algorithms)
-    ranks = d.some_hosts(2)
-    settings: dict[str, Any] = {
-        "algorithm": algorithm,
-        "operation": operation or d.rng.choice(both.get(algorithm, REDUCES[:1])),
-    }
-    if algorithm == "halving_doubling":
-        ranks = ranks[: 2 ** (len(ranks).bit_length() - 1)]
-    if algorithm == "hierarchical":
-        ranks = d.rng.sample(range(d.hosts), 4 * d.rng.randint(1, d.hosts // 4))
-        settings["group"] = 2
-    # At least a byte for each share of each piece of three channels.
-    settings |= {"hosts": ranks, "size": f"{d.rng.randint(2000, 60_000)}B", "channels": d.rng.randint(1, 3)}
-    return settings if d.rng.random() < 0.5 else {**settings, "chunk": f"{d.rng.randint(1500, 4000)}B"}
-
-
 def generic(d: Draw, path: str, option: str) -> Any:
     """A part that has no strategy: an example for each key that has no default."""
     if "oneOf" in part(path):
@@ -609,10 +583,9 @@ NAMED: dict[str, dict[str, Callable[[Draw], Any]]] = {
     "workload.poisson.sizes": dict.fromkeys(
         ["websearch", "hadoop", "hadoop_fine", "storage", "datamining", "google_rpc"], nothing
     ),
-    "workload.collective.operation": dict.fromkeys([*REDUCES, "all_to_all"], nothing),
-    "workload.collective.algorithm": dict.fromkeys(
-        ["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds"], nothing
-    ),
+    "workload.connections": dict.fromkeys(["persistent", "per_message"], nothing),
+    "workload.collective.operation": dict.fromkeys(OPERATIONS, nothing),
+    "workload.collective.algorithm": dict.fromkeys(ALGORITHMS, nothing),
 }
 STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "network": {
@@ -679,6 +652,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "permutation": permutation,
         "all_to_all": all_to_all,
         "collective": collective,
+        "graph": graph,
         "poisson": poisson,
         "bernoulli": bernoulli,
         "flows": flows,

@@ -19,12 +19,12 @@ SIZE = {"size": "8MB"}
 ALL_REDUCE: dict[str, Any] = {"operation": "all_reduce", **SIZE}
 
 
-def star(ranks: int, collective: dict[str, Any], host: dict[str, Any] | None = None) -> dict[str, Any]:
+def star(ranks: int, collective: dict[str, Any], host: dict[str, Any] | None = None, **workload: Any) -> dict[str, Any]:
     return {
         "network": {"star": {"hosts": ranks, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "framing": {"payload": "1000B", "header": "48B", "gap": "0B", "control": "64B"},
         "host": host or {"transport": {"raw": {}}},
-        "workload": [{"collective": collective}],
+        "workload": [{"collective": collective, **workload}],
     }
 
 
@@ -57,8 +57,9 @@ def messages_ps(*packets: int) -> int:
         ({"operation": "all_to_all", **SIZE, "algorithm": "rounds"}, messages_ps(*7 * [1000])),
     ],
 )
-def test_times_are_those_of_arithmetic(collective: dict[str, Any], expected: int) -> None:
-    row = measured(star(8, collective))
+@pytest.mark.parametrize("connections", ["persistent", "per_message"])
+def test_times_are_those_of_arithmetic(collective: dict[str, Any], expected: int, connections: str) -> None:
+    row = measured(star(8, collective, connections=connections))
     assert row["time_ps"] == expected
     assert (row["start_ps"], row["ranks"], row["size_bytes"]) == (0, 8, 8_000_000)
     assert row["algorithm_bps"] == pytest.approx(8_000_000 * 8 / (expected * 1e-12))
@@ -101,12 +102,96 @@ def test_a_tree_is_quicker_where_latency_is_all() -> None:
 
 
 def test_channels_share_the_data() -> None:
-    """Four flows on each link, and their last packets one after another: no byte more, and not a message later."""
-    result = xoff.run(star(8, {**ALL_REDUCE, "channels": 4}))
-    assert len(result.flows) == 4 * 14 * 8
-    assert sum(row["size_bytes"] for row in result.flows.to_pylist()) == 14 * 8_000_000
+    """Four connections a link, and their last packets one after another: no byte more, and not a message later."""
+    for connections, flows in (("persistent", 4 * 8), ("per_message", 4 * 14 * 8)):
+        result = xoff.run(star(8, {**ALL_REDUCE, "channels": 4}, connections=connections))
+        assert len(result.flows) == flows
+        assert sum(row["size_bytes"] for row in result.flows.to_pylist()) == 14 * 8_000_000
+        assert len(result.messages) == (4 * 14 * 8 if connections == "persistent" else 0)
+        [row] = result.collectives.to_pylist()
+        assert messages_ps(14_000) <= row["time_ps"] <= messages_ps(*14 * [1000])
+
+
+def test_messages_of_a_connection_are_delivered_in_order_and_tell_what_they_waited_for() -> None:
+    """A ring: one connection to the next rank; the k-th message goes on when the k-th of the rank before has come."""
+    result = xoff.run(star(4, {**ALL_REDUCE, "size": "4001B"}))
+    assert sum(row["size_bytes"] for row in result.flows.to_pylist()) == 6 * 4001
+    messages = result.messages.to_pylist()
+    assert [row["fct_ps"] for row in messages] == [row["ideal_fct_ps"] for row in messages]
+    of = {row["message"]: row for row in messages}
+    for row in messages:
+        ended = row["start_ps"] + row["fct_ps"]
+        if row["after"] == "begun":
+            assert (row["start_ps"], row["after_message"]) == (0, None)
+        else:
+            before = of[row["after_message"]]
+            assert (before["dst"], before["start_ps"] + before["fct_ps"]) == (row["src"], row["start_ps"])
+        assert row["start_ps"] <= row["left_ps"] < ended
+    operations = result.operations.to_pylist()
+    assert sorted(row["rank"] for row in operations) == [0, 1, 2, 3]
+    for row in operations:
+        assert (row["name"], row["start_ps"], row["after"]) == ("all_reduce", 0, "start")
+        last = of[row["ended_by_message"]]
+        at = last["start_ps"] + last["fct_ps"] if row["ended_by"] == "arrived" else last["left_ps"]
+        assert at == row["end_ps"]
     [row] = result.collectives.to_pylist()
-    assert messages_ps(14_000) <= row["time_ps"] <= messages_ps(*14 * [1000])
+    assert row["time_ps"] == max(row["end_ps"] for row in operations)
+
+
+@pytest.mark.parametrize(
+    ("host", "routing"),
+    [
+        ({"transport": {"go_back_n": {}}}, None),
+        ({"transport": {"selective": {}}}, {"spray": {}}),
+        ({"transport": {"irn": {}}}, None),
+        ({"congestion_control": {"dcqcn": {}}}, None),
+    ],
+)
+def test_connections_lose_no_message_where_packets_are_lost(host: dict[str, Any], routing: Any) -> None:
+    """Messages of a connection are delivered in order, each once, whatever is lost and sent again."""
+    scenario = star(8, {"operation": "all_to_all", "size": "807KB", "chunk": "9KB"}, host)
+    link = {"rate": "100Gbps", "delay": "1us"}
+    scenario["network"] = {"leaf_spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 4, "link": link}}
+    scenario["switch"] = {"buffer": {"per_queue": "20KB"}, "flow_control": {}} | (
+        {"routing": routing} if routing else {}
+    )
+    scenario["audits"] = {"loss": "record"}
+    result = xoff.run(scenario)
+    assert result.summary["drops"] > 0
+    ends: dict[int, list[tuple[int, int]]] = {}
+    for row in result.messages.to_pylist():
+        ends.setdefault(row["flow"], []).append((row["start_ps"] + row["fct_ps"], row["message"]))
+    assert len(ends) == 8 * 7
+    sizes = {row["flow"]: row["size_bytes"] for row in result.flows.to_pylist()}
+    for flow, delivered in ends.items():
+        numbers = [number for _, number in delivered]
+        assert numbers == sorted(set(numbers)), "each once, and in order"
+        assert delivered == sorted(delivered)
+        assert sum(row["size_bytes"] for row in result.messages.to_pylist() if row["flow"] == flow) == sizes[flow]
+
+
+def test_what_congestion_control_has_learned_stays_with_a_connection() -> None:
+    """Two rings share a link: fresh flows begin at line rate with each message, a connection does not."""
+    marked = {}
+    for connections in ("persistent", "per_message"):
+        scenario = star(8, {**ALL_REDUCE, "hosts": [0, 1, 2, 3]}, {"congestion_control": {"dctcp": {}}})
+        link = {"rate": "100Gbps", "delay": "1us"}
+        scenario["network"] = {"leaf_spine": {"leaves": 2, "spines": 1, "hosts_per_leaf": 4, "link": link}}
+        scenario["switch"] = {"ecn": {"step": {"threshold": "30KB"}}}
+        scenario["workload"] = [
+            {"collective": {**ALL_REDUCE, "channels": 4, "hosts": hosts}, "connections": connections}
+            for hosts in ([0, 4, 1, 5], [2, 6, 3, 7])
+        ]
+        result = xoff.run(scenario)
+        marked[connections] = result.summary["ecn"]["marked"]
+    assert 0 < marked["persistent"] < marked["per_message"]
+
+
+def test_connections_are_of_collectives_alone() -> None:
+    scenario = star(4, ALL_REDUCE)
+    scenario["workload"] = [{"flows": [{"src": 0, "dst": 1, "size": "1KB"}], "connections": "persistent"}]
+    with pytest.raises(xoff.InputError, match=r"workload\[0\]\.connections: `flows` has no messages"):
+        xoff.check(scenario)
 
 
 CONTROLS: list[dict[str, Any]] = [{}, {"dcqcn": {"preset": "conweave"}}, {"dctcp": {}}, {"timely": {}}]
@@ -184,7 +269,7 @@ def test_collectives_beside_one_another_and_other_traffic_keep_their_rows() -> N
         ({**ALL_REDUCE, "hosts": [1]}, 4, r"collective\.hosts: a collective needs two ranks or more"),
         ({**ALL_REDUCE, "size": "3B"}, 4, r"collective\.size: 3B is too little"),
         ({**ALL_REDUCE, "chunk": "0B"}, 4, r"collective\.chunk: 0 is out of range"),
-        ({**ALL_REDUCE, "chunk": "1B", "size": "1TB"}, 4, "these are more flows than"),
+        ({**ALL_REDUCE, "chunk": "1B", "size": "1TB"}, 4, "it has"),
     ],
 )
 def test_what_makes_no_sense_is_refused(collective: dict[str, Any], ranks: int, why: str) -> None:

@@ -48,6 +48,19 @@ PFC = {"pfc": {"xoff": "40KB"}}
 POINTS = [[0, 0], [1000, 40], [20_000, 90], [200_000, 100]]
 
 
+# Two ranks compute and pass on what two others have reduced with them.
+JOB: dict[str, Any] = {
+    "groups": {"all": [0, 1, 2, 3], "pair": [3, 1]},
+    "operations": [
+        {"rank": 0, "kind": "compute", "name": "first", "duration": "3us", "stream": "compute"},
+        {"rank": 0, "kind": "send", "name": "on", "after": ["first"], "peer": 1, "size": "80KB"},
+        {"rank": 1, "kind": "recv", "name": "in", "peer": 0},
+        {"rank": 1, "kind": "compute", "after": ["in"], "name": "second", "duration": "5us"},
+        *({"rank": rank, "kind": "all_reduce", "group": "all", "size": "160KB"} for rank in range(4)),
+        {"rank": 1, "kind": "all_gather", "group": "pair", "size": "90KB", "after": ["second"]},
+        {"rank": 3, "kind": "all_gather", "group": "pair", "size": "90KB", "label": "DP"},
+    ],
+}
 COLLECTIVES: dict[str, dict[str, Any]] = {
     "ring": {"operation": "all_reduce", "channels": 2, "chunk": "10KB"},
     "trees": {"operation": "all_reduce", "algorithm": "double_tree", "chunk": "10KB"},
@@ -56,6 +69,9 @@ COLLECTIVES: dict[str, dict[str, Any]] = {
     "gather": {"operation": "all_gather", "algorithm": "ring"},
     "rounds": {"operation": "all_to_all", "algorithm": "rounds"},
     "direct": {"operation": "all_to_all", "algorithm": "direct"},
+    "chain": {"operation": "broadcast", "algorithm": "chain", "chunk": "50KB"},
+    "chain-back": {"operation": "reduce"},
+    "barrier": {"operation": "barrier", "algorithm": "dissemination", "size": "8B"},
 }
 
 
@@ -414,6 +430,15 @@ CASES: dict[str, dict[str, Any]] = {
         f"collective-{name}": case(FABRIC, {"collective": {"size": "300KB", **settings}})
         for name, settings in COLLECTIVES.items()
     },
+    **{
+        f"connections-{connections}": case(
+            FABRIC,
+            {"collective": {"operation": "all_reduce", "size": "300KB", "channels": 2}, "connections": connections},
+            INCAST,
+        )
+        for connections in ("persistent", "per_message")
+    },
+    "graph": case(FABRIC, {"graph": JOB}, INCAST),
     **{
         f"{name}-{transport}": case(
             FABRIC,

@@ -6,6 +6,7 @@ use xoff_units::Moment;
 
 use crate::core::Queues;
 use crate::ids::{PortId, QueueId};
+use crate::message::Post;
 use crate::packet::Packet;
 use crate::workload::FlowSpec;
 
@@ -70,6 +71,10 @@ pub enum Effect {
     Alarm(u64, Moment, u32),
     /// Start a flow for which nothing else has to come.
     Start(FlowSpec),
+    /// Hand a message to its connection.
+    Post(Post),
+    /// An operation of a program of this host computes until this moment: which program, when, and its place there.
+    Operation(u8, Moment, u32),
 }
 
 /// Where mechanisms write; owned by the node and used again for each event.

@@ -8,6 +8,7 @@ mod answers;
 mod classify;
 mod credit;
 mod holds;
+mod messages;
 mod receive;
 mod sender;
 mod stamps;
@@ -25,6 +26,8 @@ use xoff_engine::state::{Walk, Word};
 use xoff_units::{Moment, index};
 
 pub use self::classify::{Classify, Mice};
+use self::messages::Messages;
+pub use self::messages::{Connection, Log};
 use self::receive::{ALL_HERE, Receiver};
 use self::sender::Sender;
 pub use self::sender::Sent;
@@ -34,6 +37,8 @@ use crate::congestion_control::Scheme;
 use crate::congestion_control::contract::{Echo, Tag};
 use crate::count::{Count, Group, Tally};
 use crate::framing::Framing;
+use crate::job::Programs;
+use crate::message::Delivered;
 use crate::pulls::{Books, Pacer, Rules};
 use crate::routing::Sources;
 use crate::routing::ate::Weight;
@@ -119,6 +124,16 @@ pub struct Endpoint {
     pub arrivals: FxHashMap<u32, Box<Feed>>,
     /// Until when destinations are held.
     held_destinations: FxHashMap<u32, Moment>,
+    /// What the ranks at this host do.
+    pub programs: Programs,
+    /// Connections that start here, by their numbers.
+    pub connections: Vec<Connection>,
+    /// The messages of the one that is about to start.
+    opening: Option<Box<Messages>>,
+    /// Of connections that end here, what they are told of their messages.
+    pub incoming: FxHashMap<u32, Arc<Log>>,
+    /// Messages delivered here since the last checkpoint.
+    pub delivered: Vec<Delivered>,
     /// Flows acknowledged since the last checkpoint.
     pub sent: Vec<Sent>,
     /// Flows arrived since the last checkpoint, and when.
@@ -142,11 +157,16 @@ impl state::State for Endpoint {
             dependents,
             arrivals,
             held_destinations,
+            programs,
+            delivered,
             // What never changes, follows from the rest, or is kept to be fast.
             config: _,
             slots: _,
             node: _,
             first_flow: _,
+            connections: _,
+            opening: _,
+            incoming: _,
             last_receiver: _,
             free_receivers: _,
             injected_bytes,
@@ -169,6 +189,8 @@ impl state::State for Endpoint {
         // A flow that ends is no repetition.
         walk.same(sent.len() as u64);
         walk.same(arrived.len() as u64);
+        walk.same(delivered.len() as u64);
+        programs.walk(walk);
         senders.walk(walk);
         walk.value(free.word());
         // A flow that has arrived whole is told by its sender; the places of the others are nobody's business.
@@ -232,6 +254,11 @@ impl Endpoint {
             dependents,
             arrivals: FxHashMap::default(),
             held_destinations: FxHashMap::default(),
+            programs: Programs::default(),
+            connections: Vec::new(),
+            opening: None,
+            incoming: FxHashMap::default(),
+            delivered: Vec::new(),
             sent: Vec::new(),
             arrived: Vec::new(),
             injected_bytes: 0,

@@ -15,6 +15,7 @@ use crate::cut_through::{self, CutThrough};
 use crate::effects::Effects;
 use crate::endpoint::{self, Classify, Config, Endpoint};
 use crate::framing::Framing;
+use crate::job::Programs;
 use crate::mechanism::{Ends, Ground, Ingress, Levels, Site};
 use crate::mechanisms::{self, Mechanisms, Part, Tables};
 use crate::node::{self, Acks, Faults, Node};
@@ -449,6 +450,9 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
             let config = configs.of(&builder.ports[n], &plan, settings);
             let mut endpoint = Endpoint::new(id, config, weight, starts, waiting);
             endpoint.arrivals = std::mem::take(&mut plan.arrivals[n]);
+            endpoint.connections = std::mem::take(&mut plan.connections[n]);
+            endpoint.incoming = std::mem::take(&mut plan.incoming[n]);
+            endpoint.programs = Programs::new(std::mem::take(&mut plan.programs[n]));
             Box::new(endpoint)
         });
         nodes.push(builder.node(id, endpoint, &plan));

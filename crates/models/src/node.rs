@@ -261,7 +261,7 @@ impl EngineNode for Node {
     fn timer(token: u64) -> Timer {
         match token::unpack(token).0 {
             token::RTO | token::FIRST_RTO => Timer::Reminder,
-            token::START | token::RELEASED => Timer::Outside,
+            token::START | token::RELEASED | token::PROGRAM | token::OPERATION => Timer::Outside,
             _ => Timer::Future,
         }
     }
@@ -272,6 +272,11 @@ impl EngineNode for Node {
             // Flows that start at zero start in an event of their own, like all others.
             if let Some(at) = self.endpoint.as_ref().and_then(|e| e.starts[source].peek()) {
                 cx.set_timer(at, token::pack(token::START, 0, source as u32));
+            }
+        }
+        if let Some(endpoint) = &self.endpoint {
+            for (program, at) in (0..).zip(endpoint.programs.starts()) {
+                cx.set_timer(at, token::pack(token::PROGRAM, program, 0));
             }
         }
     }
@@ -319,6 +324,16 @@ impl EngineNode for Node {
                 if let Some(spec) = self.endpoint.as_ref().map(|e| e.released(payload)) {
                     self.start_flow(&spec, cx);
                 }
+            }
+            token::PROGRAM | token::OPERATION => {
+                if let Some(endpoint) = &mut self.endpoint {
+                    if kind == token::PROGRAM {
+                        endpoint.programs.begin(owner, &mut self.effects);
+                    } else {
+                        endpoint.programs.compute(owner, payload, &mut self.effects);
+                    }
+                }
+                self.apply(cx);
             }
             token::PULL => {
                 if let Some(endpoint) = &mut self.endpoint {

@@ -63,7 +63,7 @@ fields! {
 }
 
 /// The destination in the low 24 bits of the upper half of its word, hops done in the high 8; the kind in six bits, and above it ten
-/// for the class, in three of them, and the flags, of which one is free.
+/// for the class, in three of them, and the flags.
 const ROUTE: u32 = 32;
 const HOPS: u32 = 56;
 const KIND: u32 = 48;
@@ -86,6 +86,8 @@ impl Packet {
     const SIDE: u16 = 1 << 7;
     /// A piece of a flow that wants to be answered at once.
     pub const ASKS: u16 = 1 << 8;
+    /// The last packet of a message of a connection.
+    pub const MESSAGE: u16 = 1 << 9;
 
     /// A frame to node `dst`.
     #[inline]
@@ -372,12 +374,12 @@ mod tests {
         for number in [16, 39, KINDS] {
             let mut p = Packet::new(Kind::Pfc, 7, 3, 9, 64, 5);
             p.set(Packet::ASKS);
-            p.set(1 << 9);
+            p.set(Packet::MESSAGE);
             p.0[2] = p.0[2] & !(KINDS << KIND) | number << KIND;
             assert!((0..64).all(|other| p.is_among(1 << other) == (other == number)), "{number}");
             assert!(!p.is_data() && !p.is_link_local() && !p.is_answer());
             assert_eq!((p.class(), p.bytes(), p.path()), (5, 64, 0));
-            assert!(p.has(Packet::ASKS) && p.has(1 << 9) && !p.has(Packet::CE) && p.side().is_none());
+            assert!(p.has(Packet::ASKS) && p.has(Packet::MESSAGE) && !p.has(Packet::CE) && p.side().is_none());
             p.set_kind(Kind::Data);
             assert!(p.is_data() && p.class() == 5 && p.has(Packet::ASKS));
         }

@@ -1,6 +1,7 @@
 //! Gathers what nodes wrote down, at checkpoints and in node order, and judges the run.
 
 mod ends;
+mod jobs;
 mod sampling;
 
 use std::collections::BTreeMap;
@@ -172,6 +173,7 @@ impl Collector {
         for s in self.ends.departures(cp) {
             self.add_flow(plan, &s);
         }
+        self.take_messages(cp, plan);
         for d in &self.rows.drops[known.0..] {
             self.ends.lose(d.flow);
             self.shortage.note(d);
@@ -218,12 +220,13 @@ impl Collector {
         probe.set_path(s.path);
         let ideal = self.alone.of(&self.names.ports, src, s.port, probe, s.size);
         let slowdown = fct.map(|f| f as f64 / ideal.own.ps() as f64);
-        let over = Over { workload, size: s.size, start: s.start.ps(), arrived: arrived.map(Moment::ps), slowdown };
-        self.measures.add(&over);
-        if !plan.is_warm(workload) {
-            self.times.add(&over);
+        // A connection is idle at times: its messages are measured in its place.
+        let is_connection = plan.messages.contains_key(&workload);
+        let slowdown = slowdown.filter(|_| !is_connection);
+        if !is_connection {
+            self.measure(plan, &Over { workload, size: s.size, start: s.start.ps(), arrived: arrived.map(Moment::ps), slowdown });
+            self.fct_acked.extend(acked.filter(|_| !plan.is_warm(workload)));
         }
-        self.fct_acked.extend(acked.filter(|_| !plan.is_warm(workload)));
         self.retransmitted += s.retransmitted;
         if !self.keeps_flows {
             return;
@@ -249,6 +252,13 @@ impl Collector {
             paused: s.paused.ps(),
             via,
         });
+    }
+
+    fn measure(&mut self, plan: &AllFlows, over: &Over) {
+        self.measures.add(over);
+        if !plan.is_warm(over.workload) {
+            self.times.add(over);
+        }
     }
 
     /// Counts, and the verdicts of all audits; the ledger knows what is on links.

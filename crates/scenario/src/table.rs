@@ -1,5 +1,7 @@
 //! Tables in and out: columns without Arrow, so that this layer needs no file formats.
 
+mod graph;
+
 use std::sync::Arc;
 
 use xoff_models::topology::MAX_NODES;
@@ -95,6 +97,10 @@ pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
         }
         if let Some(file) = w.poisson.as_ref().and_then(|p| p.points_table.as_ref()) {
             list.push((format!("workload[{i}].poisson.points_table"), file.clone()));
+        }
+        if let Some(graph) = &w.graph {
+            let both = [("operations_table", &graph.operations_table), ("groups_table", &graph.groups_table)];
+            list.extend(both.iter().filter_map(|(k, f)| f.as_ref().map(|f| (format!("workload[{i}].graph.{k}"), f.clone()))));
         }
     }
     list
@@ -207,6 +213,8 @@ pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> 
                 alone(&path, "points", poisson.points.is_none())?;
                 poisson.points = Some(points);
             }
+        } else if let Some(graph) = s.workload[index].graph.as_mut().filter(|_| path.contains("].graph.")) {
+            graph::fill(graph, &path, &table)?;
         } else {
             alone(&path, "flows", s.workload[index].flows.is_none())?;
             table.bounded(&path, MAX_LISTED)?;

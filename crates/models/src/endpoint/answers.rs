@@ -82,7 +82,10 @@ impl Endpoint {
         if s.stamps.is_some() {
             s.hear(packet, before, news, beside, config, now);
         }
-        if s.progress.unacknowledged >= s.progress.packets {
+        if let Some(messages) = &mut s.messages {
+            messages.forget(s.progress.unacknowledged);
+        }
+        if s.progress.unacknowledged >= s.progress.packets && s.messages.as_ref().is_none_or(|messages| messages.is_closed) {
             self.finish(slot, now);
             return false;
         }
@@ -122,6 +125,11 @@ impl Endpoint {
             for _ in 0..lost {
                 self.config.schemes[s.port].on_loss(&mut s.rate, Loss::Timeout, now);
             }
+        }
+        if s.is_idle(&self.config) {
+            // The next packet sets its timer anew.
+            s.is_rto_set = false;
+            return false;
         }
         s.deadline = transport.deadline(&s.progress, &s.transport, now);
         effects.push(Effect::Alarm(token::RTO, s.deadline.min(shortest), flow));

@@ -38,7 +38,9 @@ impl Sender {
         let known =
             config.transport.delivered(&self.progress, &self.transport) + config.transport.in_flight(&self.progress, &self.transport);
         let mut waits = u64::from(self.progress.packets.saturating_sub(known)) * framing.largest();
-        if self.progress.next < self.progress.packets {
+        if let Some(messages) = &self.messages {
+            waits -= messages.short(self.progress.next, framing);
+        } else if self.progress.next < self.progress.packets {
             // The last packet is smaller than others.
             waits -= framing.largest() - u64::from(self.wire(self.progress.packets - 1, framing));
         }

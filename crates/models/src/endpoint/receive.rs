@@ -22,10 +22,12 @@ pub(super) struct Receiver {
     transport: transport::Receiver,
     /// When its source was last told of a mark.
     last_echo: Option<Moment>,
+    /// Ends of messages that are here, though not all before them, if it is a connection.
+    ends: u32,
 }
 
 state!(Receiver {
-    value: src;
+    value: src, ends;
     part: received, transport;
     moments: last_echo;
 });
@@ -94,6 +96,7 @@ impl Endpoint {
                 received: Received::default(),
                 transport: config.transport.receiver(),
                 last_echo: None,
+                ends: 0,
             };
             match free.pop() {
                 Some(slot) => {
@@ -177,6 +180,12 @@ impl Endpoint {
         if packet.has(Packet::LAST) {
             r.received.packets = Some(packet.seq() + 1);
         }
+        if arrival == Arrival::New && (packet.has(Packet::MESSAGE) || r.ends > 0) {
+            let (ends, expected) = (r.ends + u32::from(packet.has(Packet::MESSAGE)), r.received.expected);
+            let delivered = self.deliver(packet.flow(), expected, effects);
+            self.receivers[index(place)].ends = ends - delivered;
+        }
+        let r = &self.receivers[index(place)];
         if arrival == Arrival::New && r.received.packets == Some(r.received.expected) {
             self.has_arrived(packet.flow(), place, effects);
         } else if self.pacer.is_some() {

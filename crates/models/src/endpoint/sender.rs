@@ -5,6 +5,7 @@ use xoff_engine::state;
 use xoff_units::{Duration, Moment};
 
 use super::Config;
+use super::messages::Messages;
 use super::stamps::Stamps;
 use crate::congestion_control::State;
 use crate::frames::Kind;
@@ -36,6 +37,8 @@ pub(super) struct Sender {
     pub retransmitted: u32,
     /// What of it there is to send yet, when it comes bit by bit.
     pub arrivals: Option<Box<Feed>>,
+    /// Its messages, if it is a connection.
+    pub messages: Option<Box<Messages>>,
     pub transport: transport::Sender,
     /// What it may send, if receivers pull.
     pub credit: Option<Box<Credit>>,
@@ -67,14 +70,14 @@ state!(Told {
 state!(Sender {
     flow: flow;
     value: dst, port, path, queue, class, is_listed, is_rto_set;
-    part: progress, told, credit, arrivals, transport, rate, stamps;
+    part: progress, told, credit, arrivals, messages, transport, rate, stamps;
     due: deadline, next_send;
     moment: pace_at;
     total: retransmitted;
     still: last, start;
 });
 
-const _: () = assert!(size_of::<Option<Sender>>() <= 136, "a flow that waits for its turn takes this");
+const _: () = assert!(size_of::<Option<Sender>>() <= 144, "a flow that waits for its turn takes this");
 
 impl Sender {
     /// Until when it is held.
@@ -86,6 +89,9 @@ impl Sender {
     /// Wire bytes of a packet.
     #[inline]
     pub fn wire(&self, seq: u32, framing: &Framing) -> u16 {
+        if let Some(messages) = &self.messages {
+            return framing.frame(messages.payload(seq, framing.payload));
+        }
         framing.frame(if seq + 1 == self.progress.packets { u64::from(self.last) } else { framing.payload })
     }
 
@@ -94,7 +100,9 @@ impl Sender {
     pub fn packet(&mut self, seq: u32, config: &Config) -> Packet {
         let mut packet = Packet::new(Kind::Data, self.flow, seq, self.dst, self.wire(seq, &config.framing), self.class);
         packet.set_path(self.path);
-        if seq + 1 == self.progress.packets {
+        if let Some(messages) = &mut self.messages {
+            packet.set(messages.flags(seq, self.progress.packets));
+        } else if seq + 1 == self.progress.packets {
             packet.set(Packet::LAST);
         }
         if seq < self.progress.highest {
@@ -106,7 +114,8 @@ impl Sender {
 
     /// Payload in all.
     pub fn size(&self, framing: &Framing) -> u64 {
-        u64::from(self.progress.packets - 1) * framing.payload + u64::from(self.last)
+        let alone = || u64::from(self.progress.packets - 1) * framing.payload + u64::from(self.last);
+        self.messages.as_ref().map_or_else(alone, |messages| messages.bytes)
     }
 
     /// Whether a packet is there to be sent; all of a flow is, unless it comes bit by bit.

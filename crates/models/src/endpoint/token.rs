@@ -18,6 +18,10 @@ pub const TAIL: u64 = 6;
 pub const RELEASED: u64 = 7;
 /// A mechanism's timer.
 pub const MECHANISM: u64 = 8;
+/// A program of the host begins.
+pub const PROGRAM: u64 = 9;
+/// An operation of a program has computed.
+pub const OPERATION: u64 = 10;
 
 /// Packs a kind, an owner and a payload.
 pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {

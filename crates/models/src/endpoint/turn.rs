@@ -67,8 +67,9 @@ impl Endpoint {
         }
         let held_until = self.held_destinations.get(&spec.dst).copied().filter(|until| *until > now);
         let scheme = &self.config.schemes[port];
-        let packets = self.config.framing.packets(spec.size) as u32;
-        let last = (spec.size - u64::from(packets - 1) * self.config.framing.payload) as u16;
+        let messages = self.opening.take();
+        let packets = messages.as_ref().map_or_else(|| self.config.framing.packets(spec.size) as u32, |messages| messages.packets());
+        let last = spec.size.wrapping_sub(u64::from(packets - 1) * self.config.framing.payload) as u16;
         let sender = Sender {
             flow: spec.flow,
             dst: spec.dst,
@@ -82,6 +83,7 @@ impl Endpoint {
             is_rto_set: false,
             pace_at: Moment::NEVER,
             arrivals: self.arrivals.remove(&spec.flow),
+            messages,
             stamps: scheme.hears_acks().then(Box::default),
             progress: Progress { packets, ..Progress::default() },
             transport: self.config.transport.sender(),
@@ -117,6 +119,12 @@ impl Endpoint {
         };
         let mut packet = s.packet(seq, config);
         let bytes = packet.bytes();
+        if packet.has(Packet::MESSAGE)
+            && !packet.has(Packet::RETRANSMITTED)
+            && let Some(id) = s.end_message(seq, now)
+        {
+            self.programs.leave(id, effects);
+        }
         config.transport.on_sent(&mut s.progress, &mut s.transport, seq, now);
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
         self.injected_bytes += u64::from(bytes);
@@ -152,7 +160,7 @@ impl Endpoint {
         resumes = resumes.max(next.map_or(now, |seq| s.arrives(seq)));
         if next.is_none() {
             s.is_listed = false;
-            if !config.transport.acknowledges() {
+            if !config.transport.acknowledges() && s.messages.as_ref().is_none_or(|messages| messages.is_closed) {
                 // Nothing will be heard of it any more.
                 self.sent.push(s.record(None, &config.framing, now));
                 self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
@@ -198,6 +206,9 @@ impl Endpoint {
         let s = self.senders[self.slot(flow)?].as_ref()?;
         if s.is_listed {
             return Some(Wait::Turn(s.queue));
+        }
+        if s.is_idle(&self.config) {
+            return Some(Wait::Data);
         }
         let Some(next) = self.config.transport.next(&s.progress, &s.transport) else { return Some(Wait::Answers) };
         let arrives = s.arrives(next);

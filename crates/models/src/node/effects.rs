@@ -101,6 +101,8 @@ impl Node {
             Effect::Answer(frame) => self.send_on(self.routes.port(&frame), frame, cx),
             Effect::Alarm(kind, at, payload) => cx.set_timer(at, token::pack(kind, 0, payload)),
             Effect::Start(spec) => self.start_flow(&spec, cx),
+            Effect::Post(post) => self.post(&post, cx),
+            Effect::Operation(program, at, place) => cx.set_timer(at, token::pack(token::OPERATION, program, place)),
             Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),
         }
     }

@@ -9,6 +9,7 @@ use crate::endpoint::{Relist, Turn, token};
 use crate::frames::{Kind, Owner};
 use crate::ids::{PortId, QueueId};
 use crate::mechanism::{Hooks, Watches};
+use crate::message::Post;
 use crate::packet::Packet;
 use crate::workload::FlowSpec;
 
@@ -53,6 +54,15 @@ impl Node {
         }
         self.core.ports[port].push_supplier(queue, slot);
         self.kick(port, cx);
+    }
+
+    /// Hands a message to its connection, which starts with the first.
+    pub(super) fn post(&mut self, post: &Post, cx: &mut Cx<'_>) {
+        let Some(endpoint) = &mut self.endpoint else { return };
+        match endpoint.post(post, &mut self.effects) {
+            Some(spec) => self.start_flow(&spec, cx),
+            None => self.relist(post.flow, cx),
+        }
     }
 
     /// Puts a flow back into its queue's round when it can go on.

@@ -163,6 +163,15 @@ impl Credit {
         }
     }
 
+    /// The flow, which had nothing to send, has so many packets more: where packets are pulled by those that arrive, some go unasked,
+    /// as at its beginning.
+    pub fn open_again(&mut self, rules: &Rules, packets: u32, books: &mut Books) {
+        if matches!(rules.demand, Demand::Arrivals) {
+            let lacks = rules.first.min(u64::from(packets)) as i64 - self.left;
+            self.add(lacks.max(0) as u64, books);
+        }
+    }
+
     /// Lets so much more go.
     pub fn add(&mut self, credit: u64, books: &mut Books) {
         books.granted += credit;

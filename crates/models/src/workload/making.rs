@@ -4,12 +4,14 @@
 //! kind and, where each host draws for itself, the host, so that workloads do not disturb one another.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Duration, Moment, Rate, index};
 
-use super::{Collective, Drawn, Feed, Flow, Host, Problem, Workload};
+use super::{Connections, Drawn, Feed, Flow, Host, Problem, Together, Workload};
 use crate::framing::Framing;
+use crate::job::{Builder, Graph, Lines};
 use crate::topology::{PortSpec, Topology};
 
 /// Waits of flows for others, 16 bytes each or more: 1 GB.
@@ -53,6 +55,8 @@ pub(super) struct Listed<'a> {
     pub detail: Option<(usize, &'a Flow)>,
     /// When its packets come, if they come bit by bit.
     pub arrivals: Option<Box<Feed>>,
+    /// If it is a connection: its job, its place among the connections of that, and how many messages it carries.
+    pub connection: Option<(u32, u32, u32)>,
 }
 
 /// The flows that are drawn at one node for one workload.
@@ -77,7 +81,8 @@ pub struct Making<'a> {
     pub(super) nodes: HashMap<&'a str, u32>,
     pub(super) listed: Vec<Listed<'a>>,
     pub(super) drawn: Vec<DrawnAt>,
-    pub(super) collectives: Vec<Collective>,
+    pub(super) collectives: Vec<Together>,
+    pub(super) jobs: Vec<Arc<Graph>>,
     pub(super) lasts: Moment,
     hosts: Vec<u32>,
     seed: u64,
@@ -90,8 +95,8 @@ impl<'a> Making<'a> {
         let nodes = topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), n as u32)).collect();
         let (ports, hosts) = (topology.ports(), topology.hosts());
         let (listed, drawn) = (Vec::new(), Vec::new());
-        let (collectives, lasts) = (Vec::new(), Moment::ZERO);
-        Self { workload: first, topology, ports, framing, nodes, listed, drawn, collectives, lasts, hosts, seed, index: 0, kind: "" }
+        let (collectives, jobs, lasts) = (Vec::new(), Vec::new(), Moment::ZERO);
+        Self { workload: first, topology, ports, framing, nodes, listed, drawn, collectives, jobs, lasts, hosts, seed, index: 0, kind: "" }
     }
 
     pub(super) fn begin(&mut self, index: usize, workload: &'a Workload, kind: &'static str) {
@@ -216,8 +221,34 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
+    /// A job of the workload, whose ranks are at these hosts.
+    pub fn job(&self, hosts: Vec<u32>) -> Builder {
+        let lines = match self.workload.connections() {
+            Connections::Persistent => Lines::Shared(self.workload.spread()),
+            Connections::PerMessage => Lines::Own,
+        };
+        Builder::new(self.index(), self.workload.start, hosts, lines)
+    }
+
+    /// Lists the connections of a job, whose messages are made when they are due.
+    pub fn add_job(&mut self, graph: Graph) -> Result<(), Problem> {
+        let (job, at) = (self.jobs.len() as u32, self.at());
+        let connections = graph.connections(self.framing);
+        self.check_room(connections.len() as u64, &at)?;
+        for (place, one) in (0..).zip(&connections) {
+            if one.packets >= u64::from(u32::MAX) {
+                let [from, to] = [one.from, one.to].map(|rank| &self.topology.nodes[index(graph.ranks[index(rank)].node)].name);
+                return Err((at, format!("{from} would send {to} {} packets on a connection; less than 2^32 are possible", one.packets)));
+            }
+            let [src, dst] = [one.from, one.to].map(|rank| graph.ranks[index(rank)].node);
+            self.list(src, dst, one.bytes, graph.start).connection = Some((job, place, one.messages));
+        }
+        self.jobs.push(Arc::new(graph));
+        Ok(())
+    }
+
     /// Says that the workload's flows are measured together.
-    pub fn measure(&mut self, collective: Collective) {
+    pub fn measure(&mut self, collective: Together) {
         self.collectives.push(collective);
     }
 
@@ -229,8 +260,8 @@ impl<'a> Making<'a> {
     /// Lists a flow that was checked.
     pub(super) fn list(&mut self, src: u32, dst: u32, size: u64, start: Moment) -> &mut Listed<'a> {
         let (position, class, workload) = (self.listed.len(), self.workload.class, self.index as u16);
-        let (after, is_warm, detail, arrivals) = (Vec::new(), false, None, None);
-        self.listed.push(Listed { position, after, src, dst, size, start, class, workload, is_warm, detail, arrivals });
+        let (after, is_warm, detail, arrivals, connection) = (Vec::new(), false, None, None, None);
+        self.listed.push(Listed { position, after, src, dst, size, start, class, workload, is_warm, detail, arrivals, connection });
         &mut self.listed[position]
     }
 }

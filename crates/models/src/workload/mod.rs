@@ -7,6 +7,7 @@ mod feed;
 mod host;
 mod making;
 mod numbering;
+mod placement;
 mod row;
 pub mod sizes;
 mod together;
@@ -22,8 +23,9 @@ pub use self::feed::Feed;
 pub use self::host::Host;
 pub use self::making::{MAX_FLOWS, MAX_LISTED, Made, Making};
 pub use self::numbering::{AllFlows, MAX_START};
+pub use self::placement::Placement;
 pub use self::row::Flow;
-pub use self::together::Collective;
+pub use self::together::Together;
 pub use self::warm::Warm;
 use crate::framing::Framing;
 use crate::topology::Topology;
@@ -35,6 +37,21 @@ pub type Problem = (String, String);
 pub trait Traffic {
     /// Lists flows, or adds those that are drawn when their time comes; or says which key makes no sense, and why.
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem>;
+
+    /// Whether it is of messages that may share connections.
+    fn has_messages(&self) -> bool {
+        false
+    }
+}
+
+/// `workload[…].connections`: what a message is to transport, congestion control and routing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Connections {
+    /// A part of the one flow from its rank to the other on its channel, which keeps its state from message to message.
+    Persistent,
+    /// A flow of its own, which begins anew.
+    PerMessage,
 }
 
 /// Makes the table `[[workload]]`. A line names a module, which is the table's key and holds `Params`, a [`Traffic`]; the line's
@@ -56,6 +73,14 @@ macro_rules! registry {
             /// Priority class of its packets.
             #[serde(default)]
             pub class: u8,
+            /// Of collectives and jobs: whether messages go over connections that keep their state (`persistent`, the default), or each is a
+            /// flow of its own.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub connections: Option<Connections>,
+            /// Connections, each with a path of its own, over which the messages of a channel from one rank to another take turns, 1 to 64.
+            /// Default: one.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub spread: Option<u64>,
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $kind: Option<$kind::Params>,)*
@@ -93,6 +118,8 @@ registry! {
     all_to_all,
     /// A collective operation of a job: its messages wait for one another.
     collective,
+    /// A job: a graph of what its ranks compute, send and receive.
+    graph,
     /// Random arrivals.
     poisson,
     /// Open-loop sources: frames at random in the slots of their lines.
@@ -102,6 +129,34 @@ registry! {
 }
 
 impl Workload {
+    /// What messages are to transport, congestion control and routing.
+    pub fn connections(&self) -> Connections {
+        self.connections.unwrap_or(Connections::Persistent)
+    }
+
+    /// Connections between two ranks for each channel.
+    pub fn spread(&self) -> u16 {
+        self.spread.unwrap_or(1) as u16
+    }
+
+    fn check_connections(&self, at: &str, name: &str, kind: &dyn Traffic) -> Result<(), Problem> {
+        for (key, is_given) in [("connections", self.connections.is_some()), ("spread", self.spread.is_some())] {
+            if is_given && !kind.has_messages() {
+                let why = format!("`{name}` has no messages that could share a connection; leave it out");
+                return Err((format!("{at}.{key}"), why));
+            }
+        }
+        match self.spread {
+            Some(_) if self.connections == Some(Connections::PerMessage) => {
+                Err((format!("{at}.spread"), "with `per_message` each message has a connection of its own; leave it out".into()))
+            }
+            Some(spread) if !(1..=64).contains(&spread) => {
+                Err((format!("{at}.spread"), format!("{spread} is out of range; allowed are 1 to 64")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The one kind of traffic that is given, by its name.
     fn kind(&self, at: &str) -> Result<(&'static str, &dyn Traffic), Problem> {
         let given = self.given();
@@ -126,6 +181,7 @@ pub fn make(workloads: &[Workload], topology: &Topology, classes: u8, framing: &
             let why = format!("{} is out of range; the switches have {classes} (switch.classes)", workload.class);
             return Err((format!("{at}.class"), why));
         }
+        workload.check_connections(&at, name, kind)?;
         names.push(workload.name.clone().unwrap_or_else(|| name.to_string()));
         making.begin(w, workload, name);
         kind.make(&mut making)?;

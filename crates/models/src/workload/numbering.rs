@@ -12,7 +12,10 @@ use xoff_units::{Moment, index};
 
 use super::making::{DrawnAt, Listed, MAX_FLOWS, Making};
 use super::row::place;
-use super::{Collective, Feed, Flow, FlowSpec, Problem, Start, Workload};
+use super::{Feed, Flow, FlowSpec, Problem, Start, Together, Workload};
+use crate::endpoint::{Connection, Log};
+use crate::framing::Framing;
+use crate::job::{Graph, Program};
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
 use crate::topology::{PortSpec, Topology};
 
@@ -47,7 +50,17 @@ pub struct AllFlows {
     /// Distinct source and destination pairs of listed flows.
     pub pairs: Vec<(u32, u32)>,
     /// Workloads whose flows are measured together, in their order.
-    pub collectives: Vec<Collective>,
+    pub collectives: Vec<Together>,
+    /// Jobs, in the order of their workloads.
+    pub jobs: Vec<Arc<Graph>>,
+    /// Workloads whose flows are connections, and how many messages these carry together.
+    pub messages: BTreeMap<u32, u64>,
+    /// For each node, its connections by number.
+    pub connections: Vec<Vec<Connection>>,
+    /// For each node, what it is told of messages of connections that end there.
+    pub incoming: Vec<FxHashMap<u32, Arc<Log>>>,
+    /// For each node, what ranks there do.
+    pub programs: Vec<Vec<Program>>,
     /// Until when workloads go on that say so.
     pub lasts: Moment,
 }
@@ -66,6 +79,8 @@ impl AllFlows {
             flows: self.flows,
             bytes: self.bytes,
             collectives: self.collectives.clone(),
+            jobs: self.jobs.clone(),
+            messages: self.messages.clone(),
             ..Self::default()
         }
     }
@@ -83,7 +98,8 @@ impl AllFlows {
     /// Sources and flows that are listed, whether they wait for others or not.
     pub fn listed(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
         let waiting = self.waiting.iter().enumerate().flat_map(|(src, list)| list.iter().map(move |w| (src as u32, &w.1)));
-        waiting.chain(self.starting())
+        let connections = self.connections.iter().enumerate().flat_map(|(src, list)| list.iter().map(move |c| (src as u32, &c.spec)));
+        waiting.chain(connections).chain(self.starting())
     }
 
     /// Sources and flows that are listed and start by themselves.
@@ -141,7 +157,7 @@ impl AllFlows {
 
 /// Numbers flows that are listed and flows that are drawn, and sorts them by source.
 pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut names: Vec<String>) -> Result<AllFlows, Problem> {
-    let Making { topology, ports, nodes, mut listed, mut drawn, collectives, lasts, .. } = making;
+    let Making { topology, ports, nodes, mut listed, mut drawn, collectives, jobs, lasts, framing, .. } = making;
     let n = topology.nodes.len();
     listed.sort_by_key(|f| f.src);
     drawn.sort_by_key(|d| (d.node, d.workload));
@@ -155,6 +171,10 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut name
         workloads: workloads.len() as u32,
         lasts,
         collectives,
+        jobs,
+        connections: (0..n).map(|_| Vec::new()).collect(),
+        incoming: vec![FxHashMap::default(); n],
+        programs: (0..n).map(|_| Vec::new()).collect(),
         starts: (0..n).map(|_| Vec::new()).collect(),
         waiting: vec![Vec::new(); n],
         arrivals: vec![FxHashMap::default(); n],
@@ -163,10 +183,11 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut name
         ..AllFlows::default()
     };
     let (paths, path_of, ids) = (Paths::new(), HashMap::new(), HashMap::new());
-    let mut numbering = Numbering { workloads, warm, topology, ports, nodes, listed, paths, path_of, ids, flows };
+    let mut numbering = Numbering { workloads, warm, topology, ports, framing, nodes, listed, paths, path_of, ids, flows };
     numbering.check()?;
     let specs = numbering.assign(&mut drawn)?;
     numbering.start(&specs)?;
+    numbering.connect(&specs);
     let Numbering { listed, paths, mut flows, .. } = numbering;
     for at in drawn {
         flows.starts[index(at.node)].push(Start::Drawn(at.flows));
@@ -184,6 +205,7 @@ struct Numbering<'a> {
     warm: BTreeMap<u16, u32>,
     topology: &'a Topology,
     ports: Vec<Vec<PortSpec>>,
+    framing: &'a Framing,
     nodes: HashMap<&'a str, u32>,
     /// By source.
     listed: Vec<Listed<'a>>,
@@ -292,6 +314,9 @@ impl<'a> Numbering<'a> {
         }
         for (place, (f, spec)) in self.listed.iter().zip(specs).enumerate() {
             let after = f.detail.map_or(&[][..], |detail| &detail.1.after);
+            if f.connection.is_some() {
+                continue;
+            }
             if after.is_empty() && f.after.is_empty() {
                 lists[index(f.src)].push(*spec);
                 continue;
@@ -312,6 +337,31 @@ impl<'a> Numbering<'a> {
             starts.push(Start::list(list));
         }
         Ok(())
+    }
+
+    /// Hands connections to their sources, and programs to the hosts of ranks.
+    fn connect(&mut self, specs: &[FlowSpec]) {
+        let mut flow_of: Vec<Vec<u32>> = vec![Vec::new(); self.flows.jobs.len()];
+        for (f, spec) in self.listed.iter().zip(specs) {
+            let Some((job, place, to_come)) = f.connection else { continue };
+            let flows = &mut flow_of[index(job)];
+            flows.resize(flows.len().max(index(place) + 1), 0);
+            flows[index(place)] = spec.flow;
+            let log = Arc::<Log>::default();
+            self.flows.incoming[index(f.dst)].insert(spec.flow, log.clone());
+            self.flows.connections[index(f.src)].push(Connection { spec: *spec, to_come, log });
+            *self.flows.messages.entry(f.workload.into()).or_default() += u64::from(to_come);
+        }
+        for (number, (job, flows)) in (0..).zip(self.flows.jobs.iter().zip(flow_of)) {
+            let mut of_rank = vec![Vec::new(); job.ranks.len()];
+            for (one, flow) in job.connections(self.framing).iter().zip(flows) {
+                of_rank[index(one.from)].push(((one.to, one.line), flow));
+            }
+            for (rank, connections) in (0..).zip(of_rank) {
+                let program = Program::new(job.clone(), number, rank, connections);
+                self.flows.programs[index(job.ranks[index(rank)].node)].push(program);
+            }
+        }
     }
 
     /// Number and place of the flow that a row waits for by its i-th id.

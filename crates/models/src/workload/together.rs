@@ -2,7 +2,7 @@
 
 /// What is measured of a collective as a whole.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Collective {
+pub struct Together {
     /// The workload that it is.
     pub workload: u32,
     /// What the ranks have in the end.
@@ -16,5 +16,5 @@ pub struct Collective {
     /// What a link has to carry for a byte of it, whatever the algorithm.
     pub bus: f64,
     /// Its messages.
-    pub flows: u64,
+    pub messages: u64,
 }

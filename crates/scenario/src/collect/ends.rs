@@ -25,6 +25,26 @@ pub struct Ends {
     bytes_completed: u64,
     flows: u64,
     bytes: u64,
+    /// Flows that carry messages, by the numbers of their workloads: what they deliver is counted by message.
+    connections: Connections,
+}
+
+/// Which flows are connections.
+struct Connections {
+    /// First flow of each stretch, and whether it is of connections.
+    stretches: Vec<(u32, bool)>,
+}
+
+impl Connections {
+    fn new(plan: &AllFlows) -> Self {
+        Self { stretches: plan.ranges.iter().map(|(first, name)| (*first, plan.messages.contains_key(name))).collect() }
+    }
+
+    /// Payload of a flow that is counted when it is over.
+    fn size(&self, s: &Sent) -> u64 {
+        let place = self.stretches.partition_point(|stretch| stretch.0 <= s.flow);
+        if self.stretches[place - 1].1 { 0 } else { s.size }
+    }
 }
 
 impl Ends {
@@ -39,6 +59,7 @@ impl Ends {
             bytes_completed: 0,
             flows: plan.flows,
             bytes: plan.bytes,
+            connections: Connections::new(plan),
         }
     }
 
@@ -60,7 +81,7 @@ impl Ends {
         let is_settled = |s: &Sent| self.arrival(s.flow).is_some() || self.lost.contains(&s.flow);
         let (settled, left): (Vec<_>, Vec<_>) = self.left.iter().partition(|s| is_settled(s));
         self.left = left;
-        self.bytes_completed += settled.iter().map(|s| s.size).sum::<u64>();
+        self.bytes_completed += settled.iter().map(|s| self.connections.size(s)).sum::<u64>();
         settled
     }
 
@@ -71,7 +92,7 @@ impl Ends {
             let Some(endpoint) = &mut cp.node_mut(id).endpoint else { continue };
             for s in endpoint.sent.drain(..) {
                 if self.repeats || self.arrival(s.flow).is_some() {
-                    self.bytes_completed += s.size;
+                    self.bytes_completed += self.connections.size(&s);
                     over.push(s);
                 } else {
                     self.left.push(s);
@@ -79,6 +100,11 @@ impl Ends {
             }
         }
         over
+    }
+
+    /// A message of a connection was delivered.
+    pub const fn deliver(&mut self, bytes: u64) {
+        self.bytes_completed += bytes;
     }
 
     /// A flow lost a packet.

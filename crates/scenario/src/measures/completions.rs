@@ -52,7 +52,7 @@ pub struct Completions {
 
 impl Measure for Completions {
     const KEYS: &'static [(&'static str, &'static str)] = &[
-        ("flows", "Its flows."),
+        ("flows", "Its flows, or the messages of its connections."),
         ("fct_ps", "Their times, from start to the receiver's last byte."),
         ("slowdown", "Their slowdowns."),
         ("by_size", "Their times by size; with `probe.size_classes`."),

@@ -136,7 +136,14 @@ fn groups(plan: &AllFlows) -> (Vec<Group>, Vec<usize>) {
         let name = &plan.names[index(*workload)];
         let group = by_name.entry(name).or_insert_with(|| Group { name: name.clone(), workloads: Vec::new(), flows: 0 });
         group.workloads.push(*workload);
-        group.flows += next - u64::from(*first);
+        if !plan.messages.contains_key(workload) {
+            group.flows += next - u64::from(*first);
+        }
+    }
+    for (workload, messages) in &plan.messages {
+        if let Some(group) = by_name.get_mut(plan.names[index(*workload)].as_str()) {
+            group.flows += messages;
+        }
     }
     let groups: Vec<Group> = by_name.into_values().collect();
     let place = |workload: u32| groups.iter().position(|group| group.workloads.contains(&workload)).unwrap_or_default();

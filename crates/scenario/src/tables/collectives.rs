@@ -1,6 +1,6 @@
-//! Collective operations: their messages, measured together.
+//! Together operations: their messages, measured together.
 
-use xoff_models::workload::Collective;
+use xoff_models::workload::Together;
 
 use super::{Names, Row};
 use crate::summary::CollectiveSummary;
@@ -9,7 +9,7 @@ use crate::table::{Column, Data};
 /// A collective operation, with what is known of its messages.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    pub of: Collective,
+    pub of: Together,
     /// When the first of them started.
     pub start: Option<u64>,
     /// When the last of those that arrived did.
@@ -19,7 +19,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    pub const fn new(of: Collective) -> Self {
+    pub const fn new(of: Together) -> Self {
         Self { of, start: None, end: 0, arrived: 0 }
     }
 
@@ -32,7 +32,7 @@ impl Measured {
 
     /// From its first message's start to its last one's arrival, when all have arrived.
     fn time(&self) -> Option<u64> {
-        self.start.filter(|_| self.arrived == self.of.flows).map(|start| self.end - start)
+        self.start.filter(|_| self.arrived == self.of.messages).map(|start| self.end - start)
     }
 
     /// Bits of its data by time.

@@ -93,6 +93,8 @@ registry! {
     contributions: xoff_models::delays::Contribution,
     high_water: high_water::Count,
     collectives: collectives::Measured,
+    messages: messages::Message,
+    operations: operations::Operation,
 }
 
 /// The tables of a result, without a row: what there is, and what it means.

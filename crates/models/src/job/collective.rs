@@ -1,0 +1,590 @@
+//! Collective operations: what the ranks of a job send one another to reduce, gather or exchange their data.
+//!
+//! Models: a message may leave when those that its sender needs for it have arrived whole. Ring: all-reduce in 2 (n − 1) steps, of
+//! which the first half is a reduce-scatter and the second an all-gather. Halving-doubling (Rabenseifner): step k exchanges
+//! a 2^(k+1)th of the data with the rank whose number differs in bit k, and back in the opposite order. Double tree: two binary
+//! trees with half of the data each, reduced up and sent down; no rank of an even number of them is inner in both. Hierarchical:
+//! a reduce-scatter within each group, an all-reduce of each share among the ranks of equal place, an all-gather within each group.
+//! All-to-all: every message at once, or in rounds, of which each waits for what came in the one before. Barrier (dissemination):
+//! in round k each rank tells the one that is 2^k further, when it has heard of the round before. `channels` share the data
+//! and run beside one another; pieces of a `chunk` each go on as soon as they are there. Between two ranks the pieces of a channel
+//! leave in order. Data that does not divide gives its first shares a byte more.
+//! Source: NVIDIA's NCCL (`all_reduce.h`, `reduce_scatter.h`, `all_gather.h`, `trees.cc`) for rings and trees, and the measures of its
+//! tests for bandwidths; `LogGOPSim`'s `Schedgen` for halving-doubling and dissemination.
+//! Simplifications: reducing takes no time and hosts no memory, so that any number of pieces may be under way; all channels take
+//! the ranks in one order, and NCCL's 16-byte padding and protocols with flags are not there.
+//! Leaves out: reduction in switches, and other topologies inside a server.
+//! Invariants: ranks send together exactly what each algorithm says; nothing is sent before it is there.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, index};
+
+use super::shape::{Piece, Shape};
+use crate::wrong::Wrong;
+
+/// Messages that a collective may have.
+pub const MAX_MESSAGES: u64 = 1 << 24;
+/// Times that one of them may wait for another, 16 bytes each or more: 1 GB.
+const MAX_WAITS: u64 = 1 << 26;
+/// What the ranks of a barrier tell one another.
+const TOKEN: u64 = 8;
+
+/// What the ranks have in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Each the sum of all vectors.
+    AllReduce,
+    /// Each its share of the sum of all vectors.
+    ReduceScatter,
+    /// Each the shares of all.
+    AllGather,
+    /// Each what the others have for it.
+    AllToAll,
+    /// Each what the first has.
+    Broadcast,
+    /// The first the sum of all vectors.
+    Reduce,
+    /// Each knows that all have come so far.
+    Barrier,
+}
+
+/// How they come to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Algorithm {
+    /// Each sends to the next.
+    Ring,
+    /// Two binary trees with half of the data each.
+    DoubleTree,
+    /// With ranks of ever larger distance, and back; as many ranks as a power of two.
+    HalvingDoubling,
+    /// Rings within groups, and rings of the ranks of equal place in them.
+    Hierarchical,
+    /// Each to all others at once.
+    Direct,
+    /// Each to one at a time.
+    Rounds,
+    /// Each to the next, but the last: to the last rank from the first, or back.
+    Chain,
+    /// Each to the one that is 1, 2, 4, … further.
+    Dissemination,
+}
+
+impl Operation {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all_reduce",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::AllGather => "all_gather",
+            Self::AllToAll => "all_to_all",
+            Self::Broadcast => "broadcast",
+            Self::Reduce => "reduce",
+            Self::Barrier => "barrier",
+        }
+    }
+
+    /// The algorithms that there are for it, the default first.
+    const fn algorithms(self) -> &'static [Algorithm] {
+        match self {
+            Self::AllReduce => &[Algorithm::Ring, Algorithm::DoubleTree, Algorithm::HalvingDoubling, Algorithm::Hierarchical],
+            Self::ReduceScatter | Self::AllGather => &[Algorithm::Ring, Algorithm::HalvingDoubling],
+            Self::AllToAll => &[Algorithm::Direct, Algorithm::Rounds],
+            Self::Broadcast | Self::Reduce => &[Algorithm::Chain],
+            Self::Barrier => &[Algorithm::Dissemination],
+        }
+    }
+
+    /// Which steps of the 2 `half` of an all-reduce it takes.
+    const fn steps(self, half: usize) -> (usize, usize) {
+        match self {
+            Self::ReduceScatter => (0, half),
+            Self::AllGather => (half, 2 * half),
+            _ => (0, 2 * half),
+        }
+    }
+
+    /// What a link has to carry for a byte of its data among so many ranks, whatever the algorithm (NCCL's tests: bus bandwidth).
+    pub fn bus(self, ranks: usize) -> f64 {
+        let ranks = ranks as f64;
+        match self {
+            Self::AllReduce => 2.0 * (ranks - 1.0) / ranks,
+            Self::ReduceScatter | Self::AllGather | Self::AllToAll => (ranks - 1.0) / ranks,
+            Self::Broadcast | Self::Reduce | Self::Barrier => 1.0,
+        }
+    }
+}
+
+impl Algorithm {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::DoubleTree => "double_tree",
+            Self::HalvingDoubling => "halving_doubling",
+            Self::Hierarchical => "hierarchical",
+            Self::Direct => "direct",
+            Self::Rounds => "rounds",
+            Self::Chain => "chain",
+            Self::Dissemination => "dissemination",
+        }
+    }
+}
+
+/// A collective, whoever takes part.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Collective {
+    /// What the ranks have in the end.
+    pub operation: Operation,
+    /// How they come to it.
+    pub algorithm: Algorithm,
+    /// The vector of each rank; of `all_gather` what each has in the end, of `all_to_all` all that it has for ranks.
+    pub size: Bytes,
+    /// Channels that share the data and run beside one another.
+    pub channels: u64,
+    /// The largest piece of a message that goes on by itself; whole messages if there is none.
+    pub chunk: Option<Bytes>,
+    /// Ranks of a group, those that follow one another, for `hierarchical`.
+    pub group: Option<u64>,
+}
+
+/// Messages with the places, in their list, of those that have to arrive at the sender of each before.
+pub type Messages = Vec<(Piece, Vec<usize>)>;
+
+/// The bytes of those of `n` shares whose number leaves `rest` when divided by `by`; the first shares have a byte more.
+const fn share(bytes: u64, n: usize, rest: usize, by: usize) -> u64 {
+    let (n, rest, by) = (n as u64, rest as u64, by as u64);
+    n / by * (bytes / n) + (bytes % n + by - 1 - rest) / by
+}
+
+/// Block of a ring of `n` that its member `at` sends in a step of an all-reduce.
+const fn block(at: usize, n: usize, step: usize) -> usize {
+    (at + 2 * n - 1 - step) % n
+}
+
+/// The messages that were made, by the places of their ranks, each with those that have to arrive before it.
+struct Sends {
+    ranks: usize,
+    list: Messages,
+}
+
+impl Sends {
+    /// A message of a line, in a step, when others have arrived; returns its place.
+    fn send(&mut self, (line, step): (usize, usize), from: usize, to: usize, bytes: u64, after: Vec<usize>) -> usize {
+        let piece = Piece { from: from as u32, to: to as u32, channel: line as u16, step: step as u32, bytes };
+        self.list.push((piece, after));
+        self.list.len() - 1
+    }
+}
+
+impl Collective {
+    /// With the default algorithm, on one channel, in whole messages.
+    pub const fn new(operation: Operation, size: Bytes) -> Self {
+        Self { operation, algorithm: operation.algorithms()[0], size, channels: 1, chunk: None, group: None }
+    }
+
+    /// Every rank tells every other, in a logarithm of rounds, that it is there.
+    pub const fn barrier() -> Self {
+        Self::new(Operation::Barrier, Bytes(TOKEN))
+    }
+
+    /// Among so many ranks.
+    pub fn shape(&self, ranks: usize) -> Result<Shape, Wrong> {
+        Ok(Shape::new(ranks as u32, self.clone(), &self.messages(ranks)?))
+    }
+
+    /// The messages among so many ranks.
+    pub fn messages(&self, n: usize) -> Result<Messages, Wrong> {
+        let pieces = self.check(n)?;
+        let channels = self.channels as usize;
+        let mut sends = Sends { ranks: n, list: Vec::new() };
+        for channel in 0..channels {
+            let bytes = share(self.size.0, channels, channel, channels);
+            match self.algorithm {
+                Algorithm::DoubleTree => {
+                    for tree in 0..2 {
+                        let bytes = share(bytes, 2, tree, 2);
+                        let parents = parents(n, tree);
+                        (0..pieces).for_each(|p| in_tree(&mut sends, 2 * channel + tree, &parents, share(bytes, pieces, p, pieces)));
+                    }
+                }
+                Algorithm::Direct => {
+                    for piece in 0..pieces {
+                        let bytes = share(bytes, pieces, piece, pieces);
+                        // Each starts with its successor, so that no rank is everybody's first.
+                        for (rank, i) in (0..n).flat_map(|rank| (1..n).map(move |i| (rank, i))) {
+                            let to = (rank + i) % n;
+                            sends.send((channel, i - 1), rank, to, share(bytes, n, to, n), Vec::new());
+                        }
+                    }
+                }
+                Algorithm::Chain => {
+                    for piece in 0..pieces {
+                        let bytes = share(bytes, pieces, piece, pieces);
+                        let mut before = Vec::new();
+                        for step in 0..n - 1 {
+                            let is_back = self.operation == Operation::Reduce;
+                            let (from, to) = if is_back { (n - 1 - step, n - 2 - step) } else { (step, step + 1) };
+                            before = vec![sends.send((channel, step), from, to, bytes, before)];
+                        }
+                    }
+                }
+                _ => self.in_steps(&mut sends, channel, bytes, pieces),
+            }
+        }
+        Ok(sends.list)
+    }
+
+    /// In each step a rank sends to one and hears from one; what it heard in the step before has to be there, of a barrier all that it
+    /// heard.
+    fn in_steps(&self, sends: &mut Sends, channel: usize, bytes: u64, pieces: usize) {
+        let n = sends.ranks;
+        let (first, end) = self.steps(n);
+        let keeps = self.algorithm == Algorithm::Dissemination;
+        let mut heard: Vec<Vec<Vec<usize>>> = vec![vec![Vec::new(); n]; pieces];
+        for step in first..end {
+            for (piece, heard) in heard.iter_mut().enumerate() {
+                let bytes = share(bytes, pieces, piece, pieces);
+                let mut fresh = if keeps { heard.clone() } else { vec![Vec::new(); n] };
+                for (rank, heard) in heard.iter_mut().enumerate() {
+                    let (to, bytes) = self.message(n, step, rank, bytes);
+                    let message = sends.send((channel, step - first), rank, to, bytes, std::mem::take(heard));
+                    fresh[to].push(message);
+                }
+                *heard = fresh;
+            }
+        }
+    }
+
+    /// The first step that is taken, and the one after the last.
+    fn steps(&self, n: usize) -> (usize, usize) {
+        match self.algorithm {
+            Algorithm::HalvingDoubling => self.operation.steps(index(n.ilog2())),
+            Algorithm::Hierarchical => {
+                let group = self.group_of(n);
+                (0, 2 * (group - 1) + 2 * (n / group - 1))
+            }
+            Algorithm::Rounds => (0, n - 1),
+            Algorithm::Dissemination => (0, index(n.next_power_of_two().ilog2())),
+            _ => self.operation.steps(n - 1),
+        }
+    }
+
+    fn group_of(&self, n: usize) -> usize {
+        self.group.map_or(n, |g| g as usize)
+    }
+
+    /// To whom a rank sends in a step, and how much.
+    fn message(&self, n: usize, step: usize, rank: usize, bytes: u64) -> (usize, u64) {
+        match self.algorithm {
+            Algorithm::HalvingDoubling => {
+                let half = index(n.ilog2());
+                let bit = 1 << if step < half { step } else { 2 * half - 1 - step };
+                // On the way there the shares of the other half, on the way back all that is known.
+                let whose = if step < half { rank ^ bit } else { rank };
+                (rank ^ bit, share(bytes, n, whose % (2 * bit), 2 * bit))
+            }
+            Algorithm::Hierarchical => {
+                let group = self.group_of(n);
+                let (servers, server, at) = (n / group, rank / group, rank % group);
+                let among = 2 * (servers - 1);
+                let within = |step| (server * group + (at + 1) % group, share(bytes, group, block(at, group, step), group));
+                match step.checked_sub(group - 1) {
+                    None => within(step),
+                    Some(step) if step < among => {
+                        let own = share(bytes, group, at, group);
+                        ((server + 1) % servers * group + at, share(own, servers, block(server, servers, step), servers))
+                    }
+                    Some(_) => within(step - among),
+                }
+            }
+            Algorithm::Rounds => {
+                let to = (rank + step + 1) % n;
+                (to, share(bytes, n, to, n))
+            }
+            Algorithm::Dissemination => ((rank + (1 << step)) % n, bytes),
+            _ => ((rank + 1) % n, share(bytes, n, block(rank, n, step), n)),
+        }
+    }
+
+    /// Refuses what makes no sense; returns the pieces of each message.
+    fn check(&self, n: usize) -> Result<usize, Wrong> {
+        let wrong = |name: &'static str, why: String| Err((name, why));
+        let (operation, algorithm) = (self.operation.name(), self.algorithm);
+        if n < 2 {
+            return wrong("hosts", "a collective needs two ranks or more".into());
+        }
+        let known = self.operation.algorithms();
+        if !known.contains(&algorithm) {
+            let names: Vec<_> = known.iter().map(|a| a.name()).collect();
+            return wrong("algorithm", format!("{operation} is not done by `{}`; there are {}", algorithm.name(), names.join(", ")));
+        }
+        if algorithm == Algorithm::HalvingDoubling && !n.is_power_of_two() {
+            return wrong("algorithm", format!("halving and doubling takes as many ranks as a power of two; there are {n}; use ring"));
+        }
+        match self.group {
+            None if algorithm == Algorithm::Hierarchical => {
+                return wrong("group", "it is missing: a hierarchy needs the number of ranks in a group".into());
+            }
+            Some(_) if algorithm != Algorithm::Hierarchical => {
+                return wrong("group", format!("`{}` knows no groups; leave it out, or use hierarchical", algorithm.name()));
+            }
+            Some(group) if group < 2 || group >= n as u64 || !(n as u64).is_multiple_of(group) => {
+                let why = format!("{group} is out of range; {n} ranks are in groups of two or more, all of a size, and in more than one");
+                return wrong("group", why);
+            }
+            _ => {}
+        }
+        if self.channels == 0 || self.channels > 64 {
+            return wrong("channels", format!("{} is out of range; allowed are 1 to 64", self.channels));
+        }
+        // Into how many shares a message of the whole data is cut, and how many of them the largest message has.
+        let (lines, shares, most) = match algorithm {
+            Algorithm::DoubleTree => (2, 1, 1),
+            Algorithm::Chain | Algorithm::Dissemination => (1, 1, 1),
+            Algorithm::HalvingDoubling => (1, n as u64, n as u64 / 2),
+            Algorithm::Hierarchical => (1, n as u64, (n / self.group_of(n)) as u64),
+            _ => (1, n as u64, 1),
+        };
+        let lines = lines * self.channels;
+        let largest = (self.size.0.div_ceil(lines) * most).div_ceil(shares);
+        let pieces = match self.chunk {
+            Some(Bytes(0)) => return wrong("chunk", "0 is out of range; a piece has at least one byte".into()),
+            Some(chunk) => largest.div_ceil(chunk.0).max(1),
+            None => 1,
+        };
+        let messages = match algorithm {
+            Algorithm::DoubleTree => 2 * (n as u64 - 1),
+            Algorithm::Direct => (n * (n - 1)) as u64,
+            Algorithm::Chain => n as u64 - 1,
+            _ => {
+                let (first, end) = self.steps(n);
+                (n * (end - first)) as u64
+            }
+        };
+        let messages = messages.saturating_mul(lines).saturating_mul(pieces);
+        if messages > MAX_MESSAGES || 3 * messages > MAX_WAITS {
+            return wrong("", format!("it has {messages} messages; {MAX_MESSAGES} are possible; give fewer channels or larger pieces"));
+        }
+        if self.size.0 < lines.saturating_mul(pieces).saturating_mul(shares) {
+            let why = format!(
+                "{} is too little: {lines} lines (channels, trees) of {pieces} pieces with {shares} shares have a byte each at least",
+                self.size
+            );
+            return wrong("size", why);
+        }
+        Ok(pieces as usize)
+    }
+}
+
+/// Of each rank the one above it in the first or second of two binary trees.
+fn parents(n: usize, tree: usize) -> Vec<Option<usize>> {
+    let first = |place: usize| {
+        let bit = place & place.wrapping_neg();
+        let above = (place ^ bit) | (2 * bit);
+        (place > 0).then_some(if above < n { above } else { place ^ bit })
+    };
+    // The second is the first seen from the other end, or one further on.
+    let swap = |rank: usize| match tree {
+        0 => rank,
+        _ if n.is_multiple_of(2) => n - 1 - rank,
+        _ => (rank + n - 1) % n,
+    };
+    let back = |place: usize| if tree == 1 && !n.is_multiple_of(2) { (place + 1) % n } else { swap(place) };
+    (0..n).map(|rank| first(swap(rank)).map(back)).collect()
+}
+
+/// Reduces a piece up a tree and sends it down again.
+fn in_tree(sends: &mut Sends, line: usize, parents: &[Option<usize>], bytes: u64) {
+    let n = parents.len();
+    let depth = |rank: usize| std::iter::successors(Some(rank), |at| parents[*at]).count();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by_key(|rank| depth(*rank));
+    let depths = order.last().map_or(0, |rank| depth(*rank));
+    // What a rank needs before it passes the piece on: from below, then from above.
+    let mut needs: Vec<Vec<usize>> = vec![Vec::new(); n];
+    for rank in order.iter().rev() {
+        if let Some(above) = parents[*rank] {
+            let after = std::mem::take(&mut needs[*rank]);
+            let message = sends.send((line, depths - depth(*rank)), *rank, above, bytes, after);
+            needs[above].push(message);
+        }
+    }
+    for rank in order {
+        if let Some(above) = parents[rank] {
+            let after = needs[above].clone();
+            needs[rank] = vec![sends.send((line, depths + depth(rank) - 3), above, rank, bytes, after)];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(operation: Operation, algorithm: Algorithm, size: u64) -> Collective {
+        Collective { algorithm, ..Collective::new(operation, Bytes(size)) }
+    }
+
+    fn all() -> Vec<(Collective, u64)> {
+        let group = |p: Collective| Collective { group: Some(4), ..p };
+        let reduce = Operation::AllReduce;
+        // With n = 8: what all ranks send together, in eighths of the data.
+        vec![
+            (params(reduce, Algorithm::Ring, 8_000_003), 14 * 8),
+            (params(Operation::ReduceScatter, Algorithm::Ring, 8_000_003), 7 * 8),
+            (params(Operation::AllGather, Algorithm::Ring, 8_000_003), 7 * 8),
+            (params(reduce, Algorithm::HalvingDoubling, 8_000_003), 14 * 8),
+            (params(Operation::ReduceScatter, Algorithm::HalvingDoubling, 8_000_003), 7 * 8),
+            (params(Operation::AllGather, Algorithm::HalvingDoubling, 8_000_003), 7 * 8),
+            // Each link of a tree once up and once down.
+            (params(reduce, Algorithm::DoubleTree, 8_000_003), 14 * 8),
+            // 2 · 3/4 within groups and 2 · 1/2 · 1/4 among them.
+            (group(params(reduce, Algorithm::Hierarchical, 8_000_003)), 14 * 8),
+            (params(Operation::AllToAll, Algorithm::Direct, 8_000_003), 7 * 8),
+            (params(Operation::AllToAll, Algorithm::Rounds, 8_000_003), 7 * 8),
+        ]
+    }
+
+    #[test]
+    fn ranks_send_exactly_what_the_algorithm_says() {
+        for (p, eighths) in all() {
+            for (channels, chunk) in [(1, None), (3, None), (2, Some(Bytes(10_007)))] {
+                let p = Collective { channels, chunk, ..p.clone() };
+                let list = p.messages(8).unwrap();
+                let sent: u64 = list.iter().map(|m| m.0.bytes).sum();
+                // Not a byte more or less, but that all-to-all leaves to each rank its own share.
+                let is_exact = p.operation != Operation::AllToAll;
+                let expected = if is_exact { eighths / 8 * 8_000_003 } else { 7 * 8_000_003 };
+                assert_eq!(sent, expected, "{p:?}");
+                if let Some(chunk) = chunk {
+                    assert!(list.iter().all(|m| m.0.bytes <= chunk.0 + 8), "{p:?}");
+                }
+            }
+        }
+    }
+
+    /// Which vectors are in what each rank has in the end, by share, when messages bring what their senders have.
+    #[test]
+    fn every_rank_has_the_sum_of_all_vectors() {
+        for algorithm in [Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::Hierarchical] {
+            let group = (algorithm == Algorithm::Hierarchical).then_some(4);
+            let p = Collective { group, ..params(Operation::AllReduce, algorithm, 64) };
+            let n = 8;
+            // A share is as large as its number tells: the sizes of messages say which shares they bring.
+            let shares: Vec<Vec<usize>> = (0..n).map(|_| (0..n).collect()).collect();
+            let mut has: Vec<Vec<u64>> = (0..n).map(|rank| vec![1 << rank; n]).collect();
+            let (first, end) = p.steps(n);
+            for step in first..end {
+                let before = has.clone();
+                for rank in 0..n {
+                    let brought = shares[rank].iter().filter(|s| brings(&p, n, step, rank, **s));
+                    let (to, _) = p.message(n, step, rank, 64);
+                    for s in brought {
+                        has[to][*s] |= before[rank][*s];
+                    }
+                }
+            }
+            assert!(has.iter().flatten().all(|sum| *sum == 255), "{algorithm:?}: {has:?}");
+        }
+    }
+
+    /// Whether a message brings a share: it is larger by a byte if only that share is.
+    fn brings(p: &Collective, n: usize, step: usize, rank: usize, wanted: usize) -> bool {
+        let larger = |count: u64| p.message(n, step, rank, 8 * n as u64 + count).1;
+        // A hierarchy cuts shares within shares: the bytes beyond a multiple go to the first shares of the first cut.
+        let order = |share: usize| match p.group {
+            Some(g) => share % (n / g as usize) * g as usize + share / (n / g as usize),
+            None => share,
+        } as u64;
+        larger(order(wanted) + 1) > larger(order(wanted))
+    }
+
+    #[test]
+    fn a_piece_goes_on_when_it_is_there() {
+        for (p, _) in all() {
+            let list = Collective { chunk: Some(Bytes(100_000)), ..p.clone() }.messages(8).unwrap();
+            for (place, (piece, after)) in list.iter().enumerate() {
+                assert!(piece.from != piece.to);
+                for other in after {
+                    assert!(*other < place, "nothing waits in a circle");
+                    assert_eq!(list[*other].0.to, piece.from, "{p:?}");
+                    assert!(list[*other].0.step < piece.step, "{p:?}");
+                }
+            }
+        }
+    }
+
+    /// Who knows of whom in the end, when each message brings what its sender knows by then.
+    fn known(messages: &Messages, n: usize) -> Vec<u64> {
+        let mut knows: Vec<u64> = (0..n).map(|rank| 1 << rank).collect();
+        let mut brought = vec![0; messages.len()];
+        for (place, (piece, after)) in messages.iter().enumerate() {
+            brought[place] = after.iter().fold(1 << piece.from, |sum, before| sum | brought[*before]);
+            knows[index(piece.to)] |= brought[place];
+        }
+        knows
+    }
+
+    #[test]
+    fn barriers_and_chains_reach_everybody() {
+        for n in 2..40 {
+            let all = (1 << n) - 1;
+            assert!(known(&Collective::barrier().messages(n).unwrap(), n).iter().all(|k| *k == all), "{n}");
+            let reduce = Collective::new(Operation::Reduce, Bytes(1000)).messages(n).unwrap();
+            assert_eq!((reduce.len(), known(&reduce, n)[0]), (n - 1, all));
+            let cast = Collective { chunk: Some(Bytes(300)), ..Collective::new(Operation::Broadcast, Bytes(1000)) };
+            let cast = cast.messages(n).unwrap();
+            assert_eq!(cast.len(), 4 * (n - 1));
+            assert!(known(&cast, n).iter().all(|k| k & 1 == 1));
+        }
+    }
+
+    #[test]
+    fn trees_are_low_and_no_rank_is_inner_in_both() {
+        for n in 2..=200 {
+            let trees = [parents(n, 0), parents(n, 1)];
+            for tree in &trees {
+                assert_eq!(tree.iter().filter(|p| p.is_none()).count(), 1);
+                for rank in 0..n {
+                    let way: Vec<_> = std::iter::successors(Some(rank), |at| tree[*at]).take(n + 1).collect();
+                    assert!(way.len() - 1 <= index(n.next_power_of_two().ilog2()), "{n}: {way:?}");
+                }
+                for rank in 0..n {
+                    assert!(tree.iter().filter(|p| **p == Some(rank)).count() <= 2);
+                }
+            }
+            let is_inner = |tree: &[Option<usize>], rank| tree.contains(&Some(rank));
+            assert!(n % 2 == 1 || (0..n).all(|rank| !(is_inner(&trees[0], rank) && is_inner(&trees[1], rank))), "{n}");
+        }
+        // NCCL's trees of eight: rank 0 above 4, that above 2 and 6, those above the odd ones.
+        let expected = [None, Some(2), Some(4), Some(2), Some(0), Some(6), Some(4), Some(6)];
+        assert_eq!(parents(8, 0), expected);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let reduce = |algorithm| params(Operation::AllReduce, algorithm, 1000);
+        let refused = |p: Collective, n: usize, what: &str| {
+            let (key, why) = p.messages(n).unwrap_err();
+            assert!(format!("{key}: {why}").starts_with(what), "{key}: {why}");
+        };
+        refused(reduce(Algorithm::Ring), 1, "hosts: a collective needs two ranks");
+        refused(reduce(Algorithm::HalvingDoubling), 6, "algorithm: halving and doubling takes as many ranks as a power of two");
+        refused(params(Operation::AllGather, Algorithm::DoubleTree, 1000), 4, "algorithm: all_gather is not done by `double_tree`");
+        refused(reduce(Algorithm::Direct), 4, "algorithm: all_reduce is not done by `direct`");
+        refused(reduce(Algorithm::Hierarchical), 4, "group: it is missing");
+        for group in [0, 1, 3, 4] {
+            refused(Collective { group: Some(group), ..reduce(Algorithm::Hierarchical) }, 4, "group: ");
+        }
+        refused(Collective { group: Some(2), ..reduce(Algorithm::Ring) }, 4, "group: `ring` knows no groups");
+        for channels in [0, 65] {
+            refused(Collective { channels, ..reduce(Algorithm::Ring) }, 4, "channels: ");
+        }
+        refused(Collective { chunk: Some(Bytes(0)), ..reduce(Algorithm::Ring) }, 4, "chunk: 0 is out of range");
+        refused(Collective { size: Bytes(7), ..reduce(Algorithm::Ring) }, 8, "size: 7B is too little");
+        refused(Collective { size: Bytes(1 << 40), chunk: Some(Bytes(1)), ..reduce(Algorithm::Ring) }, 8, ": it has ");
+    }
+}

@@ -1,0 +1,522 @@
+//! A job as a graph of operations: what each rank computes, sends and receives, and what waits for what.
+//!
+//! An operation begins when all of the same rank that it is `after` are over, and the one before it in its `stream`. A message goes
+//! from the i-th `send` of a rank to another with a tag to the i-th `recv` there of that rank and tag; it may come before it is
+//! received. The i-th collective that a rank lists of a group is the same for all of the group, as it is on a communicator of NCCL.
+//! What computes takes the time that is given, or as long as its FLOP and its memory traffic take a processor, whichever is longer
+//! (the roofline of Williams, Waterman and Patterson 2009).
+//! Simplifications: a send is over when its last packet has left; a receiver has room for whatever comes early.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Duration, index};
+
+use super::placement::Placement;
+use super::{Host, Making, Problem, Traffic};
+use crate::job::collective::{Algorithm, Collective, Operation as Does};
+use crate::job::{Builder, Operation, Shared, What, Work};
+
+/// Operations that a job may have.
+pub const MAX_OPERATIONS: u64 = 1 << 24;
+/// Ranks that a job may have.
+pub const MAX_RANKS: u64 = 1 << 20;
+
+/// What an operation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Keeps its rank busy.
+    Compute,
+    /// Sends a message to its `peer`.
+    Send,
+    /// Waits for a message of its `peer`.
+    Recv,
+    /// A collective of its `group`.
+    AllReduce,
+    /// A collective of its `group`.
+    ReduceScatter,
+    /// A collective of its `group`.
+    AllGather,
+    /// A collective of its `group`.
+    AllToAll,
+    /// A collective of its `group`.
+    Broadcast,
+    /// A collective of its `group`.
+    Reduce,
+    /// A collective of its `group`.
+    Barrier,
+}
+
+impl Kind {
+    const fn collective(self) -> Option<Does> {
+        match self {
+            Self::Compute | Self::Send | Self::Recv => None,
+            Self::AllReduce => Some(Does::AllReduce),
+            Self::ReduceScatter => Some(Does::ReduceScatter),
+            Self::AllGather => Some(Does::AllGather),
+            Self::AllToAll => Some(Does::AllToAll),
+            Self::Broadcast => Some(Does::Broadcast),
+            Self::Reduce => Some(Does::Reduce),
+            Self::Barrier => Some(Does::Barrier),
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Send => "send",
+            Self::Recv => "recv",
+            _ => match self.collective() {
+                Some(does) => does.name(),
+                None => "",
+            },
+        }
+    }
+}
+
+/// An operation of a rank: a row of `operations`, or of the table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Whose it is.
+    pub rank: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// What others are `after`, unique in its rank. Default: its number among the operations of the rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Begins when all of these of its rank are over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+    /// Begins when the operation before it in this stream of its rank is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// The iteration of the job that it is of.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub iteration: u64,
+    /// How long it computes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
+    /// What it computes: floating-point operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flop: Option<f64>,
+    /// What it reads and writes in memory meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Bytes>,
+    /// To whom it sends, or from whom it receives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<u64>,
+    /// Of several messages from one rank to another, which: those of a tag are received in the order in which they are sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tag: u64,
+    /// Payload of a message; of a collective as `collective.size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Bytes>,
+    /// Who takes part in a collective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// How a collective is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<Algorithm>,
+    /// Channels of a collective; of a message, which channel it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<u64>,
+    /// The largest piece of a collective's messages that goes on by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunk: Option<Bytes>,
+    /// Ranks of a server, for `hierarchical`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<u64>,
+    /// What its time is counted as, such as `TP`. Default: the name of its group, or `p2p`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
+}
+
+/// `workload[…].graph.processor`: what computes where an operation has FLOP or memory traffic in the place of a duration.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Processor {
+    /// Floating-point operations in a second.
+    pub flops: f64,
+    /// Bytes that its memory reads or writes in a second. Default: as many as are needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<f64>,
+}
+
+/// `workload[…].graph`
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// What the ranks do; those of a rank in the order in which streams, messages and collectives take them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<Row>,
+    /// The same as a CSV or Parquet file, a column for each key of an operation; `after` separated by `;`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations_table: Option<String>,
+    /// The ranks that take part in collectives, by the names of groups.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub groups: BTreeMap<String, Vec<u64>>,
+    /// The same as a CSV or Parquet file with the columns group and rank, members of a group in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups_table: Option<String>,
+    /// How many there are. Default: up to the last that does something or is in a group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u64>,
+    /// Where they are, in order. Default: by `placement`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<Host>>,
+    /// How they are put at hosts.
+    pub placement: Placement,
+    /// What computes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor: Option<Processor>,
+}
+
+impl Traffic for Params {
+    fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
+        let key = making.key();
+        let ranks = self.ranks(&key)?;
+        let nodes = making.place(ranks as usize, self.hosts.as_ref(), self.placement, &key)?;
+        let mut reading = Reading::new(self, &key, making.job(nodes), ranks as u32);
+        reading.list()?;
+        reading.order()?;
+        reading.match_messages()?;
+        reading.match_collectives()?;
+        let graph = reading.builder.build();
+        for (rank, one) in graph.ranks.iter().enumerate() {
+            if let Some(place) = one.circle() {
+                let row = reading.places[rank][index(place)];
+                return Err(self.wrong(&key, row, "after", "it would wait for itself, by way of those that it is after".into()));
+            }
+        }
+        making.add_job(graph)
+    }
+
+    fn has_messages(&self) -> bool {
+        true
+    }
+}
+
+impl Params {
+    fn ranks(&self, key: &str) -> Result<u64, Problem> {
+        if self.operations.is_empty() {
+            return Err((format!("{key}.operations"), "a job has at least one operation".into()));
+        }
+        if self.operations.len() as u64 > MAX_OPERATIONS {
+            let why = format!("{} are more than the {MAX_OPERATIONS} operations that are possible", self.operations.len());
+            return Err((format!("{key}.operations"), why));
+        }
+        let known = self.operations.iter().map(|row| row.rank).chain(self.groups.values().flatten().copied());
+        let needed = known.max().map_or(0, |last| last.saturating_add(1));
+        let ranks = self.ranks.unwrap_or(needed);
+        if ranks == 0 || ranks > MAX_RANKS {
+            return Err((format!("{key}.ranks"), format!("{ranks} is out of range; allowed are 1 to {MAX_RANKS}")));
+        }
+        if let Some(row) = self.operations.iter().position(|row| row.rank >= ranks) {
+            return Err(self.wrong(key, row, "rank", format!("ranks are numbered 0 to {}", ranks - 1)));
+        }
+        for (name, members) in &self.groups {
+            let wrong = |why: String| Err((format!("{key}.groups.{name}"), why));
+            if let Some(rank) = members.iter().find(|rank| **rank >= ranks) {
+                return wrong(format!("rank {rank} is none of the job's; ranks are numbered 0 to {}", ranks - 1));
+            }
+            let mut sorted = members.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            if sorted.len() != members.len() {
+                return wrong("a rank is listed twice".into());
+            }
+        }
+        Ok(ranks)
+    }
+
+    /// What is wrong with an operation: its key, its name, and its line in a CSV file.
+    fn wrong(&self, key: &str, row: usize, column: &str, why: String) -> Problem {
+        let one = &self.operations[row];
+        let of = self.operations[..row].iter().filter(|other| other.rank == one.rank).count();
+        let name = one.name.clone().unwrap_or_else(|| of.to_string());
+        let (list, line) = match self.operations_table {
+            Some(_) => ("operations_table", format!(", line {} of the file", row + 2)),
+            None => ("operations", String::new()),
+        };
+        (format!("{key}.{list}[{row}].{column}"), format!("`{name}` ({}) of rank {}{line}: {why}", one.kind.word(), one.rank))
+    }
+}
+
+/// A graph whose rows are being read.
+struct Reading<'a> {
+    params: &'a Params,
+    key: &'a str,
+    builder: Builder,
+    /// The rows of each rank.
+    places: Vec<Vec<usize>>,
+    /// The place of each row in its rank.
+    place_of: Vec<u32>,
+    /// The groups' places.
+    groups: FxHashMap<&'a str, u32>,
+}
+
+/// No number.
+const NONE: u32 = u32::MAX;
+
+impl<'a> Reading<'a> {
+    fn new(params: &'a Params, key: &'a str, mut builder: Builder, ranks: u32) -> Self {
+        let mut places = vec![Vec::new(); index(ranks)];
+        let place = |(row, one): (usize, &Row)| {
+            let of: &mut Vec<usize> = &mut places[one.rank as usize];
+            of.push(row);
+            of.len() as u32 - 1
+        };
+        let place_of = params.operations.iter().enumerate().map(place).collect();
+        let add = |(name, members): (&'a String, &Vec<u64>)| {
+            (name.as_str(), builder.group(name, members.iter().map(|rank| *rank as u32).collect()))
+        };
+        let groups = params.groups.iter().map(add).collect();
+        Self { params, key, builder, places, place_of, groups }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (usize, &'a Row)> + use<'a> {
+        self.params.operations.iter().enumerate()
+    }
+
+    fn wrong<T>(&self, row: usize, column: &str, why: String) -> Result<T, Problem> {
+        Err(self.params.wrong(self.key, row, column, why))
+    }
+
+    /// Refuses columns that say nothing of an operation, and rows that lack one.
+    fn check(&self, row: usize, one: &Row) -> Result<(), Problem> {
+        let is_collective = one.kind.collective().is_some();
+        let is_message = matches!(one.kind, Kind::Send | Kind::Recv);
+        let given = [
+            ("duration", one.duration.is_some(), one.kind == Kind::Compute),
+            ("flop", one.flop.is_some(), one.kind == Kind::Compute),
+            ("memory", one.memory.is_some(), one.kind == Kind::Compute),
+            ("peer", one.peer.is_some(), is_message),
+            ("tag", one.tag != 0, is_message),
+            ("size", one.size.is_some(), is_message || is_collective && one.kind != Kind::Barrier),
+            ("group", one.group.is_some(), is_collective),
+            ("algorithm", one.algorithm.is_some(), is_collective),
+            ("channels", one.channels.is_some(), is_collective || is_message),
+            ("chunk", one.chunk.is_some(), is_collective),
+            ("server", one.server.is_some(), is_collective),
+        ];
+        if let Some((column, ..)) = given.iter().find(|(_, is_given, is_meant)| *is_given && !*is_meant) {
+            return self.wrong(row, column, format!("`{}` has none; leave it out", one.kind.word()));
+        }
+        if one.iteration > 1 << 15 {
+            return self.wrong(row, "iteration", format!("{} is out of range; allowed are 0 to {}", one.iteration, 1 << 15));
+        }
+        let lacks = |column: &str, what: &str| self.wrong(row, column, format!("it is missing: {what}"));
+        match one.kind {
+            Kind::Send | Kind::Recv if one.peer.is_none() => lacks("peer", "a message goes from a rank to another"),
+            Kind::Send if one.size.is_none() => lacks("size", "a message has at least one byte"),
+            _ if is_collective && one.group.is_none() => lacks("group", "a collective is of a group of ranks"),
+            _ if is_collective && one.kind != Kind::Barrier && one.size.is_none() => lacks("size", "a collective has data"),
+            _ => Ok(()),
+        }
+    }
+
+    /// How long an operation computes.
+    fn time(&self, row: usize, one: &Row) -> Result<Duration, Problem> {
+        match (one.duration, one.flop, one.memory) {
+            (Some(time), None, None) if time > Duration::ms(1_000_000) => {
+                self.wrong(row, "duration", format!("{time} is longer than the 1000s that are possible"))
+            }
+            (Some(time), None, None) => Ok(time),
+            (Some(_), ..) => self.wrong(row, "duration", "its FLOP or memory traffic is given, too; give one of them".into()),
+            (None, None, None) => self.wrong(row, "duration", "it is missing: give how long it computes, or its FLOP".into()),
+            (None, flop, memory) => {
+                let Some(processor) = self.params.processor else {
+                    return self.wrong(row, "flop", format!("nothing says how fast it is computed; give {}.processor", self.key));
+                };
+                let flop = flop.unwrap_or(0.0);
+                let of_memory = processor.memory.map_or(0.0, |rate| memory.map_or(0.0, |bytes| bytes.0 as f64 / rate));
+                let seconds = (flop / processor.flops).max(of_memory);
+                if !(0.0..=1000.0).contains(&seconds) {
+                    return self.wrong(row, "flop", format!("{flop} takes {seconds} s; allowed are 0 to 1000 s"));
+                }
+                Ok(Duration((seconds * 1e12) as u64))
+            }
+        }
+    }
+
+    fn add_shared(&mut self, what: What, label: &str, row: usize) -> u32 {
+        let one = &self.params.operations[row];
+        let name = self.name(row);
+        let label = self.builder.label(one.label.as_deref().unwrap_or(label));
+        self.builder.share(Shared { what, label, iteration: one.iteration as u16, name })
+    }
+
+    fn name(&mut self, row: usize) -> u32 {
+        let one = &self.params.operations[row];
+        match &one.name {
+            Some(name) => self.builder.name(name),
+            None => self.builder.name(one.kind.word()),
+        }
+    }
+
+    /// Lists what computes; what several ranks do together gets its numbers later.
+    fn list(&mut self) -> Result<(), Problem> {
+        for (row, one) in self.rows() {
+            self.check(row, one)?;
+            let work = if one.kind == Kind::Compute { Work::Compute(self.time(row, one)?) } else { Work::Receive(NONE) };
+            let operation = Operation { work, name: self.name(row), iteration: one.iteration as u16 };
+            self.builder.add(one.rank as u32, operation, &[]);
+        }
+        Ok(())
+    }
+
+    /// Lets operations wait for those that they are after, and for those before them in their streams.
+    fn order(&mut self) -> Result<(), Problem> {
+        for (rank, rows) in (0..).zip(std::mem::take(&mut self.places)) {
+            let mut names: FxHashMap<String, u32> = FxHashMap::default();
+            for (place, row) in (0..).zip(&rows) {
+                let name = self.params.operations[*row].name.clone().unwrap_or_else(|| place.to_string());
+                if names.insert(name, place).is_some() {
+                    return self.wrong(*row, "name", "another operation of its rank is called so".into());
+                }
+            }
+            let mut streams: FxHashMap<&str, u32> = FxHashMap::default();
+            for (place, row) in (0..).zip(&rows) {
+                let one = &self.params.operations[*row];
+                for name in &one.after {
+                    match names.get(name) {
+                        Some(before) => self.builder.wait(rank, place, *before),
+                        None => return self.wrong(*row, "after", format!("no operation of its rank is called `{name}`")),
+                    }
+                }
+                if let Some(before) = one.stream.as_ref().and_then(|stream| streams.insert(stream, place)) {
+                    self.builder.wait(rank, place, before);
+                }
+            }
+            self.places.push(rows);
+        }
+        Ok(())
+    }
+
+    /// Joins each send and its receive.
+    fn match_messages(&mut self) -> Result<(), Problem> {
+        // By sender, receiver and tag: rows that send, and rows that receive.
+        let mut pairs: BTreeMap<(u64, u64, u64), [Vec<usize>; 2]> = BTreeMap::new();
+        for (row, one) in self.rows() {
+            let (Some(peer), Kind::Send | Kind::Recv) = (one.peer, one.kind) else { continue };
+            if peer == one.rank || peer >= self.places.len() as u64 {
+                let why = format!("{peer} is no other rank; ranks are numbered 0 to {}", self.places.len() - 1);
+                return self.wrong(row, "peer", why);
+            }
+            let is_send = one.kind == Kind::Send;
+            let (from, to) = if is_send { (one.rank, peer) } else { (peer, one.rank) };
+            pairs.entry((from, to, one.tag)).or_default()[usize::from(!is_send)].push(row);
+        }
+        for ((from, to, tag), [sends, receives]) in pairs {
+            if let Some(row) = sends.get(receives.len()) {
+                return self.wrong(*row, "peer", format!("rank {to} receives no message for it (from {from}, tag {tag})"));
+            }
+            if let Some(row) = receives.get(sends.len()) {
+                return self.wrong(*row, "peer", format!("rank {from} sends no message for it (to {to}, tag {tag})"));
+            }
+            for (send, receive) in sends.iter().zip(&receives) {
+                let one = &self.params.operations[*send];
+                let bytes = one.size.map_or(0, |size| size.0);
+                if bytes == 0 {
+                    return self.wrong(*send, "size", "it is zero; a message has at least one byte".into());
+                }
+                if self.params.operations[*receive].size.is_some_and(|size| size.0 != bytes) {
+                    return self.wrong(*receive, "size", format!("what is sent to it has {bytes} B"));
+                }
+                let channel = one.channels.unwrap_or(0);
+                if channel > 63 {
+                    return self.wrong(*send, "channels", format!("{channel} is out of range; a message takes channel 0 to 63"));
+                }
+                let what = What::Message { from: from as u32, to: to as u32, channel: channel as u16, bytes };
+                let number = self.add_shared(what, "p2p", *send);
+                for (row, work) in [(*send, Work::Send(number)), (*receive, Work::Receive(number))] {
+                    self.set(row, work);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives an operation the number of what it is a part of.
+    fn set(&mut self, row: usize, work: Work) {
+        self.builder.set(self.params.operations[row].rank as u32, self.place_of[row], work);
+    }
+
+    /// Joins the i-th collective of each rank of a group.
+    fn match_collectives(&mut self) -> Result<(), Problem> {
+        // Of each group and rank the rows, in order.
+        let mut rows: BTreeMap<&str, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
+        for (row, one) in self.rows() {
+            let Some(group) = one.group.as_deref().filter(|_| one.kind.collective().is_some()) else { continue };
+            let Some(members) = self.params.groups.get(group) else {
+                let known: Vec<&str> = self.params.groups.keys().map(String::as_str).collect();
+                return self.wrong(row, "group", format!("there is no group `{group}`; there are {}", known.join(", ")));
+            };
+            if !members.contains(&one.rank) {
+                return self.wrong(row, "rank", format!("it is not in the group `{group}`"));
+            }
+            rows.entry(group).or_default().entry(one.rank as u32).or_default().push(row);
+        }
+        for (group, of_rank) in rows {
+            let members = &self.params.groups[group];
+            let lists: Vec<&[usize]> = members.iter().map(|rank| of_rank.get(&(*rank as u32)).map_or(&[][..], Vec::as_slice)).collect();
+            let (most, fewest) = (lists.iter().map(|l| l.len()).max(), lists.iter().map(|l| l.len()).min());
+            if let (Some(most), Some(fewest)) = (most, fewest)
+                && most != fewest
+            {
+                let lacks = lists.iter().position(|l| l.len() == fewest).map_or(0, |place| members[place]);
+                let row = lists.iter().find_map(|l| l.get(fewest)).copied().unwrap_or_default();
+                let why = format!("rank {lacks} of the group `{group}` takes part in {fewest} of its collectives alone");
+                return self.wrong(row, "group", why);
+            }
+            for i in 0..lists[0].len() {
+                self.join(group, &lists.iter().map(|l| l[i]).collect::<Vec<_>>())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes one collective of the rows of all ranks of a group.
+    fn join(&mut self, group: &str, rows: &[usize]) -> Result<(), Problem> {
+        let collective = |one: &Row| -> Option<Collective> {
+            let does = one.kind.collective()?;
+            let default = if does == Does::Barrier { Collective::barrier() } else { Collective::new(does, one.size.unwrap_or_default()) };
+            let (algorithm, channels) = (one.algorithm.unwrap_or(default.algorithm), one.channels.unwrap_or(1));
+            Some(Collective { algorithm, channels, chunk: one.chunk, group: one.server, ..default })
+        };
+        let Some(first) = collective(&self.params.operations[rows[0]]) else { return Ok(()) };
+        if let Some(row) = rows.iter().find(|row| collective(&self.params.operations[**row]).as_ref() != Some(&first)) {
+            let other = self.params.operations[rows[0]].rank;
+            return self.wrong(*row, "kind", format!("rank {other} does something else with the group `{group}` at its turn"));
+        }
+        if first.size.0 == 0 {
+            return self.wrong(rows[0], "size", "it is zero; a collective has at least one byte".into());
+        }
+        let shape = match self.builder.shape(&first, rows.len()) {
+            Ok(shape) => shape,
+            Err((name, why)) => {
+                let column = match name {
+                    "hosts" => "group",
+                    "group" => "server",
+                    "" => "size",
+                    name => name,
+                };
+                return self.wrong(rows[0], column, why);
+            }
+        };
+        let what = What::Collective { shape, group: self.groups[group] };
+        let number = self.add_shared(what, group, rows[0]);
+        for (place, row) in (0..).zip(rows) {
+            self.set(*row, Work::Collective { number, place });
+        }
+        Ok(())
+    }
+}

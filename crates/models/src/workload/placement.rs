@@ -1,0 +1,53 @@
+//! At which hosts the ranks of a job are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::index;
+
+use super::{Host, Making, Problem};
+
+/// How ranks are put at hosts, where they are not listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Rank 0 at host 0, and so on.
+    #[default]
+    Linear,
+    /// Ranks that follow one another at different first switches: on rails, in different servers.
+    Rail,
+    /// In a random order, drawn from the seed.
+    Random,
+}
+
+impl Making<'_> {
+    /// The hosts of so many ranks: those that are listed, or the first of all of them in the order of a placement.
+    pub(super) fn place(&self, ranks: usize, hosts: Option<&Vec<Host>>, placement: Placement, key: &str) -> Result<Vec<u32>, Problem> {
+        let mut places = self.hosts(hosts, &format!("{key}.hosts"))?;
+        if places.len() < ranks {
+            let what = if hosts.is_some() { "are listed" } else { "has the network" };
+            return Err((format!("{key}.hosts"), format!("{} hosts {what}; the job has {ranks} ranks", places.len())));
+        }
+        if hosts.is_some() && placement != Placement::Linear {
+            return Err((format!("{key}.placement"), "the hosts are listed, in order; give one of the two".into()));
+        }
+        match placement {
+            Placement::Linear => {}
+            Placement::Rail => {
+                let switch = |host: u32| self.ports[index(host)].first().map(|port| port.peer);
+                // The first host of each switch, then the second of each: a stable sort keeps switches in order.
+                let mut count = std::collections::HashMap::new();
+                let mut turns: Vec<(u32, u32)> = Vec::with_capacity(places.len());
+                for host in &places {
+                    let turn = count.entry(switch(*host)).or_insert(0);
+                    turns.push((*turn, *host));
+                    *turn += 1;
+                }
+                turns.sort_by_key(|(turn, _)| *turn);
+                places = turns.into_iter().map(|(_, host)| host).collect();
+            }
+            Placement::Random => self.stream_for(0, "placement").shuffle(&mut places),
+        }
+        places.truncate(ranks);
+        Ok(places)
+    }
+}

@@ -1,0 +1,113 @@
+//! Messages that were delivered, and operations that are over.
+
+use xoff_engine::Checkpoint;
+use xoff_models::frames::Kind;
+use xoff_models::job::{Ended, What, Work};
+use xoff_models::message::Delivered;
+use xoff_models::node::Node;
+use xoff_models::packet::Packet;
+use xoff_models::workload::AllFlows;
+use xoff_units::index;
+
+use super::Collector;
+use crate::measures::Over;
+use crate::tables::messages::Message;
+use crate::tables::operations::Operation;
+
+impl Collector {
+    /// Takes what hosts have written down of messages and operations.
+    pub(super) fn take_messages(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows) {
+        if plan.jobs.is_empty() {
+            return;
+        }
+        let (mut delivered, mut ended) = (Vec::new(), Vec::new());
+        for id in 0..cp.nodes() {
+            let Some(endpoint) = &mut cp.node_mut(id).endpoint else { continue };
+            delivered.append(&mut endpoint.delivered);
+            ended.extend(endpoint.programs.take_ended());
+        }
+        delivered.sort_by_key(|d| d.at);
+        ended.sort_by_key(|e| e.end);
+        for one in &delivered {
+            self.add_message(plan, one);
+        }
+        if self.keeps_flows {
+            self.rows.operations.extend(ended.iter().map(|one| operation(plan, one)));
+        }
+    }
+
+    fn add_message(&mut self, plan: &AllFlows, one: &Delivered) {
+        let (post, message) = (one.message.post, one.message);
+        let (src, workload) = (plan.sources.of(post.flow), plan.name_of(post.flow));
+        let probe = Packet::new(Kind::Data, post.flow, 0, one.dst, 0, message.class);
+        let ideal = self.alone.of(&self.names.ports, src, message.port, probe, post.bytes).own.ps();
+        let fct = (one.at - message.posted).ps();
+        let slowdown = fct as f64 / ideal as f64;
+        let (start, arrived) = (message.posted.ps(), one.at.ps());
+        self.ends.deliver(post.bytes);
+        self.measure(plan, &Over { workload, size: post.bytes, start, arrived: Some(arrived), slowdown: Some(slowdown) });
+        if self.keeps_flows {
+            let job = &plan.jobs[index(post.id.job)];
+            let shared = job.shared[index(post.id.number)];
+            let (from, to, step, channel) = match shared.what {
+                What::Message { from, to, channel, .. } => (from, to, 0, channel),
+                What::Collective { shape, group } => {
+                    let piece = job.shapes[index(shape)].piece(post.id.place);
+                    let members = &job.groups[index(group)].ranks;
+                    (members[index(piece.from)], members[index(piece.to)], piece.step, piece.channel)
+                }
+            };
+            self.rows.messages.push(Message {
+                flow: post.flow,
+                workload,
+                operation: post.id.number,
+                place: post.id.place,
+                from,
+                to,
+                step,
+                channel,
+                label: job.labels[usize::from(shared.label)].clone(),
+                src,
+                dst: one.dst,
+                size: post.bytes,
+                posted: start,
+                after: post.after,
+                left: message.left.ps(),
+                fct,
+                ideal,
+                slowdown,
+            });
+        }
+    }
+}
+
+fn operation(plan: &AllFlows, one: &Ended) -> Operation {
+    let job = &plan.jobs[index(one.job)];
+    let rank = &job.ranks[index(one.rank)];
+    let what = rank.operations()[index(one.place)];
+    let number = what.work.number();
+    let shared = number.map(|number| job.shared[index(number)]);
+    Operation {
+        workload: job.workload,
+        iteration: what.iteration,
+        rank: one.rank,
+        node: rank.node,
+        place: one.place,
+        number,
+        kind: match what.work {
+            Work::Compute(_) => "compute",
+            Work::Send(_) => "send",
+            Work::Receive(_) => "recv",
+            Work::Collective { .. } => match shared.map(|shared| shared.what) {
+                Some(What::Collective { shape, .. }) => job.shapes[index(shape)].of.operation.name(),
+                _ => "",
+            },
+        },
+        name: job.names[index(what.name)].clone(),
+        label: shared.map(|shared| job.labels[usize::from(shared.label)].clone()),
+        start: one.start.ps(),
+        after: one.after,
+        end: one.end.ps(),
+        by: one.by,
+    }
+}

@@ -1,0 +1,89 @@
+"""Random jobs: collectives by themselves, graphs of operations, and training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.validation.scenario_schema import registered
+
+if TYPE_CHECKING:
+    from tests.validation.scenario_strategies import Draw
+
+# Collective operations that reduce or gather, of which the first has every algorithm of theirs.
+REDUCES = ["all_reduce", "reduce_scatter", "all_gather"]
+ALGORITHMS = {
+    "ring": REDUCES,
+    "halving_doubling": REDUCES,
+    "double_tree": REDUCES[:1],
+    "hierarchical": REDUCES[:1],
+    "direct": ["all_to_all"],
+    "rounds": ["all_to_all"],
+    "chain": ["broadcast", "reduce"],
+    "dissemination": ["barrier"],
+}
+OPERATIONS = sorted({operation for several in ALGORITHMS.values() for operation in several})
+MESSAGES = ("collective", "graph", "training")
+"""Kinds of traffic whose messages may share connections."""
+
+
+def collective(d: Draw) -> dict[str, Any]:
+    """An operation by any algorithm that there is for it, among as many ranks as that takes."""
+    operation = d.forced.get("workload.collective.operation")
+    algorithms = [
+        one
+        for one in registered("workload.collective.algorithm")
+        if operation in (None, *ALGORITHMS.get(one, REDUCES[:1]))
+    ]
+    if d.hosts < 4 and "hierarchical" in algorithms:
+        algorithms.remove("hierarchical")
+    algorithm = d.choose("workload.collective.algorithm", algorithms)
+    ranks = d.some_hosts(2)
+    settings: dict[str, Any] = {
+        "algorithm": algorithm,
+        "operation": operation or d.rng.choice(ALGORITHMS.get(algorithm, REDUCES[:1])),
+    }
+    if algorithm == "halving_doubling":
+        ranks = ranks[: 2 ** (len(ranks).bit_length() - 1)]
+    if algorithm == "hierarchical":
+        ranks = d.rng.sample(range(d.hosts), 4 * d.rng.randint(1, d.hosts // 4))
+        settings["group"] = 2
+    # At least a byte for each share of each piece of three channels.
+    settings |= {"hosts": ranks, "size": f"{d.rng.randint(2000, 60_000)}B", "channels": d.rng.randint(1, 3)}
+    return settings if d.rng.random() < 0.5 else {**settings, "chunk": f"{d.rng.randint(1500, 4000)}B"}
+
+
+def graph(d: Draw) -> dict[str, Any]:
+    """Operations, each after some of what its ranks were given before: none waits for ever."""
+    rng = d.rng
+    hosts = d.some_hosts(2)
+    ranks = range(len(hosts))
+    groups = {"all": list(ranks), "some": rng.sample(ranks, rng.randint(2, len(hosts)))}
+    rows: list[dict[str, Any]] = []
+    known: dict[int, list[str]] = {rank: [] for rank in ranks}
+
+    def add(rank: int, kind: str, **more: Any) -> None:
+        name = f"{kind} {len(known[rank])}"
+        before = rng.sample(known[rank], min(len(known[rank]), rng.choice([0, 1, 1, 2])))
+        row = {"rank": rank, "kind": kind, "name": name, "after": before, **more}
+        if rng.random() < 0.3:
+            row["stream"] = rng.choice(["compute", "other"])
+        known[rank].append(name)
+        rows.append(row)
+
+    for _ in range(rng.randint(3, 15)):
+        kind = rng.choice(["compute", "message", "collective"])
+        size = f"{rng.randint(1, 20_000)}B"
+        if kind == "compute":
+            add(rng.choice(ranks), kind, duration=rng.choice(["0ns", "1us", "777ns"]))
+        elif kind == "message":
+            rank, peer = rng.sample(ranks, 2)
+            tag = rng.choice([0, 0, 1])
+            add(rank, "send", peer=peer, tag=tag, size=size)
+            add(peer, "recv", peer=rank, tag=tag)
+        else:
+            group = rng.choice(list(groups))
+            kind = rng.choice([*REDUCES, "all_to_all", "broadcast", "reduce", "barrier"])
+            for rank in groups[group]:
+                # A byte at least for each rank.
+                add(rank, kind, group=group, **({} if kind == "barrier" else {"size": "20KB"}))
+    return {"operations": rows, "groups": groups, "hosts": hosts}
