@@ -125,6 +125,29 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "bus_bps": ("float | None", "Bus bandwidth: the same by what each link has to carry of it."),
         },
     ),
+    "JobGroup": (
+        "Of a job, what is counted as one thing, such as `TP`; null if no iteration has ended.",
+        {
+            "exposed_ps": ("int | None", "How long a rank waited for what was on its way, in an iteration on average."),
+            "bus_bps": ("float | None", "Bus bandwidth of its collectives, since the last rank had begun each."),
+        },
+    ),
+    "JobSummary": (
+        "How long the iterations of a job took, and what the time of its ranks went by with: means over ranks and "
+        "iterations, which add up to the time of an iteration. Null if none has ended.",
+        {
+            "ranks": ("int", "Ranks."),
+            "iterations": ("int", "Iterations."),
+            "completed": ("int", "Those that have ended."),
+            "iteration_ps": ("int | None", "Mean time of an iteration."),
+            "longest_iteration_ps": ("int | None", "Longest."),
+            "compute_ps": ("int | None", "A rank computed."),
+            "exposed_ps": ("int | None", "It computed nothing, and waited for what was on its way."),
+            "bubble_ps": ("int | None", "It computed nothing, and waited for other ranks."),
+            "groups": ("dict[str, JobGroup]", "By what exposed time is counted as."),
+            "mfu": ("float | None", "Model FLOPs utilisation: what the model takes by what all ranks could do."),
+        },
+    ),
     "WorkloadSummary": ("What became of one workload: what each measure says.", {}),
     "HighWater": (
         "The most that the highest count of a kind ever was; zero if it was never above zero.",
@@ -204,6 +227,7 @@ _OF_WORKLOADS = {
     "slowdown": "Slowdowns",
     "by_size": "NotRequired[list[SizeClass]]",
     "collective": "NotRequired[CollectiveSummary]",
+    "job": "NotRequired[JobSummary]",
 }
 for _key, _meaning_of_key in json.loads(_core.measures()):
     _kind = _OF_WORKLOADS.get(_key, "NotRequired[dict[str, float | None]]")

@@ -145,6 +145,11 @@ class Result:
         return self.table("operations")
 
     @property
+    def jobs(self) -> pa.Table:
+        """One row for each thing that the time of a rank of a job went by with in an iteration."""
+        return self.table("jobs")
+
+    @property
     def samples(self) -> pa.Table:
         """Depths of the queues over time; recorded with ``probe.queues`` or ``probe.replay``."""
         return self.table("samples")
@@ -194,6 +199,7 @@ class Result:
             ("FCT longest", wording.time(fct.get("max"))),
             ("slowdown median, p99", f"{_ratio(slowdown.get('p50'))}, {_ratio(slowdown.get('p99'))}"),
             *_collectives(summary),
+            *_jobs(summary),
             *((count.title, count.text(value)) for count, value in counts.shown(summary)),
         ]
         lines += _high_water(summary)
@@ -231,6 +237,31 @@ def _collectives(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             bus = found["bus_bps"]
             fast = "not completed" if bus is None else f"{wording.time(found['time_ps'])}, {bus / 1e9:.1f} Gb/s"
             yield wording.plain(f"{name}: time, bus bandwidth"), fast
+
+
+def _jobs(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """How long iterations took, what the time of a rank went by with, and how well links and processors were used."""
+    for name, workload in (summary.get("workloads") or {}).items():
+        if not (job := workload.get("job")):
+            continue
+        if job["iteration_ps"] is None:
+            yield wording.plain(f"{name}: iteration"), f"none of {job['iterations']:,} completed"
+            continue
+        whole = job["iteration_ps"] or 1
+        groups: Mapping[str, Any] = job["groups"]
+        exposed = [f"{label} {group['exposed_ps'] / whole:.1%}" for label, group in groups.items()]
+        count = f"{job['completed']:,} of {job['iterations']:,}"
+        yield wording.plain(f"{name}: iteration"), f"{wording.time(whole)}, {count} completed"
+        parts = f"computing {job['compute_ps'] / whole:.1%}, exposed {job['exposed_ps'] / whole:.1%}"
+        parts += f" ({', '.join(exposed)})" if exposed else ""
+        yield (
+            wording.plain(f"{name}: of a rank's time"),
+            wording.plain(f"{parts}, bubble {job['bubble_ps'] / whole:.1%}"),
+        )
+        fast = [f"{label} {group['bus_bps'] / 1e9:,.1f} Gb/s" for label, group in groups.items() if group["bus_bps"]]
+        used = [f"MFU {job['mfu']:.1%}"] if job["mfu"] is not None else []
+        if fast or used:
+            yield wording.plain(f"{name}: used"), wording.plain(", ".join([*used, *fast]))
 
 
 def _threads(performance: Mapping[str, Any]) -> str:

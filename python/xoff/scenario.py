@@ -23,6 +23,8 @@ __all__ = [
     "Buffer",
     "Classify",
     "Collective",
+    "Collectives",
+    "Compute",
     "CongestionControl",
     "CongestionIsolation",
     "Conweave",
@@ -55,14 +57,17 @@ __all__ = [
     "Link",
     "LinkOverride",
     "Mice",
+    "Model",
     "Moe",
     "Ndc",
     "Ndp",
     "Network",
     "Node",
     "Nscc",
+    "Numbers",
     "Override",
     "Oversubscription",
+    "Parallel",
     "ParameterServer",
     "Permutation",
     "Pfc",
@@ -93,6 +98,7 @@ __all__ = [
     "ThreeTierClos",
     "Thresholds",
     "Timely",
+    "Training",
     "Transport",
     "Trimming",
     "Turns",
@@ -1781,6 +1787,187 @@ class Graph(_Part):
 
 
 @dataclass(kw_only=True)
+class Model(_Part):
+    """`workload[…].training.model`: a preset, numbers, or a preset with some numbers changed."""
+
+    preset: Literal["gpt_13b", "gpt_175b", "llama3_70b", "llama3_405b", "mixtral_8x7b", "deepseek_v3"] | None = None
+    """A model by name."""
+
+    layers: int | None = None
+    """Layers."""
+
+    hidden: int | None = None
+    """Width of a token."""
+
+    heads: int | None = None
+    """Heads of attention."""
+
+    kv_heads: int | None = None
+    """Heads of keys and values. Default: as many."""
+
+    feed_forward: int | None = None
+    """Width inside a layer's network, of one expert. Default: four times `hidden`."""
+
+    gated: bool | None = None
+    """Networks have a gate, and so a third matrix. Default: no."""
+
+    sequence: int | None = None
+    """Tokens of a sequence."""
+
+    vocabulary: int | None = None
+    """Tokens that there are."""
+
+    positions: bool | None = None
+    """Positions have vectors of their own, as in GPT. Default: no."""
+
+    experts: int | None = None
+    """Experts of a layer. Default: one network, for all tokens."""
+
+    top_k: int | None = None
+    """Experts that a token takes."""
+
+
+@dataclass(kw_only=True)
+class Parallel(_Part):
+    """`workload[…].training.parallel`."""
+
+    tensor: int | None = None
+    """Ranks that share each matrix (TP)."""
+
+    sequence: bool | None = None
+    """Tensor-parallel ranks share sequences, too, so that all-gathers and reduce-scatters take the place of
+    all-reduces (SP).
+    """
+
+    pipeline: int | None = None
+    """Stages of the pipeline (PP)."""
+
+    interleave: int | None = None
+    """Pieces of the model that a stage has, one after the other around the pipeline (VPP)."""
+
+    context: int | None = None
+    """Ranks that share a sequence (CP)."""
+
+    data: int | None = None
+    """Replicas (DP)."""
+
+    expert: int | None = None
+    """Replicas over which experts are spread (EP)."""
+
+    zero: int | None = None
+    """What replicas share of the optimizer: nothing (0), its state (1), gradients, too (2), parameters, too (3)."""
+
+
+@dataclass(kw_only=True)
+class Compute(_Part):
+    """`workload[…].training.compute`: how long a rank computes."""
+
+    peak: float | None = None
+    """Floating-point operations of a processor in a second, at most: by default an A100's 312e12 with 16 bits."""
+
+    efficiency: float | None = None
+    """What share of that is reached."""
+
+    forward: str | None = None
+    """What a layer takes forward on a rank, with a micro-batch, if it was measured."""
+
+    backward: str | None = None
+    """What it takes backward. Default: twice as long as forward."""
+
+    optimizer: str | None = None
+    """What the optimizer takes."""
+
+    jitter: float | None = None
+    """Standard deviation of each time, as a share of it; drawn from the seed, each rank for itself."""
+
+
+@dataclass(kw_only=True)
+class Numbers(_Part):
+    """`workload[…].training.bytes`: of a number of each kind."""
+
+    activation: int | None = None
+    """Activations."""
+
+    parameter: int | None = None
+    """Parameters, as they are gathered."""
+
+    gradient: int | None = None
+    """Gradients, as they are reduced."""
+
+
+@dataclass(kw_only=True)
+class Collectives(_Part):
+    """`workload[…].training.collectives`: how groups do theirs."""
+
+    tensor: (
+        Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds", "chain", "dissemination"]
+        | None
+    ) = None
+    """All-reduces of tensor-parallel ranks."""
+
+    data: (
+        Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds", "chain", "dissemination"]
+        | None
+    ) = None
+    """All-reduces of replicas, without `ZeRO`."""
+
+    expert: (
+        Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds", "chain", "dissemination"]
+        | None
+    ) = None
+    """All-to-alls of experts."""
+
+    channels: int | None = None
+    """Channels of all of them."""
+
+    chunk: str | None = None
+    """The largest piece of a message that goes on by itself. Default: whole messages."""
+
+
+@dataclass(kw_only=True)
+class Training(_Part):
+    """`workload[…].training`."""
+
+    model: Model
+    """What is trained."""
+
+    parallel: Parallel | None = None
+    """How it is shared out."""
+
+    micro_batch: int | None = None
+    """Sequences of a micro-batch."""
+
+    global_batch: int | None = None
+    """Sequences of an iteration, of all replicas together. Default: as many micro-batches for each replica as the
+    pipeline has stages.
+    """
+
+    iterations: int | None = None
+    """Iterations."""
+
+    compute: Compute | None = None
+    """How long ranks compute."""
+
+    bytes: Numbers | None = None
+    """Sizes of numbers."""
+
+    overlap: bool | None = None
+    """Gradients are reduced as soon as they are there, and not when all are."""
+
+    buckets: int | None = None
+    """Into how many parts gradients are cut, layer by layer, that are reduced while others are computed."""
+
+    collectives: Collectives | None = None
+    """How collectives are done."""
+
+    hosts: Sequence[int | str] | None = None
+    """Where ranks are, in order. Default: by `placement`."""
+
+    placement: Literal["linear", "rail", "random"] | None = None
+    """How they are put at hosts."""
+
+
+@dataclass(kw_only=True)
 class Poisson(_Part):
     """`workload[…].poisson`."""
 
@@ -1908,6 +2095,9 @@ class Workload(_Part):
 
     graph: Graph | None = None
     """A job: a graph of what its ranks compute, send and receive."""
+
+    training: Training | None = None
+    """A job that trains a model."""
 
     poisson: Poisson | None = None
     """Random arrivals."""

@@ -21,6 +21,8 @@ __all__ = [
     "Flows",
     "HighWater",
     "HighWaters",
+    "JobGroup",
+    "JobSummary",
     "NdpCounts",
     "NsccCounts",
     "OrderCounts",
@@ -138,6 +140,52 @@ class CollectiveSummary(TypedDict):
     """Bus bandwidth: the same by what each link has to carry of it."""
 
 
+class JobGroup(TypedDict):
+    """Of a job, what is counted as one thing, such as `TP`; null if no iteration has ended."""
+
+    exposed_ps: int | None
+    """How long a rank waited for what was on its way, in an iteration on average."""
+
+    bus_bps: float | None
+    """Bus bandwidth of its collectives, since the last rank had begun each."""
+
+
+class JobSummary(TypedDict):
+    """How long the iterations of a job took, and what the time of its ranks went by with: means over ranks and
+    iterations, which add up to the time of an iteration. Null if none has ended.
+    """  # noqa: D205
+
+    ranks: int
+    """Ranks."""
+
+    iterations: int
+    """Iterations."""
+
+    completed: int
+    """Those that have ended."""
+
+    iteration_ps: int | None
+    """Mean time of an iteration."""
+
+    longest_iteration_ps: int | None
+    """Longest."""
+
+    compute_ps: int | None
+    """A rank computed."""
+
+    exposed_ps: int | None
+    """It computed nothing, and waited for what was on its way."""
+
+    bubble_ps: int | None
+    """It computed nothing, and waited for other ranks."""
+
+    groups: dict[str, JobGroup]
+    """By what exposed time is counted as."""
+
+    mfu: float | None
+    """Model FLOPs utilisation: what the model takes by what all ranks could do."""
+
+
 class WorkloadSummary(TypedDict):
     """What became of one workload: what each measure says."""
 
@@ -155,6 +203,9 @@ class WorkloadSummary(TypedDict):
 
     collective: NotRequired[CollectiveSummary]
     """How fast its collective operation was, if it is one."""
+
+    job: NotRequired[JobSummary]
+    """How long its iterations took, and what the time of ranks went by with, if it is a job."""
 
 
 class HighWater(TypedDict):

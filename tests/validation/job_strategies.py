@@ -87,3 +87,42 @@ def graph(d: Draw) -> dict[str, Any]:
                 # A byte at least for each rank.
                 add(rank, kind, group=group, **({} if kind == "barrier" else {"size": "20KB"}))
     return {"operations": rows, "groups": groups, "hosts": hosts}
+
+
+def training(d: Draw) -> dict[str, Any]:
+    """A small model under any parallelism for which there are hosts."""
+    rng = d.rng
+    degrees = {"tensor": 1, "context": 1, "data": 1, "pipeline": 1}
+    for axis in rng.sample(sorted(degrees), 4):
+        used = degrees["tensor"] * degrees["context"] * degrees["data"] * degrees["pipeline"]
+        degrees[axis] = rng.choice([one for one in (1, 2, 4) if used * one <= d.hosts])
+    interleave = rng.choice([1, 2]) if degrees["pipeline"] > 1 else 1
+    experts = rng.choice([1, 4])
+    model = {
+        "layers": degrees["pipeline"] * interleave * rng.choice([1, 2]),
+        "hidden": 32,
+        "heads": 4,
+        "kv_heads": rng.choice([1, 4]),
+        "sequence": 64,
+        "vocabulary": 100,
+        "experts": experts,
+        "top_k": 2 if experts > 1 else 1,
+        "gated": rng.random() < 0.5,
+    }
+    parallel = {
+        **degrees,
+        "interleave": interleave,
+        "sequence": rng.random() < 0.5,
+        "zero": rng.randint(0, 3),
+        "expert": rng.choice([one for one in (1, 2, 4) if experts > 1 and degrees["data"] % one == 0] or [1]),
+    }
+    return {
+        "model": model,
+        "parallel": parallel,
+        "global_batch": degrees["data"] * degrees["pipeline"] * rng.choice([1, 2]),
+        "iterations": rng.choice([1, 2]),
+        "buckets": rng.choice([1, 3]),
+        "overlap": rng.random() < 0.5,
+        "compute": {"peak": 1e12, "jitter": rng.choice([0, 0.1])},
+        "placement": rng.choice(["linear", "rail", "random"]),
+    }

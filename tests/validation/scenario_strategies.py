@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from tests.validation.job_strategies import ALGORITHMS, OPERATIONS, collective, graph
+from tests.validation.job_strategies import ALGORITHMS, OPERATIONS, collective, graph, training
 from tests.validation.scenario_schema import part, registered, resolved
 
 from xoff import _core
@@ -653,6 +653,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "all_to_all": all_to_all,
         "collective": collective,
         "graph": graph,
+        "training": training,
         "poisson": poisson,
         "bernoulli": bernoulli,
         "flows": flows,

@@ -61,6 +61,14 @@ JOB: dict[str, Any] = {
         {"rank": 3, "kind": "all_gather", "group": "pair", "size": "90KB", "label": "DP"},
     ],
 }
+# Two layers over two stages, each of two ranks.
+MODEL: dict[str, Any] = {
+    "model": {"layers": 2, "hidden": 64, "heads": 4, "sequence": 64, "vocabulary": 500},
+    "parallel": {"tensor": 2, "pipeline": 2},
+    "global_batch": 4,
+    "compute": {"peak": 1e12, "jitter": 0.1},
+    "iterations": 2,
+}
 COLLECTIVES: dict[str, dict[str, Any]] = {
     "ring": {"operation": "all_reduce", "channels": 2, "chunk": "10KB"},
     "trees": {"operation": "all_reduce", "algorithm": "double_tree", "chunk": "10KB"},
@@ -439,6 +447,7 @@ CASES: dict[str, dict[str, Any]] = {
         for connections in ("persistent", "per_message")
     },
     "graph": case(FABRIC, {"graph": JOB}, INCAST),
+    "training": case(FABRIC, {"training": MODEL}, INCAST),
     **{
         f"{name}-{transport}": case(
             FABRIC,

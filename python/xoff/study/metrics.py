@@ -40,17 +40,36 @@ def metrics(summary: Mapping[str, Any]) -> dict[str, int | float | None]:
 def possible(document: Mapping[str, Any]) -> set[str]:
     """The metrics that a run of a resolved scenario can have."""
     names, collectives = [], set()
+    jobs: dict[str, set[str]] = {}
     for workload in document.get("workload", []):
         kind, traffic = next(_traffic(workload), ("flows", []))
         name = str(workload.get("name") or kind)
         names += [name, f"{name} warm"] if isinstance(traffic, dict) and traffic.get("warm") else [name]
         collectives |= {name} if kind == "collective" else set()
+        if kind in {"graph", "training"} and isinstance(traffic, Mapping):
+            jobs.setdefault(name, set()).update(_labels(kind, traffic))
     classes = document.get("probe", {}).get("size_classes")
     bounds = [0, *classes] if classes else []
     like = _like(Summary, names, bounds)
     for name in set(names) - collectives:
         del like["workloads"][name]["collective"]
+    for name in names:
+        if name in jobs:
+            like["workloads"][name]["job"]["groups"] = {label: dict(_GROUP) for label in jobs[name]}
+        else:
+            del like["workloads"][name]["job"]
     return set(metrics(like))
+
+
+_GROUP = {"exposed_ps": 0, "bus_bps": 0}
+
+
+def _labels(kind: str, job: Mapping[str, Any]) -> set[str]:
+    """What the exposed time of a job may be counted as."""
+    if kind == "training":
+        return {"TP", "PP", "DP", "EP", "EDP", "CP"}
+    rows = job.get("operations") or ()
+    return {"p2p", *(job.get("groups") or ()), *(str(row["label"]) for row in rows if row.get("label"))}
 
 
 def sizes_differ(document: Mapping[str, Any]) -> bool:

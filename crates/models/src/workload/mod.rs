@@ -120,6 +120,8 @@ registry! {
     collective,
     /// A job: a graph of what its ranks compute, send and receive.
     graph,
+    /// A job that trains a model.
+    training,
     /// Random arrivals.
     poisson,
     /// Open-loop sources: frames at random in the slots of their lines.

@@ -24,7 +24,7 @@ impl Making<'_> {
     pub(super) fn place(&self, ranks: usize, hosts: Option<&Vec<Host>>, placement: Placement, key: &str) -> Result<Vec<u32>, Problem> {
         let mut places = self.hosts(hosts, &format!("{key}.hosts"))?;
         if places.len() < ranks {
-            let what = if hosts.is_some() { "are listed" } else { "has the network" };
+            let what = if hosts.is_some() { "are listed" } else { "are in the network" };
             return Err((format!("{key}.hosts"), format!("{} hosts {what}; the job has {ranks} ranks", places.len())));
         }
         if hosts.is_some() && placement != Placement::Linear {

@@ -31,6 +31,9 @@ impl Collector {
         for one in &delivered {
             self.add_message(plan, one);
         }
+        for one in &ended {
+            self.measures.end(one);
+        }
         if self.keeps_flows {
             self.rows.operations.extend(ended.iter().map(|one| operation(plan, one)));
         }

@@ -6,6 +6,7 @@ use xoff_units::index;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use xoff_models::job::Ended;
 use xoff_models::workload::AllFlows;
 
 pub use self::completions::Times;
@@ -52,6 +53,9 @@ pub trait Measure: Sized {
     /// A flow of a group, by its place.
     fn add(&mut self, group: usize, flow: &Over);
 
+    /// An operation of a job that is over.
+    fn end(&mut self, _ended: &Ended) {}
+
     /// What it says of a group in the end.
     fn say(&mut self, group: usize, of: &Group, say: &mut Say<'_>);
 
@@ -85,6 +89,11 @@ macro_rules! registry {
                 $(self.$measure.add(group, flow);)*
             }
 
+            /// An operation of a job that is over.
+            pub fn end(&mut self, ended: &Ended) {
+                $(self.$measure.end(ended);)*
+            }
+
             /// Rows of measures with tables of their own.
             pub fn rows(&self, rows: &mut Rows) {
                 $(self.$measure.rows(rows);)*
@@ -112,6 +121,7 @@ macro_rules! registry {
 registry! {
     completions: Completions,
     collectives: Collectives,
+    jobs: Jobs,
 }
 
 /// Of one workload, or of several of one name: what each measure says.

@@ -95,6 +95,7 @@ registry! {
     collectives: collectives::Measured,
     messages: messages::Message,
     operations: operations::Operation,
+    jobs: jobs::Part,
 }
 
 /// The tables of a result, without a row: what there is, and what it means.

@@ -1,0 +1,257 @@
+//! A training job: how long an iteration takes, with a model by name or by numbers, shared out among ranks.
+//!
+//! Models: decoder-only transformers under tensor (TP, with or without sequences shared), pipeline (PP: 1F1B, interleaved), data (DP:
+//! `ZeRO` 0 to 3), context (CP) and expert (EP) parallelism. A rank computes the attention and the network of each of its layers
+//! (`model.rs`), waits for the collectives between them, and passes activations on along the pipeline; gradients are reduced while
+//! the last micro-batch goes backward, or after it. What ranks send is in `program.rs`, group by group.
+//! Source: Narayanan et al. (SC'21) and Megatron-LM for schedules and order of ranks; AICB's workload generator for sizes (with TP 8,
+//! PP 1 and DP 16 the gradients and weights of its GPT-13B file to the byte); Rajbhandari et al. (SC'20) for `ZeRO`; the Llama 3 report
+//! for all-gathered keys and values under CP.
+//! Simplifications: kernels take as long as their operations at a given share of the peak, or a measured time of a layer; nothing
+//! competes for the processor; all layers are alike; recomputation, dropout, checks for overflow, and the exchange of tied
+//! embeddings are left out; tokens go evenly to experts.
+//! Invariants: all ranks of a group list the same collectives in the same order; every send has its receive.
+
+mod model;
+mod parallel;
+mod program;
+mod schedule;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Bytes, Duration};
+
+use self::parallel::{Axis, Parallel};
+use super::placement::Placement;
+use super::{Host, Making, Problem, Traffic};
+use crate::job::collective::{Algorithm, Collective, Operation};
+use crate::job::graph::Flops;
+use crate::wrong::Wrong;
+
+/// `workload[…].training.compute`: how long a rank computes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Compute {
+    /// Floating-point operations of a processor in a second, at most: by default an A100's 312e12 with 16 bits.
+    pub peak: f64,
+    /// What share of that is reached.
+    pub efficiency: f64,
+    /// What a layer takes forward on a rank, with a micro-batch, if it was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forward: Option<Duration>,
+    /// What it takes backward. Default: twice as long as forward.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backward: Option<Duration>,
+    /// What the optimizer takes.
+    pub optimizer: Duration,
+    /// Standard deviation of each time, as a share of it; drawn from the seed, each rank for itself.
+    pub jitter: f64,
+}
+
+impl Default for Compute {
+    fn default() -> Self {
+        Self { peak: 312e12, efficiency: 0.4, forward: None, backward: None, optimizer: Duration::ZERO, jitter: 0.0 }
+    }
+}
+
+/// `workload[…].training.bytes`: of a number of each kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Numbers {
+    /// Activations.
+    pub activation: u64,
+    /// Parameters, as they are gathered.
+    pub parameter: u64,
+    /// Gradients, as they are reduced.
+    pub gradient: u64,
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self { activation: 2, parameter: 2, gradient: 4 }
+    }
+}
+
+/// `workload[…].training.collectives`: how groups do theirs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Collectives {
+    /// All-reduces of tensor-parallel ranks.
+    pub tensor: Algorithm,
+    /// All-reduces of replicas, without `ZeRO`.
+    pub data: Algorithm,
+    /// All-to-alls of experts.
+    pub expert: Algorithm,
+    /// Channels of all of them.
+    pub channels: u64,
+    /// The largest piece of a message that goes on by itself. Default: whole messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk: Option<Bytes>,
+}
+
+impl Default for Collectives {
+    fn default() -> Self {
+        Self { tensor: Algorithm::Ring, data: Algorithm::Ring, expert: Algorithm::Direct, channels: 1, chunk: None }
+    }
+}
+
+impl Collectives {
+    fn of(&self, axis: Axis, operation: Operation, bytes: u64) -> Collective {
+        let default = Collective::new(operation, Bytes(bytes));
+        let algorithm = match (operation, axis) {
+            (Operation::AllReduce, Axis::Tensor) => self.tensor,
+            (Operation::AllReduce, _) => self.data,
+            (Operation::AllToAll, _) => self.expert,
+            _ => default.algorithm,
+        };
+        Collective { algorithm, channels: self.channels, chunk: self.chunk, ..default }
+    }
+}
+
+/// `workload[…].training`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// What is trained.
+    pub model: model::Params,
+    /// How it is shared out.
+    #[serde(default)]
+    pub parallel: Parallel,
+    /// Sequences of a micro-batch.
+    #[serde(default = "one")]
+    pub micro_batch: u64,
+    /// Sequences of an iteration, of all replicas together. Default: as many micro-batches for each replica as the pipeline has stages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub global_batch: Option<u64>,
+    /// Iterations.
+    #[serde(default = "one")]
+    pub iterations: u64,
+    /// How long ranks compute.
+    #[serde(default)]
+    pub compute: Compute,
+    /// Sizes of numbers.
+    #[serde(default)]
+    pub bytes: Numbers,
+    /// Gradients are reduced as soon as they are there, and not when all are.
+    #[serde(default = "yes")]
+    pub overlap: bool,
+    /// Into how many parts gradients are cut, layer by layer, that are reduced while others are computed.
+    #[serde(default = "one")]
+    pub buckets: u64,
+    /// How collectives are done.
+    #[serde(default)]
+    pub collectives: Collectives,
+    /// Where ranks are, in order. Default: by `placement`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<Host>>,
+    /// How they are put at hosts.
+    #[serde(default)]
+    pub placement: Placement,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Operations that a job may have.
+const MAX_OPERATIONS: u64 = 1 << 26;
+
+impl Traffic for Params {
+    fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
+        let key = making.key();
+        let below = |table: &'static str| {
+            let key = &key;
+            move |(name, why): Wrong| (format!("{key}.{table}{}{name}", if table.is_empty() || name.is_empty() { "" } else { "." }), why)
+        };
+        let model = self.model.model().map_err(below("model"))?;
+        self.parallel.check(&model).map_err(below("parallel"))?;
+        self.compute.check().map_err(below("compute"))?;
+        let micro_batches = self.micro_batches().map_err(below(""))?;
+        self.check(&model, micro_batches).map_err(below(""))?;
+        let hosts = making.place(self.parallel.ranks() as usize, self.hosts.as_ref(), self.placement, &key)?;
+        let streams = hosts.iter().map(|host| making.stream_for(*host, "compute")).collect();
+        let mut builder = making.job(hosts);
+        let tokens = (self.global_batch(micro_batches) * model.sequence) as f64;
+        builder.compute(Flops { iteration: tokens * model.flop(), peak: self.compute.peak });
+        let graph = program::build(self, model, micro_batches, builder, streams).map_err(below("collectives"))?;
+        making.add_job(graph)
+    }
+
+    fn has_messages(&self) -> bool {
+        true
+    }
+}
+
+impl Params {
+    const fn global_batch(&self, micro_batches: u64) -> u64 {
+        micro_batches * self.micro_batch * self.parallel.data
+    }
+
+    /// Micro-batches of a replica in an iteration.
+    fn micro_batches(&self) -> Result<u64, Wrong> {
+        if self.micro_batch == 0 || self.micro_batch > 1 << 16 {
+            return Err(("micro_batch", format!("{} is out of range; allowed are 1 to {}", self.micro_batch, 1 << 16)));
+        }
+        let Parallel { pipeline, interleave, data, .. } = self.parallel;
+        let Some(global) = self.global_batch else { return Ok(pipeline) };
+        let of_all = self.micro_batch * data;
+        if global == 0 || !global.is_multiple_of(of_all) {
+            let why = format!("{global} sequences are not whole micro-batches of {} for each of {data} replicas", self.micro_batch);
+            return Err(("global_batch", why));
+        }
+        let micro_batches = global / of_all;
+        if interleave > 1 && !micro_batches.is_multiple_of(pipeline) {
+            let why = format!("{micro_batches} micro-batches of a replica do not go around {pipeline} interleaved stages in whole groups");
+            return Err(("global_batch", why));
+        }
+        Ok(micro_batches)
+    }
+
+    fn check(&self, model: &model::Model, micro_batches: u64) -> Result<(), Wrong> {
+        for (key, value, most) in [("iterations", self.iterations, 1 << 12), ("buckets", self.buckets, 1 << 12)] {
+            if value == 0 || value > most {
+                return Err((key, format!("{value} is out of range; allowed are 1 to {most}")));
+            }
+        }
+        let bytes = [("activation", self.bytes.activation), ("parameter", self.bytes.parameter), ("gradient", self.bytes.gradient)];
+        if let Some((name, size)) = bytes.iter().find(|(_, size)| !(1..=16).contains(size)) {
+            return Err(("bytes", format!("{size} is out of range for {name}; a number has 1 to 16 bytes")));
+        }
+        let layers = model.layers / self.parallel.pipeline;
+        let of_rank = layers.saturating_mul(20).saturating_mul(micro_batches).saturating_mul(self.iterations);
+        if of_rank.saturating_mul(self.parallel.ranks()) > MAX_OPERATIONS {
+            let why = format!("its ranks would have {of_rank} operations each; {MAX_OPERATIONS} are possible in all");
+            return Err(("iterations", why));
+        }
+        Ok(())
+    }
+}
+
+impl Compute {
+    fn check(&self) -> Result<(), Wrong> {
+        if !(self.peak >= 1e6 && self.peak <= 1e24) {
+            return Err(("peak", format!("{} is out of range; allowed are 1e6 to 1e24 operations a second", self.peak)));
+        }
+        if !(self.efficiency > 0.0 && self.efficiency <= 1.0) {
+            return Err(("efficiency", format!("{} is out of range; it is a share above 0, and 1 at most", self.efficiency)));
+        }
+        if !(0.0..=0.5).contains(&self.jitter) {
+            return Err(("jitter", format!("{} is out of range; allowed are 0 to 0.5", self.jitter)));
+        }
+        if self.backward.is_some() && self.forward.is_none() {
+            return Err(("forward", "it is missing: the time of a layer backward is given".into()));
+        }
+        let longest = Duration::ms(1_000_000);
+        if [self.forward, self.backward, Some(self.optimizer)].into_iter().flatten().any(|time| time > longest) {
+            return Err(("forward", format!("a time is longer than the {longest} that are possible")));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! How a model is shared out among ranks: which rank is where, and who is in a group with whom.
+//!
+//! Ranks are numbered as Megatron numbers them: tensor parallel ones follow one another, then those that share a sequence (context),
+//! then replicas, then stages of the pipeline. Experts are spread over ranks that are replicas otherwise.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::model::Model;
+use crate::wrong::Wrong;
+
+/// `workload[…].training.parallel`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Parallel {
+    /// Ranks that share each matrix (TP).
+    pub tensor: u64,
+    /// Tensor-parallel ranks share sequences, too, so that all-gathers and reduce-scatters take the place of all-reduces (SP).
+    pub sequence: bool,
+    /// Stages of the pipeline (PP).
+    pub pipeline: u64,
+    /// Pieces of the model that a stage has, one after the other around the pipeline (VPP).
+    pub interleave: u64,
+    /// Ranks that share a sequence (CP).
+    pub context: u64,
+    /// Replicas (DP).
+    pub data: u64,
+    /// Replicas over which experts are spread (EP).
+    pub expert: u64,
+    /// What replicas share of the optimizer: nothing (0), its state (1), gradients, too (2), parameters, too (3).
+    pub zero: u64,
+}
+
+impl Default for Parallel {
+    fn default() -> Self {
+        Self { tensor: 1, sequence: false, pipeline: 1, interleave: 1, context: 1, data: 1, expert: 1, zero: 1 }
+    }
+}
+
+/// Where a rank is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub tensor: u64,
+    pub context: u64,
+    pub data: u64,
+    pub stage: u64,
+}
+
+/// Kinds of groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Axis {
+    Tensor,
+    Context,
+    /// Replicas, and those that share their sequences: all that have the same parameters.
+    Data,
+    Expert,
+    /// Those that have the same experts.
+    ExpertData,
+}
+
+impl Axis {
+    /// What time spent with it is counted as.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Tensor => "TP",
+            Self::Context => "CP",
+            Self::Data => "DP",
+            Self::Expert => "EP",
+            Self::ExpertData => "EDP",
+        }
+    }
+}
+
+impl Parallel {
+    /// Ranks.
+    pub const fn ranks(&self) -> u64 {
+        self.tensor.saturating_mul(self.context).saturating_mul(self.data).saturating_mul(self.pipeline)
+    }
+
+    /// Where a rank is.
+    pub const fn place(&self, rank: u64) -> Place {
+        let (rest, tensor) = (rank / self.tensor, rank % self.tensor);
+        let (rest, context) = (rest / self.context, rest % self.context);
+        Place { tensor, context, data: rest % self.data, stage: rest / self.data }
+    }
+
+    /// Who is there.
+    pub const fn rank(&self, p: Place) -> u64 {
+        p.tensor + self.tensor * (p.context + self.context * (p.data + self.data * p.stage))
+    }
+
+    /// The ranks of a rank's group, in order.
+    pub fn group(&self, axis: Axis, p: Place) -> Vec<u64> {
+        let with = |p: Place| self.rank(p);
+        match axis {
+            Axis::Tensor => (0..self.tensor).map(|tensor| with(Place { tensor, ..p })).collect(),
+            Axis::Context => (0..self.context).map(|context| with(Place { context, ..p })).collect(),
+            Axis::Data => self.replicas(p, 0, 1, self.data),
+            Axis::Expert => {
+                let first = p.data / self.expert * self.expert;
+                (first..first + self.expert).map(|data| with(Place { data, ..p })).collect()
+            }
+            Axis::ExpertData => self.replicas(p, p.data % self.expert, self.expert, self.data / self.expert),
+        }
+    }
+
+    fn replicas(&self, p: Place, first: u64, stride: u64, count: u64) -> Vec<u64> {
+        let data = (0..count).map(|i| first + i * stride);
+        data.flat_map(|data| (0..self.context).map(move |context| self.rank(Place { context, data, ..p }))).collect()
+    }
+
+    /// How many ranks such a group has.
+    pub const fn size(&self, axis: Axis) -> u64 {
+        match axis {
+            Axis::Tensor => self.tensor,
+            Axis::Context => self.context,
+            Axis::Data => self.data * self.context,
+            Axis::Expert => self.expert,
+            Axis::ExpertData => self.data / self.expert * self.context,
+        }
+    }
+
+    /// Refuses what does not fit together.
+    pub fn check(&self, model: &Model) -> Result<(), Wrong> {
+        let degrees = [
+            ("tensor", self.tensor),
+            ("pipeline", self.pipeline),
+            ("interleave", self.interleave),
+            ("context", self.context),
+            ("data", self.data),
+            ("expert", self.expert),
+        ];
+        if let Some((key, degree)) = degrees.iter().find(|(_, degree)| *degree == 0 || *degree > 1 << 20) {
+            return Err((*key, format!("{degree} is out of range; allowed are 1 to {}", 1 << 20)));
+        }
+        if self.ranks() > 1 << 20 {
+            return Err(("data", format!("these are {} ranks; {} are possible", self.ranks(), 1 << 20)));
+        }
+        if self.zero > 3 {
+            return Err(("zero", format!("{} is out of range; allowed are 0 to 3", self.zero)));
+        }
+        if self.interleave > 1 && self.pipeline == 1 {
+            return Err(("interleave", "there is one stage; give a pipeline, or leave it out".into()));
+        }
+        let pieces = self.pipeline * self.interleave;
+        if !model.layers.is_multiple_of(pieces) {
+            let why = format!("{} layers are not shared out evenly among {pieces} pieces of the model", model.layers);
+            return Err((if self.interleave > 1 { "interleave" } else { "pipeline" }, why));
+        }
+        if !model.sequence.is_multiple_of(self.context) {
+            return Err(("context", format!("a sequence of {} tokens is not shared out evenly among {}", model.sequence, self.context)));
+        }
+        if self.expert > 1 && (!model.experts.is_multiple_of(self.expert) || model.experts == 1) {
+            return Err(("expert", format!("{} experts are not shared out evenly among {} ranks", model.experts, self.expert)));
+        }
+        if !self.data.is_multiple_of(self.expert) {
+            return Err(("expert", format!("{} replicas do not make groups of {}", self.data, self.expert)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rank_has_a_place_and_is_in_its_groups() {
+        let p = Parallel { tensor: 2, context: 3, data: 4, pipeline: 2, expert: 2, ..Parallel::default() };
+        for rank in 0..p.ranks() {
+            let place = p.place(rank);
+            assert_eq!(p.rank(place), rank);
+            for axis in [Axis::Tensor, Axis::Context, Axis::Data, Axis::Expert, Axis::ExpertData] {
+                let group = p.group(axis, place);
+                assert!(group.contains(&rank), "{axis:?}");
+                assert_eq!(group.len() as u64, p.size(axis));
+                assert!(group.iter().all(|other| p.group(axis, p.place(*other)) == group));
+            }
+        }
+    }
+
+    #[test]
+    fn groups_are_those_of_simai() {
+        // TP: ranks that follow one another; DP: with a stride of TP; EP: the same place in tensor groups that follow one another.
+        let p = Parallel { tensor: 2, data: 8, expert: 4, ..Parallel::default() };
+        let of = |axis, rank| p.group(axis, p.place(rank));
+        assert_eq!(of(Axis::Tensor, 5), [4, 5]);
+        assert_eq!(of(Axis::Data, 1), [1, 3, 5, 7, 9, 11, 13, 15]);
+        assert_eq!(of(Axis::Expert, 3), [1, 3, 5, 7]);
+        assert_eq!(of(Axis::ExpertData, 3), [3, 11]);
+    }
+}

@@ -1,0 +1,482 @@
+//! What each rank of a training job does, operation by operation.
+//!
+//! With A = bytes of a number × tokens of a micro-batch on a rank × hidden, forward in each layer: keys and values gathered by CP; TP
+//! all-reduces A after attention and after the network, or with SP gathers A before each and reduce-scatters it after; of experts
+//! A · top-k / TP goes to them and comes back by all-to-all, and TP gathers and scatters A · top-k in between. Backward the same, the
+//! other way around. At the ends TP reduces embeddings forward and logits backward (with SP both, by halves), and three numbers a token for the loss. Stages pass
+//! on A, or A / TP with SP. Replicas reduce gradients by buckets, with `ZeRO` they scatter them and gather parameters again after the
+//! optimizer; with `ZeRO` 3 they gather those of a layer before each of its passes, one layer ahead.
+
+use rustc_hash::FxHashMap;
+use xoff_engine::random::Stream;
+use xoff_units::{Duration, index};
+
+use super::Params;
+use super::model::Model;
+use super::parallel::{Axis, Parallel, Place};
+use super::schedule::{Pass, passes};
+use crate::job::collective::Operation as Does;
+use crate::job::{Builder, Graph, Operation, Shared, What, Work};
+use crate::wrong::Wrong;
+
+/// Makes the programs of all ranks.
+pub fn build(params: &Params, model: Model, micro_batches: u64, builder: Builder, streams: Vec<Stream>) -> Result<Graph, Wrong> {
+    let mut all = All { params, model, micro_batches, builder, groups: FxHashMap::default(), shared: FxHashMap::default() };
+    for (rank, stream) in (0..).zip(streams) {
+        Program::new(&mut all, rank, stream).list()?;
+    }
+    Ok(all.builder.build())
+}
+
+/// What all ranks have in common.
+struct All<'a> {
+    params: &'a Params,
+    model: Model,
+    micro_batches: u64,
+    builder: Builder,
+    /// Groups by their axis and first rank.
+    groups: FxHashMap<(Axis, u64), u32>,
+    /// Numbers of collectives by group and turn, and of messages by what they are.
+    shared: FxHashMap<Key, u32>,
+}
+
+/// By what several ranks know the same thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    Collective(u32, u32),
+    /// Of an activation or its gradient: the iteration, the pass that makes it, and the rank there.
+    Message(u64, Pass, u64),
+}
+
+/// A rank's program, as it is being listed.
+struct Program<'a, 'b> {
+    all: &'b mut All<'a>,
+    rank: u64,
+    place: Place,
+    stream: Stream,
+    iteration: u16,
+    /// What is done one after the other: the last of it.
+    last: Option<u32>,
+    /// The last of what goes on beside that: gradients and parameters of replicas.
+    aside: Option<u32>,
+    /// The last computations, the newest first: what is gathered for a layer may begin with the layer before it.
+    computed: [Option<u32>; 2],
+    /// Collectives of each group so far.
+    turns: FxHashMap<u32, u32>,
+    /// Gradients of layers that wait for their bucket: parameters that all replicas have, and those of experts.
+    waiting: [u64; 2],
+    /// Layers whose gradients are complete in this iteration.
+    complete: u64,
+}
+
+impl<'a, 'b> Program<'a, 'b> {
+    fn new(all: &'b mut All<'a>, rank: u64, stream: Stream) -> Self {
+        let place = all.params.parallel.place(rank);
+        Self {
+            all,
+            rank,
+            place,
+            stream,
+            iteration: 0,
+            last: None,
+            aside: None,
+            computed: [None; 2],
+            turns: FxHashMap::default(),
+            waiting: [0; 2],
+            complete: 0,
+        }
+    }
+
+    fn parallel(&self) -> &'a Parallel {
+        &self.all.params.parallel
+    }
+
+    /// Layers of a piece of the model.
+    fn layers(&self) -> u64 {
+        self.all.model.layers / (self.parallel().pipeline * self.parallel().interleave)
+    }
+
+    /// Tokens of a micro-batch on a rank.
+    fn tokens(&self) -> u64 {
+        self.all.params.micro_batch * self.all.model.sequence / self.parallel().context
+    }
+
+    /// Bytes of the activations of a micro-batch.
+    fn activations(&self) -> u64 {
+        self.all.params.bytes.activation * self.tokens() * self.all.model.hidden
+    }
+
+    fn list(&mut self) -> Result<(), Wrong> {
+        let Parallel { pipeline, interleave, .. } = *self.parallel();
+        for iteration in 0..self.all.params.iterations {
+            self.iteration = iteration as u16;
+            (self.waiting, self.complete) = ([0; 2], 0);
+            for pass in passes(self.place.stage, pipeline, interleave, self.all.micro_batches) {
+                if pass.is_forward { self.forward(pass)? } else { self.backward(pass)? }
+            }
+            self.update()?;
+        }
+        Ok(())
+    }
+
+    /// Of all pieces of the model, which one this is.
+    fn piece(&self, pass: Pass) -> u64 {
+        pass.piece * self.parallel().pipeline + self.place.stage
+    }
+
+    fn is_first(&self, pass: Pass) -> bool {
+        self.piece(pass) == 0
+    }
+
+    fn is_last(&self, pass: Pass) -> bool {
+        self.piece(pass) + 1 == self.parallel().pipeline * self.parallel().interleave
+    }
+
+    fn forward(&mut self, pass: Pass) -> Result<(), Wrong> {
+        let (way, micro_batch) = ("forward", pass.micro_batch);
+        if self.is_first(pass) {
+            let does = if self.parallel().sequence { Does::ReduceScatter } else { Does::AllReduce };
+            self.between(Axis::Tensor, does, self.activations(), &format!("embedding of micro-batch {micro_batch}"))?;
+        } else {
+            self.receive(pass);
+        }
+        for layer in 0..self.layers() {
+            let layer = self.piece(pass) * self.layers() + layer;
+            let name = format!("{way} of layer {layer}, micro-batch {micro_batch}");
+            self.gather(&name)?;
+            self.keys_and_values(Does::AllGather, &name)?;
+            self.shared_by_tensor(Half::Attention, way, &name)?;
+            self.network(way, &name)?;
+        }
+        if self.is_last(pass) {
+            if self.parallel().sequence {
+                self.between(Axis::Tensor, Does::AllGather, self.activations(), &format!("logits of micro-batch {micro_batch}"))?;
+            }
+            self.logits(way, micro_batch);
+            let loss = 3 * 4 * self.tokens();
+            self.between(Axis::Tensor, Does::AllReduce, loss, &format!("loss of micro-batch {micro_batch}"))?;
+        } else {
+            self.send(pass);
+        }
+        Ok(())
+    }
+
+    fn backward(&mut self, pass: Pass) -> Result<(), Wrong> {
+        let (way, micro_batch) = ("backward", pass.micro_batch);
+        if self.is_last(pass) {
+            self.logits(way, micro_batch);
+            let does = if self.parallel().sequence { Does::ReduceScatter } else { Does::AllReduce };
+            self.between(Axis::Tensor, does, self.activations(), &format!("logits of micro-batch {micro_batch}"))?;
+        } else {
+            self.receive(pass);
+        }
+        for layer in (0..self.layers()).rev() {
+            let layer = self.piece(pass) * self.layers() + layer;
+            let name = format!("{way} of layer {layer}, micro-batch {micro_batch}");
+            self.gather(&name)?;
+            self.network(way, &name)?;
+            self.shared_by_tensor(Half::Attention, way, &name)?;
+            self.keys_and_values(Does::ReduceScatter, &name)?;
+            self.gradients(micro_batch, layer)?;
+        }
+        if !self.is_first(pass) {
+            self.send(pass);
+        } else if self.parallel().sequence {
+            self.between(Axis::Tensor, Does::AllGather, self.activations(), &format!("embedding of micro-batch {micro_batch}"))?;
+        }
+        Ok(())
+    }
+
+    /// Attention, or a network, and what tensor-parallel ranks exchange for it.
+    fn shared_by_tensor(&mut self, half: Half, way: &'static str, name: &str) -> Result<(), Wrong> {
+        let (bytes, what) = (self.activations(), half.name());
+        if self.parallel().sequence {
+            self.between(Axis::Tensor, Does::AllGather, bytes, &format!("{what} {name}"))?;
+        }
+        self.compute(half.time(self, way), &format!("{what} {name}"));
+        let after = if self.parallel().sequence { Does::ReduceScatter } else { Does::AllReduce };
+        self.between(Axis::Tensor, after, bytes, &format!("{what} {name}"))
+    }
+
+    /// The network of a layer, or its experts.
+    fn network(&mut self, way: &'static str, name: &str) -> Result<(), Wrong> {
+        let Model { experts, top_k, .. } = self.all.model;
+        if experts == 1 {
+            return self.shared_by_tensor(Half::Network, way, name);
+        }
+        let bytes = self.activations() * top_k;
+        let routed = bytes / self.parallel().tensor;
+        self.between(Axis::Expert, Does::AllToAll, routed, &format!("to experts, {name}"))?;
+        self.between(Axis::Tensor, Does::AllGather, bytes, &format!("experts {name}"))?;
+        self.compute(Half::Network.time(self, way), &format!("experts {name}"));
+        self.between(Axis::Tensor, Does::ReduceScatter, bytes, &format!("experts {name}"))?;
+        self.between(Axis::Expert, Does::AllToAll, routed, &format!("from experts, {name}"))
+    }
+
+    fn keys_and_values(&mut self, does: Does, name: &str) -> Result<(), Wrong> {
+        let Model { hidden, heads, kv_heads, sequence, .. } = self.all.model;
+        let tokens = self.all.params.micro_batch * sequence;
+        let bytes = self.all.params.bytes.activation * tokens * 2 * hidden * kv_heads / heads / self.parallel().tensor;
+        self.between(Axis::Context, does, bytes, &format!("keys and values {name}"))
+    }
+
+    fn logits(&mut self, way: &str, micro_batch: u64) {
+        if self.all.params.compute.forward.is_none() {
+            let flop = self.all.model.logits_flop() * if way == "forward" { 1.0 } else { 2.0 };
+            self.compute(self.takes(flop), &format!("logits {way} of micro-batch {micro_batch}"));
+        }
+    }
+
+    /// How long a rank takes for so many operations a token.
+    fn takes(&self, flop: f64) -> Duration {
+        let compute = &self.all.params.compute;
+        let seconds = flop * self.tokens() as f64 / self.parallel().tensor as f64 / (compute.peak * compute.efficiency);
+        Duration((seconds * 1e12) as u64)
+    }
+
+    /// Computes, when what was done last is over.
+    fn compute(&mut self, time: Duration, name: &str) {
+        let jitter = self.all.params.compute.jitter;
+        let time = if jitter == 0.0 { time } else { Duration((time.ps() as f64 * (1.0 + jitter * self.normal()).max(0.0)) as u64) };
+        let name = self.all.builder.name(name);
+        let after = self.last;
+        let place = self.add(Work::Compute(time), name, after.as_slice());
+        self.last = Some(place);
+        self.computed = [Some(place), self.computed[0]];
+    }
+
+    /// A normally distributed number, no further than three deviations out (Box and Muller 1958).
+    fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.stream.uniform()));
+        (radius * libm::cos(2.0 * std::f64::consts::PI * self.stream.uniform())).clamp(-3.0, 3.0)
+    }
+
+    fn add(&mut self, work: Work, name: u32, after: &[u32]) -> u32 {
+        let operation = Operation { work, name, iteration: self.iteration };
+        self.all.builder.add(self.rank as u32, operation, after)
+    }
+
+    /// A collective that what comes next waits for.
+    fn between(&mut self, axis: Axis, does: Does, bytes: u64, name: &str) -> Result<(), Wrong> {
+        let after = self.last;
+        if let Some(place) = self.collective(axis, does, bytes, name, after.as_slice())? {
+            self.last = Some(place);
+        }
+        Ok(())
+    }
+
+    /// A collective of this rank's group, if there is anybody else in it; after others of the rank.
+    fn collective(&mut self, axis: Axis, does: Does, bytes: u64, name: &str, after: &[u32]) -> Result<Option<u32>, Wrong> {
+        let size = self.parallel().size(axis);
+        if size == 1 || bytes == 0 {
+            return Ok(None);
+        }
+        let members = self.parallel().group(axis, self.place);
+        let own = members.iter().position(|rank| *rank == self.rank).unwrap_or_default() as u32;
+        let All { params, builder, groups, shared, .. } = &mut *self.all;
+        let known = (axis, members[0]);
+        let group = *groups.entry(known).or_insert_with(|| {
+            builder.group(&format!("{} of rank {}", axis.label(), known.1), members.iter().map(|rank| *rank as u32).collect())
+        });
+        let name = builder.name(&format!("{} {name}", does.name()));
+        let turn = self.turns.entry(group).or_default();
+        let key = Key::Collective(group, *turn);
+        *turn += 1;
+        let number = match shared.get(&key) {
+            Some(number) => *number,
+            None => {
+                let shape = builder.shape(&params.collectives.of(axis, does, bytes), index(size as u32))?;
+                let label = builder.label(axis.label());
+                let what = What::Collective { shape, group };
+                let number = builder.share(Shared { what, label, iteration: self.iteration, name });
+                shared.insert(key, number);
+                number
+            }
+        };
+        Ok(Some(self.add(Work::Collective { number, place: own }, name, after)))
+    }
+
+    /// The rank of a piece's neighbour in the pipeline: the one after, or the one before it.
+    fn neighbour(&self, is_after: bool) -> u64 {
+        let stages = self.parallel().pipeline;
+        let stage = (self.place.stage + if is_after { 1 } else { stages - 1 }) % stages;
+        self.parallel().rank(Place { stage, ..self.place })
+    }
+
+    /// The message of a pass between two ranks, by the pass that makes it.
+    fn message(&mut self, pass: Pass, from: u64, to: u64) -> (u32, u32) {
+        let shares = if self.parallel().sequence { self.parallel().tensor } else { 1 };
+        let (bytes, iteration) = (self.activations() / shares, self.iteration);
+        let All { builder, shared, .. } = &mut *self.all;
+        let what = if pass.is_forward { "activations" } else { "gradients of activations" };
+        let name = builder.name(&format!("{what} of micro-batch {}", pass.micro_batch));
+        let key = Key::Message(u64::from(iteration), pass, from);
+        let number = *shared.entry(key).or_insert_with(|| {
+            let label = builder.label("PP");
+            let what = What::Message { from: from as u32, to: to as u32, channel: 0, bytes: bytes.max(1) };
+            builder.share(Shared { what, label, iteration, name })
+        });
+        (number, name)
+    }
+
+    /// Passes on what a pass made.
+    fn send(&mut self, pass: Pass) {
+        let to = self.neighbour(pass.is_forward);
+        let (number, name) = self.message(pass, self.rank, to);
+        let after = self.last;
+        self.add(Work::Send(number), name, after.as_slice());
+    }
+
+    /// Waits for what a pass begins with.
+    fn receive(&mut self, pass: Pass) {
+        let from = self.neighbour(!pass.is_forward);
+        // The pass that made it: at the other end of the pipeline of the piece before or after.
+        let wraps = if pass.is_forward { self.place.stage == 0 } else { self.place.stage + 1 == self.parallel().pipeline };
+        let piece = match (wraps, pass.is_forward) {
+            (false, _) => pass.piece,
+            (true, true) => pass.piece - 1,
+            (true, false) => pass.piece + 1,
+        };
+        let (number, name) = self.message(Pass { piece, ..pass }, from, self.rank);
+        let after = self.last;
+        self.last = Some(self.add(Work::Receive(number), name, after.as_slice()));
+    }
+
+    /// With `ZeRO` 3, what a layer needs is gathered before it, while the layer before it is computed.
+    fn gather(&mut self, name: &str) -> Result<(), Wrong> {
+        if self.parallel().zero < 3 {
+            return Ok(());
+        }
+        let bytes = self.all.params.bytes.parameter;
+        let [shared, own] = self.of_layer();
+        for (axis, parameters) in [(Axis::Data, shared), (Axis::ExpertData, own)] {
+            let begins = if self.all.params.overlap { self.computed[1] } else { self.last };
+            let after: Vec<u32> = begins.into_iter().chain(self.aside).collect();
+            if let Some(place) = self.collective(axis, Does::AllGather, bytes * parameters, &format!("parameters {name}"), &after)? {
+                self.aside = Some(place);
+                self.last = Some(self.join(self.last, place));
+            }
+        }
+        Ok(())
+    }
+
+    /// Something of no length after two others.
+    fn join(&mut self, one: Option<u32>, other: u32) -> u32 {
+        let Some(one) = one.filter(|one| *one != other) else { return other };
+        let name = self.all.builder.name("both are there");
+        self.add(Work::Compute(Duration::ZERO), name, &[one, other])
+    }
+
+    /// Parameters of a layer on this rank: those that all replicas have, and those of its experts.
+    fn of_layer(&self) -> [u64; 2] {
+        let (model, parallel) = (&self.all.model, self.parallel());
+        let experts = if model.experts == 1 { 0 } else { model.network() * model.experts / parallel.expert };
+        let network = if model.experts == 1 { model.network() } else { model.router() };
+        [(model.attention() + network) / parallel.tensor, experts / parallel.tensor]
+    }
+
+    /// Parameters of a rank at the ends of the model.
+    fn of_ends(&self) -> u64 {
+        let (model, parallel) = (&self.all.model, self.parallel());
+        let vectors = model.vocabulary * model.hidden / parallel.tensor;
+        let (first, last) = (self.place.stage == 0, self.place.stage + 1 == parallel.pipeline);
+        let positions = if model.positions && first { model.sequence * model.hidden } else { 0 };
+        u64::from(first) * vectors + u64::from(last) * vectors + positions
+    }
+
+    /// The gradients of a layer are complete with the last micro-batch; a bucket that is full is reduced.
+    fn gradients(&mut self, micro_batch: u64, layer: u64) -> Result<(), Wrong> {
+        if self.parallel().zero == 3 {
+            // Of each micro-batch, since nobody keeps them.
+            self.waiting = self.of_layer();
+            return self.reduce(&format!("gradients of layer {layer}, micro-batch {micro_batch}"));
+        }
+        if micro_batch + 1 != self.all.micro_batches {
+            return Ok(());
+        }
+        let of_layer = self.of_layer();
+        for (sum, of) in self.waiting.iter_mut().zip(of_layer) {
+            *sum += of;
+        }
+        let layers = self.layers() * self.parallel().interleave;
+        let buckets = self.all.params.buckets.min(layers);
+        let (before, after) = (self.complete * buckets / layers, (self.complete + 1) * buckets / layers);
+        self.complete += 1;
+        // The last bucket has what is at the ends, too, and comes when everything is done.
+        if before < after && self.complete < layers && self.all.params.overlap {
+            return self.reduce(&format!("gradients, bucket {before}"));
+        }
+        Ok(())
+    }
+
+    /// Reduces the gradients that wait, beside what is computed.
+    fn reduce(&mut self, name: &str) -> Result<(), Wrong> {
+        let does = if self.parallel().zero == 0 { Does::AllReduce } else { Does::ReduceScatter };
+        let waiting = std::mem::take(&mut self.waiting);
+        for (axis, parameters) in [(Axis::Data, waiting[0]), (Axis::ExpertData, waiting[1])] {
+            let after: Vec<u32> = self.last.into_iter().chain(self.aside.filter(|aside| Some(*aside) != self.last)).collect();
+            let bytes = self.all.params.bytes.gradient * parameters;
+            if let Some(place) = self.collective(axis, does, bytes, name, &after)? {
+                self.aside = Some(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of an iteration: what gradients are left, the optimizer, and the parameters that it changed.
+    fn update(&mut self) -> Result<(), Wrong> {
+        let ends = self.of_ends();
+        let [shared, own] = self.of_layer().map(|of| of * self.layers() * self.parallel().interleave);
+        self.waiting[0] += ends;
+        self.reduce("gradients, last bucket")?;
+        if let Some(aside) = self.aside {
+            self.last = Some(self.join(self.last, aside));
+        }
+        self.compute(self.all.params.compute.optimizer, "optimizer");
+        if matches!(self.parallel().zero, 1 | 2) {
+            let bytes = self.all.params.bytes.parameter;
+            self.between(Axis::Data, Does::AllGather, bytes * (shared + ends), "parameters")?;
+            self.between(Axis::ExpertData, Does::AllGather, bytes * own, "parameters of experts")?;
+        }
+        self.aside = None;
+        Ok(())
+    }
+}
+
+/// The halves of a layer.
+#[derive(Debug, Clone, Copy)]
+enum Half {
+    Attention,
+    Network,
+}
+
+impl Half {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Attention => "attention",
+            Self::Network => "network",
+        }
+    }
+
+    /// How long it takes a rank; what was measured of a layer is shared out by operations.
+    fn time(self, of: &Program<'_, '_>, way: &str) -> Duration {
+        let (model, compute) = (&of.all.model, &of.all.params.compute);
+        let (attention, network) = (model.attention_flop(), model.network_flop());
+        let flop = match self {
+            Self::Attention => attention,
+            Self::Network => network,
+        };
+        let is_forward = way == "forward";
+        match compute.forward {
+            None => of.takes(flop * if is_forward { 1.0 } else { 2.0 }),
+            Some(forward) => {
+                let layer = if is_forward { forward } else { compute.backward.unwrap_or(Duration(2 * forward.ps())) };
+                let first = Duration((layer.ps() as f64 * attention / (attention + network)) as u64);
+                match self {
+                    Self::Attention => first,
+                    Self::Network => layer - first,
+                }
+            }
+        }
+    }
+}
