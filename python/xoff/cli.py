@@ -315,13 +315,14 @@ def explain(
         str | None,
         typer.Option(metavar="NODE:PORT", help="Says what passed, queued and was paused there.", show_default=False),
     ] = None,
+    job: Annotated[bool, typer.Option("--job", help="Follows jobs along their critical paths, by cause.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Names all flows and all pauses, not the largest.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Says why flows were slow, to the picosecond, and who paused whom."""
-    from xoff.insight.command import command
+    """Says why flows and jobs were slow, to the picosecond, and who paused whom."""
+    from xoff.insight.command import Question, command
 
-    command(directory, flows=flow or [], worst=worst, pauses=pauses, port=port, everything=everything, as_json=as_json)
+    command(directory, Question(flow or [], worst, pauses, port, job), everything=everything, as_json=as_json)
 
 
 @app.command()

@@ -138,10 +138,11 @@ def _report(place: str) -> None:
 
 def _explain(place: str) -> None:
     """All that a result is asked about its flows, its pauses and a port."""
-    from xoff.insight.command import command
+    from xoff.insight.command import Question, command
 
+    question = Question(flows=[0], worst=3, pauses=True, port="host0:0")
     for as_json in (True, False):
-        command(Path(place), flows=[0], worst=3, pauses=True, port="host0:0", everything=True, as_json=as_json)
+        command(Path(place), question, everything=True, as_json=as_json)
 
 
 def _export(name: str) -> None:

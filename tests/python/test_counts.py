@@ -84,8 +84,8 @@ def test_the_typed_summary_is_that_of_a_run(scenario: dict[str, Any], tmp_path: 
         "WorkloadSummary": workload,
         "SizeClass": workload["by_size"][0],
     }.items():
-        # That of a collective is for collectives alone.
-        assert types[name].__annotations__.keys() - {"collective"} == part.keys(), name
+        # Those of collectives and jobs are for these alone.
+        assert types[name].__annotations__.keys() - {"collective", "job"} == part.keys(), name
 
 
 def test_a_run_shows_the_parts_that_it_has(xoff_here: Command, scenario_file: Path, scenario: dict[str, Any]) -> None:

@@ -148,6 +148,7 @@ impl Collector {
     /// Takes what was written down since the last time, and hands on what makes a batch.
     pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
         self.delays.drain(cp);
+        self.take_messages(cp, plan);
         for s in self.ends.arrivals(cp) {
             self.add_flow(plan, &s);
         }
@@ -173,7 +174,6 @@ impl Collector {
         for s in self.ends.departures(cp) {
             self.add_flow(plan, &s);
         }
-        self.take_messages(cp, plan);
         for d in &self.rows.drops[known.0..] {
             self.ends.lose(d.flow);
             self.shortage.note(d);
@@ -211,8 +211,12 @@ impl Collector {
         let workload = plan.name_of(s.flow);
         let arrived = self.ends.arrival(s.flow);
         let fct = arrived.map(|at| (at - s.start).ps());
-        if let Some(arrived) = arrived {
-            let delivered = Delivered { flow: s.flow, start: s.start, arrived, dst: s.dst };
+        // A connection is idle at times: its messages are measured in its place.
+        let is_connection = plan.messages.contains_key(&workload);
+        if is_connection {
+            self.delays.forget(s.flow);
+        } else if let Some(arrived) = arrived {
+            let delivered = Delivered { flow: s.flow, message: None, start: s.start, arrived, dst: s.dst };
             self.delays.complete(&delivered, &self.names.ports);
         }
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
@@ -220,8 +224,6 @@ impl Collector {
         probe.set_path(s.path);
         let ideal = self.alone.of(&self.names.ports, src, s.port, probe, s.size);
         let slowdown = fct.map(|f| f as f64 / ideal.own.ps() as f64);
-        // A connection is idle at times: its messages are measured in its place.
-        let is_connection = plan.messages.contains_key(&workload);
         let slowdown = slowdown.filter(|_| !is_connection);
         if !is_connection {
             self.measure(plan, &Over { workload, size: s.size, start: s.start.ps(), arrived: arrived.map(Moment::ps), slowdown });

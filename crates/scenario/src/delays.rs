@@ -1,9 +1,9 @@
 //! Completion times cut into parts: what nodes wrote down of packets that might complete their flow, joined when a flow has ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use xoff_engine::Checkpoint;
-use xoff_models::delays::{Contribution, Part, Passage};
+use xoff_models::delays::{Contribution, Kind, Part, Passage};
 use xoff_models::ids::PortId;
 use xoff_models::node::Node;
 use xoff_models::topology::PortSpec;
@@ -14,6 +14,8 @@ use xoff_units::{Duration, Moment, index};
 pub struct Row {
     /// The flow.
     pub flow: u32,
+    /// Of a connection: which of its messages, by the operation's number and its place there.
+    pub message: Option<(u32, u32)>,
     /// Which link of its way: that of its source is number 0.
     pub hop: u16,
     /// The node that sends there.
@@ -24,20 +26,93 @@ pub struct Row {
     pub part: Part,
 }
 
-/// A flow that has been delivered: when it started, and when its last byte came where.
+/// A flow, or a message of one, that has been delivered: when it started, and when its last byte came where.
 #[derive(Debug, Clone, Copy)]
 pub struct Delivered {
     pub flow: u32,
+    pub message: Option<(u32, u32)>,
     pub start: Moment,
     pub arrived: Moment,
     pub dst: u32,
+}
+
+/// What nodes wrote down of a flow.
+#[derive(Debug, Default)]
+struct Trail {
+    /// Its source, in order: packets that started, and messages that were handed over.
+    source: VecDeque<Passage>,
+    /// Others.
+    hops: Vec<Passage>,
+    /// It has completed a message: the next begins with the first that is handed over in what is left.
+    is_begun: bool,
+}
+
+impl Trail {
+    fn add(&mut self, passage: Passage) {
+        if passage.before.is_some() { self.source.push_back(passage) } else { self.hops.push(passage) }
+    }
+
+    /// The passages of the packet that completed a flow, from its source on: where it came from is known at each node by the moment.
+    fn way(&self, flow: &Delivered, ports: &[Vec<PortSpec>]) -> Option<Vec<&Passage>> {
+        let (mut at, mut node) = (flow.arrived, flow.dst);
+        let mut way = Vec::new();
+        loop {
+            let leads_here = |p: &&Passage| p.reaches == at && ports[index(p.node)][p.port].peer == node;
+            let passage = self.source.iter().chain(&self.hops).find(leads_here)?;
+            way.push(passage);
+            if passage.before.is_some() {
+                way.reverse();
+                return Some(way);
+            }
+            (at, node) = (passage.arrived, passage.node);
+        }
+    }
+
+    /// Where in what its source did the time of the next message begins.
+    fn first(&self) -> usize {
+        let is_message = |p: &Passage| p.reaches == Moment::NEVER;
+        if self.is_begun { self.source.iter().position(is_message).map_or(self.source.len(), |at| at + 1) } else { 0 }
+    }
+
+    /// The parts of a completion time.
+    fn parts(&self, flow: &Delivered, ports: &[Vec<PortSpec>]) -> Option<Vec<Row>> {
+        let way = self.way(flow, ports)?;
+        let row = |hop: usize, p: &Passage, part: &Part| Row {
+            flow: flow.flow,
+            message: flow.message,
+            hop: hop as u16,
+            node: p.node,
+            port: p.port,
+            part: *part,
+        };
+        let (first, last) = (self.first(), self.source.iter().position(|p| std::ptr::eq(p, way[0]))?);
+        if last < first {
+            // The packet that was missing is of a message before, and was on its way when this one was handed over.
+            let time = flow.arrived - flow.start;
+            let waits = Part { kind: Kind::Answers, flow: None, cause: None, from: None, pause: None, time };
+            return Some(vec![row(0, way[0], &waits)]);
+        }
+        // Until the packet that completes the flow starts, passages of others are among what its source does.
+        let before = self.source.range(first..=last);
+        let before = before.flat_map(|p| p.before.iter().flatten().map(move |part| row(0, p, part)));
+        let after = way.iter().enumerate().flat_map(|(hop, p)| p.parts.iter().map(move |part| row(hop, p, part)));
+        Some(before.chain(after).collect())
+    }
+
+    /// A message is over: what came before the next one is nobody's any more.
+    fn forget(&mut self, flow: &Delivered) {
+        let first = self.first();
+        self.source.drain(..first);
+        self.is_begun = true;
+        self.hops.retain(|p| p.reaches > flow.arrived);
+    }
 }
 
 /// What is gathered of delays.
 #[derive(Debug, Default)]
 pub struct Delays {
     /// Of flows that have not ended.
-    passages: BTreeMap<u32, Vec<Passage>>,
+    trails: BTreeMap<u32, Trail>,
     /// Rows that nobody has taken yet.
     pub rows: Vec<Row>,
     /// What made nodes pause their neighbours, which nobody has taken yet.
@@ -53,33 +128,35 @@ impl Delays {
         for id in 0..cp.nodes() {
             let Some(recorder) = &mut cp.node_mut(id).delays else { continue };
             for passage in recorder.passages.drain(..) {
-                self.passages.entry(passage.flow).or_default().push(passage);
+                self.trails.entry(passage.flow).or_default().add(passage);
             }
             self.contributions.append(&mut recorder.contributions);
         }
         self.contributions[known..].sort_by_key(|c| c.at);
     }
 
-    /// Cuts the completion time of a flow whose delays were written down.
+    /// Cuts the completion time of a flow, or of a message, whose delays were written down.
     pub fn complete(&mut self, flow: &Delivered, ports: &[Vec<PortSpec>]) {
-        let Some(passages) = self.passages.remove(&flow.flow) else { return };
-        let Some(way) = way(&passages, flow, ports) else {
-            self.wrong.get_or_insert((flow.flow, flow.arrived - flow.start));
-            return;
-        };
+        let Some(trail) = self.trails.get_mut(&flow.flow) else { return };
+        let expected = flow.arrived - flow.start;
+        let rows = trail.parts(flow, ports).unwrap_or_default();
+        if flow.message.is_some() {
+            trail.forget(flow);
+        } else {
+            self.trails.remove(&flow.flow);
+        }
+        let sum = rows.iter().fold(Duration::ZERO, |sum, row| sum + row.part.time);
+        if sum != expected {
+            self.wrong.get_or_insert((flow.flow, expected));
+        }
         let first = self.rows.len();
-        let row = |hop: usize, p: &Passage, part: &Part| Row { flow: flow.flow, hop: hop as u16, node: p.node, port: p.port, part: *part };
-        // Until the packet that completes the flow starts, passages of others are among what its source does.
-        let before = passages.iter().filter(|p| p.arrived <= way[0].arrived);
-        self.rows.extend(before.flat_map(|p| p.before.iter().flatten().map(move |part| row(0, p, part))));
-        for (hop, passage) in way.iter().enumerate() {
-            self.rows.extend(passage.parts.iter().map(|part| row(hop, passage, part)));
-        }
-        let sum = self.rows[first..].iter().fold(Duration::ZERO, |sum, row| sum + row.part.time);
-        if sum != flow.arrived - flow.start {
-            self.wrong.get_or_insert((flow.flow, flow.arrived - flow.start));
-        }
+        self.rows.extend(rows);
         self.merge(first);
+    }
+
+    /// A connection has carried all its messages.
+    pub fn forget(&mut self, flow: u32) {
+        self.trails.remove(&flow);
     }
 
     /// Flows that have not been delivered by the end of the run: what went by at their sources.
@@ -88,10 +165,10 @@ impl Delays {
         for id in 0..cp.nodes() {
             let Some(recorder) = &mut cp.node_mut(id).delays else { continue };
             for (flow, port, parts) in recorder.unfinished(now) {
-                let passages = self.passages.remove(&flow).unwrap_or_default();
+                let trail = self.trails.remove(&flow).unwrap_or_default();
                 let first = self.rows.len();
-                let all = passages.iter().filter_map(|p| p.before.as_ref()).flatten().chain(&parts);
-                self.rows.extend(all.map(|part| Row { flow, hop: 0, node: id, port, part: *part }));
+                let all = trail.source.iter().filter_map(|p| p.before.as_ref()).flatten().chain(&parts);
+                self.rows.extend(all.map(|part| Row { flow, message: None, hop: 0, node: id, port, part: *part }));
                 self.merge(first);
             }
         }
@@ -111,25 +188,8 @@ impl Delays {
     }
 }
 
-/// The passages of the packet that completed a flow, from its source on: where it came from is known at each node by the moment.
-fn way<'a>(passages: &'a [Passage], flow: &Delivered, ports: &[Vec<PortSpec>]) -> Option<Vec<&'a Passage>> {
-    let (mut at, mut node) = (flow.arrived, flow.dst);
-    let mut way = Vec::new();
-    loop {
-        let leads_here = |p: &&Passage| p.reaches == at && ports[index(p.node)][p.port].peer == node;
-        let passage = passages.iter().find(leads_here)?;
-        way.push(passage);
-        if passage.before.is_some() {
-            way.reverse();
-            return Some(way);
-        }
-        (at, node) = (passage.arrived, passage.node);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use xoff_models::delays::Kind;
     use xoff_models::topology::Link;
     use xoff_units::Rate;
 
@@ -173,8 +233,12 @@ mod tests {
     }
 
     fn complete(passages: Vec<Passage>) -> Delays {
-        let mut delays = Delays { passages: BTreeMap::from([(3, passages)]), ..Delays::default() };
-        delays.complete(&Delivered { flow: 3, start: Moment::ZERO, arrived: Moment::ns(1000), dst: 1 }, &ports());
+        let mut trail = Trail::default();
+        for passage in passages {
+            trail.add(passage);
+        }
+        let mut delays = Delays { trails: BTreeMap::from([(3, trail)]), ..Delays::default() };
+        delays.complete(&Delivered { flow: 3, message: None, start: Moment::ZERO, arrived: Moment::ns(1000), dst: 1 }, &ports());
         delays
     }
 

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +21,43 @@ from xoff.results import Result
 _TREES = 5
 
 
-def command(
-    directory: Path,
-    *,
-    flows: Sequence[int],
-    worst: int | None,
-    pauses: bool,
-    port: str | None,
-    everything: bool,
-    as_json: bool,
-) -> None:
-    """Explain a result. Without a question it names the five slowest flows, and the trees of pauses."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a result; nothing is the five slowest flows, and the trees of pauses."""
+
+    flows: Sequence[int] = ()
+    worst: int | None = None
+    pauses: bool = False
+    port: str | None = None
+    job: bool = False
+
+
+def command(directory: Path, question: Question, *, everything: bool, as_json: bool) -> None:
+    """Explain a result."""
     result = results.load(directory)
     sound.check(result, "flows", "pauses", "queues", "drops")
-    if not (flows or worst or pauses or port):
+    flows, worst, pauses, port = question.flows, question.worst, question.pauses, question.port
+    is_more = bool(flows or worst or pauses or port)
+    if question.job and is_more:
+        raise InputError("--job: is a question of its own; ask for flows, pauses and ports without it")
+    if question.job or (not is_more and _is_of_jobs(result)):
+        _explain_jobs(result, directory, everything=everything, as_json=as_json)
+        return
+    if not is_more:
         worst, pauses = 5, True
     for flow in flows:
         _check_known(result, flow)
+    connections = _connections(result)
+    if (carried := next((flow for flow in flows if flow in connections), None)) is not None:
+        why = "is a connection, whose messages are cut one by one; --job follows those that a job waited for"
+        raise InputError(f"--flow {carried}: {why}")
     slowest = _slowest(result, worst) if worst else []
     asked = {*flows, *slowest}
     answer: dict[str, Any] = {}
     facts = ports.facts(result, port) if port is not None else None
     if asked or pauses:
         # Whom pauses cost how much is known if all flows are cut.
-        result = _repeated(result, None if pauses else asked, directory)
+        result = repeated(result, None if pauses else asked, directory)
     forest = Forest(result) if asked or pauses else None
     found = {one.number: one for one in tilings(result, forest)} if asked else {}
     if late := [flow for flow in flows if flow not in found]:
@@ -71,6 +85,17 @@ def command(
         _show_port(facts)
 
 
+def _explain_jobs(result: Result, directory: Path, *, everything: bool, as_json: bool) -> None:
+    from xoff.insight import job_command
+
+    found, forest = job_command.explain(result, directory)
+    if as_json:
+        print(json.dumps({"jobs": job_command.answer(found)}))
+        return
+    for one in found:
+        job_command.show(one, forest, everything=everything)
+
+
 def _check_known(result: Result, flow: int) -> None:
     """Raise `InputError` if the table `flows` has no flow of this number."""
     rows = result.flows
@@ -82,9 +107,22 @@ def _check_known(result: Result, flow: int) -> None:
     raise InputError(f"--flow {flow}: there is none of this number; there are {least} to {most}")
 
 
+def _connections(result: Result) -> set[int]:
+    """Return the flows that carry messages."""
+    return set(result.messages["flow"].to_pylist()) if "messages" in result.tables else set()
+
+
+def _is_of_jobs(result: Result) -> bool:
+    """Tell whether all flows are connections of jobs."""
+    return result.flows.num_rows > 0 and set(result.flows["flow"].to_pylist()) <= _connections(result)
+
+
 def _slowest(result: Result, count: int) -> list[int]:
     """Return the flows with the largest slowdowns; those that were not delivered come first."""
     rows = result.flows.select(["flow", "slowdown"])
+    connections = pa.array(sorted(_connections(result)), rows["flow"].type)
+    if rows.num_rows and not (rows := rows.filter(pc.invert(pc.is_in(rows["flow"], connections)))).num_rows:
+        raise InputError("--worst: all flows are connections of jobs; --job follows what these waited for")
     if not rows.num_rows:
         raise InputError("--worst: the result has no flows (probe.flows is false, or none started)")
     rows = rows.set_column(1, "slowdown", pc.fill_null(rows["slowdown"], math.inf))
@@ -92,7 +130,8 @@ def _slowest(result: Result, count: int) -> list[int]:
     return [int(flow) for flow in slowest["flow"].slice(0, count).to_pylist()]
 
 
-def _repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
+def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
+    """Return a result that has the delays of these flows, or of all; say so where its run is repeated for them."""
     from xoff.display import run_bar
 
     if repeat.has_delays(result, flows):

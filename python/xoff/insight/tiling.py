@@ -110,14 +110,16 @@ class Tiling:
 
 
 def tilings(result: Result, forest: Forest | None = None) -> Iterator[Tiling]:
-    """Yield the flows of a result whose delays it has, in order of their numbers.
+    """Yield the flows of a result whose delays it has, but connections of jobs, in order of their numbers.
 
     forest: that of the same result, if there is one already.
     """
     forest = forest or Forest(result)
     rows: dict[int, list[dict[str, Any]]] = {}
     for row in result.table("delays").to_pylist():
-        rows.setdefault(row["flow"], []).append(row)
+        # Messages of connections are cut one by one.
+        if row["operation"] is None:
+            rows.setdefault(row["flow"], []).append(row)
     table = result.flows
     known = table.filter(pc.is_in(table["flow"], pa.array(sorted(rows), table["flow"].type)))
     flows = {row["flow"]: row for row in known.to_pylist()}

@@ -194,7 +194,7 @@ fn add(parts: &mut Vec<Part>, part: Part) {
     }
 }
 
-/// A packet that may complete its flow, at a node that it left.
+/// A packet that may complete its flow, or a message of it, at a node that it left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
     /// The flow.
@@ -302,7 +302,7 @@ impl Recorder {
 
     /// Whether a packet may complete a flow whose delays are written down.
     fn may_complete(&self, packet: &Packet) -> bool {
-        let is_candidate = self.reorders || packet.has(Packet::LAST) || packet.has(Packet::RETRANSMITTED);
+        let is_candidate = self.reorders || packet.has(Packet::LAST | Packet::MESSAGE) || packet.has(Packet::RETRANSMITTED);
         packet.is_data() && is_candidate && self.traced.has(packet.flow())
     }
 
@@ -348,8 +348,8 @@ impl Recorder {
             let (node, port) = (self.node, start.port);
             self.passages.push(Passage { flow: packet.flow(), node, port, arrived: start.now, reaches: start.reaches, before, parts });
         }
-        let kind = if packet.has(Packet::RETRANSMITTED) { Kind::Again } else { Kind::Transmission };
-        add(&mut source.parts, Part::new(kind, start.ends - start.now));
+        source.sending = if packet.has(Packet::RETRANSMITTED) { Kind::Again } else { Kind::Transmission };
+        add(&mut source.parts, Part::new(source.sending, start.ends - start.now));
     }
 
     /// A packet that waited goes on.
@@ -397,6 +397,15 @@ impl Recorder {
             let held_by = self.destinations.get(&dst).copied();
             self.sources.insert(flow, Source::new(port, queue, held_by, now));
         }
+    }
+
+    /// A connection that is under way is given another message: what goes by from now on is that one's, too. It is written down as a
+    /// passage that leads nowhere.
+    pub fn post(&mut self, flow: u32, now: Moment) {
+        let Some(source) = self.sources.get_mut(&flow) else { return };
+        let (node, port) = (self.node, source.port);
+        let before = Some(source.cut(now, &mut self.ports[port]));
+        self.passages.push(Passage { flow, node, port, arrived: now, reaches: Moment::NEVER, before, parts: Vec::new() });
     }
 
     /// From now on, or from the end of its frame on, a flow waits for this.

@@ -35,12 +35,14 @@ pub struct Source {
     pub held_by: Option<&'static str>,
     /// What went by since the last passage.
     pub parts: Vec<Part>,
+    /// What its frame on the wire is counted as.
+    pub sending: Kind,
 }
 
 impl Source {
     /// One that has just joined the round of a queue; the log of its port knows that somebody waits.
     pub fn new(port: PortId, queue: QueueId, held_by: Option<&'static str>, now: Moment) -> Self {
-        Self { port, wait: Wait::Turn(queue), since: now, held_by, parts: Vec::new() }
+        Self { port, wait: Wait::Turn(queue), since: now, held_by, parts: Vec::new(), sending: Kind::Transmission }
     }
 
     /// From now on, or from the end of its frame on, it waits for something else.
@@ -61,6 +63,18 @@ impl Source {
         self.wait = wait;
         self.since = self.since.max(now);
         self.enter(log);
+    }
+
+    /// Takes what went by until now. What is left of a frame of its own that is on the wire is yet to come.
+    pub fn cut(&mut self, now: Moment, log: &mut PortLog) -> Vec<Part> {
+        let ahead = self.since.since(now);
+        self.turn_to(self.wait, now, log);
+        let mut parts = std::mem::take(&mut self.parts);
+        if let Some(frame) = parts.iter_mut().rev().find(|part| part.kind == self.sending && part.time >= ahead) {
+            frame.time -= ahead;
+            add(&mut self.parts, Part::new(self.sending, ahead));
+        }
+        parts
     }
 
     /// What it waits for begins with the end of its frame.

@@ -61,7 +61,12 @@ impl Node {
         let Some(endpoint) = &mut self.endpoint else { return };
         match endpoint.post(post, &mut self.effects) {
             Some(spec) => self.start_flow(&spec, cx),
-            None => self.relist(post.flow, cx),
+            None => {
+                if let Some(recorder) = &mut self.delays {
+                    recorder.post(post.flow, self.effects.now);
+                }
+                self.relist(post.flow, cx);
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use xoff_models::workload::AllFlows;
 use xoff_units::index;
 
 use super::Collector;
+use crate::delays;
 use crate::measures::Over;
 use crate::tables::messages::Message;
 use crate::tables::operations::Operation;
@@ -42,6 +43,14 @@ impl Collector {
     fn add_message(&mut self, plan: &AllFlows, one: &Delivered) {
         let (post, message) = (one.message.post, one.message);
         let (src, workload) = (plan.sources.of(post.flow), plan.name_of(post.flow));
+        let delivered = delays::Delivered {
+            flow: post.flow,
+            message: Some((post.id.number, post.id.place)),
+            start: message.posted,
+            arrived: one.at,
+            dst: one.dst,
+        };
+        self.delays.complete(&delivered, &self.names.ports);
         let probe = Packet::new(Kind::Data, post.flow, 0, one.dst, 0, message.class);
         let ideal = self.alone.of(&self.names.ports, src, message.port, probe, post.bytes).own.ps();
         let fct = (one.at - message.posted).ps();
@@ -112,5 +121,6 @@ fn operation(plan: &AllFlows, one: &Ended) -> Operation {
         after: one.after,
         end: one.end.ps(),
         by: one.by,
+        then: rank.then(one.place).to_vec(),
     }
 }

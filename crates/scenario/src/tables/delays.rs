@@ -9,12 +9,22 @@ use crate::table::{Column, Data};
 
 impl Row for Delay {
     const TABLE: &'static str = "delays";
-    const ABOUT: &'static str = "One row a part of a completion time, with `probe.delays`. The parts of a flow add up to its `fct_ps`; those of one \
+    const ABOUT: &'static str = "One row a part of a completion time, with `probe.delays`. The parts of a flow, or of a message, add up to its `fct_ps`; those of one \
                      that was not delivered to its time at its source until the run ended.";
 
     fn columns(d: &[Self], names: &Names) -> Vec<Column> {
         vec![
             Column { name: "flow", meaning: "The flow.", data: Data::U32(d.iter().map(|d| d.flow).collect()) },
+            Column {
+                name: "operation",
+                meaning: "Of a connection: the number of the operation whose message it is; null for a flow.",
+                data: Data::MaybeU32(d.iter().map(|d| d.message.map(|m| m.0)).collect()),
+            },
+            Column {
+                name: "message",
+                meaning: "The number of that message in the operation.",
+                data: Data::MaybeU32(d.iter().map(|d| d.message.map(|m| m.1)).collect()),
+            },
             Column {
                 name: "hop",
                 meaning: "Which link of its way; that of its source is number 0.",

@@ -22,6 +22,8 @@ pub struct Operation {
     pub after: After,
     pub end: u64,
     pub by: Option<By>,
+    /// The places of those of its rank that wait for it.
+    pub then: Vec<u32>,
 }
 
 impl Row for Operation {
@@ -74,6 +76,11 @@ impl Row for Operation {
                 meaning: "The place of that operation.",
                 data: Data::MaybeU32(r.iter().map(|r| after(r.after).1).collect()),
             },
+            Column {
+                name: "then",
+                meaning: "The places of the operations of its rank that wait for it, separated by `;`.",
+                data: Data::MaybeText(r.iter().map(|r| Some(listed(&r.then))).collect()),
+            },
             Column { name: "end_ps", meaning: "When it was over.", data: Data::U64(r.iter().map(|r| r.end).collect()) },
             Column {
                 name: "ended_by",
@@ -87,4 +94,8 @@ impl Row for Operation {
             },
         ]
     }
+}
+
+fn listed(places: &[u32]) -> String {
+    places.iter().map(ToString::to_string).collect::<Vec<_>>().join(";")
 }

@@ -1,0 +1,237 @@
+"""The critical path of a job: from its end back, what each picosecond went by with.
+
+An operation ended because it had computed, or because a message arrived or left. What a message waited for is what its
+rank did before it was handed over, or the message of the same collective that had to arrive first. Each of these ended
+at the very moment at which the next began, so that the parts of the path add up to the time of the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from xoff._core import InputError
+from xoff.results import Result
+
+_OPERATIONS = (
+    "rank", "place", "operation", "kind", "name", "label", "iteration", "start_ps", "after", "after_place", "then",
+    "end_ps", "ended_by", "ended_by_message",
+)  # fmt: skip
+_MESSAGES = (
+    "operation", "message", "flow", "rank", "to_rank", "src", "dst", "size_bytes", "step", "channel", "label",
+    "start_ps", "after", "after_message", "left_ps", "fct_ps", "ideal_fct_ps",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A stretch of the critical path, in the order in which they were gone through."""
+
+    kind: str
+    """`compute`; `message`: from when it was handed over until it arrived; `leaving`: until its last packet left."""
+    start_ps: int
+    end_ps: int
+    operation: Mapping[str, Any]
+    """The row of the operation: whose computation it is, or of whose messages."""
+    message: Mapping[str, Any] | None = None
+    """The row of the message."""
+
+    @property
+    def ps(self) -> int:
+        """How long it took."""
+        return self.end_ps - self.start_ps
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it with the keys of ``xoff explain --job --json``."""
+        found: dict[str, Any] = {"kind": self.kind, "start_ps": self.start_ps, "end_ps": self.end_ps}
+        found |= {key: self.operation[key] for key in ("rank", "place", "name", "label", "iteration")}
+        if self.message is not None:
+            keys = ("operation", "message", "flow", "rank", "to_rank", "src", "dst", "size_bytes", "step", "channel")
+            found["message"] = {key: self.message[key] for key in keys}
+        return found
+
+
+class Job:
+    """The operations and messages of a job that has ended."""
+
+    def __init__(self, result: Result, workload: str) -> None:
+        self.name = workload
+        self._place = str(result.directory or "the result")
+        operations, messages = (_of(result, name, workload) for name in ("operations", "messages"))
+        if not operations.num_rows:
+            raise InputError(f"--job: no operation of {workload!r} has ended")
+        self.operations: list[dict[str, Any]] = operations.select(_OPERATIONS).to_pylist()
+        self._messages = messages.select(_MESSAGES)
+        # Of a message, its row; of an operation, its row by its rank and its place, or its number.
+        keys = zip(self._messages["operation"].to_pylist(), self._messages["message"].to_pylist(), strict=True)
+        self._row = {key: row for row, key in enumerate(keys)}
+        self.by_place: dict[tuple[int, int], dict[str, Any]] = {
+            (row["rank"], row["place"]): row for row in self.operations
+        }
+        self.by_number: dict[tuple[int, int], dict[str, Any]] = {
+            (row["rank"], row["operation"]): row for row in self.operations
+        }
+        self.start_ps: int = min(row["start_ps"] for row in self.operations)
+        self.last: dict[str, Any] = max(self.operations, key=lambda row: (row["end_ps"], -row["rank"], row["place"]))
+
+    @property
+    def total_ps(self) -> int:
+        """From the beginning of the job to its end."""
+        return int(self.last["end_ps"]) - self.start_ps
+
+    def message(self, operation: int, number: int) -> dict[str, Any]:
+        """Return the row of a message."""
+        try:
+            return dict(self._messages.slice(self._row[operation, number], 1).to_pylist()[0])
+        except KeyError:
+            raise self._damaged(f"operation {operation} has no message {number}") from None
+
+    def path(self) -> list[Step]:
+        """Return the critical path, from the beginning to the end."""
+        steps: list[Step] = []
+        operation: dict[str, Any] | None = self.last
+        while operation is not None:
+            if len(steps) > len(self.operations) + len(self._row):
+                raise self._damaged("its operations wait for one another in a circle")
+            operation = self._back(operation, steps)
+        steps.reverse()
+        ends = [step.end_ps for step in steps[:-1]]
+        if [step.start_ps for step in steps[1:]] != ends or sum(step.ps for step in steps) != self.total_ps:
+            raise self._damaged("its operations and messages do not follow one another")
+        return [step for step in steps if step.ps]
+
+    def _back(self, operation: dict[str, Any], steps: list[Step]) -> dict[str, Any] | None:
+        """Add what an operation went by with, the last of it first; return the operation before all of that."""
+        if operation["ended_by"] == "computed":
+            steps.append(Step("compute", operation["start_ps"], operation["end_ps"], operation))
+            return self._before(operation)
+        number = operation["operation"]
+        message = self.message(number, operation["ended_by_message"])
+        arrived = message["start_ps"] + message["fct_ps"]
+        if operation["ended_by"] == "left":
+            steps.append(Step("leaving", message["start_ps"], operation["end_ps"], operation, message))
+        elif arrived < operation["end_ps"]:
+            # It had come before anybody waited for it.
+            return self._before(operation)
+        else:
+            steps.append(Step("message", message["start_ps"], arrived, operation, message))
+        while True:
+            sender = self._of_number(message["rank"], number)
+            if message["after"] != "message":
+                return self._before(sender)
+            earlier = self.message(number, message["after_message"])
+            arrived = earlier["start_ps"] + earlier["fct_ps"]
+            if arrived < message["start_ps"]:
+                return self._before(sender)
+            message = earlier
+            steps.append(
+                Step("message", message["start_ps"], arrived, self._of_number(message["rank"], number), message)
+            )
+            if len(steps) > len(self.operations) + len(self._row):
+                raise self._damaged("its messages wait for one another in a circle")
+
+    def _before(self, operation: dict[str, Any]) -> dict[str, Any] | None:
+        if operation["after"] == "start":
+            return None
+        try:
+            return self.by_place[operation["rank"], operation["after_place"]]
+        except KeyError:
+            raise self._damaged(f"rank {operation['rank']} has no operation {operation['after_place']}") from None
+
+    def _of_number(self, rank: int, number: int) -> dict[str, Any]:
+        try:
+            return self.by_number[rank, number]
+        except KeyError:
+            raise self._damaged(f"rank {rank} takes no part in operation {number}") from None
+
+    def _damaged(self, why: str) -> InputError:
+        return InputError(f"{self._place}: is damaged: {why}")
+
+    def slack(self) -> dict[tuple[int, int], int]:
+        """Return how much later each operation could have ended without the job ending later, by rank and place.
+
+        What it took stays what it was: a message as long from being handed over, a collective from when its last rank
+        had begun it.
+        """
+        return {key: late - self.by_place[key]["end_ps"] for key, late in _latest(self).items()}
+
+
+def jobs(result: Result) -> Iterator[Job]:
+    """Yield the jobs of a result."""
+    try:
+        operations = result.table("operations")
+    except LookupError:
+        operations = None
+    if operations is None or not operations.num_rows:
+        raise InputError("--job: the result has no job (workload.graph, workload.training or workload.collective)")
+    for name in pc.unique(operations["workload"]).to_pylist():
+        yield Job(result, name)
+
+
+def _of(result: Result, name: str, workload: str) -> pa.Table:
+    try:
+        table = result.table(name)
+    except LookupError as error:
+        raise InputError(f"{result.directory or 'the result'}: {error}") from None
+    return table.filter(pc.equal(pc.cast(table["workload"], pa.string()), workload))
+
+
+def _latest(job: Job) -> dict[tuple[int, int], int]:
+    """When each operation has to end at the latest, from those that nothing waits for back."""
+    end = int(job.last["end_ps"])
+    before: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    left: dict[tuple[int, int], int] = {}
+    members: dict[int, list[dict[str, Any]]] = {}
+    for row in job.operations:
+        key = (row["rank"], row["place"])
+        after = [(row["rank"], int(place)) for place in row["then"].split(";") if place]
+        after = [other for other in after if other in job.by_place]
+        left[key] = len(after)
+        for other in after:
+            before.setdefault(other, []).append(key)
+        if row["operation"] is not None:
+            members.setdefault(row["operation"], []).append(row)
+    sends = {rows[0]["operation"]: row for rows in members.values() for row in rows if row["kind"] == "send"}
+    for number, send in sends.items():
+        if any(row["kind"] == "recv" for row in members[number]):
+            left[send["rank"], send["place"]] += 1
+    latest = {(row["rank"], row["place"]): end for row in job.operations}
+    waiting = {number: len(rows) for number, rows in members.items()}
+    ready = [key for key, count in left.items() if not count]
+    done: dict[tuple[int, int], int] = {}
+
+    def begin(row: dict[str, Any], start: int) -> None:
+        """An operation has to begin then at the latest, and what it waits for has to end."""
+        for other in before.get((row["rank"], row["place"]), ()):
+            latest[other] = min(latest[other], start)
+            left[other] -= 1
+            if not left[other]:
+                ready.append(other)
+
+    while ready:
+        key = ready.pop()
+        one, late = job.by_place[key], latest[key]
+        done[key] = late
+        number = one["operation"]
+        if one["kind"] == "recv" and (sent := sends.get(number)) is not None:
+            sender = (sent["rank"], sent["place"])
+            latest[sender] = min(latest[sender], late - max(one["end_ps"] - sent["end_ps"], 0))
+            left[sender] -= 1
+            if not left[sender]:
+                ready.append(sender)
+            begin(one, late)
+        elif number is None or one["kind"] in {"send", "recv"}:
+            begin(one, late - (one["end_ps"] - one["start_ps"]))
+        else:
+            waiting[number] -= 1
+            if not waiting[number]:
+                rows = members[number]
+                joined = max(row["start_ps"] for row in rows)
+                start = min(done[row["rank"], row["place"]] - (row["end_ps"] - joined) for row in rows)
+                for row in rows:
+                    begin(row, start)
+    return done
