@@ -14,6 +14,7 @@ use xoff_models::endpoint::{self, Sent};
 use xoff_models::frames::Kind;
 use xoff_models::high_water;
 use xoff_models::ids::PortId;
+use xoff_models::job::Graph;
 use xoff_models::mechanism::Hooks;
 use xoff_models::mechanisms::ecn::MARKED;
 use xoff_models::node::Node;
@@ -72,6 +73,7 @@ pub struct Collector {
     dropped: u64,
     retransmitted: u64,
     alone: Alone,
+    jobs: Vec<Arc<Graph>>,
 }
 
 /// Drops of one port and class within this time count as one shortage of headroom.
@@ -128,6 +130,7 @@ impl Collector {
             dropped: 0,
             retransmitted: 0,
             alone: Alone::new(runner),
+            jobs: plan.jobs.clone(),
         }
     }
 
@@ -281,6 +284,7 @@ impl Collector {
         ledger.missing = self.ends.missing();
         ledger.flows = self.ends.count().0;
         ledger.uncut = self.delays.wrong;
+        ledger.stuck = Self::stuck(cp, &self.jobs);
         judge(&ledger, &self.names, scenario, end)
     }
 

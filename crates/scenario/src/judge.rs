@@ -49,6 +49,8 @@ pub struct Ledger {
     pub missing: u64,
     /// All flows.
     pub flows: u64,
+    /// Operations of jobs that wait for one another, in words.
+    pub stuck: Option<String>,
     /// A flow whose completion time is not the sum of its parts, and that time.
     pub uncut: Option<(u32, Duration)>,
 }
@@ -117,8 +119,10 @@ impl Ledger {
             Some(Trouble::Stall(since)) => Some(format!(
                 "{missing} of {flows} flows were not delivered, and none has gained a packet since {since}: they lose what they send again and again"
             )),
-            _ => (end.finish == Finish::Idle && *missing > 0)
-                .then(|| format!("{missing} of {flows} flows were not delivered, and nothing is left to do")),
+            _ => (end.finish == Finish::Idle && (*missing > 0 || self.stuck.is_some())).then(|| {
+                let stuck = self.stuck.as_ref().map_or_else(String::new, |stuck| format!(": {stuck}"));
+                format!("{missing} of {flows} flows were not delivered, and nothing is left to do{stuck}")
+            }),
         }
     }
 

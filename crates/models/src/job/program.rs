@@ -253,6 +253,15 @@ impl Programs {
         self.0.iter().map(Program::count).fold((0, 0), |sum, one| (sum.0 + u64::from(one.0), sum.1 + u64::from(one.1)))
     }
 
+    /// Operations that have begun and wait for others: job, rank and place.
+    pub fn waiting(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        self.0.iter().flat_map(|program| {
+            let mut places: Vec<u32> = program.active.iter().filter(|(_, a)| a.to_come > 0).map(|(place, _)| *place).collect();
+            places.sort_unstable();
+            places.into_iter().map(move |place| (program.job, program.rank, place))
+        })
+    }
+
     /// Takes operations that are over.
     pub fn take_ended(&mut self) -> impl Iterator<Item = Ended> + '_ {
         self.0.iter_mut().flat_map(|program| program.ended.drain(..))

@@ -1,8 +1,11 @@
 //! Messages that were delivered, and operations that are over.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use xoff_engine::Checkpoint;
 use xoff_models::frames::Kind;
-use xoff_models::job::{Ended, What, Work};
+use xoff_models::job::{Ended, Graph, What, Work};
 use xoff_models::message::Delivered;
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
@@ -14,6 +17,9 @@ use crate::delays;
 use crate::measures::Over;
 use crate::tables::messages::Message;
 use crate::tables::operations::Operation;
+
+/// Operations that are named.
+const MOST: usize = 10;
 
 impl Collector {
     /// Takes what hosts have written down of messages and operations.
@@ -38,6 +44,48 @@ impl Collector {
         if self.keeps_flows {
             self.rows.operations.extend(ended.iter().map(|one| operation(plan, one)));
         }
+    }
+
+    /// Operations that wait for one another for ever, in words.
+    pub(super) fn stuck(cp: &Checkpoint<'_, Node>, jobs: &[Arc<Graph>]) -> Option<String> {
+        // Of each rank the first that waits.
+        let mut waiting: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for id in 0..cp.nodes() {
+            for (job, rank, place) in cp.node(id).endpoint.iter().flat_map(|e| e.programs.waiting()) {
+                waiting.entry((job, rank)).or_insert(place);
+            }
+        }
+        let (first, _) = waiting.first_key_value()?;
+        let (job, mut rank) = *first;
+        let graph = &jobs[index(job)];
+        let name = |rank: u32, place: u32| {
+            let operation = graph.ranks[index(rank)].operations()[index(place)];
+            format!("`{}` of rank {rank}", graph.names[index(operation.name)])
+        };
+        let (mut words, mut seen) = (Vec::new(), BTreeSet::new());
+        while seen.insert(rank)
+            && words.len() < MOST
+            && let Some(place) = waiting.get(&(job, rank))
+        {
+            let number = graph.ranks[index(rank)].operations()[index(*place)].work.number()?;
+            // Who has not begun its part, and has something else to wait for.
+            let others = match graph.shared[index(number)].what {
+                What::Message { from, .. } => vec![from],
+                What::Collective { group, .. } => graph.groups[index(group)].ranks.clone(),
+            };
+            let is_behind = |other: &&u32| {
+                let own = graph.ranks[index(**other)].place_of(number);
+                **other != rank && waiting.get(&(job, **other)).is_some_and(|at| Some(*at) != own)
+            };
+            let Some(other) = others.iter().find(is_behind).copied() else {
+                words.push(format!("{} waits for what never came", name(rank, *place)));
+                break;
+            };
+            let part = graph.ranks[index(other)].place_of(number)?;
+            words.push(format!("{} waits for {}", name(rank, *place), name(other, part)));
+            rank = other;
+        }
+        Some(words.join("; "))
     }
 
     fn add_message(&mut self, plan: &AllFlows, one: &Delivered) {

@@ -150,6 +150,14 @@ fn groups(plan: &AllFlows) -> (Vec<Group>, Vec<usize>) {
             group.flows += next - u64::from(*first);
         }
     }
+    for workload in plan.jobs.iter().map(|job| job.workload) {
+        // One that only computes has no flow.
+        let name = &plan.names[index(workload)];
+        let group = by_name.entry(name).or_insert_with(|| Group { name: name.clone(), workloads: Vec::new(), flows: 0 });
+        if !group.workloads.contains(&workload) {
+            group.workloads.push(workload);
+        }
+    }
     for (workload, messages) in &plan.messages {
         if let Some(group) = by_name.get_mut(plan.names[index(*workload)].as_str()) {
             group.flows += messages;
