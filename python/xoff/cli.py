@@ -569,8 +569,8 @@ def new(
         str,
         typer.Argument(
             metavar="KIND",
-            help="scenario or study; in a source checkout also mechanism, transport, congestion_control, routing, "
-            "topology, workload or experiment.",
+            help="scenario, study, training or graph; in a source checkout also mechanism, transport, "
+            "congestion_control, routing, topology, workload or experiment.",
             show_default=False,
             autocompletion=_kinds,
         ),
@@ -579,16 +579,16 @@ def new(
         str,
         typer.Argument(
             metavar="NAME",
-            help="The file of a scenario or a study; the slug of a part, such as [b]my_scheme[/b]; an experiment is "
+            help="The file of the first four; the slug of a part, such as [b]my_scheme[/b]; an experiment is "
             "DOCUMENT/NAME.",
             show_default=False,
         ),
     ] = "",
 ) -> None:
-    """Writes a scenario or a study that runs as it is; in a source checkout also the skeleton of a part."""
+    """Writes a scenario, a study or a job that runs as it is; in a source checkout also the skeleton of a part."""
     from xoff.new import DOCUMENTS, create, write_document
 
-    for path in [write_document(kind, name)] if kind in DOCUMENTS else create(kind, name):
+    for path in write_document(kind, name) if kind in DOCUMENTS else create(kind, name):
         print(path)
 
 

@@ -1,6 +1,6 @@
-"""``xoff new``: writes a scenario or a study to begin with, or the skeleton of a new part into a source checkout.
+"""``xoff new``: writes a scenario, a study or a job to begin with, or the skeleton of a part into a source checkout.
 
-A scenario or a study is a template with comments that runs as it is. A part is registered, compiles, and has its test.
+The first are templates with comments that run as they are. A part is registered, compiles, and has its test.
 A skeleton is a file of ``templates/`` and a list of edits that register it. All edits are worked out before anything is
 written, so that a checkout is changed as a whole or not at all.
 """
@@ -107,24 +107,31 @@ KINDS = {
 }
 
 
-DOCUMENTS = ("scenario", "study")
+DOCUMENTS = {"scenario": (), "study": (), "training": (), "graph": ("operations", "groups")}
+"""Kinds of files that run as they are, and the tables that stand beside each."""
 
 
-def write_document(kind: str, name: str = "") -> Path:
-    """Write a scenario or a study that runs as it is, with comments on what it could have; return its path.
+def write_document(kind: str, name: str = "") -> list[Path]:
+    """Write a file that runs as it is, with comments on what it could have, and tables beside it; return their paths.
 
     name: its file, ``.toml`` or without ending; that of its kind if empty.
     """
     file = Path(name or kind)
     file = file if file.suffix == ".toml" else file.with_name(f"{file.name}.toml")
-    if file.exists():
-        raise InputError(f"{file}: is there already; choose another name")
+    tables = {table: file.with_name(f"{file.stem}-{table}.csv") for table in DOCUMENTS[kind]}
+    for place in (file, *tables.values()):
+        if place.exists():
+            raise InputError(f"{place}: is there already; choose another name")
     text = (_TEMPLATES / f"{kind}.toml").read_text("utf-8")
     # The name of a file may hold what ends a text or a comment.
     quoted = json.dumps(wording.plain(file.stem))
+    for table, place in tables.items():
+        text = text.replace(f'"{{stem}}-{table}.csv"', json.dumps(place.name))
     file.parent.mkdir(parents=True, exist_ok=True)
+    for table, place in tables.items():
+        write_new(place, (_TEMPLATES / f"{kind}-{table}.csv").read_text("utf-8"))
     write_new(file, text.replace('"{name}"', quoted).replace("{file}", shlex.quote(wording.plain(str(file)))))
-    return file
+    return [file, *tables.values()]
 
 
 def create(kind: str, name: str, root: Path | None = None) -> list[Path]:

@@ -47,6 +47,27 @@ def test_a_new_study_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
     assert study.warnings == {}
 
 
+def test_a_new_job_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
+    written = ["my job.toml", "my job-operations.csv", "my job-groups.csv"]
+    assert xoff_here("new", "graph", "my job").stdout.splitlines() == written
+    assert xoff.check(tmp_path / "my job.toml")["warnings"] == []
+    done = xoff_here("run", "my job.toml", "--out", "out")
+    assert (done.returncode, "1 of 1 completed" in done.stdout) == (0, True)
+    done = xoff_here("explain", "out", "--job")
+    assert (done.returncode, "along its critical path" in done.stdout) == (0, True)
+    assert xoff_here("new", "graph", "my job").returncode == 2
+
+
+def test_a_new_training_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
+    assert xoff_here("new", "training").stdout == "training.toml\n"
+    assert xoff.check(tmp_path / "training.toml")["warnings"] == []
+    # A fortieth of it takes a second.
+    done = xoff_here(
+        "run", "training.toml", "--set", "workload[0].training.model.layers=1", "--set", "framing.payload=60KB"
+    )
+    assert (done.returncode, "GPT-13B: iteration" in done.stdout) == (0, True)
+
+
 def test_nothing_is_replaced(xoff_here: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("mine")
     done = xoff_here("new", "scenario", "mine")

@@ -32,6 +32,11 @@ def ended(result: xoff.Result) -> dict[tuple[int, str], tuple[int, int]]:
     return {(one["rank"], one["name"]): (one["start_ps"], one["end_ps"]) for one in result.operations.to_pylist()}
 
 
+def summary_of(result: xoff.Result, workload: str = "training") -> dict[str, Any]:
+    found: dict[str, Any] = {**result.summary["workloads"][workload]["job"]}
+    return found
+
+
 def message_ps(packets: int) -> int:
     return packets * PACKET_PS + LINKS_PS
 
@@ -48,7 +53,7 @@ def test_a_graph_of_computation_alone_takes_what_its_longest_chain_takes() -> No
     found = ended(result)
     assert found[0, "c"] == (7_000_000, 8_000_000)
     assert found[0, "d"] == (8_000_000, 8_000_000)
-    job = result.summary["workloads"]["job"]["job"]
+    job = summary_of(result, "job")
     assert job["iteration_ps"] == 8_000_000
     # Rank 0 computes in two streams at once: it is busy all the time; rank 1 waits for its end.
     assert (job["compute_ps"], job["bubble_ps"]) == ((8 + 3) * 500_000, 5 * 500_000)
@@ -109,7 +114,7 @@ def test_the_bubble_of_a_pipeline(micro_batches: int) -> None:
     training = {**PIPELINE, "global_batch": micro_batches}
     scenario = star(4, {})
     scenario["workload"] = [{"training": training}]
-    job = xoff.run(scenario).summary["workloads"]["training"]["job"]
+    job = summary_of(xoff.run(scenario))
     ideal = (micro_batches + 3) * 30_000_000_000
     assert ideal < job["iteration_ps"] < ideal * 1.0005
     assert job["compute_ps"] == micro_batches * 30_000_000_000
@@ -124,7 +129,7 @@ def test_interleaving_makes_the_bubble_smaller() -> None:
     for interleave in (1, 2):
         parallel = {"pipeline": 4, "interleave": interleave}
         scenario["workload"] = [{"training": {**training, "parallel": parallel}}]
-        job = xoff.run(scenario).summary["workloads"]["training"]["job"]
+        job = summary_of(xoff.run(scenario))
         times[interleave] = job["bubble_ps"] / job["compute_ps"]
     assert times[1] == pytest.approx(3 / 8, rel=2e-3)
     assert times[2] == pytest.approx(3 / (2 * 8), rel=5e-3)
@@ -145,7 +150,7 @@ def test_parts_of_every_rank_add_up_and_so_does_the_critical_path() -> None:
     scenario["host"] = {}
     scenario["switch"] = {"flow_control": {"pfc": {}}}
     result = xoff.run({**scenario, "probe": {"delays": "all"}})
-    job = result.summary["workloads"]["training"]["job"]
+    job = summary_of(result)
     assert (job["iterations"], job["completed"]) == (3, 3)
     sums: dict[tuple[int, int], int] = {}
     for part in result.jobs.to_pylist():
