@@ -20,6 +20,7 @@ import typer
 
 from xoff import _core, running, wording
 from xoff._core import InputError
+from xoff.importing.app import importing
 from xoff.options import Json, Set, overrides, settings
 from xoff.results import AuditError, Result, write_new
 from xoff.sizing import size
@@ -34,11 +35,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(size, name="size")
-importing = typer.Typer(
-    help="Writes a scenario from the files of another simulator, and says what it could not carry over.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
 app.add_typer(importing, name="import")
 
 
@@ -496,65 +492,6 @@ def bench(
         as_json=as_json,
     )
     raise typer.Exit(code)
-
-
-ImportedTo = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Writes the scenario and its tables into this new directory. Default: out/ and the name of a file.",
-        show_default=False,
-    ),
-]
-
-Verbose = Annotated[bool, typer.Option("--verbose", help="Also prints what has no effect on results.")]
-
-
-@importing.command("hpcc")
-def import_hpcc(
-    topology: Annotated[Path, typer.Argument(metavar="TOPOLOGY", help="Nodes and links.", show_default=False)],
-    flows: Annotated[Path, typer.Argument(metavar="FLOWS", help="Flows, of 6 or 5 values.", show_default=False)],
-    config: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG]", help="Settings: KEY VALUE.", show_default=False)
-    ] = None,
-    out: ImportedTo = None,
-    verbose: Verbose = False,
-    as_json: Json = False,
-) -> None:
-    """The HPCC family of ns-3 simulators (HPCC, ConWeave, ns3-datacenter)."""
-    from xoff.importing.command import command
-    from xoff.importing.hpcc import convert
-
-    command(convert, [topology, flows, config], name=flows, out=out, as_json=as_json, is_verbose=verbose)
-
-
-@importing.command("htsim")
-def import_htsim(
-    matrix: Annotated[Path, typer.Argument(metavar="CM", help="The connection matrix.", show_default=False)],
-    topology: Annotated[Path | None, typer.Argument(metavar="[TOPO]", help="The topology.", show_default=False)] = None,
-    start_unit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="UNIT",
-            help="What starts are in: us for main_uec and main_swift, ps for other programs. Needed if one is not 0.",
-            show_default=False,
-        ),
-    ] = None,
-    out: ImportedTo = None,
-    verbose: Verbose = False,
-    as_json: Json = False,
-) -> None:
-    """The simulator htsim (csg-htsim, uet-htsim)."""
-    from functools import partial
-
-    from xoff.importing.command import command
-    from xoff.importing.htsim import UNITS, convert
-
-    if start_unit is not None and start_unit not in UNITS:
-        raise InputError(f"--start-unit: `{start_unit}` is no unit of starts; allowed are {', '.join(UNITS)}")
-    started = partial(convert, unit=start_unit)
-    command(started, [matrix, topology], name=matrix, out=out, as_json=as_json, is_verbose=verbose)
 
 
 def _kinds() -> list[str]:

@@ -1699,6 +1699,11 @@ class Row(_Part):
     stream: str | None = None
     """Begins when the operation before it in this stream of its rank is over."""
 
+    unit: str | None = None
+    """Of those of this unit of its rank, a processor or a network interface, one is under way at a time, in the order
+    in which they could begin.
+    """
+
     iteration: int | None = None
     """The iteration of the job that it is of."""
 

@@ -66,6 +66,79 @@ class Workload:
     """Whether it stands for something that the input has no flows for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation of a rank of a job; `xoff.scenario.GraphOperation` says what each value means."""
+
+    rank: int
+    kind: str
+    name: str
+    after: Sequence[str] = ()
+    stream: str = ""
+    unit: str = ""
+    duration: int | None = None
+    """In picoseconds."""
+    peer: int | None = None
+    tag: int = 0
+    size: int | None = None
+    group: str = ""
+    label: str = ""
+
+    def row(self) -> str:
+        """Return it as a row of a table; none of its values holds what would end a cell."""
+        duration = "" if self.duration is None else f"{self.duration}ps"
+        size = "" if self.size is None else f"{self.size}B"
+        peer = "" if self.peer is None else self.peer
+        after = ";".join(self.after)
+        cells = (self.rank, self.kind, self.name, after, self.stream, self.unit, duration, peer, self.tag or "", size)
+        return ",".join(map(str, (*cells, self.group, self.label))) + "\n"
+
+
+@dataclass(slots=True)
+class Job:
+    """A graph of operations; names are ours, since those of a file could hold anything."""
+
+    name: str
+    operations: list[Operation] = field(default_factory=list)
+    groups: dict[str, list[int]] = field(default_factory=dict)
+    settings: dict[str, Value] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many messages and collectives it has."""
+        collectives: dict[tuple[str, int], int] = {}
+        for one in self.operations:
+            if one.group:
+                collectives[one.group, one.rank] = collectives.get((one.group, one.rank), 0) + 1
+        of_group: dict[str, int] = {}
+        for (group, _), count in collectives.items():
+            of_group[group] = max(of_group.get(group, 0), count)
+        return sum(one.kind == "send" for one in self.operations) + sum(of_group.values())
+
+    @property
+    def bytes(self) -> int:
+        """The payload of its messages, and the data of a rank in its collectives."""
+        firsts = {group: ranks[0] for group, ranks in self.groups.items()}
+        counted = (one for one in self.operations if one.kind == "send" or firsts.get(one.group) == one.rank)
+        return sum(one.size or 0 for one in counted)
+
+    def tables(self) -> dict[str, Iterable[str]]:
+        """Return its tables."""
+        head = "rank,kind,name,after,stream,unit,duration,peer,tag,size,group,label\n"
+        tables: dict[str, Iterable[str]] = {"operations.csv": (head, *(one.row() for one in self.operations))}
+        if self.groups:
+            members = (f"{name},{rank}\n" for name, ranks in self.groups.items() for rank in ranks)
+            tables["groups.csv"] = ("group,rank\n", *members)
+        return tables
+
+    def documents(self) -> list[Table]:
+        """Return the workload that it is."""
+        values: dict[str, Value] = {"operations_table": "operations.csv", **self.settings}
+        if self.groups:
+            values["groups_table"] = "groups.csv"
+        return [Table("workload", {"name": self.name}, is_listed=True), Table("workload.graph", values)]
+
+
 @dataclass(slots=True)
 class Imported:
     """What was read of another simulator's files."""
@@ -81,17 +154,21 @@ class Imported:
     links: list[tuple[str, str, int, int]] = field(default_factory=list)
     """Two names, bits per second, picoseconds."""
     workloads: list[Workload] = field(default_factory=list)
+    job: Job | None = None
+    """A graph of operations."""
     notes: Notes = field(default_factory=Notes)
 
     @property
     def flows(self) -> int:
-        """How many flows the input has."""
-        return sum(len(one.flows) for one in self.workloads if not one.is_added)
+        """How many flows the input has; of a job, messages and collectives."""
+        return (self.job.count if self.job else 0) + sum(len(one.flows) for one in self.workloads if not one.is_added)
 
     @property
     def bytes(self) -> int:
-        """The payload of the flows that the input has."""
-        return sum(flow.size for one in self.workloads if not one.is_added for flow in one.flows)
+        """The payload of the flows that the input has; of a collective, the data of a rank."""
+        return (self.job.bytes if self.job else 0) + sum(
+            flow.size for one in self.workloads if not one.is_added for flow in one.flows
+        )
 
     def write(self, out: Path) -> list[Path]:
         """Write the scenario and its tables into a new directory, which appears when it is complete; return the files.
@@ -141,6 +218,9 @@ class Imported:
             more: dict[str, Value] = {"class": one.priority} if one.priority else {}
             values: dict[str, Value] = {"name": one.name, **more, "table": file}
             documents.append(Table("workload", values, one.comment, is_listed=True))
+        if self.job is not None:
+            tables |= self.job.tables()
+            documents += self.job.documents()
         (place / SCENARIO).write_text(self._text(documents), "utf-8")
         for name, rows in tables.items():
             with (place / name).open("w", encoding="utf-8") as file_:

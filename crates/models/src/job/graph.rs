@@ -48,6 +48,8 @@ pub struct Operation {
     pub name: u32,
     /// The iteration that it is of.
     pub iteration: u16,
+    /// Of those of one unit of the rank, which are numbered from 1 on, one is under way at a time; 0 is no unit.
+    pub unit: u16,
 }
 
 /// What several ranks do together, by the number that all of them know it by.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use xoff_engine::state::{State, Walk};
 use xoff_units::{Moment, index};
 
-use super::graph::{Graph, Rank, What, Work};
+use super::graph::{Graph, Operation, Rank, What, Work};
 use super::shape::Shape;
 use crate::effects::{Effect, Effects};
 use crate::message::{After, MessageId, Post};
@@ -77,6 +77,8 @@ pub struct Program {
     ready: VecDeque<(u32, After)>,
     /// Messages for which nothing has to come any more.
     due: Vec<u32>,
+    /// Of units, whether each is busy, and the operations that could begin otherwise, in order.
+    units: FxHashMap<u16, (bool, VecDeque<u32>)>,
 }
 
 impl Program {
@@ -86,7 +88,8 @@ impl Program {
         let missing = graph.ranks[index(rank)].needs().to_vec();
         let (active, early) = (FxHashMap::default(), FxHashMap::default());
         let (ended, ready, due) = (Vec::new(), VecDeque::new(), Vec::new());
-        Self { graph, job, rank, missing, active, early, connections, over: 0, ended, ready, due }
+        let units = FxHashMap::default();
+        Self { graph, job, rank, missing, active, early, connections, over: 0, ended, ready, due, units }
     }
 
     fn own(&self) -> &Rank {
@@ -142,7 +145,14 @@ impl Program {
     fn begin(&mut self, of: u8, place: u32, after: After, effects: &mut Effects) {
         let start = effects.now;
         let (mut missing, mut to_come, mut to_leave) = (Box::default(), 0, 0);
-        let work = self.own().operations()[index(place)].work;
+        let Operation { work, unit, .. } = self.own().operations()[index(place)];
+        if unit > 0 {
+            let (is_busy, queue) = self.units.entry(unit).or_default();
+            if *is_busy {
+                return queue.push_back(place);
+            }
+            *is_busy = true;
+        }
         match work {
             Work::Compute(time) => effects.push(Effect::Operation(of, start + time, place)),
             Work::Send(number) => {
@@ -211,6 +221,11 @@ impl Program {
     fn end(&mut self, place: u32, by: Option<By>, now: Moment) {
         let Some(Active { start, after, .. }) = self.active.remove(&place) else { return };
         self.over += 1;
+        let unit = self.own().operations()[index(place)].unit;
+        if let Some((is_busy, queue)) = self.units.get_mut(&unit) {
+            *is_busy = false;
+            self.ready.extend(queue.pop_front().map(|next| (next, After::Operation(place))));
+        }
         self.ended.push(Ended { job: self.job, rank: self.rank, place, start, after, end: now, by });
         for next in self.graph.ranks[index(self.rank)].then(place) {
             let missing = &mut self.missing[index(*next)];

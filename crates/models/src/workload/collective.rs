@@ -96,7 +96,7 @@ impl Params {
         let group = builder.group("all", (0..ranks).collect());
         let number = builder.share(Shared { what: What::Collective { shape, group }, label, iteration: 0, name });
         for place in 0..ranks {
-            builder.add(place, job::Operation { work: Work::Collective { number, place }, name, iteration: 0 }, &[]);
+            builder.add(place, job::Operation { work: Work::Collective { number, place }, name, iteration: 0, unit: 0 }, &[]);
         }
         Ok(builder.messages())
     }

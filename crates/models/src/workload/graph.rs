@@ -94,6 +94,10 @@ pub struct Row {
     /// Begins when the operation before it in this stream of its rank is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
+    /// Of those of this unit of its rank, a processor or a network interface, one is under way at a time, in the order in which they
+    /// could begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
     /// The iteration of the job that it is of.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub iteration: u64,
@@ -364,10 +368,16 @@ impl<'a> Reading<'a> {
 
     /// Lists what computes; what several ranks do together gets its numbers later.
     fn list(&mut self) -> Result<(), Problem> {
+        let mut units: FxHashMap<&str, u16> = FxHashMap::default();
         for (row, one) in self.rows() {
             self.check(row, one)?;
+            let known = units.len() as u16 + 1;
+            let unit = one.unit.as_ref().map_or(0, |unit| *units.entry(unit).or_insert(known));
+            if unit > 1 << 10 {
+                return self.wrong(row, "unit", format!("a job has {} units at most, by their names", 1 << 10));
+            }
             let work = if one.kind == Kind::Compute { Work::Compute(self.time(row, one)?) } else { Work::Receive(NONE) };
-            let operation = Operation { work, name: self.name(row), iteration: one.iteration as u16 };
+            let operation = Operation { work, name: self.name(row), iteration: one.iteration as u16, unit };
             self.builder.add(one.rank as u32, operation, &[]);
         }
         Ok(())

@@ -63,7 +63,7 @@ impl Row for Operation {
             Column { name: "name", meaning: "What it is called.", data: Data::MaybeText(r.iter().map(|r| Some(r.name.clone())).collect()) },
             Column {
                 name: "start_ps",
-                meaning: "When it began: everything before it was over.",
+                meaning: "When it began: everything before it was over, and its unit was free.",
                 data: Data::U64(r.iter().map(|r| r.start).collect()),
             },
             Column {

@@ -252,7 +252,7 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     fn add(&mut self, work: Work, name: u32, after: &[u32]) -> u32 {
-        let operation = Operation { work, name, iteration: self.iteration };
+        let operation = Operation { work, name, iteration: self.iteration, unit: 0 };
         self.all.builder.add(self.rank as u32, operation, after)
     }
 

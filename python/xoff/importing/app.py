@@ -1,0 +1,132 @@
+"""The command ``xoff import``: a sub-command for each simulator and each format."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xoff._core import InputError
+from xoff.options import Json
+
+importing = typer.Typer(
+    help="Writes a scenario from the files of another simulator, and says what it could not carry over.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+ImportedTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Writes the scenario and its tables into this new directory. Default: out/ and the name of a file.",
+        show_default=False,
+    ),
+]
+
+Verbose = Annotated[bool, typer.Option("--verbose", help="Also prints what has no effect on results.")]
+
+
+@importing.command("hpcc")
+def import_hpcc(
+    topology: Annotated[Path, typer.Argument(metavar="TOPOLOGY", help="Nodes and links.", show_default=False)],
+    flows: Annotated[Path, typer.Argument(metavar="FLOWS", help="Flows, of 6 or 5 values.", show_default=False)],
+    config: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG]", help="Settings: KEY VALUE.", show_default=False)
+    ] = None,
+    out: ImportedTo = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> None:
+    """The HPCC family of ns-3 simulators (HPCC, ConWeave, ns3-datacenter)."""
+    from xoff.importing.command import command
+    from xoff.importing.hpcc import convert
+
+    command(convert, [topology, flows, config], name=flows, out=out, as_json=as_json, is_verbose=verbose)
+
+
+@importing.command("htsim")
+def import_htsim(
+    matrix: Annotated[Path, typer.Argument(metavar="CM", help="The connection matrix.", show_default=False)],
+    topology: Annotated[Path | None, typer.Argument(metavar="[TOPO]", help="The topology.", show_default=False)] = None,
+    start_unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UNIT",
+            help="What starts are in: us for main_uec and main_swift, ps for other programs. Needed if one is not 0.",
+            show_default=False,
+        ),
+    ] = None,
+    out: ImportedTo = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> None:
+    """The simulator htsim (csg-htsim, uet-htsim)."""
+    from xoff.importing.command import command
+    from xoff.importing.htsim import UNITS, convert
+
+    if start_unit is not None and start_unit not in UNITS:
+        raise InputError(f"--start-unit: `{start_unit}` is no unit of starts; allowed are {', '.join(UNITS)}")
+    started = partial(convert, unit=start_unit)
+    command(started, [matrix, topology], name=matrix, out=out, as_json=as_json, is_verbose=verbose)
+
+
+@importing.command("goal")
+def import_goal(
+    file: Annotated[Path, typer.Argument(metavar="GOAL", help="A schedule, as text.", show_default=False)],
+    out: ImportedTo = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> None:
+    """A job in GOAL, the format of LogGOPSim and ATLAHS: sends, receives and computation of ranks."""
+    from xoff.importing.command import command
+    from xoff.importing.goal import convert
+
+    command(convert, [file], name=file, out=out, as_json=as_json, is_verbose=verbose)
+
+
+@importing.command("simai")
+def import_simai(
+    file: Annotated[Path, typer.Argument(metavar="WORKLOAD", help="A workload of AICB.", show_default=False)],
+    gpus: Annotated[
+        int | None,
+        typer.Option(min=1, max=2**20, metavar="N", help="GPUs, if the file does not say.", show_default=False),
+    ] = None,
+    per_server: Annotated[int, typer.Option(min=1, max=4096, metavar="N", help="GPUs of a server.")] = 8,
+    out: ImportedTo = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> None:
+    """A job of SimAI: the layers that its workload files list, by tensor, data and expert parallelism."""
+    from xoff.importing.command import command
+    from xoff.importing.simai import convert
+
+    converted = partial(convert, gpus=gpus, per_server=per_server)
+    command(converted, [file], name=file, out=out, as_json=as_json, is_verbose=verbose)
+
+
+@importing.command("chakra")
+def import_chakra(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="ET…", help="A trace for each rank, in their order: protobuf or JSON.", show_default=False
+        ),
+    ],
+    groups: Annotated[
+        Path | None,
+        typer.Option(metavar="JSON", help="The ranks of each group, by its name.", show_default=False),
+    ] = None,
+    out: ImportedTo = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> None:
+    """A job in Chakra execution traces, the format of MLCommons and ASTRA-sim."""
+    from xoff.importing.chakra import convert
+    from xoff.importing.command import command
+
+    converted = partial(convert, paths=files, groups=groups)
+    command(converted, [], name=files[0], out=out, as_json=as_json, is_verbose=verbose)

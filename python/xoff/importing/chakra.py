@@ -1,0 +1,249 @@
+"""Jobs in Chakra execution traces: a file for each rank, protobuf or JSON.
+
+Source: MLCommons Chakra's ``et_def.proto`` and feeder; ASTRA-sim for what nodes mean. A file is a sequence of messages,
+each behind its length: the metadata of the file, then nodes. A node is ready when all that it depends on (by control or
+data) is over; of those of a rank one computation on the processor, one on the accelerator and one collective or send
+are under way at a time. The size of a collective is the data of a rank as in NCCL's tests; its ranks are those of its
+group (``pg_name``), or all.
+
+Loads and stores of memory and metadata take no time; gathers and scatters, and the dimensions of a topology that a
+collective is to use (``involved_dim``), are not carried over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from xoff._core import InputError
+from xoff.importing.document import Imported, Job, Operation, Table
+from xoff.importing.goal import DELAY, RATE
+from xoff.importing.notes import Notes
+from xoff.importing.source import Source
+
+_MAX_BYTES = 2**30
+_MAX_NODES = 2**22
+_NODE_TYPES = ("INVALID", "METADATA", "MEM_LOAD", "MEM_STORE", "COMP", "COMM_SEND", "COMM_RECV", "COMM_COLL")
+_COLLECTIVES = {
+    0: "all_reduce", 1: "reduce", 2: "all_gather", 5: "broadcast", 6: "all_to_all", 7: "reduce_scatter",
+    8: "reduce_scatter", 9: "barrier",
+}  # fmt: skip
+_BY_NAME = {
+    "ALL_REDUCE": 0, "REDUCE": 1, "ALL_GATHER": 2, "GATHER": 3, "SCATTER": 4, "BROADCAST": 5, "ALL_TO_ALL": 6,
+    "REDUCE_SCATTER": 7, "REDUCE_SCATTER_BLOCK": 8, "BARRIER": 9,
+}  # fmt: skip
+_ALL = "all"
+
+
+@dataclass(slots=True)
+class _Node:
+    id: int
+    type: str
+    duration_ps: int = 0
+    after: list[int] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+def convert(*, paths: Sequence[Path], groups: Path | None) -> Imported:
+    """Turn traces into a scenario: a star of their ranks, whose rates are not in the files."""
+    notes = Notes()
+    job = Job("job")
+    names = _groups(groups, len(paths))
+    for rank, path in enumerate(paths):
+        source = Source(path, b"")
+        nodes = sorted(_read(path), key=lambda node: node.id)
+        known = {node.id for node in nodes}
+        if len(known) != len(nodes):
+            raise InputError(f"{path}: two nodes have the same number")
+        for node in nodes:
+            lacking = next((other for other in node.after if other not in known), None)
+            if lacking is not None:
+                raise InputError(f"{path}: node {node.id}: depends on node {lacking}, which is not there")
+            job.operations.append(_operation(rank, node, path, names, len(paths), notes, source))
+    # Groups of the table have names of ours, which no name of a file can be taken for.
+    for number, members in names.values():
+        if len(members) > 1:
+            job.groups[f"g{number}"] = members
+    if (lone := next((one for one in job.operations if one.group and one.group not in job.groups), None)) is not None:
+        raise InputError(f"{paths[lone.rank]}: {lone.name}: nobody else is in its group")
+    text = f"the network is not in the files: a star of {len(paths):,} hosts at {RATE} with {DELAY} a link"
+    notes.add(Source(paths[0], b""), (), text)
+    tables = [
+        Table("network.star", {"hosts": len(paths)}),
+        Table("network.star.link", {"rate": RATE, "delay": DELAY}),
+        Table("switch.flow_control.pfc"),
+    ]
+    return Imported(f"Chakra traces of {len(paths):,} ranks", "job", tables=tables, job=job, notes=notes)
+
+
+def _groups(file: Path | None, ranks: int) -> dict[str, tuple[int, list[int]]]:
+    """Return the number and the ranks of each group by its name."""
+    found: dict[str, tuple[int, list[int]]] = {_ALL: (0, list(range(ranks)))}
+    if file is None:
+        return found
+    document = _json(file)
+    if not isinstance(document, dict):
+        raise InputError(f"{file}: a table is expected: the ranks of each group, by its name")
+    for name, members in document.items():
+        is_list = isinstance(members, list) and all(isinstance(one, int) and 0 <= one < ranks for one in members)
+        if not is_list or len(set(members)) != len(members):
+            raise InputError(f"{file}: a group is a list of different ranks from 0 to {ranks - 1}")
+        found[str(name)] = (len(found), members)
+    return found
+
+
+def _operation(
+    rank: int,
+    node: _Node,
+    path: Path,
+    groups: dict[str, tuple[int, list[int]]],
+    ranks: int,
+    notes: Notes,
+    source: Source,
+) -> Operation:
+    def wrong(why: str) -> InputError:
+        return InputError(f"{path}: node {node.id}: {why}")
+
+    def whole(name: str, most: int) -> int:
+        value = node.values.get(name, 0)
+        value = int(value) if isinstance(value, str) and value.isdigit() else value
+        if not isinstance(value, int) or not 0 <= value <= most:
+            raise wrong(f"{name} is not a whole number from 0 to {most}")
+        return value
+
+    name, after = f"n{node.id}", tuple(f"n{other}" for other in dict.fromkeys(node.after))
+    nothing = Operation(rank, "compute", name, after, duration=0)
+    if node.type == "COMP":
+        unit = "cpu" if node.values.get("is_cpu_op") else "gpu"
+        return Operation(rank, "compute", name, after, unit=unit, duration=node.duration_ps)
+    if node.type in {"COMM_SEND", "COMM_RECV"}:
+        is_send = node.type == "COMM_SEND"
+        peer = whole("comm_dst" if is_send else "comm_src", ranks - 1)
+        size = max(whole("comm_size", 2**42), 1) if is_send else None
+        kind, unit = ("send", "comm") if is_send else ("recv", "")
+        return Operation(rank, kind, name, after, unit=unit, peer=peer, tag=whole("comm_tag", 2**62), size=size)
+    if node.type == "COMM_COLL":
+        given = node.values.get("comm_type", 0)
+        kind = _COLLECTIVES.get(_BY_NAME.get(given, -1) if isinstance(given, str) else whole("comm_type", 9), "")
+        if not kind:
+            notes.add(source, (), "gathers and scatters are not carried over: they take no time")
+            return nothing
+        if "involved_dim" in node.values:
+            notes.add(source, (), "the dimensions that a collective is to use are not carried over")
+        group = str(node.values.get("pg_name") or _ALL)
+        if group not in groups:
+            raise wrong("its group is not known; give --groups with the ranks of each")
+        number, members = groups[group]
+        if rank not in members:
+            raise wrong(f"rank {rank} is not in its group")
+        size = None if kind == "barrier" else max(whole("comm_size", 2**46), len(members))
+        return Operation(rank, kind, name, after, unit="comm", size=size, group=f"g{number}", label="coll")
+    if node.type.startswith("MEM"):
+        notes.add(source, (), "loads and stores of memory take no time here")
+    return nothing
+
+
+def _read(path: Path) -> Iterator[_Node]:
+    content = _content(path)
+    nodes = _of_json(path) if content[:1] in {b"{", b"["} else _of_protobuf(path, content)
+    for count, node in enumerate(nodes):
+        if count >= _MAX_NODES:
+            raise InputError(f"{path}: has more than {_MAX_NODES:,} nodes")
+        yield node
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise InputError(f"{path}: is larger than 1 GB")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{str(path)!r}: is not the name of a file") from None
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(_content(path))
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: is not JSON") from None
+
+
+def _of_json(path: Path) -> Iterator[_Node]:
+    """Yield the nodes of a file as ASTRA-sim's feeder takes them."""
+    document = _json(path)
+    nodes = document.get("workload_graph") if isinstance(document, dict) else document
+    if not isinstance(nodes, list):
+        raise InputError(f"{path}: has no list `workload_graph`")
+    for number, one in enumerate(nodes):
+        if not isinstance(one, dict) or not isinstance(one.get("Id"), int) or one["Id"] < 0:
+            raise InputError(f"{path}: node {number}: has no number (Id)")
+        kind = one.get("NodeType")
+        kind = _NODE_TYPES[kind] if isinstance(kind, int) and 0 <= kind < len(_NODE_TYPES) else str(kind)
+        kind = kind.removesuffix("_NODE")
+        if kind not in _NODE_TYPES:
+            raise InputError(f"{path}: node {one['Id']}: its type is none of {', '.join(_NODE_TYPES)}")
+        after = [*one.get("data_deps", ()), *one.get("ctrl_deps", ())]
+        if not all(isinstance(other, int) for other in after):
+            raise InputError(f"{path}: node {one['Id']}: what it depends on is not a list of numbers")
+        yield _Node(one["Id"], kind, _micro(path, one["Id"], one.get("runtime", 0)), after, one)
+
+
+def _micro(path: Path, id: int, value: Any) -> int:
+    """A time in microseconds, in picoseconds."""
+    if not isinstance(value, int | float) or not 0 <= value <= 10**9:
+        raise InputError(f"{path}: node {id}: its time is not a number of microseconds from 0 to 1e9")
+    return round(value * 10**6)
+
+
+def _of_protobuf(path: Path, content: bytes) -> Iterator[_Node]:
+    """Yield the nodes of a file of messages, each behind its length."""
+    try:
+        from google.protobuf.message import DecodeError
+
+        from xoff.importing.chakra_messages import METADATA, NODE
+    except ImportError:
+        raise InputError("chakra: traces are read by the library protobuf (pip install 'xoff[chakra]')") from None
+    at, is_first = 0, True
+    while at < len(content):
+        length, start = _length(path, content, at)
+        at = start + length
+        if at > len(content):
+            raise InputError(f"{path}: ends within a message, at byte {start}")
+        message = (METADATA if is_first else NODE)()
+        try:
+            message.ParseFromString(content[start:at])
+        except DecodeError:
+            raise InputError(f"{path}: the message at byte {start} is none of a Chakra trace") from None
+        if not is_first:
+            if not 0 <= message.type < len(_NODE_TYPES):
+                raise InputError(f"{path}: node {message.id}: its type is none of {', '.join(_NODE_TYPES)}")
+            after = [*message.ctrl_deps, *message.data_deps]
+            time = _micro(path, message.id, message.duration_micros)
+            yield _Node(message.id, _NODE_TYPES[message.type], time, after, _values(message.attr))
+        is_first = False
+
+
+def _values(attributes: Sequence[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for one in attributes:
+        if (kind := one.WhichOneof("value")) is not None:
+            found[one.name] = getattr(one, kind)
+    return found
+
+
+def _length(path: Path, content: bytes, at: int) -> tuple[int, int]:
+    """Read the length of a message, seven bits a byte; return it and where the message begins."""
+    value = 0
+    for shift in range(0, 64, 7):
+        if at >= len(content):
+            break
+        value |= (content[at] & 0x7F) << shift
+        at += 1
+        if content[at - 1] < 0x80:
+            return value, at
+    raise InputError(f"{path}: is no sequence of messages with their lengths, at byte {at}")

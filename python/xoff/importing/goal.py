@@ -1,0 +1,221 @@
+"""Jobs in GOAL, as text: for each rank its sends, receives and computation, and what requires what.
+
+Source: LogGOPSim's grammar (``txt2bin.re``). An operation without requirements is ready at once; of the computation of
+a rank on one processor (``cpu``) one is under way at a time. ``a requires b``: a begins when b is over; ``a irequires
+b``: when b has begun, which is when all is over that b requires. Messages meet by source and tag, in the order of the
+file.
+
+The parameters of LogGOPS (latency, gaps, overheads, rendezvous) are what the network is here, and are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xoff.importing.document import Imported, Job, Operation, Table
+from xoff.importing.notes import Notes
+from xoff.importing.source import Source, shown
+
+_MAX_RANKS = 2**20
+_MAX_OPERATIONS = 2**22
+_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_OPTIONS = ("tag", "cpu", "nic")
+_REMARK = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+# Nobody says how fast the network is.
+RATE, DELAY = "400Gbps", "500ns"
+
+
+@dataclass(slots=True)
+class _One:
+    line: int
+    kind: str
+    size: int = 0
+    """Bytes, or nanoseconds of computation."""
+    peer: int | None = None
+    """None for any source."""
+    tag: int | None = 0
+    cpu: int = 0
+    requires: list[int] = field(default_factory=list)
+    begins_with: list[int] = field(default_factory=list)
+
+
+def convert(file: Source) -> Imported:
+    """Turn a schedule into a scenario: a star of its ranks, whose rates are not in the file."""
+    notes = Notes()
+    ranks = _ranks(file, notes)
+    job = Job("job")
+    sends: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for rank, operations in ranks.items():
+        for number, one in enumerate(operations):
+            if one.kind == "send":
+                sends.setdefault((one.peer or 0, one.tag or 0), []).append((rank, number))
+    tags = _tags(ranks, sends, file, notes)
+    for rank, operations in ranks.items():
+        for number, one in enumerate(operations):
+            after = tuple(f"o{other}" for other in dict.fromkeys(_before(operations, number)))
+            unit = f"cpu{one.cpu}" if one.kind == "calc" else ""
+            if one.kind == "calc":
+                duration = one.size * 1000
+                job.operations.append(Operation(rank, "compute", f"o{number}", after, unit=unit, duration=duration))
+            else:
+                peer, tag = tags[rank, number]
+                size = one.size if one.kind == "send" else None
+                job.operations.append(Operation(rank, one.kind, f"o{number}", after, peer=peer, tag=tag, size=size))
+    notes.add(file, (), f"the network is not in the file: a star of {len(ranks):,} hosts at {RATE} with {DELAY} a link")
+    if any(one.kind != "calc" for operations in ranks.values() for one in operations):
+        text = "L, o, g, G, O and S of LogGOPS are not carried over: the network takes what it takes, and hosts nothing"
+        notes.add(file, (), text)
+    network = Table("network.star", {"hosts": max(len(ranks), 1)})
+    link = Table("network.star.link", {"rate": RATE, "delay": DELAY})
+    pfc = Table("switch.flow_control.pfc")
+    return Imported(f"A GOAL schedule, {file.name}", "job", tables=[network, link, pfc], job=job, notes=notes)
+
+
+def _before(operations: list[_One], number: int, depth: int = 0) -> Iterator[int]:
+    """Yield what an operation begins after; what begins with another begins after what that does."""
+    one = operations[number]
+    yield from one.requires
+    for other in one.begins_with:
+        if depth < 64:
+            yield from _before(operations, other, depth + 1)
+
+
+def _tags(
+    ranks: dict[int, list[_One]], sends: dict[tuple[int, int], list[tuple[int, int]]], file: Source, notes: Notes
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the peer and the tag of each message at both its ends; receives of anybody get what is left."""
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    left: dict[int, Counter[tuple[int, int]]] = {}
+    for (to, tag), all_sends in sends.items():
+        for rank, number in all_sends:
+            found[rank, number] = (to, tag)
+            left.setdefault(to, Counter())[rank, tag] += 1
+    wild: list[tuple[int, int, _One]] = []
+    for rank, operations in ranks.items():
+        for number, one in enumerate(operations):
+            if one.kind != "recv":
+                continue
+            if one.peer is None or one.tag is None:
+                wild.append((rank, number, one))
+                continue
+            own = left.get(rank, Counter())
+            if not own[one.peer, one.tag]:
+                file.wrong(one.line, f"rank {one.peer} sends rank {rank} no message with the tag {one.tag} for it")
+            own[one.peer, one.tag] -= 1
+            found[rank, number] = (one.peer, one.tag)
+    for rank, number, one in wild:
+        own = left.get(rank, Counter())
+        fits = (
+            (source, tag)
+            for (source, tag), count in own.items()
+            if count and one.peer in {None, source} and one.tag in {None, tag}
+        )
+        if (match := next(fits, None)) is None:
+            file.wrong(one.line, f"nobody sends rank {rank} a message for it")
+        own[match] -= 1
+        if not own[match]:
+            del own[match]
+        found[rank, number] = match
+        text = "a receive from anybody, or of any tag, gets the first message of the file that is left; there the first"
+        notes.add(file, one.line, f"{text} that arrives")
+    for (to, tag), all_sends in sends.items():
+        for rank, number in all_sends:
+            if left[to][rank, tag]:
+                why = f"rank {to} receives no message of rank {rank} with the tag {tag} for it"
+                file.wrong(ranks[rank][number].line, why)
+    return found
+
+
+def _ranks(file: Source, notes: Notes) -> dict[int, list[_One]]:
+    """Return the operations of each rank."""
+    ranks: dict[int, list[_One]] = {}
+    count: int | None = None
+    current: int | None = None
+    labels: dict[str, int] = {}
+    requirements: list[tuple[int, list[str]]] = []
+    total = 0
+    for line, words in _statements(file):
+        if count is None:
+            if words[0] != "num_ranks" or len(words) != 2:
+                file.wrong(line, f"{shown(words[0])}: a schedule begins with num_ranks and their number")
+            count = file.whole(words[1], line, "num_ranks", _MAX_RANKS)
+        elif current is None:
+            if words[0] != "rank" or len(words) != 3 or words[2] != "{":
+                file.wrong(line, f"{shown(' '.join(words))}: `rank R {{` is expected")
+            current = file.whole(words[1], line, "rank", count - 1) if count else file.wrong(line, "there are no ranks")
+            if current in ranks:
+                file.wrong(line, f"rank {current} stands there twice")
+            ranks[current], labels, requirements = [], {}, []
+        elif words == ["}"]:
+            _require(file, ranks[current], labels, requirements)
+            current = None
+        elif len(words) == 3 and words[1] in {"requires", "irequires"}:
+            requirements.append((line, words))
+        else:
+            total += 1
+            if total > _MAX_OPERATIONS:
+                file.wrong(line, f"there are more than {_MAX_OPERATIONS:,} operations")
+            _operation(file, line, words, ranks[current], labels, count, notes)
+    if count is None or current is not None:
+        file.wrong(file.last, "the file ends before its last rank does")
+    for rank in range(count):
+        ranks.setdefault(rank, [])
+    return dict(sorted(ranks.items()))
+
+
+def _statements(file: Source) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the words of each line that has any; braces are words, remarks are none."""
+    text = _REMARK.sub(lambda found: "\n" * found[0].count("\n"), file.content.decode())
+    for number, line in enumerate(text.split("\n"), 1):
+        if words := line.replace("{", " { ").replace("}", " } ").split():
+            yield number, words
+
+
+def _operation(
+    file: Source, line: int, words: list[str], operations: list[_One], labels: dict[str, int], count: int, notes: Notes
+) -> None:
+    if words[0].endswith(":"):
+        label = words.pop(0)[:-1]
+        if not _LABEL.fullmatch(label):
+            file.wrong(line, f"{shown(label)} is not a label: a letter, then letters, digits and underscores")
+        if label in labels:
+            file.wrong(line, f"the label {shown(label)} stands there twice")
+        labels[label] = len(operations)
+    match words:
+        case ["calc", time, *options]:
+            one = _One(line, "calc", file.whole(time, line, "calc", 10**12))
+        case ["send", size, "to", peer, *options]:
+            if not size.endswith("b"):
+                file.wrong(line, f"{shown(size)}: a size ends in `b`")
+            one = _One(line, "send", max(file.whole(size[:-1], line, "send", 2**42), 1))
+            one.peer = file.whole(peer, line, "to", count - 1)
+        case ["recv", size, "from", peer, *options]:
+            one = _One(line, "recv", file.whole(size.removesuffix("b"), line, "recv", 2**42))
+            one.peer = None if peer == "-1" else file.whole(peer, line, "from", count - 1)
+        case _:
+            file.wrong(line, f"{shown(' '.join(words))}: send, recv, calc, requires or irequires is expected")
+    while options:
+        if len(options) < 2 or options[0] not in _OPTIONS:
+            file.wrong(line, f"{shown(options[0])} is no option; there are {', '.join(_OPTIONS)}")
+        name, value, *options = options
+        if name == "tag":
+            one.tag = None if value == "-1" else file.whole(value, line, name, 2**63 - 1)
+        elif name == "cpu":
+            one.cpu = file.whole(value, line, name, 1000)
+        elif file.whole(value, line, name):
+            notes.add(file, line, "a network interface beside the first is not carried over")
+    operations.append(one)
+
+
+def _require(
+    file: Source, operations: list[_One], labels: dict[str, int], requirements: list[tuple[int, list[str]]]
+) -> None:
+    for line, (later, how, earlier) in requirements:
+        for label in (later, earlier):
+            if label not in labels:
+                file.wrong(line, f"no operation of this rank has the label {shown(label)}")
+        one = operations[labels[later]]
+        (one.requires if how == "requires" else one.begins_with).append(labels[earlier])
