@@ -12,6 +12,8 @@ arguments of each slice.
 - A queue that was looked at (``probe.queues``) has a counter of its bytes, which is zero where it was seen empty.
 - A host has tracks of its flows: a slice for each, from its start to the receiver's last byte. Flows that overlap are
   on tracks of their own.
+- A rank of a job has tracks of what it does: computation, and messages and collectives by what they are counted as. A
+  message from rank to rank is an arrow from its send to its receive.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ def write(result: Result, place: Path, _choices: list[str]) -> Written:
         for name, (put, probe) in _PARTS.items():
             if name in result.tables:
                 found[name] = put(result, tracks)
-            else:
+            elif probe is not None:
                 notes.append(f"`{name}` are not in it; repeat the run for them: {again(result, probe)}")
     if not found:
         raise InputError(f"this run kept nothing to show over time; repeat it: {again(result, '')}")
@@ -106,6 +108,32 @@ def _flows(result: Result, tracks: _Tracks) -> int:
     return count
 
 
+def _operations(result: Result, tracks: _Tracks) -> int:
+    """Write what ranks do; a send and its receive have the same arrow."""
+    columns = (
+        "workload", "rank", "host", "place", "operation?", "kind", "label?", "name", "iteration", "start_ps", "end_ps",
+    )  # fmt: skip
+    lanes: dict[tuple[str, int, str], list[tuple[int, int]]] = {}
+    jobs: dict[str, int] = {}
+    count = 0
+    found = sorted(rows(result, "operations", *columns), key=lambda row: (row[9], row[0], row[1], row[3]))
+    for workload, rank, host, _, number, kind, label, name, iteration, start, end in found:
+        lane = "computation" if number is None else str(label)
+        busy = lanes.setdefault((workload, rank, lane), [])
+        if busy and busy[0][0] <= start:
+            track = heapq.heapreplace(busy, (end, busy[0][1]))[1]
+        else:
+            parent = tracks.track((workload, "rank", rank), f"{workload}: rank {rank} at {host}", 0)
+            track = tracks.track((workload, rank, lane, len(busy)), lane, parent)
+            heapq.heappush(busy, (end, track))
+        job = jobs.setdefault(workload, len(jobs))
+        arrow = None if number is None or kind not in {"send", "recv"} else job << 32 | number
+        facts = {"kind": kind, "iteration": iteration, "start_ps": start, "end_ps": end}
+        tracks.slice(track, name, start, end, facts, arrow=arrow, is_target=kind == "recv")
+        count += 1
+    return count
+
+
 class _Tracks:
     """The tracks of a trace, which are described when something is first put on them."""
 
@@ -130,9 +158,21 @@ class _Tracks:
         self._packet(_message(60, body))
         return number
 
-    def slice(self, track: int, name: str, start: int, end: int | None, facts: dict[str, int | str]) -> None:
-        """Put a slice on a track, behind those that began before."""
-        self._event(start, _BEGIN, track, _text(23, name) + b"".join(_facts(facts)))
+    def slice(
+        self,
+        track: int,
+        name: str,
+        start: int,
+        end: int | None,
+        facts: dict[str, int | str],
+        *,
+        arrow: int | None = None,
+        is_target: bool = False,
+    ) -> None:
+        """Put a slice on a track, behind those that began before; an arrow leads from a slice to another."""
+        # Fields 47 and 48: the flows that pass an event, and those that end there, 64 bits each.
+        leads = b"" if arrow is None else _fixed(48 if is_target else 47, arrow)
+        self._event(start, _BEGIN, track, _text(23, name) + b"".join(_facts(facts)) + leads)
         if end is not None:
             self._event(max(end, start), _END, track, b"")
 
@@ -156,6 +196,10 @@ def _number(field: int, value: int) -> bytes:
     return _varint(field << 3) + _varint(value)
 
 
+def _fixed(field: int, value: int) -> bytes:
+    return _varint(field << 3 | 1) + (value & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little")
+
+
 def _text(field: int, value: str) -> bytes:
     return _message(field, wording.plain(value).encode())
 
@@ -175,8 +219,10 @@ def _varint(value: int) -> bytes:
     return bytes(found)
 
 
-_PARTS: dict[str, tuple[Callable[[Result, _Tracks], int], str]] = {
+# What writes a table, and the setting that a run keeps it with; nothing is said where a run has no job.
+_PARTS: dict[str, tuple[Callable[[Result, _Tracks], int], str | None]] = {
     "pauses": (_pauses, ""),
     "samples": (_samples, "probe.queues=1us"),
     "flows": (_flows, "probe.flows=true"),
+    "operations": (_operations, None),
 }

@@ -154,6 +154,8 @@ class Page:
     delays: Delays | None = None
     charts: list[dict[str, Any]] = field(default_factory=list)
     """Groups of charts: ``id``, ``title``, and ``charts``, of which one is shown at a time."""
+    jobs: list[Picture] = field(default_factory=list)
+    """What ranks of jobs did, and what their time went by with."""
     effects: list[Picture] = field(default_factory=list)
     """What decides each metric of a study with a design."""
     timeline: list[dict[str, Any]] = field(default_factory=list)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from xoff import counts, plots
+from xoff import counts, job_plots, plots
 from xoff.plots import COLOURS, colour, completed, groups
 from xoff.report import charts, delays, replay, topology
 from xoff.report.narrative import tell
-from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table
+from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Picture, Table, document_text, table
 from xoff.results import Result
 
 # Of fewer flows a distribution says nothing.
@@ -40,6 +41,8 @@ def build(result: Result) -> Page:
         page.replay = replay.build(result)
         page.delays = delays.build(result)
         page.use_colours, page.paused_colours = topology.legend(topology.USE), topology.legend(topology.PAUSED)
+    if {"operations", "jobs"} <= set(result.tables) and result.operations.num_rows:
+        page.jobs = [Picture(*one) for one in job_plots.pictures(result.operations, result.jobs)]
     page.charts = list(_charts(result, flows))
     if "pauses" in result.tables:
         page.timeline, page.times = charts.timeline(result), charts.times(result)
@@ -74,6 +77,11 @@ def figures(result: Result, flows: pa.Table | None) -> dict[str, Callable[[], Fi
         made["queue_depth"] = plot.queue_depth
     if "pauses" in result.tables and result.pauses.num_rows:
         made["pauses"] = plot.pauses
+    if {"operations", "jobs"} <= set(result.tables) and result.operations.num_rows:
+        first = job_plots.names(result.operations)[0]
+        made["job"] = partial(job_plots.gantt, result.operations, result.jobs, first)
+        if result.jobs.num_rows:
+            made["job_parts"] = partial(job_plots.bars, result.jobs, first)
     if "links" in result.tables and result.links.num_rows:
         made["link_use"] = plot.link_use
     return made
@@ -108,6 +116,8 @@ def _tables(result: Result) -> Any:
         # The slowest first: they are what one looks for.
         rows.sort(key=lambda row: (row["fct_ps"] is not None, -(row["slowdown"] or 0)))
         yield table("Flows, the slowest first", heads, rows, open=True)
+    if "jobs" in result.tables and result.jobs.num_rows:
+        yield _ranks(result.jobs)
     if "queues" in result.tables:
         heads = {
             "node": "node", "port": "port", "peer": "towards", "queue": "queue", "max_bytes": "deepest",
@@ -138,6 +148,23 @@ def _tables(result: Result) -> Any:
     ]
     if counted:
         yield Table("What parts counted", ["part", "what", "count"], counted, open=False)
+
+
+def _ranks(jobs: pa.Table) -> Table:
+    """What the time of each rank went by with, in all iterations together."""
+    sums: dict[tuple[str, int, str], dict[str, int]] = {}
+    for row in jobs.to_pylist():
+        of = sums.setdefault((row["workload"], row["rank"], row["host"]), {"compute": 0, "exposed": 0, "bubble": 0})
+        of[row["part"]] += row["time_ps"]
+    heads = {
+        "workload": "job", "rank": "rank", "host": "host", "compute_ps": "computing", "exposed_ps": "exposed",
+        "bubble_ps": "waiting for others",
+    }  # fmt: skip
+    rows = [
+        {"workload": workload, "rank": rank, "host": host} | {f"{part}_ps": ps for part, ps in of.items()}
+        for (workload, rank, host), of in sums.items()
+    ]
+    return table("Ranks, those that computed longest first", heads, sorted(rows, key=lambda row: -row["compute_ps"]))
 
 
 def _again(result: Result) -> Again:
