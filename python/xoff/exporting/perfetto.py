@@ -40,7 +40,7 @@ def write(result: Result, place: Path, _choices: list[str]) -> Written:
     with place.open("wb") as file:
         tracks = _Tracks(file)
         for name, (put, probe) in _PARTS.items():
-            if name in result.tables:
+            if name in result.tables and (probe is not None or result.table(name).num_rows):
                 found[name] = put(result, tracks)
             elif probe is not None:
                 notes.append(f"`{name}` are not in it; repeat the run for them: {again(result, probe)}")

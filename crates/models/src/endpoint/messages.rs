@@ -3,7 +3,11 @@
 //! A connection begins with its first message, is idle where it has no more to send, and is over when the last that it will ever
 //! carry is acknowledged. What its congestion control and its transport know stays meanwhile. Messages leave in the order in which they
 //! were handed over; one is delivered when all before it are, as on a reliable connection of RDMA. An idle connection sets no timer.
+//! After idling it goes on with the rate and the window that it had: so do all congestion controls' sources (limiters of adapters,
+//! and the programs in which these are modelled); what rises by time alone, as DCQCN's rate, has done so meanwhile. Where receivers
+//! pull packets by those that arrive (NDP), the first of what is handed over anew go unasked, as at the beginning.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -67,6 +71,8 @@ struct Ending {
 pub(super) struct Messages {
     endings: VecDeque<Ending>,
     log: Arc<Log>,
+    /// The message whose packets were last looked at, from its first packet to the one after its last: most packets end none.
+    within: Cell<(u32, u32)>,
     /// Payload of all that were handed over.
     pub bytes: u64,
     /// The last was handed over.
@@ -88,9 +94,17 @@ impl Messages {
     }
 
     /// The message that ends with a packet.
+    #[inline]
     fn ending(&self, seq: u32) -> Option<&Ending> {
+        let (first, end) = self.within.get();
+        if first <= seq && seq + 1 < end { None } else { self.find(seq) }
+    }
+
+    fn find(&self, seq: u32) -> Option<&Ending> {
         let place = self.endings.partition_point(|e| e.end <= seq);
-        self.endings.get(place).filter(|e| e.end == seq + 1)
+        let found = self.endings.get(place)?;
+        self.within.set((seq, found.end));
+        (found.end == seq + 1).then_some(found)
     }
 
     /// Payload of a packet.
@@ -180,7 +194,7 @@ impl Endpoint {
         }
         let spec = self.connections[place].spec;
         let log = self.connections[place].log.clone();
-        let mut messages = Messages { endings: VecDeque::new(), log, bytes: 0, is_closed: false };
+        let mut messages = Messages { endings: VecDeque::new(), log, within: Cell::default(), bytes: 0, is_closed: false };
         messages.hand(post, 0, is_last, framing, now);
         self.opening = Some(Box::new(messages));
         Some(spec)
