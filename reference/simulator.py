@@ -211,8 +211,10 @@ class Simulator:
         if port.idle_from_ps > self.now_ps:
             return
         if port.sending is not None:
-            flow, port.sending = port.sending, None
-            self.list_flow(flow)
+            # Its pace allowed that as the frame began; if it does not any more, it leaves when its turn comes.
+            port.sending.in_ring = True
+            port.ring.append(port.sending)
+            port.sending = None
         frame = self.next_frame(node, port)
         if frame is None:
             return
