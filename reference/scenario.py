@@ -65,7 +65,7 @@ def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
     """Raise ValueError unless everything that changes behaviour in `scenario` is modelled here."""
     modelled = {
         "": {"name", "description", "seed", "network", "framing", "switch", "host", "workload", "probe", "until"}
-        | {"audits"},
+        | {"audits", "fault"},
         "network": {"explicit"},
         "framing": {"payload", "header", "gap", "control", "minimum"},
         "switch": {"delay", "queueing", "buffer", "cut_through", "flow_control", "ecn"},

@@ -1,7 +1,7 @@
 """A slow, obviously correct packet simulator of star and two-tier networks.
 
 What it models: hosts and output-queued switches, store and forward or cut-through, one fixed route per flow, PFC by
-ingress accounting, buffers that drop, Go-Back-N, marks at a step and DCQCN.
+ingress accounting, buffers that drop, Go-Back-N, marks at a step, DCQCN and links that fail.
 It exists to be compared with xoff's fast core, packet by packet. It shares no code with it, prefers the plainest way
 of saying a thing over speed, and refuses every scenario it does not model.
 
@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from reference.dcqcn import Limiter, read_values
+from reference.fault import Outage, read_outages
 from reference.flow import Flow
 from reference.scenario import buffer_bytes, mark_above_bytes, quantity, refuse_what_is_not_modelled
 
@@ -48,7 +49,11 @@ class Row(NamedTuple):
 
 
 class Drop(NamedTuple):
-    """A data packet that a switch dropped at its handling, on its way to a port."""
+    """A data packet that was dropped on its way to a port of a switch, or lost on the link behind that port.
+
+    A switch drops at its handling, and what waits for a link as that fails; what is on the link is lost when the other
+    end would handle it.
+    """
 
     time_ps: int
     node: str
@@ -68,6 +73,7 @@ class Frame:
     seq: int | None = None
     pause: bool = False
     is_marked: bool = False
+    sent_ps: int = 0  # when it started on the link that it came by
     whole_ps: int = 0  # at a switch: when its last bit is in, and the switch's processing delay is over
 
 
@@ -82,6 +88,8 @@ class Port:
     delay_ps: int
     idle_from_ps: int = 0
     paused: bool = False  # by PFC frames received on this port
+    outages: list[Outage] = field(default_factory=list)  # those of its link that last
+    failed_ps: list[int] = field(default_factory=list)  # when its link went down
     control: deque[Frame] = field(default_factory=deque)  # never paused
     data: deque[tuple[Frame, int]] = field(default_factory=deque)  # switches: the frame, and the port it came by
     queued_bytes: int = 0  # switches: what waits in `data`
@@ -91,6 +99,10 @@ class Port:
     ingress_bytes: int = 0  # switches: what came by this port and still waits in the switch
     pause_sent: bool = False  # switches: the peer was told to pause
     ingress_peak_bytes: int = 0
+
+    def is_flushed(self) -> bool:
+        """Whether its link is down, so that what comes for it is lost."""
+        return any(outage.flushes for outage in self.outages)
 
 
 @dataclass
@@ -154,6 +166,7 @@ class Simulator:
         self.nodes = build_network(scenario["network"]["explicit"])
         self.flows: list[Flow] = []
         self.routes: list[tuple[str, ...]] = []
+        self.add_outages(read_outages(scenario.get("fault", [])))
         self.add_flows(scenario["workload"][0]["flows"])
 
     def add_flows(self, entries: list[dict[str, Any]]) -> None:
@@ -169,6 +182,15 @@ class Simulator:
             self.flows.append(flow)
             self.routes.append((flow.src, *entry["via"], flow.dst))
             self.set_timer(start_ps, flow, partial(self.list_flow, flow))
+
+    def add_outages(self, outages: list[Outage]) -> None:
+        """Let links go down and come back, as a timer of either end; these are set before all others."""
+        for outage in outages:
+            ends = [(self.nodes[a], self.nodes[a].port_to(b)) for a, b in (outage.ends, outage.ends[::-1])]
+            for node, port in ends:
+                self.at(outage.start_ps, node, RANK_TIMER, 0, partial(self.fail, node, port, outage))
+                if outage.end_ps is not None:
+                    self.at(outage.end_ps, node, RANK_TIMER, 0, partial(self.repair, node, port, outage))
 
     def at(self, time_ps: int, node: Node, rank: int, position: int, action: Callable[[], None]) -> None:
         """Schedule what `node` does at `time_ps`; `position` orders equal ranks, and then the order of scheduling."""
@@ -215,6 +237,8 @@ class Simulator:
             port.sending.in_ring = True
             port.ring.append(port.sending)
             port.sending = None
+        if port.outages:
+            return
         frame = self.next_frame(node, port)
         if frame is None:
             return
@@ -225,6 +249,7 @@ class Simulator:
         peer = self.nodes[port.peer]
         peer_port = peer.ports[port.peer_port]
         arrival_ps = port.idle_from_ps + port.delay_ps
+        frame = replace(frame, sent_ps=self.now_ps)
         if frame.kind == "pfc":
             self.at(arrival_ps, peer, RANK_PFC, peer_port.number, lambda: self.on_pfc(peer, peer_port, frame))
         elif peer.is_host:
@@ -264,6 +289,8 @@ class Simulator:
 
     def on_pfc(self, node: Node, port: Port, frame: Frame) -> None:
         """Pause or resume this port's data queue, as the peer asks; a frame in progress goes on."""
+        if self.is_lost(port, frame, self.now_ps):
+            return
         self.log(node, port, "arrive", frame)
         port.paused = frame.pause
         self.wake(node, port)
@@ -272,8 +299,13 @@ class Simulator:
 
     def forward(self, node: Node, came_by: Port, frame: Frame) -> None:
         """Queue a frame towards the next node of its route; count data, or drop it if there is no room."""
+        if self.is_lost(came_by, frame, self.now_ps - self.switch_delay_ps):
+            return
         self.log(node, came_by, "arrive", frame)
         out = node.port_to(frame.route[frame.route.index(node.name) + 1])
+        if out.is_flushed():
+            self.drop(node, out, frame)
+            return
         if frame.kind != "data":
             out.control.append(frame)
             self.wake(node, out)
@@ -281,9 +313,7 @@ class Simulator:
         has_pfc = self.xoff_bytes is not None
         counted_bytes = came_by.ingress_bytes if has_pfc else out.queued_bytes
         if self.buffer_bytes is not None and counted_bytes + frame.bytes > self.buffer_bytes:
-            assert frame.flow is not None
-            assert frame.seq is not None
-            self.drops.append(Drop(self.now_ps, node.name, out.number, frame.flow.index, frame.seq))
+            self.drop(node, out, frame)
             return
         out.data.append((frame, came_by.number))
         out.queued_bytes += frame.bytes
@@ -310,8 +340,51 @@ class Simulator:
             self.send_pfc(node, came_by, pause=False)
 
     def send_pfc(self, node: Node, port: Port, *, pause: bool) -> None:
-        """Queue a PFC frame for the peer of `port`."""
+        """Queue a PFC frame for the peer of `port`, unless nobody hears it there."""
+        if port.outages:
+            return
         port.control.append(Frame("pfc", self.control_bytes, pause=pause))
+        self.wake(node, port)
+
+    # What happens when a link fails.
+
+    def drop(self, node: Node, port: Port, frame: Frame) -> None:
+        """Lose a frame on its way to a port, or on the link behind it; nobody counts those that are no data."""
+        if frame.kind == "data":
+            assert frame.flow is not None
+            assert frame.seq is not None
+            self.drops.append(Drop(self.now_ps, node.name, port.number, frame.flow.index, frame.seq))
+
+    def is_lost(self, port: Port, frame: Frame, in_ps: int) -> bool:
+        """Tell whether the link failed from the start of a frame until as much of it was in as is needed."""
+        if not any(frame.sent_ps <= failed_ps < in_ps for failed_ps in port.failed_ps):
+            return False
+        peer = self.nodes[port.peer]
+        self.drop(peer, peer.ports[port.peer_port], frame)
+        return True
+
+    def fail(self, node: Node, port: Port, outage: Outage) -> None:
+        """Let an outage begin at one end of a link: no pause stands there any more, and what waits may be lost."""
+        if not port.outages:
+            port.failed_ps.append(self.now_ps)
+            port.paused = False
+            port.control = deque(frame for frame in port.control if frame.kind != "pfc")
+        port.outages.append(outage)
+        if outage.flushes:
+            port.control.clear()
+            while port.data:
+                frame, came_by = port.data.popleft()
+                port.queued_bytes -= frame.bytes
+                self.drop(node, port, frame)
+                self.release_input(node, node.ports[came_by], frame)
+
+    def repair(self, node: Node, port: Port, outage: Outage) -> None:
+        """Let an outage end at one end of a link: if it was the last, the peer is told anew that it is to pause."""
+        port.outages.remove(outage)
+        if port.outages:
+            return
+        if port.pause_sent:
+            self.send_pfc(node, port, pause=True)
         self.wake(node, port)
 
     # What a host does to send.
@@ -376,6 +449,8 @@ class Simulator:
 
     def deliver(self, host: Node, port: Port, frame: Frame) -> None:
         """Receive a packet, or what a receiver said of one."""
+        if self.is_lost(port, frame, self.now_ps):
+            return
         self.log(host, port, "arrive", frame)
         assert host.name == frame.route[-1]
         if frame.kind == "data":
@@ -405,6 +480,8 @@ class Simulator:
 
     def answer(self, host: Node, port: Port, kind: str, packet: Frame, number: int) -> None:
         """Queue a frame that goes back the way that a packet came."""
+        if port.is_flushed():
+            return
         port.control.append(Frame(kind, self.control_bytes, packet.route[::-1], packet.flow, number))
         self.wake(host, port)
 

@@ -38,6 +38,7 @@ __all__ = [
     "Edge",
     "Explicit",
     "FatTree",
+    "Fault",
     "Faults",
     "FirstHop",
     "Flow",
@@ -97,6 +98,7 @@ __all__ = [
     "Telemetry",
     "ThreeTierClos",
     "Thresholds",
+    "Time2",
     "Timely",
     "Training",
     "Transport",
@@ -2120,6 +2122,70 @@ class Workload(_Part):
 
 
 @dataclass(kw_only=True)
+class Time2(_Part):
+    """A time that is drawn."""
+
+    fixed: str | None = None
+    """Always this."""
+
+    exponential: str | None = None
+    """Exponentially distributed, with this mean: what happens without memory."""
+
+    uniform: Sequence[str] | None = None
+    """From the first to the second, each as likely."""
+
+
+@dataclass(kw_only=True)
+class Fault(_Part):
+    """`fault`: what fails, when, and how."""
+
+    at: str | None = None
+    """From when on. With `between`: nothing fails before."""
+
+    for_: str | None = None
+    """How long. Default: for ever."""
+
+    link: str | None = None
+    """Links, by the names of their ends: `leaf0-spine1` both ways, `leaf0 -> spine1` what leaf0 sends; `*` stands for
+    any characters.
+    """
+
+    node: str | None = None
+    """Nodes by name, all of whose links are meant; `*` stands for any characters."""
+
+    host: str | None = None
+    """Hosts by name; `*` stands for any characters."""
+
+    state: Literal["down"] | None = None
+    """What they are then."""
+
+    queued: Literal["flush", "wait"] | None = None
+    """With `state`: what becomes of frames that are to go by such a link."""
+
+    rate: str | None = None
+    """Bits per second of a link, in the place of its own."""
+
+    delay: str | None = None
+    """Propagation delay of a link, or the length of the cable, in the place of its own."""
+
+    bit_error_rate: float | None = None
+    """Each bit of a link is damaged with this probability, and a frame with a damaged bit is lost where it arrives.
+    With 1 all are: a link that loses everything one way, and says nothing.
+    """
+
+    stall: bool | None = None
+    """The host reads nothing that comes to it, and its interface has its neighbour pause all classes."""
+
+    between: Time2 | None = None
+    """Fails again and again: how long from one repair, or `at`, until the next failure. Each link, node or host draws
+    for itself.
+    """
+
+    repair: Time2 | None = None
+    """With `between`: how long from a failure until its repair."""
+
+
+@dataclass(kw_only=True)
 class Probe(_Part):
     """`probe`."""
 
@@ -2195,6 +2261,9 @@ class Scenario(_Part):
 
     workload: Sequence[Workload] | None = None
     """What is sent."""
+
+    fault: Sequence[Fault] | None = None
+    """What fails: links, nodes and hosts, at moments that are given or drawn."""
 
     probe: Probe | None = None
     """What is written down beside the usual tables."""

@@ -17,6 +17,7 @@ __all__ = [
     "DcqcnCounts",
     "DctcpCounts",
     "EcnCounts",
+    "FaultCounts",
     "FlowletCounts",
     "Flows",
     "HighWater",
@@ -476,6 +477,25 @@ class OrderCounts(TypedDict):
     """Paused, in picoseconds."""
 
 
+class FaultCounts(TypedDict):
+    """What faults counted."""
+
+    began: int
+    """Faults that began."""
+
+    lost: int
+    """Data packets lost by faults."""
+
+    lost_bytes: int
+    """Data lost by faults, in bytes."""
+
+    lost_control: int
+    """Control frames lost by faults."""
+
+    paused_ps: int
+    """Paused, in picoseconds."""
+
+
 class TransportCounts(TypedDict):
     """What transport counted."""
 
@@ -618,6 +638,9 @@ class Summary(TypedDict):
 
     order: OrderCounts
     """What order of flows counted; zeros where the scenario does not give it."""
+
+    fault: FaultCounts
+    """What faults counted; zeros where the scenario does not give it."""
 
     transport: TransportCounts
     """What transport counted; zeros where the scenario does not give it."""

@@ -103,6 +103,25 @@ def with_losses(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     return case | {"until": "200us", "audits": NO_VERDICTS}
 
 
+def with_outages(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Let links of a case go down, some of them for ever, at moments at which hardly anything else happens."""
+    links = case["network"]["explicit"]["links"]
+    faults = []
+    for _ in range(rng.randint(1, 4)):
+        link = rng.choice(links)
+        ends = [link["a"], link["b"]]
+        rng.shuffle(ends)
+        fault = {"link": "-".join(ends), "state": "down", "at": f"{rng.randint(0, 20_000_000)}ps"}
+        if rng.random() < 0.9:
+            # From less than a packet to several timeouts.
+            fault["for"] = f"{rng.randint(1, 10 ** rng.randint(4, 8))}ps"
+        if rng.random() < 0.6:
+            fault["queued"] = rng.choice(["flush", "wait"])
+        faults.append(fault)
+    case["host"]["transport"]["go_back_n"] = {"rto": rng.choice(TIMEOUTS), "nack_interval": rng.choice(INTERVALS)}
+    return case | {"until": "200us", "audits": NO_VERDICTS, "fault": faults}
+
+
 def with_cut_through(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     """Let the switches of a case cut through, with headers from a byte to more than most packets have."""
     case["switch"]["cut_through"] = {"header": f"{rng.choice([1, 14, 64, 64, 128, 500, 1048])}B"}

@@ -91,6 +91,11 @@ impl<N: Node> Checkpoint<'_, N> {
         &mut self.partitions[partition as usize].seats[seat as usize].node
     }
 
+    /// Whether no message is on a link.
+    pub fn is_quiet(&self) -> bool {
+        self.partitions.iter().all(|p| p.under_way().next().is_none())
+    }
+
     /// How many nodes there are.
     pub fn nodes(&self) -> u32 {
         self.places.len() as u32

@@ -181,6 +181,13 @@ impl CutThrough {
         (!frame.is_seen() && frame.dst() != peer).then(|| input.head(frame, 1, routing))
     }
 
+    /// From the start of a frame that came by a port until node `here`, which has handled it, needed no more of it; none where it needed
+    /// the last bit.
+    pub fn needed(&self, port: PortId, frame: &Packet, here: u32, routing: &Map) -> Option<Duration> {
+        let input = self.inputs[port].as_ref()?;
+        (!frame.is_seen() && frame.dst() != here).then(|| input.head(frame, 0, routing))
+    }
+
     /// A data packet is let in here.
     pub fn enter(&mut self, packet: &Packet, routing: &Map, now: Moment) {
         let port = packet.in_port().index();

@@ -58,6 +58,8 @@ pub struct Config {
     pub echo: Option<Echo>,
     /// How receivers pull what senders send, if they do.
     pub pulls: Option<Rules>,
+    /// Pulls may be lost, since something fails in the network.
+    pub loses_pulls: bool,
     /// Which class a new flow gets.
     pub classify: Classify,
     /// Whose flow a number is.

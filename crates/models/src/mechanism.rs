@@ -56,6 +56,8 @@ impl Watches {
     pub const DELIVERED: Self = Self(1024);
     /// [`Hooks::on_answer`] and [`Hooks::on_silence`]
     pub const ANSWER: Self = Self(2048);
+    /// [`Hooks::on_link`]
+    pub const LINK: Self = Self(4096);
 
     /// How many hooks there may be.
     pub const HOOKS: usize = u16::BITS as usize;
@@ -210,6 +212,9 @@ pub trait Hooks: State {
     }
     /// Another mechanism asks that the neighbour at a port stop, or go on, sending a class.
     fn on_pause_request(&mut self, _port: PortId, _class: u8, _is_on: bool, _core: &Core, _effects: &mut Effects) {}
+    /// The link of a port goes down, or comes back. Nothing that either end sent is on its way any more; what the neighbour asked for
+    /// is void, and what was asked of it has to be asked anew as the link comes back.
+    fn on_link(&mut self, _port: PortId, _is_up: bool, _core: &Core, _effects: &mut Effects) {}
     /// A timer that the mechanism set.
     fn on_timer(&mut self, _token: u32, _core: &Core, _effects: &mut Effects) {}
     /// Whether a pause of a class at `from` by the neighbour there makes this node pause the neighbour at `port`, which it tells
@@ -358,6 +363,9 @@ pub struct Properties {
     pub passes_pauses_on: bool,
     /// It ends pauses that last this long, so that a circle of them is a deadlock only when it has not.
     pub ends_pauses: Option<Duration>,
+    /// It cannot do without its own frames: whether it begins anew with a link that was down, and what to say if it does not, or if a
+    /// single frame may be lost.
+    pub if_frames_are_lost: Option<(bool, &'static str)>,
     /// Its frames may be as small as this, if they are smaller than those of others.
     pub smallest_frame: Option<u16>,
     /// Why hosts that relay may not send flows of their own, and the key that says so.

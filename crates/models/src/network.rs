@@ -14,10 +14,12 @@ use crate::count::Group;
 use crate::cut_through::{self, CutThrough};
 use crate::effects::Effects;
 use crate::endpoint::{self, Classify, Config, Endpoint};
+use crate::fault;
 use crate::framing::Framing;
 use crate::job::Programs;
 use crate::mechanism::{Ends, Ground, Ingress, Levels, Site};
 use crate::mechanisms::{self, Mechanisms, Part, Tables};
+use crate::node::fault::Failing;
 use crate::node::{self, Acks, Faults, Node};
 use crate::overrides::Locals;
 use crate::queueing::buffer::{Accounting, Buffer, Params as BufferParams, Share, SharedBuffer};
@@ -26,6 +28,7 @@ use crate::record::Wanted;
 use crate::relay::{self, Scheduler};
 use crate::routing::ate::Weight;
 use crate::routing::{FirstHop, Map, longest_round_trip, shortest};
+use crate::sizing;
 use crate::topology::{NodeSpec, PortSpec, Topology};
 use crate::transport::{self, Protocol};
 use crate::workload::AllFlows;
@@ -63,6 +66,8 @@ pub struct Settings {
     pub acks: Acks,
     /// What switches do wrong.
     pub faults: Faults,
+    /// What fails.
+    pub failures: fault::plan::Plan,
     /// What to write down.
     pub wanted: Wanted,
 }
@@ -166,7 +171,7 @@ impl Settings {
 /// What all parts count, given or not.
 pub fn groups() -> impl Iterator<Item = Group> {
     let hosts = [endpoint::GROUP].into_iter().chain(transport::GROUPS.iter().chain(congestion_control::GROUPS).copied());
-    mechanisms::GROUPS.iter().copied().chain([node::ORDER]).chain(hosts)
+    mechanisms::GROUPS.iter().copied().chain([node::ORDER, node::FAULT]).chain(hosts)
 }
 
 /// The data queues of a node's ports.
@@ -283,6 +288,7 @@ impl Configs {
             schemes,
             transport: transport.clone(),
             pulls: transport.pulls(whole).or_else(|| settings.congestion_control.pulls(whole)),
+            loses_pulls: !settings.failures.is_empty(),
             classify: settings.classify.clone(),
             sources: plan.sources.clone(),
         });
@@ -404,6 +410,27 @@ impl Builder<'_> {
         Node::new(core, self.map.clone(), spec.forwards, mechanisms, effects, endpoint)
             .with(settings.wanted.clone(), reorders, settings.acks, settings.faults)
             .cutting_through(self.cut_through(node))
+            .failing(self.failing(node))
+    }
+
+    /// What fails at a node.
+    fn failing(&self, node: u32) -> Option<Box<Failing>> {
+        let (settings, ports) = (self.settings, &self.ports[index(node)]);
+        // What is on its way when a neighbour is paused finds room at the interface; where credits bound it, all does.
+        let control = u64::from(settings.framing.control);
+        let largest = settings.framing.largest();
+        let of = |p: &PortSpec| sizing::pfc_headroom(p.link.rate, p.link.delay, Duration::ZERO, largest, largest, control);
+        let headroom = ports.iter().map(|p| of(p).0 + of(p).1).max().unwrap_or(0) * u64::from(settings.classes);
+        let is_lossless = settings.mechanisms().any(|p| p.is_lossless);
+        let pauses = settings.mechanisms().any(|p| p.pauses_neighbours);
+        let room = if pauses {
+            headroom
+        } else if is_lossless {
+            u64::MAX
+        } else {
+            0
+        };
+        Failing::new(settings.failures.parts(node), settings.seed, node, ports, self.delay(node), room)
     }
 
     /// Links with their lookahead, by sending node and port.
@@ -413,14 +440,11 @@ impl Builder<'_> {
         let smallest = framing.minimum.min(u64::from(own.map_or(framing.control, |own| own.min(framing.control)))).max(1);
         let nodes = self.ports.iter().enumerate();
         let link = |n: usize, p: usize, port: &PortSpec| {
+            let (delay, rate) = self.settings.failures.bounds(n as u32, PortId::at(p), port);
             let (peer, peer_port) = (port.peer, port.peer_port);
             let header = self.settings.cut_through(peer, peer_port, &self.topology.nodes[index(peer)]).map(|cut| cut.header.0);
             let handled_after = header.map_or(smallest, |header| header.min(smallest));
-            LinkSpec {
-                from: (n as u32, p as u32),
-                to: (peer, u32::from(port.peer_port.0)),
-                lookahead: port.link.delay + port.link.rate.time(handled_after),
-            }
+            LinkSpec { from: (n as u32, p as u32), to: (peer, u32::from(port.peer_port.0)), lookahead: delay + rate.time(handled_after) }
         };
         nodes.flat_map(|(n, list)| list.iter().enumerate().map(move |(p, port)| link(n, p, port))).collect()
     }
@@ -488,6 +512,7 @@ impl Settings {
             first_hop: FirstHop::default(),
             acks: Acks::default(),
             faults: Faults::default(),
+            failures: fault::plan::Plan::default(),
             wanted: Wanted::default(),
         }
     }

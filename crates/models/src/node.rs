@@ -5,6 +5,7 @@
 //! answer with effects.
 
 mod effects;
+pub mod fault;
 mod follow;
 mod forward;
 mod host;
@@ -24,7 +25,7 @@ use xoff_engine::{Context, Node as EngineNode, Timer};
 use xoff_units::{Duration, Moment, index};
 
 use crate::core::Core;
-use crate::count::{Group, PAUSED};
+use crate::count::{Count, Group, PAUSED};
 use crate::cut_through::CutThrough;
 use crate::delays::{Recorder, Traced};
 use crate::effects::Effects;
@@ -86,6 +87,17 @@ pub enum Acks {
 /// What nodes count beside their mechanisms: queues that waited for packets of the same flow in another queue.
 pub const ORDER: Group = Group { name: "order", label: "order of flows", counts: &[PAUSED] };
 
+/// What faults lost, and queues that waited for a link that was down.
+pub const FAULT: Group = Group { name: "fault", label: "faults", counts: &[FAULTS, LOST, LOST_BYTES, LOST_CONTROL, PAUSED] };
+/// Faults that began.
+pub const FAULTS: Count = Count::number("began", "faults that began");
+/// Data packets lost by them.
+pub const LOST: Count = Count::number("lost", "data packets lost by faults");
+/// Their wire bytes.
+pub const LOST_BYTES: Count = Count::bytes("lost_bytes", "data lost by faults");
+/// All other frames lost by them.
+pub const LOST_CONTROL: Count = Count::number("lost_control", "control frames lost by faults");
+
 /// A node of the network. What each packet needs comes first, in as few lines of the cache as it fits into.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -101,8 +113,10 @@ pub struct Node {
     next_sample: Moment,
     /// Whether it passes packets on.
     pub forwards: bool,
-    /// Whether frames that start are written down, or followed.
+    /// Whether frames that start are written down, or followed, and those that come looked at.
     is_watched: bool,
+    /// Whether anything is wrong here, on purpose or by a link that is down.
+    is_odd: bool,
     acks: Acks,
     faults: Faults,
     /// Totals.
@@ -111,6 +125,8 @@ pub struct Node {
     pub core: Core,
     effects: Effects,
     wanted: Wanted,
+    /// What fails at it, if anything ever does.
+    pub failing: Option<Box<fault::Failing>>,
     /// What it writes down of delays, if it does.
     pub delays: Option<Box<Recorder>>,
     /// What was written down.
@@ -138,6 +154,8 @@ impl State for Node {
             paused,
             paused_by,
             delays,
+            failing,
+            is_odd,
             // What never changes.
             routes: _,
             next_sample,
@@ -158,9 +176,10 @@ impl State for Node {
         }
         walk.total_each(paused.iter_mut());
         walk.total_each(paused_by.values_mut());
-        if delays.is_some() {
+        if delays.is_some() || failing.is_some() {
             walk.refuse();
         }
+        walk.value(u64::from(*is_odd));
         walk.value((faults.vanish, faults.overtake).word());
         mechanisms.walk(walk);
         core.walk(walk);
@@ -195,6 +214,8 @@ impl Node {
             wanted: Wanted::default(),
             next_sample: Moment::NEVER,
             is_watched: false,
+            is_odd: false,
+            failing: None,
             delays: None,
             records: Records::default(),
             open_pauses: Vec::new(),
@@ -211,7 +232,8 @@ impl Node {
         let recorder = || Box::new(Recorder::new(self.core.id, self.core.ports.len(), wanted.delays.clone(), reorders));
         let delays = (wanted.delays != Traced::None).then(recorder);
         let is_watched = wanted.packets || delays.is_some();
-        Self { wanted, next_sample, is_watched, delays, acks, faults: if self.forwards { faults } else { Faults::default() }, ..self }
+        let faults = if self.forwards { faults } else { Faults::default() };
+        Self { wanted, next_sample, is_watched, is_odd: faults.vanish > 0, delays, acks, faults, ..self }
     }
 
     /// The same node, with what it knows of inputs that cut through.
@@ -232,6 +254,33 @@ impl Node {
         if self.next_sample <= now {
             self.sample(now);
         }
+    }
+
+    /// A frame that nothing became of on its way.
+    #[inline(always)]
+    fn handle(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) {
+        if packet.is_seen() && (self.is_consumed(port, &packet, cx) || packet.is_link_local()) {
+            return;
+        }
+        if packet.dst() == self.core.id {
+            self.receive(port, packet, cx);
+        } else if self.forwards {
+            self.forward(port, packet, cx);
+        } else {
+            self.lose(&packet, cx);
+        }
+    }
+
+    /// Writes down that a frame has come; true if it goes no further, since something fails here.
+    #[cold]
+    fn is_looked_at(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
+        if self.failing.is_some() && self.is_intercepted(port, packet, cx) {
+            return true;
+        }
+        if self.wanted.packets {
+            self.trace(port, packet, false, cx.now());
+        }
+        false
     }
 
     /// From now on routes are these. What a mechanism or a flow chose by others before stays as it is.
@@ -261,12 +310,13 @@ impl EngineNode for Node {
     fn timer(token: u64) -> Timer {
         match token::unpack(token).0 {
             token::RTO | token::FIRST_RTO => Timer::Reminder,
-            token::START | token::RELEASED | token::PROGRAM | token::OPERATION => Timer::Outside,
+            token::START | token::RELEASED | token::PROGRAM | token::OPERATION | token::FAULT => Timer::Outside,
             _ => Timer::Future,
         }
     }
 
     fn on_start(&mut self, cx: &mut Cx<'_>) {
+        self.expect_faults(cx);
         let sources = self.endpoint.as_ref().map_or(0, |e| e.starts.len());
         for source in 0..sources {
             // Flows that start at zero start in an event of their own, like all others.
@@ -285,19 +335,10 @@ impl EngineNode for Node {
     fn on_arrival(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
         let port = PortId::at(port);
         self.begin(cx.now());
-        if self.is_watched && self.wanted.packets {
-            self.trace(port, &packet, false, cx.now());
-        }
-        if packet.is_seen() && (self.is_consumed(port, &packet, cx) || packet.is_link_local()) {
+        if self.is_watched && self.is_looked_at(port, &packet, cx) {
             return;
         }
-        if packet.dst() == self.core.id {
-            self.receive(port, packet, cx);
-        } else if self.forwards {
-            self.forward(port, packet, cx);
-        } else {
-            self.lose(&packet, cx);
-        }
+        self.handle(port, packet, cx);
     }
 
     fn on_timer(&mut self, raw: u64, cx: &mut Cx<'_>) {
@@ -335,6 +376,8 @@ impl EngineNode for Node {
                 }
                 self.apply(cx);
             }
+            token::FAULT => self.on_fault(payload, cx),
+            token::SETTLED => self.on_settled(PortId::at(index(payload)), cx),
             token::PULL => {
                 if let Some(endpoint) = &mut self.endpoint {
                     endpoint.on_pacer(&mut self.effects);
@@ -352,8 +395,10 @@ impl EngineNode for Node {
     fn on_output(&mut self, port: usize, cx: &mut Cx<'_>) {
         let port = PortId::at(port);
         self.begin(cx.now());
-        self.core.ports[port].is_woken = false;
         self.core.ports[port].end_frame();
+        if self.core.ports[port].is_called_in_vain() {
+            return;
+        }
         loop {
             match self.core.ports[port].select() {
                 None => return,

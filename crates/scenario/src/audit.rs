@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xoff_engine::Checkpoint;
 use xoff_models::ids::PortId;
 use xoff_models::mechanism::Hooks;
-use xoff_models::node::Node;
+use xoff_models::node::{FAULT, Node};
 use xoff_units::Moment;
 
 use crate::document::Judgement;
@@ -41,7 +41,8 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Moment) -> Option<V
     let mut edges: BTreeMap<Waiter, Vec<Waiter>> = BTreeMap::new();
     for id in 0..cp.nodes() {
         let node = cp.node(id);
-        for pause in &node.open_pauses {
+        // What waits for a link that is down waits for nobody else.
+        for pause in node.open_pauses.iter().filter(|pause| pause.cause != FAULT.name) {
             let (port, class) = (pause.port, pause.class);
             let p = &node.core.ports[port];
             if p.last_data > still_since || pause.start > still_since || p.waiting == 0 {

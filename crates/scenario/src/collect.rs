@@ -10,15 +10,16 @@ use std::sync::Arc;
 use xoff_engine::{Checkpoint, Finish};
 use xoff_models::congestion_control::contract::NOTIFICATIONS;
 use xoff_models::count::{LATE, PAUSED, Tally};
-use xoff_models::endpoint::{self, Sent};
+use xoff_models::endpoint::{self, Endpoint, Sent};
 use xoff_models::frames::Kind;
 use xoff_models::high_water;
 use xoff_models::ids::PortId;
 use xoff_models::job::Graph;
 use xoff_models::mechanism::Hooks;
 use xoff_models::mechanisms::ecn::MARKED;
-use xoff_models::node::Node;
+use xoff_models::node::{FAULT, FAULTS, LOST, LOST_BYTES, LOST_CONTROL, Node};
 use xoff_models::packet::Packet;
+use xoff_models::queueing::port::Port;
 use xoff_models::record::Drop;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Duration, Moment, index};
@@ -29,6 +30,7 @@ use crate::audit::Verdicts;
 use crate::counts::Counts;
 use crate::delays::{Delays, Delivered};
 use crate::document::Scenario;
+use crate::faults::Faults;
 use crate::ideal::Alone;
 use crate::judge::{End, Ledger, judge};
 use crate::measures::{Measures, Over, Times};
@@ -36,6 +38,7 @@ use crate::observer::{Observer, Progress};
 use crate::runner::Runner;
 use crate::summary::{Fct, Flows, HighWater, Performance, Summary};
 use crate::table::Table;
+use crate::tables::faults::Failed;
 use crate::tables::flows::{Flow, Ways};
 use crate::tables::high_water::{Count, highest};
 use crate::tables::links::Link;
@@ -74,6 +77,7 @@ pub struct Collector {
     retransmitted: u64,
     alone: Alone,
     jobs: Vec<Arc<Graph>>,
+    pub faults: Faults,
 }
 
 /// Drops of one port and class within this time count as one shortage of headroom.
@@ -131,6 +135,7 @@ impl Collector {
             retransmitted: 0,
             alone: Alone::new(runner),
             jobs: plan.jobs.clone(),
+            faults: Faults::new(runner.settings.failures.clone()),
         }
     }
 
@@ -201,6 +206,22 @@ impl Collector {
         if self.sampling.is_replay {
             self.rows.samples = kept;
         }
+    }
+
+    /// Whether nothing is left to do but what faults make: all flows are over, and nothing is anywhere.
+    pub fn is_over(&self, cp: &Checkpoint<'_, Node>) -> bool {
+        if self.ends.missing() > 0 {
+            return false;
+        }
+        let nodes = || (0..cp.nodes()).map(|id| cp.node(id));
+        let works = |e: &Endpoint| e.is_busy() || e.programs.count().0 < e.programs.count().1;
+        let waits = |node: &Node| node.queued_bytes() > 0 || node.core.ports.iter().any(Port::has_more);
+        let stalls = |node: &Node| node.failing.as_ref().is_some_and(|failing| failing.is_stalled());
+        let mut ledger = Ledger::default();
+        nodes().for_each(|node| ledger.enter(node.core.id, node, |peer| cp.node(peer)));
+        !nodes().any(|node| node.endpoint.as_ref().is_some_and(|e| works(e)) || waits(node))
+            && !ledger.is_paused()
+            && (cp.is_quiet() || nodes().any(stalls))
     }
 
     /// New packets that have arrived anywhere, and whether a flow is under way.
@@ -276,7 +297,7 @@ impl Collector {
             self.dropped += node.counts.dropped;
             marked += node.counts.marked;
             self.count(node, cp.now);
-            ledger.enter(id, node);
+            ledger.enter(id, node, |peer| cp.node(peer));
         }
         // Marks are one count, whoever sets them.
         self.counts.declaring(MARKED).add(MARKED, marked);
@@ -332,7 +353,7 @@ impl Collector {
             for (i, p) in PortId::each(&node.core.ports) {
                 let spec = &self.names.ports[index(id)][i];
                 // Of a frame that is cut short only what was sent counts as time on the link.
-                let busy_ps = p.serializer.time(p.data_bytes + p.control_bytes).saturating_sub(p.busy_until.since(end)).ps().min(end.ps());
+                let busy_ps = node.sending_time(i).saturating_sub(p.busy_until.since(end)).ps().min(end.ps());
                 self.rows.links.push(Link {
                     node: id,
                     port: i,
@@ -370,12 +391,27 @@ impl Collector {
         self.high_water = high_water::Kind::ALL.iter().map(|kind| (kind.name(), highest(*kind, &marks, &self.names))).collect();
         // The depths of queues have a table of their own.
         self.rows.high_water = marks.into_iter().filter(|m| m.mark.kind != high_water::Kind::Queue).collect();
+        self.add_faults(cp, now);
         open.sort_by_key(|p| (p.start, p.node, p.port, p.queue));
         self.rows.pauses.extend(open);
         self.measures.rows(&mut self.rows);
         self.rows.delays.append(&mut self.delays.rows);
         self.rows.contributions.append(&mut self.delays.contributions);
         self.rows.tables(&self.names)
+    }
+
+    /// What failed, and what was lost by it.
+    fn add_faults(&mut self, cp: &Checkpoint<'_, Node>, now: Moment) {
+        for fault in self.faults.rows(cp, now) {
+            let mut counts = self.counts.of(FAULT.name);
+            counts.add(FAULTS, 1);
+            counts.add(LOST, fault.lost.packets);
+            counts.add(LOST_BYTES, fault.lost.bytes);
+            counts.add(LOST_CONTROL, fault.lost.control);
+            let unit = &self.faults.plan.units[index(fault.unit)];
+            let target = self.faults.plan.name(fault.unit, &self.names.nodes);
+            self.rows.faults.push(Failed { entry: unit.fault, kind: unit.what.name(), target, fault });
+        }
     }
 
     pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Moment) -> Summary {

@@ -7,6 +7,7 @@ use xoff_models::core::Queueing;
 use xoff_models::cut_through;
 use xoff_models::delays::Traced;
 use xoff_models::endpoint::Classify;
+use xoff_models::fault::Fault;
 use xoff_models::mechanisms::{Admission, FlowControl, Routing, Stamping, Tables, ecn, telemetry, trimming};
 use xoff_models::node::{Acks, Faults};
 use xoff_models::overrides::{Local, Override};
@@ -48,6 +49,9 @@ pub struct Scenario {
     /// What is sent.
     #[serde(default)]
     pub workload: Vec<Workload>,
+    /// What fails: links, nodes and hosts, at moments that are given or drawn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fault: Vec<Fault>,
     /// What is written down beside the usual tables.
     #[serde(default)]
     pub probe: Probe,

@@ -3,8 +3,8 @@
 use xoff_engine::Finish;
 use xoff_models::ids::PortId;
 use xoff_models::mechanism::Hooks;
-use xoff_models::node::Node;
-use xoff_models::record::Drop;
+use xoff_models::node::{FAULT, Node};
+use xoff_models::record::{Drop, Pause};
 use xoff_units::{Duration, Moment};
 
 use crate::audit::{Verdicts, Waiter};
@@ -39,6 +39,8 @@ pub struct Ledger {
     queued: u64,
     lost: u64,
     reordered: u64,
+    /// Data packets lost by faults.
+    lost_by_faults: u64,
     /// Records beside packets that are somewhere, and records that there are.
     records: (usize, usize),
     /// Pauses that stand: node, port and class.
@@ -62,7 +64,7 @@ impl Ledger {
     }
 
     /// Enters what a node knows.
-    pub fn enter(&mut self, id: u32, node: &Node) {
+    pub fn enter<'a>(&mut self, id: u32, node: &Node, peer: impl Fn(u32) -> &'a Node) {
         if let Some(e) = &node.endpoint {
             self.injected += e.injected_bytes;
             self.delivered += e.delivered_bytes;
@@ -72,10 +74,20 @@ impl Ledger {
         self.queued += node.queued_bytes();
         self.records.0 += node.queued_records();
         self.lost += node.counts.lost;
-        for mechanism in node.mechanisms.iter() {
+        let lost = node.failing.iter().flat_map(|failing| failing.lost.values());
+        self.lost_by_faults += lost.map(|lost| lost.packets).sum::<u64>();
+        // A host that reads nothing pauses its neighbour as long as that lasts.
+        let asks_for_ever = |node: &Node| node.failing.as_ref().is_some_and(|failing| failing.is_stalled());
+        for mechanism in node.mechanisms.iter().filter(|_| !asks_for_ever(node)) {
             mechanism.standing_pauses(&mut |port, class| self.standing.push((id, port, class)));
         }
-        self.standing.extend(node.open_pauses.iter().map(|p| (id, p.port, p.class)));
+        let stands = |p: &&Pause| p.cause != FAULT.name && !asks_for_ever(peer(node.core.ports[p.port].peer));
+        self.standing.extend(node.open_pauses.iter().filter(stands).map(|p| (id, p.port, p.class)));
+    }
+
+    /// Whether a pause stands that will be taken back.
+    pub const fn is_paused(&self) -> bool {
+        !self.standing.is_empty()
     }
 
     fn imbalance(&self) -> Option<String> {
@@ -145,7 +157,15 @@ pub fn judge(ledger: &Ledger, names: &Names, scenario: &Scenario, end: &End) -> 
     let (audits, mechanisms) = (&scenario.audits, scenario.switch.mechanisms());
     let mut verdicts = Verdicts::default();
     verdicts.enter("conservation", Judgement::Fail, ledger.imbalance());
-    verdicts.enter("loss", audits.loss, ledger.loss(names).filter(|_| mechanisms.any(|p| p.is_lossless)));
+    let is_lossless = mechanisms.any(|p| p.is_lossless);
+    match ledger.loss(names).filter(|_| is_lossless) {
+        // A lossless class loses nothing for want of room; what a fault took is told, and no violation.
+        None if is_lossless && ledger.lost_by_faults > 0 => {
+            let told = format!("faults took {} packets of a lossless class, and none lacked room", ledger.lost_by_faults);
+            verdicts.enter("loss", Judgement::Record, Some(told));
+        }
+        loss => verdicts.enter("loss", audits.loss, loss),
+    }
     verdicts.enter("pauses", audits.pauses, ledger.unpaired(names, end));
     // Where a mechanism chooses ports packet by packet, packets overtake one another.
     let keeps_order = !mechanisms.any(|p| p.routes || p.reorders);

@@ -11,6 +11,7 @@ mod delays;
 mod dependency;
 mod document;
 mod error;
+mod faults;
 mod ideal;
 mod judge;
 mod limits;

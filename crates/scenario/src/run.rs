@@ -41,6 +41,8 @@ struct Watch<'a> {
     budget: Budget,
     trouble: Option<Trouble>,
     was_stopped: bool,
+    /// Nothing is left to do but what faults make.
+    is_over: bool,
     is_too_large: Option<InputError>,
     last_search: Moment,
     last_events: u64,
@@ -63,6 +65,7 @@ impl<'a> Watch<'a> {
             budget: Budget::new()?,
             trouble: None,
             was_stopped: false,
+            is_over: false,
             is_too_large: None,
             last_search: Moment::ZERO,
             last_events: 0,
@@ -71,7 +74,12 @@ impl<'a> Watch<'a> {
         })
     }
 
-    fn look(&mut self, cp: &Checkpoint<'_, Node>, collector: &Collector, observer: &mut dyn Observer) -> ControlFlow<()> {
+    fn look(&mut self, cp: &Checkpoint<'_, Node>, collector: &mut Collector, observer: &mut dyn Observer) -> ControlFlow<()> {
+        let fails = !collector.faults.plan.is_empty();
+        self.is_over = fails && collector.is_over(cp);
+        if self.is_over {
+            return ControlFlow::Break(());
+        }
         let is_time = cp.now.since(self.last_search) >= STILL;
         if is_time {
             self.last_search = cp.now;
@@ -79,7 +87,7 @@ impl<'a> Watch<'a> {
         }
         if is_time || cp.statistics.events >= self.last_events + LOOK_EVERY {
             self.last_events = cp.statistics.events;
-            self.measure(cp)?;
+            self.measure(cp, collector.faults.will_mend(cp.now, self.patience.0 / 2))?;
         }
         if self.last_report.elapsed() >= WallTime::from_millis(100) {
             self.last_report = Instant::now();
@@ -104,11 +112,12 @@ impl<'a> Watch<'a> {
     }
 
     /// Looks whether flows gain packets.
-    fn measure(&mut self, cp: &Checkpoint<'_, Node>) -> ControlFlow<()> {
+    fn measure(&mut self, cp: &Checkpoint<'_, Node>, will_mend: bool) -> ControlFlow<()> {
         let events = cp.statistics.events;
         let (gained, is_busy) = Collector::gained(cp);
         let (most, at, by) = self.last_gain;
-        if gained > most || !is_busy {
+        // Who waits for what will mend waits for something.
+        if gained > most || !is_busy || will_mend {
             self.last_gain = (gained, cp.now, events);
         } else if self.trouble.is_none() && (cp.now.since(at) >= self.patience.0 || events - by >= self.patience.1) {
             self.trouble = Some(Trouble::Stall(at));
@@ -165,9 +174,10 @@ impl Runner {
             if collector.is_astray {
                 return ControlFlow::Break(());
             }
-            watch.look(cp, &collector, observer)
+            watch.look(cp, &mut collector, observer)
         });
-        let Watch { mut trouble, was_stopped, is_too_large, .. } = watch;
+        let Watch { mut trouble, was_stopped, is_too_large, is_over, .. } = watch;
+        let finish = if is_over { Finish::Idle } else { finish };
         if let Some(refusal) = is_too_large {
             return Err(refusal);
         }

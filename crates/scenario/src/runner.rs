@@ -6,6 +6,7 @@ use xoff_units::index;
 
 use cpu_time::ProcessTime;
 use xoff_models::delays::Traced;
+use xoff_models::fault::plan::Plan;
 use xoff_models::network::Settings;
 use xoff_models::overrides::Locals;
 use xoff_models::queueing::port::Turns as PortTurns;
@@ -69,6 +70,7 @@ impl Runner {
             first_hop: scenario.host.first_hop.clone(),
             acks: scenario.host.acks,
             faults: scenario.switch.faults,
+            failures: Plan::new(&scenario.fault, &topology, scenario.seed)?,
             wanted: Wanted {
                 packets: scenario.probe.packets,
                 queues: scenario.probe.interval().unwrap_or_default(),

@@ -3,6 +3,8 @@
 use xoff_models::congestion_control::Scheme;
 use xoff_models::congestion_control::contract::{Echo, Hosts, Line, Tag};
 use xoff_models::core::Queueing;
+use xoff_models::fault::Queued;
+use xoff_models::mechanisms::at;
 use xoff_models::node::Acks;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
@@ -18,7 +20,7 @@ pub const MAX_WORKLOADS: usize = 65_535;
 
 /// Says which keys of a document make no sense: the first of each part of it.
 pub fn validate(s: &Scenario) -> Vec<InputError> {
-    [framing(s), switch(s), host(s), parts(s), overrides(s), run(s)].into_iter().filter_map(Result::err).collect()
+    [framing(s), switch(s), host(s), parts(s), overrides(s), faults(s), run(s)].into_iter().filter_map(Result::err).collect()
 }
 
 /// Packet sizes.
@@ -202,6 +204,37 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
         if let (Some(control), true) = (s.host.congestion_control.given().first(), echo.is_some_and(|e| e != Echo::EVERY)) {
             let why = format!("it wants each mark on an ACK, and {control} has receivers tell of marks in packets, or seldom");
             return wrong(hears.path(), why);
+        }
+    }
+    Ok(())
+}
+
+/// What fails, and what cannot go on after it.
+fn faults(s: &Scenario) -> Result<(), InputError> {
+    let mechanisms = s.switch.mechanisms();
+    for (i, fault) in s.fault.iter().enumerate() {
+        let wrong = |key: &str, why: String| InputError::new(at(&format!("fault[{i}]"), key), why);
+        fault.validate(MAX_START).map_err(|(key, why)| wrong(key, why))?;
+        let flushes = (fault.state.is_some() && fault.queued == Queued::Flush).then_some("queued");
+        let flushes = flushes.or(fault.node.as_ref().map(|_| "node"));
+        if let Some(key) = flushes.filter(|_| s.switch.queueing == Queueing::Iq) {
+            let why = "with one FIFO an input (switch.queueing) nothing is known of what waits for a link; let it wait, or use oq or voq";
+            return Err(wrong(key, why.into()));
+        }
+        let cuts = s.switch.cut_through.is_some() || s.switch.overrides.iter().any(|o| o.cut_through.is_some());
+        if let Some(key) = fault.rate.map(|_| "rate").or(fault.delay.map(|_| "delay")).filter(|_| cuts) {
+            let why = "what cuts through (switch.cut_through) has begun to send at the rates that links had; leave one of them out";
+            return Err(wrong(key, why.into()));
+        }
+        let loses = fault.bit_error_rate.map(|_| "bit_error_rate").or(fault.state.map(|_| "state"));
+        for part in mechanisms.parts() {
+            let why = match part.properties().if_frames_are_lost {
+                Some((may_begin_anew, why)) if !may_begin_anew || fault.bit_error_rate.is_some() => why,
+                _ => continue,
+            };
+            if let Some(key) = loses {
+                return Err(wrong(key, format!("{} {why}", part.label())));
+            }
         }
     }
     Ok(())

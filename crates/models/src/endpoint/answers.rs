@@ -131,11 +131,16 @@ impl Endpoint {
             s.is_rto_set = false;
             return false;
         }
+        let is_stuck = !is_outstanding && self.config.loses_pulls && !s.has_credit();
+        if let (true, Some(credit), Some(rules)) = (is_stuck, &mut s.credit, &self.config.pulls) {
+            // All that it sent was answered, and the pulls that went with it were lost.
+            credit.time_out(rules, 1, &mut self.books);
+        }
         s.deadline = transport.deadline(&s.progress, &s.transport, now);
         effects.push(Effect::Alarm(token::RTO, s.deadline.min(shortest), flow));
         if let Some(frame) = self.request(slot) {
             effects.push(Effect::Answer(frame));
         }
-        is_outstanding
+        is_outstanding || is_stuck
     }
 }

@@ -2,7 +2,7 @@
 
 use xoff_units::Moment;
 
-use super::receive::{ALL_HERE, back_of};
+use super::receive::{ALL_HERE, all_here, back_of};
 use super::sender::Sender;
 use super::{Config, Endpoint, token};
 use crate::congestion_control::contract::Loss;
@@ -88,7 +88,13 @@ impl Endpoint {
                 credit.pull(rules, total, &mut self.books);
             }
         } else if self.receiver(packet.flow()) != ALL_HERE {
+            if let (Some(pacer), Some(frames::Pull { total }), true) = (&mut self.pacer, packet.payload(), self.config.loses_pulls) {
+                pacer.is_asked_again(packet.flow(), total);
+            }
             self.pull(packet, effects);
+        } else if self.config.loses_pulls {
+            // The answers that said so were lost.
+            effects.push(Effect::Answer(all_here(packet, &self.config)));
         }
     }
 

@@ -3,7 +3,7 @@
 use xoff_engine::{Message as _, state};
 use xoff_units::{Moment, index};
 
-use super::{Endpoint, token};
+use super::{Config, Endpoint, token};
 use crate::beside::Records;
 use crate::congestion_control::contract::{Echo, Form};
 use crate::effects::{Effect, Effects};
@@ -54,6 +54,12 @@ fn back(reply: Reply, packet: &Packet, source: u32, bytes: u16) -> Packet {
     frame.set_path(back_of(packet.path()));
     frame.set_answers(reply.answers);
     frame
+}
+
+/// Acknowledges all of a flow to its source.
+pub(super) fn all_here(packet: &Packet, config: &Config) -> Packet {
+    let reply = Reply { kind: Kind::Ack, seq: u32::MAX, answers: 0 };
+    back(reply, packet, config.sources.of(packet.flow()), config.framing.control)
 }
 
 /// A packet without the record beside it, and the slot of that.
@@ -141,9 +147,7 @@ impl Endpoint {
         if place == ALL_HERE {
             // What is sent again although all of it is here is acknowledged to the end.
             self.duplicates += 1;
-            let reply = Reply { kind: Kind::Ack, seq: u32::MAX, answers: 0 };
-            let ack = back(reply, packet, config.sources.of(packet.flow()), config.framing.control);
-            return complete(*slot, Some(ack), &[], tag, records);
+            return complete(*slot, Some(all_here(packet, config)), &[], tag, records);
         }
         let r = &mut self.receivers[index(place)];
         if !packet.has(Packet::RETRANSMITTED) {

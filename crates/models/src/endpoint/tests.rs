@@ -24,6 +24,7 @@ fn host(transport: &Table, control: &CongestionControl, waiting: Vec<(Vec<u32>, 
         echo: Scheme::new(control, line).echo(),
         schemes: vec![Scheme::new(control, line)],
         pulls: None,
+        loses_pulls: false,
         classify: Classify::default(),
         sources: Arc::new(Sources { first: vec![0, 100, 200, 200] }),
     };

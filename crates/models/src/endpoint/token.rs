@@ -22,6 +22,10 @@ pub const MECHANISM: u64 = 8;
 pub const PROGRAM: u64 = 9;
 /// An operation of a program has computed.
 pub const OPERATION: u64 = 10;
+/// A fault begins or ends.
+pub const FAULT: u64 = 11;
+/// A link that became shorter may be used again.
+pub const SETTLED: u64 = 12;
 
 /// Packs a kind, an owner and a payload.
 pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {

@@ -216,6 +216,7 @@ impl Install for Bfc {
             assigns_queues: true,
             plans_queues: true,
             tags_data: true,
+            if_frames_are_lost: Some((true, "repeats no frame, so that a lost one would hold a queue for ever")),
             refuses_relayed_sources: Some(("", why)),
             ..Properties::default()
         }
@@ -252,7 +253,7 @@ impl Install for Bfc {
 
 impl Hooks for Bfc {
     fn watches(&self) -> Watches {
-        let all = [Watches::ASSIGN, Watches::ENQUEUE, Watches::DEQUEUE, Watches::DEPARTURE, Watches::CONTROL];
+        let all = [Watches::ASSIGN, Watches::ENQUEUE, Watches::DEQUEUE, Watches::DEPARTURE, Watches::CONTROL, Watches::LINK];
         all.into_iter().fold(Watches::PLACE, Watches::and)
     }
 
@@ -330,6 +331,19 @@ impl Hooks for Bfc {
         let queues = Queues::One(QueueId(queue));
         effects.push(if is_pause { Effect::Block(port, queues, Asker::Neighbour) } else { Effect::Unblock(port, queues) });
         Verdict::Consume
+    }
+
+    fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
+        if is_up {
+            let mut held: Vec<QueueId> = self.holds.keys().filter(|at| at.0 == port).map(|at| at.1).collect();
+            held.sort_unstable();
+            for queue in held {
+                effects.push(Effect::Send(port, self.frame(queue, true)));
+            }
+        } else {
+            let queues = QueueId::all(core.ports[port].queues.len()).skip(1);
+            queues.for_each(|queue| effects.push(Effect::Unblock(port, Queues::One(queue))));
+        }
     }
 
     fn standing_pauses(&self, add: &mut dyn FnMut(PortId, u8)) {

@@ -314,7 +314,9 @@ impl CongestionIsolation {
 impl Hooks for CongestionIsolation {
     fn watches(&self) -> Watches {
         match (self.is_switch, self.obeys) {
-            (true, _) => Watches::ASSIGN.and(Watches::ENQUEUE).and(Watches::DEQUEUE).and(Watches::CONTROL).and(Watches::PLACE),
+            (true, _) => [Watches::ASSIGN, Watches::ENQUEUE, Watches::DEQUEUE, Watches::CONTROL, Watches::LINK]
+                .into_iter()
+                .fold(Watches::PLACE, Watches::and),
             (false, true) => Watches::CONTROL.and(Watches::PLACE),
             (false, false) => Watches::PLACE,
         }
@@ -409,6 +411,21 @@ impl Hooks for CongestionIsolation {
             }
         }
         Verdict::Consume
+    }
+
+    /// What a neighbour asked for is void; it hears anew of the flows that it was told of. A host keeps to what it heard.
+    fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
+        for flow in self.flows.numbers() {
+            let Some(moved) = self.flows.get_mut(flow) else { continue };
+            if is_up && moved.state.told == Some(port) {
+                self.message(port, flow, true, 0, effects);
+            } else if !is_up && moved.state.output == port && std::mem::take(&mut moved.state.is_asked) && moved.inside == 0 {
+                self.empty(flow, effects);
+            }
+        }
+        if !is_up {
+            self.let_return(port, core, effects);
+        }
     }
 
     fn on_timer(&mut self, flow: u32, _core: &Core, effects: &mut Effects) {

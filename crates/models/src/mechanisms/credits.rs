@@ -446,7 +446,7 @@ impl Install for Credits {
 
 impl Hooks for Credits {
     fn watches(&self) -> Watches {
-        let always = Watches::DEPARTURE.and(Watches::CONTROL);
+        let always = Watches::DEPARTURE.and(Watches::CONTROL).and(Watches::LINK);
         let forwards = if self.forwards { Watches::ENQUEUE.and(Watches::DEQUEUE) } else { Watches::NONE };
         always.and(forwards).and(if self.is_host { Watches::DELIVERED } else { Watches::NONE })
     }
@@ -528,6 +528,24 @@ impl Hooks for Credits {
                     effects.push(Effect::Timer(effects.now + self.hops[port].repeat, token));
                 }
             }
+        }
+    }
+
+    /// Both ends count from zero, and the sender waits until it hears what room there is.
+    fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
+        for class in 0..self.classes as u8 {
+            let group = self.group(port, class);
+            if is_up {
+                self.update(group, effects);
+                if !std::mem::replace(&mut self.senders[group].is_timed, true) {
+                    effects.push(Effect::Timer(effects.now + self.hops[port].repeat, REPEAT | group as u32));
+                }
+                continue;
+            }
+            (self.senders[group].sent, self.senders[group].limit) = (0, 0);
+            self.receivers[group].received = 0;
+            self.receivers[group].repeated.clear();
+            self.judge(port, class, None, core, effects);
         }
     }
 

@@ -58,6 +58,13 @@ impl<T: State> State for Isolation<T> {
 }
 
 impl<T: Default> Isolation<T> {
+    /// The flows that are moved, in order.
+    pub fn numbers(&self) -> Vec<u32> {
+        let mut list: Vec<u32> = self.flows.keys().copied().collect();
+        list.sort_unstable();
+        list
+    }
+
     /// Whether no flow is moved.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()

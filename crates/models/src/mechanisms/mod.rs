@@ -196,6 +196,9 @@ impl Hooks for Mechanism {
     fn on_pause_request(&mut self, port: PortId, class: u8, is_on: bool, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_pause_request(port, class, is_on, core, effects));
     }
+    fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_link(port, is_up, core, effects));
+    }
     fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_timer(token, core, effects));
     }

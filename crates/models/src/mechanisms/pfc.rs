@@ -389,6 +389,10 @@ impl Install for Pfc {
             raises_classes: params.hop_classes,
             passes_pauses_on: params.relays == Relays::Forward,
             ends_pauses: params.watchdog.as_ref().map(watchdog::Params::longest_pause),
+            if_frames_are_lost: params
+                .quanta
+                .is_none()
+                .then_some((true, "without quanta would pause for ever where a resume is lost; give switch.flow_control.pfc.quanta")),
             ..Properties::default()
         }
     }
@@ -471,8 +475,8 @@ impl Hooks for Pfc {
         let raises = if self.raises_classes { Watches::ASSIGN } else { Watches::NONE };
         let renews = if self.refreshes || matches!(self.trigger, Trigger::Never) { Watches::NONE } else { Watches::ENQUEUE };
         let drops = self.watchdog.as_ref().is_some_and(Watchdog::drops);
-        raises.and(renews).and(if drops { Watches::ADMIT } else { Watches::NONE }).and(match self.trigger {
-            Trigger::Never => Watches::CONTROL,
+        raises.and(renews).and(Watches::LINK).and(if drops { Watches::ADMIT } else { Watches::NONE }).and(match self.trigger {
+            Trigger::Never => Watches::CONTROL.and(Watches::REQUEST),
             Trigger::Level => Watches::CONTROL.and(Watches::REQUEST).and(Watches::LEVEL),
             Trigger::Dynamic(_) | Trigger::Egress(_) => Watches::CONTROL.and(Watches::REQUEST).and(Watches::ENQUEUE).and(Watches::DEQUEUE),
         })
@@ -591,6 +595,20 @@ impl Hooks for Pfc {
             self.add_reason(port, class, core, effects);
         } else {
             self.take_reason(port, class, effects);
+        }
+    }
+
+    fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
+        for class in 0..self.classes as u8 {
+            let group = self.group(port, class);
+            if is_up && self.pausing[group] > 0 {
+                self.send_pause(port, class, core, effects);
+            } else if !is_up {
+                self.hear(port, class, false, effects);
+                if std::mem::take(&mut self.is_paused[group]) {
+                    self.pass_on(port, class, false, core, effects);
+                }
+            }
         }
     }
 

@@ -315,6 +315,7 @@ impl Install for PortFc {
             assigns_queues: true,
             plans_queues: true,
             foretells_routes: true,
+            if_frames_are_lost: Some((false, "counts what is on its way, and does not begin anew; leave one of them out")),
             ..Properties::default()
         }
     }

@@ -3,7 +3,7 @@
 use crate::ids::{PortId, QueueId};
 use xoff_units::Moment;
 
-use super::{Cx, Node, ORDER};
+use super::{Cx, FAULT, Node, ORDER};
 use crate::core::Queues;
 use crate::effects::{Asker, Effect};
 use crate::endpoint::token;
@@ -34,15 +34,8 @@ impl Node {
 
     fn carry_out(&mut self, owner: u8, effect: Effect, cx: &mut Cx<'_>) {
         match effect {
-            Effect::Send(port, frame) => {
-                self.core.ports[port].push(QueueId(0), frame);
-                self.kick(port, cx);
-            }
-            Effect::Emit(frame) => {
-                let port = self.routes.port(&frame);
-                self.core.ports[port].push(QueueId(0), frame);
-                self.kick(port, cx);
-            }
+            Effect::Send(port, frame) => self.queue_control(port, QueueId(0), frame, cx),
+            Effect::Emit(frame) => self.queue_control(self.routes.port(&frame), QueueId(0), frame, cx),
             Effect::Block(port, queues, asker) => self.block(port, queues, Cause::mechanism(owner), asker, cx.now()),
             Effect::Discard(port, queues) => self.discard(port, queues, owner, cx),
             Effect::Pour(port, from, to) => self.pour(port, from, to, cx),
@@ -114,29 +107,29 @@ impl Node {
             if !queues.has(queue, &self.core.ports[port].queues[queue]) {
                 continue;
             }
-            let p = &mut self.core.ports[port];
-            let waiting = std::mem::take(&mut p.queues[queue].packets);
-            let (gone, kept): (Vec<Packet>, Vec<Packet>) = waiting.iter().partition(|packet| packet.is_data());
-            p.waiting -= gone.len() as u32;
-            p.queues[queue].packets = kept.into_iter().collect();
-            for packet in gone {
-                let group = self.core.group(packet.in_port(), packet.class());
-                self.core.ports[port].queues[queue].bytes.sub(packet.bytes());
-                let crossed = self.core.ingress[group].sub(packet.bytes());
-                self.core.buffer.release(packet.in_port(), group, port, packet.bytes());
-                if self.mechanisms.want(Watches::DEQUEUE) {
-                    let event = Dequeued { packet: &packet, port, queue, is_whole: true };
-                    self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| m.on_dequeue(&event, core, fx));
-                    self.effects.take_mark();
-                }
-                if let Some(recorder) = &mut self.delays {
-                    recorder.on_discard(&packet, port);
-                }
-                self.write_off(port, queue, &packet, by, cx);
-                if crossed {
-                    self.crossing(packet.in_port(), packet.class(), false, cx);
-                }
+            for packet in self.core.ports[port].take(queue, Packet::is_data) {
+                self.uncount(port, queue, &packet, by, cx);
             }
+        }
+    }
+
+    /// Drops a data packet that waited in a queue of a port, and was taken out of it.
+    pub(super) fn uncount(&mut self, port: PortId, queue: QueueId, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
+        let group = self.core.group(packet.in_port(), packet.class());
+        self.core.ports[port].queues[queue].bytes.sub(packet.bytes());
+        let crossed = self.core.ingress[group].sub(packet.bytes());
+        self.core.buffer.release(packet.in_port(), group, port, packet.bytes());
+        if self.mechanisms.want(Watches::DEQUEUE) {
+            let event = Dequeued { packet, port, queue, is_whole: true };
+            self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| m.on_dequeue(&event, core, fx));
+            self.effects.take_mark();
+        }
+        if let Some(recorder) = &mut self.delays {
+            recorder.on_discard(packet, port);
+        }
+        self.write_off(port, queue, packet, by, cx);
+        if crossed {
+            self.crossing(packet.in_port(), packet.class(), false, cx);
         }
     }
 
@@ -160,10 +153,11 @@ impl Node {
 
     /// The name of a cause in tables: that of its mechanism.
     fn cause_name(&self, cause: Cause) -> &'static str {
-        cause.owner().map_or(ORDER.name, |owner| self.mechanisms.name(owner))
+        let own = if cause == Cause::FAULT { FAULT.name } else { ORDER.name };
+        cause.owner().map_or(own, |owner| self.mechanisms.name(owner))
     }
 
-    fn block(&mut self, port: PortId, queues: Queues, cause: Cause, asker: Asker, now: Moment) {
+    pub(super) fn block(&mut self, port: PortId, queues: Queues, cause: Cause, asker: Asker, now: Moment) {
         let name = self.cause_name(cause);
         let mut first = None;
         let mut is_new = false;
@@ -186,7 +180,7 @@ impl Node {
         }
     }
 
-    fn unblock(&mut self, port: PortId, queues: Queues, cause: Cause, cx: &mut Cx<'_>) {
+    pub(super) fn unblock(&mut self, port: PortId, queues: Queues, cause: Cause, cx: &mut Cx<'_>) {
         let name = self.cause_name(cause);
         let mut first = None;
         let mut was_held = false;

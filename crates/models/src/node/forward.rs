@@ -34,8 +34,7 @@ impl Node {
             return;
         }
         let out = if self.mechanisms.want(Watches::ROUTE) { self.route(&mut packet, cx) } else { self.routes.port(&packet) };
-        if self.faults.vanish > 0 {
-            self.faults.vanish -= 1;
+        if self.is_odd && self.refuses(out, &packet, cx) {
             return;
         }
         let was_marked = packet.has(Packet::CE);

@@ -51,13 +51,15 @@ impl Node {
     pub fn queued_records(&self) -> usize {
         let ports = self.core.ports.iter().flat_map(|p| &p.queues).flat_map(|q| q.packets.iter());
         let cut = self.cut_through.iter().flat_map(|cut| cut.waiting());
-        ports.chain(self.core.inputs.iter().flatten()).chain(cut).filter(|p| p.side().is_some()).count()
+        let unread = self.failing.iter().flat_map(|failing| failing.unread());
+        ports.chain(self.core.inputs.iter().flatten()).chain(cut).chain(unread).filter(|p| p.side().is_some()).count()
     }
 
     /// Wire bytes of data that wait here.
     pub fn queued_bytes(&self) -> u64 {
         let ports = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).flat_map(|q| q.packets.iter());
-        let all = ports.chain(self.core.inputs.iter().flatten());
+        let unread = self.failing.iter().flat_map(|failing| failing.unread());
+        let all = ports.chain(self.core.inputs.iter().flatten()).chain(unread);
         all.filter(|p| p.is_data()).map(|p| u64::from(p.bytes())).sum()
     }
 }

@@ -14,8 +14,8 @@ impl Node {
     #[inline]
     pub(super) fn kick(&mut self, port: PortId, cx: &mut Cx<'_>) {
         let p = &mut self.core.ports[port];
-        if !p.is_woken {
-            p.is_woken = true;
+        if !p.is_woken() {
+            p.wake();
             cx.wake_output(port.index(), p.busy_until.max(cx.now()));
         }
     }
@@ -24,7 +24,7 @@ impl Node {
     #[inline]
     pub(super) fn is_idle(&self, port: PortId, cx: &Cx<'_>) -> bool {
         let p = &self.core.ports[port];
-        p.waiting == 0 && !p.is_woken && p.busy_until <= cx.now()
+        p.waiting == 0 && !p.is_woken() && p.busy_until <= cx.now()
     }
 
     /// Sends a control frame by a port: before all data, never paused, and in no count. Nothing that may still happen at this
@@ -34,9 +34,18 @@ impl Node {
         if self.is_idle(port, cx) {
             self.put_on_wire(port, QueueId(0), frame, cx);
         } else {
-            self.core.ports[port].push(QueueId(0), frame);
-            self.kick(port, cx);
+            self.queue_control(port, QueueId(0), frame, cx);
         }
+    }
+
+    /// Lets a frame that is no data wait in a queue of a port.
+    #[inline]
+    pub(super) fn queue_control(&mut self, port: PortId, queue: QueueId, frame: Packet, cx: &mut Cx<'_>) {
+        if self.is_odd && self.loses_control(port, &frame, cx) {
+            return;
+        }
+        self.core.ports[port].push(queue, frame);
+        self.kick(port, cx);
     }
 
     /// Sends a frame that is no data, and that came by a port if it was not made here: answers wait where the scenario says.
@@ -54,8 +63,7 @@ impl Node {
         if self.is_idle(port, cx) && cx.settled(port.index()) && !self.core.ports[port].queues[queue].is_blocked() {
             self.put_on_wire(port, queue, frame, cx);
         } else {
-            self.core.ports[port].push(queue, frame);
-            self.kick(port, cx);
+            self.queue_control(port, queue, frame, cx);
         }
     }
 

@@ -97,6 +97,14 @@ impl Pacer {
         self.timer(now)
     }
 
+    /// A flow asks for credit in a frame of its own: if all of that was granted, the pulls were lost that said so, and are said again.
+    pub fn is_asked_again(&mut self, flow: u32, total: u32) {
+        if let Some(known) = self.flows.get_mut(&flow).filter(|known| total <= known.granted && !known.is_wanting) {
+            known.is_wanting = true;
+            self.wanting.push_back(flow);
+        }
+    }
+
     /// A flow is all here.
     pub fn forget(&mut self, flow: u32) {
         self.flows.remove(&flow);

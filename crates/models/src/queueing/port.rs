@@ -18,16 +18,18 @@ pub struct Cause(u8);
 impl Cause {
     /// Packets of the same flow in another queue go first.
     pub const ORDER: Self = Self(15);
+    /// The link of the port is down.
+    pub const FAULT: Self = Self(14);
 
     /// The n-th mechanism of the node holds the queue.
     pub fn mechanism(n: u8) -> Self {
-        debug_assert!(n < Self::ORDER.0, "a node has 15 mechanisms at most");
+        debug_assert!(n < Self::FAULT.0, "a node has 14 mechanisms at most");
         Self(n)
     }
 
     /// Which mechanism of the node it is, if it is one.
     pub fn owner(self) -> Option<u8> {
-        (self != Self::ORDER).then_some(self.0)
+        (self.0 < Self::FAULT.0).then_some(self.0)
     }
 
     const fn bit(self) -> u16 {
@@ -206,6 +208,25 @@ impl State for Sending {
     }
 }
 
+/// Whether the engine will call back for a port; and how many reasons there are for it to send nothing, so that nobody has to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Calls(u8);
+
+impl Calls {
+    /// The engine will call back, or, while it sleeps, nobody is to call.
+    const WOKEN: u8 = 1;
+    /// While it sleeps the engine has called back, or nobody had to.
+    const HELD: u8 = 2;
+    /// A reason to sleep, of a few.
+    const ASLEEP: u8 = 4;
+}
+
+impl Word for Calls {
+    fn word(&self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
 /// An output port: two lines of the cache, of which the first decides what is sent, and the second counts it.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -221,8 +242,8 @@ pub struct Port {
     sending: Sending,
     /// The node at the other end.
     pub peer: u32,
-    /// Whether the engine will call back for this port.
-    pub is_woken: bool,
+    /// Who calls when.
+    calls: Calls,
     /// Whether there is but one data queue, which then has nobody to take turns with.
     is_single: bool,
     /// Control frames that go before a packet of data that waits; none of them waits for data where it is zero.
@@ -251,7 +272,7 @@ pub struct Port {
 state!(Port {
     due: busy_until;
     part: queues, sending, order;
-    value: waiting, control, is_woken, control_run;
+    value: waiting, control, calls, control_run;
     total: data_bytes, data_packets, control_bytes;
     since: last_data;
     still: peer, is_single, control_turns, delay, peer_delay, serializer, rate;
@@ -288,7 +309,7 @@ impl Port {
         }
         Self {
             busy_until: Moment::ZERO,
-            is_woken: false,
+            calls: Calls::default(),
             waiting: 0,
             control: 0,
             sending: Sending::Nobody,
@@ -367,6 +388,47 @@ impl Port {
     #[inline]
     pub const fn has_more(&self) -> bool {
         self.waiting > 0 || !matches!(self.sending, Sending::Nobody)
+    }
+
+    /// Whether the engine will call back for this port, or nobody is to call.
+    #[inline]
+    pub const fn is_woken(&self) -> bool {
+        self.calls.0 & Calls::WOKEN != 0
+    }
+
+    /// The engine will call back.
+    #[inline]
+    pub const fn wake(&mut self) {
+        self.calls.0 |= Calls::WOKEN;
+    }
+
+    /// The engine has called back; true if nothing is sent all the same.
+    #[inline]
+    pub const fn is_called_in_vain(&mut self) -> bool {
+        if self.calls.0 < Calls::ASLEEP {
+            self.calls.0 = 0;
+            return false;
+        }
+        self.calls.0 |= Calls::HELD;
+        true
+    }
+
+    /// One more reason to send nothing, whatever waits.
+    pub const fn sleep(&mut self) {
+        if !self.is_woken() {
+            self.calls.0 |= Calls::WOKEN | Calls::HELD;
+        }
+        self.calls.0 += Calls::ASLEEP;
+    }
+
+    /// One reason less; true when that was the last, and there is something to send that nobody will call for.
+    pub const fn rouse(&mut self) -> bool {
+        self.calls.0 -= Calls::ASLEEP;
+        if self.calls.0 >= Calls::ASLEEP || self.calls.0 & Calls::HELD == 0 {
+            return false;
+        }
+        self.calls.0 = 0;
+        self.has_more()
     }
 
     /// Lets a queue take turns, and its group with it, when it has something to send.
@@ -549,6 +611,16 @@ impl Port {
         self.queues[queue].packets.pop_front()
     }
 
+    /// Takes packets out of a queue wherever they are in it.
+    pub fn take(&mut self, queue: QueueId, is_to_go: impl Fn(&Packet) -> bool) -> Vec<Packet> {
+        let waiting = std::mem::take(&mut self.queues[queue].packets);
+        let (gone, kept): (Vec<Packet>, Vec<Packet>) = waiting.iter().partition(|packet| is_to_go(packet));
+        self.waiting -= gone.len() as u32;
+        self.control -= if queue == QueueId(0) { gone.len() as u32 } else { 0 };
+        self.queues[queue].packets = kept.into_iter().collect();
+        gone
+    }
+
     /// Takes the head supplier of a queue.
     pub fn pop_supplier(&mut self, queue: QueueId) -> Option<u32> {
         self.waiting -= 1;
@@ -557,138 +629,4 @@ impl Port {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::frames::Kind;
-
-    const PFC: Cause = Cause(0);
-
-    fn port(data: &[(u8, u8)], turns: Turns) -> Port {
-        let data = data.iter().map(|&(class, level)| QueueSpec { class, level, purpose: Purpose::Class }).collect();
-        Port::new(&QueuePlan { data, turns }, Rate::gbps(100), Duration::ns(1), 0, Duration::ZERO)
-    }
-
-    fn drain(port: &mut Port, n: usize) -> Vec<u16> {
-        let mut order = Vec::new();
-        for _ in 0..n {
-            let Some(Choice::Packet(q)) = port.select() else { break };
-            port.pop(q);
-            order.push(q.0);
-        }
-        order
-    }
-
-    #[test]
-    fn data_has_a_turn_beside_control_where_it_is_given_one() {
-        let order = |turns: u8, is_blocked: bool| {
-            let mut p = port(&[(0, 0)], Turns::Packets);
-            p.control_turns = turns;
-            let frame = |kind| Packet::new(kind, 1, 0, 0, 64, 0);
-            for _ in 0..6 {
-                p.push(QueueId(0), frame(Kind::Header));
-            }
-            p.push(QueueId(1), frame(Kind::Data));
-            p.push(QueueId(1), frame(Kind::Data));
-            if is_blocked {
-                p.block(QueueId(1), PFC);
-            }
-            drain(&mut p, 8)
-        };
-        assert_eq!(order(0, false), [0, 0, 0, 0, 0, 0, 1, 1]);
-        assert_eq!(order(2, false), [0, 0, 1, 0, 0, 1, 0, 0]);
-        assert_eq!(order(4, false), [0, 0, 0, 0, 1, 0, 0, 1]);
-        assert_eq!(order(2, true), [0; 6]);
-    }
-
-    #[test]
-    fn a_supplier_moves_from_a_queue_that_is_blocked_to_one_that_is_not() {
-        let mut p = port(&[(0, 0), (1, 0)], Turns::Packets);
-        for supplier in [7, 8] {
-            p.push_supplier(QueueId(1), supplier);
-        }
-        p.block(QueueId(1), PFC);
-        assert_eq!(p.select(), None);
-        p.move_supplier(8, QueueId(1), QueueId(2));
-        assert_eq!((p.waiting, p.select(), p.pop_supplier(QueueId(2))), (2, Some(Choice::Supplier(QueueId(2))), Some(8)));
-        // One whose frame is on the wire waits there when it has ended, and one that waits nowhere stays so.
-        p.push_supplier_after(QueueId(2), 8);
-        p.move_supplier(8, QueueId(2), QueueId(1));
-        p.move_supplier(9, QueueId(1), QueueId(2));
-        p.end_frame();
-        p.unblock(QueueId(1), PFC);
-        let order: Vec<_> = (0..2).map(|_| (p.select(), p.pop_supplier(QueueId(1)))).collect();
-        assert_eq!(order, [(Some(Choice::Supplier(QueueId(1))), Some(7)), (Some(Choice::Supplier(QueueId(1))), Some(8))]);
-        assert_eq!((p.waiting, p.select()), (0, None));
-    }
-
-    #[test]
-    fn control_first_then_levels_then_turns() {
-        let mut p = port(&[(0, 0), (1, 1), (2, 1)], Turns::Packets);
-        for q in [2, 3, 1, 2, 3, 0] {
-            p.push(QueueId(q), Packet::new(Kind::Data, 0, 0, 0, 100, 0));
-        }
-        assert_eq!(drain(&mut p, 9), [0, 1, 2, 3, 2, 3]);
-        assert_eq!(p.waiting, 0);
-    }
-
-    #[test]
-    fn deficit_round_robin_shares_bytes() {
-        let mut p = port(&[(0, 0), (1, 0)], Turns::Bytes(1500));
-        for _ in 0..1000 {
-            p.push(QueueId(1), Packet::new(Kind::Data, 0, 0, 0, 1500, 0));
-            p.push(QueueId(2), Packet::new(Kind::Data, 0, 0, 0, 300, 0));
-        }
-        let order = drain(&mut p, 600);
-        let (big, small) = (order.iter().filter(|q| **q == 1).count(), order.iter().filter(|q| **q == 2).count());
-        assert_eq!((big, small), (100, 500));
-    }
-
-    #[test]
-    fn classes_share_alike_however_many_queues_they_have() {
-        // Three queues of class 0, one for each input, beside one of class 1.
-        for (turns, sizes) in [(Turns::Packets, [500, 500]), (Turns::Bytes(1500), [1500, 300])] {
-            let mut p = port(&[(0, 0), (0, 0), (0, 0), (1, 0)], turns);
-            for queue in 1..=4 {
-                for _ in 0..2000 {
-                    p.push(QueueId(queue), Packet::new(Kind::Data, 0, 0, 0, sizes[usize::from(queue == 4)], 0));
-                }
-            }
-            let order = drain(&mut p, 600);
-            let sent: Vec<usize> = (1..=4).map(|queue| order.iter().filter(|q| **q == queue).count()).collect();
-            let (first, second) = if turns == Turns::Packets { (100, 300) } else { (33, 500) };
-            assert!(sent[..3].iter().all(|count| count.abs_diff(first) <= 1), "{sent:?}");
-            assert!(sent[3].abs_diff(second) <= 2, "{sent:?}");
-        }
-    }
-
-    #[test]
-    fn a_class_whose_queues_are_blocked_gives_its_turns_away() {
-        let mut p = port(&[(0, 0), (0, 0), (1, 0)], Turns::Packets);
-        for queue in [1, 1, 1, 2, 2, 2, 3, 3, 3] {
-            p.push(QueueId(queue), Packet::new(Kind::Data, 0, 0, 0, 100, 0));
-        }
-        assert_eq!(drain(&mut p, 2), [1, 3]);
-        p.block(QueueId(1), PFC);
-        assert_eq!(drain(&mut p, 3), [2, 3, 2]);
-        p.block(QueueId(2), PFC);
-        assert_eq!(drain(&mut p, 2), [3]);
-        p.unblock(QueueId(1), PFC);
-        p.unblock(QueueId(2), PFC);
-        assert_eq!(drain(&mut p, 9), [1, 2, 1]);
-        assert_eq!(p.waiting, 0);
-    }
-
-    #[test]
-    fn causes_do_not_clear_one_another_and_blocked_queues_wait() {
-        let mut p = port(&[(0, 0), (1, 0)], Turns::Packets);
-        assert!(p.block(QueueId(1), PFC));
-        assert!(!p.block(QueueId(1), PFC));
-        p.push(QueueId(1), Packet::default());
-        assert_eq!(p.select(), None);
-        p.push(QueueId(2), Packet::default());
-        assert_eq!(drain(&mut p, 2), [2]);
-        assert!(p.unblock(QueueId(1), PFC));
-        assert!(!p.unblock(QueueId(1), PFC));
-        assert_eq!(drain(&mut p, 2), [1]);
-    }
-}
+mod tests;

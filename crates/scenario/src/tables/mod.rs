@@ -96,6 +96,7 @@ registry! {
     messages: messages::Message,
     operations: operations::Operation,
     jobs: jobs::Part,
+    faults: faults::Failed,
 }
 
 /// The tables of a result, without a row: what there is, and what it means.

@@ -1,0 +1,211 @@
+//! What fails while a run goes on: links, nodes and hosts, at moments that are given or drawn.
+//!
+//! Models: `[[fault]]` entries. A link is down, has another rate or delay, or damages frames; all links of a node are down; a host
+//! reads nothing, so that its interface pauses its neighbour. Each entry acts on every link, node or host that it names, at moments
+//! of its own ([`schedule`]); [`plan`] says which ports of which nodes that is, and `node/fault.rs` what a node does then. Semantics
+//! of outages are those of `reference/README.md`; source for what is asked of a simulator: the public reports on failing links and
+//! on NIC-born pause storms (Guo et al., "RDMA over Commodity Ethernet at Scale", SIGCOMM 2016).
+//! Simplifications: a link is down both ways at one moment, and both ends know it at once, as Ethernet's remote fault tells them; a
+//! frame that has begun occupies its port until its end. A node that is down keeps what it had learnt. What is worked out from a link
+//! before the run (headroom, thresholds, windows, the line rate of a congestion control) stays what it was when its rate or delay
+//! is another.
+//! Invariants: a fault acts at its moment, after what arrives and before what is sent then, whatever threads and windows; no frame
+//! overtakes another on a link; each lost frame has one fault that it is counted for.
+
+pub mod plan;
+pub mod schedule;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Duration, Moment, Propagation, Rate};
+
+use crate::wrong::Wrong;
+use schedule::Time;
+
+/// What a link or a node that fails is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Nothing goes through.
+    Down,
+}
+
+/// What becomes of frames that are to go by a link that is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Queued {
+    /// They are lost: those that wait as it goes down, and those that come for it until it is back.
+    #[default]
+    Flush,
+    /// They wait until it is back, but for those that control the link itself.
+    Wait,
+}
+
+/// `fault`: what fails, when, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// From when on. With `between`: nothing fails before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at: Moment,
+    /// How long. Default: for ever.
+    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<Duration>,
+    /// Links, by the names of their ends: `leaf0-spine1` both ways, `leaf0 -> spine1` what leaf0 sends; `*` stands for any characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Nodes by name, all of whose links are meant; `*` stands for any characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Hosts by name; `*` stands for any characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// What they are then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// With `state`: what becomes of frames that are to go by such a link.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub queued: Queued,
+    /// Bits per second of a link, in the place of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Propagation delay of a link, or the length of the cable, in the place of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "Propagation::some_time")]
+    #[schemars(with = "Option<Propagation>")]
+    pub delay: Option<Duration>,
+    /// Each bit of a link is damaged with this probability, and a frame with a damaged bit is lost where it arrives. With 1 all are:
+    /// a link that loses everything one way, and says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bit_error_rate: Option<f64>,
+    /// The host reads nothing that comes to it, and its interface has its neighbour pause all classes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stall: bool,
+    /// Fails again and again: how long from one repair, or `at`, until the next failure. Each link, node or host draws for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<Time>,
+    /// With `between`: how long from a failure until its repair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<Time>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(at: &Moment) -> bool {
+    *at == Moment::ZERO
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// The slowest link, and the longest, that a fault may make.
+const SLOWEST: Rate = Rate(1_000_000);
+const LONGEST: Duration = Duration::ms(1_000);
+
+impl Fault {
+    /// Says what of it makes no sense: the key below the entry, and why.
+    pub fn validate(&self, end: Moment) -> Result<(), Wrong> {
+        let given = |flags: &[(&'static str, bool)]| flags.iter().filter(|f| f.1).map(|f| f.0).collect::<Vec<_>>();
+        let targets = given(&[("link", self.link.is_some()), ("node", self.node.is_some()), ("host", self.host.is_some())]);
+        let effects = given(&[
+            ("state", self.state.is_some()),
+            ("rate", self.rate.is_some()),
+            ("delay", self.delay.is_some()),
+            ("bit_error_rate", self.bit_error_rate.is_some()),
+            ("stall", self.stall),
+        ]);
+        let (target, allowed): (&str, &[&str]) = match targets[..] {
+            ["link"] => ("link", &["state", "rate", "delay", "bit_error_rate"]),
+            ["node"] => ("node", &["state"]),
+            ["host"] => ("host", &["stall"]),
+            _ => return Err(("", "give exactly one of link, node and host: what fails".into())),
+        };
+        let [effect] = effects[..] else {
+            return Err(("", format!("give exactly one of {}: what becomes of a {target}", allowed.join(", "))));
+        };
+        if !allowed.contains(&effect) {
+            return Err((effect, format!("a {target} cannot have it; give {}", allowed.join(" or "))));
+        }
+        if self.queued != Queued::Flush && self.state.is_none() {
+            return Err(("queued", "it says what becomes of frames for a link that is down; give state".into()));
+        }
+        if self.state.is_some() && self.link.as_ref().is_some_and(|link| link.contains("->")) {
+            let why = "a link is down both ways; write `a-b`, or give bit_error_rate = 1 for one that loses everything one way";
+            return Err(("link", why.into()));
+        }
+        if let Some(rate) = self.rate.filter(|rate| *rate < SLOWEST) {
+            return Err(("rate", format!("{rate} is slower than the {SLOWEST} that are supported")));
+        }
+        if let Some(delay) = self.delay.filter(|delay| *delay > LONGEST) {
+            return Err(("delay", format!("{delay} is longer than the {LONGEST} that is supported")));
+        }
+        if let Some(p) = self.bit_error_rate.filter(|p| !(*p > 0.0 && *p <= 1.0)) {
+            return Err(("bit_error_rate", format!("{p} is out of range; allowed are numbers above 0 and up to 1")));
+        }
+        self.validate_times(end)
+    }
+
+    fn validate_times(&self, end: Moment) -> Result<(), Wrong> {
+        if self.at > end {
+            return Err(("at", format!("{} is too late; a simulation ends before {end}", self.at)));
+        }
+        if self.lasts == Some(Duration::ZERO) {
+            return Err(("for", "it must be above zero; leave it out for a fault that lasts for ever".into()));
+        }
+        match (&self.between, &self.repair) {
+            (None, None) => Ok(()),
+            (Some(between), Some(repair)) => {
+                if self.lasts.is_some() {
+                    return Err(("for", "how long each failure lasts is drawn; give repair alone".into()));
+                }
+                between.validate().map_err(|why| ("between", why))?;
+                repair.validate().map_err(|why| ("repair", why))
+            }
+            (Some(_), None) => Err(("repair", "what fails again and again has to be repaired in between; give it".into())),
+            (None, Some(_)) => Err(("repair", "it is of failures that are drawn; give between too, or for instead".into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> Fault {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_its_key() {
+        for (text, key) in [
+            ("{}", ""),
+            (r#"{"link": "a-b"}"#, ""),
+            (r#"{"link": "a-b", "node": "a", "state": "down"}"#, ""),
+            (r#"{"link": "a-b", "state": "down", "rate": "1Gbps"}"#, ""),
+            (r#"{"node": "a", "rate": "1Gbps"}"#, "rate"),
+            (r#"{"host": "a", "state": "down"}"#, "state"),
+            (r#"{"link": "a-b", "stall": true}"#, "stall"),
+            (r#"{"link": "a -> b", "state": "down"}"#, "link"),
+            (r#"{"link": "a-b", "rate": "1Gbps", "queued": "wait"}"#, "queued"),
+            (r#"{"link": "a-b", "bit_error_rate": 1.5}"#, "bit_error_rate"),
+            (r#"{"link": "a-b", "bit_error_rate": 0.0}"#, "bit_error_rate"),
+            (r#"{"link": "a-b", "delay": "2s"}"#, "delay"),
+            (r#"{"link": "a-b", "rate": "1Kbps"}"#, "rate"),
+            (r#"{"link": "a-b", "state": "down", "at": "2s"}"#, "at"),
+            (r#"{"link": "a-b", "state": "down", "for": "0s"}"#, "for"),
+            (r#"{"link": "a-b", "state": "down", "between": {"exponential": "1ms"}}"#, "repair"),
+            (r#"{"link": "a-b", "state": "down", "repair": {"exponential": "1ms"}}"#, "repair"),
+            (r#"{"link": "a-b", "state": "down", "for": "1us", "between": {"fixed": "1ms"}, "repair": {"fixed": "1ms"}}"#, "for"),
+            (r#"{"link": "a-b", "state": "down", "between": {"fixed": "0s"}, "repair": {"fixed": "1ms"}}"#, "between"),
+            (r#"{"link": "a-b", "state": "down", "between": {"fixed": "1ms"}, "repair": {"uniform": ["2ms", "1ms"]}}"#, "repair"),
+        ] {
+            assert_eq!(fault(text).validate(Moment::ms(1000)).unwrap_err().0, key, "{text}");
+        }
+        for text in [
+            r#"{"link": "a -> b", "bit_error_rate": 1.0}"#,
+            r#"{"node": "a", "state": "down", "queued": "wait", "at": "5us", "for": "1us"}"#,
+            r#"{"host": "a*", "stall": true, "between": {"exponential": "1ms"}, "repair": {"uniform": ["1ms", "2ms"]}}"#,
+        ] {
+            assert_eq!(fault(text).validate(Moment::ms(1000)), Ok(()), "{text}");
+        }
+    }
+}
