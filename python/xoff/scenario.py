@@ -37,6 +37,7 @@ __all__ = [
     "Ecn",
     "Edge",
     "Explicit",
+    "Failover",
     "FatTree",
     "Fault",
     "Faults",
@@ -352,6 +353,21 @@ class LinkOverride(_Part):
 
 
 @dataclass(kw_only=True)
+class Failover(_Part):
+    """`network.failover`."""
+
+    local: str | None = None
+    """A node stops choosing a port whose link has been down for so long, and chooses it again once it has been back
+    for so long. Default: never.
+    """
+
+    global_: str | None = None
+    """So long after a link went down, or came back, and stayed so, the routes of all nodes are computed anew. Default:
+    never.
+    """
+
+
+@dataclass(kw_only=True)
 class Network(_Part):
     """`network`: exactly one shape."""
 
@@ -381,6 +397,9 @@ class Network(_Part):
 
     overrides: Sequence[LinkOverride] | None = None
     """Links of the shape that differ; of several that name a link the last one counts."""
+
+    failover: Failover | None = None
+    """What becomes of routes when links go down (`fault`)."""
 
 
 @dataclass(kw_only=True)

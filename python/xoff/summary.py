@@ -492,6 +492,9 @@ class FaultCounts(TypedDict):
     lost_control: int
     """Control frames lost by faults."""
 
+    reroutes: int
+    """Changes of all routes."""
+
     paused_ps: int
     """Paused, in picoseconds."""
 

@@ -186,6 +186,70 @@ def test_links_flap_as_often_as_they_are_said_to() -> None:
     assert starts[0] != starts[1] != starts[2]
 
 
+def clos(faults: list[dict[str, Any]], failover: dict[str, str], packets: int = 1000, **others: Any) -> dict[str, Any]:
+    """One raw flow from a leaf to another, between which are two spines; frames take 80 ns, links 1 us."""
+    shape = {"leaves": 2, "spines": 2, "hosts_per_leaf": 1, "link": {"rate": "100Gbps", "delay": "1us"}}
+    scenario = star(packets, faults, host={"transport": {"raw": {}}}) | others
+    return scenario | {"network": {"leaf_spine": shape, "failover": failover}}
+
+
+def way_of_it() -> str:
+    """The spine that ECMP gives the flow."""
+    way: str = xoff.run(clos([], {})).flows["via"][0].as_py()
+    return way.split(", ")[1]
+
+
+HOP_PS = FRAME_PS + LINK_PS
+
+
+def started(hops: int, after_ps: int, time_ps: int) -> int:
+    """How many packets of the flow start so many hops from its source in a time after a moment."""
+    by = [(at_ps - hops * HOP_PS) // FRAME_PS for at_ps in (after_ps, after_ps + time_ps)]
+    return by[1] - by[0]
+
+
+@pytest.mark.parametrize("local_us", [5, 20])
+def test_a_switch_leaves_a_dead_port_after_its_time(local_us: int) -> None:
+    """What comes to the leaf until then is lost, and what is on the link; then the other spine has the rest."""
+    cut = {"link": f"leaf0-{way_of_it()}", "state": "down", "at": "10000001ps"}
+    result = xoff.run(clos([cut], {"local": f"{local_us}us"}))
+    # A packet is on the link from its start on until 1.08 us later.
+    assert result.summary["fault"]["lost"] == started(1, 10_000_001 - HOP_PS, local_us * 1_000_000 + HOP_PS)
+    vias = {row["node"] for row in result.links.to_pylist() if row["node"][:5] == "spine" and row["data_packets"] > 50}
+    assert len(vias) == 2
+    assert result.summary["fault"]["reroutes"] == 0
+    # Where a link is cut behind the spine, the leaf sees nothing of it.
+    far = {"link": f"{way_of_it()}-leaf1", "state": "down", "at": "10000001ps"}
+    result = xoff.run(clos([far], {"local": f"{local_us}us"}))
+    # What is under way to host 1 behind the link, some 3 packets short of two links, arrives.
+    assert result.summary["fault"]["lost"] > 800
+
+
+@pytest.mark.parametrize("at", ["leaf0", "leaf1"])
+def test_all_routes_are_computed_anew_after_their_time_and_again_when_the_link_is_back(at: str) -> None:
+    cut = {"link": f"{way_of_it()}-{at}", "state": "down", "at": "10000001ps", "for": "40us"}
+    result = xoff.run(clos([cut], {"global": "20us"}))
+    # What comes to the spine after that goes back by the leaf that it came from.
+    assert result.summary["fault"]["lost"] == started(1 + (at == "leaf1"), 10_000_001 - HOP_PS, 20_000_000 + HOP_PS)
+    assert result.summary["fault"]["reroutes"] == 2
+    assert result.audits["order"] == "ok"
+
+
+def test_an_outage_that_is_over_before_anybody_knows_changes_no_route() -> None:
+    cut = {"link": f"{way_of_it()}-leaf0", "state": "down", "at": "10us", "for": "15us"}
+    result = xoff.run(clos([cut], {"local": "15001ns", "global": "20us"}))
+    plain = xoff.run(clos([cut], {}))
+    assert result.fingerprint == plain.fingerprint
+    assert result.summary["fault"]["reroutes"] == 0
+
+
+def test_flows_with_a_path_of_their_own_are_said_to_keep_to_it() -> None:
+    scenario = clos([{"link": "leaf0-spine0", "state": "down", "at": "10us"}], {"local": "5us"})
+    scenario["workload"][0]["flows"][0]["via"] = ["leaf0", "spine0", "leaf1"]
+    assert any(warning["path"] == "network.failover" for warning in xoff.check(scenario)["warnings"])
+    assert xoff.run(scenario).summary["fault"]["lost"] > 800
+
+
 def test_faults_after_the_last_flow_do_not_prolong_a_run() -> None:
     later = {"link": "switch0-host1", "state": "down", "at": "10ms", "for": "1ms"}
     plain, result = xoff.run(star(10, [])), xoff.run(star(10, [later]))
@@ -219,6 +283,8 @@ def test_pauses_without_an_end_are_refused_where_a_resume_may_be_lost() -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_whatever_fails_the_audits_hold_and_threads_change_nothing(seed: int) -> None:
     scenario = with_faults(Random(seed + 1), draw_scenario(Random(seed), {"workload": "incast"}))
+    if seed % 2:
+        scenario["network"]["failover"] = {"local": "3us", "global": "17us"}
     try:
         result = xoff.run(scenario)
     except xoff.AuditError as error:

@@ -27,6 +27,7 @@ use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 use crate::record::Wanted;
 use crate::relay::{self, Scheduler};
 use crate::routing::ate::Weight;
+use crate::routing::failover::Failover;
 use crate::routing::{FirstHop, Map, longest_round_trip, shortest};
 use crate::sizing;
 use crate::topology::{NodeSpec, PortSpec, Topology};
@@ -68,6 +69,8 @@ pub struct Settings {
     pub faults: Faults,
     /// What fails.
     pub failures: fault::plan::Plan,
+    /// What becomes of routes then.
+    pub failover: Failover,
     /// What to write down.
     pub wanted: Wanted,
 }
@@ -358,7 +361,7 @@ impl Builder<'_> {
     /// A port's input, if it cuts through.
     fn cut(&self, node: u32, number: PortId) -> Option<cut_through::Input> {
         let params = self.settings.cut_through(node, number, &self.topology.nodes[index(node)])?;
-        let are_chosen = self.settings.mechanisms().any(|p| p.routes);
+        let are_chosen = self.settings.mechanisms().any(|p| p.routes) || self.settings.failover.local.is_some();
         Some(cut_through::Input::new(params, &self.ports[index(node)], node, number, are_chosen))
     }
 
@@ -430,7 +433,7 @@ impl Builder<'_> {
         } else {
             0
         };
-        Failing::new(settings.failures.parts(node), settings.seed, node, ports, self.delay(node), room)
+        Failing::new(settings, node, ports, self.delay(node), room)
     }
 
     /// Links with their lookahead, by sending node and port.
@@ -513,6 +516,7 @@ impl Settings {
             acks: Acks::default(),
             faults: Faults::default(),
             failures: fault::plan::Plan::default(),
+            failover: Failover::default(),
             wanted: Wanted::default(),
         }
     }

@@ -88,13 +88,15 @@ pub enum Acks {
 pub const ORDER: Group = Group { name: "order", label: "order of flows", counts: &[PAUSED] };
 
 /// What faults lost, and queues that waited for a link that was down.
-pub const FAULT: Group = Group { name: "fault", label: "faults", counts: &[FAULTS, LOST, LOST_BYTES, LOST_CONTROL, PAUSED] };
+pub const FAULT: Group = Group { name: "fault", label: "faults", counts: &[FAULTS, LOST, LOST_BYTES, LOST_CONTROL, REROUTES, PAUSED] };
 /// Faults that began.
 pub const FAULTS: Count = Count::number("began", "faults that began");
 /// Data packets lost by them.
 pub const LOST: Count = Count::number("lost", "data packets lost by faults");
 /// Their wire bytes.
 pub const LOST_BYTES: Count = Count::bytes("lost_bytes", "data lost by faults");
+/// Changes of the routes of all nodes after faults.
+pub const REROUTES: Count = Count::number("reroutes", "changes of all routes");
 /// All other frames lost by them.
 pub const LOST_CONTROL: Count = Count::number("lost_control", "control frames lost by faults");
 
@@ -285,8 +287,8 @@ impl Node {
 
     /// From now on routes are these. What a mechanism or a flow chose by others before stays as it is.
     pub fn reroute(&mut self, routing: Arc<Map>) {
-        self.routes = routing.routes[index(self.core.id)].clone();
         self.core.routing = routing;
+        self.choose_anew();
     }
 
     /// The routes here.
@@ -376,6 +378,7 @@ impl EngineNode for Node {
                 }
                 self.apply(cx);
             }
+            token::AVOID => self.on_seen(PortId::at(index(payload)), cx.now()),
             token::FAULT => self.on_fault(payload, cx),
             token::SETTLED => self.on_settled(PortId::at(index(payload)), cx),
             token::PULL => {

@@ -17,10 +17,11 @@ use xoff_models::ids::PortId;
 use xoff_models::job::Graph;
 use xoff_models::mechanism::Hooks;
 use xoff_models::mechanisms::ecn::MARKED;
-use xoff_models::node::{FAULT, FAULTS, LOST, LOST_BYTES, LOST_CONTROL, Node};
+use xoff_models::node::{FAULT, FAULTS, LOST, LOST_BYTES, LOST_CONTROL, Node, REROUTES};
 use xoff_models::packet::Packet;
 use xoff_models::queueing::port::Port;
 use xoff_models::record::Drop;
+use xoff_models::routing::Map;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Duration, Moment, index};
 
@@ -151,6 +152,11 @@ impl Collector {
     /// Nothing has happened yet.
     pub fn begin(&mut self, cp: &Checkpoint<'_, Node>) {
         self.alone.routing = cp.node(0).core.routing.clone();
+    }
+
+    /// The routes that held when the run began.
+    pub fn whole_map(&self) -> Arc<Map> {
+        self.alone.routing.clone()
     }
 
     /// Takes what was written down since the last time, and hands on what makes a batch.
@@ -402,6 +408,7 @@ impl Collector {
 
     /// What failed, and what was lost by it.
     fn add_faults(&mut self, cp: &Checkpoint<'_, Node>, now: Moment) {
+        self.counts.of(FAULT.name).add(REROUTES, cp.node(0).core.routing.epoch.into());
         for fault in self.faults.rows(cp, now) {
             let mut counts = self.counts.of(FAULT.name);
             counts.add(FAULTS, 1);

@@ -1,12 +1,15 @@
 //! The faults of a run, as those see them who look at all nodes: which last, which began, and what each lost.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use xoff_engine::Checkpoint;
 use xoff_models::fault::plan::{Plan, Unit, What};
 use xoff_models::fault::schedule::{Schedule, Spell};
+use xoff_models::ids::PortId;
 use xoff_models::node::Node;
 use xoff_models::node::fault::{Lost, SpellId};
+use xoff_models::routing::failover::Basis;
 use xoff_units::{Duration, Moment};
 
 /// A spell of a fault, and what was lost by it.
@@ -19,6 +22,90 @@ pub struct Fault {
     /// What was lost.
     pub lost: Lost,
 }
+
+/// Changes of all routes after links went down or came back.
+pub struct Reroutes {
+    after: Duration,
+    basis: Basis,
+    plan: Plan,
+    /// Of each fault that takes links down.
+    next: Vec<Known>,
+    /// Links that are known to be down, by both of their ends, and by how many faults.
+    avoided: BTreeMap<(u32, PortId), u32>,
+}
+
+/// What is known of a fault, and when.
+struct Known {
+    unit: u32,
+    /// When it is known next to be there, or over.
+    change: Option<(Moment, bool)>,
+    /// Spells that may come after that.
+    spells: Spells,
+}
+
+type Spells = std::iter::Peekable<Schedule>;
+
+impl Reroutes {
+    /// None yet.
+    pub fn new(plan: &Plan, after: Duration, basis: Basis) -> Self {
+        let cuts = plan.units.iter().zip(0..).filter(|(unit, _)| matches!(unit.what, What::Down(_)));
+        let known = |unit: u32, mut spells: Spells| Known { unit, change: known_down(&mut spells, after), spells };
+        let next = cuts.map(|(unit, number)| known(number, unit.schedule.clone().peekable())).collect();
+        Self { after, basis, plan: plan.clone(), next, avoided: BTreeMap::new() }
+    }
+
+    /// Changes the routes of all nodes if that is due, and asks to be called again when it will be.
+    pub fn look(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        let mut is_changed = false;
+        for Known { unit, change, spells } in &mut self.next {
+            while let Some((at, is_down)) = *change
+                && at <= cp.now
+            {
+                for end in self.plan.links(*unit, &self.basis.whole.wiring.ports) {
+                    let faults = self.avoided.entry(end).or_default();
+                    *faults = if is_down { *faults + 1 } else { faults.saturating_sub(1) };
+                }
+                is_changed = true;
+                *change = if is_down { known_back(spells, self.after) } else { known_down(spells, self.after) };
+            }
+        }
+        self.avoided.retain(|_, faults| *faults > 0);
+        if is_changed {
+            let may_use = |node: u32, port: PortId| !self.avoided.contains_key(&(node, port));
+            let map = Arc::new(self.basis.changed(&cp.node(0).core.routing, may_use));
+            (0..cp.nodes()).for_each(|id| cp.node_mut(id).reroute(map.clone()));
+        }
+        let next = self.next.iter().filter_map(|known| known.change).map(|change| change.0).min();
+        cp.next = [cp.next, next].into_iter().flatten().min();
+    }
+}
+
+/// When the next spell is known that lasts so long, and so is not over before.
+fn known_down(spells: &mut Spells, after: Duration) -> Option<(Moment, bool)> {
+    let is_short = |spell: &Spell| spell.end.is_some_and(|end| end - spell.start <= after);
+    for _ in 0..MANY {
+        let spell = spells.peek()?;
+        if !is_short(spell) {
+            return Some((spell.start + after, true));
+        }
+        spells.next();
+    }
+    None
+}
+
+/// When it is known that the spell is over: when nothing has failed again for so long.
+fn known_back(spells: &mut Spells, after: Duration) -> Option<(Moment, bool)> {
+    for _ in 0..MANY {
+        let end = spells.next()?.end?;
+        if spells.peek().is_none_or(|next| next.start > end + after) {
+            return Some((end + after, false));
+        }
+    }
+    None
+}
+
+/// So many failures that are never known of are as good as no end of them.
+const MANY: usize = 1_000_000;
 
 /// The faults of a scenario, each at the spell that lasts or comes next.
 pub struct Faults {

@@ -1,11 +1,14 @@
 //! From a scenario to results.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration as WallTime, Instant};
 
 use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan};
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
+use xoff_models::routing::Map;
+use xoff_models::routing::failover::Basis;
 use xoff_models::workload::MAX_START;
 use xoff_units::{Duration, Moment};
 
@@ -13,6 +16,7 @@ use crate::audit::find_deadlock;
 use crate::collect::Collector;
 use crate::document::{Judgement, Scenario};
 use crate::error::InputError;
+use crate::faults::Reroutes;
 use crate::judge::{End, Ledger, Trouble};
 use crate::memory::{self, Budget};
 use crate::observer::Observer;
@@ -159,13 +163,27 @@ impl Runner {
         // What comes later than that is beyond the engine's clock.
         let until = scenario.until.unwrap_or(MAX_START);
         let engine = EnginePlan { until, ..engine };
+        let (paths, is_end) = (whole.paths.clone(), whole.ends(topology.nodes.len()));
         let mut engine: Engine<Node> = build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
         let build_cpu_seconds = began.1.elapsed().as_secs_f64();
         collector.begin(&engine.checkpoint(Moment::ZERO));
+        let basis = |whole: Arc<Map>| Basis {
+            topology: topology.clone(),
+            paths,
+            first_hop: settings.first_hop.clone(),
+            seed: settings.seed,
+            is_end,
+            whole,
+        };
+        let reroutes = settings.failover.global.filter(|_| !settings.failures.is_empty());
+        let mut reroutes = reroutes.map(|after| Reroutes::new(&settings.failures, after, basis(collector.whole_map())));
         let mut watch = Watch::new(&scenario, &settings, topology.nodes.len())?;
         let mut ended = None;
         let finish = engine.run(|cp| {
             ended = Some(cp.now);
+            if let Some(reroutes) = &mut reroutes {
+                reroutes.look(cp);
+            }
             if !look(cp) {
                 return ControlFlow::Continue(());
             }

@@ -70,6 +70,7 @@ impl Runner {
             first_hop: scenario.host.first_hop.clone(),
             acks: scenario.host.acks,
             faults: scenario.switch.faults,
+            failover: scenario.network.failover,
             failures: Plan::new(&scenario.fault, &topology, scenario.seed)?,
             wanted: Wanted {
                 packets: scenario.probe.packets,

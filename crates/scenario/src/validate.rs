@@ -211,6 +211,7 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
 
 /// What fails, and what cannot go on after it.
 fn faults(s: &Scenario) -> Result<(), InputError> {
+    s.network.failover.validate().map_err(|(key, why)| InputError::new(at("network.failover", key), why))?;
     let mechanisms = s.switch.mechanisms();
     for (i, fault) in s.fault.iter().enumerate() {
         let wrong = |key: &str, why: String| InputError::new(at(&format!("fault[{i}]"), key), why);

@@ -44,6 +44,10 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
     if !s.switch.mechanisms().any(|p| p.routes) {
         list.extend(unequal_choices(&runner.topology, &runner.ports));
     }
+    if s.network.failover.is_given() && !s.fault.is_empty() && !runner.plan.paths.is_empty() {
+        let why = "flows with a path of their own (via) keep to it: what they send into a link that is down is lost until that is back";
+        list.push(Warning::new("network.failover", why));
+    }
     if runner.plan.flows == 0 {
         list.push(Warning::new("workload", "nothing is sent"));
     }

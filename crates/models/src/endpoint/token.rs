@@ -24,6 +24,8 @@ pub const PROGRAM: u64 = 9;
 pub const OPERATION: u64 = 10;
 /// A fault begins or ends.
 pub const FAULT: u64 = 11;
+/// The link of a port has been down, or back, for as long as its node takes to see that.
+pub const AVOID: u64 = 13;
 /// A link that became shorter may be used again.
 pub const SETTLED: u64 = 12;
 

@@ -4,6 +4,7 @@
 //! down, and what mechanisms knew of the neighbour is forgotten. See `fault/mod.rs`, and `reference/README.md` for the semantics of outages.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use xoff_engine::Message as _;
 use xoff_engine::random::Stream;
@@ -18,6 +19,7 @@ use crate::fault::plan::{Part, Place, What};
 use crate::fault::schedule::Spell;
 use crate::ids::{PortId, QueueId};
 use crate::mechanism::{Hooks, Watches};
+use crate::network::Settings;
 use crate::packet::Packet;
 use crate::queueing::port::Cause;
 use crate::record::Drop;
@@ -72,6 +74,9 @@ struct Line {
     spec: PortSpec,
     /// Outages that last, and whether frames for the link are lost.
     downs: Vec<(SpellId, Queued)>,
+    /// When it last went down, or came back; and whether the node takes other ports.
+    changed: Moment,
+    is_avoided: bool,
     /// When it went down, and by what.
     failures: Vec<(Moment, SpellId)>,
     /// How what comes was sent: the newest last.
@@ -92,6 +97,8 @@ pub struct Failing {
     lines: Vec<Line>,
     /// The node's forwarding delay.
     delay: Duration,
+    /// How long it takes to see that a link is down, if it looks.
+    local: Option<Duration>,
     /// What its interface holds of frames that nobody reads.
     room: u64,
     /// It is down.
@@ -110,7 +117,8 @@ const ON_ITS_WAY: Duration = Duration::ms(2_000);
 
 impl Failing {
     /// What a node feels, if anything. `room` is what its interface holds of frames that it does not read.
-    pub fn new(parts: &[Part], seed: u64, node: u32, ports: &[PortSpec], delay: Duration, room: u64) -> Option<Box<Self>> {
+    pub fn new(settings: &Settings, node: u32, ports: &[PortSpec], delay: Duration, room: u64) -> Option<Box<Self>> {
+        let (parts, seed) = (settings.failures.parts(node), settings.seed);
         if parts.is_empty() {
             return None;
         }
@@ -121,6 +129,8 @@ impl Failing {
         let line = |(port, spec): (PortId, &PortSpec)| Line {
             spec: *spec,
             downs: Vec::new(),
+            changed: Moment::ZERO,
+            is_avoided: false,
             failures: Vec::new(),
             came: vec![Condition { since: Moment::ZERO, rate: spec.link.rate, delay: spec.link.delay }],
             errors: Stream::new(seed, u64::from(node) << 16 | u64::from(port.0), "bit errors"),
@@ -132,6 +142,7 @@ impl Failing {
             felt: parts.iter().map(felt).collect(),
             lines: PortId::each(ports).map(line).collect(),
             delay,
+            local: settings.failover.local,
             room,
             downs: Vec::new(),
             stalls: Vec::new(),
@@ -284,6 +295,8 @@ impl Node {
             let past = line.failures.partition_point(|failure| failure.0 + ON_ITS_WAY < cx.now());
             line.failures.drain(..past);
             line.failures.push((cx.now(), by));
+            line.changed = cx.now();
+            self.look_later(port, cx);
             self.is_odd = true;
             self.core.ports[port].sleep();
             for class in 0..self.core.classes as u8 {
@@ -307,12 +320,43 @@ impl Node {
         if !downs.is_empty() {
             return;
         }
+        failing.lines[port].changed = cx.now();
+        self.look_later(port, cx);
         self.is_odd = self.is_odd();
         for class in 0..self.core.classes as u8 {
             self.unblock(port, Queues::Class(class), Cause::FAULT, cx);
         }
         self.tell_of_link(port, true, cx);
         self.rouse(port, cx);
+    }
+
+    /// Looks at the link of a port when it has been as it is now for as long as that takes.
+    fn look_later(&self, port: PortId, cx: &mut Cx<'_>) {
+        if let Some(local) = self.failing.as_ref().and_then(|failing| failing.local) {
+            cx.set_timer(cx.now() + local, token::pack(token::AVOID, 0, u32::from(port.0)));
+        }
+    }
+
+    /// The link of a port may have been down, or back, for so long that this node chooses others, or it again.
+    pub(super) fn on_seen(&mut self, port: PortId, now: Moment) {
+        let Some(failing) = &mut self.failing else { return };
+        let is_down = failing.is_down(port);
+        let line = &mut failing.lines[port];
+        let is_due = failing.local.is_some_and(|local| line.changed + local == now);
+        if is_due && std::mem::replace(&mut line.is_avoided, is_down) != is_down {
+            self.choose_anew();
+        }
+    }
+
+    /// The routes here are those of the network, less ports that are avoided.
+    pub(super) fn choose_anew(&mut self) {
+        let routes = &self.core.routing.routes[index(self.core.id)];
+        self.routes = match &self.failing {
+            Some(failing) if failing.lines.iter().any(|line| line.is_avoided) => {
+                Arc::new(routes.without(|port| failing.lines[port].is_avoided))
+            }
+            _ => routes.clone(),
+        };
     }
 
     fn rouse(&mut self, port: PortId, cx: &mut Cx<'_>) {

@@ -1,6 +1,7 @@
 //! Which port a packet takes: tables by destination, ECMP by stable hash, and pinned paths.
 
 pub mod ate;
+pub mod failover;
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
@@ -56,6 +57,11 @@ impl Paths {
     /// None yet.
     pub fn new() -> Self {
         Self { start: vec![0, 0, 0], ports: Vec::new() }
+    }
+
+    /// Whether no path is pinned.
+    pub const fn is_empty(&self) -> bool {
+        self.ports.is_empty()
     }
 
     /// Adds the ports of one direction; paths are numbered in the order they are added.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use xoff_units::{Duration, Propagation, Rate, index};
 
 use crate::names;
+use crate::routing::failover::Failover;
 
 /// A full-duplex link's rate and propagation delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +57,9 @@ macro_rules! registry {
             /// Links of the shape that differ; of several that name a link the last one counts.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub overrides: Vec<LinkOverride>,
+            /// What becomes of routes when links go down (`fault`).
+            #[serde(default, skip_serializing_if = "is_default")]
+            pub failover: Failover,
         }
 
         impl Network {
@@ -142,6 +146,10 @@ impl Network {
         }
         Ok(())
     }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Hosts and switches that a network may have.

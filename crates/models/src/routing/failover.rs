@@ -1,0 +1,159 @@
+//! What becomes of routes when links go down, and when that is.
+//!
+//! Models: a switch, or a host with several links, stops choosing a port whose link has been down for `local`, if another is on a shortest
+//! path, and chooses it again when it has been back for as long. After `global` the routes of all nodes are shortest paths over what has
+//! been up or down for so long, at one moment for all. Without either, traffic into a link that is down is lost until that is back.
+//! Simplifications: nothing is said on links, so that detection and convergence cost neither bytes nor time beside these; all nodes change
+//! at once, so that no routes go in circles meanwhile; a flow that had another port is hashed again, too, if its choices change. To a node
+//! that nothing leads to routes stay those of the whole network, and what goes there is lost where a link is down. A flow keeps the
+//! port by which it leaves its host, and pinned packets their path.
+//! Invariants: a change depends on the faults alone; packets follow the routes of the moment at which they are forwarded.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::Duration;
+
+use super::{FirstHop, Map, Paths, Routes, shortest_by};
+use crate::ids::PortId;
+use crate::topology::Topology;
+use crate::wrong::Wrong;
+
+/// `network.failover`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Failover {
+    /// A node stops choosing a port whose link has been down for so long, and chooses it again once it has been back for so long.
+    /// Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local: Option<Duration>,
+    /// So long after a link went down, or came back, and stayed so, the routes of all nodes are computed anew. Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub global: Option<Duration>,
+}
+
+impl Failover {
+    /// Whether anything is done.
+    pub const fn is_given(&self) -> bool {
+        self.local.is_some() || self.global.is_some()
+    }
+
+    /// Says what of it makes no sense.
+    pub fn validate(&self) -> Result<(), Wrong> {
+        for (key, time) in [("local", self.local), ("global", self.global)] {
+            if let Some(time) = time.filter(|time| !(Duration(1)..=Duration::ms(60_000)).contains(time)) {
+                return Err((key, format!("{time} is out of range; allowed are 1ps to 60s")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The choices of an entry that leads nowhere.
+const NOWHERE: (u32, u32) = (u32::MAX, 1);
+
+impl Routes {
+    /// The same without ports that are avoided, wherever another is left.
+    #[must_use]
+    pub fn without(&self, is_avoided: impl Fn(PortId) -> bool) -> Self {
+        let mut choices = Vec::new();
+        let entry = |&(start, count): &(u32, u32)| {
+            let (start, end) = (start as usize, start as usize + count as usize);
+            let Some(all) = self.choices.get(start..end).filter(|all| !all.is_empty()) else { return (start as u32, count) };
+            let left: Vec<PortId> = all.iter().copied().filter(|port| !is_avoided(*port)).collect();
+            let list = if left.is_empty() { all } else { &left };
+            let first = choices.len() as u32;
+            choices.extend_from_slice(list);
+            (first, list.len() as u32)
+        };
+        let entries = self.entries.iter().map(entry).collect();
+        Self { entries, choices, destinations: self.destinations.clone(), paths: self.paths.clone(), ..*self }
+    }
+
+    /// The same with those of another in the place of what leads nowhere.
+    fn or(&self, other: &Self) -> Self {
+        let mut choices = self.choices.clone();
+        let entry = |(own, other_entry): (&(u32, u32), &(u32, u32))| {
+            let (start, count) = (other_entry.0 as usize, other_entry.1 as usize);
+            match other.choices.get(start..start + count) {
+                Some(list) if *own == NOWHERE && !list.is_empty() => {
+                    choices.extend_from_slice(list);
+                    ((choices.len() - list.len()) as u32, other_entry.1)
+                }
+                _ => *own,
+            }
+        };
+        let entries = self.entries.iter().zip(&other.entries).map(entry).collect();
+        Self { entries, choices, destinations: self.destinations.clone(), paths: self.paths.clone(), ..*self }
+    }
+}
+
+/// What routes are computed from.
+#[derive(Debug, Clone)]
+pub struct Basis {
+    /// The network.
+    pub topology: Topology,
+    /// Pinned paths.
+    pub paths: Arc<Paths>,
+    /// By which of several ports a flow leaves its host.
+    pub first_hop: FirstHop,
+    /// Of the run.
+    pub seed: u64,
+    /// Nodes where flows start or end.
+    pub is_end: Vec<bool>,
+    /// What holds when nothing is down.
+    pub whole: Arc<Map>,
+}
+
+impl Basis {
+    /// The routes of all nodes over links that may be used, in the place of others.
+    pub fn changed(&self, before: &Map, may_use: impl Fn(u32, PortId) -> bool) -> Map {
+        let routes = shortest_by(&self.topology, self.paths.clone(), &self.first_hop, self.seed, |n| self.is_end[n], may_use);
+        let all = routes.iter().zip(&self.whole.routes).map(|(own, whole)| Arc::new(own.or(whole))).collect();
+        before.changed(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_units::Rate;
+
+    use super::super::shortest;
+    use super::*;
+    use crate::topology::{Link, Shape, leaf_spine};
+
+    /// Two hosts at each of two leaves: hosts 0 to 3, leaves 4 and 5, spines from 6 on; ports from 2 on of a leaf lead to spines.
+    fn basis(spines: u64) -> Basis {
+        let link = Link { rate: Rate::gbps(100), delay: Duration::us(1) };
+        let shape = leaf_spine::Params { leaves: 2, spines, hosts_per_leaf: 2, link, fabric_link: None, parallel: 1 };
+        let topology = shape.build().unwrap();
+        let routes = shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true);
+        let whole = Arc::new(Map::new(routes, topology.wiring()));
+        let is_end = vec![true; topology.nodes.len()];
+        Basis { topology, paths: Arc::new(Paths::new()), first_hop: FirstHop::Hash, seed: 1, is_end, whole }
+    }
+
+    #[test]
+    fn a_port_is_avoided_while_another_is_left() {
+        let basis = basis(3);
+        let leaf = &basis.whole.routes[4];
+        let ports = |list: &[u16]| list.iter().map(|p| PortId(*p)).collect::<Vec<_>>();
+        assert_eq!(leaf.without(|port| port == PortId(3)).choices(2), ports(&[2, 4]));
+        assert_eq!(leaf.without(|port| port > PortId(1)).choices(2), ports(&[2, 3, 4]), "all are as bad");
+        let avoiding = leaf.without(|port| port == PortId(1));
+        assert_eq!((avoiding.choose(1, 9), avoiding.choose(0, 9)), (PortId(1), PortId(0)), "a host has one port");
+    }
+
+    #[test]
+    fn new_routes_are_shortest_and_what_is_cut_off_keeps_its_own() {
+        let basis = basis(2);
+        // Leaf 4 has lost spine 6: leaf 5 sends by spine 7 alone.
+        let map = basis.changed(&basis.whole, |node, port| (node, port) != (4, PortId(2)) && (node, port) != (6, PortId(0)));
+        assert_eq!((map.epoch, map.routes[5].choices(0), map.routes[4].choices(2)), (1, &[PortId(3)][..], &[PortId(3)][..]));
+        // Leaf 4 has lost both: routes there and from there are as they were.
+        let cut = basis.changed(&map, |node, port| node != 4 || port < PortId(2));
+        assert_eq!((cut.epoch, cut.routes[5].choices(0).len(), cut.routes[4].choices(2).len()), (2, 2, 2));
+        assert_eq!(cut.routes[4].choose(1, 3), PortId(1));
+    }
+}
