@@ -188,7 +188,7 @@ def check(
     """Validate a scenario without running it, and explain its network.
 
     Returns ``{"network": {"hosts", "switches", "links"}, "workload", "load", "headroom", "settled", "paths",
-    "deadlock", "warnings"}``.
+    "failures", "deadlock", "warnings"}``.
     ``settled`` lists parameters of hosts that were not given, with what the network or a preset makes of them:
     ``{"key", "value", "line"}``, for each kind of host with the rate of its fastest line.
     ``load`` is what the workload offers on average: ``{"from_ps", "to_ps", "waiting_flows", "layers"}``, each layer of

@@ -250,6 +250,31 @@ def test_flows_with_a_path_of_their_own_are_said_to_keep_to_it() -> None:
     assert xoff.run(scenario).summary["fault"]["lost"] > 800
 
 
+def test_time_that_a_fault_cost_is_its_own() -> None:
+    outage = {"link": "switch0-host1", "state": "down", "at": "0s", "for": "5us"}
+    scenario = star(10, [outage], host={"transport": {"go_back_n": {"rto": "50us"}}}, probe={"delays": "all"})
+    result = xoff.run(scenario)
+    by_fault = sum(row["time_ps"] for row in result.table("delays").to_pylist() if row["by"] == "fault")
+    # All but the first ten packets and the way of the last: the timeout, and nine that are sent again before it.
+    assert by_fault == result.flows["fct_ps"][0].as_py() - 10 * FRAME_PS - WAY_PS
+    assert result.audits["delays"] == "ok"
+    # What waits at a port for its link is paused by it.
+    result = xoff.run(scenario | {"fault": [outage | {"queued": "wait"}]})
+    waited = [row for row in result.table("delays").to_pylist() if (row["kind"], row["by"]) == ("paused", "fault")]
+    assert [row["node"] for row in waited] == ["switch0"]
+    assert result.summary["fault"]["lost"] == 0
+
+
+def test_a_check_says_what_a_single_failure_cuts_off() -> None:
+    rows = xoff.check(clos([], {}))["failures"]
+    assert [(row["fails"], row["cuts_off_pairs"]) for row in rows if row["cuts_off_pairs"]] == [
+        ("a switch, such as leaf0", 1),
+        ("a link, such as host0-leaf0", 1),
+    ]
+    for_ever = {"link": "leaf0-spine0", "state": "down"}
+    assert any(warning["path"] == "fault[0]" for warning in xoff.check(clos([for_ever], {}))["warnings"])
+
+
 def test_faults_after_the_last_flow_do_not_prolong_a_run() -> None:
     later = {"link": "switch0-host1", "state": "down", "at": "10ms", "for": "1ms"}
     plain, result = xoff.run(star(10, [])), xoff.run(star(10, [later]))

@@ -11,6 +11,7 @@ pub mod cut_through;
 pub mod delays;
 pub mod effects;
 pub mod endpoint;
+pub mod failover;
 pub mod fault;
 pub mod frames;
 pub mod framing;

@@ -14,6 +14,7 @@ use crate::count::Group;
 use crate::cut_through::{self, CutThrough};
 use crate::effects::Effects;
 use crate::endpoint::{self, Classify, Config, Endpoint};
+use crate::failover::Failover;
 use crate::fault;
 use crate::framing::Framing;
 use crate::job::Programs;
@@ -27,7 +28,6 @@ use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 use crate::record::Wanted;
 use crate::relay::{self, Scheduler};
 use crate::routing::ate::Weight;
-use crate::routing::failover::Failover;
 use crate::routing::{FirstHop, Map, longest_round_trip, shortest};
 use crate::sizing;
 use crate::topology::{NodeSpec, PortSpec, Topology};
@@ -92,6 +92,7 @@ impl Settings {
         let mut names: Vec<&'static str> = mechanisms.iter().map(|p| p.name()).chain([endpoint::GROUP.name]).collect();
         let hosts = self.congestion_control.given().into_iter().chain([self.protocol().name()]);
         names.extend(hosts.filter(|name| !mechanisms.iter().any(|p| p.name() == *name)));
+        names.extend((!self.failures.is_empty()).then_some(node::FAULT.name));
         names
     }
 
@@ -433,7 +434,14 @@ impl Builder<'_> {
         } else {
             0
         };
-        Failing::new(settings, node, ports, self.delay(node), room)
+        let parts = settings.failures.parts(node);
+        let follows = !settings.wanted.delays.is_none();
+        let local = settings.failover.local;
+        (!parts.is_empty()).then(|| {
+            let mut failing = Failing::new(parts, settings.seed, node, ports);
+            (failing.delay, failing.room, failing.local, failing.follows) = (self.delay(node), room, local, follows);
+            Box::new(failing)
+        })
     }
 
     /// Links with their lookahead, by sending node and port.

@@ -9,6 +9,7 @@ use xoff_models::workload::{Flow, Host, Workload};
 use xoff_units::{Bytes, Duration, Moment, index};
 
 use crate::audit::Waiter;
+use crate::cuts::failures;
 use crate::dependency::{Search, Traffic, Witness};
 use crate::document::{Audits, Judgement, Scenario};
 use crate::error::InputError;
@@ -79,6 +80,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         "headroom": rows,
         "settled": settled(&runner),
         "paths": paths(t, &runner.ports),
+        "failures": failures(&runner),
         "deadlock": deadlock,
         "warnings": warnings,
     }))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use xoff_engine::Checkpoint;
 use xoff_models::delays::{Contribution, Kind, Part, Passage};
 use xoff_models::ids::PortId;
-use xoff_models::node::Node;
+use xoff_models::node::{FAULT, Node};
 use xoff_models::topology::PortSpec;
 use xoff_units::{Duration, Moment, index};
 
@@ -113,6 +113,8 @@ impl Trail {
 pub struct Delays {
     /// Of flows that have not ended.
     trails: BTreeMap<u32, Trail>,
+    /// Flows that lost packets or answers, and whether faults took all of them.
+    lost: BTreeMap<u32, bool>,
     /// Rows that nobody has taken yet.
     pub rows: Vec<Row>,
     /// What made nodes pause their neighbours, which nobody has taken yet.
@@ -131,8 +133,22 @@ impl Delays {
                 self.trails.entry(passage.flow).or_default().add(passage);
             }
             self.contributions.append(&mut recorder.contributions);
+            let unheard = cp.node_mut(id).failing.as_mut().map(|failing| std::mem::take(&mut failing.unheard));
+            for flow in unheard.into_iter().flatten() {
+                self.lost.entry(flow).or_insert(true);
+            }
+            for drop in &cp.node(id).records.drops {
+                *self.lost.entry(drop.flow).or_insert(true) &= drop.by == Some(FAULT.name);
+            }
         }
         self.contributions[known..].sort_by_key(|c| c.at);
+    }
+
+    /// Says of a part of a flow of which faults alone took packets or answers that it went by for these, if it waited, or sent again.
+    fn blame(&self, flow: u32, part: &Part) -> Part {
+        let is_for_losses = matches!(part.kind, Kind::Again | Kind::Answers) && part.cause.is_none();
+        let by_fault = is_for_losses && self.lost.get(&flow).is_some_and(|by_faults| *by_faults);
+        Part { cause: if by_fault { Some(FAULT.name) } else { part.cause }, ..*part }
     }
 
     /// Cuts the completion time of a flow, or of a message, whose delays were written down.
@@ -177,7 +193,8 @@ impl Delays {
     /// Adds up rows of one kind, one place and one origin, from a row on.
     fn merge(&mut self, first: usize) {
         let mut sums: BTreeMap<_, Row> = BTreeMap::new();
-        for row in self.rows.drain(first..) {
+        let rows: Vec<Row> = self.rows.drain(first..).collect();
+        for row in rows.into_iter().map(|row| Row { part: self.blame(row.flow, &row.part), ..row }) {
             let Part { kind, flow, cause, from, .. } = row.part;
             let sum = sums
                 .entry((row.hop, kind, row.port, from, flow, cause))

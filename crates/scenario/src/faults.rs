@@ -7,9 +7,12 @@ use xoff_engine::Checkpoint;
 use xoff_models::fault::plan::{Plan, Unit, What};
 use xoff_models::fault::schedule::{Schedule, Spell};
 use xoff_models::ids::PortId;
+use xoff_models::network::Settings;
 use xoff_models::node::Node;
 use xoff_models::node::fault::{Lost, SpellId};
 use xoff_models::routing::failover::Basis;
+use xoff_models::routing::{Map, Paths};
+use xoff_models::topology::Topology;
 use xoff_units::{Duration, Moment};
 
 /// A spell of a fault, and what was lost by it.
@@ -46,8 +49,16 @@ struct Known {
 type Spells = std::iter::Peekable<Schedule>;
 
 impl Reroutes {
+    /// Those of a scenario, if there may be any, with the network, its pinned paths, the nodes at which flows start or end, and routes.
+    pub fn of(settings: &Settings, network: impl FnOnce() -> (Topology, Arc<Paths>, Vec<bool>, Arc<Map>)) -> Option<Self> {
+        let after = settings.failover.global.filter(|_| !settings.failures.is_empty())?;
+        let (topology, paths, is_end, whole) = network();
+        let (first_hop, seed) = (settings.first_hop.clone(), settings.seed);
+        Some(Self::new(&settings.failures, after, Basis { topology, paths, first_hop, seed, is_end, whole }))
+    }
+
     /// None yet.
-    pub fn new(plan: &Plan, after: Duration, basis: Basis) -> Self {
+    fn new(plan: &Plan, after: Duration, basis: Basis) -> Self {
         let cuts = plan.units.iter().zip(0..).filter(|(unit, _)| matches!(unit.what, What::Down(_)));
         let known = |unit: u32, mut spells: Spells| Known { unit, change: known_down(&mut spells, after), spells };
         let next = cuts.map(|(unit, number)| known(number, unit.schedule.clone().peekable())).collect();

@@ -7,6 +7,7 @@ mod audit;
 mod check;
 mod collect;
 mod counts;
+mod cuts;
 mod delays;
 mod dependency;
 mod document;

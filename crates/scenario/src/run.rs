@@ -1,14 +1,11 @@
 //! From a scenario to results.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::{Duration as WallTime, Instant};
 
 use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan};
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
-use xoff_models::routing::Map;
-use xoff_models::routing::failover::Basis;
 use xoff_models::workload::MAX_START;
 use xoff_units::{Duration, Moment};
 
@@ -167,16 +164,7 @@ impl Runner {
         let mut engine: Engine<Node> = build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
         let build_cpu_seconds = began.1.elapsed().as_secs_f64();
         collector.begin(&engine.checkpoint(Moment::ZERO));
-        let basis = |whole: Arc<Map>| Basis {
-            topology: topology.clone(),
-            paths,
-            first_hop: settings.first_hop.clone(),
-            seed: settings.seed,
-            is_end,
-            whole,
-        };
-        let reroutes = settings.failover.global.filter(|_| !settings.failures.is_empty());
-        let mut reroutes = reroutes.map(|after| Reroutes::new(&settings.failures, after, basis(collector.whole_map())));
+        let mut reroutes = Reroutes::of(&settings, || (topology.clone(), paths, is_end, collector.whole_map()));
         let mut watch = Watch::new(&scenario, &settings, topology.nodes.len())?;
         let mut ended = None;
         let finish = engine.run(|cp| {
@@ -211,13 +199,7 @@ impl Runner {
         collector.drain(&mut cp, &plan, observer);
         if finish == Finish::Idle {
             cp.now = collector.end();
-            if trouble.is_none() {
-                trouble = find_deadlock(&cp, Moment::NEVER).map(|cycle| {
-                    let ports = (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
-                    cp.now = ports.map(|p| p.last_data).fold(cp.now, Moment::max);
-                    Trouble::Deadlock(cp.now, cycle)
-                });
-            }
+            trouble = trouble.or_else(|| deadlocked(&mut cp));
         }
         collector.catch_up(&mut cp);
         collector.drain(&mut cp, &plan, observer);
@@ -238,6 +220,14 @@ impl Runner {
         let summary = collector.summary(&scenario, fingerprint, verdicts, performance, cp.now);
         Ok(Outcome { summary, tables, was_stopped })
     }
+}
+
+/// Ports that wait for one another when nothing is left to do; the moment is that at which the last of all sent.
+fn deadlocked(cp: &mut Checkpoint<'_, Node>) -> Option<Trouble> {
+    let cycle = find_deadlock(cp, Moment::NEVER)?;
+    let ports = (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
+    cp.now = ports.map(|p| p.last_data).fold(cp.now, Moment::max);
+    Some(Trouble::Deadlock(cp.now, cycle))
 }
 
 /// Checks, builds and runs a scenario.

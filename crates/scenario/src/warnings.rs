@@ -44,6 +44,12 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
     if !s.switch.mechanisms().any(|p| p.routes) {
         list.extend(unequal_choices(&runner.topology, &runner.ports));
     }
+    if let (false, Some(i)) =
+        (s.network.failover.is_given(), s.fault.iter().position(|f| f.state.is_some() && f.lasts.is_none() && f.between.is_none()))
+    {
+        let why = "it is down for ever, and nothing leaves it (network.failover): flows that go there never end";
+        list.push(Warning::new(format!("fault[{i}]"), why));
+    }
     if s.network.failover.is_given() && !s.fault.is_empty() && !runner.plan.paths.is_empty() {
         let why = "flows with a path of their own (via) keep to it: what they send into a link that is down is lost until that is back";
         list.push(Warning::new("network.failover", why));

@@ -41,10 +41,14 @@ def what(part: Part) -> str:
         return "behind packets that went first" if part.flow is None else f"behind packets of flow {part.flow}"
     if part.kind == "held":
         return f"held by {wording.plain(str(part.mechanism))} at its source"
+    if part.kind == "paused" and part.mechanism == "fault":
+        return "waiting for a link that was down"
     if part.kind == "paused":
         return f"paused by {wording.plain(str(part.mechanism))}" + (
             "" if part.pauses == 1 else f", {part.pauses:,} times"
         )
+    if part.mechanism == "fault":
+        return f"{_KINDS[part.kind]}, since a fault took packets or answers"
     # One of another version has a name at least.
     return _KINDS.get(part.kind, wording.plain(part.kind))
 

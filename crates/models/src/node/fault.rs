@@ -3,7 +3,7 @@
 //! Each end of a link acts for itself, at the same moments: what it sends waits, what comes is lost if it was on the link as that went
 //! down, and what mechanisms knew of the neighbour is forgotten. See `fault/mod.rs`, and `reference/README.md` for the semantics of outages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use xoff_engine::Message as _;
@@ -19,7 +19,6 @@ use crate::fault::plan::{Part, Place, What};
 use crate::fault::schedule::Spell;
 use crate::ids::{PortId, QueueId};
 use crate::mechanism::{Hooks, Watches};
-use crate::network::Settings;
 use crate::packet::Packet;
 use crate::queueing::port::Cause;
 use crate::record::Drop;
@@ -96,11 +95,11 @@ pub struct Failing {
     felt: Vec<Felt>,
     lines: Vec<Line>,
     /// The node's forwarding delay.
-    delay: Duration,
+    pub delay: Duration,
     /// How long it takes to see that a link is down, if it looks.
-    local: Option<Duration>,
+    pub local: Option<Duration>,
     /// What its interface holds of frames that nobody reads.
-    room: u64,
+    pub room: u64,
     /// It is down.
     downs: Vec<SpellId>,
     /// It reads nothing.
@@ -110,18 +109,18 @@ pub struct Failing {
     unread_bytes: u64,
     /// What was lost.
     pub lost: BTreeMap<SpellId, Lost>,
+    /// Flows of which answers were lost, where it is written down what flows wait for.
+    pub unheard: BTreeSet<u32>,
+    /// Whether it is.
+    pub follows: bool,
 }
 
 /// Nothing that was sent so long ago is on its way any more: the longest link, and the largest frame at the lowest rate.
 const ON_ITS_WAY: Duration = Duration::ms(2_000);
 
 impl Failing {
-    /// What a node feels, if anything. `room` is what its interface holds of frames that it does not read.
-    pub fn new(settings: &Settings, node: u32, ports: &[PortSpec], delay: Duration, room: u64) -> Option<Box<Self>> {
-        let (parts, seed) = (settings.failures.parts(node), settings.seed);
-        if parts.is_empty() {
-            return None;
-        }
+    /// What a node feels.
+    pub fn new(parts: &[Part], seed: u64, node: u32, ports: &[PortSpec]) -> Self {
         let felt = |part: &Part| {
             let mut part = part.clone();
             Felt { spell: part.schedule.next(), part, number: 0, lasts: false }
@@ -138,18 +137,20 @@ impl Failing {
             settling: 0,
             before: (0, Duration::ZERO),
         };
-        Some(Box::new(Self {
+        Self {
             felt: parts.iter().map(felt).collect(),
             lines: PortId::each(ports).map(line).collect(),
-            delay,
-            local: settings.failover.local,
-            room,
+            delay: Duration::ZERO,
+            local: None,
+            room: 0,
             downs: Vec::new(),
             stalls: Vec::new(),
             unread: Vec::new(),
             unread_bytes: 0,
             lost: BTreeMap::new(),
-        }))
+            unheard: BTreeSet::new(),
+            follows: false,
+        }
     }
 
     /// Frames at the interface that nobody has read.
@@ -179,6 +180,9 @@ impl Failing {
             lost.bytes += u64::from(packet.bytes());
         } else {
             lost.control += 1;
+            if self.follows && !packet.is_link_local() {
+                self.unheard.insert(packet.flow());
+            }
         }
     }
 

@@ -11,44 +11,9 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use xoff_units::Duration;
-
 use super::{FirstHop, Map, Paths, Routes, shortest_by};
 use crate::ids::PortId;
 use crate::topology::Topology;
-use crate::wrong::Wrong;
-
-/// `network.failover`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Failover {
-    /// A node stops choosing a port whose link has been down for so long, and chooses it again once it has been back for so long.
-    /// Default: never.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub local: Option<Duration>,
-    /// So long after a link went down, or came back, and stayed so, the routes of all nodes are computed anew. Default: never.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub global: Option<Duration>,
-}
-
-impl Failover {
-    /// Whether anything is done.
-    pub const fn is_given(&self) -> bool {
-        self.local.is_some() || self.global.is_some()
-    }
-
-    /// Says what of it makes no sense.
-    pub fn validate(&self) -> Result<(), Wrong> {
-        for (key, time) in [("local", self.local), ("global", self.global)] {
-            if let Some(time) = time.filter(|time| !(Duration(1)..=Duration::ms(60_000)).contains(time)) {
-                return Err((key, format!("{time} is out of range; allowed are 1ps to 60s")));
-            }
-        }
-        Ok(())
-    }
-}
 
 /// The choices of an entry that leads nowhere.
 const NOWHERE: (u32, u32) = (u32::MAX, 1);
@@ -117,7 +82,7 @@ impl Basis {
 
 #[cfg(test)]
 mod tests {
-    use xoff_units::Rate;
+    use xoff_units::{Duration, Rate};
 
     use super::super::shortest;
     use super::*;

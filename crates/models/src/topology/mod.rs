@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Duration, Propagation, Rate, index};
 
+use crate::failover::Failover;
 use crate::names;
-use crate::routing::failover::Failover;
 
 /// A full-duplex link's rate and propagation delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -44,7 +44,7 @@ impl Row for Delay {
             },
             Column {
                 name: "by",
-                meaning: "The mechanism that paused or held; null where it was none.",
+                meaning: "The mechanism that paused or held; `fault` where a link was down, and of `again` and `answers` where faults took all packets and answers that the flow lost; null where it was none.",
                 data: Data::MaybeStatic(d.iter().map(|d| d.part.cause).collect()),
             },
             Column {

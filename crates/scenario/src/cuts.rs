@@ -1,0 +1,134 @@
+//! What a single failure cuts off: for each link and each node the pairs of hosts that no path joins without it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use xoff_models::topology::Topology;
+use xoff_units::index;
+
+use crate::runner::Runner;
+
+/// Links and nodes, times what is looked at for each, that are few enough to try all of them.
+const MOST: usize = 100_000_000;
+
+/// What is left of a network without a link or a node: sets of nodes that forward and are joined.
+struct Islands(Vec<u32>);
+
+impl Islands {
+    fn without(t: &Topology, link: Option<usize>, node: Option<u32>) -> Self {
+        let mut islands = Self((0..t.nodes.len() as u32).collect());
+        let forwards = |n: u32| t.nodes[index(n)].forwards && Some(n) != node;
+        for (_, l) in t.links.iter().enumerate().filter(|(i, l)| Some(*i) != link && forwards(l.a) && forwards(l.b)) {
+            let (a, b) = (islands.root(l.a), islands.root(l.b));
+            islands.0[index(a.max(b))] = a.min(b);
+        }
+        islands
+    }
+
+    fn root(&mut self, mut n: u32) -> u32 {
+        while self.0[index(n)] != n {
+            self.0[index(n)] = self.0[index(self.0[index(n)])];
+            n = self.0[index(n)];
+        }
+        n
+    }
+}
+
+/// Pairs of hosts that a path joins without a link or a node; of a node that is a host its own pairs are not counted.
+fn joined(t: &Topology, link: Option<usize>, node: Option<u32>) -> u64 {
+    let mut islands = Islands::without(t, link, node);
+    // Hosts by the islands that they are on: most are on one.
+    let mut on: Vec<Vec<u32>> = vec![Vec::new(); t.nodes.len()];
+    for (_, l) in t.links.iter().enumerate().filter(|(i, l)| Some(*i) != link && ![l.a, l.b].into_iter().any(|n| Some(n) == node)) {
+        for (host, other) in [(l.a, l.b), (l.b, l.a)] {
+            if t.nodes[index(host)].is_host && t.nodes[index(other)].forwards {
+                on[index(host)].push(islands.root(other));
+            }
+        }
+    }
+    let mut groups: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
+    for host in t.hosts().into_iter().filter(|h| Some(*h) != node) {
+        let mut list = std::mem::take(&mut on[index(host)]);
+        list.sort_unstable();
+        list.dedup();
+        *groups.entry(list).or_default() += 1;
+    }
+    let all: Vec<(&Vec<u32>, u64)> = groups.iter().map(|g| (g.0, *g.1)).collect();
+    let meet = |a: &[u32], b: &[u32]| a.iter().any(|island| b.contains(island));
+    all.iter()
+        .enumerate()
+        .map(|(i, (list, hosts))| {
+            let within = if list.is_empty() { 0 } else { hosts * (hosts - 1) / 2 };
+            within + all[i + 1..].iter().filter(|other| meet(list, other.0)).map(|other| hosts * other.1).sum::<u64>()
+        })
+        .sum()
+}
+
+/// Kinds of single failures that cut hosts off, the worst first; none where trying them would take too long.
+pub fn failures(runner: &Runner) -> Vec<Value> {
+    let t = &runner.topology;
+    let size = t.nodes.len() + t.links.len();
+    if size.saturating_mul(size) > MOST {
+        return Vec::new();
+    }
+    let name = |n: u32| t.nodes[index(n)].name.as_str();
+    let whole = joined(t, None, None);
+    let hosts = t.hosts().len() as u64;
+    let mut kinds: BTreeMap<(u64, &str), (String, u64)> = BTreeMap::new();
+    for (i, l) in t.links.iter().enumerate() {
+        let lost = whole.saturating_sub(joined(t, Some(i), None));
+        kinds.entry((lost, "link")).or_insert_with(|| (format!("{}-{}", name(l.a), name(l.b)), 0)).1 += 1;
+    }
+    for n in (0..t.nodes.len() as u32).filter(|n| !t.nodes[index(*n)].is_host) {
+        let lost = whole.saturating_sub(joined(t, None, Some(n)));
+        kinds.entry((lost, "switch")).or_insert_with(|| (name(n).into(), 0)).1 += 1;
+    }
+    let (transport, timeout) = (runner.settings.protocol().name(), runner.settings.protocol().timeouts().0);
+    let repeats = runner.settings.protocol().acknowledges();
+    let row = |((pairs, kind), (such_as, count)): ((u64, &str), (String, u64))| {
+        json!({ "fails": format!("a {kind}, such as {such_as}"), "there_are": count, "cuts_off_pairs": pairs,
+                "of_pairs": hosts * hosts.saturating_sub(1) / 2, "by": transport,
+                "noticed_after": if repeats { timeout.to_string() } else { "never".into() } })
+    };
+    kinds.into_iter().rev().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::from_toml;
+
+    fn rows(network: &str) -> Vec<(String, u64, u64)> {
+        let text = format!("network.{network}\nhost.transport.go_back_n.rto = \"1ms\"");
+        let runner = Runner::new(from_toml(&text, &[]).unwrap(), |_| None).unwrap();
+        let number = |row: &Value, key: &str| row[key].as_u64().unwrap();
+        let list = failures(&runner);
+        assert!(list.iter().all(|row| row["noticed_after"] == "1ms" && row["by"] == "go_back_n"));
+        list.iter().map(|r| (r["fails"].as_str().unwrap().to_string(), number(r, "there_are"), number(r, "cuts_off_pairs"))).collect()
+    }
+
+    #[test]
+    fn in_a_clos_only_the_way_to_a_host_is_its_only_one() {
+        let link = r#"link = { rate = "100Gbps", delay = "1us" }"#;
+        let clos = rows(&format!("leaf_spine = {{ leaves = 2, spines = 2, hosts_per_leaf = 3, {link} }}"));
+        // A leaf has 3 of 6 hosts: 9 pairs between leaves, and 3 within it.
+        let expected = [
+            ("a switch, such as leaf0", 2, 12),
+            ("a link, such as host0-leaf0", 6, 5),
+            ("a switch, such as spine0", 2, 0),
+            ("a link, such as leaf0-spine0", 4, 0),
+        ];
+        assert_eq!(clos, expected.map(|(fails, count, pairs)| (fails.to_string(), count, pairs)));
+        let line = rows(&format!("line = {{ switches = 3, {link} }}"));
+        assert_eq!(line[0], ("a switch, such as switch1".to_string(), 1, 3));
+        assert_eq!(line.iter().map(|row| row.1).sum::<u64>(), 8);
+    }
+
+    #[test]
+    fn a_host_with_two_links_is_cut_off_by_neither() {
+        let two = r#"explicit = { nodes = [{ name = "h0", kind = "host" }, { name = "h1", kind = "host" }, { name = "a", kind = "switch" }, { name = "b", kind = "switch" }],
+            links = [{ a = "h0", b = "a", rate = "1Gbps", delay = "0ns" }, { a = "h0", b = "b", rate = "1Gbps", delay = "0ns" },
+                     { a = "h1", b = "a", rate = "1Gbps", delay = "0ns" }, { a = "h1", b = "b", rate = "1Gbps", delay = "0ns" }] }"#;
+        assert!(rows(two).iter().all(|row| row.2 == 0));
+    }
+}
