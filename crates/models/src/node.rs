@@ -273,14 +273,15 @@ impl Node {
         }
     }
 
-    /// Writes down that a frame has come; true if it goes no further, since something fails here.
+    /// Writes down that a frame has come; true if it goes no further, since something fails here. It gets a copy, so that the frame
+    /// itself need not lie in memory.
     #[cold]
-    fn is_looked_at(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
-        if self.failing.is_some() && self.is_intercepted(port, packet, cx) {
+    fn is_looked_at(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) -> bool {
+        if self.failing.is_some() && self.is_intercepted(port, &packet, cx) {
             return true;
         }
         if self.wanted.packets {
-            self.trace(port, packet, false, cx.now());
+            self.trace(port, &packet, false, cx.now());
         }
         false
     }
@@ -337,7 +338,7 @@ impl EngineNode for Node {
     fn on_arrival(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
         let port = PortId::at(port);
         self.begin(cx.now());
-        if self.is_watched && self.is_looked_at(port, &packet, cx) {
+        if self.is_watched && self.is_looked_at(port, packet, cx) {
             return;
         }
         self.handle(port, packet, cx);
