@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,8 @@ import pyarrow.compute as pc
 
 from xoff import results, wording
 from xoff._core import InputError
-from xoff.insight import Forest, Tiling, ports, repeat, sound, tilings, words
+from xoff.insight import Forest, Tiling, job_command, ports, sound, tilings, words
+from xoff.insight.again import repeated
 from xoff.results import Result
 
 _TREES = 5
@@ -86,8 +86,6 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
 
 
 def _explain_jobs(result: Result, directory: Path, *, everything: bool, as_json: bool) -> None:
-    from xoff.insight import job_command
-
     found, forest = job_command.explain(result, directory)
     if as_json:
         print(json.dumps({"jobs": job_command.answer(found)}))
@@ -128,20 +126,6 @@ def _slowest(result: Result, count: int) -> list[int]:
     rows = rows.set_column(1, "slowdown", pc.fill_null(rows["slowdown"], math.inf))
     slowest = rows.sort_by([("slowdown", "descending"), ("flow", "ascending")])
     return [int(flow) for flow in slowest["flow"].slice(0, count).to_pylist()]
-
-
-def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
-    """Return a result that has the delays of these flows, or of all; say so where its run is repeated for them."""
-    from xoff.display import run_bar
-
-    if repeat.has_delays(result, flows):
-        return result
-    which = '"all"' if flows is None else str(sorted(flows))
-    where = wording.plain(str(directory))
-    why = f"repeats the run of {where}, which is exact; a result of a run with probe.delays = {which} needs no more"
-    print(f"xoff: {why}", file=sys.stderr)
-    with run_bar("again") as bar:
-        return repeat.repeated(result, flows, progress=bar.report)
 
 
 def _show_flow(tiling: Tiling, forest: Forest, *, everything: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from xoff import wording
 from xoff.insight import job_causes, words
+from xoff.insight.again import repeated
 from xoff.insight.job_causes import CAUSES, Causes
 from xoff.insight.job_path import jobs
 from xoff.insight.trees import Forest
@@ -18,8 +19,6 @@ _MOST = 8
 
 def explain(result: Result, directory: Path) -> tuple[list[Causes], Forest]:
     """Cut the jobs of a result at their critical paths; the run is repeated for what delayed their messages."""
-    from xoff.insight.command import repeated
-
     found = [(job, job.path()) for job in jobs(result)]
     flows: set[int] = set()
     for _, steps in found:
