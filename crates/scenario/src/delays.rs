@@ -1,6 +1,6 @@
 //! Completion times cut into parts: what nodes wrote down of packets that might complete their flow, joined when a flow has ended.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use xoff_engine::Checkpoint;
 use xoff_models::delays::{Contribution, Kind, Part, Passage};
@@ -40,16 +40,16 @@ pub struct Delivered {
 #[derive(Debug, Default)]
 struct Trail {
     /// Its source, in order: packets that started, and messages that were handed over.
-    source: VecDeque<Passage>,
+    source: Vec<Passage>,
     /// Others.
     hops: Vec<Passage>,
-    /// It has completed a message: the next begins with the first that is handed over in what is left.
-    is_begun: bool,
+    /// Once it has completed a message: the next begins with the first that is handed over from this place of `source` on.
+    begun: Option<usize>,
 }
 
 impl Trail {
     fn add(&mut self, passage: Passage) {
-        if passage.before.is_some() { self.source.push_back(passage) } else { self.hops.push(passage) }
+        if passage.before.is_some() { self.source.push(passage) } else { self.hops.push(passage) }
     }
 
     /// The passages of the packet that completed a flow, from its source on: where it came from is known at each node by the moment.
@@ -58,7 +58,8 @@ impl Trail {
         let mut way = Vec::new();
         loop {
             let leads_here = |p: &&Passage| p.reaches == at && ports[index(p.node)][p.port].peer == node;
-            let passage = self.source.iter().chain(&self.hops).find(leads_here)?;
+            // What completes a message is near the end.
+            let passage = self.source.iter().rev().chain(self.hops.iter().rev()).find(leads_here)?;
             way.push(passage);
             if passage.before.is_some() {
                 way.reverse();
@@ -71,7 +72,8 @@ impl Trail {
     /// Where in what its source did the time of the next message begins.
     fn first(&self) -> usize {
         let is_message = |p: &Passage| p.reaches == Moment::NEVER;
-        if self.is_begun { self.source.iter().position(is_message).map_or(self.source.len(), |at| at + 1) } else { 0 }
+        let Some(begun) = self.begun else { return 0 };
+        self.source[begun..].iter().position(is_message).map_or(self.source.len(), |at| begun + at + 1)
     }
 
     /// The parts of a completion time.
@@ -93,18 +95,15 @@ impl Trail {
             return Some(vec![row(0, way[0], &waits)]);
         }
         // Until the packet that completes the flow starts, passages of others are among what its source does.
-        let before = self.source.range(first..=last);
+        let before = self.source[first..=last].iter();
         let before = before.flat_map(|p| p.before.iter().flatten().map(move |part| row(0, p, part)));
         let after = way.iter().enumerate().flat_map(|(hop, p)| p.parts.iter().map(move |part| row(hop, p, part)));
         Some(before.chain(after).collect())
     }
 
-    /// A message is over: what came before the next one is nobody's any more.
-    fn forget(&mut self, flow: &Delivered) {
-        let first = self.first();
-        self.source.drain(..first);
-        self.is_begun = true;
-        self.hops.retain(|p| p.reaches > flow.arrived);
+    /// A message is over.
+    fn forget(&mut self) {
+        self.begun = Some(self.first());
     }
 }
 
@@ -157,7 +156,7 @@ impl Delays {
         let expected = flow.arrived - flow.start;
         let rows = trail.parts(flow, ports).unwrap_or_default();
         if flow.message.is_some() {
-            trail.forget(flow);
+            trail.forget();
         } else {
             self.trails.remove(&flow.flow);
         }
