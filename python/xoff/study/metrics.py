@@ -53,7 +53,7 @@ def possible(document: Mapping[str, Any]) -> set[str]:
     like = _like(Summary, names, bounds)
     for name in set(names) - collectives:
         del like["workloads"][name]["collective"]
-    for name in names:
+    for name in set(names):
         if name in jobs:
             like["workloads"][name]["job"]["groups"] = {label: dict(_GROUP) for label in jobs[name]}
         else:
