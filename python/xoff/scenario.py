@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 __all__ = [
+    "Adaptive",
     "Aggregation",
     "AllToAll",
     "Asymmetric",
@@ -922,6 +923,22 @@ class Drill(_Part):
 
 
 @dataclass(kw_only=True)
+class Adaptive(_Part):
+    """`switch.routing.adaptive`."""
+
+    per: Literal["packet", "flowlet"] | None = None
+    """What chooses a port anew."""
+
+    timeout: str | None = None
+    """With `flowlet`: a longer gap between two packets of a flow ends its flowlet."""
+
+    far: str | None = None
+    """Neighbours are told of the load of ports, at most once in this time for each port. Default: each node knows its
+    own alone.
+    """
+
+
+@dataclass(kw_only=True)
 class Conweave(_Part):
     """`switch.routing.conweave`."""
 
@@ -963,6 +980,9 @@ class Routing(_Part):
 
     drill: Drill | None = None
     """Each packet to the shortest of a few queues that are drawn or remembered (DRILL)."""
+
+    adaptive: Adaptive | None = None
+    """Each packet, or flowlet, to the least loaded good port (what switches call adaptive routing, or DLB)."""
 
     conweave: Conweave | None = None
     """Flows leave paths that are late, and the last switch puts their packets in order (`ConWeave`)."""

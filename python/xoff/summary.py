@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 __all__ = [
+    "AdaptiveCounts",
     "BcnCounts",
     "BfcCounts",
     "CollectiveSummary",
@@ -448,6 +449,19 @@ class FlowletCounts(TypedDict):
     """Flowlets that drew a port."""
 
 
+class AdaptiveCounts(TypedDict):
+    """What adaptive routing counted."""
+
+    chosen: int
+    """Packets or flowlets that chose a port."""
+
+    stuck: int
+    """Packets that no good port was left for."""
+
+    told: int
+    """Frames that told a neighbour of a load."""
+
+
 class ConweaveCounts(TypedDict):
     """What ConWeave counted."""
 
@@ -635,6 +649,9 @@ class Summary(TypedDict):
 
     flowlet: FlowletCounts
     """What flowlets counted; zeros where the scenario does not give it."""
+
+    adaptive: AdaptiveCounts
+    """What adaptive routing counted; zeros where the scenario does not give it."""
 
     conweave: ConweaveCounts
     """What ConWeave counted; zeros where the scenario does not give it."""

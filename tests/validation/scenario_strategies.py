@@ -533,6 +533,13 @@ def drill(d: Draw) -> dict[str, Any]:
     return {"samples": d.rng.choice([1, 2, 100]), "memory": d.rng.choice([0, 1, 3])}
 
 
+def adaptive(d: Draw) -> dict[str, Any]:
+    """By packet and by flowlets of a packet and of a flow; neighbours that are told nothing, often and seldom."""
+    settings = {"per": d.choose("switch.routing.adaptive.per"), "timeout": d.rng.choice(["500ns", "10us"])}
+    far = d.rng.choice([None, "100ns", "5us"])
+    return {**settings, "far": far} if far else settings
+
+
 def conweave(d: Draw) -> dict[str, Any]:
     """Answers that are always late and seldom, holds that are short and long, a queue and many."""
     return {
@@ -621,7 +628,14 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     },
     "switch.flow_control.credits.scheme": dict.fromkeys(["absolute", "cbfc"], nothing),
     "switch.flow_control.bfc.resume": dict.fromkeys(["counted", "threshold"], nothing),
-    "switch.routing": {"spray": spray, "reps": reps, "flowlet": flowlet, "drill": drill, "conweave": conweave},
+    "switch.routing": {
+        "spray": spray,
+        "reps": reps,
+        "flowlet": flowlet,
+        "drill": drill,
+        "adaptive": adaptive,
+        "conweave": conweave,
+    },
     "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin", "entropy"], nothing),
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),

@@ -337,6 +337,15 @@ frames! {
         /// Of which epoch, or path.
         of: u32 = 32,
     };
+    /// The load of a port, from its node to a neighbour.
+    Load = 16 "load" Link Mechanism {
+        /// The port.
+        port: u16 = 0,
+        /// Whether its link is up.
+        is_up: bool = 16,
+        /// Nanoseconds until what waits there has left.
+        wait: u32 = 32,
+    };
 }
 
 #[cfg(test)]

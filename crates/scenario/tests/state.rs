@@ -64,6 +64,8 @@ const SCENARIOS: &[(&str, &str)] = &[
     ("flowlet irn", "switch = { buffer.per_queue = '30KB', routing.flowlet = {} }\nhost.transport.irn = {}"),
     ("conweave", "switch = { ecn.step.threshold = '10KB', routing.conweave = { reply_slack = '200ns', flush_slack = '9us', queues = 2 } }"),
     ("drill", "switch.routing.drill = {}\nhost.transport.selective = {}"),
+    ("adaptive", "switch.routing.adaptive = { far = '1us' }\nhost.transport.selective = {}"),
+    ("adaptive", "switch.routing.adaptive = { per = 'flowlet', timeout = '300ns' }"),
     ("raw", "host.transport.raw = {}"),
     ("sfc", "switch.flow_control = { sfc = { threshold = '10KB', pause = '9us' }, pfc = { xoff = '60KB' } }"),
     ("sfc", "switch = { flow_control = { sfc = { threshold = '10KB', target = '1KB', mode = 'proxy' }, pfc = { xoff = '60KB' } } }"),

@@ -16,6 +16,7 @@ use crate::ids::PortId;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::{Duration, Moment};
 
@@ -42,21 +43,19 @@ impl Default for Params {
 /// Entries that are kept before those that are over are looked for.
 const FEW: usize = 1024;
 
-/// Flowlets at one node.
+/// By which ports flows go on until they pause.
 #[derive(Debug)]
-pub struct Flowlet {
+pub(super) struct Table {
     timeout: Duration,
     /// Of each flow that was seen lately its port, and when its last packet came.
     flows: FxHashMap<u32, (PortId, Moment)>,
     /// So many entries may stand before those that are over are thrown away.
     room: usize,
-    begun: u64,
 }
 
-impl State for Flowlet {
+impl State for Table {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { timeout: _, flows, room: _, begun } = self;
-        walk.total(begun);
+        let Self { timeout: _, flows, room: _ } = self;
         walk.keyed(flows.iter_mut(), |walk, _, (port, last)| {
             walk.value(u64::from(port.0));
             walk.moment(last);
@@ -64,19 +63,46 @@ impl State for Flowlet {
     }
 }
 
-const FLOWLETS: Count = Count::number("flowlets", "flowlets that drew a port");
-
-impl Flowlet {
-    fn new(timeout: Duration) -> Self {
-        Self { timeout, flows: FxHashMap::default(), room: FEW, begun: 0 }
+impl Table {
+    pub(super) fn new(timeout: Duration) -> Self {
+        Self { timeout, flows: FxHashMap::default(), room: FEW }
     }
 
-    /// Forgets flows whose next packet draws a port anyway, each time as many have come as were left.
-    fn make_room(&mut self, now: Moment) {
+    /// The port of a flow of which a packet comes, unless its flowlet is over.
+    pub(super) fn go_on(&mut self, flow: u32, now: Moment) -> Option<PortId> {
+        let (port, last) = self.flows.get_mut(&flow).filter(|(_, last)| now - *last <= self.timeout)?;
+        *last = now;
+        Some(*port)
+    }
+
+    /// A flowlet begins.
+    pub(super) fn begin(&mut self, flow: u32, port: PortId, now: Moment) {
+        // Flows whose next packet begins one anyway are forgotten, each time as many have come as were left.
         if self.flows.len() >= self.room {
             self.flows.retain(|_, (_, last)| now - *last <= self.timeout);
             self.room = FEW.max(2 * self.flows.len());
         }
+        self.flows.insert(flow, (port, now));
+    }
+}
+
+/// Flowlets at one node.
+#[derive(Debug)]
+pub struct Flowlet {
+    table: Table,
+    begun: u64,
+}
+
+state!(Flowlet {
+    total: begun;
+    part: table;
+});
+
+const FLOWLETS: Count = Count::number("flowlets", "flowlets that drew a port");
+
+impl Flowlet {
+    fn new(timeout: Duration) -> Self {
+        Self { table: Table::new(timeout), begun: 0 }
     }
 }
 
@@ -101,16 +127,12 @@ impl Hooks for Flowlet {
 
     fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, effects: &mut Effects) -> Option<PortId> {
         let now = effects.now;
-        if let Some((port, last)) = self.flows.get_mut(&packet.flow())
-            && now - *last <= self.timeout
-        {
-            *last = now;
-            return Some(*port);
+        if let Some(port) = self.table.go_on(packet.flow(), now) {
+            return Some(port);
         }
         let port = choices[effects.stream().below(choices.len() as u64) as usize];
         self.begun += 1;
-        self.make_room(now);
-        self.flows.insert(packet.flow(), (port, now));
+        self.table.begin(packet.flow(), port, now);
         Some(port)
     }
 
@@ -163,7 +185,7 @@ mod tests {
                 &core,
                 &mut effects,
             );
-            (port, flowlet.flows.len())
+            (port, flowlet.table.flows.len())
         };
         let (port, _) = send(0);
         for flow in 1..100_000 {

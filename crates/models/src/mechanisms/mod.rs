@@ -134,6 +134,8 @@ registry! {
         flowlet: Flowlet,
         /// Each packet to the shortest of a few queues that are drawn or remembered (DRILL).
         drill: Drill,
+        /// Each packet, or flowlet, to the least loaded good port (what switches call adaptive routing, or DLB).
+        adaptive: Adaptive,
         /// Flows leave paths that are late, and the last switch puts their packets in order (`ConWeave`).
         conweave: ConWeave,
     }

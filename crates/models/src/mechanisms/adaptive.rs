@@ -1,0 +1,399 @@
+//! Adaptive routing: each packet, or each flowlet, takes the least loaded good port.
+//!
+//! Models: at each node that forwards and has a choice, a packet takes the port behind which it would wait least: for the frame on the
+//! wire, and for the data that waits there, at the rate that the link has; of equals one is drawn. Ports whose link is down are not taken,
+//! from the moment at which it went down, as long as another is left. With `per = "flowlet"` a flow keeps its port until it pauses for
+//! longer than `timeout`, or the link goes down. With `far` each node tells its neighbours how long packets would wait at its ports, and
+//! that the link of one is down; a path is then as loaded as the worse of its two hops, and of equal paths that with the less loaded port
+//! here is taken. Source: what switches call adaptive routing and switching (SAI's `saiars.h`: quality by packet or by flowlet) or dynamic
+//! load balancing (Juniper's pages on DLB: port load and queue by packet or flowlet, with an inactivity interval), and global load
+//! balancing where the quality of the next hop's links counts too (Juniper's page on GLB); the worse of two hops is CONGA's (Alizadeh et
+//! al., SIGCOMM 2014, 3.4).
+//! Simplifications: load is exact and up to date, where switches put it into a few bands; it is what waits, and not what was sent lately.
+//! Neighbours are told of a port when its wait has changed by a full packet, at most once in `far` (of a link at once), in a control frame
+//! each; ports that lead to hosts are not spoken of. A frame that is lost is not sent again, so that with bit errors what a neighbour knows
+//! may be old until the next.
+//! Leaves out: weights of what was sent lately, thresholds below which a flow stays, and alternate paths that are not shortest. The first
+//! hop is the host's (`host.first_hop`); control frames keep to the path that ECMP gives them; pinned paths are kept.
+//! Invariants: every choice is on a shortest path; no port whose link is down is chosen while another is left; packets of one size that
+//! come to a node differ, by port of a choice, by one at most in what they make it wait. Packets may overtake one another.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::state;
+use xoff_units::{Duration, Moment, index};
+
+use super::flowlet;
+use crate::core::Core;
+use crate::count::{Count, Tally};
+use crate::effects::{Effect, Effects};
+use crate::frames;
+use crate::ids::PortId;
+use crate::mechanism::{Around, Dequeued, Enqueued, Hooks, Install, Properties, Site, Verdict, Watches};
+use crate::packet::Packet;
+use crate::wrong::Wrong;
+
+/// What chooses a port anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Per {
+    /// Each packet.
+    #[default]
+    Packet,
+    /// Each flowlet: a flow that was silent for longer than `timeout`.
+    Flowlet,
+}
+
+/// `switch.routing.adaptive`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// What chooses a port anew.
+    pub per: Per,
+    /// With `flowlet`: a longer gap between two packets of a flow ends its flowlet.
+    pub timeout: Duration,
+    /// Neighbours are told of the load of ports, at most once in this time for each port. Default: each node knows its own alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub far: Option<Duration>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        // The inactivity interval of Juniper's examples is 16 us; that of LetFlow's comparison 100 us.
+        Self { per: Per::Packet, timeout: Duration::us(16), far: None }
+    }
+}
+
+/// The load of a port: how long a packet would wait there, and whether its link is up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Load {
+    is_up: bool,
+    wait: Duration,
+}
+
+impl Load {
+    const NONE: Self = Self { is_up: true, wait: Duration::ZERO };
+}
+
+impl state::Word for Load {
+    fn word(&self) -> u64 {
+        self.wait.ps() << 1 | u64::from(self.is_up)
+    }
+}
+
+/// What a node tells of a port, and to whom.
+#[derive(Debug)]
+struct Telling {
+    every: Duration,
+    /// Ports that lead to nodes that pass packets on.
+    neighbours: Vec<PortId>,
+    /// Of each port the time of a full packet, which is the least change that is told.
+    steps: Vec<Duration>,
+    /// What was told of each port, and from when on more may be.
+    told: Vec<Load>,
+    next: Vec<Moment>,
+    is_timed: Vec<bool>,
+    /// What neighbours told: by the port to them, and by their ports.
+    heard: Vec<Vec<Load>>,
+    frame_bytes: u16,
+    frames: u64,
+}
+
+state!(Telling {
+    value: told, is_timed, heard;
+    dues: next;
+    total: frames;
+    still: every, neighbours, steps, frame_bytes;
+});
+
+/// Adaptive routing at one node.
+#[derive(Debug)]
+pub struct Adaptive {
+    /// Whether the link of each port is up.
+    is_up: Vec<bool>,
+    flowlets: Option<flowlet::Table>,
+    telling: Option<Telling>,
+    /// Ports that are as good as any, of a choice.
+    best: Vec<PortId>,
+    chosen: u64,
+    stuck: u64,
+}
+
+state!(Adaptive {
+    value: is_up;
+    part: flowlets, telling;
+    total: chosen, stuck;
+    still: best;
+});
+
+const CHOSEN: Count = Count::number("chosen", "packets or flowlets that chose a port");
+const STUCK: Count = Count::number("stuck", "packets that no good port was left for");
+const TOLD: Count = Count::number("told", "frames that told a neighbour of a load");
+
+impl Install for Adaptive {
+    type Params = Params;
+    const LABEL: &'static str = "adaptive routing";
+    const COUNTS: &'static [Count] = &[CHOSEN, STUCK, TOLD];
+
+    fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
+        let leads_on = |port: &PortId| !site.hosts.iter().any(|(_, to)| to == port);
+        let ports = site.ports.len();
+        let telling = params.far.map(|every| Telling {
+            every,
+            neighbours: PortId::all(ports).filter(leads_on).collect(),
+            steps: site.ports.iter().map(|port| port.link.rate.time(site.framing.largest())).collect(),
+            told: vec![Load::NONE; ports],
+            next: vec![Moment::ZERO; ports],
+            is_timed: vec![false; ports],
+            heard: site.ports.iter().map(|port| vec![Load::NONE; site.map.wiring.ports[index(port.peer)].len()]).collect(),
+            frame_bytes: site.framing.control,
+            frames: 0,
+        });
+        let flowlets = (params.per == Per::Flowlet).then(|| flowlet::Table::new(params.timeout));
+        site.forwards.then(|| Self { is_up: vec![true; ports], flowlets, telling, best: Vec::new(), chosen: 0, stuck: 0 })
+    }
+
+    fn properties(_: &Params) -> Properties {
+        Properties { routes: true, ..Properties::default() }
+    }
+
+    fn validate(params: &Params, _: &Around<'_>) -> Result<(), Wrong> {
+        if let Some(far) = params.far.filter(|far| !(Duration::ns(100)..=Duration::ms(1)).contains(far)) {
+            return Err(("far", format!("{far} is out of range; allowed are 100ns to 1ms")));
+        }
+        Ok(())
+    }
+}
+
+/// How long a packet that came to a port now would wait there.
+fn wait(core: &Core, port: PortId, now: Moment) -> Duration {
+    let p = &core.ports[port];
+    let wire = if p.busy_until > now { p.busy_until - now } else { Duration::ZERO };
+    wire + p.serializer.time(u64::from(core.waiting_bytes(port)))
+}
+
+impl Telling {
+    /// The load of the best of the ports that a neighbour would choose from.
+    fn heard(&self, core: &Core, port: PortId, destination: u32) -> Load {
+        let routes = &core.routing.routes[index(core.ports[port].peer)];
+        let loads = routes.choices(destination).iter().map(|far| self.heard[port][*far]);
+        let best = loads.reduce(|best, load| if (!load.is_up, load.wait) < (!best.is_up, best.wait) { load } else { best });
+        best.unwrap_or(Load::NONE)
+    }
+
+    /// Tells a neighbour of a port.
+    fn tell(&mut self, to: PortId, of: PortId, effects: &mut Effects) {
+        let Load { is_up, wait } = self.told[of];
+        let wait = u32::try_from(wait.ps() / 1000).unwrap_or(u32::MAX);
+        effects.push(Effect::Send(to, Packet::with(frames::Load { port: of.0, is_up, wait }, u32::MAX, 0, self.frame_bytes, 0)));
+        self.frames += 1;
+    }
+
+    /// The load of a port may be another: neighbours whose links are up are told, at once or when it is time.
+    fn see(&mut self, port: PortId, load: Load, is_up: &[bool], effects: &mut Effects) {
+        let told = self.told[port];
+        let is_over = load.wait == Duration::ZERO && told.wait > Duration::ZERO;
+        let has_changed = is_over || load.wait.ps().abs_diff(told.wait.ps()) >= self.steps[port].ps();
+        if load.is_up == told.is_up && !has_changed || !self.neighbours.contains(&port) {
+            return;
+        }
+        if load.is_up == told.is_up && self.next[port] > effects.now {
+            if !std::mem::replace(&mut self.is_timed[port], true) {
+                effects.push(Effect::Timer(self.next[port], u32::from(port.0)));
+            }
+            return;
+        }
+        self.told[port] = load;
+        self.next[port] = effects.now + self.every;
+        let others: Vec<PortId> = self.neighbours.iter().copied().filter(|to| *to != port && is_up[*to]).collect();
+        for to in others {
+            self.tell(to, port, effects);
+        }
+    }
+}
+
+impl Adaptive {
+    /// The load of a port is what it is now.
+    fn look(&mut self, port: PortId, core: &Core, effects: &mut Effects) {
+        let load = Load { is_up: self.is_up[port], wait: wait(core, port, effects.now) };
+        if let Some(telling) = &mut self.telling {
+            telling.see(port, load, &self.is_up, effects);
+        }
+    }
+
+    /// The least loaded of ports that are good, if any is.
+    fn best(&mut self, destination: u32, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
+        self.best.clear();
+        let mut least = None;
+        for port in choices.iter().copied().filter(|port| self.is_up[*port]) {
+            let near = wait(core, port, effects.now);
+            let far = self.telling.as_ref().map_or(Load::NONE, |telling| telling.heard(core, port, destination));
+            let load = (!far.is_up, near.max(far.wait), near);
+            if least.is_none_or(|least| load < least) {
+                least = Some(load);
+                self.best.clear();
+            }
+            if least == Some(load) {
+                self.best.push(port);
+            }
+        }
+        match self.best[..] {
+            [] => None,
+            [only] => Some(only),
+            _ => Some(self.best[effects.stream().below(self.best.len() as u64) as usize]),
+        }
+    }
+}
+
+impl Hooks for Adaptive {
+    fn watches(&self) -> Watches {
+        let watches = Watches::ROUTE.and(Watches::LINK);
+        if self.telling.is_some() { watches.and(Watches::ENQUEUE).and(Watches::DEQUEUE).and(Watches::CONTROL) } else { watches }
+    }
+
+    fn route(&mut self, packet: &mut Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
+        let (flow, now) = (packet.flow(), effects.now);
+        let kept = self.flowlets.as_mut().and_then(|flowlets| flowlets.go_on(flow, now));
+        // Routes may be others meanwhile.
+        if let Some(port) = kept.filter(|port| self.is_up[*port] && choices.contains(port)) {
+            return Some(port);
+        }
+        let Some(port) = self.best(packet.dst(), choices, core, effects) else {
+            self.stuck += 1;
+            return None;
+        };
+        self.chosen += 1;
+        if let Some(flowlets) = &mut self.flowlets {
+            flowlets.begin(flow, port, now);
+        }
+        Some(port)
+    }
+
+    fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
+        self.look(event.port, core, effects);
+    }
+
+    fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+        self.look(event.port, core, effects);
+    }
+
+    fn on_control(&mut self, packet: &Packet, port: PortId, _: &Core, _: &mut Effects) -> Verdict {
+        let (Some(telling), Some(frames::Load { port: far, is_up, wait })) = (&mut self.telling, packet.payload()) else {
+            return Verdict::Pass;
+        };
+        if let Some(heard) = telling.heard[port].get_mut(usize::from(far)) {
+            *heard = Load { is_up, wait: Duration::ns(u64::from(wait)) };
+        }
+        Verdict::Consume
+    }
+
+    fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
+        self.is_up[port] = is_up;
+        self.look(port, core, effects);
+        let Some(telling) = &mut self.telling else { return };
+        if !telling.neighbours.contains(&port) {
+            return;
+        }
+        if is_up {
+            let others: Vec<PortId> =
+                telling.neighbours.iter().copied().filter(|of| *of != port && telling.told[*of] != Load::NONE).collect();
+            for of in others {
+                telling.tell(port, of, effects);
+            }
+        } else {
+            telling.heard[port].fill(Load::NONE);
+        }
+    }
+
+    fn on_timer(&mut self, port: u32, core: &Core, effects: &mut Effects) {
+        let port = PortId::at(index(port));
+        if let Some(telling) = &mut self.telling {
+            telling.is_timed[port] = false;
+        }
+        self.look(port, core, effects);
+    }
+
+    fn counts(&self, _: Moment, tally: &mut dyn Tally) {
+        tally.add(CHOSEN, self.chosen);
+        tally.add(STUCK, self.stuck);
+        if let Some(telling) = &self.telling {
+            tally.add(TOLD, telling.frames);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::Kind;
+
+    const WAYS: [PortId; 4] = [PortId(2), PortId(3), PortId(4), PortId(5)];
+
+    fn adaptive(per: Per) -> Adaptive {
+        let flowlets = (per == Per::Flowlet).then(|| flowlet::Table::new(Duration::us(16)));
+        Adaptive { is_up: vec![true; 6], flowlets, telling: None, best: Vec::new(), chosen: 0, stuck: 0 }
+    }
+
+    fn choose(adaptive: &mut Adaptive, core: &Core, effects: &mut Effects) -> Option<PortId> {
+        adaptive.route(&mut Packet::new(Kind::Data, 3, 0, 9, 1000, 0), &WAYS, core, effects)
+    }
+
+    #[test]
+    fn packets_of_one_size_differ_by_one_at_most() {
+        let (mut adaptive, mut core, mut effects) = (adaptive(Per::Packet), Core::for_tests(6, 1), Effects::for_tests(1));
+        for n in 0..4000 {
+            let port = choose(&mut adaptive, &core, &mut effects).unwrap();
+            core.ports[port].queues[1].bytes.add(1000);
+            let waiting = WAYS.map(|port| core.waiting_bytes(port));
+            assert!(waiting.iter().max().unwrap() - waiting.iter().min().unwrap() <= 1000, "{n}: {waiting:?}");
+        }
+    }
+
+    #[test]
+    fn a_slow_port_or_a_long_frame_counts_as_the_time_that_it_takes() {
+        let (mut adaptive, mut core, mut effects) = (adaptive(Per::Packet), Core::for_tests(6, 1), Effects::for_tests(1));
+        // Behind 1000 B at 10 Gb/s, 800 ns; behind 9000 B at 100 Gb/s, 720 ns; behind frames on wires, 750 ns and more.
+        core.ports[2].serializer = xoff_units::Rate::gbps(10).serializer();
+        core.ports[2].queues[1].bytes.add(1000);
+        core.ports[3].queues[1].bytes.add(9000);
+        core.ports[4].busy_until = effects.now + Duration::ns(750);
+        core.ports[5].busy_until = effects.now + Duration::us(3);
+        assert_eq!(choose(&mut adaptive, &core, &mut effects), Some(PortId(3)));
+        effects.now += Duration::ns(40);
+        assert_eq!(choose(&mut adaptive, &core, &mut effects), Some(PortId(4)));
+    }
+
+    #[test]
+    fn dead_ports_are_never_taken_and_without_others_nobody_chooses() {
+        for per in [Per::Packet, Per::Flowlet] {
+            let (mut adaptive, core, mut effects) = (adaptive(per), Core::for_tests(6, 1), Effects::for_tests(1));
+            let mut left = WAYS.to_vec();
+            while !left.is_empty() {
+                for _ in 0..100 {
+                    let port = choose(&mut adaptive, &core, &mut effects).unwrap();
+                    assert!(left.contains(&port), "{per:?}: {port:?} is dead");
+                }
+                let gone = choose(&mut adaptive, &core, &mut effects).unwrap();
+                left.retain(|port| *port != gone);
+                adaptive.on_link(gone, false, &core, &mut effects);
+            }
+            assert_eq!((choose(&mut adaptive, &core, &mut effects), adaptive.stuck), (None, 1));
+            adaptive.on_link(PortId(4), true, &core, &mut effects);
+            assert_eq!(choose(&mut adaptive, &core, &mut effects), Some(PortId(4)));
+        }
+    }
+
+    #[test]
+    fn a_flowlet_keeps_its_port_whatever_waits_there() {
+        let (mut adaptive, mut core, mut effects) = (adaptive(Per::Flowlet), Core::for_tests(6, 1), Effects::for_tests(1));
+        let first = choose(&mut adaptive, &core, &mut effects).unwrap();
+        core.ports[first].queues[1].bytes.add(9000);
+        for _ in 0..100 {
+            effects.now += Duration::us(16);
+            assert_eq!(choose(&mut adaptive, &core, &mut effects), Some(first));
+        }
+        effects.now += Duration::us(16) + Duration(1);
+        assert_ne!(choose(&mut adaptive, &core, &mut effects), Some(first));
+        assert_eq!(adaptive.chosen, 2);
+    }
+}
