@@ -456,7 +456,7 @@ CASES: dict[str, dict[str, Any]] = {
             routing={name: settings},
             host={"transport": {transport: {}}},
         )
-        for name, settings in (("flowlet", {"timeout": "2us"}), ("drill", {}))
+        for name, settings in (("flowlet", {"timeout": "2us"}), ("drill", {}), ("adaptive", {"far": "1us"}))
         for transport in ("irn", "selective")
     },
     **{

@@ -370,8 +370,8 @@ mod tests {
 
     #[test]
     fn there_is_room_for_kinds_and_flags_to_come() {
-        // The seventeenth and the fortieth kind, as bits: beside them class and flags are what they were, and masks tell them apart.
-        for number in [16, 39, KINDS] {
+        // The next kind, the fortieth and the last, as bits: beside them class and flags are what they were, and masks tell them apart.
+        for number in [Kind::ALL.len() as u64, 39, KINDS] {
             let mut p = Packet::new(Kind::Pfc, 7, 3, 9, 64, 5);
             p.set(Packet::ASKS);
             p.set(Packet::MESSAGE);

@@ -39,7 +39,7 @@ impl Node {
     }
 
     /// Lets a frame that is no data wait in a queue of a port.
-    #[inline]
+    #[inline(always)]
     pub(super) fn queue_control(&mut self, port: PortId, queue: QueueId, frame: Packet, cx: &mut Cx<'_>) {
         if self.is_odd && self.loses_control(port, &frame, cx) {
             return;

@@ -260,7 +260,7 @@ impl Buffer {
     }
 
     /// Gives a packet's bytes back.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self, in_port: PortId, group: usize, out_port: PortId, bytes: u16) {
         match self {
             Self::Unlimited | Self::PerIngressClass(_) | Self::PerEgressQueue(_) => {}

@@ -208,17 +208,16 @@ impl State for Sending {
     }
 }
 
-/// Whether the engine will call back for a port; and how many reasons there are for it to send nothing, so that nobody has to.
+/// Whether the engine will call back for a port; and how many reasons there are for it to send nothing, so that nobody has to. It is
+/// zero where somebody has to call, so that asking costs no more than a flag would.
 #[derive(Debug, Clone, Copy, Default)]
 struct Calls(u8);
 
 impl Calls {
-    /// The engine will call back, or, while it sleeps, nobody is to call.
+    /// The engine will call back.
     const WOKEN: u8 = 1;
-    /// While it sleeps the engine has called back, or nobody had to.
-    const HELD: u8 = 2;
     /// A reason to sleep, of a few.
-    const ASLEEP: u8 = 4;
+    const ASLEEP: u8 = 2;
 }
 
 impl Word for Calls {
@@ -393,42 +392,31 @@ impl Port {
     /// Whether the engine will call back for this port, or nobody is to call.
     #[inline]
     pub const fn is_woken(&self) -> bool {
-        self.calls.0 & Calls::WOKEN != 0
+        self.calls.0 != 0
     }
 
-    /// The engine will call back.
+    /// The engine will call back for a port that nobody was to call for.
     #[inline]
     pub const fn wake(&mut self) {
-        self.calls.0 |= Calls::WOKEN;
+        self.calls.0 = Calls::WOKEN;
     }
 
     /// The engine has called back; true if nothing is sent all the same.
     #[inline]
     pub const fn is_called_in_vain(&mut self) -> bool {
-        if self.calls.0 < Calls::ASLEEP {
-            self.calls.0 = 0;
-            return false;
-        }
-        self.calls.0 |= Calls::HELD;
-        true
+        self.calls.0 &= !Calls::WOKEN;
+        self.calls.0 != 0
     }
 
     /// One more reason to send nothing, whatever waits.
     pub const fn sleep(&mut self) {
-        if !self.is_woken() {
-            self.calls.0 |= Calls::WOKEN | Calls::HELD;
-        }
         self.calls.0 += Calls::ASLEEP;
     }
 
     /// One reason less; true when that was the last, and there is something to send that nobody will call for.
     pub const fn rouse(&mut self) -> bool {
         self.calls.0 -= Calls::ASLEEP;
-        if self.calls.0 >= Calls::ASLEEP || self.calls.0 & Calls::HELD == 0 {
-            return false;
-        }
-        self.calls.0 = 0;
-        self.has_more()
+        self.calls.0 == 0 && self.has_more()
     }
 
     /// Lets a queue take turns, and its group with it, when it has something to send.
