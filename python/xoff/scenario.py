@@ -49,6 +49,7 @@ __all__ = [
     "Framing",
     "GoBackN",
     "Graph",
+    "HostOverride",
     "HostSettings",
     "Hpcc",
     "HpccPint",
@@ -1563,6 +1564,22 @@ class Relay(_Part):
 
 
 @dataclass(kw_only=True)
+class HostOverride(_Part):
+    """`[[host.overrides]]`: what is different at some hosts. A flow is as its source has it, and its receiver answers
+    accordingly.
+    """  # noqa: D205
+
+    hosts: Sequence[str]
+    """Names of hosts; `*` stands for any characters."""
+
+    transport: Transport | None = None
+    """Retransmission, in the place of all of `host.transport`."""
+
+    congestion_control: CongestionControl | None = None
+    """Rates, in the place of all of `host.congestion_control`; empty for line rate."""
+
+
+@dataclass(kw_only=True)
 class HostSettings(_Part):
     """`host`."""
 
@@ -1583,6 +1600,11 @@ class HostSettings(_Part):
 
     relay: Relay | None = None
     """Hosts that pass packets on."""
+
+    overrides: Sequence[HostOverride] | None = None
+    """Other transports and congestion controls at some hosts: of several that name a host the last holds, table by
+    table.
+    """
 
 
 @dataclass(kw_only=True)

@@ -74,6 +74,28 @@ impl Config {
     }
 }
 
+/// What flows are that end at a host, where hosts differ: as their sources have them.
+#[derive(Debug)]
+pub struct Mixed {
+    /// What holds of the flows of each stack.
+    pub configs: Vec<Arc<Config>>,
+    /// The stack of each node.
+    pub places: Arc<[u16]>,
+}
+
+impl Mixed {
+    #[cold]
+    fn of(&self, source: u32) -> &Config {
+        &self.configs[usize::from(self.places[index(source)])]
+    }
+}
+
+/// What holds of a flow that ends at a host, which has `own` for flows that start there.
+#[inline]
+fn arriving<'a>(own: &'a Config, mixed: Option<&'a Mixed>, flow: u32) -> &'a Config {
+    mixed.map_or(own, |mixed| mixed.of(own.sources.of(flow)))
+}
+
 const NO_SLOT: u32 = u32::MAX;
 
 const DUPLICATES: Count = Count::number("duplicates", "packets sent again in vain");
@@ -94,6 +116,8 @@ pub struct Endpoint {
     first_flow: u32,
     receivers: Vec<Receiver>,
     last_receiver: (u32, u32),
+    /// What flows are that arrive, where hosts differ.
+    pub mixed: Option<Box<Mixed>>,
     /// Wire bytes of data that entered the network here, again ones included.
     pub injected_bytes: u64,
     /// Wire bytes of data that arrived here.
@@ -163,6 +187,7 @@ impl state::State for Endpoint {
             delivered,
             // What never changes, follows from the rest, or is kept to be fast.
             config: _,
+            mixed: _,
             slots: _,
             node: _,
             first_flow: _,
@@ -250,6 +275,7 @@ impl Endpoint {
             free_receivers: Vec::new(),
             receiver_of: FxHashMap::default(),
             last_receiver: (u32::MAX, 0),
+            mixed: None,
             weight,
             starts,
             waiting,

@@ -33,6 +33,7 @@ pub mod record;
 pub mod relay;
 pub mod routing;
 pub mod sizing;
+pub mod stack;
 pub mod telemetry;
 pub mod topology;
 pub mod transport;

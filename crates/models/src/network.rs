@@ -13,7 +13,7 @@ use crate::core::{Core, Queueing};
 use crate::count::Group;
 use crate::cut_through::{self, CutThrough};
 use crate::effects::Effects;
-use crate::endpoint::{self, Classify, Config, Endpoint};
+use crate::endpoint::{self, Classify, Config, Endpoint, Mixed};
 use crate::failover::Failover;
 use crate::fault;
 use crate::framing::Framing;
@@ -30,6 +30,7 @@ use crate::relay::{self, Scheduler};
 use crate::routing::ate::Weight;
 use crate::routing::{FirstHop, Map, longest_round_trip, shortest};
 use crate::sizing;
+use crate::stack::{Stack, Stacks};
 use crate::topology::{NodeSpec, PortSpec, Topology};
 use crate::transport::{self, Protocol};
 use crate::workload::AllFlows;
@@ -55,10 +56,8 @@ pub struct Settings {
     pub priority_classes: u8,
     /// Which class a new flow gets.
     pub classify: Classify,
-    /// Retransmission.
-    pub transport: transport::Table,
-    /// Rates.
-    pub congestion_control: CongestionControl,
+    /// How hosts send.
+    pub stacks: Stacks,
     /// Hosts that pass packets on.
     pub relay: relay::Params,
     /// By which of several ports a flow leaves its host.
@@ -81,17 +80,22 @@ impl Settings {
         &self.locals.list()[0].mechanisms
     }
 
-    /// The transport, for questions that no line decides.
-    pub fn protocol(&self) -> Protocol {
-        Protocol::new(&self.transport, Line::nominal(self.framing))
+    /// The transports, for questions that no line decides: that of most hosts, and others that some have.
+    pub fn protocols(&self) -> Vec<Protocol> {
+        self.stacks.list().iter().map(|stack| Protocol::new(&stack.transport, Line::nominal(self.framing))).collect()
     }
 
     /// The parts that are given, in the order of [`groups`].
     pub fn parts(&self) -> Vec<&'static str> {
         let mechanisms = self.mechanisms().parts();
         let mut names: Vec<&'static str> = mechanisms.iter().map(|p| p.name()).chain([endpoint::GROUP.name]).collect();
-        let hosts = self.congestion_control.given().into_iter().chain([self.protocol().name()]);
-        names.extend(hosts.filter(|name| !mechanisms.iter().any(|p| p.name() == *name)));
+        for (stack, protocol) in self.stacks.list().iter().zip(self.protocols()) {
+            for name in stack.congestion_control.given().into_iter().chain([protocol.name()]) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
         names.extend((!self.failures.is_empty()).then_some(node::FAULT.name));
         names
     }
@@ -230,10 +234,12 @@ impl Lines {
     pub fn new(topology: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Self {
         let nominal = Line::nominal(settings.framing);
         // Only what hears of answers, or pulls, asks for the round trip, and parts that say so.
-        let needs_it = Scheme::new(&settings.congestion_control, nominal).hears_acks()
-            || settings.congestion_control.pulls(nominal).is_some()
-            || settings.transport.wants_round_trip()
-            || settings.mechanisms().any(|p| p.wants_round_trip);
+        let asks = |stack: &Stack| {
+            Scheme::new(&stack.congestion_control, nominal).hears_acks()
+                || stack.congestion_control.pulls(nominal).is_some()
+                || stack.transport.wants_round_trip()
+        };
+        let needs_it = settings.stacks.list().iter().any(asks) || settings.mechanisms().any(|p| p.wants_round_trip);
         let delay = |n: u32| settings.delay(&topology.nodes[index(n)]);
         let largest = settings.framing.largest();
         let tail_of = |n: u32, port: PortId, [input, output]: [Serializer; 2]| {
@@ -249,9 +255,9 @@ impl Lines {
 
     /// The transport and the congestion control of hosts whose ports have these rates, with all that follows from the network, or from
     /// presets, in the place of what is not given.
-    pub fn settled(&self, rates: &[Rate], settings: &Settings) -> (transport::Table, CongestionControl) {
+    pub fn settled(&self, rates: &[Rate], stack: &Stack) -> (transport::Table, CongestionControl) {
         let line = self.fastest(rates);
-        (settings.transport.settled(line), settings.congestion_control.settled(line))
+        (stack.transport.settled(line), stack.congestion_control.settled(line))
     }
 
     /// The line of a port.
@@ -270,20 +276,22 @@ impl Lines {
     }
 }
 
-/// What endpoints of equal interfaces share, made once for each set of rates.
+/// What endpoints of equal interfaces and stacks share, made once for each set of rates and each stack.
 struct Configs {
-    known: Vec<(Vec<Rate>, Arc<Config>)>,
+    known: Vec<(Vec<Rate>, usize, Arc<Config>)>,
     lines: Lines,
 }
 
 impl Configs {
-    fn of(&mut self, ports: &[PortSpec], plan: &AllFlows, settings: &Settings) -> Arc<Config> {
+    /// What a host with these ports shares with others, of flows as the stack of this place has them.
+    fn of(&mut self, ports: &[PortSpec], place: usize, plan: &AllFlows, settings: &Settings) -> Arc<Config> {
         let rates: Vec<Rate> = ports.iter().map(|p| p.link.rate).collect();
-        if let Some(known) = self.known.iter().find(|c| c.0 == rates) {
-            return known.1.clone();
+        if let Some(known) = self.known.iter().find(|known| known.0 == rates && known.1 == place) {
+            return known.2.clone();
         }
-        let schemes: Vec<Scheme> = rates.iter().map(|rate| Scheme::new(&settings.congestion_control, self.lines.of(*rate))).collect();
-        let transport = Protocol::new(&settings.transport, self.lines.fastest(&rates));
+        let stack = &settings.stacks.list()[place];
+        let schemes: Vec<Scheme> = rates.iter().map(|rate| Scheme::new(&stack.congestion_control, self.lines.of(*rate))).collect();
+        let transport = Protocol::new(&stack.transport, self.lines.fastest(&rates));
         let whole = self.lines.whole(&rates);
         let on_answers = settings.mechanisms().any(|p| p.listens_to.is_some()).then_some(Echo::EVERY);
         let config = Arc::new(Config {
@@ -291,13 +299,20 @@ impl Configs {
             echo: schemes.first().and_then(Scheme::echo).or(on_answers),
             schemes,
             transport: transport.clone(),
-            pulls: transport.pulls(whole).or_else(|| settings.congestion_control.pulls(whole)),
+            pulls: transport.pulls(whole).or_else(|| stack.congestion_control.pulls(whole)),
             loses_pulls: !settings.failures.is_empty(),
             classify: settings.classify.clone(),
             sources: plan.sources.clone(),
         });
-        self.known.push((rates, config.clone()));
+        self.known.push((rates, place, config.clone()));
         config
+    }
+
+    /// What a host with these ports has of all stacks, if there are several: flows that end there are as their sources have them.
+    fn mixed(&mut self, ports: &[PortSpec], plan: &AllFlows, settings: &Settings) -> Option<Box<Mixed>> {
+        let count = settings.stacks.list().len();
+        let configs = || (0..count).map(|place| self.of(ports, place, plan, settings)).collect();
+        (count > 1).then(configs).map(|configs| Box::new(Mixed { configs, places: settings.stacks.places().clone() }))
     }
 }
 
@@ -482,8 +497,9 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
                 FirstHop::Asymmetric(ate) => Some(Weight::new(ate, Stream::new(settings.seed, u64::from(id), "first hop"))),
                 FirstHop::Hash | FirstHop::Highest => None,
             };
-            let config = configs.of(&builder.ports[n], &plan, settings);
+            let config = configs.of(&builder.ports[n], settings.stacks.place(n), &plan, settings);
             let mut endpoint = Endpoint::new(id, config, weight, starts, waiting);
+            endpoint.mixed = configs.mixed(&builder.ports[n], &plan, settings);
             endpoint.arrivals = std::mem::take(&mut plan.arrivals[n]);
             endpoint.connections = std::mem::take(&mut plan.connections[n]);
             endpoint.incoming = std::mem::take(&mut plan.incoming[n]);
@@ -517,8 +533,7 @@ impl Settings {
             turns: None,
             priority_classes: 0,
             classify: Classify::default(),
-            transport: transport::Table::default(),
-            congestion_control: CongestionControl::default(),
+            stacks: Stacks::uniform(Stack::default()),
             relay: relay::Params::default(),
             first_hop: FirstHop::default(),
             acks: Acks::default(),

@@ -122,7 +122,7 @@ impl Collector {
             measures: Measures::new(plan, runner.scenario()),
             times: Times::default(),
             fct_acked: Vec::new(),
-            ends: Ends::new(plan, runner.settings.protocol().acknowledges()),
+            ends: Ends::new(plan, runner.settings.protocols()[0].acknowledges()),
             sampling: Sampling::new(&runner.scenario().probe),
             shortage: Shortage::default(),
             warnings: warnings(runner),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use xoff_models::topology::Topology;
+use xoff_models::transport::Protocol;
 use xoff_units::index;
 
 use crate::runner::Runner;
@@ -83,12 +84,15 @@ pub fn failures(runner: &Runner) -> Vec<Value> {
         let lost = whole.saturating_sub(joined(t, None, Some(n)));
         kinds.entry((lost, "switch")).or_insert_with(|| (name(n).into(), 0)).1 += 1;
     }
-    let (transport, timeout) = (runner.settings.protocol().name(), runner.settings.protocol().timeouts().0);
-    let repeats = runner.settings.protocol().acknowledges();
+    let mut protocols = runner.settings.protocols();
+    protocols.dedup_by_key(|protocol| (protocol.name(), protocol.timeouts().0));
+    let each = |say: &dyn Fn(&Protocol) -> String| protocols.iter().map(say).collect::<Vec<_>>().join(", ");
+    let transport = each(&|protocol| protocol.name().into());
+    let noticed = each(&|protocol| if protocol.acknowledges() { protocol.timeouts().0.to_string() } else { "never".into() });
     let row = |((pairs, kind), (such_as, count)): ((u64, &str), (String, u64))| {
         json!({ "fails": format!("a {kind}, such as {such_as}"), "there_are": count, "cuts_off_pairs": pairs,
                 "of_pairs": hosts * hosts.saturating_sub(1) / 2, "by": transport,
-                "noticed_after": if repeats { timeout.to_string() } else { "never".into() } })
+                "noticed_after": noticed })
     };
     kinds.into_iter().rev().map(row).collect()
 }

@@ -14,6 +14,7 @@ use xoff_models::overrides::{Local, Override};
 use xoff_models::queueing::buffer;
 use xoff_models::relay;
 use xoff_models::routing::FirstHop;
+use xoff_models::stack::{Override as HostOverride, Stack};
 use xoff_models::topology::Network;
 use xoff_models::transport::Table as Transport;
 use xoff_models::workload::Workload;
@@ -209,6 +210,16 @@ pub struct HostSettings {
     pub first_hop: FirstHop,
     /// Hosts that pass packets on.
     pub relay: relay::Params,
+    /// Other transports and congestion controls at some hosts: of several that name a host the last holds, table by table.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<HostOverride>,
+}
+
+impl HostSettings {
+    /// The transport and the congestion control where no override is.
+    pub fn stack(&self) -> Stack {
+        Stack { transport: self.transport.clone(), congestion_control: self.congestion_control.clone(), of: [None; 2] }
+    }
 }
 
 /// `probe`

@@ -58,7 +58,8 @@ impl<'a> Watch<'a> {
         let ends = settings.mechanisms().parts().iter().filter_map(|p| p.properties().ends_pauses).min();
         let still =
             ends.filter(|ends| scenario.until.is_none_or(|until| until > Moment::ZERO + *ends)).map_or(STILL, |ends| STILL.max(ends));
-        let time = Duration(settings.protocol().timeouts().1.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
+        let longest = settings.protocols().iter().map(|protocol| protocol.timeouts().1).max().unwrap_or_default();
+        let time = Duration(longest.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
         Ok(Self {
             scenario,
             still,

@@ -11,6 +11,7 @@ use xoff_models::network::Settings;
 use xoff_models::overrides::Locals;
 use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::record::Wanted;
+use xoff_models::stack::Stacks;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{self, AllFlows};
 
@@ -18,6 +19,7 @@ use crate::document::{Scenario, Turns};
 use crate::error::InputError;
 use crate::limits;
 use crate::table::{Input, fill};
+use crate::validate;
 
 /// A scenario that was checked and can run.
 pub struct Runner {
@@ -50,6 +52,9 @@ impl Runner {
         let ports = topology.ports();
         let locals = Locals::new(scenario.switch.local(), &scenario.switch.overrides, &topology, &ports)
             .map_err(|(key, why)| InputError::new(format!("switch.{key}"), why))?;
+        let stacks = Stacks::new(scenario.host.stack(), &scenario.host.overrides, &topology)
+            .map_err(|(key, why)| InputError::new(format!("host.{key}"), why))?;
+        validate::stacks(&scenario, stacks.list())?;
         let settings = Settings {
             seed: scenario.seed,
             framing,
@@ -64,8 +69,7 @@ impl Runner {
             },
             priority_classes: scenario.switch.priority_classes,
             classify: scenario.host.classify.clone().unwrap_or_default(),
-            transport: scenario.host.transport.clone(),
-            congestion_control: scenario.host.congestion_control.clone(),
+            stacks,
             relay: scenario.host.relay.clone(),
             first_hop: scenario.host.first_hop.clone(),
             acks: scenario.host.acks,

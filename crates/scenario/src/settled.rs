@@ -1,5 +1,7 @@
 //! What the parameters of hosts stand for: defaults that follow from the network, and the values of presets.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use xoff_models::network::Lines;
@@ -21,44 +23,50 @@ pub struct Settled {
     line: String,
 }
 
-/// Rates of the ports of hosts, each set once, in the order of hosts.
-fn interfaces(runner: &Runner) -> Vec<Vec<Rate>> {
-    let mut found: Vec<Vec<Rate>> = Vec::new();
+/// Hosts that are alike, each kind once, in the order of hosts: the place of their stack, and the rates of their ports.
+fn kinds(runner: &Runner) -> Vec<(usize, Vec<Rate>)> {
+    let mut found = Vec::new();
     for host in runner.topology.hosts() {
         let rates: Vec<Rate> = runner.ports[index(host)].iter().map(|p| p.link.rate).collect();
-        if !found.contains(&rates) {
-            found.push(rates);
+        let kind = (runner.settings.stacks.place(index(host)), rates);
+        if !found.contains(&kind) {
+            found.push(kind);
         }
     }
     found
 }
 
-fn table(value: impl Serialize) -> Map<String, Value> {
+/// A table of a host: parts by name.
+type Parts = Map<String, Value>;
+
+fn table(value: impl Serialize) -> Parts {
     match serde_json::to_value(value) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),
     }
 }
 
-/// Both tables of hosts at a line, as JSON.
-fn tables(runner: &Runner, lines: Lines, rates: &[Rate]) -> [(&'static str, Map<String, Value>); 2] {
-    let (transport, control) = lines.settled(rates, &runner.settings);
-    [("transport", table(transport)), ("congestion_control", table(control))]
+/// Both tables of hosts of a stack at a line, as JSON.
+fn tables(runner: &Runner, lines: Lines, (place, rates): &(usize, Vec<Rate>)) -> [Parts; 2] {
+    let (transport, control) = lines.settled(rates, &runner.settings.stacks.list()[*place]);
+    [table(transport), table(control)]
 }
 
 /// All that was not given, for each kind of host.
 pub fn settled(runner: &Runner) -> Vec<Settled> {
     let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
     let mut list = Vec::new();
-    for rates in interfaces(runner) {
-        let line = rates.iter().copied().max().unwrap_or_default().to_string();
-        let given = [table(&runner.settings.transport), table(&runner.settings.congestion_control)];
-        for ((name, settled), given) in tables(runner, lines, &rates).into_iter().zip(given) {
+    for kind in kinds(runner) {
+        let line = kind.1.iter().copied().max().unwrap_or_default().to_string();
+        let stack = &runner.settings.stacks.list()[kind.0];
+        let given = [table(&stack.transport), table(&stack.congestion_control)];
+        for ((path, settled), given) in stack.paths().iter().zip(tables(runner, lines, &kind)).zip(given) {
             for (part, parameters) in settled {
                 let known = given.get(&part).and_then(Value::as_object);
                 for (key, value) in parameters.as_object().into_iter().flatten() {
-                    if known.is_none_or(|known| known.get(key) != Some(value)) {
-                        list.push(Settled { key: format!("host.{name}.{part}.{key}"), value: value.clone(), line: line.clone() });
+                    let row = Settled { key: format!("{path}.{part}.{key}"), value: value.clone(), line: line.clone() };
+                    if known.is_none_or(|known| known.get(key) != Some(value)) && !list.contains(&row) {
+                        list.push(row);
                     }
                 }
             }
@@ -77,15 +85,24 @@ fn filled(runner: &Runner) -> Value {
     let scenario: &Scenario = runner.scenario();
     let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
     let mut filled = json!(scenario);
-    let all: Vec<_> = interfaces(runner).iter().map(|rates| tables(runner, lines, rates)).collect();
-    let Some((first, others)) = all.split_first() else { return filled };
-    for (place, (name, settled)) in first.iter().enumerate() {
-        let is_common = |part: &str, key: &str, value: &Value| others.iter().all(|other| other[place].1[part].get(key) == Some(value));
-        for (part, parameters) in settled {
-            for (key, value) in parameters.as_object().into_iter().flatten() {
-                if is_common(part, key, value) {
-                    filled["host"][name][part][key] = value.clone();
-                }
+    // Each table of the scenario with all hosts that it is for.
+    let mut all: BTreeMap<(usize, Option<usize>), Vec<Parts>> = BTreeMap::new();
+    for kind in kinds(runner) {
+        let of = runner.settings.stacks.list()[kind.0].of;
+        for (place, settled) in tables(runner, lines, &kind).into_iter().enumerate() {
+            all.entry((place, of[place])).or_default().push(settled);
+        }
+    }
+    for ((place, of), settled) in all {
+        let name = ["transport", "congestion_control"][place];
+        let is_common = |part: &str, key: &str, value: &Value| settled.iter().all(|other| other[part].get(key) == Some(value));
+        for (part, parameters) in &settled[0] {
+            for (key, value) in parameters.as_object().into_iter().flatten().filter(|(key, value)| is_common(part, key, value)) {
+                let table = match of {
+                    Some(i) => &mut filled["host"]["overrides"][i][name],
+                    None => &mut filled["host"][name],
+                };
+                table[part][key] = value.clone();
             }
         }
     }

@@ -8,6 +8,7 @@ use xoff_models::mechanisms::at;
 use xoff_models::node::Acks;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
+use xoff_models::stack::Stack;
 use xoff_models::transport::Protocol;
 use xoff_models::workload::MAX_START;
 use xoff_units::{Duration, Moment};
@@ -143,6 +144,15 @@ fn host(s: &Scenario) -> Result<(), InputError> {
     if s.host.relay.delay > Duration::ms(1_000) {
         return wrong("host.relay.delay", format!("{} is longer than the 1s that is supported", s.host.relay.delay));
     }
+    for (i, change) in s.host.overrides.iter().enumerate() {
+        let path = format!("host.overrides[{i}]");
+        if change.transport.is_none() && change.congestion_control.is_none() {
+            return wrong(&path, "it changes nothing; give transport or congestion_control".into());
+        }
+        if change.hosts.is_empty() {
+            return wrong(&at(&path, "hosts"), "it names no host; `*` stands for all".into());
+        }
+    }
     if let FirstHop::Asymmetric(ate) = &s.host.first_hop {
         if !(ate.threshold > 0.0 && ate.threshold <= 1.0) {
             let given = ate.threshold;
@@ -174,14 +184,22 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
     if mechanisms.interface_queues() > 1 && s.switch.classes > 1 {
         return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
     }
-    s.host.transport.validate(&framing)?;
+    stack(s, &s.host.stack())
+}
+
+/// The transport and the congestion control of hosts, beside the mechanisms of switches.
+fn stack(s: &Scenario, stack: &Stack) -> Result<(), InputError> {
+    let mechanisms = s.switch.mechanisms();
+    let wrong = |path: &str, message: String| Err(InputError::new(path, message));
+    let framing = s.framing.on_wire();
+    let control = &stack.congestion_control;
+    stack.transport.validate(&framing)?;
     let line = Line::nominal(framing);
-    let transport = Protocol::new(&s.host.transport, line);
+    let transport = Protocol::new(&stack.transport, line);
     let (acknowledges, holds_lost) = (transport.acknowledges(), transport.windows_hold_lost());
     if let Some(cuts) = mechanisms.parts().iter().find(|p| p.properties().cuts_data && !acknowledges) {
         return wrong(cuts.path(), "raw frames are not sent again (host.transport.raw), so that no flow would bring what is cut".into());
     }
-    let control = &s.host.congestion_control;
     control.validate(&Hosts { framing: &framing, acknowledges, holds_lost })?;
     if let (Some(pulls), Some(given)) = (transport.pulls(line), control.given().first()) {
         let why = format!("{given} is given, and {} lets receivers say when senders send; leave it out", pulls.part);
@@ -200,10 +218,39 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
         if !acknowledges {
             return wrong(hears.path(), "raw frames are not acknowledged (host.transport.raw), so that it never hears of a path".into());
         }
-        let echo = Scheme::new(&s.host.congestion_control, line).echo();
-        if let (Some(control), true) = (s.host.congestion_control.given().first(), echo.is_some_and(|e| e != Echo::EVERY)) {
+        let echo = Scheme::new(&stack.congestion_control, line).echo();
+        if let (Some(control), true) = (stack.congestion_control.given().first(), echo.is_some_and(|e| e != Echo::EVERY)) {
             let why = format!("it wants each mark on an ACK, and {control} has receivers tell of marks in packets, or seldom");
             return wrong(hears.path(), why);
+        }
+    }
+    Ok(())
+}
+
+/// Hosts that are different: each stack by itself, and beside that of most.
+pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
+    let line = Line::nominal(s.framing.on_wire());
+    let (base, acknowledges) = (&list[0], Protocol::new(&list[0].transport, line).acknowledges());
+    for other in &list[1..] {
+        let paths = other.paths();
+        let here = |error: InputError| {
+            let known = [("host.transport", 0), ("host.congestion_control", 1)];
+            let found = known.iter().find_map(|(path, place)| Some(format!("{}{}", paths[*place], error.path.strip_prefix(path)?)));
+            InputError::new(found.unwrap_or(error.path), error.message)
+        };
+        stack(s, other).map_err(here)?;
+        let protocol = Protocol::new(&other.transport, line);
+        if protocol.acknowledges() != acknowledges {
+            let why = "some hosts would send raw frames and others would not; either all receivers answer, or none";
+            return Err(InputError::new(&paths[0], why));
+        }
+        let pulls =
+            |stack: &Stack| [Protocol::new(&stack.transport, line).pulls(line).is_some(), stack.congestion_control.pulls(line).is_some()];
+        let is_other = [base.transport != other.transport, base.congestion_control != other.congestion_control];
+        let (here, there) = (pulls(other), pulls(base));
+        if let Some(place) = (0..2).find(|place| (here[*place] || there[*place]) && is_other[*place]) {
+            let why = "receivers pull what all hosts send to them, or nothing; leave it out, or let it say what holds for all";
+            return Err(InputError::new(&paths[place], why));
         }
     }
     Ok(())

@@ -8,7 +8,9 @@ use xoff_models::mechanism::Levels;
 use xoff_models::mechanisms::{Part, at};
 use xoff_models::queueing::buffer::{self, Accounting, Buffer};
 use xoff_models::relay::Scheduler;
+use xoff_models::stack::Stack;
 use xoff_models::topology::{PortSpec, Topology};
+use xoff_models::transport::Protocol;
 use xoff_units::{Bytes, Duration, Rate, index};
 
 use crate::document::Turns;
@@ -196,14 +198,17 @@ fn port_warnings(runner: &Runner) -> Vec<Warning> {
 /// Mechanisms that nobody hears, and congestion controls that nobody tells.
 fn unheard(runner: &Runner) -> Vec<Warning> {
     let s = runner.scenario();
-    let control = &runner.settings.congestion_control;
     let parts = runner.settings.mechanisms().parts();
-    let of_hosts = control.given().first().map(|name| format!("host.congestion_control.{name}")).zip(control.listens_to());
     let may_drop = s.switch.buffer != buffer::Params::Unlimited && !parts.iter().any(|p| p.properties().is_lossless);
-    let transport = runner.settings.protocol();
-    let of_transport = transport.listens_to().filter(|_| may_drop).map(|l| (format!("host.transport.{}", transport.name()), l));
+    let of_stack = |(stack, protocol): (&Stack, Protocol)| {
+        let [transport, control] = stack.paths();
+        let of_control = stack.congestion_control.given().first().map(|name| format!("{control}.{name}"));
+        let of_transport = protocol.listens_to().filter(|_| may_drop).map(|l| (format!("{transport}.{}", protocol.name()), l));
+        of_control.zip(stack.congestion_control.listens_to()).into_iter().chain(of_transport).collect::<Vec<_>>()
+    };
+    let of_hosts = runner.settings.stacks.list().iter().zip(runner.settings.protocols()).flat_map(of_stack);
     let of_parts = parts.iter().filter_map(|p| Some((p.path().to_string(), p.properties().listens_to?)));
-    let listeners: Vec<_> = of_hosts.into_iter().chain(of_transport).chain(of_parts).collect();
+    let listeners: Vec<_> = of_hosts.chain(of_parts).collect();
     let signal = |part: &dyn Part| part.properties().signals_as.unwrap_or(part.name());
     let mut list = Vec::new();
     for (path, (mechanism, why)) in &listeners {

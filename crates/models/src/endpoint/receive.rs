@@ -3,7 +3,7 @@
 use xoff_engine::{Message as _, state};
 use xoff_units::{Moment, index};
 
-use super::{Config, Endpoint, token};
+use super::{Config, Endpoint, arriving, token};
 use crate::beside::Records;
 use crate::congestion_control::contract::{Echo, Form};
 use crate::effects::{Effect, Effects};
@@ -94,7 +94,7 @@ impl Endpoint {
         if self.last_receiver.0 == flow {
             return self.last_receiver.1;
         }
-        let config = &*self.config;
+        let config = arriving(&self.config, self.mixed.as_deref(), flow);
         let (receivers, free) = (&mut self.receivers, &mut self.free_receivers);
         let place = *self.receiver_of.entry(flow).or_insert_with(|| {
             let receiver = Receiver {
@@ -126,7 +126,8 @@ impl Endpoint {
         if place == ALL_HERE {
             return complete(*slot, None, &[], None, records);
         }
-        let (config, r) = (&*self.config, &mut self.receivers[index(place)]);
+        let config = arriving(&self.config, self.mixed.as_deref(), header.flow());
+        let r = &mut self.receivers[index(place)];
         let mut replies = Replies::new(effects.now, r.src);
         config.transport.on_header(&mut r.received, &mut r.transport, header, &mut replies);
         let reply = replies.reply.map(|reply| back(reply, header, r.src, config.framing.control));
@@ -142,7 +143,7 @@ impl Endpoint {
         let (packet, slot) = &apart(packet, records);
         self.delivered_bytes += u64::from(packet.bytes());
         let (now, place) = (effects.now, self.receiver(packet.flow()));
-        let config = &*self.config;
+        let config = arriving(&self.config, self.mixed.as_deref(), packet.flow());
         let tag = config.echoes_tags().then(|| packet.tag());
         if place == ALL_HERE {
             // What is sent again although all of it is here is acknowledged to the end.

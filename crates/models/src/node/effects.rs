@@ -223,6 +223,7 @@ mod tests {
     use crate::network::Settings;
     use crate::overrides::{Local, Locals};
     use crate::packet::Packet;
+    use crate::stack::{Stack, Stacks};
 
     #[test]
     fn what_is_poured_goes_on_behind_what_waits_there() {
@@ -366,7 +367,9 @@ mod tests {
             (1, Moment::us(2), PFC, Effect::Emit(Packet::new(Kind::Cnp, 0, 0, 0, 125, 0))),
         ];
         let mut settings = settings();
-        settings.congestion_control.dcqcn = Some(crate::congestion_control::dcqcn::Params::default());
+        let mut stack = Stack::default();
+        stack.congestion_control.dcqcn = Some(crate::congestion_control::dcqcn::Params::default());
+        settings.stacks = Stacks::uniform(stack);
         let nodes = run(&settings, &TEN, &script);
         // The switch is paused toward host 1, and the frame behind that one passes the switch.
         let [open] = nodes[index(SWITCH)].open_pauses[..] else { panic!("one pause lasts") };

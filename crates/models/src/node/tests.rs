@@ -9,6 +9,7 @@ use crate::effects::Effect;
 use crate::network::{Settings, build};
 use crate::overrides::{Local, Locals};
 use crate::queueing::buffer;
+use crate::stack::{Stack, Stacks};
 use crate::topology::{Link, Shape, star};
 use crate::transport::{Table, raw};
 use crate::workload::{self, Flow, Host, Workload};
@@ -105,7 +106,7 @@ pub(super) fn arrived(nodes: &[Node], host: usize) -> Vec<(u32, Moment)> {
 fn raw_frames() -> Settings {
     let settings = Settings::for_tests();
     let table = Table { raw: Some(raw::Params {}), ..Table::default() };
-    Settings { transport: table, ..settings }
+    Settings { stacks: Stacks::uniform(Stack { transport: table, ..Stack::default() }), ..settings }
 }
 
 #[test]

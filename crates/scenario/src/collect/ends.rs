@@ -166,7 +166,7 @@ mod tests {
             "#
         );
         let runner = Runner::new(from_toml(&text, &[]).unwrap(), |_| None).unwrap();
-        let acknowledges = runner.settings.protocol().acknowledges();
+        let acknowledges = runner.settings.protocols()[0].acknowledges();
         let mut ends = Ends::new(&runner.plan, acknowledges);
         let plan = Plan { checkpoint: xoff_units::Duration::us(1), ..Plan::default() };
         let mut engine = build(&runner.topology, runner.plan, &runner.settings, plan).unwrap();

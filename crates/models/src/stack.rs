@@ -1,0 +1,167 @@
+//! How hosts send: their transport and congestion control, which some hosts may have of their own (`host.overrides`).
+//!
+//! What holds at a host is the scenario's `host` with every override that names it laid over it, one after the other. A flow is as its
+//! source has it, at both ends: its receiver answers as the transport and the congestion control of the source want. Hosts of equal
+//! settings share them, so that a scenario without overrides costs nothing.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::congestion_control::CongestionControl;
+use crate::names;
+use crate::topology::Topology;
+use crate::transport;
+
+/// `[[host.overrides]]`: what is different at some hosts. A flow is as its source has it, and its receiver answers accordingly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "HostOverride")]
+pub struct Override {
+    /// Names of hosts; `*` stands for any characters.
+    pub hosts: Vec<String>,
+    /// Retransmission, in the place of all of `host.transport`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<transport::Table>,
+    /// Rates, in the place of all of `host.congestion_control`; empty for line rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_control: Option<CongestionControl>,
+}
+
+/// The transport and the congestion control of a host.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stack {
+    /// Retransmission.
+    pub transport: transport::Table,
+    /// Rates.
+    pub congestion_control: CongestionControl,
+    /// The overrides that either is of, by their numbers; none where it is that of all hosts.
+    pub of: [Option<usize>; 2],
+}
+
+impl Stack {
+    /// The same with an override, of this number, laid over it.
+    #[must_use]
+    pub fn with(&self, number: usize, change: &Override) -> Self {
+        Self {
+            transport: change.transport.as_ref().unwrap_or(&self.transport).clone(),
+            congestion_control: change.congestion_control.as_ref().unwrap_or(&self.congestion_control).clone(),
+            of: [
+                change.transport.as_ref().map(|_| number).or(self.of[0]),
+                change.congestion_control.as_ref().map(|_| number).or(self.of[1]),
+            ],
+        }
+    }
+
+    /// The paths of both tables in the scenario.
+    pub fn paths(&self) -> [String; 2] {
+        let path = |(of, name): (Option<usize>, &str)| of.map_or(format!("host.{name}"), |i| format!("host.overrides[{i}].{name}"));
+        [(self.of[0], "transport"), (self.of[1], "congestion_control")].map(path)
+    }
+}
+
+/// What holds at each host.
+#[derive(Debug, Clone)]
+pub struct Stacks {
+    list: Vec<Stack>,
+    /// For each node the place in the list; empty where nothing differs.
+    places: Arc<[u16]>,
+}
+
+impl Stacks {
+    /// The same everywhere.
+    pub fn uniform(base: Stack) -> Self {
+        Self { list: vec![base], places: Arc::default() }
+    }
+
+    /// With overrides; an error has the path below `host`, and what is wrong.
+    pub fn new(base: Stack, overrides: &[Override], topology: &Topology) -> Result<Self, (String, String)> {
+        if overrides.is_empty() {
+            return Ok(Self::uniform(base));
+        }
+        let hosts = || topology.nodes.iter().filter(|n| n.is_host).map(|n| n.name.clone());
+        for (i, change) in overrides.iter().enumerate() {
+            for (k, pattern) in change.hosts.iter().enumerate() {
+                if !hosts().any(|name| names::matches(pattern, &name)) {
+                    let why = format!("no host is called `{pattern}`; hosts are {}", names::some(hosts()));
+                    return Err((format!("overrides[{i}].hosts[{k}]"), why));
+                }
+            }
+        }
+        let mut list = vec![base];
+        let mut places = Vec::with_capacity(topology.nodes.len());
+        for node in &topology.nodes {
+            let is_meant = |change: &Override| node.is_host && change.hosts.iter().any(|pattern| names::matches(pattern, &node.name));
+            let stack =
+                overrides.iter().enumerate().filter(|(_, o)| is_meant(o)).fold(list[0].clone(), |stack, (i, change)| stack.with(i, change));
+            let place = list.iter().position(|other| *other == stack).unwrap_or_else(|| {
+                list.push(stack);
+                list.len() - 1
+            });
+            places.push(place as u16);
+        }
+        Ok(Self { list, places: places.into() })
+    }
+
+    /// All that are different; the first holds where no override is.
+    pub fn list(&self) -> &[Stack] {
+        &self.list
+    }
+
+    /// What holds where no override is.
+    pub fn base(&self) -> &Stack {
+        &self.list[0]
+    }
+
+    /// The places in the list of what holds at each node; none where nothing differs.
+    pub const fn places(&self) -> &Arc<[u16]> {
+        &self.places
+    }
+
+    /// The place in the list of what holds at a node.
+    pub fn place(&self, node: usize) -> usize {
+        self.places.get(node).map_or(0, |place| usize::from(*place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{Link, Shape, star};
+    use xoff_units::{Duration, Rate};
+
+    fn change(hosts: &[&str], transport: Option<&str>, control: Option<&str>) -> Override {
+        Override {
+            hosts: hosts.iter().map(ToString::to_string).collect(),
+            transport: transport.map(|text| serde_json::from_str(text).unwrap()),
+            congestion_control: control.map(|text| serde_json::from_str(text).unwrap()),
+        }
+    }
+
+    fn stacks(overrides: &[Override]) -> Result<Stacks, (String, String)> {
+        let link = Link { rate: Rate::gbps(100), delay: Duration::us(1) };
+        Stacks::new(Stack::default(), overrides, &star::Params { hosts: 12, link }.build().unwrap())
+    }
+
+    #[test]
+    fn the_last_override_of_a_table_holds_and_equal_hosts_share_one() {
+        let irn = Some(r#"{"irn": {}}"#);
+        let made = stacks(&[
+            change(&["host1*"], irn, None),
+            change(&["host2", "host11"], None, Some(r#"{"dctcp": {}}"#)),
+            change(&["host11"], Some(r#"{"selective": {}}"#), None),
+        ])
+        .unwrap();
+        // Hosts 1 and 10; 2; 11; and all others, as the switch, have what no override is of.
+        assert_eq!(&made.places()[..], [0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0]);
+        assert_eq!(made.list()[3].paths(), ["host.overrides[2].transport", "host.overrides[1].congestion_control"]);
+        assert_eq!(made.list()[1].paths(), ["host.overrides[0].transport", "host.congestion_control"]);
+        assert!(made.list()[3].transport.selective.is_some() && made.list()[3].transport.irn.is_none());
+    }
+
+    #[test]
+    fn names_that_no_host_has_are_refused() {
+        assert_eq!(stacks(&[change(&["host3", "leaf*"], None, None)]).unwrap_err().0, "overrides[0].hosts[1]");
+    }
+}
