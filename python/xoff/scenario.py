@@ -86,6 +86,7 @@ __all__ = [
     "Red",
     "Relay",
     "Reps",
+    "Retry",
     "Routing",
     "Row",
     "Scenario",
@@ -370,6 +371,26 @@ class Failover(_Part):
 
 
 @dataclass(kw_only=True)
+class Retry(_Part):
+    """`network.retry`."""
+
+    links: Sequence[str] | None = None
+    """Links, by the names of their ends: `leaf0-spine1`; `*` stands for any characters. Default: all."""
+
+    frames: int | None = None
+    """Frames that a sender may have under way."""
+
+    buffer: str | None = None
+    """Their bytes."""
+
+    timeout: str | None = None
+    """So long after it was sent again a frame is sent once more that was damaged again."""
+
+    attempts: int | None = None
+    """A frame that was damaged so often is lost."""
+
+
+@dataclass(kw_only=True)
 class Network(_Part):
     """`network`: exactly one shape."""
 
@@ -402,6 +423,9 @@ class Network(_Part):
 
     failover: Failover | None = None
     """What becomes of routes when links go down (`fault`)."""
+
+    retry: Retry | None = None
+    """Links send again what was damaged on them (`fault.bit_error_rate`), as Ultra Ethernet's LLR does."""
 
 
 @dataclass(kw_only=True)
@@ -2236,6 +2260,11 @@ class Fault(_Part):
 
     stall: bool | None = None
     """The host reads nothing that comes to it, and its interface has its neighbour pause all classes."""
+
+    compute: float | None = None
+    """What the host computes for jobs takes so many times as long: a straggler. What it is in the middle of, too, for
+    as long as this lasts.
+    """
 
     between: Time2 | None = None
     """Fails again and again: how long from one repair, or `at`, until the next failure. Each link, node or host draws

@@ -506,6 +506,12 @@ class FaultCounts(TypedDict):
     lost_control: int
     """Control frames lost by faults."""
 
+    retried: int
+    """Frames that links sent again."""
+
+    retried_bytes: int
+    """What links sent again, in bytes."""
+
     reroutes: int
     """Changes of all routes."""
 

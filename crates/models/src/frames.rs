@@ -346,6 +346,15 @@ frames! {
         /// Nanoseconds until what waits there has left.
         wait: u32 = 32,
     };
+    /// Link-level retry: frames come again, or a receiver asks for that.
+    Retry = 17 "retry" Link Mechanism {
+        /// What is kept comes again, the first of it now.
+        is_start: bool = 0,
+        /// The receiver keeps silent, since it has asked before.
+        is_late: bool = 1,
+        /// The frame that it waits for.
+        number: u32 = 32,
+    };
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ids::PortId;
 use xoff_engine::random::Stream;
 use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
-use xoff_units::{Duration, Rate, Serializer, index};
+use xoff_units::{Duration, Moment, Rate, Serializer, index};
 
 use crate::congestion_control::contract::{Echo, Line};
 use crate::congestion_control::{self, CongestionControl, Scheme};
@@ -27,6 +27,7 @@ use crate::queueing::buffer::{Accounting, Buffer, Params as BufferParams, Share,
 use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 use crate::record::Wanted;
 use crate::relay::{self, Scheduler};
+use crate::retry::{self, Retry};
 use crate::routing::ate::Weight;
 use crate::routing::{FirstHop, Map, longest_round_trip, shortest};
 use crate::sizing;
@@ -70,6 +71,8 @@ pub struct Settings {
     pub failures: fault::plan::Plan,
     /// What becomes of routes then.
     pub failover: Failover,
+    /// Which links send again what was damaged.
+    pub retry: Option<retry::Params>,
     /// What to write down.
     pub wanted: Wanted,
 }
@@ -452,11 +455,27 @@ impl Builder<'_> {
         let parts = settings.failures.parts(node);
         let follows = !settings.wanted.delays.is_none();
         let local = settings.failover.local;
-        (!parts.is_empty()).then(|| {
+        let retries: Vec<(PortId, Retry)> = PortId::all(ports.len()).filter_map(|port| Some((port, self.retry(node, port)?))).collect();
+        (!parts.is_empty() || !retries.is_empty()).then(|| {
             let mut failing = Failing::new(parts, settings.seed, node, ports);
             (failing.delay, failing.room, failing.local, failing.follows) = (self.delay(node), room, local, follows);
+            failing.control = settings.framing.control;
+            for (port, retry) in retries {
+                failing.retries(port, retry);
+            }
             Box::new(failing)
         })
+    }
+
+    /// How the link of a port sends again what was damaged, if it does.
+    fn retry(&self, node: u32, port: PortId) -> Option<Retry> {
+        let (framing, spec) = (&self.settings.framing, &self.ports[index(node)][port]);
+        let name = |node: u32| self.topology.nodes[index(node)].name.as_str();
+        let params = self.settings.retry.as_ref().filter(|retry| retry.is_for(name(node), name(spec.peer)))?;
+        // A frame is there, and is handled, and its answer is back.
+        let answered = spec.link.delay * 2 + self.delay(spec.peer) + spec.link.rate.time(u64::from(framing.control));
+        let sender = retry::Sender::new(params, framing.largest(), answered);
+        Some(Retry { sender, receiver: retry::Receiver::new(params), sleeps: false, timer: Moment::NEVER })
     }
 
     /// Links with their lookahead, by sending node and port.
@@ -540,6 +559,7 @@ impl Settings {
             faults: Faults::default(),
             failures: fault::plan::Plan::default(),
             failover: Failover::default(),
+            retry: None,
             wanted: Wanted::default(),
         }
     }

@@ -9,6 +9,7 @@ pub mod fault;
 mod follow;
 mod forward;
 mod host;
+mod retry;
 mod sample;
 mod tail;
 #[cfg(test)]
@@ -88,7 +89,8 @@ pub enum Acks {
 pub const ORDER: Group = Group { name: "order", label: "order of flows", counts: &[PAUSED] };
 
 /// What faults lost, and queues that waited for a link that was down.
-pub const FAULT: Group = Group { name: "fault", label: "faults", counts: &[FAULTS, LOST, LOST_BYTES, LOST_CONTROL, REROUTES, PAUSED] };
+pub const FAULT: Group =
+    Group { name: "fault", label: "faults", counts: &[FAULTS, LOST, LOST_BYTES, LOST_CONTROL, RETRIED, RETRIED_BYTES, REROUTES, PAUSED] };
 /// Faults that began.
 pub const FAULTS: Count = Count::number("began", "faults that began");
 /// Data packets lost by them.
@@ -97,6 +99,10 @@ pub const LOST: Count = Count::number("lost", "data packets lost by faults");
 pub const LOST_BYTES: Count = Count::bytes("lost_bytes", "data lost by faults");
 /// Changes of the routes of all nodes after faults.
 pub const REROUTES: Count = Count::number("reroutes", "changes of all routes");
+/// Frames that links sent again.
+pub const RETRIED: Count = Count::number("retried", "frames that links sent again");
+/// Their wire bytes.
+pub const RETRIED_BYTES: Count = Count::bytes("retried_bytes", "what links sent again");
 /// All other frames lost by them.
 pub const LOST_CONTROL: Count = Count::number("lost_control", "control frames lost by faults");
 
@@ -381,6 +387,7 @@ impl EngineNode for Node {
             }
             token::AVOID => self.on_seen(PortId::at(index(payload)), cx.now()),
             token::FAULT => self.on_fault(payload, cx),
+            token::RETRY => self.on_retry_timer(payload, cx),
             token::SETTLED => self.on_settled(PortId::at(index(payload)), cx),
             token::PULL => {
                 if let Some(endpoint) = &mut self.endpoint {

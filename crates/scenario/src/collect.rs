@@ -17,7 +17,7 @@ use xoff_models::ids::PortId;
 use xoff_models::job::Graph;
 use xoff_models::mechanism::Hooks;
 use xoff_models::mechanisms::ecn::MARKED;
-use xoff_models::node::{FAULT, FAULTS, LOST, LOST_BYTES, LOST_CONTROL, Node, REROUTES};
+use xoff_models::node::{FAULT, FAULTS, LOST, LOST_BYTES, LOST_CONTROL, Node, REROUTES, RETRIED, RETRIED_BYTES};
 use xoff_models::packet::Packet;
 use xoff_models::queueing::port::Port;
 use xoff_models::record::Drop;
@@ -408,6 +408,11 @@ impl Collector {
 
     /// What failed, and what was lost by it.
     fn add_faults(&mut self, cp: &Checkpoint<'_, Node>, now: Moment) {
+        for failing in (0..cp.nodes()).filter_map(|id| cp.node(id).failing.as_ref()) {
+            let mut counts = self.counts.of(FAULT.name);
+            counts.add(RETRIED, failing.retried.0);
+            counts.add(RETRIED_BYTES, failing.retried.1);
+        }
         self.counts.of(FAULT.name).add(REROUTES, cp.node(0).core.routing.epoch.into());
         for fault in self.faults.rows(cp, now) {
             let mut counts = self.counts.of(FAULT.name);

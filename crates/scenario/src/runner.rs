@@ -7,6 +7,7 @@ use xoff_units::index;
 use cpu_time::ProcessTime;
 use xoff_models::delays::Traced;
 use xoff_models::fault::plan::Plan;
+use xoff_models::names;
 use xoff_models::network::Settings;
 use xoff_models::overrides::Locals;
 use xoff_models::queueing::port::Turns as PortTurns;
@@ -75,6 +76,7 @@ impl Runner {
             acks: scenario.host.acks,
             faults: scenario.switch.faults,
             failover: scenario.network.failover,
+            retry: scenario.network.retry.clone(),
             failures: Plan::new(&scenario.fault, &topology, scenario.seed)?,
             wanted: Wanted {
                 packets: scenario.probe.packets,
@@ -83,6 +85,8 @@ impl Runner {
             },
         };
         reachable(&topology, &ports, &plan)?;
+        computing(&scenario, &topology, &plan)?;
+        retrying(&scenario, &topology)?;
         limits::check_memory(&topology, &ports, &settings)?;
         limits::check_relays(&scenario, &topology, &ports, &plan)?;
         limits::check_levels(&topology, &ports, &settings)?;
@@ -105,6 +109,33 @@ fn traced(delays: &Traced, flows: u64) -> Result<(), InputError> {
         }
         None => Ok(()),
     }
+}
+
+/// Refuses stragglers at hosts that compute nothing.
+fn computing(scenario: &Scenario, topology: &Topology, plan: &AllFlows) -> Result<(), InputError> {
+    for (i, fault) in scenario.fault.iter().enumerate().filter(|(_, fault)| fault.compute.is_some()) {
+        let pattern = fault.host.as_deref().unwrap_or_default();
+        let computes = |host: &u32| {
+            names::matches(pattern, &topology.nodes[index(*host)].name) && plan.programs.get(index(*host)).is_some_and(|p| !p.is_empty())
+        };
+        if !topology.hosts().iter().any(computes) {
+            let why = format!("no job has a rank at {pattern}; it is of workloads that compute (graph, training)");
+            return Err(InputError::new(format!("fault[{i}].compute"), why));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses names of links that there are not, and links with retry between nodes that hosts pass packets on by.
+fn retrying(scenario: &Scenario, topology: &Topology) -> Result<(), InputError> {
+    let Some(retry) = &scenario.network.retry else { return Ok(()) };
+    let name = |node: u32| topology.nodes[index(node)].name.as_str();
+    let links: Vec<_> = topology.links.iter().map(|l| (name(l.a), name(l.b))).collect();
+    retry.known(&links).map_err(|(key, why)| InputError::new(format!("network.retry.{key}"), why))?;
+    if topology.nodes.iter().any(|node| node.is_host && node.forwards) {
+        return Err(InputError::new("network.retry", "hosts relay here, and some frames pass their forwarding by; leave it out"));
+    }
+    Ok(())
 }
 
 /// Refuses flows between hosts that no path joins.

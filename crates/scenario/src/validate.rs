@@ -3,7 +3,7 @@
 use xoff_models::congestion_control::Scheme;
 use xoff_models::congestion_control::contract::{Echo, Hosts, Line, Tag};
 use xoff_models::core::Queueing;
-use xoff_models::fault::Queued;
+use xoff_models::fault::{Fault, Queued};
 use xoff_models::mechanisms::at;
 use xoff_models::node::Acks;
 use xoff_models::queueing::buffer;
@@ -259,6 +259,24 @@ pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
 /// What fails, and what cannot go on after it.
 fn faults(s: &Scenario) -> Result<(), InputError> {
     s.network.failover.validate().map_err(|(key, why)| InputError::new(at("network.failover", key), why))?;
+    let cuts = s.switch.cut_through.is_some() || s.switch.overrides.iter().any(|o| o.cut_through.is_some());
+    if let Some(retry) = &s.network.retry {
+        let wrong = |key: &str, why: String| Err(InputError::new(at("network.retry", key), why));
+        if let Err((key, why)) = retry.validate(s.framing.on_wire().largest()) {
+            return wrong(key, why);
+        }
+        if cuts {
+            return wrong("", "what cuts through (switch.cut_through) has gone on when it is found damaged; leave one of them out".into());
+        }
+        if !s.probe.delays.is_none() {
+            return wrong("", "what it costs is in no part of a completion time (probe.delays); leave one of them out".into());
+        }
+        let changes = |fault: &Fault| fault.state.is_some() || fault.rate.is_some() || fault.delay.is_some();
+        if let Some(i) = s.fault.iter().position(changes) {
+            let why = "links that send again (network.retry) neither go down nor change; give bit_error_rate, or leave retry out";
+            return Err(InputError::new(format!("fault[{i}]"), why));
+        }
+    }
     let mechanisms = s.switch.mechanisms();
     for (i, fault) in s.fault.iter().enumerate() {
         let wrong = |key: &str, why: String| InputError::new(at(&format!("fault[{i}]"), key), why);
@@ -269,7 +287,6 @@ fn faults(s: &Scenario) -> Result<(), InputError> {
             let why = "with one FIFO an input (switch.queueing) nothing is known of what waits for a link; let it wait, or use oq or voq";
             return Err(wrong(key, why.into()));
         }
-        let cuts = s.switch.cut_through.is_some() || s.switch.overrides.iter().any(|o| o.cut_through.is_some());
         if let Some(key) = fault.rate.map(|_| "rate").or(fault.delay.map(|_| "delay")).filter(|_| cuts) {
             let why = "what cuts through (switch.cut_through) has begun to send at the rates that links had; leave one of them out";
             return Err(wrong(key, why.into()));

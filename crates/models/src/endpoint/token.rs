@@ -29,6 +29,9 @@ pub const AVOID: u64 = 13;
 /// A link that became shorter may be used again.
 pub const SETTLED: u64 = 12;
 
+/// A link sends again, or something comes again by it.
+pub const RETRY: u64 = 14;
+
 /// Packs a kind, an owner and a payload.
 pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {
     kind << 40 | (owner as u64) << 32 | payload as u64

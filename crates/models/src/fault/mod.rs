@@ -80,6 +80,9 @@ pub struct Fault {
     /// The host reads nothing that comes to it, and its interface has its neighbour pause all classes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stall: bool,
+    /// What the host computes for jobs takes so many times as long: a straggler. What it is in the middle of, too, for as long as this lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute: Option<f64>,
     /// Fails again and again: how long from one repair, or `at`, until the next failure. Each link, node or host draws for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<Time>,
@@ -112,11 +115,12 @@ impl Fault {
             ("delay", self.delay.is_some()),
             ("bit_error_rate", self.bit_error_rate.is_some()),
             ("stall", self.stall),
+            ("compute", self.compute.is_some()),
         ]);
         let (target, allowed): (&str, &[&str]) = match targets[..] {
             ["link"] => ("link", &["state", "rate", "delay", "bit_error_rate"]),
             ["node"] => ("node", &["state"]),
-            ["host"] => ("host", &["stall"]),
+            ["host"] => ("host", &["stall", "compute"]),
             _ => return Err(("", "give exactly one of link, node and host: what fails".into())),
         };
         let [effect] = effects[..] else {
@@ -140,6 +144,9 @@ impl Fault {
         }
         if let Some(p) = self.bit_error_rate.filter(|p| !(*p > 0.0 && *p <= 1.0)) {
             return Err(("bit_error_rate", format!("{p} is out of range; allowed are numbers above 0 and up to 1")));
+        }
+        if let Some(times) = self.compute.filter(|times| !(*times > 1.0 && *times <= 1e6)) {
+            return Err(("compute", format!("{times} is out of range; allowed are numbers above 1 and up to 1000000")));
         }
         self.validate_times(end)
     }
@@ -190,6 +197,8 @@ mod tests {
             (r#"{"link": "a-b", "bit_error_rate": 0.0}"#, "bit_error_rate"),
             (r#"{"link": "a-b", "delay": "2s"}"#, "delay"),
             (r#"{"link": "a-b", "rate": "1Kbps"}"#, "rate"),
+            (r#"{"link": "a-b", "compute": 2.0}"#, "compute"),
+            (r#"{"host": "a", "compute": 0.5}"#, "compute"),
             (r#"{"link": "a-b", "state": "down", "at": "2s"}"#, "at"),
             (r#"{"link": "a-b", "state": "down", "for": "0s"}"#, "for"),
             (r#"{"link": "a-b", "state": "down", "between": {"exponential": "1ms"}}"#, "repair"),

@@ -24,6 +24,8 @@ pub enum What {
     Errors(f64),
     /// A host reads nothing.
     Stall,
+    /// What a host computes takes so many times as long.
+    Compute(f64),
 }
 
 impl What {
@@ -35,6 +37,7 @@ impl What {
             Self::Delay(_) => "delay",
             Self::Errors(_) => "bit errors",
             Self::Stall => "stall",
+            Self::Compute(_) => "compute",
         }
     }
 }
@@ -147,7 +150,7 @@ impl Plan {
         self.parts(node).iter().filter(sends).fold((spec.link.delay, spec.link.rate), |(delay, rate), part| match part.what {
             What::Rate(other) => (delay, rate.max(other)),
             What::Delay(other) => (delay.min(other), rate),
-            What::Down(_) | What::Errors(_) | What::Stall => (delay, rate),
+            What::Down(_) | What::Errors(_) | What::Stall | What::Compute(_) => (delay, rate),
         })
     }
 
@@ -210,6 +213,8 @@ fn what(fault: &Fault) -> What {
         What::Delay(delay)
     } else if let Some(p) = fault.bit_error_rate {
         What::Errors(p)
+    } else if let Some(times) = fault.compute {
+        What::Compute(times)
     } else if fault.stall {
         What::Stall
     } else {

@@ -95,7 +95,10 @@ impl Node {
             Effect::Alarm(kind, at, payload) => cx.set_timer(at, token::pack(kind, 0, payload)),
             Effect::Start(spec) => self.start_flow(&spec, cx),
             Effect::Post(post) => self.post(&post, cx),
-            Effect::Operation(program, at, place) => cx.set_timer(at, token::pack(token::OPERATION, program, place)),
+            Effect::Operation(program, until, place) => {
+                let at = self.failing.as_ref().map_or(until, |failing| failing.computed(self.effects.now, until));
+                cx.set_timer(at, token::pack(token::OPERATION, program, place));
+            }
             Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),
         }
     }

@@ -16,12 +16,14 @@ use crate::effects::Asker;
 use crate::endpoint::token;
 use crate::fault::Queued;
 use crate::fault::plan::{Part, Place, What};
-use crate::fault::schedule::Spell;
+use crate::fault::schedule::{Schedule, Spell};
+use crate::frames;
 use crate::ids::{PortId, QueueId};
 use crate::mechanism::{Hooks, Watches};
 use crate::packet::Packet;
 use crate::queueing::port::Cause;
 use crate::record::Drop;
+use crate::retry::Retry;
 use crate::topology::PortSpec;
 
 /// A spell of a fault: the place of the fault in the plan, and which of its spells.
@@ -87,6 +89,8 @@ struct Line {
     settling: u32,
     /// Wire bytes that were sent at rates before, and how long they took.
     before: (u64, Duration),
+    /// What is damaged is sent again.
+    retry: Option<Box<Retry>>,
 }
 
 /// What fails at a node.
@@ -113,6 +117,10 @@ pub struct Failing {
     pub unheard: BTreeSet<u32>,
     /// Whether it is.
     pub follows: bool,
+    /// Frames that links sent again, and their bytes.
+    pub retried: (u64, u64),
+    /// Bytes of a control frame.
+    pub control: u16,
 }
 
 /// Nothing that was sent so long ago is on its way any more: the longest link, and the largest frame at the lowest rate.
@@ -136,6 +144,7 @@ impl Failing {
             arrived: Moment::ZERO,
             settling: 0,
             before: (0, Duration::ZERO),
+            retry: None,
         };
         Self {
             felt: parts.iter().map(felt).collect(),
@@ -150,12 +159,25 @@ impl Failing {
             lost: BTreeMap::new(),
             unheard: BTreeSet::new(),
             follows: false,
+            retried: (0, 0),
+            control: 0,
         }
     }
 
-    /// Frames at the interface that nobody has read.
-    pub fn unread(&self) -> impl Iterator<Item = &Packet> {
-        self.unread.iter().map(|unread| &unread.1)
+    /// Lets the link of a port send again what is damaged.
+    pub fn retries(&mut self, port: PortId, retry: Retry) {
+        self.lines[port].retry = Some(Box::new(retry));
+    }
+
+    /// What is known of a link that sends again, if that of a port does.
+    pub(super) fn retry(&mut self, port: PortId) -> Option<&mut Retry> {
+        self.lines[port].retry.as_deref_mut()
+    }
+
+    /// Frames that nobody has read, and those that will come again.
+    pub fn waiting(&self) -> impl Iterator<Item = &Packet> {
+        let held = self.lines.iter().filter_map(|line| line.retry.as_ref()).flat_map(|retry| &retry.receiver.held);
+        self.unread.iter().map(|unread| &unread.1).chain(held)
     }
 
     /// Whether the host reads nothing, so that its neighbours are paused.
@@ -193,10 +215,42 @@ impl Failing {
             match felt.part.what {
                 What::Rate(rate) => link.rate = rate,
                 What::Delay(delay) => link.delay = delay,
-                What::Down(_) | What::Errors(_) | What::Stall => {}
+                What::Down(_) | What::Errors(_) | What::Stall | What::Compute(_) => {}
             }
         }
         Condition { since: now, rate: link.rate, delay: link.delay }
+    }
+
+    /// When a host has computed what would take until a moment, slower while faults last that make it so.
+    pub fn computed(&self, now: Moment, until: Moment) -> Moment {
+        let mut slow: Vec<(f64, Option<Spell>, Schedule)> = Vec::new();
+        for felt in &self.felt {
+            if let What::Compute(factor) = felt.part.what {
+                slow.push((factor, felt.spell, felt.part.schedule.clone()));
+            }
+        }
+        let (mut at, mut left) = (now, (until - now).ps() as f64);
+        loop {
+            let (mut factor, mut next) = (1.0, Moment::NEVER);
+            for (times, spell, schedule) in &mut slow {
+                while spell.and_then(|spell| spell.end).is_some_and(|end| end <= at) {
+                    *spell = schedule.next();
+                }
+                let Some(spell) = *spell else { continue };
+                if spell.start <= at {
+                    factor *= *times;
+                    next = next.min(spell.end.unwrap_or(Moment::NEVER));
+                } else {
+                    next = next.min(spell.start);
+                }
+            }
+            let takes = left * factor;
+            if next == Moment::NEVER || takes <= (next - at).ps() as f64 {
+                return at + Duration(takes.ceil() as u64);
+            }
+            left -= (next - at).ps() as f64 / factor;
+            at = next;
+        }
     }
 
     /// The last failure of a port's link while a frame was on it of which enough was in at a moment; `needed` is how long that takes at
@@ -210,7 +264,7 @@ impl Failing {
     }
 
     /// The fault that damages a frame which came by a port, if one does.
-    fn damage(&mut self, port: PortId, bytes: u16) -> Option<SpellId> {
+    pub(super) fn damage(&mut self, port: PortId, bytes: u16) -> Option<SpellId> {
         let errors = |felt: &Felt| match felt.part.what {
             What::Errors(p) => felt.at(port).filter(|place| place.receives).map(|_| (p, felt.id())),
             _ => None,
@@ -268,7 +322,7 @@ impl Node {
                 What::Down(queued) if begins => self.fail(place.port, id, queued, cx),
                 What::Down(_) => self.repair(place.port, id, cx),
                 What::Rate(_) | What::Delay(_) => self.change_line(place, cx),
-                What::Errors(_) | What::Stall => {}
+                What::Errors(_) | What::Stall | What::Compute(_) => {}
             }
         }
         if what == What::Stall {
@@ -363,7 +417,7 @@ impl Node {
         };
     }
 
-    fn rouse(&mut self, port: PortId, cx: &mut Cx<'_>) {
+    pub(super) fn rouse(&mut self, port: PortId, cx: &mut Cx<'_>) {
         if self.core.ports[port].rouse() {
             self.kick(port, cx);
         }
@@ -467,11 +521,28 @@ impl Node {
         let head = self.cut_through.as_ref().and_then(|cut| cut.needed(port, packet, self.core.id, &self.core.routing));
         let needed = |rate: Rate| head.unwrap_or_else(|| rate.time(u64::from(packet.bytes())));
         let lost_by = failing.downs.last().copied().or_else(|| failing.failure(port, in_at, needed));
-        let lost_by = lost_by.or_else(|| failing.damage(port, packet.bytes()));
         if let Some(by) = lost_by {
             self.lose_on_link(port, packet, by, cx);
             return true;
         }
+        if let Some(says) = packet.payload::<frames::Retry>() {
+            self.on_retry(port, says, cx);
+            return true;
+        }
+        let damaged_by = failing.damage(port, packet.bytes());
+        if failing.retry(port).is_some() && !packet.is_link_local() {
+            return self.is_held(port, packet, damaged_by, cx) || self.is_unread(port, packet, cx);
+        }
+        if let Some(by) = damaged_by {
+            self.lose_on_link(port, packet, by, cx);
+            return true;
+        }
+        self.is_unread(port, packet, cx)
+    }
+
+    /// Whether nobody reads a frame, which waits at the interface, or is lost there.
+    pub(super) fn is_unread(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
+        let Some(failing) = &mut self.failing else { return false };
         let Some(by) = failing.stalls.last().copied().filter(|_| !packet.is_link_local()) else { return false };
         if failing.unread_bytes + u64::from(packet.bytes()) > failing.room {
             self.lose_on_link(port, packet, by, cx);
@@ -483,7 +554,7 @@ impl Node {
     }
 
     /// A frame that came by a port is gone: a drop of the port that sent it.
-    fn lose_on_link(&mut self, port: PortId, packet: &Packet, by: SpellId, cx: &mut Cx<'_>) {
+    pub(super) fn lose_on_link(&mut self, port: PortId, packet: &Packet, by: SpellId, cx: &mut Cx<'_>) {
         if let Some(failing) = &mut self.failing {
             failing.note(by, packet);
         }

@@ -51,14 +51,14 @@ impl Node {
     pub fn queued_records(&self) -> usize {
         let ports = self.core.ports.iter().flat_map(|p| &p.queues).flat_map(|q| q.packets.iter());
         let cut = self.cut_through.iter().flat_map(|cut| cut.waiting());
-        let unread = self.failing.iter().flat_map(|failing| failing.unread());
+        let unread = self.failing.iter().flat_map(|failing| failing.waiting());
         ports.chain(self.core.inputs.iter().flatten()).chain(cut).chain(unread).filter(|p| p.side().is_some()).count()
     }
 
     /// Wire bytes of data that wait here.
     pub fn queued_bytes(&self) -> u64 {
         let ports = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).flat_map(|q| q.packets.iter());
-        let unread = self.failing.iter().flat_map(|failing| failing.unread());
+        let unread = self.failing.iter().flat_map(|failing| failing.waiting());
         let all = ports.chain(self.core.inputs.iter().flatten()).chain(unread);
         all.filter(|p| p.is_data()).map(|p| u64::from(p.bytes())).sum()
     }

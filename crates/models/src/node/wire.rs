@@ -130,6 +130,7 @@ impl Node {
         }
         if self.is_watched {
             self.watch(port, queue, &frame, now, handled);
+            self.keep(port, &frame, ends, cx);
         }
         frame.hop();
         if is_express {

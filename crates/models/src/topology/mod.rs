@@ -7,6 +7,7 @@ use xoff_units::{Duration, Propagation, Rate, index};
 
 use crate::failover::Failover;
 use crate::names;
+use crate::retry;
 
 /// A full-duplex link's rate and propagation delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,6 +61,9 @@ macro_rules! registry {
             /// What becomes of routes when links go down (`fault`).
             #[serde(default, skip_serializing_if = "is_default")]
             pub failover: Failover,
+            /// Links send again what was damaged on them (`fault.bit_error_rate`), as Ultra Ethernet's LLR does.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub retry: Option<retry::Params>,
         }
 
         impl Network {

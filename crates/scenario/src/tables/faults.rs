@@ -29,7 +29,7 @@ impl Row for Failed {
             Column { name: "fault", meaning: "The entry of `fault`, from 0.", data: Data::U32(f.iter().map(|f| f.entry).collect()) },
             Column {
                 name: "kind",
-                meaning: "`down`, `rate`, `delay`, `bit errors` or `stall`.",
+                meaning: "`down`, `rate`, `delay`, `bit errors`, `stall` or `compute`.",
                 data: Data::Static(f.iter().map(|f| f.kind).collect()),
             },
             Column {
