@@ -441,6 +441,22 @@ def test_flows_that_overlap_have_tracks_of_their_own(tmp_path: Path) -> None:
     assert written.notes[-1].endswith("xoff run DIR/scenario.json --set probe.queues=1us --out DIR-again")
 
 
+def test_what_failed_has_a_track_for_each_fault(tmp_path: Path) -> None:
+    faults = [
+        {"link": "host1-switch0", "state": "down", "at": "1us", "for": "2us", "queued": "wait"},
+        {"link": "host0-switch0", "delay": "2us", "at": "2us"},
+    ]
+    scenario = _SCENARIO | {"fault": faults, "probe": {}}
+    failed = xoff.run(scenario)
+    assert _export(failed, "perfetto", tmp_path / "trace").parts["faults"] == 2
+    tracks, events = _trace((tmp_path / "trace").read_bytes())
+    found = [event for event in events if tracks[event["track"]]["name"].startswith(("down:", "delay:"))]
+    down, longer, up = sorted(found, key=lambda event: (event["type"], event["time"]))
+    assert (down["name"], down["time"], up["time"]) == ("host1-switch0: down", 1000, 3000)
+    # What lasted at the end of the run has no end.
+    assert (longer["name"], longer["time"], longer["start_ps"]) == ("host0-switch0: delay", 2000, 2_000_000)
+
+
 def test_what_never_ended_has_no_end(result: xoff.Result, tmp_path: Path) -> None:
     pauses, flows = (result.table(name).to_pylist() for name in ("pauses", "flows"))
     pauses[-1]["end_ps"] = flows[-1]["fct_ps"] = None

@@ -188,3 +188,32 @@ def test_names_are_no_markup(scenario: dict[str, Any]) -> None:
         assert tag not in text
     (embedded,) = re.findall(r'<script type="application/json" id="replay-data">(.*?)</script>', text)
     assert json.loads(embedded) == json.loads(json.dumps(data))
+
+
+def test_what_fails_is_at_its_ports_while_it_lasts() -> None:
+    faults = [
+        {"link": "leaf0-spine1", "state": "down", "at": "50us", "for": "200us"},
+        {"link": "leaf0 -> spine0", "rate": "10Gbps", "at": "80us"},
+        {"host": "host3", "stall": True, "at": "90us", "for": "1us"},
+    ]
+    scenario = Path(__file__).resolve().parents[2] / "examples" / "faults.toml"
+    result = xoff.run(scenario, overrides={"fault": faults, "probe.replay": True})
+    data, notes = built(result)
+    names = [node[0] for node in data["nodes"]]
+    found = [
+        (name, start, length, {(names[data["ports"][port][0]], names[data["ports"][port][1]]) for port in ports})
+        for name, start, length, ports in data["faults"]
+    ]
+    assert found == [
+        ("leaf0-spine1 (down)", 50_000_000, 200_000_000, {("leaf0", "spine1"), ("spine1", "leaf0")}),
+        ("leaf0 -> spine0 (rate)", 80_000_000, -1, {("leaf0", "spine0")}),
+        ("host3 (stall)", 90_000_000, 1_000_000, {("host3", "leaf0"), ("leaf0", "host3")}),
+    ]
+    assert not any("faults" in note for note in notes)
+    few, notes = built(result, faults=60)
+    assert len(few["faults"]) < 3
+    assert any("faults" in note for note in notes)
+    tables = {one.title: one for one in run_page.build(result).tables}
+    assert [row[0].text for row in tables["Faults, in the order in which they began"].rows] == [
+        "leaf0-spine1", "leaf0 -> spine0", "host3",
+    ]  # fmt: skip

@@ -9,6 +9,7 @@ Perfetto's times are whole nanoseconds: what happened within one is there in its
 arguments of each slice.
 
 - A port has a track for each cause and queue that was paused: a slice for each pause. One that never ended has no end.
+- What failed has tracks of its own: a slice for each time that a link, a node or a host failed.
 - A queue that was looked at (``probe.queues``) has a counter of its bytes, which is zero where it was seen empty.
 - A host has tracks of its flows: a slice for each, from its start to the receiver's last byte. Flows that overlap are
   on tracks of their own.
@@ -57,6 +58,17 @@ def _pauses(result: Result, tracks: _Tracks) -> int:
         track = tracks.track((node, port, "paused", cause, queue), f"paused: {cause}, queue {queue}", parent)
         facts = {"class": classes, "queue": queue, "start_ps": start} | ({} if end is None else {"end_ps": end})
         tracks.slice(track, f"paused by {cause}, class {classes}", start, end, facts)
+        count += 1
+    return count
+
+
+def _faults(result: Result, tracks: _Tracks) -> int:
+    count = 0
+    columns = ("fault", "kind", "target", "start_ps", "end_ps?", "lost_packets", "lost_bytes", "lost_control")
+    for entry, kind, target, start, end, packets, lost, control in rows(result, "faults", *columns):
+        track = tracks.track(("faults", entry, target), f"{kind}: {target}", tracks.node("faults"))
+        facts = {"lost_packets": packets, "lost_bytes": lost, "lost_control": control, "start_ps": start}
+        tracks.slice(track, f"{target}: {kind}", start, end, facts | ({} if end is None else {"end_ps": end}))
         count += 1
     return count
 
@@ -221,6 +233,7 @@ def _varint(value: int) -> bytes:
 
 # What writes a table, and the setting that a run keeps it with; nothing is said where a run has no job.
 _PARTS: dict[str, tuple[Callable[[Result, _Tracks], int], str | None]] = {
+    "faults": (_faults, None),
     "pauses": (_pauses, ""),
     "samples": (_samples, "probe.queues=1us"),
     "flows": (_flows, "probe.flows=true"),

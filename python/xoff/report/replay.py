@@ -1,8 +1,8 @@
 """The replay of a run on its page: what its script needs to show any moment, within a budget of bytes.
 
-It is made of the tables of a result: `links` for the map, `samples` for queues, `pauses`, and `flows`. A moment t is
-exact in what the tables hold: a queue is as it was at the last sample up to t, a pause is on from its ``start_ps``
-until before its ``end_ps``, a flow is under way from its ``start_ps`` until before its last byte arrives.
+It is made of the tables of a result: `links` for the map, `samples` for queues, `pauses`, `flows`, and `faults`. A
+moment t is exact in what the tables hold: a queue is as it was at the last sample up to t, a pause is on from its
+``start_ps`` until before its ``end_ps``, a flow is under way from its ``start_ps`` until before its last byte arrives.
 
 What does not fit is left out, and the page says so: every other sample, as often as it takes, so that the rest stay
 exact; of pauses the shortest; of flows the smallest.
@@ -23,7 +23,7 @@ from xoff.report import topology
 from xoff.report.page import Replay
 from xoff.results import Result
 
-BUDGET = {"samples": 1_100_000, "pauses": 600_000, "flows": 300_000}
+BUDGET = {"samples": 1_100_000, "pauses": 600_000, "flows": 300_000, "faults": 50_000}
 """The most bytes of the page that each takes: 2 MB in all."""
 
 
@@ -65,6 +65,7 @@ def build(result: Result, budget: dict[str, int] = BUDGET) -> Replay:
         "causes": [],
         "pauses": [],
         "flows": [],
+        "faults": [],
     }
     if interval > 0 and "samples" in result.tables:
         data["queues"], data["every"], left_out = _queues(result, ports, interval, budget["samples"])
@@ -79,6 +80,9 @@ def build(result: Result, budget: dict[str, int] = BUDGET) -> Replay:
         notes += left_out
     if flows is not None:
         data["flows"], left_out = _flows(flows, places, budget["flows"])
+        notes += left_out
+    if "faults" in result.tables:
+        data["faults"], left_out = _faults(result.table("faults"), drawn, budget["faults"])
         notes += left_out
     return Replay(data, notes)
 
@@ -174,6 +178,30 @@ def _flows(flows: pa.Table, places: dict[str, int], budget: int) -> tuple[list[l
     if len(kept) < len(rows):
         notes = [f"Of {len(rows):,} flows the {len(kept):,} largest are here; all of them are in the table of flows."]
     return sorted(kept, key=lambda row: row[3]), notes
+
+
+def _faults(
+    faults: pa.Table, drawn: Sequence[tuple[str, str, int, int]], budget: int
+) -> tuple[list[list[Any]], list[str]]:
+    """Each time that something failed: in words, its start, its length (-1 if it never ended), and ports there."""
+
+    def places(target: str) -> list[int]:
+        return [
+            number
+            for number, (node, peer, _, _) in enumerate(drawn)
+            if target in {f"{node}-{peer}", f"{peer}-{node}", f"{node} -> {peer}", node, peer}
+        ]
+
+    targets = {target: places(target) for target in set(faults["target"].to_pylist())}
+    rows = [
+        [f"{target} ({kind})", start, -1 if end is None else end - start, targets[target]]
+        for kind, target, start, end in _rows(faults, "kind", "target", "start_ps", "end_ps")
+    ]
+    kept = _within(rows, budget, lambda row: (row[2] >= 0, -row[2]))
+    notes = []
+    if len(kept) < len(rows):
+        notes = [f"Of {len(rows):,} faults the {len(kept):,} longest are here; all of them are in the table of faults."]
+    return sorted(kept, key=lambda row: row[1]), notes
 
 
 def _within(rows: Iterable[list[Any]], budget: int, rank: Callable[[list[Any]], Any]) -> list[list[Any]]:

@@ -116,6 +116,13 @@ def _tables(result: Result) -> Any:
         # The slowest first: they are what one looks for.
         rows.sort(key=lambda row: (row["fct_ps"] is not None, -(row["slowdown"] or 0)))
         yield table("Flows, the slowest first", heads, rows, open=True)
+    if "faults" in result.tables and result.table("faults").num_rows:
+        heads = {
+            "target": "what failed", "kind": "how", "start_ps": "since", "end_ps": "until",
+            "lost_packets": "packets lost", "lost_bytes": "bytes lost", "lost_control": "other frames lost",
+        }  # fmt: skip
+        rows, note = result.table("faults").to_pylist(), "What has no end lasted at the end of the run."
+        yield table("Faults, in the order in which they began", heads, rows, note=note, open=True)
     if "jobs" in result.tables and result.jobs.num_rows:
         yield _ranks(result.jobs)
     if "queues" in result.tables:

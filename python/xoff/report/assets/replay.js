@@ -53,6 +53,9 @@
     end: fct < 0 ? Infinity : start + fct,
     way: [src, ...via, dst].filter((node) => node >= 0),
   }));
+  const faults = data.faults.map(([name, start, length, at]) => ({
+    name, start, ports: at.map((index) => ports[index]), end: length < 0 ? Infinity : start + length,
+  }));
   // The halves of links on its way, both of each.
   for (const flow of flows) {
     flow.halves = flow.way.slice(1).flatMap((node, i) => {
@@ -92,6 +95,7 @@
       // Those that began first have lasted longest.
       paused: pauses.filter((pause) => isOn(pause, t)),
       flows: flows.filter((flow) => isOn(flow, t)),
+      failing: faults.filter((fault) => isOn(fault, t)),
       finished: flows.reduce((sum, flow) => sum + (flow.end <= t), 0),
     };
   }
@@ -255,6 +259,18 @@
         context.moveTo(x - ox, y - oy);
         context.lineTo(x + ox, y + oy);
       }));
+    });
+    // What fails is crossed out, whatever it does.
+    strokes(context, colours.ink, 1.5, () => {
+      for (const fault of state.failing) {
+        for (const { half: [[x, y], [toX, toY]] } of fault.ports) {
+          const [atX, atY] = [x + (toX - x) * 0.8, y + (toY - y) * 0.8];
+          context.moveTo(atX - 4, atY - 4);
+          context.lineTo(atX + 4, atY + 4);
+          context.moveTo(atX - 4, atY + 4);
+          context.lineTo(atX + 4, atY - 4);
+        }
+      }
     });
     // A queue grows from its port.
     strokes(context, colours.queue, thin, () => {
@@ -507,6 +523,8 @@
       data.every ? `${size(state.total)} wait at ${ports} (at most ${size(mostBytes)})` : "",
       `${count(state.paused.length, "queue", "queues")} paused (at most ${mostPaused.toLocaleString("en")})`,
       flows.length ? `${count(state.flows.length, "flow", "flows")} under way` : "",
+      state.failing.length ? `failing: ${state.failing.slice(0, 3).map((fault) => fault.name).join(", ")}${
+        state.failing.length > 3 ? ` and ${state.failing.length - 3} more` : ""}` : "",
       flows.length ? `${state.finished.toLocaleString("en")} of ${flows.length.toLocaleString("en")} finished` : "",
     ];
     write(find(".counts"), parts.filter(Boolean).join(" · "));
