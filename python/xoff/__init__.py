@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xoff.running import Progress, check, resolve, run
     from xoff.scenario import Scenario
     from xoff.study import Study, sweep
+    from xoff.study.tune import Tuning, tune
     from xoff.summary import Summary
     from xoff.version import __version__
 
@@ -34,12 +35,14 @@ _FROM = {
     "Scenario": "xoff.scenario",
     "Study": "xoff.study",
     "Summary": "xoff.summary",
+    "Tuning": "xoff.study.tune",
     "__version__": "xoff.version",
     "check": "xoff.running",
     "load": "xoff.results",
     "resolve": "xoff.running",
     "run": "xoff.running",
     "sweep": "xoff.study",
+    "tune": "xoff.study.tune",
 }
 
 __all__ = [
@@ -50,12 +53,14 @@ __all__ = [
     "Scenario",
     "Study",
     "Summary",
+    "Tuning",
     "__version__",
     "check",
     "load",
     "resolve",
     "run",
     "sweep",
+    "tune",
 ]
 
 

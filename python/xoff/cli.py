@@ -294,6 +294,40 @@ def sweep(
 
 
 @app.command()
+def tune(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The study, with what to look for in [objective].", show_default=False),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Keeps the search in this directory. Default: as for sweep.", show_default=False
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Replaces objective.runs, what the search may cost.", show_default=False),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Runs at a time. Default: one a core.", show_default=False),
+    ] = None,
+    threads: Threads = 1,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Runs on the workers of a Dask scheduler.", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Looks for the best settings within limits; started again, it goes on where it was."""
+    from xoff.study.tune_command import command
+
+    code = command(file, out=out, runs=runs, workers=workers, threads=threads, dask=dask, as_json=as_json)
+    raise typer.Exit(code)
+
+
+@app.command()
 def explain(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a result.", show_default=False)],
     flow: Annotated[

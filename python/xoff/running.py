@@ -436,6 +436,13 @@ def typed(text: str) -> Any:
     return value if isinstance(value, str | int | float | list | dict) else text
 
 
+def given(value: Any) -> str:
+    """Write a value as it stands behind ``--set key=``, so that `typed` reads it back."""
+    if value is None:
+        return "null"
+    return value if isinstance(value, str) and typed(value) == value else _setting(value)
+
+
 def _setting(value: Any) -> str:
     """Write a value as TOML."""
     if isinstance(value, str):

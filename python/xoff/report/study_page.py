@@ -10,12 +10,13 @@ from matplotlib.figure import Figure
 
 from xoff import plots, wording
 from xoff._core import InputError
+from xoff.documents import read_json
 from xoff.report import charts, topology
 from xoff.report.narrative import tell, value
 from xoff.report.page import Again, Cell, Network, Page, Picture, Table, document_text, table
 from xoff.report.run_page import audits, drawing
 from xoff.results import Result
-from xoff.study import Study, effects
+from xoff.study import Study, effects, tune_figure
 from xoff.study.axes import OF_VARIANTS, VARIANT, leaves, read_axes
 from xoff.study.effects import Effects
 from xoff.study.figures import draw_effects, words
@@ -37,6 +38,7 @@ def build(study: Study) -> Page:
     _, _, first = results[0]
     metrics = study.metrics()
     decided = effects.shown(study) if plan.design is not None else []
+    searched = _searched(study)
     facts = [
         ("points", f"{len(plan.points):,}"),
         ("seeds", _seeds(plan.seeds)),
@@ -59,15 +61,47 @@ def build(study: Study) -> Page:
         audits=audits(_worst(study, results)),
         failures=_failures(study),
         warnings=[f"{warning} ({count:,} of {status.total:,} runs)" for warning, count in study.warnings.items()],
-        effects=list(_pictures(decided)),
+        effects=[*_pictures(decided), *_search(searched)],
         charts=list(_charts(study, metrics)),
         tables=[*_effects(decided), _means(study, metrics), *_comparisons(study, metrics), _runs(study)],
-        figures=_figures(study, metrics) if study.plan.design is None else _bars(decided),
+        figures=_drawn(study, metrics, decided, searched),
     )
     page.networks = list(_networks(study, results))
     if page.networks:
         page.use_colours, page.paused_colours = topology.legend(topology.USE), topology.legend(topology.PAUSED)
     return page
+
+
+def _searched(study: Study) -> dict[str, Any] | None:
+    """What a search found, if the study is one that has ended."""
+    if "objective" not in study.plan.document:
+        return None
+    file = study.directory / tune_figure.DOCUMENT
+    try:
+        found: dict[str, Any] = read_json(file)
+        tune_figure.check(found)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file}: cannot be read ({error}); `xoff tune` writes it anew") from None
+    return found
+
+
+def _search(found: dict[str, Any] | None) -> Iterator[Picture]:
+    """What a search tried, and what it found."""
+    if found is not None:
+        notes = [f"Best: {one['words']}." for one in found["best"][:_FEW]] + found["warnings"]
+        yield Picture("The search", plots.svg(tune_figure.draw(found)), notes or ["No setting keeps the limits."])
+
+
+def _drawn(
+    study: Study, metrics: list[str], decided: list[Effects], searched: dict[str, Any] | None
+) -> dict[str, Callable[[], Figure]]:
+    if study.plan.design is not None:
+        return _bars(decided)
+    if "objective" in study.plan.document:
+        return {} if searched is None else {"tune": partial(tune_figure.draw, searched)}
+    return _figures(study, metrics)
 
 
 def _seeds(seeds: tuple[int, ...]) -> str:
@@ -146,7 +180,7 @@ def _effects(decided: list[Effects]) -> Iterator[Table]:
 
 
 def _charts(study: Study, metrics: list[str]) -> Any:
-    if study.plan.design is not None:
+    if study.plan.design is not None or "objective" in study.plan.document:
         # Its points are many, and no line leads from one to the next.
         return
     plot = study.plot
@@ -199,7 +233,7 @@ def _means(study: Study, metrics: list[str]) -> Table:
 
 def _comparisons(study: Study, metrics: list[str]) -> Any:
     columns = study.plan.columns
-    if not columns or len(study.variants()) < 2 or study.plan.design is not None:
+    if not columns or len(study.variants()) < 2 or study.plan.design is not None or "objective" in study.plan.document:
         return
     first, others = columns[0], columns[1:]
     base = first.text(study.variants()[0])

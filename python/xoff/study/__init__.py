@@ -131,6 +131,14 @@ class Study:
             raise InputError(f"{directory}: is not the directory of a study (no readable {_DOCUMENT}{why})") from None
         return study
 
+    @staticmethod
+    def of(plan: Plan, directory: str | Path) -> Study:
+        """The study of a plan that may still grow, in a directory that need not exist."""
+        study = Study.__new__(Study)
+        study.plan, study.directory, study._runs = plan, Path(directory), None
+        study._check_place()
+        return study
+
     @property
     def store(self) -> Store:
         """The runs, by key."""
@@ -158,9 +166,7 @@ class Study:
         """
         if self.plan.base is None:
             raise InputError(f"{self.directory}: was opened to be read; run the study from its file")
-        self.store.open()
-        with locks.held(self.store.directory):
-            self._write_document()
+        self.begin()
         tasks = [
             Task(run.key, run.point.index, partial(self.plan.prepare, run.point, run.seed)) for run in self.part(*shard)
         ]
@@ -178,9 +184,19 @@ class Study:
             again = execute(lost, self.store, keep=self.plan.keep, executor=executor, workers=workers, threads=threads)
             report.simulated += again.simulated
             report.failures |= again.failures
+        self.write()
+        return report
+
+    def begin(self) -> None:
+        """Write what is to be run, so that whoever looks at the directory meanwhile knows how far it is."""
+        self.store.open()
+        with locks.held(self.store.directory):
+            self._write_document()
+
+    def write(self) -> None:
+        """Write the data set, if all runs are there."""
         if self.status().done:
             self._write_tables()
-        return report
 
     def _knows(self, key: str, report: Report) -> bool:
         return key in report.failures or self.store.holds(key, self.plan.keep)

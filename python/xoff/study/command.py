@@ -20,7 +20,7 @@ from xoff.statistics import Interval
 from xoff.study import Report, Status, Study, effects
 from xoff.study.axes import VARIANT
 from xoff.study.figures import words
-from xoff.study.plan import Plan, read
+from xoff.study.plan import Plan, is_search, read
 
 # Of mistakes.
 _ROWS = 30
@@ -47,22 +47,22 @@ def command(
     """
     part = _shard(shard)
     with display.PlanBar() as planning:
-        study = Study(file, out if out is not None else _place(file), progress=planning.report)
+        study = Study(file, out if out is not None else place_of(file), progress=planning.report)
     if status:
         _show_status(study, as_json)
         return 0
     _warn_impossible(study)
     _announce(study)
     try:
-        with _executor(dask) as executor, display.StudyBar() as bar:
+        with executor_of(dask) as executor, display.StudyBar() as bar:
             bar.begin(escape(study.plan.name))
             report = study.run(executor=executor, workers=workers, threads=threads, shard=part, progress=bar.report)
     except KeyboardInterrupt:
-        print(f"xoff: {_kept(study)}", file=sys.stderr)
+        print(f"xoff: {kept(study)}", file=sys.stderr)
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        raise OSError(error.errno, f"{where}{error.strerror or error}: {_kept(study)}") from None
+        raise OSError(error.errno, f"{where}{error.strerror or error}: {kept(study)}") from None
     found = study.status()
     if as_json:
         print(json.dumps(_machine(study, found, report)))
@@ -72,7 +72,7 @@ def command(
     return 0 if not (found.failed or found.impossible or report.failures or is_lost) else 1
 
 
-def _place(file: Path) -> Path:
+def place_of(file: Path) -> Path:
     """Where a study is kept if nothing is said: a folder of its own for each file below the current directory."""
     folders = Path(os.path.relpath(file.parent)).parts
     # What lies elsewhere goes by the folder that it is in.
@@ -82,6 +82,10 @@ def _place(file: Path) -> Path:
 
 def check(file: Path, *, as_json: bool) -> int:
     """Look at each point of a study without running it; return the exit code: 1 if some are impossible."""
+    if is_search(file):
+        from xoff.study.tune_command import check as check_search
+
+        return check_search(file, as_json=as_json)
     with display.PlanBar() as planning:
         plan = read(file, planning.report)
     found: dict[str, list[str]] = {}
@@ -124,7 +128,8 @@ def check(file: Path, *, as_json: bool) -> int:
     return 1 if impossible else 0
 
 
-def _kept(study: Study) -> str:
+def kept(study: Study) -> str:
+    """How much of a study that is stopped is not lost."""
     found = study.status()
     return (
         f"{found.complete + found.failed} of {found.total} runs are complete and kept in {study.directory}; "
@@ -140,7 +145,8 @@ def _shard(text: str) -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def _executor(dask: str | None) -> Iterator[Executor | None]:
+def executor_of(dask: str | None) -> Iterator[Executor | None]:
+    """The workers of a Dask scheduler, or nothing where none is named."""
     if dask is None:
         yield None
         return

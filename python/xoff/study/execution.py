@@ -198,7 +198,7 @@ def execute(
     mark = store.open()
     store.clean()
     distinct = {task.key: task for task in tasks}
-    known = store.keys()
+    known = {key for key in distinct if store.holds(key, ())}
     todo = [task for key, task in distinct.items() if key not in known or (keep and not store.holds(key, keep))]
     report = Report(found=len(distinct) - len(todo))
     if not todo:
@@ -207,7 +207,7 @@ def execute(
     if workers is None and executor is None:
         workers = max(1, cores() // threads)
     estimate = Estimate(len(todo), workers)
-    for key in sorted(known & distinct.keys()):
+    for key in sorted(known):
         if store.failure(key) is None:
             estimate.known(distinct[key].kind, store.summary(key)["performance"]["wall_seconds"])
     watch = Watch()

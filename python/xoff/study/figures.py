@@ -104,8 +104,8 @@ class StudyPlot:
             series, others = None, []
         panels: dict[str, dict[str, list[Mean]]] = {}
         for mean in self._study.means(metric):
-            title = _named(others, mean.point)
-            name = _named([series] if series is not None else rest, mean.point)
+            title = point_words(others, mean.point)
+            name = point_words([series] if series is not None else rest, mean.point)
             panels.setdefault(title, {}).setdefault(name, []).append(mean)
         return [
             Panel(title, [_line(name, means, x) for name, means in lines.items()]) for title, lines in panels.items()
@@ -170,7 +170,7 @@ class StudyPlot:
         """
         names = list(metrics) if metrics is not None else self._bar_metrics()
         found = {
-            name: {_named(self._study.plan.columns, mean.point): mean.interval for mean in self._study.means(name)}
+            name: {point_words(self._study.plan.columns, mean.point): mean.interval for mean in self._study.means(name)}
             for name in names
         }
         if not names:
@@ -238,8 +238,8 @@ class StudyPlot:
         points: dict[str, dict[str, list[int]]] = {}
         for point in study.plan.points:
             values = study.plan.values(point)
-            found = points.setdefault(_named(rest, values), {})
-            found.setdefault(_named(series, values) or "all flows", []).append(point.index)
+            found = points.setdefault(point_words(rest, values), {})
+            found.setdefault(point_words(series, values) or "all flows", []).append(point.index)
         everywhere = points.pop("", {}) if len(points) > 1 else {}
         titles = list(points)
         shown = [titles[index * len(titles) // most] for index in range(most)] if len(titles) > most else titles
@@ -337,10 +337,10 @@ def _effect_bars(
 
 
 def _size(study: Study, columns: Sequence[Column]) -> int:
-    return len({_named(columns, study.plan.values(point)) for point in study.plan.points})
+    return len({point_words(columns, study.plan.values(point)) for point in study.plan.points})
 
 
-def _named(columns: Sequence[Column], point: Mapping[str, Any]) -> str:
+def point_words(columns: Sequence[Column], point: Mapping[str, Any]) -> str:
     """The values of columns in words: ``PFC + SFC, pause 5 µs``."""
     return ", ".join(
         column.text(point[column.name]) if column.path == VARIANT else f"{column.key} {column.text(point[column.name])}"

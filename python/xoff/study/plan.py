@@ -21,7 +21,7 @@ from xoff._core import InputError
 from xoff.shape import mismatch
 from xoff.study import design as designs
 from xoff.study import metrics
-from xoff.study.axes import Column, Level, columns, dimensions, factors
+from xoff.study.axes import Column, Factor, Level, columns, dimensions, factors
 from xoff.study.design import Design
 from xoff.study.identity import engine, run_key, table_digest
 from xoff.tables import read_table
@@ -35,6 +35,7 @@ KEYS = {
     "zip": "lists of axes that move together instead of being combined",
     "variants": "named sets of settings",
     "design": "which of all combinations are run, to learn which factor decides",
+    "objective": "what `xoff tune` looks for, within which limits, with how many runs",
     "seeds": "how many seeds, or a list of them",
     "keep": "which tables of each run are kept",
     "metrics": "which columns of the runs are shown first",
@@ -124,12 +125,24 @@ class Plan:
     impossible: list[Impossible] = field(default_factory=list)
     _tables: dict[tuple[str, Any], pa.Table] = field(default_factory=dict, repr=False)
     _digests: dict[int, str] = field(default_factory=dict, repr=False)
+    _keys: dict[tuple[int, int], str | None] = field(default_factory=dict, repr=False)
+    _possible: set[str] = field(default_factory=set, repr=False)
 
     def prepare(self, point: Point, seed: int) -> running.Prepared:
         """Return the scenario of a run. Raises `InputError` if the combination is impossible."""
         return running.prepare(
             self.base, overrides=list(point.settings), seed=seed, directory=self.directory, read=self._read
         )
+
+    def key(self, point: Point, seed: int) -> str | None:
+        """The key of a run, whether or not its seed is one of the plan's; None if it is impossible."""
+        if (point.index, seed) not in self._keys:
+            try:
+                found: str | None = run_key(self.prepare(point, seed), self._digest)
+            except InputError:
+                found = None
+            self._keys[point.index, seed] = found
+        return self._keys[point.index, seed]
 
     def coordinates(self, point: Point, seed: int | None = None) -> str:
         """A point in words: ``pause 10us, threshold 200KB, seed 3``."""
@@ -205,14 +218,36 @@ class Plan:
         text = json.dumps(self.to_dict(), default=lambda value: type(value).__name__)
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def add(self, settings: Sequence[Level]) -> Point:
+        """Add the point of these levels, with its runs, or return the one that is there already."""
+        (point,) = _points([settings], len(self.points))
+        known = next((one for one in self.points if one.settings == point.settings), None)
+        if known is not None:
+            return known
+        self.points = (*self.points, point)
+        self._find(list(itertools.product([point], self.seeds)), None)
+        return point
+
     def enumerate(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Find the key of each run, and the combinations that are impossible.
 
         progress: called with how many combinations are looked at, and how many there are.
         """
-        total = len(self.points) * len(self.seeds)
-        possible: set[str] = set()
-        for number, (point, seed) in enumerate(itertools.product(self.points, self.seeds)):
+        self._find(list(itertools.product(self.points, self.seeds)), progress)
+        self.check_metrics()
+        messages = {one.message for one in self.impossible}
+        if self.impossible and not self.runs and len(messages) == 1:
+            raise InputError(messages.pop())
+        if self.impossible and not self.runs:
+            one = self.impossible[0]
+            raise InputError(f"no combination is possible; the first, {self.coordinates(one.point)}: {one.message}")
+        if self.impossible and self.design is not None:
+            self._check_blocks(self.design)
+
+    def _find(self, wanted: Sequence[tuple[Point, int]], progress: Callable[[int, int], None] | None) -> None:
+        """Find the keys of the runs of these points and seeds, and which are impossible."""
+        total = len(wanted)
+        for number, (point, seed) in enumerate(wanted):
             if progress is not None and number % 256 == 0:
                 progress(number, total)
             try:
@@ -224,20 +259,15 @@ class Plan:
             if lacking is not None:
                 setting = {"packets": "probe.packets = true", "samples": 'probe.queues = "1us"'}[lacking]
                 raise InputError(f"keep: the runs do not record `{lacking}`; set `{setting}` in the scenario")
-            if not possible.issuperset(self.metrics):
-                possible |= metrics.possible(prepared.document)
+            if not self._possible.issuperset(self.metrics):
+                self._possible |= metrics.possible(prepared.document)
             self.runs.append(Run(point, seed, run_key(prepared, self._digest)))
-        wrong = next((name for name in self.metrics if name not in possible), None)
+
+    def check_metrics(self) -> None:
+        """Refuse metrics that no run can have, if any is possible at all."""
+        wrong = next((name for name in self.metrics if name not in self._possible), None)
         if self.runs and wrong is not None:
-            raise InputError(f"metrics: {metrics.unknown(wrong, sorted(possible))}")
-        messages = {one.message for one in self.impossible}
-        if self.impossible and not self.runs and len(messages) == 1:
-            raise InputError(messages.pop())
-        if self.impossible and not self.runs:
-            one = self.impossible[0]
-            raise InputError(f"no combination is possible; the first, {self.coordinates(one.point)}: {one.message}")
-        if self.impossible and self.design is not None:
-            self._check_blocks(self.design)
+            raise InputError(f"metrics: {metrics.unknown(wrong, sorted(self._possible))}")
 
     def _check_blocks(self, design: Design) -> None:
         """Refuse a design of which too little is possible to say anything, before it is run."""
@@ -268,6 +298,34 @@ def read(source: str | Path | Mapping[str, Any], progress: Callable[[int, int], 
 
     Raises `InputError`, which names the key.
     """
+    document, directory, name = _opened(source)
+    if "objective" in document:
+        why = "`xoff tune` looks for it; `xoff sweep` and `xoff check` take a study without it"
+        raise InputError(f"objective: {why}")
+    plan = _begun(document, directory, name, lambda seeds: _layout(document, _MAX_RUNS // seeds))
+    if len(plan.points) * len(plan.seeds) > _MAX_RUNS:
+        raise InputError(
+            f"axes: {len(plan.points):,} combinations with {len(plan.seeds)} seeds are too many; "
+            f"{_MAX_RUNS:,} runs are possible"
+        )
+    plan.enumerate(progress)
+    return plan
+
+
+def read_factors(source: str | Path | Mapping[str, Any]) -> tuple[Plan, tuple[Factor, ...]]:
+    """Read a study whose points are still to be chosen: its plan without any, and what may vary.
+
+    Raises `InputError`, which names the key.
+    """
+    document, directory, name = _opened(source)
+    varied = factors(document)
+    # A range between two whole numbers may hold others.
+    shown = [factor.levels or tuple(factor.at(share) for share in (0, 0.31, 0.618, 0.77, 1)) for factor in varied]
+    return _begun(document, directory, name, lambda _: (columns(shown, _TAKEN), (), None)), varied
+
+
+def _opened(source: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], Path, str]:
+    """The document of a study, what its files stand relative to, and what it is called if it does not say."""
     if isinstance(source, str | Path):
         path = Path(source)
         document: Mapping[str, Any] = _parsed(path)
@@ -284,14 +342,20 @@ def read(source: str | Path | Mapping[str, Any], progress: Callable[[int, int], 
         if key not in KEYS:
             allowed = ", ".join(f"`{one}`" for one in KEYS)
             raise InputError(f"{key}: unknown key of a study; allowed are {allowed}")
+    return document, directory, name
+
+
+def _begun(
+    document: Mapping[str, Any],
+    directory: Path,
+    name: str,
+    layout: Callable[[int], tuple[tuple[Column, ...], tuple[Point, ...], Design | None]],
+) -> Plan:
+    """The plan of a study whose runs are not looked at yet; `layout` takes how many seeds it has."""
     base, base_directory = _base(document, directory)
     seeds = _seeds(document.get("seeds"), base, base_directory)
-    varied, points, design = _layout(document, _MAX_RUNS // len(seeds))
-    if len(points) * len(seeds) > _MAX_RUNS:
-        raise InputError(
-            f"axes: {len(points):,} combinations with {len(seeds)} seeds are too many; {_MAX_RUNS:,} runs are possible"
-        )
-    plan = Plan(
+    varied, points, design = layout(len(seeds))
+    return Plan(
         name=_text(document, "name", name),
         description=_text(document, "description", ""),
         columns=varied,
@@ -307,8 +371,6 @@ def read(source: str | Path | Mapping[str, Any], progress: Callable[[int, int], 
         base=base,
         directory=base_directory,
     )
-    plan.enumerate(progress)
-    return plan
 
 
 def _copied(value: Any) -> Any:
@@ -326,7 +388,12 @@ def is_study(path: Path) -> bool:
         found = _parsed_text(path, running.read_text(path))
     except InputError:
         return False
-    return "network" not in found and bool({"base", "scenario", "axes", "variants"} & found.keys())
+    return "network" not in found and bool({"base", "scenario", "axes", "variants", "objective"} & found.keys())
+
+
+def is_search(path: Path) -> bool:
+    """Tell whether the file of a study says what to look for."""
+    return "objective" in _parsed(path)
 
 
 def _parsed_text(path: Path, text: str) -> dict[str, Any]:
@@ -390,14 +457,14 @@ def _layout(document: Mapping[str, Any], most: int) -> tuple[tuple[Column, ...],
     return made, _points(combinations), Design(*asked, names, ends, tuple(rows), tuple(places))
 
 
-def _points(combinations: Iterable[Sequence[Level]]) -> tuple[Point, ...]:
+def _points(combinations: Iterable[Sequence[Level]], first: int = 0) -> tuple[Point, ...]:
     return tuple(
         Point(
             index,
             tuple(pair for level in levels for pair in level.settings),
             {path: label for level in levels for path, label in level.labels},
         )
-        for index, levels in enumerate(combinations)
+        for index, levels in enumerate(combinations, first)
     )
 
 

@@ -1,0 +1,472 @@
+"""The search for the best settings of a study: ``xoff tune``.
+
+    tuning = xoff.tune("study.toml", out="tuned")
+    tuning.best[0].settings          # what to set
+    tuning.best[0].unseen            # each metric on seeds that the search never saw
+
+Optuna proposes settings by the Tree-structured Parzen Estimator, in batches whose size is a key of the study: what is
+tried depends on the seed of the search and on the results so far, and never on which run ended first. The store of the
+runs is therefore all that a search needs to go on: one that is started again asks for the same settings and finds them
+there. Limits are the estimator's constraints: settings that keep them come first, whatever their values are.
+
+Of many settings that were tried with few seeds the best one was lucky, too. So the best of them run again with seeds
+that the search never saw, and what is said of them is of those.
+
+Sources: J. Bergstra et al., "Algorithms for Hyper-Parameter Optimization", NeurIPS 2011; S. Watanabe and F. Hutter,
+"c-TPE: Tree-structured Parzen Estimator with Inequality Constraints", IJCAI 2023; T. Akiba et al., "Optuna", KDD 2019.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics as plain_statistics
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xoff import statistics
+from xoff._core import InputError
+from xoff.statistics import Comparison, Interval
+from xoff.study import Advance, Report, Study
+from xoff.study.axes import Factor, Level
+from xoff.study.execution import Task, execute
+from xoff.study.figures import point_words
+from xoff.study.metrics import metrics as metrics_of
+from xoff.study.objective import Objective, read
+from xoff.study.plan import Point, read_factors
+from xoff.study.store import write_text
+from xoff.study.tune_figure import DOCUMENT, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_FINALISTS = 3
+_FRONT = 12
+# Of a range: so near to an end is at it.
+_EDGE = 0.02
+# Further beyond a limit than any setting that has a result.
+_FAR = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A setting that the search tried."""
+
+    point: Point
+    shares: tuple[float, ...]
+    """Where it is in each factor, from 0 to 1."""
+    values: tuple[float, ...] | None
+    """The mean of each goal over the seeds; None if a run has no result."""
+    excess: tuple[float, ...]
+    """How far each limit is exceeded at worst, as a share of it; zero where it is kept."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether all seeds have a result, within all limits."""
+        return self.values is not None and not any(self.excess)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that ran again, with seeds that the search never saw."""
+
+    point: Point
+    words: str
+    """``kmin 40KB, pmax 0.2``."""
+    seen: Mapping[str, Interval]
+    """Each metric of the objective over the seeds of the search."""
+    unseen: Mapping[str, Interval]
+    """The same over the other seeds; empty where none is asked for, or a run has no result."""
+    kept: int
+    """With how many of the unseen seeds it kept all limits."""
+    of: int
+    """How many unseen seeds there are."""
+    against: Mapping[str, Comparison] = field(default_factory=dict)
+    """Each goal against the base scenario, paired by unseen seed."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it sets in the scenario, by path; as `overrides` of `xoff.run`."""
+        return dict(self.point.settings)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it kept all limits with every seed that the search never saw."""
+        return self.kept == self.of
+
+
+class Tuning:
+    """A search and its directory; arguments as for `xoff.tune`."""
+
+    def __init__(self, source: str | Path | Mapping[str, Any], out: str | Path, *, runs: int | None = None) -> None:
+        self.plan, self.factors = read_factors(source)
+        self.objective: Objective = read(self.plan.document, len(self.plan.seeds), runs)
+        if not self.factors:
+            raise InputError('axes: nothing may vary; give ranges, such as { from = "5KB", to = "400KB" }')
+        if one := next((one for one in self.factors if len(one.levels) == 1), None):
+            raise InputError(f"{one.key}: one value was given; a search needs two at least, or a range")
+        self.plan.metrics = tuple(dict.fromkeys((*self.objective.metrics, *self.plan.metrics)))
+        self.study = Study.of(self.plan, out)
+        """The settings that were tried as a study: its tables, figures and runs."""
+        self.tried: list[Tried] = []
+        """In the order of the search."""
+        self.base: Setting | None = None
+        """The scenario as it is; None if it is none by itself."""
+        self.best: list[Setting] = []
+        """The best first; with several goals those that no other one beats in all, by the first goal."""
+        self.warnings: list[str] = []
+        self.lost: dict[str, str] = {}
+        """Runs that were not done, and why."""
+        self._report = Report()
+
+    @property
+    def directory(self) -> Path:
+        """Where runs and tables are."""
+        return self.study.directory
+
+    @property
+    def points(self) -> int:
+        """How many settings the search tries."""
+        return self.objective.runs // len(self.plan.seeds)
+
+    @property
+    def unseen(self) -> tuple[int, ...]:
+        """Seeds that the search never sees."""
+        first = max(self.plan.seeds) + 1
+        return tuple(range(first, first + self.objective.confirm))
+
+    @property
+    def report(self) -> Report:
+        """How many runs were simulated, and how many were there."""
+        return self._report
+
+    def run(
+        self,
+        *,
+        executor: Executor | None = None,
+        workers: int | None = None,
+        threads: int = 1,
+        progress: Callable[[Advance], None] | None = None,
+    ) -> None:
+        """Search, confirm, and write the tables; arguments as for `Study.run`.
+
+        Raises `InputError` where no run can have a metric of the objective.
+        """
+        do = partial(execute, keep=self.plan.keep, executor=executor, workers=workers, threads=threads)
+        self.study.store.open()
+        base = self.plan.add([])
+        self._do([base], self.plan.seeds, do, progress)
+        self._search(do, progress)
+        finalists = self._finalists()
+        self._do([one.point for one in finalists] + [base], self.unseen, do, progress)
+        self._judge(base, finalists)
+        self.study.write()
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+        with self.study.store.workspace() as work:
+            write_text(work / DOCUMENT, text + "\n")
+            (work / DOCUMENT).rename(self.directory / DOCUMENT)
+
+    def _search(self, do: Callable[..., Report], progress: Callable[[Advance], None] | None) -> None:
+        try:
+            import optuna
+        except ImportError:
+            raise InputError(
+                'objective: the search needs Optuna, which is not installed; install it with: pip install "xoff[tune]"'
+            ) from None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        sampler = optuna.samplers.TPESampler(seed=self.objective.seed, multivariate=True, constant_liar=True)
+        directions = ["minimize" if goal.is_least else "maximize" for goal in self.objective.goals]
+        search = optuna.create_study(directions=directions, sampler=sampler)
+        while len(self.tried) < self.points:
+            count = min(self.objective.at_once, self.points - len(self.tried))
+            asked = [self._ask(search) for _ in range(count)]
+            self._do([point for _, _, point in asked], self.plan.seeds, do, progress)
+            if not self.tried:
+                self.plan.check_metrics()
+            for trial, shares, point in asked:
+                one = self._tried(point, shares)
+                self.tried.append(one)
+                for number, excess in enumerate([0.0 if one.values else _FAR, *one.excess]):
+                    trial.set_constraint(str(number), min(excess, _FAR))
+                # Of what has no result or exceeds a limit, the values decide nothing.
+                search.tell(trial, list(one.values or [0.0] * len(self.objective.goals)))
+        if not self.plan.runs:
+            lost = self.plan.impossible[0]
+            raise InputError(f"no setting is possible; the first, {self.plan.coordinates(lost.point)}: {lost.message}")
+
+    def _ask(self, search: Any) -> tuple[Any, tuple[float, ...], Point]:
+        trial = search.ask()
+        shares = tuple(self._share(trial, factor) for factor in self.factors)
+        levels = [factor.at(share) for factor, share in zip(self.factors, shares, strict=True)]
+        return trial, shares, self.plan.add(levels)
+
+    def _share(self, trial: Any, factor: Factor) -> float:
+        if not factor.levels:
+            return float(trial.suggest_float(factor.key, 0.0, 1.0))
+        count = len(factor.levels)
+        if self._is_ordered(factor):
+            place = trial.suggest_int(factor.key, 0, count - 1)
+        else:
+            place = trial.suggest_categorical(factor.key, list(range(count)))
+        return float((place + 0.5) / count)
+
+    def _is_ordered(self, factor: Factor) -> bool:
+        """Whether the levels of a list are numbers that rise or fall."""
+        columns = {column.path: column for column in self.plan.columns}
+        found = [_number(columns, level) for level in factor.levels]
+        numbers = [one for one in found if one is not None]
+        return len(numbers) == len(found) and (numbers == sorted(numbers) or numbers == sorted(numbers, reverse=True))
+
+    def _do(
+        self,
+        points: Sequence[Point],
+        seeds: Sequence[int],
+        do: Callable[..., Report],
+        progress: Callable[[Advance], None] | None,
+    ) -> None:
+        tasks = []
+        for point in {one.index: one for one in points}.values():
+            for seed in seeds:
+                if (key := self.plan.key(point, seed)) is not None:
+                    tasks.append(Task(key, point.index, partial(self.plan.prepare, point, seed)))
+        done = self._report.simulated + self._report.found
+        total = self.objective.runs + len(self.plan.seeds) + (_FINALISTS + 1) * len(self.unseen)
+
+        def told(advance: Advance) -> None:
+            if progress is not None:
+                progress(Advance(max(total, done + advance.complete), done + advance.complete))
+
+        report = do(tasks, self.study.store, progress=told)
+        self._report.simulated += report.simulated
+        self._report.found += report.found
+        self.lost |= {key: outcome.message for key, outcome in report.failures.items()}
+        self.study.begin()
+
+    def _read(self, point: Point, seeds: Sequence[int]) -> dict[int, dict[str, float]]:
+        """The metrics of the objective for each seed with a result."""
+        found: dict[int, dict[str, float]] = {}
+        store = self.study.store
+        for seed in seeds:
+            key = self.plan.key(point, seed)
+            if key is None or key in self.lost or not store.holds(key, ()) or store.failure(key) is not None:
+                continue
+            measured = metrics_of(store.summary(key))
+            found[seed] = {
+                name: float(value) for name in self.objective.metrics if (value := measured.get(name)) is not None
+            }
+        return found
+
+    def _excess(self, by_seed: Mapping[int, Mapping[str, float]]) -> tuple[float, ...]:
+        return tuple(
+            max((limit.excess(one.get(limit.metric)) for one in by_seed.values()), default=math.inf)
+            for limit in self.objective.limits
+        )
+
+    def _tried(self, point: Point, shares: tuple[float, ...]) -> Tried:
+        by_seed = self._read(point, self.plan.seeds)
+        goals = [list(_of(by_seed, goal.metric).values()) for goal in self.objective.goals]
+        whole = all(len(values) == len(self.plan.seeds) for values in goals)
+        values = tuple(map(plain_statistics.fmean, goals)) if whole else None
+        return Tried(point, shares, values, self._excess(by_seed))
+
+    def _signed(self, values: Sequence[float]) -> tuple[float, ...]:
+        return tuple(
+            value if goal.is_least else -value for value, goal in zip(values, self.objective.goals, strict=True)
+        )
+
+    def front(self) -> list[Tried]:
+        """The settings within all limits that no other one beats: with one goal, from the best on."""
+        distinct = {one.point.index: one for one in self.tried if one.keeps}
+        kept = sorted(distinct.values(), key=lambda one: self._signed(one.values or ()))
+        if len(self.objective.goals) == 1:
+            return kept
+        found: list[Tried] = []
+        for one in kept:
+            mine = self._signed(one.values or ())
+            others = [self._signed(other.values or ()) for other in kept if other is not one]
+            if not any(all(a <= b for a, b in zip(other, mine, strict=True)) and other != mine for other in others):
+                found.append(one)
+        return found
+
+    def _finalists(self) -> list[Tried]:
+        found = self.front()
+        if len(self.objective.goals) == 1:
+            return found[:_FINALISTS]
+        if len(found) <= _FRONT:
+            return found
+        return [found[round(index * (len(found) - 1) / (_FRONT - 1))] for index in range(_FRONT)]
+
+    def _judge(self, base: Point, finalists: Sequence[Tried]) -> None:
+        unseen = self._read(base, self.unseen)
+        self.base = self._setting(base, {}) if self._read(base, self.plan.seeds) else None
+        found = [self._setting(one.point, unseen) for one in finalists]
+        if len(self.objective.goals) == 1:
+            goal = self.objective.goals[0]
+
+            def rank(one: Setting) -> tuple[bool, float]:
+                known = one.unseen or one.seen
+                mean = known[goal.metric].mean
+                return not one.confirmed, mean if goal.is_least else -mean
+
+            found.sort(key=rank)
+        self.best = found
+        self.warnings = list(self._warned())
+
+    def _setting(self, point: Point, base: Mapping[int, Mapping[str, float]]) -> Setting:
+        seen, unseen = self._read(point, self.plan.seeds), self._read(point, self.unseen)
+        kept = sum(not any(self._excess({seed: one})) for seed, one in unseen.items())
+        against = {
+            goal.metric: statistics.compare(first, second)
+            for goal in self.objective.goals
+            if (first := _of(base, goal.metric)).keys() & (second := _of(unseen, goal.metric)).keys()
+        }
+        words = point_words(self.plan.columns, self.plan.values(point)) or "the base as it is"
+        return Setting(point, words, _intervals(seen), _intervals(unseen), kept, len(self.unseen), against)
+
+    def _warned(self) -> list[str]:
+        found = []
+        shares = {one.point.index: one.shares for one in self.tried}
+        best = [shares[one.point.index] for one in (self.best if len(self.objective.goals) > 1 else self.best[:1])]
+        for place, factor in enumerate(self.factors):
+            ends = [_edge(factor, one[place], self._is_ordered(factor) if factor.levels else True) for one in best]
+            if ends and ends[0] and len(set(ends)) == 1:
+                name = " and ".join(path.rpartition(".")[2] for path in factor.paths)
+                which = "the best is" if len(self.objective.goals) == 1 else "all of the best are"
+                value = _text(factor.at(0.0 if ends[0] == "low" else 1.0))
+                found.append(
+                    f"{factor.key}: {which} at the {ends[0]} end of {name}, {value}: a wider range may hold better ones"
+                )
+        if lost := len(self.lost):
+            found.append(f"{lost:,} runs were not done: {next(iter(self.lost.values()))}")
+        for one in self.best[:1] if len(self.objective.goals) == 1 else self.best:
+            if not one.confirmed:
+                found.append(
+                    f"{one.words}: kept the limits with {one.kept} of {one.of} seeds that the search never saw"
+                )
+        return found
+
+    def nearest(self) -> Tried | None:
+        """Of settings that exceed limits, the one that exceeds them least."""
+        known = [one for one in self.tried if one.values is not None]
+        return min(known, key=lambda one: sum(one.excess), default=None)
+
+    @property
+    def plot(self) -> Figure:
+        """What was tried, as a figure."""
+        return draw(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that was found, as JSON can hold it."""
+        plan = self.plan
+        goals = [{"metric": goal.metric, "is": goal.words} for goal in self.objective.goals]
+        limits = [
+            {
+                "metric": one.metric,
+                "at_least": None if math.isinf(one.least) else one.least,
+                "at_most": None if math.isinf(one.most) else one.most,
+            }
+            for one in self.objective.limits
+        ]
+        return {
+            "name": plan.name,
+            "directory": str(self.directory),
+            "goals": goals,
+            "constraints": limits,
+            "factors": [self._factor(factor) for factor in self.factors],
+            "seeds": list(plan.seeds),
+            "unseen_seeds": list(self.unseen),
+            "tried": [
+                {
+                    "point": plan.values(one.point),
+                    "shares": list(one.shares),
+                    "values": None if one.values is None else list(one.values),
+                    "keeps": one.keeps,
+                }
+                for one in self.tried
+            ],
+            "base": None if self.base is None else self._document(self.base),
+            "best": [self._document(one) for one in self.best],
+            "warnings": self.warnings,
+        }
+
+    def _factor(self, factor: Factor) -> dict[str, Any]:
+        name = " and ".join(path.rpartition(".")[2] for path in factor.paths)
+        count = len(factor.levels)
+        places = [(one + 0.5) / count for one in range(count)] if factor.levels else [0.0, 0.5, 1.0]
+        return {"name": name, "key": factor.key, "ticks": [[share, _text(factor.at(share))] for share in places]}
+
+    def _document(self, one: Setting) -> dict[str, Any]:
+        return {
+            "settings": dict(one.point.settings),
+            "words": one.words,
+            "seen": {name: _json(interval) for name, interval in one.seen.items()},
+            "unseen": {name: _json(interval) for name, interval in one.unseen.items()},
+            "kept_limits": one.kept,
+            "of": one.of,
+            "against_base": {
+                name: {"relative": found.relative, "verdict": found.verdict, "difference": _json(found.difference)}
+                for name, found in one.against.items()
+            },
+        }
+
+
+def tune(
+    source: str | Path | Mapping[str, Any],
+    *,
+    out: str | Path,
+    runs: int | None = None,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    threads: int = 1,
+    progress: Callable[[Advance], None] | None = None,
+) -> Tuning:
+    """Look for the best settings of a study and return what was found; what an earlier call did is not done again.
+
+    source: a study with ``objective``, such as ``{"base": "incast.toml", "axes": {"switch.ecn.step.threshold": {"from":
+        "5KB", "to": "400KB"}}, "objective": {"minimise": "fct_p99_ps", "constraints": {"pfc_pauses": 0}}}``.
+    out: the directory of its runs and tables, which need not exist.
+    runs: replaces ``objective.runs``, what the search may cost.
+
+    The other arguments are those of `Study.run`. Raises `InputError` as `xoff.sweep` does.
+    """
+    tuning = Tuning(source, out, runs=runs)
+    tuning.run(executor=executor, workers=workers, threads=threads, progress=progress)
+    return tuning
+
+
+def _number(columns: Mapping[str, Any], level: Level) -> float | None:
+    """The number that a level stands for; None if it is none, or several."""
+    if len(level.labels) != 1:
+        return None
+    ((path, label),) = level.labels
+    column = columns[path]
+    return float(column.value(label)) if column.numeric and label is not None else None
+
+
+def _edge(factor: Factor, share: float, is_ordered: bool) -> str:
+    """``low`` or ``high`` where a share is at an end; a list of two has no end."""
+    if factor.levels and (not is_ordered or len(factor.levels) < 3):
+        return ""
+    near = 1 / len(factor.levels) if factor.levels else _EDGE
+    return "low" if share < near else "high" if share > 1 - near else ""
+
+
+def _text(level: Level) -> str:
+    return ", ".join(str(label) for _, label in level.labels)
+
+
+def _of(by_seed: Mapping[int, Mapping[str, float]], metric: str) -> dict[int, float]:
+    return {seed: one[metric] for seed, one in by_seed.items() if metric in one}
+
+
+def _intervals(by_seed: Mapping[int, Mapping[str, float]]) -> dict[str, Interval]:
+    names = dict.fromkeys(name for one in by_seed.values() for name in one)
+    return {name: statistics.interval(list(_of(by_seed, name).values())) for name in names}
+
+
+def _json(interval: Interval) -> dict[str, Any]:
+    return {"mean": interval.mean, "low": interval.low, "high": interval.high, "seeds": interval.count}

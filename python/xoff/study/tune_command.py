@@ -1,0 +1,148 @@
+"""What ``xoff tune`` does: looks for the best settings, and says how sure they are."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from xoff import display, plots, running
+from xoff.study.command import executor_of, kept, measured, place_of
+from xoff.study.figures import words
+from xoff.study.tune import Setting, Tuning
+
+_SHOWN = 12
+
+
+def command(
+    file: Path,
+    *,
+    out: Path | None,
+    runs: int | None,
+    workers: int | None,
+    threads: int,
+    dask: str | None,
+    as_json: bool,
+) -> int:
+    """Do what ``xoff tune`` does; return its exit code: 0, or 1 if no setting keeps the limits."""
+    tuning = Tuning(file, out if out is not None else place_of(file), runs=runs)
+    display.err.print(f"xoff: {escape(_asked(tuning))}", soft_wrap=True)
+    try:
+        with executor_of(dask) as executor, display.StudyBar() as bar:
+            bar.begin(escape(tuning.plan.name))
+            tuning.run(executor=executor, workers=workers, threads=threads, progress=bar.report)
+    except KeyboardInterrupt:
+        print(f"xoff: {kept(tuning.study)}", file=display.err.file)
+        raise
+    figures = (
+        plots.save(tuning.plot, tuning.directory / "figures", "tune")
+        if any(one.values is not None for one in tuning.tried)
+        else []
+    )
+    if as_json:
+        print(json.dumps(tuning.to_dict() | {"figures": [str(path) for path in figures]}))
+    else:
+        _show(tuning, file, figures)
+    return 0 if tuning.best else 1
+
+
+def check(file: Path, *, as_json: bool) -> int:
+    """Say what a search would do; its objective, ranges and base are read, and nothing is run."""
+    tuning = Tuning(file, place_of(file))
+    if as_json:
+        found = tuning.to_dict()
+        keys = ("name", "goals", "constraints", "factors", "seeds", "unseen_seeds")
+        print(json.dumps({key: found[key] for key in keys} | {"settings": tuning.points}))
+    else:
+        display.out.print(f"[b]{escape(str(file))}[/b] is valid: {escape(_asked(tuning))}", soft_wrap=True)
+    return 0
+
+
+def _asked(tuning: Tuning) -> str:
+    objective = tuning.objective
+    goals = ", ".join(f"{goal.words} {words(goal.metric)}" for goal in objective.goals)
+    limits = "".join(f"; {text}" for text in map(_limit, objective.limits))
+    count, seeds = len(tuning.factors), len(tuning.plan.seeds)
+    size = f"{tuning.points:,} settings × {seeds} seed{'s' if seeds != 1 else ''}"
+    return f"{goals}{limits}: {count} setting{'s' if count != 1 else ''} may vary, {size} are tried"
+
+
+def _limit(limit: Any) -> str:
+    ends = []
+    if limit.least > float("-inf"):
+        ends.append(f"at least {_value(limit.metric, limit.least)}")
+    if limit.most < float("inf"):
+        ends.append(f"at most {_value(limit.metric, limit.most)}")
+    return f"{words(limit.metric)} {' and '.join(ends)}"
+
+
+def _value(metric: str, value: float) -> str:
+    from xoff.statistics import Interval
+
+    return measured(metric, Interval(value, None, None, 1))
+
+
+def _show(tuning: Tuning, file: Path, figures: list[Path]) -> None:
+    if not tuning.best:
+        _show_none(tuning)
+        return
+    metrics = tuning.objective.metrics
+    where = f"mean of {len(tuning.unseen)} seeds that the search never saw ± 95 % interval"
+    title = f"{tuning.plan.name} ({where if tuning.unseen else 'means of the seeds of the search'})"
+    right = tuple(range(1, 1 + len(metrics)))
+    table = display.table("", *map(words, metrics), "against the base", title=escape(title), right=right)
+    rows = [("the base as it is", tuning.base)] if tuning.base is not None else []
+    rows += [(one.words, one) for one in tuning.best[:_SHOWN]]
+    for name, one in rows:
+        known = one.unseen or one.seen
+        table.add_row(escape(name), *(measured(metric, known.get(metric)) for metric in metrics), _against(tuning, one))
+    display.out.print(table)
+    for warning in tuning.warnings:
+        display.out.print(f"[yellow]warning[/yellow] {escape(warning)}")
+    report = tuning.report
+    display.out.print(f"\n{report.simulated:,} runs were simulated, {report.found:,} were there")
+    best = tuning.best[0]
+    display.out.print(f"The best: [b]{escape(best.words)}[/b]. Run it:", soft_wrap=True)
+    display.out.print(f"  {escape(repeat(tuning, best, file))}", soft_wrap=True)
+    place = escape(str(tuning.directory))
+    display.out.print(
+        f"All settings are in [b]{place}/runs.parquet[/b], and what was found in [b]{place}/tune.json[/b]"
+    )
+    if figures:
+        display.out.print(f"The figure: [b]{escape(str(figures[0]))}[/b]")
+
+
+def _show_none(tuning: Tuning) -> None:
+    nearest = tuning.nearest()
+    display.out.print("None of the settings that were tried has a result within the limits.")
+    if nearest is None:
+        one = next(iter(tuning.plan.impossible), None)
+        why = f": {one.message}" if one is not None else "; `xoff run` of the base says more"
+        display.out.print(f"No run has a result{escape(why)}")
+        return
+    exceeded = [_limit(limit) for limit, excess in zip(tuning.objective.limits, nearest.excess, strict=True) if excess]
+    name = tuning.plan.coordinates(nearest.point)
+    display.out.print(f"Nearest is {escape(name)}, which exceeds: {escape('; '.join(exceeded))}.")
+    display.out.print("Widen a range, loosen a limit, or try more settings (--runs).")
+
+
+def _against(tuning: Tuning, one: Setting) -> str:
+    parts = []
+    for goal in tuning.objective.goals:
+        found = one.against.get(goal.metric)
+        if found is None or one is tuning.base:
+            continue
+        share = "" if found.relative is None else f"{found.relative:+.1%} "
+        parts.append(f"{share}({found.verdict})")
+    return ", ".join(parts) or "–"
+
+
+def repeat(tuning: Tuning, one: Setting, file: Path) -> str:
+    """The command that runs a setting."""
+    base = tuning.plan.base
+    name = str(base.path) if isinstance(base, running.Text) else str(file)
+    pairs = [f"--set {shlex.quote(f'{path}={running.given(value)}')}" for path, value in one.settings.items()]
+    return " ".join([f"xoff run {shlex.quote(name)}", *pairs])

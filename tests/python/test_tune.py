@@ -1,0 +1,253 @@
+"""``xoff tune``: it finds optima that are known, keeps limits, goes on where it was, and says what it cannot know."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xoff
+from small import Command
+from xoff import InputError
+from xoff.study import objective, tune_figure
+
+HEADER, SIZE = 100, 64_000
+
+
+def packet_study(**goal: Any) -> dict[str, Any]:
+    """One flow over two links and a switch that stores and forwards: small packets pay for headers, large ones wait.
+
+    With P bytes of payload a flow of S takes (S/P + 1) · (P + H) / C and what the links delay: least at P = √(S · H).
+    """
+    return {
+        "scenario": {
+            "network": {"star": {"hosts": 2, "link": {"rate": "100Gbps", "delay": "100ns"}}},
+            "framing": {"payload": "1000B", "header": f"{HEADER}B"},
+            "switch": {"buffer": "unlimited"},
+            "host": {"transport": {"raw": {}}},
+            "workload": [{"flows": [{"src": 0, "dst": 1, "size": f"{SIZE}B"}]}],
+        },
+        "keep": [],
+        "axes": {"framing.payload": {"from": "200B", "to": "9000B", "scale": "log"}},
+        "objective": {"minimise": "fct_mean_ps", "runs": 40, "confirm": 0} | goal,
+    }
+
+
+def closed_form(payload: int) -> float:
+    """The completion time in picoseconds: the last packet is shorter."""
+    whole, rest = divmod(SIZE, payload)
+    last = payload if whole else rest
+    wire = SIZE + (whole + (rest > 0)) * HEADER
+    return (wire + last + HEADER) * 80 + 200_000
+
+
+def test_it_finds_the_optimum_of_a_closed_form(tmp_path: Path) -> None:
+    found = xoff.tune(packet_study(), out=tmp_path / "tuned")
+    best = found.best[0]
+    payload = int(best.settings["framing.payload"].removesuffix("B"))
+    least = min(closed_form(one) for one in range(200, 9001))
+    assert best.seen["fct_mean_ps"].mean <= 1.005 * least
+    # Flat around the optimum as it is, the payload is not far from it.
+    assert math.sqrt(SIZE * HEADER) == pytest.approx(payload, rel=0.25)
+    assert len(found.tried) == 40
+    assert found.warnings == []
+    # The other way round the worst is at an end, and that is said.
+    worst = xoff.tune(packet_study(minimise=[], maximise="fct_mean_ps"), out=tmp_path / "worst")
+    assert worst.best[0].seen["fct_mean_ps"].mean >= 0.99 * max(closed_form(200), closed_form(9000))
+    assert any("end of payload" in one and "wider range" in one for one in worst.warnings)
+
+
+FABRIC: dict[str, Any] = {
+    "network": {"star": {"hosts": 5, "link": {"rate": "100Gbps", "delay": "1us"}}},
+    "framing": {"payload": "1000B"},
+    "switch": {"buffer": {"per_port": "400KB"}, "ecn": {"step": {"threshold": "300KB"}}, "flow_control": {"pfc": {}}},
+    "host": {"congestion_control": {"dctcp": {}}},
+    "workload": [
+        {"name": "background", "poisson": {"load": 0.2, "sizes": "hadoop", "duration": "60us"}},
+        {"name": "incast", "incast": {"senders": [1, 2, 3, 4], "receiver": 0, "size": "100KB"}},
+    ],
+}
+STUDY: dict[str, Any] = {
+    "scenario": FABRIC,
+    "seeds": 2,
+    "keep": [],
+    "axes": {
+        "switch.ecn.step.threshold": {"from": "2KB", "to": "390KB", "scale": "log"},
+        "switch.flow_control.pfc.xoff": ["30KB", "60KB", "350KB"],
+    },
+    "objective": {"minimise": "fct_mean_ps", "constraints": {"pfc": {"pauses": 0}}, "runs": 40, "confirm": 3},
+}
+
+
+def test_limits_are_kept_and_seeds_that_were_not_seen_confirm_it(tmp_path: Path) -> None:
+    found = xoff.tune(STUDY, out=tmp_path / "tuned")
+    assert found.objective.limits[0].metric == "pfc_pauses"
+    assert not all(one.keeps for one in found.tried)
+    (best, *others) = found.best
+    assert best.seen["pfc_pauses"].high == best.unseen["pfc_pauses"].high == 0
+    assert best.confirmed
+    assert best.of == 3 == best.unseen["fct_mean_ps"].count
+    assert set(found.unseen).isdisjoint(found.plan.seeds)
+    # What is printed is what a run of these settings yields, with a seed that the search never saw.
+    runs = [xoff.run(FABRIC, overrides=best.settings, seed=seed).summary["fct_ps"]["mean"] for seed in found.unseen]
+    assert best.unseen["fct_mean_ps"].mean == pytest.approx(sum(one or 0 for one in runs) / 3)
+    kept = [one.values[0] for one in found.tried if one.keeps and one.values]
+    seen = min(one.seen["fct_mean_ps"].mean for one in (best, *others))
+    assert min(kept) == pytest.approx(seen)
+    # A study as any other: its tables have what was tried, and its page the figure.
+    study = xoff.Study.open(tmp_path / "tuned")
+    assert study.status().done
+    assert study.runs.num_rows == 2 * len(study.plan.points)
+
+
+def test_it_goes_on_where_it_was_and_does_not_depend_on_workers(tmp_path: Path) -> None:
+    whole = xoff.tune(STUDY, out=tmp_path / "whole", workers=3)
+    short = xoff.tune(STUDY, out=tmp_path / "short", runs=18, workers=1)
+    assert [one.shares for one in short.tried] == [one.shares for one in whole.tried[:9]]
+    again = xoff.tune(STUDY, out=tmp_path / "short")
+    assert [(one.shares, one.values) for one in again.tried] == [(one.shares, one.values) for one in whole.tried]
+    assert again.report.found >= short.report.simulated - 3 * 4
+    once_more = xoff.tune(STUDY, out=tmp_path / "short")
+    assert once_more.report.simulated == 0
+    assert once_more.to_dict() == again.to_dict()
+    assert once_more.to_dict()["best"] == whole.to_dict()["best"]
+    other = xoff.tune(STUDY | {"objective": STUDY["objective"] | {"seed": 2}}, out=tmp_path / "other", runs=18)
+    assert [one.shares for one in other.tried] != [one.shares for one in short.tried]
+
+
+def test_an_interrupted_search_loses_nothing(tmp_path: Path) -> None:
+    def stop(advance: Any) -> None:
+        if advance.complete >= 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        xoff.tune(STUDY, out=tmp_path / "tuned", progress=stop)
+    found = xoff.tune(STUDY, out=tmp_path / "tuned")
+    assert found.report.found >= 16
+    assert found.to_dict()["best"] == xoff.tune(STUDY, out=tmp_path / "whole").to_dict()["best"]
+
+
+def test_several_goals_have_a_front(tmp_path: Path) -> None:
+    goals = {"minimise": ["background_fct_mean_ps", "incast_fct_max_ps"], "runs": 40, "confirm": 2}
+    found = xoff.tune(STUDY | {"objective": goals}, out=tmp_path / "tuned")
+    front = found.front()
+    assert len(front) >= 1
+    for one in front:
+        mine = one.values or ()
+        others = [other.values for other in found.tried if other.values and other.values != mine]
+        beaten = [values for values in others if all(a <= b for a, b in zip(values, mine, strict=True))]
+        assert beaten == []
+    for one in found.tried:
+        assert one in front or any(
+            all(a <= b for a, b in zip(other.values or (), one.values or (), strict=True))
+            for other in front
+            if one.values
+        )
+    assert len(found.plot.axes) == 3
+
+
+def test_the_tuned_thresholds_beat_those_of_a_search_by_hand(tmp_path: Path) -> None:
+    """Nine combinations that one would try, of the example's settings; compared on seeds that no search saw."""
+    file = Path(__file__).resolve().parents[2] / "examples" / "tune-incast.toml"
+    found = xoff.tune(file, out=tmp_path / "tuned")
+    best = found.best[0]
+    assert best.confirmed
+    by_hand = []
+    for kmin in ("20KB", "100KB", "400KB"):
+        for kmax in ("400KB", "800KB", "1600KB"):
+            marks = {"switch.ecn.red.kmin": kmin, "switch.ecn.red.kmax": kmax}
+            runs = [xoff.run(found.plan.base, overrides=marks, seed=seed).summary for seed in found.unseen]
+            if not any(one["pfc"]["pauses"] for one in runs):
+                last = [one["workloads"]["incast"]["fct_ps"]["max"] or 0 for one in runs]
+                by_hand.append(sum(last) / len(last))
+    assert best.unseen["incast_fct_max_ps"].mean < 0.7 * min(by_hand)
+    assert found.base is not None
+    assert best.against["incast_fct_max_ps"].verdict == "lower"
+
+
+def test_the_command_says_what_to_do_next(tmp_path: Path, xoff_here: Command) -> None:
+    file = tmp_path / "search.json"
+    file.write_text(json.dumps(STUDY))
+    done = xoff_here("tune", file, "--out", "tuned", "--runs", 24)
+    assert done.returncode == 0, done.stderr
+    assert "minimise FCT mean; PFC pauses at most 0" in done.stderr
+    assert "that the search never saw" in done.stdout
+    assert "xoff run" in done.stdout
+    assert "--set switch.ecn.step.threshold=" in done.stdout
+    assert (tmp_path / "tuned" / "figures" / "tune.svg").is_file()
+    machine = json.loads(xoff_here("tune", file, "--out", "tuned", "--runs", 24, "--json").stdout)
+    assert machine["best"][0]["kept_limits"] == machine["best"][0]["of"] == 3
+    assert xoff_here("report", "tuned").returncode == 0
+    assert "The search" in (tmp_path / "tuned" / "report.html").read_text("utf-8")
+    valid = xoff_here("check", file)
+    assert valid.returncode == 0
+    assert "20 settings × 2 seeds" in valid.stdout
+    # Nothing keeps a limit that cannot be kept: the nearest is named, and what may help.
+    file.write_text(
+        json.dumps(
+            STUDY | {"objective": {"minimise": "fct_mean_ps", "runs": 16, "constraints": {"fct_mean_ps": "1us"}}}
+        )
+    )
+    none = xoff_here("tune", file, "--out", "none")
+    assert none.returncode == 1
+    assert "Nearest is threshold" in none.stdout
+    assert "FCT mean at most 1 µs" in none.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"objective": {}}, "objective: 0 goals were given"),
+        ({"objective": {"minimise": "fct_men_ps"}}, "did you mean `fct_mean_ps`?"),
+        ({"objective": {"minimise": "fct_mean_ps", "budget": 3}}, "objective.budget: unknown key"),
+        ({"objective": {"minimise": "fct_mean_ps", "runs": 1}}, "a whole number from 2 to"),
+        ({"objective": {"minimise": "fct_mean_ps", "constraints": {"drops": "many"}}}, "objective.constraints.drops"),
+        ({"objective": {"minimise": 3}}, "objective.minimise: 3 was given"),
+        ({"design": "morris"}, "design: a search chooses its settings itself"),
+        ({"axes": {}}, "axes: nothing may vary"),
+        ({"axes": {"switch.ecn.step.threshold": ["3KB"]}}, "a search needs two at least"),
+        ({"axes": {"switch.ecn.step.treshold": ["3KB", "4KB"]}}, "did you mean"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r".+") as error:
+        xoff.tune(STUDY | change, out=tmp_path / "tuned")
+    assert message in str(error.value)
+
+
+def test_a_sweep_and_a_search_name_one_another(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="`xoff tune` looks for it"):
+        xoff.sweep(STUDY, out=tmp_path / "tuned")
+    with pytest.raises(InputError, match="`xoff tune` needs to know what to look for"):
+        xoff.tune({key: part for key, part in STUDY.items() if key != "objective"}, out=tmp_path / "tuned")
+
+
+def test_limits_have_units_and_two_ends() -> None:
+    found = objective.read(
+        {
+            "objective": {
+                "maximise": "fct_mean_ps",
+                "constraints": {"fct_p99_ps": {"at_least": "1us", "at_most": "2us"}},
+            }
+        },
+        1,
+    )
+    (limit,) = found.limits
+    assert (limit.least, limit.most) == (1e6, 2e6)
+    assert [limit.excess(value) for value in (1.5e6, 3e6, 0.5e6, None)] == [0, 0.5, 0.5, math.inf]
+
+
+@pytest.mark.parametrize("damage", ["{}", "[]", '{"goals": []}', '{"tried": [{"shares": [1]}]}', "not JSON"])
+def test_a_damaged_outcome_is_told_of(damage: str, tmp_path: Path, xoff_here: Command) -> None:
+    place = tmp_path / "tuned"
+    whole = xoff.tune(packet_study(runs=8), out=place).to_dict()
+    text = damage if damage[0] != "{" else json.dumps(whole | json.loads(damage)) if damage != "{}" else damage
+    (place / "tune.json").write_text(text)
+    done = xoff_here("report", place)
+    assert done.returncode == 2
+    assert "tune.json: cannot be read" in done.stderr
+    with pytest.raises(ValueError, match=r".+"):
+        tune_figure.check({})
