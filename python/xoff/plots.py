@@ -10,6 +10,7 @@ import io
 import itertools
 import math
 import re
+import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter
+from matplotlib.transforms import Bbox
 
 from xoff import counts, wording
 
@@ -209,7 +211,15 @@ def draw_cdf(axes: Axes, groups: Sequence[tuple[str, pa.Table]], *, slowdown: bo
 
 
 def draw_slowdown(axes: Axes, groups: Sequence[tuple[str, pa.Table]]) -> None:
-    """Draw the median (line) and the 99th percentile (dashed) of the slowdown of each group, by bins of flow size."""
+    """Draw the median (line) and the 99th percentile (dashed) of the slowdown of each group, by bins of flow size.
+
+    Where all flows have one size there is nothing to draw along: each group is a box from the first to the third
+    quartile, with whiskers to the shortest and the longest.
+    """
+    sizes = {size for _, flows in groups for size in flows["size_bytes"].unique().to_pylist()}
+    if len(sizes) == 1:
+        _draw_boxes(axes, groups, sizes.pop())
+        return
     ticks: list[SizeBin] = []
     for index, (name, flows) in enumerate(groups):
         found = size_bins(flows)
@@ -231,6 +241,20 @@ def draw_slowdown(axes: Axes, groups: Sequence[tuple[str, pa.Table]]) -> None:
     axes.set_xlabel("flow size up to (bins of equally many flows)")
     axes.set_ylabel("slowdown (FCT / ideal FCT)")
     legend(axes, 2 * len(groups))
+
+
+def _draw_boxes(axes: Axes, groups: Sequence[tuple[str, pa.Table]], size: int) -> None:
+    values = [flows["slowdown"].drop_null().to_pylist() for _, flows in groups]
+    boxes = axes.boxplot(values, whis=(0, 100), patch_artist=True, widths=0.6, medianprops={"color": "black"})
+    for index, box in enumerate(boxes["boxes"]):
+        box.set(facecolor=COLOURS[index % len(COLOURS)], alpha=0.6)
+    names = ["\n".join(textwrap.wrap(name, 18)[:3]) for name, _ in groups]
+    axes.set_xticks(range(1, len(groups) + 1), names, fontsize=7, rotation=30 if len(groups) > 3 else 0)
+    flat = [value for one in values for value in one]
+    if flat and min(flat) > 0 and max(flat) > 10 * min(flat):
+        axes.set_yscale("log")
+    axes.set_xlabel(f"all flows have {_short(size)}; box: quartiles, whiskers: least and most")
+    axes.set_ylabel("slowdown (FCT / ideal FCT)")
 
 
 class Plot:
@@ -258,6 +282,7 @@ class Plot:
         with rc_context(STYLE):
             figure, axes = canvas()
             found = groups(completed(self._result.flows), by)
+            labels = ["\n".join(textwrap.wrap(name, 18)[:3]) for name, _ in found]
             times = [[value / _PS_PER_US for value in flows["fct_ps"].to_pylist()] for _, flows in found]
             means = [sum(values) / len(values) for values in times]
             spread = [
@@ -265,7 +290,7 @@ class Plot:
                 [max(values) - mean for mean, values in zip(means, times, strict=True)],
             ]
             axes.bar(range(len(found)), means, 0.6, yerr=spread if found else None, color=COLOURS[0], capsize=3)
-            axes.set_xticks(range(len(found)), [name for name, _ in found])
+            axes.set_xticks(range(len(found)), labels, rotation=30 if len(found) > 6 else 0)
             axes.grid(visible=False, axis="x")
             axes.set_xlabel(f"{by}; bar: mean, whisker: shortest to longest")
             axes.set_ylabel("flow completion time (µs)")
@@ -309,7 +334,8 @@ class Plot:
             axes.set_xlabel("time (µs)")
             axes.set_ylabel("queue depth (KB)")
             if shown:
-                figure.legend(loc="outside lower center", ncols=3, fontsize=8)
+                handles, labels = axes.get_legend_handles_labels()
+                legend_outside(figure, handles, labels, 3)
             return figure
 
     def pauses(self, *, top: int = 30) -> Figure:
@@ -362,10 +388,20 @@ def legend(axes: Axes, entries: int) -> None:
         axes.legend(fontsize=8, handlelength=3)
 
 
+def legend_outside(figure: Figure, handles: Sequence[Any], labels: Sequence[str], most: int = 4) -> None:
+    """Put a legend below all, with as many columns as the figure is wide."""
+    # A letter of this size takes about a sixteenth of an inch, and what stands before it seven.
+    letters = int(figure.get_figwidth() * 16)
+    shown = ["\n".join(textwrap.wrap(label, letters - 7)[:3]) or label for label in labels]
+    longest = max((len(line) for label in shown for line in label.splitlines()), default=1)
+    columns = max(1, min(most, letters // (longest + 7), len(labels)))
+    figure.legend(handles, shown, loc="outside lower center", ncols=columns, fontsize=8)
+
+
 def legend_below(figure: Figure, columns: int) -> None:
     """Put the legend of the first panel below all."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8)
+    legend_outside(figure, handles, labels, columns)
 
 
 def svg(figure: Figure) -> str:
@@ -395,7 +431,18 @@ def _write(figure: Figure, file: BinaryIO, form: str) -> None:
     with rc_context(STYLE), warnings.catch_warnings():
         # What nobody can mend who draws: a name in letters that the font does not have, and one that leaves no room.
         warnings.filterwarnings("ignore", "Glyph .* missing|constrained_layout not applied", UserWarning)
-        figure.savefig(file, format=form, **forms[form])
+        # No text is cut: where it needs more room than there is, the canvas grows.
+        figure.savefig(file, format=form, bbox_inches=_whole(figure), **forms[form])
+
+
+def _whole(figure: Figure) -> Bbox | None:
+    """The figure's own canvas, or one that holds all of its texts; None if it does."""
+    figure.draw_without_rendering()
+    drawn = figure.get_tightbbox()
+    own = figure.bbox_inches
+    wanted = Bbox.union([own, drawn.padded(0.03)])
+    # Of a rounding nobody sees anything.
+    return None if all(abs(a - b) < 0.02 for a, b in zip(own.extents, wanted.extents, strict=True)) else wanted
 
 
 def _numbered(svg: str) -> str:
@@ -424,11 +471,14 @@ def _number_logs(figure: Figure) -> None:
 
 
 # A name of somebody else may have a million letters; no text of ours is as long.
-_LONGEST_TICK, _LONGEST_TEXT = 100, 500
+_LONGEST_TICK, _LONGEST_TEXT, _LINES = 160, 500, 4
 
 
 def _label(text: str, most: int) -> str:
-    return wording.plain(text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}")
+    cut = text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}"
+    lines = cut.split("\n")
+    # Ours have few lines; more are in a name of somebody else.
+    return "\n".join(map(wording.plain, lines)) if len(lines) <= _LINES else wording.plain(cut)
 
 
 def _make_plain(figure: Figure) -> None:

@@ -4,7 +4,10 @@ Runs of one scenario with several seeds are samples of what it yields. Two varia
 same traffic and the same random numbers, so that their difference is taken seed by seed (paired): what both have in
 common, such as a seed with much traffic, does not blur it.
 
-Intervals are Student's: mean ± t(n − 1) · s / √n. The distribution is computed by its finite sums for whole degrees of
+Intervals are Student's: mean ± t(n − 1) · s / √n. That of a number which is never negative (a time, a count) and
+would reach below zero is taken on a logarithmic scale instead, by the delta method: mean · exp(± t(n − 1) · s /
+(√n · mean)). Whether two variants differ is judged by the ratios of such numbers, seed by seed: of a time and of the
+bandwidth that is its inverse the same is said. The distribution is computed by its finite sums for whole degrees of
 freedom (M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions", 1964, 26.7.3 and 26.7.4): a library with it
 would be four times as large as all of xoff.
 """
@@ -32,8 +35,13 @@ class Interval:
 
     @property
     def margin(self) -> float | None:
-        """Half the width of the interval."""
+        """How far the interval reaches above the mean."""
         return None if self.high is None else self.high - self.mean
+
+    @property
+    def below(self) -> float | None:
+        """How far it reaches below the mean."""
+        return None if self.low is None else self.mean - self.low
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,15 @@ def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interva
     return Interval(mean, mean - margin, mean + margin, len(values))
 
 
+def positive(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """`interval` of numbers none of which can be negative: it does not reach below zero."""
+    found = interval(values, confidence)
+    if found.low is None or found.low >= 0 or min(values) < 0:
+        return found
+    factor = math.exp((found.margin or 0.0) / found.mean)
+    return Interval(found.mean, found.mean / factor, found.mean * factor, found.count)
+
+
 def compare(first: Mapping[int, float], second: Mapping[int, float], confidence: float = CONFIDENCE) -> Comparison:
     """Compare two variants by their values for each seed; seeds that only one of them has are left out.
 
@@ -79,28 +96,33 @@ def compare(first: Mapping[int, float], second: Mapping[int, float], confidence:
     if not seeds:
         raise ValueError("the two have no seed in common")
     differences = [second[seed] - first[seed] for seed in seeds]
-    found = interval(differences, confidence)
     mean = statistics.fmean(first[seed] for seed in seeds)
-    error = statistics.stdev(differences) / math.sqrt(len(seeds)) if len(seeds) > 1 else None
+    found = interval(differences, confidence)
+    judged, pairs = found, differences
+    if all(first[seed] > 0 and second[seed] > 0 for seed in seeds) and len(set(differences)) > 1:
+        pairs = [math.log(second[seed] / first[seed]) for seed in seeds]
+        judged = interval(pairs, confidence)
+        if _verdict(judged) != _verdict(found) and judged.low is not None and judged.high is not None:
+            # What is printed says the same as the verdict.
+            ends = [mean * (math.exp(end) - 1) for end in (judged.low, judged.high)]
+            found = Interval(found.mean, min(ends[0], found.mean), max(ends[1], found.mean), found.count)
+    error = statistics.stdev(pairs) / math.sqrt(len(seeds)) if len(seeds) > 1 else None
     if error:
-        p: float | None = 2 * cumulative(len(seeds) - 1, -abs(found.mean / error))
+        p: float | None = 2 * cumulative(len(seeds) - 1, -abs(judged.mean / error))
     elif error is None:
         p = None
     else:
         # The same difference in every seed, as where nothing is random.
-        p = 0.0 if found.mean else 1.0
-    if not any(differences):
-        verdict = "the same"
-    elif found.low is None or found.high is None:
-        verdict = "one seed"
-    elif found.low > 0:
-        verdict = "higher"
-    elif found.high < 0:
-        verdict = "lower"
-    else:
-        verdict = "no difference shown"
+        p = 0.0 if judged.mean else 1.0
+    verdict = "the same" if not any(differences) else _verdict(judged)
     second_mean = statistics.fmean(second[seed] for seed in seeds)
     return Comparison(mean, second_mean, found, found.mean / mean if mean else None, p, verdict)
+
+
+def _verdict(difference: Interval) -> str:
+    if difference.low is None or difference.high is None:
+        return "one seed"
+    return "higher" if difference.low > 0 else "lower" if difference.high < 0 else "no difference shown"
 
 
 def cumulative(freedom: int, t: float) -> float:

@@ -87,6 +87,15 @@ def number(value: float, digits: int) -> str:
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
+def spread(mean: float, low: float | None, high: float | None, scale: float) -> str:
+    """What stands behind a mean: `` ± 3.1``, or `` (2 to 9)`` where an interval reaches further on one side."""
+    if low is None or high is None or low == high:
+        return ""
+    if abs((high - mean) - (mean - low)) <= 1e-6 * (high - low):
+        return f" ± {number((high - mean) / scale, 3)}"
+    return f" ({number(low / scale, 3)} to {number(high / scale, 3)})"
+
+
 def count(value: float | None) -> str:
     """A large number as text: ``8200000`` becomes ``8.20 M``; small ones keep their digits."""
     if value is None:

@@ -12,7 +12,7 @@ _EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.to
 
 
 @pytest.mark.parametrize(
-    "file", [file for file in _EXAMPLES if not file.name.startswith(("sweep-", "tune-"))], ids=lambda file: file.stem
+    "file", [file for file in _EXAMPLES if not file.name.startswith(("sweep-", "search-"))], ids=lambda file: file.stem
 )
 def test_example(file: Path) -> None:
     result = xoff.run(file)

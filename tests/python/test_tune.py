@@ -151,7 +151,7 @@ def test_several_goals_have_a_front(tmp_path: Path) -> None:
 
 def test_the_tuned_thresholds_beat_those_of_a_search_by_hand(tmp_path: Path) -> None:
     """Nine combinations that one would try, of the example's settings; compared on seeds that no search saw."""
-    file = Path(__file__).resolve().parents[2] / "examples" / "tune-incast.toml"
+    file = Path(__file__).resolve().parents[2] / "examples" / "search-incast.toml"
     found = xoff.tune(file, out=tmp_path / "tuned")
     best = found.best[0]
     assert best.confirmed

@@ -156,6 +156,8 @@ class Page:
     """Groups of charts: ``id``, ``title``, and ``charts``, of which one is shown at a time."""
     jobs: list[Picture] = field(default_factory=list)
     """What ranks of jobs did, and what their time went by with."""
+    measured: list[Picture] = field(default_factory=list)
+    """What a study asks for, where there is no parameter to draw it along."""
     effects: list[Picture] = field(default_factory=list)
     """What decides each metric of a study with a design."""
     timeline: list[dict[str, Any]] = field(default_factory=list)

@@ -23,10 +23,11 @@ from xoff.study.figures import draw_effects, words
 from xoff.study.means import by_point
 
 _FEW = 20
-_NETWORKS = 6
+_NETWORKS = 12
 _PANELS = 24
 # More bars are no figure.
 _BARS = 40
+_PICTURES = 8
 
 
 def build(study: Study) -> Page:
@@ -61,6 +62,7 @@ def build(study: Study) -> Page:
         audits=audits(_worst(study, results)),
         failures=_failures(study),
         warnings=[f"{warning} ({count:,} of {status.total:,} runs)" for warning, count in study.warnings.items()],
+        measured=list(_measured(study, metrics)),
         effects=[*_pictures(decided), *_search(searched)],
         charts=list(_charts(study, metrics)),
         tables=[*_effects(decided), _means(study, metrics), *_comparisons(study, metrics), _runs(study)],
@@ -213,19 +215,32 @@ def _enough(study: Study) -> bool:
 def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]]:
     plot = study.plot
     made: dict[str, Callable[[], Figure]] = {}
-    if plot.x() is not None:
+    if plot.x() is not None or len(study.plan.points) <= _BARS:
         made = {metric: partial(plot.metric, metric) for metric in metrics}
-    if len(study.plan.points) <= _BARS and metrics:
-        made["fct_bars" if any(one.endswith("fct_mean_ps") for one in metrics) else "bars"] = plot.bars
+    if len(study.plan.points) <= _BARS and sum(one.endswith("fct_mean_ps") for one in metrics) > 1:
+        made["fct_bars"] = plot.bars
     if "flows" in study.plan.keep and _enough(study):
         made |= {"fct_cdf": plot.fct_cdf, "slowdown_by_size": plot.slowdown_by_size}
     return made
 
 
+def _measured(study: Study, metrics: list[str]) -> Iterator[Picture]:
+    """Bars of what was asked for, where nothing that varies is a number to draw along."""
+    is_designed = study.plan.design is not None or "objective" in study.plan.document
+    if is_designed or study.plot.x() is not None or not 1 < len(study.plan.points) <= _BARS:
+        return
+    for metric in metrics[:_PICTURES]:
+        yield Picture(words(metric), plots.svg(study.plot.bars(metric)), [])
+
+
 def _means(study: Study, metrics: list[str]) -> Table:
     heads, rows = by_point(study, metrics)
     seeds = study.seeds_with_result()
-    note = "± is the half width of the 95 % confidence interval over the seeds." if len(study.plan.seeds) > 1 else ""
+    note = (
+        "Behind each mean is the 95 % confidence interval over the seeds: ± its half width, or its ends."
+        if len(study.plan.seeds) > 1
+        else ""
+    )
     if any(count < len(study.plan.seeds) for count in seeds.values()):
         note += " A mean over fewer seeds than others is one of those that have a result: the worst may be missing."
     return Table("Means by point", heads, [[Cell(text, key) for text, key in row] for row in rows], note)
@@ -251,7 +266,7 @@ def _comparisons(study: Study, metrics: list[str]) -> Any:
         for name, one in study.against_first(metric):
             found = one.comparison
             scale, unit = wording.scale(found.difference.mean, metric)
-            margin = f" ± {wording.number(found.difference.margin / scale, 3)}" if found.difference.margin else ""
+            margin = wording.spread(found.difference.mean, found.difference.low, found.difference.high, scale)
             difference = f"{wording.number(found.difference.mean / scale, 4)}{margin} {unit}".rstrip()
             relative = Cell("–") if found.relative is None else Cell(f"{found.relative:+.1%}", found.relative)
             rows.append([
@@ -263,7 +278,8 @@ def _comparisons(study: Study, metrics: list[str]) -> Any:
                 *([Cell(found.verdict, found.verdict)] if several else []),
             ])  # fmt: skip
     note = (
-        "Paired by seed: “lower” and “higher” are said where the 95 % interval of the difference leaves out zero."
+        "Paired by seed: “lower” and “higher” are said where the 95 % interval of the ratio leaves out one, or that of "
+        "the difference zero where there are no ratios."
         if several
         else "One seed says nothing of chance; with several, this table says which differences are real."
     )

@@ -79,7 +79,7 @@ class Mean:
     @property
     def interval(self) -> statistics.Interval:
         """The mean and its confidence interval."""
-        return statistics.interval(list(self.values.values()))
+        return statistics.positive(list(self.values.values()))
 
 
 @dataclass(frozen=True, slots=True)

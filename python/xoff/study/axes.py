@@ -8,6 +8,7 @@ levels set whatever each variant says, times the axes of its own. In a study wit
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -355,6 +356,10 @@ class Column:
             return "–"
         if self.unit is not None:
             return wording.setting(value, self.unit)
+        if isinstance(value, str) and value[:1] in {"{", "["}:
+            # A table or a list, as JSON.
+            with contextlib.suppress(ValueError):
+                return _worded(json.loads(value)) or value
         return f"{value:g}" if isinstance(value, float) else str(value)
 
     @property
@@ -366,6 +371,18 @@ class Column:
     def numeric(self) -> bool:
         """Whether the values are numbers, so that they have their places on an axis of a figure."""
         return bool(pa.types.is_integer(self.type) or pa.types.is_floating(self.type))
+
+
+def _worded(value: Any) -> str:
+    """A table or a list of settings in words: ``red kmin 5KB, kmax 200KB``; an empty one is its defaults."""
+    if isinstance(value, Mapping):
+        parts = [(str(key), _worded(part)) for key, part in value.items()]
+        return ", ".join(key if text == "defaults" else f"{key} {text}" for key, text in parts) or "defaults"
+    if isinstance(value, list):
+        return "; ".join(map(_worded, value)) or "none"
+    if value is None or isinstance(value, bool):
+        return {True: "yes", False: "no", None: "–"}[value]
+    return str(value)
 
 
 def _named(value: Any) -> str:

@@ -372,5 +372,5 @@ def measured(metric: str, interval: Interval | None) -> str:
     if interval is None:
         return "–"
     scale, unit = wording.scale(interval.mean, metric)
-    margin = f" ± {wording.number(interval.margin / scale, 3)}" if interval.margin else ""
+    margin = wording.spread(interval.mean, interval.low, interval.high, scale)
     return f"{wording.number(interval.mean / scale, 4)}{margin} {unit}".rstrip()

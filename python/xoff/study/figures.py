@@ -6,6 +6,7 @@ What a figure shows is also there as numbers (`Panel`, `Line`), from which the p
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from matplotlib.figure import Figure
 
 from xoff import counts, wording
 from xoff._core import InputError
-from xoff.plots import COLOURS, STYLE, Canvas, canvas, completed, draw_cdf, draw_slowdown
+from xoff.plots import COLOURS, STYLE, Canvas, canvas, completed, draw_cdf, draw_slowdown, legend_outside
 from xoff.statistics import Interval
 from xoff.study.axes import VARIANT, Column
 
@@ -52,6 +53,8 @@ class Line:
     intervals: list[Interval]
     level: bool = False
     """Whether it does not depend on the parameter: one value, drawn all along."""
+    seeds: list[list[float]] = field(default_factory=list)
+    """The values of the seeds at each place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,11 @@ def scaled(name: str, values: Sequence[float]) -> tuple[float, str]:
     return scale, words(name) + (f" ({unit})" if unit else "")
 
 
+def wrapped(text: str, width: int = 34) -> str:
+    """A long name in several lines, cut where parts of it end."""
+    return "\n".join(textwrap.wrap(text, width, break_long_words=True)[:4]) or text
+
+
 class StudyPlot:
     """The figures of one study, as ``study.plot``."""
 
@@ -95,9 +103,21 @@ class StudyPlot:
         best = max(counts, key=lambda name: counts[name], default=None)
         return self._study.column(best) if best is not None and counts[best] > 1 else None
 
+    def _moving_with(self, x: Column) -> list[Column]:
+        """The columns that move together with another one: they tell nothing apart that it does not."""
+        groups = self._study.plan.document.get("zip", [])
+        paths: list[str] = next((group for group in groups if x.path in group), [])
+        return [column for column in self._study.plan.columns if column.path in paths and column != x]
+
+    def _apart(self) -> list[Column]:
+        """The columns that tell points apart: of those that move together, the first."""
+        groups = self._study.plan.document.get("zip", [])
+        others = {path for group in groups for path in group[1:]}
+        return [column for column in self._study.plan.columns if column.path not in others]
+
     def panels(self, metric: str, x: Column) -> list[Panel]:
         """The lines of a metric along a parameter: one for each variant, in a panel for each choice of the rest."""
-        rest = [column for column in self._study.plan.columns if column != x]
+        rest = [column for column in self._apart() if column not in (x, *self._moving_with(x))]
         series = next((column for column in rest if column.path == VARIANT), rest[0] if rest else None)
         others = [column for column in rest if column != series]
         if _size(self._study, rest) <= _SERIES:
@@ -138,7 +158,7 @@ class StudyPlot:
             for axes, panel in zip(grid.flat, shown, strict=False):
                 for index, line in enumerate(panel.lines):
                     _draw(axes, line, index, x_scale, scale, seeds)
-                axes.set_title(panel.title, fontsize=8)
+                axes.set_title(wrapped(panel.title), fontsize=8)
                 if _logarithmic(places):
                     axes.set_xscale("log")
                     ticks = sorted(set(places))
@@ -155,28 +175,27 @@ class StudyPlot:
                 axes.set_xlabel(x_label)
             handles, labels = grid[0][0].get_legend_handles_labels()
             if len(labels) > 1:
-                figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize=8)
+                legend_outside(figure, handles, labels)
             if any(one.count < seeds for panel in shown for line in panel.lines for one in line.intervals):
                 figure.suptitle(f"open marks: fewer than {seeds} seeds have a result", fontsize=8)
             return figure
 
-    def bars(self, metrics: Sequence[str] | None = None) -> Figure:
+    def bars(self, metrics: str | Sequence[str] | None = None) -> Figure:
         """Bars with 95 % intervals over the seeds: a group for each point, a bar for each metric of one unit.
 
-        metrics: columns of ``study.runs`` with the same unit; if None, the mean completion times, or else the first of
-            the metrics that are shown first.
+        metrics: a column of ``study.runs``, or several with the same unit; if None, the mean completion times, or else
+            the first of the metrics that are shown first.
 
         Raises `InputError` if there is none.
         """
-        names = list(metrics) if metrics is not None else self._bar_metrics()
-        found = {
-            name: {point_words(self._study.plan.columns, mean.point): mean.interval for mean in self._study.means(name)}
-            for name in names
-        }
+        names = [metrics] if isinstance(metrics, str) else self._bar_metrics() if metrics is None else list(metrics)
+        columns = self._apart()
+        found = {name: {point_words(columns, mean.point): mean for mean in self._study.means(name)} for name in names}
         if not names:
             raise InputError("metrics: no run has a number to draw")
         groups = list(dict.fromkeys(point for by_point in found.values() for point in by_point))
-        scale, label = scaled(names[0], [end for by in found.values() for one in by.values() for end in _ends(one)])
+        ends = [end for by in found.values() for one in by.values() for end in _ends(one.interval)]
+        scale, label = scaled(names[0], ends)
         if len(names) > 1:
             # The legend says which is which; they share the unit.
             label = "FCT mean" + label[label.index(" (") :] if " (" in label else "value"
@@ -185,19 +204,24 @@ class StudyPlot:
             figure, axes = canvas(height=max(2.0, 1.1 + 0.17 * len(groups) * (1 + len(names))))
             for index, name in enumerate(names):
                 places = [group + (index - (len(names) - 1) / 2) * height for group in range(len(groups))]
-                intervals = [found[name].get(group) for group in groups]
+                shown = [found[name].get(group) for group in groups]
+                intervals = [one.interval if one else None for one in shown]
                 means = [one.mean / scale if one else 0.0 for one in intervals]
-                errors = [(one.margin or 0.0) / scale if one else 0.0 for one in intervals]
                 axes.barh(
-                    places, means, height * 0.92, xerr=errors if any(errors) else None, capsize=2,
-                    color=COLOURS[index % len(COLOURS)], label=words(name),
+                    places, means, height * 0.92, xerr=_errors(intervals, scale), capsize=2,
+                    color=COLOURS[index % len(COLOURS)], alpha=0.75, label=words(name),
                 )  # fmt: skip
-            axes.set_yticks(range(len(groups)), groups)
+                dots = [
+                    [(value / scale, place) for value in one.values.values()] if one else []
+                    for one, place in zip(shown, places, strict=True)
+                ]
+                _dots(axes, dots, "black")
+            axes.set_yticks(range(len(groups)), [wrapped(group) for group in groups])
             axes.invert_yaxis()
             axes.grid(visible=False, axis="y")
             axes.set_xlabel(label)
             if len(names) > 1:
-                figure.legend(loc="outside lower center", ncols=min(4, len(names)), fontsize=8)
+                legend_outside(figure, *axes.get_legend_handles_labels())
             return figure
 
     def effects(self, metric: str) -> Figure:
@@ -260,7 +284,7 @@ class StudyPlot:
         grid = figure.subplots(math.ceil(shown / across) or 1, across, squeeze=False, sharey=True)
         for axes, (title, groups) in zip(grid.flat, found, strict=False):
             draw(axes, groups[:_SERIES])
-            axes.set_title(title, fontsize=8)
+            axes.set_title(wrapped(title), fontsize=8)
         for row in grid:
             for axes in row[1:]:
                 axes.set_ylabel("")
@@ -269,7 +293,7 @@ class StudyPlot:
             if axes.get_legend():
                 axes.get_legend().remove()
         if len(labels) > 1:
-            figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize=8)
+            legend_outside(figure, handles, labels)
         for axes in list(grid.flat)[shown:]:
             axes.set_visible(False)
         if shown < every:
@@ -314,7 +338,7 @@ def _draw_effects(found: Effects) -> Figure:
     axes.set_xlabel(f"share of the variance of {what}" if method == "sobol" else f"change of {what}")
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) > 1:
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+        legend_outside(figure, handles, labels)
     if len(shown) < len(names):
         figure.suptitle(f"the {len(shown)} largest of {len(names)}", fontsize=8)
     return figure
@@ -352,9 +376,10 @@ def point_words(columns: Sequence[Column], point: Mapping[str, Any]) -> str:
 def _line(name: str, means: Sequence[Mean], x: Column) -> Line:
     known = [mean for mean in means if mean.point[x.name] is not None]
     if not known:
-        return Line(name, [], [means[0].interval], level=True)
+        return Line(name, [], [means[0].interval], level=True, seeds=[list(means[0].values.values())])
     known.sort(key=lambda mean: mean.point[x.name])
-    return Line(name, [mean.point[x.name] for mean in known], [mean.interval for mean in known])
+    seeds = [list(mean.values.values()) for mean in known]
+    return Line(name, [mean.point[x.name] for mean in known], [mean.interval for mean in known], seeds=seeds)
 
 
 def _draw(axes: Any, line: Line, index: int, x_scale: float, scale: float, seeds: int) -> None:
@@ -367,9 +392,14 @@ def _draw(axes: Any, line: Line, index: int, x_scale: float, scale: float, seeds
             axes.axhspan(low, high, color=colour, alpha=0.12, linewidth=0)
         return
     across = [place / x_scale for place in line.places]
-    errors = [(one.margin or 0.0) / scale for one in line.intervals]
+    errors = _errors(line.intervals, scale)
+    _dots(
+        axes,
+        [[(place, value / scale) for value in values] for place, values in zip(across, line.seeds, strict=True)],
+        colour,
+    )
     axes.errorbar(
-        across, means, yerr=errors if any(errors) else None, marker=_SIGNS[index % len(_SIGNS)], markersize=4,
+        across, means, yerr=errors, marker=_SIGNS[index % len(_SIGNS)], markersize=4,
         capsize=2.5, color=colour, label=line.name,
     )  # fmt: skip
     few = [place for place, one in enumerate(line.intervals) if one.count < seeds]
@@ -377,6 +407,20 @@ def _draw(axes: Any, line: Line, index: int, x_scale: float, scale: float, seeds
         [across[place] for place in few], [means[place] for place in few], linestyle="",
         marker=_SIGNS[index % len(_SIGNS)], markersize=4, color=colour, markerfacecolor="white", zorder=3,
     )  # fmt: skip
+
+
+def _errors(intervals: Sequence[Interval | None], scale: float) -> list[list[float]] | None:
+    """How far intervals reach below and above their means, as bars of errors are drawn; None if there are none."""
+    below = [((one.below if one else None) or 0.0) / scale for one in intervals]
+    above = [((one.margin if one else None) or 0.0) / scale for one in intervals]
+    return [below, above] if any(below) or any(above) else None
+
+
+def _dots(axes: Any, places: Sequence[Sequence[tuple[float, float]]], colour: str) -> None:
+    """A dot for each seed, where there are several."""
+    found = [place for one in places if len(one) > 1 for place in one]
+    if found:
+        axes.plot(*zip(*found, strict=True), ".", color=colour, markersize=3, alpha=0.55, zorder=2.5, linestyle="")
 
 
 def _ends(one: Interval) -> tuple[float, float]:

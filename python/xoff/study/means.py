@@ -33,7 +33,7 @@ def by_point(study: Study, metrics: list[str]) -> tuple[list[str], list[list[tup
         cells.append((f"{seeds[key]} of {len(study.plan.seeds)}", seeds[key]))
         for metric in metrics:
             one = by_metric[metric].interval if metric in by_metric else None
-            margin = f" ± {wording.number(one.margin / scales[metric], 3)}" if one and one.margin else ""
+            margin = wording.spread(one.mean, one.low, one.high, scales[metric]) if one else ""
             text = f"{wording.number(one.mean / scales[metric], 4)}{margin}" if one else "–"
             cells.append((text, one.mean if one else None))
         rows.append(cells)

@@ -15,6 +15,7 @@ from xoff.summary import Summary
 _LEFT_OUT = {
     "name", "seed", "version", "fingerprint", "sampled_every_ps", "audits", "warnings", "performance", "workloads",
 }  # fmt: skip
+_NAMED = 12
 _UNITS = ("_ps", "_bytes", "_bps")
 
 
@@ -81,7 +82,9 @@ def sizes_differ(document: Mapping[str, Any]) -> bool:
 def unknown(name: str, names: Collection[str]) -> str:
     """Say that there is no such metric, or column, and which is nearest."""
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(f'`{one}`' for one in names)}"
+    listed = [f"`{one}`" for one in names]
+    every = ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else "")
+    hint = f"did you mean `{near[0]}`?" if near else f"there are {every}"
     return f"there is no column `{name}`; {hint}"
 
 

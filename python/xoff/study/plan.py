@@ -146,8 +146,13 @@ class Plan:
 
     def coordinates(self, point: Point, seed: int | None = None) -> str:
         """A point in words: ``pause 10us, threshold 200KB, seed 3``."""
-        named = [(column.path.rpartition(".")[2], point.labels.get(column.path)) for column in self.columns]
-        parts = [f"{name} {label}" for name, label in named if label is not None]
+        named = [(column, point.labels.get(column.path)) for column in self.columns]
+        # As it stands in the study, but for tables and lists.
+        parts = [
+            f"{column.key} {label if isinstance(label, str | int | float) else column.text(column.value(label))}"
+            for column, label in named
+            if label is not None
+        ]
         return ", ".join([*parts, *([] if seed is None else [f"seed {seed}"])]) or "the base scenario"
 
     def values(self, point: Point) -> dict[str, Any]:

@@ -465,7 +465,7 @@ def _of(by_seed: Mapping[int, Mapping[str, float]], metric: str) -> dict[int, fl
 
 def _intervals(by_seed: Mapping[int, Mapping[str, float]]) -> dict[str, Interval]:
     names = dict.fromkeys(name for one in by_seed.values() for name in one)
-    return {name: statistics.interval(list(_of(by_seed, name).values())) for name in names}
+    return {name: statistics.positive(list(_of(by_seed, name).values())) for name in names}
 
 
 def _json(interval: Interval) -> dict[str, Any]:

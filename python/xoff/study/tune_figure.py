@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from xoff.plots import COLOURS, STYLE, Canvas
+from xoff.plots import COLOURS, STYLE, Canvas, legend_outside
 from xoff.shape import mismatch
 from xoff.study.figures import scaled, words
 
@@ -107,7 +107,7 @@ def _draw(document: Mapping[str, Any]) -> Figure:
     for axes in others[len(factors) :]:
         axes.set_visible(False)
     handles, labels = first.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    legend_outside(figure, handles, labels)
     if len(document["factors"]) > _FACTORS:
         figure.suptitle(f"{_FACTORS} of {len(document['factors'])} settings", fontsize=8)
     return figure
