@@ -271,6 +271,14 @@ def sweep(
             show_default=False,
         ),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Keeps this table of each run, too, such as pauses; repeatable. Else xoff explain repeats the run.",
+            show_default=False,
+        ),
+    ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Prints every point and comparison, not the first 30.")
     ] = False,
@@ -289,6 +297,7 @@ def sweep(
         dask=dask,
         rows=None if everything else 30,
         as_json=as_json,
+        keep=keep or (),
     )
     raise typer.Exit(code)
 

@@ -28,6 +28,8 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 # A run that ends within this time shows no bar: it would only flicker.
 _PATIENCE_SECONDS = 1.0
+LOG_SECONDS = 30.0
+"""So often a study says into a log how far it is."""
 
 
 class _Remaining(ProgressColumn):
@@ -157,6 +159,7 @@ class StudyBar(_CountBar):
         column = Column(no_wrap=True, min_width=20)
         super().__init__("{task.description}", TextColumn("{task.fields[left]}", style="cyan", table_column=column))
         self._title = ""
+        self._told = time.monotonic()
 
     def begin(self, title: str) -> None:
         """Say what the runs that follow are of."""
@@ -165,6 +168,7 @@ class StudyBar(_CountBar):
     def report(self, advance: Advance) -> None:
         """Move the bar to the share of the runs that are complete, and say how long the rest will take."""
         if not err.is_terminal:
+            self._tell(advance)
             return
         if self._task is None:
             self._task = self._bars.add_task("", total=advance.total, left="")
@@ -176,6 +180,13 @@ class StudyBar(_CountBar):
             completed=advance.complete,
             left=left(advance.left_seconds),
         )
+
+    def _tell(self, advance: Advance) -> None:
+        """Say in a line how far it is, now and then: into a log, where nobody sees a bar."""
+        if time.monotonic() - self._told >= LOG_SECONDS:
+            self._told = time.monotonic()
+            rest = f", {left(advance.left_seconds)}" if advance.left_seconds is not None else ""
+            print(f"xoff: {advance.complete:,} of {advance.total:,} runs{rest}", file=sys.stderr, flush=True)
 
 
 def left(seconds: tuple[float, float] | None) -> str:

@@ -260,6 +260,8 @@ def prepare(
         scenario = Text.of(Path(scenario))
     if isinstance(scenario, Text):
         path, text = scenario.path, scenario.text
+        if not text.strip():
+            raise InputError(f"{path}: is empty; `xoff new scenario` writes one to begin with")
         format = "json" if path.suffix == ".json" else "toml"
         if format == "json":
             try:
@@ -278,7 +280,14 @@ def prepare(
     pairs = _pairs(overrides)
     if seed is not None:
         pairs.append(("seed", seed))
-    resolved = _core.resolve(text, format, [(key, _setting(_checked(value, key))) for key, value in pairs])
+    settings = [(key, _setting(_checked(value, key))) for key, value in pairs]
+    try:
+        resolved = _core.resolve(text, format, settings)
+    except InputError:
+        if isinstance(scenario, Text) and (command := _study_command(scenario)):
+            why = f"is a study, which is many runs: {command} {scenario.path}"
+            raise InputError(f"{scenario.path}: {why}") from None
+        raise
     named = _core.table_files(resolved)
     unknown = sorted(set(given) - {part for pair in named for part in pair})
     if unknown:
@@ -292,6 +301,17 @@ def prepare(
         elif read is not None:
             found[key] = read(key, (base if directory is None else directory) / file)
     return Prepared(resolved, found, str(json.loads(resolved).get("name") or name))
+
+
+def _study_command(file: Text) -> str:
+    """The command that runs a study, if a file is one and no scenario."""
+    try:
+        found = json.loads(file.text) if file.path.suffix == ".json" else parse_toml(file.text)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(found, dict) or "network" in found or not {"base", "scenario"} & found.keys():
+        return ""
+    return "xoff tune" if "objective" in found else "xoff sweep"
 
 
 def read_text(path: Path) -> str:

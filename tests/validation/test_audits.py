@@ -108,7 +108,7 @@ def test_loss_names_the_port_and_the_missing_headroom(queueing: str) -> None:
     assert list(failed) == ["loss"]
     assert "1 packets of a lossless class" in failed["loss"]
     assert "s port 0 (to u), class 0" in failed["loss"]
-    assert f"at least {MTU} B more" in failed["loss"]
+    assert f"where {MTU} B found no room above XOFF; `xoff check` says" in failed["loss"]
     assert result.summary["drops"] == result.drops.num_rows == 1
     # With what it asks for nothing is lost.
     scenario["switch"]["buffer"] = {"per_port": f"{peak}B"}

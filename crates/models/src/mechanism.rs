@@ -335,6 +335,8 @@ pub struct Properties {
     pub cuts_data: bool,
     /// It chooses among ports; at most one mechanism may.
     pub routes: bool,
+    /// It sends packets of a flow by several ports at a time, so that they overtake one another.
+    pub scatters: bool,
     /// It lets packets of a flow overtake one another at a port.
     pub reorders: bool,
     /// It foretells the ports that ECMP chooses.

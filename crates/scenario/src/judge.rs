@@ -107,7 +107,7 @@ impl Ledger {
         self.first_drop.map(|(d, bytes, packets)| {
             let at = names.port(d.node, d.in_port);
             format!(
-                "{packets} packets of a lossless class were dropped, the first at {} at {at}, class {}, out of port {}; give more headroom above XOFF, at least {bytes} B more",
+                "{packets} packets of a lossless class were dropped, the first at {} at {at}, class {}, out of port {}, where {bytes} B found no room above XOFF; `xoff check` says what headroom each port needs and has",
                 d.at, d.class, d.port,
             )
         })

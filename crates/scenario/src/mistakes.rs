@@ -6,6 +6,7 @@
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use xoff_units::Bytes;
 
 use crate::document::Scenario;
 use crate::error::InputError;
@@ -25,7 +26,7 @@ pub fn all(mut document: Value) -> Vec<InputError> {
         // A key that was taken out is not missing, and what is wrong with a table may be that it was.
         let is_ours = missing.map_or_else(|| out.has_within(&path), |key| out.paths.contains(&join(&path, key)));
         if !is_ours {
-            found.push(InputError::new(path, hinted(wrong.message.clone())));
+            found.push(InputError::new(path.clone(), hinted(&path, wrong.message.clone())));
         }
         if !out.take(&mut document, &wrong) {
             break;
@@ -35,7 +36,14 @@ pub fn all(mut document: Value) -> Vec<InputError> {
 }
 
 /// What a list of tables is in TOML is the slip behind most tables where a list is needed.
-fn hinted(message: String) -> String {
+fn hinted(path: &str, message: String) -> String {
+    let is_buffer = path.rsplit('.').next() == Some("buffer");
+    let size = message.strip_prefix("unknown choice `").and_then(|rest| rest.split('`').next()).filter(|t| t.parse::<Bytes>().is_ok());
+    if let Some(size) = size.filter(|_| is_buffer) {
+        return format!(
+            "{message}; a size is of a port or of a switch: {{ per_port = \"{size}\" }} or {{ shared = {{ total = \"{size}\" }} }}"
+        );
+    }
     if message == "a table was given; a list is needed" {
         return format!("{message}; in TOML each entry begins with the name in two brackets, such as [[workload]]");
     }

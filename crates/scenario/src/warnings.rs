@@ -43,6 +43,7 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
     list.extend(port_warnings(runner));
     list.extend(uncut(runner));
     list.extend(unheard(runner));
+    list.extend(scattered(runner));
     if !s.switch.mechanisms().any(|p| p.routes) {
         list.extend(unequal_choices(&runner.topology, &runner.ports));
     }
@@ -193,6 +194,20 @@ fn port_warnings(runner: &Runner) -> Vec<Warning> {
         }
     }
     list
+}
+
+/// Packets by several paths to receivers that throw away what is not next.
+fn scattered(runner: &Runner) -> Option<Warning> {
+    if runner.settings.protocol().bears_reordering() {
+        return None;
+    }
+    let parts = runner.settings.mechanisms().parts();
+    let part = parts.iter().find(|p| p.properties().scatters)?;
+    let why = format!(
+        "it sends packets of a flow by several paths, and host.transport.{} throws away what overtakes and sends it again; host.transport.selective or irn keeps it",
+        runner.settings.protocol().name()
+    );
+    Some(Warning::new(part.path(), why))
 }
 
 /// Mechanisms that nobody hears, and congestion controls that nobody tells.

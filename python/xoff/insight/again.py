@@ -6,8 +6,34 @@ import sys
 from pathlib import Path
 
 from xoff import wording
+from xoff._core import InputError
 from xoff.insight import repeat
-from xoff.results import Result
+from xoff.results import Result, load
+
+_NEEDED = ("flows", "links", "pauses", "queues", "drops")
+
+
+def whole(directory: Path) -> Result:
+    """Read a result with all that explanations are made of; a run of a study that keeps less is repeated.
+
+    Raises `InputError` if it is none, or cannot be repeated.
+    """
+    if (directory / "study.json").is_file():
+        place = next(iter(sorted((directory / "named").glob("*"))), directory / "runs" / "…")
+        raise InputError(f"{directory}: is a study; name one of its runs: xoff explain {wording.plain(str(place))}")
+    result = load(directory)
+    lacking = [name for name in _NEEDED if name not in result.tables]
+    if not lacking:
+        return result
+    why = f"{wording.plain(str(directory))} does not have {', '.join(lacking)}; a study keeps what --keep names"
+    print(f"xoff: {why}", file=sys.stderr)
+    try:
+        return repeated(result, None, directory)
+    except InputError as error:
+        if not isinstance(error.__cause__ or error.__context__, FileNotFoundError) and "no such file" not in str(error):
+            raise
+        hint = "its scenario reads tables, which a study does not keep: run it by itself, in the folder of its base"
+        raise InputError(f"{error}; {hint}") from None
 
 
 def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xoff import results, wording
+from xoff import wording
 from xoff._core import InputError
 from xoff.insight import Forest, Tiling, job_command, ports, sound, tilings, words
-from xoff.insight.again import repeated
+from xoff.insight.again import repeated, whole
 from xoff.results import Result
 
 _TREES = 5
@@ -34,7 +34,7 @@ class Question:
 
 def command(directory: Path, question: Question, *, everything: bool, as_json: bool) -> None:
     """Explain a result."""
-    result = results.load(directory)
+    result = whole(directory)
     sound.check(result, "flows", "pauses", "queues", "drops")
     flows, worst, pauses, port = question.flows, question.worst, question.pauses, question.port
     is_more = bool(flows or worst or pauses or port)

@@ -53,6 +53,16 @@ def what(part: Part) -> str:
     return _KINDS.get(part.kind, wording.plain(part.kind))
 
 
+def of_flow(part: Part, tiling: Tiling) -> str:
+    """What a part of a flow went by with; of a pace also who set it, and how fast it was."""
+    if part.kind != "pace":
+        return what(part)
+    told = counted(int(tiling.flow.get("notifications") or 0), "notification")
+    sending = sum(one.ps for one in tiling.parts if one.hop == part.hop and one.kind in {"pace", "transmission"})
+    mean = round(8e12 * tiling.flow["size_bytes"] / max(sending, 1))
+    return f"{what(part)}, after {told}, at {wording.number(mean / 1e9, 3)} Gb/s on average"
+
+
 def place(node: str, port: int | None, peers: Mapping[tuple[str, int], str]) -> str:
     """An output: ``leaf1 port 3 (to host7)``."""
     name = wording.plain(node)
@@ -101,7 +111,9 @@ def headline(tiling: Tiling, forest: Forest) -> list[str]:
     if (worst := tiling.worst) is not None:
         share = tiling.share(worst.ps)
         at = place(worst.node, worst.port, forest.peers)
-        lines.append(f"Most of its delay: {wording.time(worst.ps)} ({share:.0%} of all), {what(worst)}, at {at}.")
+        lines.append(
+            f"Most of its delay: {wording.time(worst.ps)} ({share:.0%} of all), {of_flow(worst, tiling)}, at {at}."
+        )
         if worst.root is not None:
             tree = next(tree for tree in forest.trees if tree.root == worst.root)
             lines.append(f"Those pauses begin at {root_place(worst.root, forest)}{filled_by(tree)}.")
@@ -127,7 +139,7 @@ def rows(tiling: Tiling, forest: Forest, *, everything: bool = False) -> list[tu
         for part in parts:
             if part not in others and part not in link:
                 began = f", begun at {root_place(part.root, forest)}" if part.root else ""
-                text = "behind packets of its own" if part.flow == tiling.number else what(part)
+                text = "behind packets of its own" if part.flow == tiling.number else of_flow(part, tiling)
                 shown.append((text + began, at, part.ps))
         if others:
             shown.append((f"behind packets of {len(others):,} other flows", at, sum(part.ps for part in others)))

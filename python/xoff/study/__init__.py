@@ -12,8 +12,9 @@ from __future__ import annotations
 import contextlib
 import html
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +34,7 @@ from xoff.study.execution import Advance, Report, Task, execute
 from xoff.study.metrics import sizes_differ, unknown
 from xoff.study.plan import Plan, Run, read
 from xoff.study.store import Store, write_text
+from xoff.wording import file_name
 
 if TYPE_CHECKING:
     from xoff.study.effects import Effects
@@ -43,6 +45,8 @@ __all__ = ["Advance", "Compared", "Mean", "Report", "Status", "Study", "sweep"]
 _DOCUMENT = "study.json"
 # A notebook shows so many points.
 _SHOWN = 60
+# A folder with more names helps nobody.
+_NAMED = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ class Study:
         ``description``.
     out: the directory of its runs and tables, which need not exist.
     progress: called while runs are planned, with how many combinations are looked at, and how many there are.
+    keep: tables of each run that are kept beside those that the study names.
 
     Raises `InputError`, which names the key, if the study or its base is wrong. A combination of values that is
     impossible is no error: it is in ``plan.impossible``, and the other combinations run.
@@ -110,8 +115,9 @@ class Study:
         out: str | Path,
         *,
         progress: Callable[[int, int], None] | None = None,
+        keep: Sequence[str] = (),
     ) -> None:
-        self.plan: Plan = read(source, progress)
+        self.plan: Plan = read(source, progress, keep)
         """What is to be run."""
         self.directory = Path(out)
         """Where the study is kept."""
@@ -197,6 +203,27 @@ class Study:
         """Write the data set, if all runs are there."""
         if self.status().done:
             self._write_tables()
+            self._name_runs()
+
+    def _name_runs(self) -> None:
+        """Links to the directories of runs, called after their settings: ``named/pause_10us_seed_1``."""
+        place = self.directory / "named"
+        if len(self.plan.runs) > _NAMED or (place.exists() and not place.is_dir()):
+            return
+        wanted: dict[str, str] = {}
+        for run in self.plan.runs:
+            name = file_name(re.sub(r"[^\w.+-]+", "_", self.plan.coordinates(run.point, run.seed)))
+            # Names that are cut to what a disk can hold may be the same.
+            wanted[f"{name}_{run.key[:6]}" if name in wanted else name] = f"../runs/{run.key}"
+        # Where there are no links, or somebody else writes them at this moment, runs have their keys.
+        with contextlib.suppress(OSError):
+            place.mkdir(exist_ok=True)
+            for link in place.iterdir():
+                if link.is_symlink() and wanted.get(link.name) != str(link.readlink()):
+                    link.unlink()
+            for name, target in wanted.items():
+                if not (place / name).is_symlink():
+                    (place / name).symlink_to(target, target_is_directory=True)
 
     def _knows(self, key: str, report: Report) -> bool:
         return key in report.failures or self.store.holds(key, self.plan.keep)

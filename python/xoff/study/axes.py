@@ -293,7 +293,7 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
         if not isinstance(changes, Mapping):
             raise InputError(f"{where}: a table of settings is needed, as they stand in a scenario")
         own = read_axes(changes.get("axes", {}), f"{where}.axes")
-        fixed = [(path, None) for path in _unset(changes, where)]
+        fixed = [(path, None) for path in unset(changes, f"{where}.unset")]
         fixed += leaves({key: value for key, value in changes.items() if key not in OF_VARIANTS})
         for path, _ in fixed:
             check_path(path, where)
@@ -307,11 +307,11 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
     return tuple(levels)
 
 
-def _unset(changes: Mapping[str, Any], where: str) -> list[str]:
-    """The settings of the base that a variant does not have."""
+def unset(changes: Mapping[str, Any], where: str) -> list[str]:
+    """The settings of the base that a study, or a variant of it, does not have."""
     found = changes.get("unset", [])
     if not isinstance(found, list | tuple) or not all(isinstance(path, str) for path in found):
-        raise InputError(f'{where}.unset: {found!r} was given; a list of paths is needed, such as ["switch.ecn"]')
+        raise InputError(f'{where}: {found!r} was given; a list of paths is needed, such as ["switch.ecn"]')
     return list(found)
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ def command(
     dask: str | None,
     rows: int | None,
     as_json: bool,
+    keep: Sequence[str] = (),
 ) -> int:
     """Do what ``xoff sweep`` does; return its exit code: 0 if every run has a result, 1 if some cannot have one.
 
@@ -47,7 +48,7 @@ def command(
     """
     part = _shard(shard)
     with display.PlanBar() as planning:
-        study = Study(file, out if out is not None else place_of(file), progress=planning.report)
+        study = Study(file, out if out is not None else place_of(file), progress=planning.report, keep=keep)
     if status:
         _show_status(study, as_json)
         return 0

@@ -54,7 +54,12 @@ def runs_table(plan: Plan, store: Store) -> pa.Table:
         *(pa.field(column.name, column.type) for column in plan.columns),
         pa.field("seed", pa.uint64()),
         *(pa.field(name, pa.string()) for name in ("status", "message", "fingerprint")),
-        *(_metric(name, rows) for name in names if name not in taken),
+        # What was asked for first.
+        *(
+            _metric(name, rows)
+            for name in dict.fromkeys((*plan.metrics, *names))
+            if name in names and name not in taken
+        ),
     ]
     return pa.table(
         {one.name: pa.array([row.get(one.name) for row in rows], one.type) for one in fields}, schema=pa.schema(fields)

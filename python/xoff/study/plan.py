@@ -21,7 +21,7 @@ from xoff._core import InputError
 from xoff.shape import mismatch
 from xoff.study import design as designs
 from xoff.study import metrics
-from xoff.study.axes import Column, Factor, Level, columns, dimensions, factors
+from xoff.study.axes import Column, Factor, Level, check_path, columns, dimensions, factors, unset
 from xoff.study.design import Design
 from xoff.study.identity import engine, run_key, table_digest
 from xoff.tables import read_table
@@ -31,6 +31,7 @@ KEYS = {
     "description": "what it is about",
     "base": "the scenario file that is varied",
     "scenario": "the scenario itself, instead of `base`",
+    "unset": "settings that the base has and the study leaves out",
     "axes": "paths of settings, each to a list of values or a range",
     "zip": "lists of axes that move together instead of being combined",
     "variants": "named sets of settings",
@@ -41,6 +42,7 @@ KEYS = {
     "metrics": "which columns of the runs are shown first",
 }
 TABLES = ("flows", "queues", "pauses", "links", "drops", "packets", "samples")
+_KEPT = ["flows", "links"]
 _MAX_RUNS = 1_000_000
 # The columns of the tables beside which those of the parameters stand.
 _TAKEN = frozenset({
@@ -131,7 +133,11 @@ class Plan:
     def prepare(self, point: Point, seed: int) -> running.Prepared:
         """Return the scenario of a run. Raises `InputError` if the combination is impossible."""
         return running.prepare(
-            self.base, overrides=list(point.settings), seed=seed, directory=self.directory, read=self._read
+            self.base,
+            overrides=[*((path, None) for path in self.document.get("unset", ())), *point.settings],
+            seed=seed,
+            directory=self.directory,
+            read=self._read,
         )
 
     def key(self, point: Point, seed: int) -> str | None:
@@ -298,14 +304,23 @@ class Plan:
         return self._tables[known]
 
 
-def read(source: str | Path | Mapping[str, Any], progress: Callable[[int, int], None] | None = None) -> Plan:
+def read(
+    source: str | Path | Mapping[str, Any],
+    progress: Callable[[int, int], None] | None = None,
+    keep: Sequence[str] = (),
+) -> Plan:
     """Read a study from its file or as a dictionary; `progress` as for `Plan.enumerate`.
+
+    keep: tables of each run that are kept beside those that it names.
 
     Raises `InputError`, which names the key.
     """
     document, directory, name = _opened(source)
+    if keep:
+        document = {**document, "keep": [*_texts(document.get("keep", _KEPT), "keep"), *keep]}
     if "objective" in document:
-        why = "`xoff tune` looks for it; `xoff sweep` and `xoff check` take a study without it"
+        named = f"xoff tune {source}" if isinstance(source, str | Path) else "xoff.tune"
+        why = f"`{named}` looks for it; a sweep takes a study without it"
         raise InputError(f"objective: {why}")
     plan = _begun(document, directory, name, lambda seeds: _layout(document, _MAX_RUNS // seeds))
     if len(plan.points) * len(plan.seeds) > _MAX_RUNS:
@@ -358,13 +373,15 @@ def _begun(
 ) -> Plan:
     """The plan of a study whose runs are not looked at yet; `layout` takes how many seeds it has."""
     base, base_directory = _base(document, directory)
+    for path in unset(document, "unset"):
+        check_path(path, "unset")
     seeds = _seeds(document.get("seeds"), base, base_directory)
     varied, points, design = layout(len(seeds))
     return Plan(
         name=_text(document, "name", name),
         description=_text(document, "description", ""),
         columns=varied,
-        keep=_keep(document.get("keep", ["flows", "links"])),
+        keep=_keep(document.get("keep", _KEPT)),
         metrics=tuple(_texts(document.get("metrics", []), "metrics")),
         points=points,
         seeds=seeds,
@@ -402,6 +419,8 @@ def is_search(path: Path) -> bool:
 
 
 def _parsed_text(path: Path, text: str) -> dict[str, Any]:
+    if not text.strip():
+        raise InputError(f"{path}: is empty; `xoff new study` writes one to begin with")
     try:
         found: Any = running.parse_json(path, text) if path.suffix == ".json" else running.parse_toml(text)
     except InputError:

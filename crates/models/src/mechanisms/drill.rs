@@ -87,7 +87,7 @@ impl Install for Drill {
     }
 
     fn properties(_: &Params) -> Properties {
-        Properties { routes: true, ..Properties::default() }
+        Properties { routes: true, scatters: true, ..Properties::default() }
     }
 
     fn validate(params: &Params, _: &Around<'_>) -> Result<(), Wrong> {

@@ -14,7 +14,7 @@ use xoff_units::Bytes;
 use crate::core::{Core, Queueing};
 use crate::count::Count;
 use crate::effects::Effects;
-use crate::mechanism::{Around, Dequeued, Hooks, Install, Levels, Properties, Site, Watches};
+use crate::mechanism::{Around, Dequeued, Hooks, Ingress, Install, Levels, Properties, Site, Watches};
 use crate::wrong::Wrong;
 
 /// `switch.ecn`: one of `red` and `step`.
@@ -141,6 +141,16 @@ impl Install for Ecn {
             return Err(("", "marking looks at egress queues, and `iq` has none; use oq or voq".into()));
         }
         Ok(())
+    }
+
+    fn warn_port(params: &Params, ingress: &Ingress<'_>) -> Option<Wrong> {
+        let (kmin, largest) = (u64::from(Marker::new(params).kmin), ingress.framing.largest());
+        let key = if params.step.is_some() { "step.threshold" } else { "red.kmin" };
+        let why = format!(
+            "{} is less than two packets of {largest} B: who waits for one other packet may be marked, and flows slow down where nothing is congested; `xoff size ecn` says what keeps a link busy",
+            Bytes(kmin)
+        );
+        (kmin < 2 * largest).then_some((key, why))
     }
 
     fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {

@@ -404,7 +404,10 @@ impl Install for Pfc {
         if let (Some(xoff), Some(xon)) = (params.xoff, params.xon)
             && xon >= xoff
         {
-            return Err(("xon", format!("{xon} is not below xoff, {xoff}; pauses would never end or never stand")));
+            return Err((
+                "xon",
+                format!("{xon} is not below xoff, {xoff}; pauses would never end or never stand; without xon it follows xoff"),
+            ));
         }
         if let (Some(xoff), buffer::Params::PerPort(limit) | buffer::Params::PerQueue(limit)) = (params.xoff, around.memory)
             && xoff > *limit

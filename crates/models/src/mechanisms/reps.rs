@@ -178,7 +178,7 @@ impl Install for Reps {
 
     fn properties(_: &Params) -> Properties {
         let listens_to = Some(("ecn", "no switch marks packets (switch.ecn), so REPS leaves a path for losses alone"));
-        Properties { routes: true, tags_data: true, listens_to, ..Properties::default() }
+        Properties { routes: true, scatters: true, tags_data: true, listens_to, ..Properties::default() }
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {

@@ -80,7 +80,7 @@ impl Install for Spray {
     }
 
     fn properties(_: &Params) -> Properties {
-        Properties { routes: true, ..Properties::default() }
+        Properties { routes: true, scatters: true, ..Properties::default() }
     }
 }
 

@@ -114,7 +114,7 @@ impl Install for Trimming {
             return Err(("limit", "the buffer is not limited either (switch.buffer), so that nothing would be cut; give a limit".into()));
         }
         if let Some(lossless) = around.other(|o| o.is_lossless) {
-            return Err(("", format!("{lossless} pauses neighbours so that nothing is lost; cut packets where it is not")));
+            return Err(("", format!("{lossless} pauses neighbours before anything would be cut; leave out one of the two")));
         }
         if around.queueing == Queueing::Iq {
             return Err(("", "it looks at egress queues, and `iq` has none; use oq or voq".into()));

@@ -130,6 +130,9 @@ impl Network {
             if change.rate.is_none() && change.delay.is_none() {
                 return Err((format!("overrides[{i}]"), "it changes nothing; give rate, delay or both".into()));
             }
+            if let Some(why) = change.rate.and_then(too_slow) {
+                return Err((format!("overrides[{i}].rate"), format!("{why}; a link that is down is a fault (fault[].link)")));
+            }
             let Topology { nodes, links } = topology;
             let is_meant = |l: &LinkSpec| {
                 let (a, b) = (&nodes[index(l.a)].name, &nodes[index(l.b)].name);
@@ -150,6 +153,11 @@ impl Network {
         }
         Ok(())
     }
+}
+
+/// Why a link cannot be so slow, if it cannot.
+fn too_slow(rate: Rate) -> Option<String> {
+    (rate < Rate(1_000_000)).then(|| format!("a link of {rate} is slower than the 1Mbps that are supported"))
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -286,8 +294,8 @@ impl Topology {
         if !self.nodes.iter().any(|n| n.is_host) {
             return Err("the network has no host, so nothing can be sent".into());
         }
-        if let Some(l) = self.links.iter().find(|l| l.link.rate.0 < 1_000_000) {
-            return Err(format!("a link of {} is slower than the 1Mbps that are supported", l.link.rate));
+        if let Some(why) = self.links.iter().find_map(|l| too_slow(l.link.rate)) {
+            return Err(why);
         }
         if let Some(l) = self.links.iter().find(|l| l.link.delay > Duration::ms(1_000)) {
             return Err(format!("a link delay of {} is longer than the 1s that is supported", l.link.delay));

@@ -146,6 +146,8 @@ pub trait Transport: Sized {
     /// What is lost is under way no longer, so that it waits for a window like what is new. Otherwise it was let go before, is under
     /// way until it is acknowledged, and would wait for itself.
     const WINDOWS_HOLD_LOST: bool = false;
+    /// What comes out of order is kept, and not sent again.
+    const BEARS_REORDERING: bool = true;
     /// The mechanism at switches that tells it of losses, and what follows if there is none where packets may be dropped.
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
     /// The parameters with what follows from a line, or from others, in the place of what is not given.

@@ -70,6 +70,7 @@ impl Transport for GoBackN {
     type Sender = ();
     type Receiver = Reported;
     const LABEL: &'static str = "Go-Back-N";
+    const BEARS_REORDERING: bool = false;
 
     fn new(params: &Params, _: &Framing) -> Self {
         Self { rto: params.rto, nack_interval: params.nack_interval }

@@ -120,6 +120,11 @@ macro_rules! registry {
                 match self { $(Self::$name(_) => $module::$name::ACKNOWLEDGES,)* }
             }
 
+            /// See [`Transport::BEARS_REORDERING`].
+            pub const fn bears_reordering(&self) -> bool {
+                match self { $(Self::$name(_) => $module::$name::BEARS_REORDERING,)* }
+            }
+
             /// See [`Transport::WINDOWS_HOLD_LOST`].
             #[inline]
             pub const fn windows_hold_lost(&self) -> bool {
