@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from xoff import _core, wording
+from xoff import _core, marking, wording
 from xoff._core import InputError
 from xoff.options import Json, Set, settings
 
@@ -118,6 +118,156 @@ def size_pfc(
         return
     for answer in answers:
         _show_headroom(answer)
+
+
+_Scenario = Annotated[
+    Path | None,
+    typer.Option("--scenario", metavar="FILE", help="Takes rate, round trip and frames from it.", show_default=False),
+]
+_Rate = Annotated[str | None, typer.Option("--rate", help="Rate of the link.", show_default="200Gbps")]
+_RoundTrip = Annotated[
+    str | None,
+    typer.Option("--round-trip", help="The longest without queues; needed without --scenario.", show_default=False),
+]
+_Frame = Annotated[str | None, typer.Option("--max-frame", help="Largest frame.", show_default="4096B")]
+_Verify = Annotated[bool, typer.Option("--verify", help="Runs it, and measures.")]
+
+
+def _path(
+    scenario: Path | None, set: list[str] | None, rate: str | None, round_trip: str | None, frame: str | None
+) -> marking.Path:
+    given = {"--rate": rate, "--round-trip": round_trip, "--max-frame": frame}
+    if scenario is not None:
+        if both := next((key for key, value in given.items() if value is not None), None):
+            raise InputError(f"{both}: it is the scenario's, with --scenario")
+        return marking.of_scenario(scenario, settings(set))
+    if round_trip is None:
+        raise InputError("--round-trip: give the longest round trip without queues, such as 8us, or --scenario")
+    return marking.Path(
+        marking.quantity("--rate", rate or "200Gbps", "bps", 10**6, 10**13),
+        marking.quantity("--round-trip", round_trip, "ps", 1000, 10**12),
+        marking.quantity("--max-frame", frame or "4096B", "bytes", 64, 65_535),
+    )
+
+
+@size.command("ecn")
+def size_ecn(
+    control: Annotated[str, typer.Option(help="Congestion control: dctcp, dcqcn or nscc.")] = "dctcp",
+    scenario: _Scenario = None,
+    set: Set = None,
+    rate: _Rate = None,
+    round_trip: _RoundTrip = None,
+    max_frame: _Frame = None,
+    flows: Annotated[int, typer.Option(min=1, max=1000, help="Long flows that share the link.")] = 2,
+    buffer: Annotated[
+        str | None,
+        typer.Option(help="Memory of the switch under PFC, which marks have to come before.", show_default=False),
+    ] = None,
+    ports: Annotated[int, typer.Option(min=1, max=4096, help="Ports of the switch, with --buffer.")] = 32,
+    classes: Annotated[int, typer.Option(min=1, max=8, help="Lossless classes, with --buffer.")] = 8,
+    headroom: Annotated[
+        str | None, typer.Option(help="Headroom of a port and class, with --buffer: see size pfc.", show_default=False)
+    ] = None,
+    alpha: Annotated[float, typer.Option(min=0.001, max=1024, help="Factor of the dynamic threshold.")] = 8.0,
+    verify: _Verify = False,
+    as_json: Json = False,
+) -> None:
+    """Explicit Congestion Notification: where marking begins and ends, from rates and round trips, with the sources."""
+    if control not in marking.CONTROLS:
+        raise InputError(f"--control: `{control}` is not known; allowed are {', '.join(marking.CONTROLS)}")
+    path = _path(scenario, set, rate, round_trip, max_frame)
+    memory: dict[str, int | float] | None = None
+    if buffer is not None:
+        if headroom is None:
+            raise InputError("--headroom: give it with --buffer; `xoff size pfc` works it out")
+        memory = {
+            "total_bytes": marking.quantity("--buffer", buffer, "bytes", 1, 10**12),
+            "headroom_bytes": marking.quantity("--headroom", headroom, "bytes", 0, 10**12),
+            "ports": ports,
+            "classes": classes,
+            "alpha": alpha,
+        }
+    answer = marking.ecn(path, control, flows, memory=memory)
+    if verify:
+        answer["measured"] = marking.verify_ecn(path, control, answer["rows"], flows)
+    if as_json:
+        print(json.dumps(answer))
+        return
+    _show_rows(answer, ("kmin", "kmax", "pmax"))
+
+
+@size.command("buffer")
+def size_buffer(
+    scenario: _Scenario = None,
+    set: Set = None,
+    rate: _Rate = None,
+    round_trip: _RoundTrip = None,
+    max_frame: _Frame = None,
+    flows: Annotated[int, typer.Option(min=1, max=1_000_000, help="Long flows that share the link.")] = 2,
+    incast: Annotated[
+        int | None, typer.Option(min=2, max=1000, help="Senders that begin at once.", show_default=False)
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option(help="What each of them sends unasked.", show_default="rate · round trip")
+    ] = None,
+    headroom: Annotated[
+        str | None, typer.Option(help="Under PFC: headroom of a class (size pfc).", show_default=False)
+    ] = None,
+    classes: Annotated[int, typer.Option(min=1, max=8, help="Lossless classes, with --headroom.")] = 1,
+    verify: _Verify = False,
+    as_json: Json = False,
+) -> None:
+    """Memory of a port: for long flows, for senders that begin at once, and for losing nothing, with the sources."""
+    path = _path(scenario, set, rate, round_trip, max_frame)
+    first = None if window is None else marking.quantity("--window", window, "bytes", 1, 10**9)
+    room = None if headroom is None else marking.quantity("--headroom", headroom, "bytes", 0, 10**12)
+    answer = marking.buffer(path, flows, incast, first, room, classes)
+    if verify:
+        if incast is None:
+            raise InputError("--verify: runs senders that begin at once; give --incast")
+        answer["measured"] = [marking.verify_buffer(path, incast, answer["window_bytes"])]
+    if as_json:
+        print(json.dumps(answer))
+        return
+    _show_rows(answer, ("bytes",))
+
+
+def _show_rows(answer: dict[str, Any], columns: tuple[str, ...]) -> None:
+    """Print closed forms with their sources, what follows from them, and what was measured."""
+    from rich.markup import escape
+
+    from xoff import display
+
+    trip, product = wording.time(answer["round_trip_ps"]), wording.size(answer["product_bytes"])
+    title = f"{wording.rate(answer['rate_bps'])}, {trip} there and back: {product} under way"
+    table = display.table("", *columns, "source", title=escape(title), right=tuple(range(1, 1 + len(columns))))
+    for row in answer["rows"]:
+        cells = [row[one] if one in row else row[f"{one}_bytes"] for one in columns]
+        shown = [f"{one:g}" if isinstance(one, float) else f"{one:,}" for one in cells]
+        table.add_row(escape(row["what"]), *shown, escape(row["source"]))
+    display.out.print(table)
+    for key, text in _FOLLOWS.items():
+        if key in answer:
+            display.out.print(f"{text}: {answer[key]:,} B")
+    if measured := answer.get("measured"):
+        names = [name for name in measured[0] if name != "runs"]
+        heads = [name.removesuffix("_bytes").replace("_", " ") for name in names]
+        table = display.table(*heads, title="measured", right=tuple(range(len(names))))
+        for row in measured:
+            cells = [row[name] for name in names]
+            table.add_row(*(f"{one:.2%}" if isinstance(one, float) else f"{one:,}" for one in cells))
+        display.out.print(table)
+    for warning in answer.get("warnings", []):
+        display.out.print(f"[yellow]warning[/yellow] {escape(warning)}")
+
+
+_FOLLOWS = {
+    "queue_max_bytes": "the queue is at most",
+    "queue_min_bytes": "and at least",
+    "below_pfc_bytes": "marks come before pauses, wherever the memory is, below",
+    "headroom_bytes": "headroom of the port",
+    "lossless_bytes": "the largest of these with the headroom",
+}
 
 
 def _show_headroom(answer: dict[str, Any]) -> None:
