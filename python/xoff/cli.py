@@ -379,11 +379,17 @@ def report(
             autocompletion=lambda: ["html", "svg", "png", "pdf"],
         ),
     ] = None,
+    summary: Annotated[
+        bool,
+        typer.Option("--summary", help="Writes one page alone: the question, a figure, three sentences, the settings."),
+    ] = False,
 ) -> None:
     """Draws the figures of a result or a study, and writes a page about it that needs nothing beside it."""
-    from xoff.report import command
+    from xoff.report import command, summarise
 
-    raise typer.Exit(command(directory, formats))
+    if summary and formats:
+        raise InputError("--summary: is a PDF and a PNG; leave --format out")
+    raise typer.Exit(summarise(directory) if summary else command(directory, formats))
 
 
 @app.command()

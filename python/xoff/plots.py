@@ -411,6 +411,13 @@ def svg(figure: Figure) -> str:
     return _numbered(buffer.getvalue().decode())
 
 
+def png(figure: Figure) -> bytes:
+    """A figure as PNG, as it is written."""
+    buffer = io.BytesIO()
+    _write(figure, buffer, "png")
+    return buffer.getvalue()
+
+
 def write(figure: Figure, path: Path) -> None:
     """Write a figure in the style of this module, the same bytes each time; PNG has 300 dots per inch."""
     if path.suffix == ".svg":

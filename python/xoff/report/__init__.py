@@ -147,3 +147,17 @@ def command(directory: Path, formats: Collection[str] | None = None) -> int:
         figures, kinds = escape(str(directory / "figures")), " and ".join(form.upper() for form in pictures)
         display.out.print(f"{count} figures are in [b]{figures}[/b], as {kinds}")
     return 0
+
+
+def summarise(directory: Path) -> int:
+    """Do what ``xoff report --summary`` does; return its exit code."""
+    from rich.markup import escape
+
+    from xoff import display
+    from xoff.report import summary
+
+    with display.err.status("drawing the page"):
+        written = summary.write(directory)
+    for path in written:
+        display.out.print(f"The page is [b]{escape(str(path))}[/b]")
+    return 0

@@ -39,7 +39,7 @@ def build(study: Study) -> Page:
     _, _, first = results[0]
     metrics = study.metrics()
     decided = effects.shown(study) if plan.design is not None else []
-    searched = _searched(study)
+    search = searched(study)
     facts = [
         ("points", f"{len(plan.points):,}"),
         ("seeds", _seeds(plan.seeds)),
@@ -63,10 +63,10 @@ def build(study: Study) -> Page:
         failures=_failures(study),
         warnings=[f"{warning} ({count:,} of {status.total:,} runs)" for warning, count in study.warnings.items()],
         measured=list(_measured(study, metrics)),
-        effects=[*_pictures(decided), *_search(searched)],
+        effects=[*_pictures(decided), *_search(search)],
         charts=list(_charts(study, metrics)),
         tables=[*_effects(decided), _means(study, metrics), *_comparisons(study, metrics), _runs(study)],
-        figures=_drawn(study, metrics, decided, searched),
+        figures=_drawn(study, metrics, decided, search),
     )
     page.networks = list(_networks(study, results))
     if page.networks:
@@ -74,7 +74,7 @@ def build(study: Study) -> Page:
     return page
 
 
-def _searched(study: Study) -> dict[str, Any] | None:
+def searched(study: Study) -> dict[str, Any] | None:
     """What a search found, if the study is one that has ended."""
     if "objective" not in study.plan.document:
         return None
