@@ -187,3 +187,18 @@ def test_the_page_fits_a_phone(browser: Browser, page: Path) -> None:
     browser.open(page, width=400, height=800)
     assert browser.ask("document.documentElement.scrollWidth") <= 400
     browser.screenshot(_PICTURES / f"{page.parent.name}-phone.png", whole=False)
+
+
+def test_logarithmic_axes_have_ticks_that_people_read(browser: Browser, study_page: Path) -> None:
+    browser.open(study_page)
+    assert browser.ask("decades(null, 0, 103, 10300)") == [200, 500, 1000, 2000, 5000, 10000]
+    assert browser.ask("decades(null, 0, 0.9, 1.2e6)") == [1, 10, 100, 1000, 10000, 100000, 1000000]
+
+
+def test_a_language_that_the_browser_does_not_know_stops_no_chart(browser: Browser, study_page: Path) -> None:
+    change = 'Object.defineProperty(navigator, "language", { value: "en-US@posix", configurable: true })'
+    script = browser.send("Page.addScriptToEvaluateOnNewDocument", source=change)
+    browser.open(study_page)
+    assert browser.ask("document.querySelectorAll('.chart canvas').length") > 0
+    assert browser.complaints() == []
+    browser.send("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])

@@ -173,3 +173,5 @@ def test_a_page_shows_what_was_asked_for_first(scenario: dict[str, Any], tmp_pat
     page = study_page.build(study)
     assert [one.title for one in page.measured] == ["PFC pauses", "drops"]
     assert list(page.figures)[:2] == ["pfc_pauses", "drops"]
+    # What the base has is said to be its own: variants may have set it.
+    assert [heading for heading, _ in page.story if not heading.endswith(" of the base")] == ["What varies"]

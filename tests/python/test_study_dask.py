@@ -129,3 +129,18 @@ def test_no_scheduler_is_one_message(place: Path, xoff_here: Command, monkeypatc
     done = xoff_here("sweep", place / "study.toml", "--dask", "tcp://127.0.0.1:1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("xoff: error: --dask: there is no scheduler at tcp://127.0.0.1:1")
+
+
+def test_a_search_is_the_same_on_a_cluster(cluster: Any, place: Path) -> None:
+    study = {
+        "base": str(place / "small.toml"),
+        "keep": [],
+        "axes": {"switch.flow_control.pfc.xoff": {"from": "20KB", "to": "150KB"}},
+        "objective": {"minimise": "fct_mean_ps", "runs": 16, "confirm": 2},
+    }
+    with connected(cluster.scheduler_address) as executor:
+        far = xoff.tune(study, out=place / "far", executor=executor)
+    near = xoff.tune(study, out=place / "near")
+    assert [(one.shares, one.values) for one in far.tried] == [(one.shares, one.values) for one in near.tried]
+    assert far.to_dict() | {"directory": ""} == near.to_dict() | {"directory": ""}
+    assert far.report.simulated > 16

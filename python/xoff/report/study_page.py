@@ -52,7 +52,7 @@ def build(study: Study) -> Page:
         title=plan.name,
         subtitle=plan.description,
         facts=facts,
-        story=[("What varies", _varies(study)), *(one for one in tell(plan.document["scenario"]) if one[0] != "Seed")],
+        story=[("What varies", _varies(study)), *_base(study)],
         again=Again(
             "xoff sweep study.json --out study",
             "study.json",
@@ -110,6 +110,12 @@ def _seeds(seeds: tuple[int, ...]) -> str:
     if len(seeds) > 3 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
         return f"{len(seeds)} ({seeds[0]} to {seeds[-1]})"
     return ", ".join(map(str, seeds))
+
+
+def _base(study: Study) -> list[tuple[str, list[str]]]:
+    """The base scenario in words; what variants set is not its own, and may replace what is said here."""
+    told = [one for one in tell(study.plan.document["scenario"]) if one[0] != "Seed"]
+    return [(f"{heading} of the base", lines) for heading, lines in told] if study.plan.columns else told
 
 
 def _varies(study: Study) -> list[str]:

@@ -70,6 +70,17 @@ const number = (value) => (value === null || value === undefined ? "–" : Numbe
 // Colours of the page, in its light or dark dress.
 const dress = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
+// Ticks of a logarithmic axis: 1, 2 and 5 of each decade, or its beginning alone where decades are many.
+const decades = (_, __, low, high) => {
+  const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
+  const parts = last - first > 4 ? [1] : [1, 2, 5];
+  const ticks = [];
+  for (let decade = first; decade <= last; decade++) {
+    for (const part of parts) ticks.push(Number(`${part}e${decade}`));
+  }
+  return ticks.filter((tick) => tick >= low && tick <= high);
+};
+
 function draw(place, spec) {
   place.replaceChildren();
   const ends = spec.series.flatMap((one) => [...one.values, ...(one.high || [])]).filter((value) => value !== null);
@@ -77,7 +88,8 @@ function draw(place, spec) {
   const y = spec.y.log ? { distr: 3 } : { range: (_, low) => [Math.min(0, low ?? 0) * 1.06, top * 1.06 || 1] };
   // Of a few places on a logarithmic scale each has its tick.
   const few = spec.x.log && !spec.steps && spec.x.values.length <= 12;
-  const places = few ? { splits: () => spec.x.values, filter: (_, ticks) => ticks } : {};
+  const log = { splits: decades, filter: (_, ticks) => ticks };
+  const places = few ? { splits: () => spec.x.values, filter: (_, ticks) => ticks } : spec.x.log ? log : {};
   const options = {
     width: place.clientWidth,
     height: 340,
@@ -87,7 +99,7 @@ function draw(place, spec) {
     },
     axes: [
       { label: spec.x.label, stroke: () => dress("ink"), grid: { stroke: () => dress("line") }, ...places, values: (_, ticks) => ticks.map((t) => (t === null ? "" : number(t))) },
-      { label: spec.y.label, size: 70, stroke: () => dress("ink"), grid: { stroke: () => dress("line") }, values: (_, ticks) => ticks.map((t) => (t === null ? "" : number(t))) },
+      { label: spec.y.label, size: 70, stroke: () => dress("ink"), grid: { stroke: () => dress("line") }, ...(spec.y.log ? log : {}), values: (_, ticks) => ticks.map((t) => (t === null ? "" : number(t))) },
     ],
     series: [
       { label: spec.x.label, value: (_, value) => number(value) },
