@@ -93,7 +93,7 @@ def test_a_failed_audit_still_yields_its_summary(xoff_here: Command, scenario_fi
     [
         ("xoff r", ["run", "report", "reproduce"]),
         ("xoff sweep --sh", ["--shard"]),
-        ("xoff size ", ["sfc", "pfc"]),
+        ("xoff size ", ["sfc", "pfc", "ecn", "buffer"]),
         ("xoff new t", ["training", "transport", "topology"]),
         ("xoff run --th", ["--threads"]),
         ("xoff run a.toml --set swi", ["switch"]),

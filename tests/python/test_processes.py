@@ -212,7 +212,7 @@ seeds = 2
 "switch.delay" = ["0ns", "1us"]
 "switch.queueing" = ["oq", "voq"]
 """
-_WHOLE = {"runs.parquet", "flows.parquet", "links.parquet", "effects.parquet", "study.json", "runs"}
+_WHOLE = {"runs.parquet", "flows.parquet", "links.parquet", "effects.parquet", "study.json", "runs", "named"}
 
 
 @pytest.mark.parametrize("how", ["closed", "full", "left"])

@@ -240,7 +240,21 @@ def test_limits_have_units_and_two_ends() -> None:
     assert [limit.excess(value) for value in (1.5e6, 3e6, 0.5e6, None)] == [0, 0.5, 0.5, math.inf]
 
 
-@pytest.mark.parametrize("damage", ["{}", "[]", '{"goals": []}', '{"tried": [{"shares": [1]}]}', "not JSON"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "{}",
+        "[]",
+        '{"goals": []}',
+        '{"tried": [{"shares": [1]}]}',
+        '{"tried": [{"shares": [Infinity], "values": [1.0], "keeps": true}]}',
+        '{"tried": [{"shares": [0.5], "values": [NaN], "keeps": true}]}',
+        '{"factors": [{"name": "x", "ticks": [[]]}]}',
+        '{"factors": [{"name": "x", "ticks": [["a", "b"]]}]}',
+        '{"base": {"words": "x", "seen": {"a": {"mean": 1e300}}, "unseen": {}}}',
+        "not JSON",
+    ],
+)
 def test_a_damaged_outcome_is_told_of(damage: str, tmp_path: Path, xoff_here: Command) -> None:
     place = tmp_path / "tuned"
     whole = xoff.tune(packet_study(runs=8), out=place).to_dict()

@@ -319,7 +319,7 @@ def read(
     if keep:
         document = {**document, "keep": [*_texts(document.get("keep", _KEPT), "keep"), *keep]}
     if "objective" in document:
-        named = f"xoff tune {source}" if isinstance(source, str | Path) else "xoff.tune"
+        named = f"xoff tune {source}" if isinstance(source, str | Path) else "xoff tune"
         why = f"`{named}` looks for it; a sweep takes a study without it"
         raise InputError(f"objective: {why}")
     plan = _begun(document, directory, name, lambda seeds: _layout(document, _MAX_RUNS // seeds))

@@ -16,6 +16,7 @@ from xoff.study.figures import scaled, words
 DOCUMENT = "tune.json"
 """What was found, in the directory of the search."""
 _FACTORS = 5
+_LARGEST = 1e30
 _NOT_KEPT = "#BBBBBB"
 
 
@@ -72,6 +73,11 @@ def check(document: Any) -> None:
     for kind, found in parts:
         if any(not {*kind.__annotations__} <= one.keys() for one in found):
             raise ValueError("some of what a search found is missing")
+    numbers = [number for one in document["tried"] for number in (*one["shares"], *(one["values"] or ()))]
+    numbers += [mean["mean"] for one in settings for part in ("seen", "unseen") for mean in one[part].values()]
+    numbers += [tick[0] for one in document["factors"] for tick in one["ticks"] if isinstance(tick[:1], list) and tick]
+    if not all(isinstance(number, int | float) and abs(number) < _LARGEST for number in numbers):
+        raise ValueError("a number in it is none, or larger than any that a run has")
     count = len(document["factors"])
     ticks = [tick for one in document["factors"] for tick in one["ticks"]]
     if any(len(one["shares"]) != count for one in document["tried"]) or any(
