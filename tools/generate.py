@@ -170,6 +170,13 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         "What the run cost; no part of the result.",
         {
             "data_packet_hops": ("int", "Data packets started on links."),
+            "packet_hops_skipped": ("int", "Those of them that were not simulated, since they repeat others."),
+            "periods_skipped": ("int", "Periods that were repeated, each as often as it fit at once."),
+            "never_repeated": (
+                "list[str]",
+                "Parts whose state was never as it had been before, where it was looked at most in vain: they keep a "
+                "run from repeating itself.",
+            ),
             "events": ("int", "Events handled."),
             "windows": ("int", "Windows run."),
             "cpu_seconds": ("float", "CPU time of building the network and simulating it, all threads."),

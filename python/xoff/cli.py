@@ -88,6 +88,9 @@ def run(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keeps the result in this directory.", show_default=False)
     ] = None,
+    no_skip: Annotated[
+        bool, typer.Option("--no-skip", help="Simulates again what repeats itself; the result is the same.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Simulates one scenario."""
@@ -100,7 +103,9 @@ def run(
         with run_bar(escape(prepared.name)) as bar:
             # What is not kept is a summary alone: rows, of which a lossy run writes millions, are not waited for.
             keep = () if out is None else None
-            result = running.run_prepared(prepared, threads=threads, out=out, keep=keep, progress=bar.report)
+            result = running.run_prepared(
+                prepared, threads=threads, skip=not no_skip, out=out, keep=keep, progress=bar.report
+            )
     except AuditError as error:
         if as_json:
             print(json.dumps(error.result.summary))

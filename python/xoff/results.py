@@ -209,7 +209,7 @@ class Result:
         hops, cpu = performance.get("data_packet_hops"), performance.get("cpu_seconds")
         if hops and cpu:
             speed = f"{wording.count(hops)} packet-hops in {cpu:.2f} CPU-seconds ({wording.count(hops / cpu)}/s)"
-            lines.append(("performance", speed + _threads(performance)))
+            lines.append(("performance", speed + _skipped(performance) + _threads(performance)))
         lines.append(("fingerprint", self.fingerprint))
         return lines
 
@@ -262,6 +262,12 @@ def _jobs(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         used = [f"MFU {job['mfu']:.1%}"] if job["mfu"] is not None else []
         if fast or used:
             yield wording.plain(f"{name}: used"), wording.plain(", ".join([*used, *fast]))
+
+
+def _skipped(performance: Mapping[str, Any]) -> str:
+    """What was not simulated, since it repeats what was."""
+    skipped, hops = performance.get("packet_hops_skipped", 0), performance.get("data_packet_hops", 0)
+    return f"; {skipped / hops:.1%} skipped, since it repeats itself" if skipped else ""
 
 
 def _threads(performance: Mapping[str, Any]) -> str:

@@ -97,6 +97,7 @@ def run(
     overrides: Overrides = (),
     seed: int | None = None,
     threads: int = 1,
+    skip: bool = True,
     tables: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -109,6 +110,7 @@ def run(
         takes one away.
     seed: replaces the document's seed.
     threads: how many threads simulate; the result does not depend on it.
+    skip: whether what repeats itself is skipped; the result does not depend on it.
     tables: data frames for the tables that the document names, by key (``workload[0].table``) or by file name.
     out: a directory to stream the result into. It appears under this name only when it is complete. What a run had that
         violated an audit is then in a directory beside it, with ``.failed`` behind the name.
@@ -117,7 +119,11 @@ def run(
     Raises `InputError` if the input is bad, and `AuditError` if the run violated an audit: such a run has no result.
     """
     return run_prepared(
-        prepare(scenario, overrides=overrides, seed=seed, tables=tables), threads=threads, out=out, progress=progress
+        prepare(scenario, overrides=overrides, seed=seed, tables=tables),
+        threads=threads,
+        skip=skip,
+        out=out,
+        progress=progress,
     )
 
 
@@ -125,6 +131,7 @@ def run_prepared(
     prepared: Prepared,
     *,
     threads: int = 1,
+    skip: bool = True,
     out: str | Path | None = None,
     keep: Collection[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -145,7 +152,7 @@ def run_prepared(
             progress(Progress(**json.loads(text)))
 
     def simulate(sink: Callable[[str, Any], None] | None) -> _core.Output:
-        return _core.run(prepared.resolved, prepared.tables, threads, report, sink, poll)
+        return _core.run(prepared.resolved, prepared.tables, threads, report, sink, poll, skip=skip)
 
     if out is None:
         output = simulate(None if keep is None else lambda _name, _rows: None)

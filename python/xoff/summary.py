@@ -245,6 +245,17 @@ class Performance(TypedDict):
     data_packet_hops: int
     """Data packets started on links."""
 
+    packet_hops_skipped: int
+    """Those of them that were not simulated, since they repeat others."""
+
+    periods_skipped: int
+    """Periods that were repeated, each as often as it fit at once."""
+
+    never_repeated: list[str]
+    """Parts whose state was never as it had been before, where it was looked at most in vain: they keep a run from
+    repeating itself.
+    """
+
     events: int
     """Events handled."""
 

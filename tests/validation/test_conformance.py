@@ -28,7 +28,7 @@ FIRST = int(os.environ.get("XOFF_FIRST_DRAW", "0"))
 OPTIONS = [(path, option) for path in CHOICES for option in registered(path)]
 # Ways to run that must not matter: threads, and what only `_core` lets one set.
 PLANS: list[dict[str, Any]] = [
-    {"threads": 2},
+    {"threads": 2, "skip": False},
     {"threads": 3},
     {"threads": 1, "window_ps": 1},
     {"threads": 2, "window_ps": 7_001, "clusters": False},

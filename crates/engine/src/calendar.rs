@@ -340,7 +340,7 @@ impl<M: State> Calendar<M> {
                     walk.reminder(at);
                     reminders.push(*token);
                 }
-                Timer::Outside => walk.outside(|walk| walk.moment(at)),
+                Timer::Outside => walk.interruption(at),
             }
         }
         reminders.sort_unstable();

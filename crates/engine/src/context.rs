@@ -84,6 +84,12 @@ impl<M: Message> Context<'_, M> {
         self.calendar.settled(self.now, output)
     }
 
+    /// Asks for a checkpoint a window from now, which is the same time after each such moment.
+    #[cold]
+    pub fn mark(&mut self) {
+        self.transit.marked.get_or_insert(self.now);
+    }
+
     /// What travels beside messages that are at nodes of this partition.
     #[inline]
     pub fn sides(&mut self) -> &mut Slab<M::Side> {

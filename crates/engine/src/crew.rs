@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration as WallTime, Instant};
 
@@ -32,6 +32,8 @@ struct Crew<'a, N: Node> {
     mail: [Mail<N::Message>; 2],
     /// By window parity and partition: the earliest event.
     earliest: [Vec<Padded>; 2],
+    /// By window parity: a node asked for somebody to look.
+    marked: [AtomicBool; 2],
     barrier: Barrier,
     window: Duration,
     windows: AtomicU64,
@@ -47,7 +49,8 @@ struct Segment {
 }
 
 impl<N: Node> Crew<'_, N> {
-    /// Runs windows from `start` until the earliest event is at `until` or later. False when another worker panicked.
+    /// Runs windows from `start` until the earliest event is at `until` or later, or a node asks for somebody to look. False when
+    /// another worker panicked.
     fn run_segment(&self, worker: usize, segment: &Segment) -> bool {
         let mut mine: Vec<(usize, MutexGuard<'_, Partition<N>>)> =
             (worker..self.partitions.len()).step_by(segment.workers).map(|p| (p, lock(&self.partitions[p]))).collect();
@@ -61,6 +64,9 @@ impl<N: Node> Crew<'_, N> {
             for (p, partition) in &mut mine {
                 partition.run_window(end, self.window);
                 self.earliest[parity][*p].0.store(partition.next_event().0, Ordering::Release);
+                if partition.transit.marked.is_some() {
+                    self.marked[parity].store(true, Ordering::Release);
+                }
                 for (to, outbox) in partition.transit.outbox.iter_mut().enumerate() {
                     if !outbox.is_empty() {
                         std::mem::swap(&mut *lock(&self.mail[parity][*p][to]), outbox);
@@ -79,8 +85,11 @@ impl<N: Node> Crew<'_, N> {
                 }
             }
             start = Moment(self.earliest[parity].iter().map(|e| e.0.load(Ordering::Acquire)).fold(u64::MAX, u64::min));
-            parity ^= 1;
             windows += 1;
+            if self.marked[parity].load(Ordering::Acquire) {
+                break;
+            }
+            parity ^= 1;
         }
         if worker == 0 {
             self.windows.fetch_add(windows, Ordering::Relaxed);
@@ -112,6 +121,7 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
         partitions: &partitions,
         mail: [mailbox(), mailbox()],
         earliest: [minima(), minima()],
+        marked: Default::default(),
         barrier: Barrier::default(),
         window: engine.window,
         windows: AtomicU64::new(0),
@@ -169,6 +179,7 @@ fn lead<N: Node>(
     let grid = engine.plan.checkpoint.max(Duration(1));
     let mut next_checkpoint = Moment::ZERO;
     let mut asked: Option<Moment> = None;
+    let mut marked: Option<Moment> = None;
     let mut events_a_window = u64::MAX;
     let mut pace = Pace::default();
     let mut alone = true;
@@ -189,6 +200,15 @@ fn lead<N: Node>(
             let _ = on_checkpoint(&mut engine.checkpoint_of(crew.partitions, engine.plan.until));
             return Finish::Ended;
         }
+        if let Some(now) = marked.filter(|at| *at <= start.min(next_checkpoint)) {
+            marked = None;
+            let mut checkpoint = engine.checkpoint_of(crew.partitions, now);
+            checkpoint.is_marked = true;
+            if on_checkpoint(&mut checkpoint).is_break() {
+                return Finish::Stopped;
+            }
+            continue;
+        }
         if start >= next_checkpoint {
             let now = asked.take().unwrap_or(start - start % grid);
             let mut checkpoint = engine.checkpoint_of(crew.partitions, now);
@@ -202,7 +222,7 @@ fn lead<N: Node>(
         }
         let is_forced = engine.plan.solo_below == 0;
         alone = workers == 1 || events_a_window < engine.plan.solo_below || !(is_forced || pace.pays());
-        let until = next_checkpoint.min(Moment(engine.plan.until.0.saturating_add(1)));
+        let until = next_checkpoint.min(Moment(engine.plan.until.0.saturating_add(1))).min(marked.unwrap_or(Moment::NEVER));
         let segment = Segment { start, until, workers: if alone { 1 } else { workers } };
         let clock = Instant::now();
         if alone {
@@ -215,6 +235,10 @@ fn lead<N: Node>(
                 return Finish::Stopped;
             }
             pace.ran_together(clock.elapsed(), WallTime::from_nanos(crew.busy.load(Ordering::Relaxed)));
+        }
+        if crew.marked.iter().any(|marked| marked.swap(false, Ordering::Relaxed)) {
+            let of_partition = crew.partitions.iter().filter_map(|p| lock(p).transit.marked.take());
+            marked = marked.or(of_partition.min().map(|at| at + engine.window));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use xoff_units::{Duration, Moment};
 
+use crate::fingerprint::Fingerprint;
 use crate::partition::Partition;
 use crate::random::fold;
 use crate::state::{State, Walk};
@@ -25,6 +26,8 @@ pub struct Plan {
     pub checkpoint: Duration,
     /// The run ends here: events at this moment are the last. It is the one entry that says what to simulate, and not how.
     pub until: Moment,
+    /// Whether what repeats itself may be skipped, by whoever knows the nodes; the engine itself skips nothing.
+    pub skip: bool,
     /// Below this many events a window one thread runs and the others sleep. If it is zero, all of them always run; otherwise
     /// also one alone where more would take longer.
     pub solo_below: u64,
@@ -39,6 +42,7 @@ impl Default for Plan {
             clusters: true,
             checkpoint: Duration::us(10),
             until: Moment::NEVER,
+            skip: true,
             solo_below: 100,
         }
     }
@@ -72,6 +76,8 @@ pub struct Checkpoint<'a, N: Node> {
     pub now: Moment,
     /// When to look again, if that is to be before the next multiple of the interval.
     pub next: Option<Moment>,
+    /// A node asked for it a window ago ([`crate::Context::mark`]).
+    pub is_marked: bool,
     /// Totals so far.
     pub statistics: Statistics,
     partitions: Vec<MutexGuard<'a, Partition<N>>>,
@@ -94,6 +100,12 @@ impl<N: Node> Checkpoint<'_, N> {
     /// Whether no message is on a link.
     pub fn is_quiet(&self) -> bool {
         self.partitions.iter().all(|p| p.under_way().next().is_none())
+    }
+
+    /// The fingerprint of a node, to be kept or to be put further.
+    pub fn print_mut(&mut self, id: u32) -> &mut Fingerprint {
+        let (partition, seat) = self.places[id as usize];
+        &mut self.partitions[partition as usize].seats[seat as usize].fingerprint
     }
 
     /// How many nodes there are.
@@ -157,7 +169,7 @@ impl<N: Node> Engine<N> {
 
     pub(crate) fn checkpoint_of<'a>(&'a self, partitions: &'a [Mutex<Partition<N>>], now: Moment) -> Checkpoint<'a, N> {
         let partitions = partitions.iter().map(|p| p.lock().unwrap_or_else(PoisonError::into_inner)).collect();
-        Checkpoint { now, next: None, statistics: self.statistics, partitions, places: &self.places }
+        Checkpoint { now, next: None, is_marked: false, statistics: self.statistics, partitions, places: &self.places }
     }
 
     /// A hash over every node's events, combined in node order.

@@ -12,34 +12,111 @@ const PRIME: u64 = (1 << 61) - 1;
 const BASE: u64 = 0x02A5_B7C9_3E1D_4F6B;
 const FACTORS: [u64; 2] = [0x01B8_3D2F_5947_C6E3, 0x6C91_E57A_F40D];
 
-/// That of a node; a number modulo the prime that need not be the smallest.
+/// That of a node: a number modulo the prime that need not be the smallest, and how many arrivals it is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fingerprint(u64);
+pub struct Fingerprint {
+    hash: u64,
+    arrivals: u64,
+}
+
+fn product(x: u64, y: u64) -> u64 {
+    (u128::from(x) * u128::from(y) % u128::from(PRIME)) as u64
+}
+
+fn sum(x: u64, y: u64) -> u64 {
+    ((u128::from(x) + u128::from(y)) % u128::from(PRIME)) as u64
+}
+
+fn difference(x: u64, y: u64) -> u64 {
+    sum(x, PRIME - y % PRIME)
+}
+
+fn power(base: u64, exponent: u64) -> u64 {
+    let (mut square, mut rest, mut result) = (base, exponent, 1);
+    while rest > 0 {
+        if rest & 1 == 1 {
+            result = product(result, square);
+        }
+        (square, rest) = (product(square, square), rest >> 1);
+    }
+    result
+}
 
 impl Fingerprint {
     /// Of a node that has seen nothing.
-    pub const fn of_node(id: u32) -> Self {
-        Self(id as u64 + 1)
+    pub(crate) const fn of_node(id: u32) -> Self {
+        Self { hash: id as u64 + 1, arrivals: 0 }
     }
 
     /// A message arrived; `key` is sixteen bits of its link below the time.
     #[inline]
-    pub const fn record(&mut self, key: u64, message: [u64; 2]) {
-        let (hash, word) = (self.0 as u128 * BASE as u128, message[0] as u128 * FACTORS[0] as u128);
+    pub(crate) const fn record(&mut self, key: u64, message: [u64; 2]) {
+        let (hash, word) = (self.hash as u128 * BASE as u128, message[0] as u128 * FACTORS[0] as u128);
         let sum = hash + word + key as u128 + (message[1] * FACTORS[1]) as u128;
         // 2^61 is one modulo the prime: what lies above the lowest 61 bits is added to them.
-        self.0 = (sum as u64 & PRIME) + (sum >> 61) as u64;
+        self.hash = (sum as u64 & PRIME) + (sum >> 61) as u64;
+        self.arrivals += 1;
+    }
+
+    /// What it is when the stretch that began at `last`, which did again what that from `first` to `last` did, happens so many times
+    /// more: each is later than the one before by as much, and as much further into its flows. None if they are not alike.
+    #[must_use]
+    pub fn again(self, first: Self, last: Self, times: u64) -> Option<Self> {
+        let arrivals = self.arrivals - last.arrivals;
+        if arrivals != last.arrivals - first.arrivals {
+            return None;
+        }
+        // A stretch makes H to H·a + b; b grows by as much from one to the next.
+        let a = power(BASE % PRIME, arrivals);
+        let added = |from: Self, to: Self| difference(to.hash, product(from.hash, a));
+        let grows = difference(added(last, self), added(first, last));
+        let mut map = Stretches { power: a, sum: sum(added(last, self), grows), slope: grows, length: 1 };
+        let (mut hash, mut begun, mut rest) = (self.hash, 0, times);
+        while rest > 0 {
+            if rest & 1 == 1 {
+                hash = map.after(hash, begun);
+                begun += map.length;
+            }
+            map = map.doubled();
+            rest >>= 1;
+        }
+        Some(Self { hash, arrivals: self.arrivals + times * arrivals })
     }
 
     /// Reads it.
     #[inline]
-    pub const fn touch(self) -> u64 {
-        self.0
+    pub(crate) const fn touch(self) -> u64 {
+        self.hash
     }
 
     /// The smallest number that it stands for.
-    pub const fn value(self) -> u64 {
-        self.0 % PRIME
+    pub(crate) const fn value(self) -> u64 {
+        self.hash % PRIME
+    }
+}
+
+/// What some stretches, one after the other, make of a hash H: H·power + sum + n·slope, if so many, n, went before.
+#[derive(Clone, Copy)]
+struct Stretches {
+    power: u64,
+    sum: u64,
+    slope: u64,
+    length: u64,
+}
+
+impl Stretches {
+    fn after(self, hash: u64, before: u64) -> u64 {
+        sum(product(hash, self.power), sum(self.sum, product(before % PRIME, self.slope)))
+    }
+
+    fn doubled(self) -> Self {
+        // Those of the second half begin `length` stretches later.
+        Self {
+            power: product(self.power, self.power),
+            sum: sum(product(self.sum, self.power), sum(self.sum, product(self.length % PRIME, self.slope))),
+            slope: sum(product(self.slope, self.power), self.slope),
+            length: self.length.wrapping_mul(2),
+        }
     }
 }
 
@@ -84,35 +161,24 @@ mod tests {
 
     #[test]
     fn a_stretch_that_comes_again_is_a_closed_form() {
-        // Each time 5000 ps later and 3 packets further: H becomes H·a + b + k·c, where c is what b grows by.
-        let (later, further, times) = (5_000, 3, 1_000_u64);
-        let shifted = |k: u64| STRETCH.map(|(time, link, flow, packet, kind)| (time + k * later, link, flow, packet + k * further, kind));
-        let after = |start: u64, k: u64| {
-            let mut print = Fingerprint(start);
-            for arrival in shifted(k) {
-                record(&mut print, arrival);
+        // Each time 5000 ps later and 3 packets further.
+        let after = |from: Fingerprint, k: u64| {
+            let mut print = from;
+            for (time, link, flow, packet, kind) in STRETCH {
+                record(&mut print, (time + k * 5_000, link, flow, packet + k * 3, kind));
             }
-            print.value()
+            print
         };
-        let times_of = |x: u64, y: u64| (u128::from(x) * u128::from(y) % u128::from(PRIME)) as u64;
-        let plus = |x: u64, y: u64| (x + y) % PRIME;
-        let (a, b) = (plus(after(1, 0), PRIME - after(0, 0)), after(0, 0));
-        let c = plus(after(0, 1), PRIME - b);
-        // Doubling: the map of 2k stretches from that of k.
-        let (mut start, mut begun) = (5_u64, 0_u64);
-        let (mut power, mut sum, mut slope, mut length) = (a, b, c, 1_u64);
-        let mut rest = times;
-        while rest > 0 {
-            if rest & 1 == 1 {
-                start = plus(times_of(start, power), plus(sum, times_of(begun, slope)));
-                begun += length;
-            }
-            // Those of the second half begin `length` stretches later.
-            sum = plus(times_of(sum, power), plus(sum, times_of(length, slope)));
-            slope = plus(times_of(slope, power), slope);
-            (power, length, rest) = (times_of(power, power), 2 * length, rest >> 1);
+        let begun = Fingerprint::of_node(5);
+        let once = after(begun, 0);
+        let twice = after(once, 1);
+        for times in [0, 1, 2, 3, 17, 1_000] {
+            let simulated = (2..2 + times).fold(twice, after);
+            let again = twice.again(begun, once, times).unwrap();
+            assert_eq!((again.value(), again.arrivals), (simulated.value(), simulated.arrivals), "{times} times");
         }
-        let simulated = (0..times).fold(5, after);
-        assert_eq!(start, simulated);
+        let mut more = twice;
+        record(&mut more, STRETCH[0]);
+        assert_eq!(more.again(begun, once, 1), None, "an arrival more is no repetition");
     }
 }

@@ -27,6 +27,7 @@ mod transit;
 pub use calendar::MAX_PORTS;
 pub use context::Context;
 pub use engine::{Checkpoint, Engine, Finish, Plan, Statistics};
+pub use fingerprint::Fingerprint;
 pub use network::{LinkSpec, PlanError};
 pub use slab::Slab;
 

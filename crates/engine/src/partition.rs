@@ -241,6 +241,8 @@ where
         self.transit.walk_sides(walk);
         if walk.by() > Duration::ZERO {
             self.transit.look(seat as usize, calendar);
+            // What was posted is with whom it was for.
+            self.transit.outbox_next = Moment::NEVER;
         }
     }
 }

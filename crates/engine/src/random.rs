@@ -16,7 +16,7 @@ pub const fn mix(x: u64) -> u64 {
 
 /// Mixes a word into a hash.
 #[inline]
-pub(crate) fn fold(hash: u64, word: u64) -> u64 {
+pub fn fold(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
 }
 

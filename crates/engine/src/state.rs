@@ -31,6 +31,8 @@ pub struct Walk<'a> {
     origin: &'a dyn Origin,
     /// The same of the flow at hand.
     passed: u32,
+    /// The part at hand, by its place in a situation.
+    part: usize,
     action: Action,
     /// Digests of what travels beside messages, by slot.
     pub(crate) sides: Rc<[u64]>,
@@ -57,12 +59,53 @@ impl<F: Fn(u32) -> u32> Origin for F {
 }
 
 /// What was counted up to a moment, in the order of a walk.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Totals(Vec<u64>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Totals {
+    words: Vec<u64>,
+    /// Rows that were written down and not taken yet.
+    pub rows: u64,
+    /// When something comes from outside next.
+    pub outside: Moment,
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self { words: Vec::new(), rows: 0, outside: Moment::NEVER }
+    }
+}
+
+/// What decides what happens from now on.
+#[derive(Debug)]
+pub struct Situation {
+    /// Hashes of what is in parts with names, and of the rest.
+    pub parts: Vec<(&'static str, u64)>,
+    /// Of how many words.
+    pub count: u64,
+    /// The words, if they are kept.
+    words: Option<Vec<u64>>,
+}
+
+impl Default for Situation {
+    fn default() -> Self {
+        Self { parts: vec![("", 0)], count: 0, words: None }
+    }
+}
+
+impl Situation {
+    /// A hash of all of it.
+    pub fn digest(&self) -> u64 {
+        self.parts.iter().fold(0, |hash, part| fold(hash, part.1))
+    }
+
+    /// Whether it is the same, word by word; both have to be kept.
+    pub fn is(&self, other: &Self) -> bool {
+        self.words.is_some() && self.words == other.words
+    }
+}
 
 #[derive(Debug)]
 enum Action {
-    Digest(u64),
+    Digest(Situation),
     Shift(Duration),
     Note(Totals),
     Repeat(Repetition),
@@ -70,7 +113,8 @@ enum Action {
 
 #[derive(Debug)]
 struct Repetition {
-    /// How long all of it takes, and how often it happens again.
+    /// How long the stretch takes, and all of them; how often it happens again.
+    stretch: Duration,
     by: Duration,
     times: u64,
     /// Totals when the stretch began, those that were met yet gone.
@@ -161,29 +205,40 @@ impl fmt::Debug for Walk<'_> {
 impl<'a> Walk<'a> {
     /// Digests what is seen at `now`.
     pub fn digest(now: Moment, origin: &'a dyn Origin) -> Self {
-        Self { now, origin, passed: 0, action: Action::Digest(0), sides: Rc::default(), seen: Vec::new() }
+        Self { now, origin, passed: 0, part: 0, action: Action::Digest(Situation::default()), sides: Rc::default(), seen: Vec::new() }
+    }
+
+    /// Digests what is seen at `now`, and keeps the words of it.
+    pub fn keep(now: Moment, origin: &'a dyn Origin) -> Self {
+        let situation = Situation { words: Some(Vec::new()), ..Situation::default() };
+        Self { action: Action::Digest(situation), ..Self::digest(now, origin) }
     }
 
     /// Shifts what is seen at `now` by a time, and as far as `origin` says.
     pub fn shift(now: Moment, by: Duration, origin: &'a dyn Origin) -> Self {
-        Self { now, origin, passed: 0, action: Action::Shift(by), sides: Rc::default(), seen: Vec::new() }
+        Self { now, origin, passed: 0, part: 0, action: Action::Shift(by), sides: Rc::default(), seen: Vec::new() }
     }
 
     /// Notes the totals of what is seen.
     pub fn note(now: Moment, origin: &'a dyn Origin) -> Self {
-        Self { now, origin, passed: 0, action: Action::Note(Totals::default()), sides: Rc::default(), seen: Vec::new() }
+        Self { now, origin, passed: 0, part: 0, action: Action::Note(Totals::default()), sides: Rc::default(), seen: Vec::new() }
     }
 
     /// Repeats, so many times, what happened in a stretch of time up to `now`, at whose beginning the totals were these. `origin`
     /// tells how far all goes on.
     pub fn repeat(now: Moment, stretch: Duration, times: u64, before: Totals, origin: &'a dyn Origin) -> Self {
-        let repetition = Repetition { by: stretch * times, times, before: before.0.into_iter(), fits: true };
-        Self { now, origin, passed: 0, action: Action::Repeat(repetition), sides: Rc::default(), seen: Vec::new() }
+        let repetition = Repetition { stretch, by: stretch * times, times, before: before.words.into_iter(), fits: true };
+        Self { now, origin, passed: 0, part: 0, action: Action::Repeat(repetition), sides: Rc::default(), seen: Vec::new() }
     }
 
     /// The digest of all that was seen; zero of other walks.
-    pub const fn result(&self) -> u64 {
-        if let Action::Digest(hash) = self.action { hash } else { 0 }
+    pub fn result(&self) -> u64 {
+        if let Action::Digest(seen) = &self.action { seen.digest() } else { 0 }
+    }
+
+    /// All that was seen; nothing of other walks.
+    pub fn situation(self) -> Situation {
+        if let Action::Digest(seen) = self.action { seen } else { Situation::default() }
     }
 
     /// The totals that were noted; none of other walks.
@@ -197,6 +252,19 @@ impl<'a> Walk<'a> {
         !matches!(&self.action, Action::Repeat(r) if !r.fits || r.before.len() > 0)
     }
 
+    /// Shows a part that has a name.
+    pub fn within(&mut self, name: &'static str, what: impl FnOnce(&mut Self)) {
+        let outer = self.part;
+        if let Action::Digest(seen) = &mut self.action {
+            self.part = seen.parts.iter().position(|part| part.0 == name).unwrap_or_else(|| {
+                seen.parts.push((name, 0));
+                seen.parts.len() - 1
+            });
+        }
+        what(self);
+        self.part = outer;
+    }
+
     /// The moment of it.
     pub const fn now(&self) -> Moment {
         self.now
@@ -208,7 +276,7 @@ impl<'a> Walk<'a> {
 
     /// A digest of something else at the same moment.
     pub(crate) fn fresh(&self) -> Walk<'a> {
-        Walk { now: self.now, origin: self.origin, passed: 0, action: Action::Digest(0), sides: Rc::default(), seen: Vec::new() }
+        Walk::digest(self.now, self.origin)
     }
 
     /// By how much it moves what is to come.
@@ -223,7 +291,7 @@ impl<'a> Walk<'a> {
     pub fn total<T: Total>(&mut self, total: &mut T) {
         match &mut self.action {
             Action::Digest(_) | Action::Shift(_) => {}
-            Action::Note(totals) => totals.0.push(total.word()),
+            Action::Note(totals) => totals.words.push(total.word()),
             Action::Repeat(r) => {
                 let grown = total.word().wrapping_sub(r.next());
                 *total = T::of(total.word().wrapping_add(grown.wrapping_mul(r.times)));
@@ -235,7 +303,7 @@ impl<'a> Walk<'a> {
     pub fn same(&mut self, word: u64) {
         match &mut self.action {
             Action::Digest(_) | Action::Shift(_) => {}
-            Action::Note(totals) => totals.0.push(word),
+            Action::Note(totals) => totals.words.push(word),
             Action::Repeat(r) => r.fits &= r.next() == word,
         }
     }
@@ -258,7 +326,10 @@ impl<'a> Walk<'a> {
         let origin = self.origin;
         match &mut self.action {
             Action::Digest(_) | Action::Shift(_) => {}
-            Action::Note(totals) => totals.0.push(rows.len() as u64),
+            Action::Note(totals) => {
+                totals.words.push(rows.len() as u64);
+                totals.rows += rows.len() as u64;
+            }
             Action::Repeat(r) => {
                 let (from, to) = (r.next() as usize, rows.len());
                 r.fits &= from <= to;
@@ -277,8 +348,13 @@ impl<'a> Walk<'a> {
     /// Something that does not depend on when it is, or how far its flow is.
     #[inline]
     pub fn value(&mut self, value: u64) {
-        if let Action::Digest(hash) = &mut self.action {
+        if let Action::Digest(seen) = &mut self.action {
+            let hash = &mut seen.parts[self.part].1;
             *hash = fold(*hash, value);
+            seen.count += 1;
+            if let Some(words) = &mut seen.words {
+                words.push(value);
+            }
         }
     }
 
@@ -303,11 +379,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A moment at which nothing happens but that something is looked at which is a part of its own: it is shifted, and in no
-    /// digest.
+    /// A moment at which nothing happens but that something is looked at which is a part of its own, or from which on something is
+    /// counted: it is shifted, and in no digest. One that was before the stretch that is repeated stays.
     pub fn reminder(&mut self, at: &mut Moment) {
-        if !matches!(self.action, Action::Digest(_)) {
-            self.moment(at);
+        match &self.action {
+            Action::Digest(_) => {}
+            Action::Repeat(r) if *at < self.now.saturating_sub(r.stretch) => {}
+            _ => self.moment(at),
         }
     }
 
@@ -316,6 +394,15 @@ impl<'a> Walk<'a> {
     pub fn outside(&mut self, what: impl FnOnce(&mut Self)) {
         if let Action::Shift(_) = self.action {
             what(self);
+        }
+    }
+
+    /// The moment of something that comes from outside.
+    pub fn interruption(&mut self, at: &mut Moment) {
+        match &mut self.action {
+            Action::Note(totals) => totals.outside = totals.outside.min(*at),
+            Action::Shift(_) => self.moment(at),
+            Action::Digest(_) | Action::Repeat(_) => {}
         }
     }
 
@@ -339,6 +426,14 @@ impl<'a> Walk<'a> {
             Action::Digest(_) => self.value(u64::from(index.wrapping_sub(self.passed))),
             Action::Shift(_) | Action::Repeat(_) => *index = index.wrapping_add(self.passed),
             Action::Note(_) => {}
+        }
+    }
+
+    /// The index of a packet that matters as long as it is beyond those that have passed.
+    pub fn ahead(&mut self, index: &mut u32) {
+        match self.action {
+            Action::Digest(_) => self.value(u64::from(index.saturating_sub(self.passed))),
+            _ => self.packet(index),
         }
     }
 
@@ -530,7 +625,8 @@ impl<T: State> State for std::collections::VecDeque<T> {
 ///
 /// - `due`, a moment that matters while it is to come, and `dues`, some of them;
 /// - `moment` and `moments`, those that matter even when they are past;
-/// - `flow`, the flow at hand from here on, and `packet` and `packets`, indices of packets of it;
+/// - `flow`, the flow at hand from here on, `packet` and `packets`, indices of packets of it, and `ahead`, one that matters as long as
+///   it is beyond those that have passed;
 /// - `value`, a word that is what it is;
 /// - `part`, something with a state of its own, and `keyed`, a map of them.
 ///
@@ -573,6 +669,7 @@ macro_rules! state {
         $walk.value(u64::from(*$field));
     };
     (@packet $walk:ident $field:ident) => { $walk.packet($field) };
+    (@ahead $walk:ident $field:ident) => { $walk.ahead($field) };
     (@packets $walk:ident $field:ident) => {
         let many = $field.iter_mut().map(|index| $walk.packet(index)).count();
         $walk.value(many as u64);

@@ -69,6 +69,8 @@ pub(crate) struct Transit<M: Message> {
     /// What travels beside messages that are here.
     pub sides: Slab<M::Side>,
     pub outbox_next: Moment,
+    /// The moment at which a node asked for somebody to look.
+    pub marked: Option<Moment>,
 }
 
 impl<M: Message> Transit<M> {
@@ -81,6 +83,7 @@ impl<M: Message> Transit<M> {
             outbox: (0..partitions).map(|_| Letters::new()).collect(),
             sides: Slab::default(),
             outbox_next: Moment::NEVER,
+            marked: None,
         }
     }
 

@@ -104,6 +104,19 @@ const HELD_BACK: Count = Count::number("held_back", "packets held back by full s
 /// What endpoints count, whatever their transport.
 pub const GROUP: Group = Group { name: "transport", label: "transport", counts: &[DUPLICATES, HELD_BACK] };
 
+/// How far a flow is.
+#[derive(Debug, Clone, Copy)]
+pub struct UnderWay {
+    /// The flow.
+    pub flow: u32,
+    /// Packets that nothing is waited for any more: acknowledged, or sent where none are.
+    pub passed: u32,
+    /// Packets that were sent.
+    pub sent: u32,
+    /// Packets up to the first that ends something, and is not like those before it.
+    pub alike: u32,
+}
+
 /// A host's flows. What each packet needs comes first.
 #[derive(Debug)]
 #[repr(C)]
@@ -229,7 +242,7 @@ impl state::State for Endpoint {
             walk.reminder(at);
             walk.value(u64::from(*flow));
         }
-        pacer.walk(walk);
+        walk.within("pulls", |walk| pacer.walk(walk));
         weight.walk(walk);
         walk.outside(|walk| {
             starts.walk(walk);
@@ -300,9 +313,16 @@ impl Endpoint {
         }
     }
 
-    /// Flows under way from here, and the packets of each that are acknowledged.
-    pub fn acknowledged(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.senders.iter().flatten().map(|s| (s.flow, s.progress.unacknowledged))
+    /// How far the flows under way from here are.
+    pub fn under_way(&self) -> impl Iterator<Item = UnderWay> {
+        // Who asks for credit looks at what is left, up to the most that it asks for.
+        let ahead = self.config.pulls.as_ref().map_or(0, |rules| rules.looks_ahead(self.config.framing.payload));
+        self.senders.iter().flatten().map(move |s| UnderWay {
+            flow: s.flow,
+            passed: s.progress.unacknowledged,
+            sent: s.progress.highest,
+            alike: s.messages.as_ref().map_or(s.progress.packets, |messages| messages.first_end()).saturating_sub(1 + ahead),
+        })
     }
 
     /// Reads what the next packets of its first flows need.

@@ -127,6 +127,8 @@ pub struct Node {
     is_odd: bool,
     acks: Acks,
     faults: Faults,
+    /// It asks for somebody to look when it has started so many data packets.
+    pub marks_at: u64,
     /// Totals.
     pub counts: Counts,
     /// Ports, queues and counters.
@@ -168,6 +170,7 @@ impl State for Node {
             routes: _,
             next_sample,
             wanted,
+            marks_at: _,
             forwards: _,
             is_watched: _,
             acks: _,
@@ -218,6 +221,7 @@ impl Node {
             endpoint,
             cut_through: None,
             faults: Faults::default(),
+            marks_at: u64::MAX,
             acks: Acks::default(),
             wanted: Wanted::default(),
             next_sample: Moment::NEVER,

@@ -228,7 +228,7 @@ impl Output {
 
 /// Runs a resolved scenario.
 #[pyfunction]
-#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true))]
+#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true, skip=true))]
 #[allow(clippy::too_many_arguments, reason = "what the interpreter hands over")]
 fn run(
     py: Python<'_>,
@@ -241,10 +241,11 @@ fn run(
     window_ps: Option<u64>,
     partitions: Option<usize>,
     clusters: bool,
+    skip: bool,
 ) -> PyResult<Output> {
     let scenario = scenario(resolved)?;
     let mut tables = inputs(tables)?;
-    let plan = Plan { threads, partitions, window: window_ps.map(xoff_units::Duration), clusters, ..Plan::default() };
+    let plan = Plan { threads, partitions, window: window_ps.map(xoff_units::Duration), clusters, skip, ..Plan::default() };
     let caller = Caller { progress, sink, poll };
     let outcome =
         caller.wait_for(py, move |observer| Runner::new(scenario, |path| tables.remove(path))?.run(plan, observer))?.map_err(bad)?;

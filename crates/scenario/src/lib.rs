@@ -25,6 +25,7 @@ mod read;
 mod run;
 mod runner;
 mod settled;
+mod skip;
 mod summary;
 mod table;
 mod tables;

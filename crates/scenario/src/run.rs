@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration as WallTime, Instant};
 
-use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan};
+use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, Statistics};
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
 use xoff_models::workload::MAX_START;
@@ -18,6 +18,7 @@ use crate::judge::{End, Ledger, Trouble};
 use crate::memory::{self, Budget};
 use crate::observer::Observer;
 use crate::runner::Runner;
+use crate::skip::Skip;
 use crate::summary::{Performance, Summary};
 use crate::table::{Input, Table};
 
@@ -45,7 +46,8 @@ struct Watch<'a> {
     /// Nothing is left to do but what faults make.
     is_over: bool,
     is_too_large: Option<InputError>,
-    last_search: Moment,
+    /// Multiples of [`STILL`] and of [`LOOK_EVERY`] that were passed.
+    last_search: u64,
     last_events: u64,
     /// New packets that had arrived when they last were more, and when that was.
     last_gain: (u64, Moment, u64),
@@ -69,27 +71,29 @@ impl<'a> Watch<'a> {
             was_stopped: false,
             is_over: false,
             is_too_large: None,
-            last_search: Moment::ZERO,
+            last_search: 0,
             last_events: 0,
             last_gain: (0, Moment::ZERO, 0),
             last_report: Instant::now(),
         })
     }
 
-    fn look(&mut self, cp: &Checkpoint<'_, Node>, collector: &mut Collector, observer: &mut dyn Observer) -> ControlFlow<()> {
+    /// `events` are all that there were, skipped ones too: what is looked for depends on what happened, and not on what was skipped.
+    fn look(&mut self, cp: &Checkpoint<'_, Node>, events: u64, collector: &mut Collector, observer: &mut dyn Observer) -> ControlFlow<()> {
         let fails = !collector.faults.plan.is_empty();
         self.is_over = fails && collector.is_over(cp);
         if self.is_over {
             return ControlFlow::Break(());
         }
-        let is_time = cp.now.since(self.last_search) >= STILL;
+        let (search, measure) = (cp.now.ps() / STILL.ps(), events / LOOK_EVERY);
+        let is_time = search > self.last_search;
         if is_time {
-            self.last_search = cp.now;
+            self.last_search = search;
             self.search(cp)?;
         }
-        if is_time || cp.statistics.events >= self.last_events + LOOK_EVERY {
-            self.last_events = cp.statistics.events;
-            self.measure(cp, collector.faults.will_mend(cp.now, self.patience.0 / 2))?;
+        if is_time || measure > self.last_events {
+            self.last_events = measure;
+            self.measure(cp, events, collector.faults.will_mend(cp.now, self.patience.0 / 2))?;
         }
         if self.last_report.elapsed() >= WallTime::from_millis(100) {
             self.last_report = Instant::now();
@@ -114,8 +118,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Looks whether flows gain packets.
-    fn measure(&mut self, cp: &Checkpoint<'_, Node>, will_mend: bool) -> ControlFlow<()> {
-        let events = cp.statistics.events;
+    fn measure(&mut self, cp: &Checkpoint<'_, Node>, events: u64, will_mend: bool) -> ControlFlow<()> {
         let (gained, is_busy) = Collector::gained(cp);
         let (most, at, by) = self.last_gain;
         // Who waits for what will mend waits for something.
@@ -154,7 +157,7 @@ impl Runner {
         observer: &mut dyn Observer,
         mut look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool,
     ) -> Result<Outcome, InputError> {
-        let threads = engine.threads;
+        let (threads, skips) = (engine.threads, engine.skip);
         let mut collector = Collector::new(&self);
         let plan = self.plan.without_flows();
         let Self { topology, plan: whole, settings, scenario, began, .. } = self;
@@ -167,8 +170,12 @@ impl Runner {
         collector.begin(&engine.checkpoint(Moment::ZERO));
         let mut reroutes = Reroutes::of(&settings, || (topology.clone(), paths, is_end, collector.whole_map()));
         let mut watch = Watch::new(&scenario, &settings, topology.nodes.len())?;
+        let mut skip = Skip::of(&scenario, until, skips);
         let mut ended = None;
         let finish = engine.run(|cp| {
+            if skip.is_asked(cp) {
+                return ControlFlow::Continue(());
+            }
             ended = Some(cp.now);
             if let Some(reroutes) = &mut reroutes {
                 reroutes.look(cp);
@@ -176,12 +183,14 @@ impl Runner {
             if !look(cp) {
                 return ControlFlow::Continue(());
             }
-            collector.drain(cp, &plan, observer);
+            if !skip.holds(cp) {
+                collector.drain(cp, &plan, observer);
+            }
             // A frame that went astray fails the run; senders would repeat it for ever.
             if collector.is_astray {
                 return ControlFlow::Break(());
             }
-            watch.look(cp, &mut collector, observer)
+            watch.look(cp, cp.statistics.events + skip.skipped.events, &mut collector, observer)
         });
         let Watch { mut trouble, was_stopped, is_too_large, is_over, .. } = watch;
         let finish = if is_over { Finish::Idle } else { finish };
@@ -207,19 +216,26 @@ impl Runner {
         collector.delays.close(&mut cp);
         let verdicts = collector.judge(&cp, &scenario, &End { finish, trouble }, ledger);
         let tables = collector.finish(&cp, &plan, cp.now);
-        let performance = Performance {
-            data_packet_hops: collector.hops,
-            events: statistics.events,
-            windows: statistics.windows,
-            cpu_seconds: began.1.elapsed().as_secs_f64(),
-            build_cpu_seconds,
-            wall_seconds: began.0.elapsed().as_secs_f64(),
-            peak_rss_bytes: memory::peak_rss_bytes(),
-            threads,
-            events_on_one_thread: statistics.events_alone,
-        };
+        let mut performance = performance(&collector, skip, statistics);
+        (performance.build_cpu_seconds, performance.threads) = (build_cpu_seconds, threads);
+        (performance.wall_seconds, performance.cpu_seconds) = (began.0.elapsed().as_secs_f64(), began.1.elapsed().as_secs_f64());
         let summary = collector.summary(&scenario, fingerprint, verdicts, performance, cp.now);
         Ok(Outcome { summary, tables, was_stopped })
+    }
+}
+
+/// What a run did, but for the time that it took.
+fn performance(collector: &Collector, mut skip: Skip, statistics: Statistics) -> Performance {
+    Performance {
+        data_packet_hops: collector.hops,
+        packet_hops_skipped: skip.skipped.packet_hops,
+        periods_skipped: skip.skipped.periods,
+        never_repeated: skip.kept_by(),
+        events: statistics.events,
+        windows: statistics.windows,
+        peak_rss_bytes: memory::peak_rss_bytes(),
+        events_on_one_thread: statistics.events_alone,
+        ..Performance::default()
     }
 }
 

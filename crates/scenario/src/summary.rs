@@ -94,10 +94,16 @@ pub struct CollectiveSummary {
 }
 
 /// What the run cost.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Performance {
     /// Data packets started on links.
     pub data_packet_hops: u64,
+    /// Those of them that were not simulated, since they repeat others.
+    pub packet_hops_skipped: u64,
+    /// Periods that were repeated, each as often as it fit at once.
+    pub periods_skipped: u64,
+    /// Parts whose state was never as it had been before, where it was looked at most in vain: they keep a run from repeating itself.
+    pub never_repeated: Vec<&'static str>,
     /// Events handled.
     pub events: u64,
     /// Windows run.

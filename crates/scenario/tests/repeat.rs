@@ -100,7 +100,10 @@ struct Reached {
 impl Reached {
     fn of(cp: &Checkpoint<'_, Node>) -> Self {
         let nodes = || (0..cp.nodes()).map(|id| cp.node(id));
-        let packets = nodes().filter_map(|node| node.endpoint.as_ref()).flat_map(|e| e.acknowledged().collect::<Vec<_>>()).collect();
+        let packets = nodes()
+            .filter_map(|node| node.endpoint.as_ref())
+            .flat_map(|e| e.under_way().map(|u| (u.flow, u.passed)).collect::<Vec<_>>())
+            .collect();
         let outputs = |node: &Node| node.core.ports.iter().map(|port| port.data_bytes).enumerate().collect::<Vec<_>>();
         let bytes = nodes().flat_map(|node| outputs(node).into_iter().map(|(port, sent)| ((node.core.id, port as u16), sent)));
         Self { packets, bytes: bytes.collect() }
@@ -139,7 +142,7 @@ fn totals(cp: &mut Checkpoint<'_, Node>) -> Totals {
 
 fn run(text: &str, look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool) -> Outcome {
     let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();
-    runner.run_with(Plan { checkpoint: PACKET, ..Plan::default() }, &mut (), look).unwrap()
+    runner.run_with(Plan { checkpoint: PACKET, skip: false, ..Plan::default() }, &mut (), look).unwrap()
 }
 
 /// The summary without what tells how the run was run; the fingerprint is over each arrival, of which some did not happen.
@@ -253,4 +256,30 @@ fn what_is_not_as_it_was_is_not_repeated() {
         }
         true
     });
+}
+
+fn run_with(text: &str, plan: Plan) -> Outcome {
+    Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap().run(plan, &mut ()).unwrap()
+}
+
+/// Summary and tables as they are, but for what tells how the run was run.
+fn results(outcome: &Outcome) -> (Value, Vec<(&'static str, Vec<String>)>) {
+    let mut all = serde_json::to_value(&outcome.summary).unwrap();
+    all.as_object_mut().unwrap().remove("performance");
+    let column = |c: &xoff_scenario::Column| format!("{} {:?}", c.name, cells(&c.data));
+    let tables = outcome.tables.iter().map(|t| (t.name, t.columns.iter().map(column).collect()));
+    (all, tables.collect())
+}
+
+#[test]
+fn a_run_that_skips_has_the_results_of_one_that_does_not() {
+    for (name, text, _) in SCENARIOS {
+        let full = run_with(text, Plan { skip: false, ..Plan::default() });
+        for (threads, partitions) in [(1, None), (1, Some(3)), (2, Some(3))] {
+            let skipping = run_with(text, Plan { threads, partitions, solo_below: 0, ..Plan::default() });
+            let performance = &skipping.summary.performance;
+            assert!(performance.packet_hops_skipped > performance.data_packet_hops / 4, "{name}: some of it is skipped");
+            assert_eq!(results(&skipping), results(&full), "{name}");
+        }
+    }
 }

@@ -13,6 +13,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
+use xoff_engine::state::{Walk, Word};
 use xoff_units::{Bytes, Duration, Moment, Rate};
 
 use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, Sent};
@@ -145,14 +146,46 @@ pub struct State {
     next_alpha: Moment,
     next_decrease: Moment,
     next_increase: Moment,
+    /// Notifications.
+    heard: u32,
     limiter: Limiter,
 }
 
-state!(State {
-    value: rate, target, alpha, is_active, alpha_seen, decrease_armed, timer_stage, byte_stage, bytes;
-    moment: next_alpha, next_decrease, next_increase;
-    part: limiter;
-});
+impl state::State for State {
+    /// At the line's rate, with nothing left to rise, alpha fades, and timers run, only for the next notification, which works out what
+    /// has become of them: until then they are constant. A stretch with a notification is repeated only where they are shown.
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self {
+            rate,
+            target,
+            alpha,
+            is_active,
+            alpha_seen,
+            decrease_armed,
+            timer_stage,
+            byte_stage,
+            bytes,
+            next_alpha,
+            next_decrease,
+            next_increase,
+            heard,
+            limiter,
+        } = self;
+        let rests = *next_increase == Moment::NEVER && !*alpha_seen && !*decrease_armed;
+        walk.value((*rate, *target, rests).word());
+        walk.value((*timer_stage, *byte_stage, *bytes).word());
+        if rests {
+            walk.same((*heard).into());
+        } else {
+            walk.value((*alpha, *is_active, *alpha_seen).word());
+            walk.value(decrease_armed.word());
+            walk.moment(next_alpha);
+            walk.moment(next_decrease);
+            walk.moment(next_increase);
+        }
+        limiter.walk(walk);
+    }
+}
 
 struct Column {
     g: f64,
@@ -388,6 +421,7 @@ impl Dcqcn {
             next_alpha: Moment::NEVER,
             next_decrease: Moment::NEVER,
             next_increase: Moment::NEVER,
+            heard: 0,
             limiter: Limiter::default(),
         }
     }
@@ -472,6 +506,7 @@ impl Dcqcn {
 
     /// A notification arrived.
     fn on_cnp(&self, s: &mut State, now: Moment) {
+        s.heard += 1;
         self.advance(s, now);
         if !s.is_active {
             s.is_active = true;

@@ -123,6 +123,10 @@ impl Control for Dctcp {
             if s.until > 0 {
                 let share = (f64::from(s.marked) / f64::from(s.batch)).min(1.0);
                 s.alpha = (1.0 - self.g) * s.alpha + self.g * share;
+                // So small that it changes neither a rate nor what a mark makes of it.
+                if s.alpha < 1e-30 {
+                    s.alpha = 0.0;
+                }
                 s.marked = 0;
             }
             // What is under way, and the ACK that ends the round trip.

@@ -6,7 +6,7 @@
 //! the moment is worked out over the changes to come, and anew when something is heard.
 //! Invariants: with one rate the wait is the packet's time at that rate; bits that go through are the integral of the rate.
 
-use xoff_engine::state;
+use xoff_engine::state::{State, Walk, Word};
 use xoff_units::Moment;
 
 /// What sets the rate of a limiter.
@@ -26,10 +26,15 @@ pub(super) struct Limiter {
     since: Moment,
 }
 
-state!(Limiter {
-    value: owed;
-    moment: since;
-});
+impl State for Limiter {
+    /// Where nothing is owed, it does not matter since when.
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.value(self.owed.word());
+        if self.owed > 0.0 {
+            walk.moment(&mut self.since);
+        }
+    }
+}
 
 impl Limiter {
     /// A packet starts.

@@ -90,7 +90,7 @@ macro_rules! registry {
             fn walk(&mut self, walk: &mut Walk<'_>) {
                 match self {
                     Self::None => {}
-                    $(Self::$name(s) => state::State::walk(s, walk),)*
+                    $(Self::$name(s) => walk.within(stringify!($module), |walk| state::State::walk(s, walk)),)*
                 }
             }
         }

@@ -13,7 +13,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_engine::state;
+use xoff_engine::state::{self, Walk, Word};
 use xoff_units::{Duration, Moment};
 
 use super::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
@@ -119,11 +119,41 @@ pub struct State {
     ignored: f64,
 }
 
-state!(State {
-    value: window, base, average, growth, received, undelayed, is_fast, achieved, is_triggered, to_ignore, ignored;
-    moments: last_cut, adapts_at;
-    moment: last_step;
-});
+impl state::State for State {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self {
+            window,
+            base,
+            average,
+            growth,
+            received,
+            undelayed,
+            is_fast,
+            last_cut,
+            last_step,
+            achieved,
+            adapts_at,
+            is_triggered,
+            to_ignore,
+            ignored,
+        } = self;
+        for word in [window, average, growth, received, undelayed, achieved, to_ignore, ignored] {
+            walk.value(word.word());
+        }
+        walk.value((*base, *is_fast, *is_triggered).word());
+        // A round trip after a cut it does not matter any more when that was: the smallest round trip does not grow.
+        let recent = last_cut.as_mut().filter(|cut| walk.now().since(**cut).ps() as f64 <= *base);
+        walk.value(recent.is_some().into());
+        if let Some(cut) = recent {
+            walk.moment(cut);
+        }
+        walk.value(adapts_at.is_some().into());
+        if let Some(at) = adapts_at {
+            walk.due(at);
+        }
+        walk.moment(last_step);
+    }
+}
 
 impl Nscc {
     fn largest(&self, s: &State) -> f64 {
@@ -163,7 +193,7 @@ impl Nscc {
     }
 
     fn on_trim(&self, s: &mut State, ack: &Ack<'_>) {
-        s.ignored += self.packet;
+        Self::ignore(s, self.packet);
         Self::average(s, self.round_trip);
         s.is_triggered = true;
         if self.adapts(s, true, true, self.round_trip, ack) {
@@ -176,8 +206,11 @@ impl Nscc {
     /// Something arrived; without a round trip it is only counted.
     fn on_arrival(&self, s: &mut State, delay: Option<f64>, ack: &Ack<'_>) {
         let arrived = self.on_wire(ack.bytes);
-        s.ignored += arrived;
-        s.achieved += arrived;
+        Self::ignore(s, arrived);
+        // Nobody asks otherwise.
+        if self.quick_adapt {
+            s.achieved += arrived;
+        }
         s.received += arrived;
         let Some(delay) = delay else { return };
         let sample = if !ack.is_marked && delay > self.target { s.base / 4.0 } else { delay };
@@ -203,9 +236,20 @@ impl Nscc {
         }
     }
 
+    /// So much was heard of that may be ignored; how much more than what is to be ignored does not matter.
+    fn ignore(s: &mut State, arrived: f64) {
+        if s.ignored < s.to_ignore {
+            s.ignored += arrived;
+        }
+    }
+
     fn grow(&self, s: &mut State, delay: f64, arrived: f64) {
-        s.undelayed = if delay < NO_DELAY { s.undelayed + arrived } else { 0.0 };
-        s.is_fast = delay < NO_DELAY && (s.is_fast || s.undelayed > s.window);
+        if delay >= NO_DELAY {
+            (s.is_fast, s.undelayed) = (false, 0.0);
+        } else if !s.is_fast {
+            s.undelayed += arrived;
+            s.is_fast = s.undelayed > s.window;
+        }
         if s.is_fast {
             s.window += self.fast * arrived;
         } else {

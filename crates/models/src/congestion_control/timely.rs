@@ -108,7 +108,8 @@ impl Timely {
         let gradient = s.difference / self.minimum_round_trip;
         if rtt < self.low || (rtt <= self.high && gradient <= 0.0) {
             s.rate = (s.rate + if s.stage < self.steps { self.additive } else { self.hyper }).min(self.line);
-            s.stage += 1;
+            // How many more than that does not matter.
+            s.stage = (s.stage + 1).min(self.steps);
         } else {
             let excess = if rtt > self.high { 1.0 - self.high / rtt } else { gradient };
             s.rate = (s.rate * (1.0 - self.beta * excess)).max(self.minimum);

@@ -93,6 +93,11 @@ impl Messages {
         self.endings.back().map_or(0, |e| e.end)
     }
 
+    /// The packet after the last of the first message that is not acknowledged whole.
+    pub fn first_end(&self) -> u32 {
+        self.endings.front().map_or(0, |e| e.end)
+    }
+
     /// The message that ends with a packet.
     #[inline]
     fn ending(&self, seq: u32) -> Option<&Ending> {

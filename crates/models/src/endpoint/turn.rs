@@ -126,6 +126,12 @@ impl Endpoint {
             self.programs.leave(id, effects);
         }
         config.transport.on_sent(&mut s.progress, &mut s.transport, seq, now);
+        if packet.has(Packet::MESSAGE)
+            && !config.transport.acknowledges()
+            && let Some(messages) = &mut s.messages
+        {
+            messages.forget(s.progress.unacknowledged);
+        }
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
         self.injected_bytes += u64::from(bytes);
         if s.credit.is_some() {

@@ -143,7 +143,7 @@ registry! {
 
 impl State for Mechanism {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        each!(self, m => m.walk(walk));
+        walk.within(self.name(), |walk| each!(self, m => m.walk(walk)));
     }
 }
 

@@ -122,6 +122,9 @@ impl Node {
             p.data_packets += 1;
             p.last_data = now;
             self.counts.data_hops += 1;
+            if self.counts.data_hops == self.marks_at {
+                cx.mark();
+            }
             if self.mechanisms.want(Watches::DEPARTURE) {
                 self.depart(port, queue, &mut frame, cx);
             }

@@ -9,6 +9,7 @@ mod pacer;
 mod share;
 
 use xoff_engine::state;
+use xoff_engine::state::{State, Walk, Word};
 use xoff_units::Duration;
 
 pub use self::pacer::Pacer;
@@ -94,9 +95,22 @@ pub struct Credit {
     is_unheard: bool,
 }
 
-state!(Credit {
-    value: left, pulled, is_unheard;
-});
+impl Rules {
+    /// How many of its last packets a flow looks at when it says what it wants.
+    pub fn looks_ahead(&self, payload: u64) -> u32 {
+        match &self.demand {
+            Demand::Arrivals => 0,
+            Demand::Targets(targets) => ((targets.most + targets.largest).div_ceil(payload) + 1) as u32,
+        }
+    }
+}
+
+impl State for Credit {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { left, pulled, is_unheard } = self;
+        walk.within("pulls", |walk| walk.value((*left, *pulled, *is_unheard).word()));
+    }
+}
 
 impl Credit {
     /// That of a flow of so many packets.

@@ -62,7 +62,7 @@ pub struct Sender {
 state!(Sender {
     part: beyond;
     packets: recovers_until;
-    packet: looked, timed_out;
+    ahead: looked, timed_out;
     value: is_oldest_due;
 });
 

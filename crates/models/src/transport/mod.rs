@@ -97,13 +97,13 @@ macro_rules! registry {
 
         impl State for Sender {
             fn walk(&mut self, walk: &mut Walk<'_>) {
-                match self { $(Self::$name(state) => state.walk(walk),)* }
+                match self { $(Self::$name(state) => walk.within(stringify!($module), |walk| state.walk(walk)),)* }
             }
         }
 
         impl State for Receiver {
             fn walk(&mut self, walk: &mut Walk<'_>) {
-                match self { $(Self::$name(state) => state.walk(walk),)* }
+                match self { $(Self::$name(state) => walk.within(stringify!($module), |walk| state.walk(walk)),)* }
             }
         }
 

@@ -43,6 +43,8 @@ impl Transport for Raw {
     #[inline]
     fn on_sent(&self, progress: &mut Progress, (): &mut (), seq: u32, _: Moment) {
         progress.next = seq + 1;
+        // Nothing is waited for.
+        progress.unacknowledged = progress.next;
     }
 
     fn on_answer(&self, _: &mut Progress, (): &mut (), _: &Packet) -> News {

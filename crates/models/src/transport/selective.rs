@@ -99,9 +99,10 @@ impl State for Sender {
         }
         walk.value((fates.len(), *under_way).word());
         let mut again: Vec<u32> = std::mem::take(lost).into_iter().collect();
-        for index in again.iter_mut().chain([base, there, end, judged]) {
+        for index in again.iter_mut().chain([base, there, end]) {
             walk.packet(index);
         }
+        walk.ahead(judged);
         lost.extend(again);
     }
 }

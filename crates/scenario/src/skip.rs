@@ -1,0 +1,505 @@
+//! Skips what repeats itself.
+//!
+//! A deterministic simulation whose situation, relative to now and to how far each flow and link is, is the same at two moments does
+//! the same again. It is put further by as many such periods as fit before something else happens: a flow or a message ends, something
+//! comes from outside, the run is over. Nothing is approximated: tables, summary, audits and fingerprint are those of a run that
+//! went through all of it (`tests/validation/test_skip.py`).
+//!
+//! A period is looked for at moments of one node, the *lead*: each time that it has started so many data packets. What is found
+//! by a hash is compared word by word a period later. A period after that, with all rows of it still at hand, it is repeated: three
+//! moments show by how much each number grows from one period to the next, and the arrivals of one period by how much from one to the
+//! next. What looking costs is bounded by what is simulated meanwhile, in numbers of words and events and not by the clock, so that
+//! what is skipped is the same on any machine.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use xoff_engine::random::fold;
+use xoff_engine::state::{Origin, Situation, Totals, Walk};
+use xoff_engine::{Checkpoint, Fingerprint};
+use xoff_models::delays::Traced;
+use xoff_models::node::Node;
+use xoff_units::{Duration, Moment, index};
+
+use crate::audit::find_deadlock;
+use crate::document::Scenario;
+
+/// As many words are looked at in the time of an event; a packet makes about so many events.
+const WORDS_AN_EVENT: u64 = 6;
+const EVENTS_A_PACKET: u64 = 6;
+/// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take a millisecond.
+const SHARE: u64 = 100;
+const FREE: u64 = 100_000;
+/// So many looks are next to one another in the first round of looking.
+const BABIES: u64 = 16;
+/// What was never like before at so many looks keeps all from repeating itself.
+const NEVER: u64 = 32;
+/// So many packets the lead goes on when flows have begun or ended.
+const CALM: u64 = 8;
+/// Fewer packets than this that a flow has left are not worth looking.
+const LEAST: u32 = 64;
+/// No more rows than this are written again at once.
+const ROWS: u64 = 4_000_000;
+
+/// How far all flows under way and all outputs are.
+#[derive(Debug, Clone, Default)]
+pub struct Reached {
+    packets: FxHashMap<u32, u32>,
+    bytes: Vec<u64>,
+    /// By node: the place of its first output in `bytes`.
+    first: Vec<u32>,
+    /// A hash of all flows and of where each ends.
+    epoch: u64,
+    /// The fewest packets that a flow has left, and those of all.
+    least: u32,
+    left: u64,
+}
+
+impl Reached {
+    /// All of a network.
+    pub fn of(cp: &Checkpoint<'_, Node>) -> Self {
+        let mut reached = Self { least: u32::MAX, ..Self::default() };
+        for node in (0..cp.nodes()).map(|id| cp.node(id)) {
+            reached.first.push(reached.bytes.len() as u32);
+            reached.bytes.extend(node.core.ports.iter().map(|port| port.data_bytes));
+            for flow in node.endpoint.iter().flat_map(|e| e.under_way()) {
+                reached.packets.insert(flow.flow, flow.passed);
+                reached.epoch = fold(reached.epoch, u64::from(flow.flow) << 32 | u64::from(flow.alike));
+                if flow.sent <= flow.alike {
+                    reached.least = reached.least.min(flow.alike - flow.sent);
+                    reached.left += u64::from(flow.alike - flow.sent);
+                }
+            }
+        }
+        reached
+    }
+
+    /// So many times how far it is from another.
+    #[must_use]
+    pub fn since(&self, before: &Self, times: u64) -> Self {
+        let packets = self.packets.iter().map(|(flow, n)| (*flow, (n - before.packets(*flow)).wrapping_mul(times as u32))).collect();
+        let bytes = self.bytes.iter().zip(&before.bytes).map(|(now, then)| (now - then).wrapping_mul(times)).collect();
+        Self { packets, bytes, first: self.first.clone(), ..Self::default() }
+    }
+}
+
+impl Origin for Reached {
+    fn packets(&self, flow: u32) -> u32 {
+        self.packets.get(&flow).copied().unwrap_or(0)
+    }
+
+    fn bytes(&self, node: u32, output: u16) -> u64 {
+        self.bytes[index(self.first[index(node)]) + usize::from(output)]
+    }
+}
+
+/// A situation that came again, and how long after it was first seen.
+struct Period {
+    length: Duration,
+    /// Data packets that the lead starts in one.
+    hops: u64,
+    at: Moment,
+    situation: Situation,
+    prints: Vec<Fingerprint>,
+}
+
+/// The beginning of the period that may be repeated.
+struct Begun {
+    at: Moment,
+    totals: Totals,
+    reached: Reached,
+    prints: Vec<Fingerprint>,
+    events: u64,
+}
+
+enum Stage {
+    /// Nothing is known to repeat itself.
+    Search,
+    /// A situation came again.
+    Once(Period),
+    /// And again.
+    Twice(Period, Begun),
+}
+
+/// How far the lead goes from one look to the next. Whatever the length of a period, two of `2·B` looks are a multiple of it apart if
+/// it is below `B·B` packets: after `B` next to one another come as many that are `B` apart. Each round has twice as many.
+#[derive(Debug, Clone, Copy)]
+struct Steps {
+    /// The least that is possible.
+    base: u64,
+    babies: u64,
+    taken: u64,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self::of(1)
+    }
+}
+
+impl Steps {
+    const fn of(base: u64) -> Self {
+        Self { base, babies: BABIES, taken: 0 }
+    }
+
+    /// Packets to the next look.
+    const fn next(&mut self) -> u64 {
+        self.taken += 1;
+        if self.taken == 2 * self.babies {
+            (self.babies, self.taken) = (2 * self.babies, 0);
+        }
+        if self.taken < self.babies { self.base } else { self.base * self.babies }
+    }
+
+    /// After a wait of so many packets the round begins anew.
+    const fn again(&mut self, wait: u64) -> u64 {
+        self.taken = 0;
+        (wait / self.base + 1) * self.base
+    }
+}
+
+/// What was skipped.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Skipped {
+    /// Data packets that would have been started on links.
+    pub packet_hops: u64,
+    /// Events.
+    pub events: u64,
+    /// Periods that were repeated, each as often as possible at once.
+    pub periods: u64,
+}
+
+/// Looks for what repeats itself, and skips it.
+pub struct Skip {
+    until: Moment,
+    skips: bool,
+    stage: Stage,
+    lead: Option<u32>,
+    /// What the lead had started when it was last looked at without being asked to.
+    started: u64,
+    /// What it had started at the moment that it was asked for last: somebody looks a little later.
+    mark: u64,
+    steps: Steps,
+    /// Events and packets of the lead when its flows were first looked at.
+    since: (u64, u64),
+    looks: u64,
+    /// What repeats itself among these flows was found, or cannot be repeated.
+    is_done: bool,
+    /// Situations: when, and how many data packets the lead had started.
+    seen: FxHashMap<u64, (Moment, u64)>,
+    epoch: u64,
+    outside: Moment,
+    /// What parts were like at these looks.
+    parts: BTreeMap<&'static str, FxHashSet<u64>>,
+    /// Of the flows that were looked at most in vain: how often, and the parts that were never like before.
+    vain: (u64, Vec<&'static str>),
+    /// Packets to wait when flows have begun or ended.
+    wait: u64,
+    /// Words looked at in all, those that may be, and those of one look.
+    spent: u64,
+    allowed: u64,
+    cost: u64,
+    /// What it came to.
+    pub skipped: Skipped,
+}
+
+impl Skip {
+    /// For a run up to a moment, if anything is to be skipped; nothing is where what is written down depends on each moment.
+    pub fn of(scenario: &Scenario, until: Moment, skips: bool) -> Self {
+        let probe = &scenario.probe;
+        let is_followed = probe.delays != Traced::None || probe.replay;
+        Self {
+            until,
+            skips: skips && !is_followed && scenario.fault.is_empty(),
+            stage: Stage::Search,
+            lead: None,
+            started: 0,
+            mark: 0,
+            steps: Steps::default(),
+            since: (0, 0),
+            looks: 0,
+            is_done: false,
+            seen: FxHashMap::default(),
+            epoch: 0,
+            outside: Moment::ZERO,
+            parts: BTreeMap::new(),
+            vain: (0, Vec::new()),
+            wait: CALM,
+            spent: 0,
+            allowed: FREE,
+            cost: 0,
+            skipped: Skipped::default(),
+        }
+    }
+
+    /// Parts that kept what was looked at most from repeating itself.
+    pub fn kept_by(&mut self) -> Vec<&'static str> {
+        self.blame();
+        std::mem::take(&mut self.vain.1)
+    }
+
+    /// Looks, if the lead asked for this checkpoint; then nobody else has anything to do there.
+    pub fn is_asked(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
+        if cp.is_marked {
+            self.look(cp);
+        }
+        cp.is_marked
+    }
+
+    /// Whether what nodes wrote down has to stay with them, at a checkpoint that the lead did not ask for.
+    pub fn holds(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
+        if self.skips {
+            self.tend(cp);
+        }
+        matches!(self.stage, Stage::Twice(..))
+    }
+
+    /// Looks whether there is still a lead, and whether what was to be repeated still can be.
+    fn tend(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        let is_late = match &self.stage {
+            Stage::Search => false,
+            Stage::Once(period) => cp.now > period.at + period.length,
+            // What is over is taken in the order of checkpoints; it is no repetition either.
+            Stage::Twice(period, begun) => cp.now > begun.at + period.length || has_news(cp),
+        };
+        if is_late {
+            self.search(cp);
+        }
+        let started = self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops);
+        let is_lost = matches!(self.stage, Stage::Search) && (self.lead.is_none() || started == self.started);
+        if is_lost && self.lacks(cp) == 0 {
+            self.spent += u64::from(cp.nodes());
+            self.choose(cp);
+        }
+        self.started = self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops);
+    }
+
+    /// Makes the node the lead that has the most left to send.
+    fn choose(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        if let Some(lead) = self.lead {
+            cp.node_mut(lead).marks_at = u64::MAX;
+        }
+        let left = |id: u32| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).map(|u| u.alike.saturating_sub(u.sent)).max();
+        let most = (0..cp.nodes()).filter_map(|id| left(id).map(|left| (left, std::cmp::Reverse(id)))).max();
+        self.lead = most.filter(|most| most.0 > 0).map(|most| most.1.0);
+        self.seen.clear();
+        self.mark = self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops);
+        self.arm(cp, self.steps.base);
+    }
+
+    /// Asks the lead for the first moment to come that is a multiple of so many packets after the last; says which multiple.
+    fn arm(&mut self, cp: &mut Checkpoint<'_, Node>, packets: u64) -> u64 {
+        let Some(lead) = self.lead else { return 1 };
+        let node = cp.node_mut(lead);
+        let times = 1 + (node.counts.data_hops - self.mark) / packets;
+        self.mark += times * packets;
+        node.marks_at = self.mark;
+        times
+    }
+
+    fn search(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        self.stage = Stage::Search;
+        self.seen.clear();
+        self.mark = self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops);
+        self.arm(cp, self.steps.base);
+    }
+
+    /// At a moment that the lead asked for.
+    fn look(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        match std::mem::replace(&mut self.stage, Stage::Search) {
+            Stage::Search => self.look_for(cp),
+            Stage::Once(period) => self.confirm(period, cp),
+            Stage::Twice(period, begun) => self.repeat(&period, &begun, cp),
+        }
+    }
+
+    /// How many words lack for another look.
+    fn lacks(&mut self, cp: &Checkpoint<'_, Node>) -> u64 {
+        self.allowed = self.allowed.max((cp.statistics.events + self.skipped.events / 8) * WORDS_AN_EVENT / SHARE);
+        (self.spent + self.cost).saturating_sub(self.allowed)
+    }
+
+    /// Whether a look is to be earned before; then the lead goes on for so long.
+    fn waits(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
+        let lacks = self.lacks(cp);
+        if lacks > 0 {
+            let packets = (self.mark - self.since.1).max(1);
+            let events = (cp.statistics.events - self.since.0).max(packets);
+            let wait = lacks * SHARE / WORDS_AN_EVENT * packets / events;
+            let packets = self.steps.again(wait);
+            self.arm(cp, packets);
+        }
+        lacks > 0
+    }
+
+    fn look_for(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        if self.waits(cp) {
+            return;
+        }
+        let reached = Reached::of(cp);
+        self.spent += (2 * reached.bytes.len() + 30 * reached.packets.len()) as u64;
+        if reached.epoch != self.epoch {
+            return self.begin(reached.epoch, cp);
+        }
+        // What may be over soon is not looked at, nor what was looked at enough.
+        if self.is_done || reached.least < LEAST {
+            self.arm(cp, u64::from(LEAST));
+            return;
+        }
+        if self.looks == 0 && self.wait > CALM {
+            // The next moment that can be asked for tells how far they are apart at least.
+            self.wait = CALM;
+            self.steps = Steps::of(self.arm(cp, 1));
+            return;
+        }
+        // What was simulated and what is left are what the run takes if nothing repeats itself.
+        let events = cp.statistics.events + EVENTS_A_PACKET * reached.left + self.skipped.events / 8;
+        self.allowed = self.allowed.max(events * WORDS_AN_EVENT / SHARE);
+        if self.waits(cp) {
+            return;
+        }
+        let mut walk = Walk::digest(cp.now, &reached);
+        cp.walk(&mut walk);
+        let situation = walk.situation();
+        self.cost = situation.count;
+        self.spent += situation.count;
+        if let Some((before, hops_before)) = self.seen.insert(situation.digest(), (cp.now, self.mark)) {
+            let (at, length, hops) = (cp.now, cp.now - before, self.mark - hops_before);
+            let mut walk = Walk::keep(at, &reached);
+            cp.walk(&mut walk);
+            let situation = walk.situation();
+            let times = self.arm(cp, hops);
+            self.stage = Stage::Once(Period { length: length * times, hops: hops * times, at, situation, prints: prints(cp) });
+            return;
+        }
+        self.looks += 1;
+        for (part, hash) in &situation.parts {
+            self.parts.entry(part).or_default().insert(*hash);
+        }
+        let packets = self.steps.next();
+        self.arm(cp, packets);
+    }
+
+    /// Other flows are under way, or the same towards another end. What has just begun may be over soon: where flows begin and end all
+    /// the time it is looked less and less.
+    fn begin(&mut self, epoch: u64, cp: &mut Checkpoint<'_, Node>) {
+        self.blame();
+        (self.epoch, self.looks, self.is_done) = (epoch, 0, false);
+        self.seen.clear();
+        self.parts.clear();
+        self.since = (cp.statistics.events, self.mark);
+        self.wait = (2 * self.wait).min(1 << 14);
+        self.arm(cp, self.wait);
+    }
+
+    /// Remembers which parts were never like before, if it was never looked so often in vain.
+    fn blame(&mut self) {
+        if self.is_done || self.looks < NEVER || self.looks <= self.vain.0 {
+            return;
+        }
+        let never = self.parts.iter().filter(|part| part.1.len() as u64 == self.looks && !part.0.is_empty());
+        self.vain = (self.looks, never.map(|part| *part.0).collect());
+    }
+
+    /// Whether a situation is that of a period, at the moment at which it should be.
+    fn is_again(&mut self, period: &Period, begun: Moment, reached: &Reached, cp: &mut Checkpoint<'_, Node>) -> bool {
+        if cp.now != begun + period.length || reached.epoch != self.epoch {
+            return false;
+        }
+        let mut walk = Walk::keep(cp.now, reached);
+        cp.walk(&mut walk);
+        let situation = walk.situation();
+        self.spent += situation.count;
+        situation.is(&period.situation)
+    }
+
+    fn confirm(&mut self, period: Period, cp: &mut Checkpoint<'_, Node>) {
+        let reached = Reached::of(cp);
+        if !self.is_again(&period, period.at, &reached, cp) {
+            return self.search(cp);
+        }
+        if has_news(cp) {
+            self.arm(cp, period.hops);
+            self.stage = Stage::Once(Period { at: cp.now, prints: prints(cp), ..period });
+            return;
+        }
+        let mut walk = Walk::note(cp.now, &reached);
+        cp.walk(&mut walk);
+        let totals = walk.totals();
+        let begun = Begun { at: cp.now, totals, prints: prints(cp), events: cp.statistics.events, reached };
+        self.arm(cp, period.hops);
+        self.stage = Stage::Twice(period, begun);
+    }
+
+    fn repeat(&mut self, period: &Period, begun: &Begun, cp: &mut Checkpoint<'_, Node>) {
+        let reached = Reached::of(cp);
+        if self.is_again(period, begun.at, &reached, cp) {
+            // What is left is less than a period; and what kept it from being repeated does so again, until a flow begins or ends.
+            self.is_done = true;
+            self.again(period, begun, &reached, cp);
+        }
+        self.search(cp);
+    }
+
+    /// Repeats a period as often as nothing else happens.
+    fn again(&mut self, period: &Period, begun: &Begun, reached: &Reached, cp: &mut Checkpoint<'_, Node>) -> Option<()> {
+        let mut walk = Walk::note(cp.now, reached);
+        cp.walk(&mut walk);
+        let totals = walk.totals();
+        self.outside = totals.outside;
+        let once = reached.since(&begun.reached, 1);
+        let times = self.times(period, &once, totals.rows - begun.totals.rows.min(totals.rows), cp)?;
+        // Ports that send nothing in all of it may be a deadlock, which somebody else looks for.
+        if find_deadlock(cp, begun.at).is_some() {
+            return None;
+        }
+        let mut walk = Walk::repeat(cp.now, period.length, 0, begun.totals.clone(), &|_| 0);
+        cp.walk(&mut walk);
+        if !walk.fits() {
+            return None;
+        }
+        let mut ahead = Vec::new();
+        for id in 0..cp.nodes() {
+            let (first, last) = (period.prints[index(id)], begun.prints[index(id)]);
+            ahead.push(cp.print_mut(id).again(first, last, times)?);
+        }
+        let hops = |cp: &Checkpoint<'_, Node>| (0..cp.nodes()).map(|id| cp.node(id).counts.data_hops).sum::<u64>();
+        let before = hops(cp);
+        let further = reached.since(&begun.reached, times);
+        let mut walk = Walk::repeat(cp.now, period.length, times, begun.totals.clone(), &further);
+        cp.walk(&mut walk);
+        for (id, print) in (0..).zip(ahead) {
+            *cp.print_mut(id) = print;
+        }
+        self.skipped.packet_hops += hops(cp) - before;
+        self.skipped.events += times * (cp.statistics.events - begun.events);
+        self.skipped.periods += 1;
+        Some(())
+    }
+
+    /// How often a period fits before something else happens.
+    fn times(&self, period: &Period, once: &Reached, rows: u64, cp: &Checkpoint<'_, Node>) -> Option<u64> {
+        let time = self.until.min(self.outside).since(cp.now);
+        let mut times = (time.ps() / period.length.ps()).min(ROWS / rows.max(1));
+        let mut gains = false;
+        for flow in (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()).flat_map(|e| e.under_way()) {
+            let passed = once.packets(flow.flow);
+            if let Some(fits) = flow.alike.saturating_sub(flow.sent + 2).checked_div(passed) {
+                gains = true;
+                times = times.min(fits.into());
+            }
+        }
+        (gains && times > 0).then_some(times)
+    }
+}
+
+fn prints(cp: &mut Checkpoint<'_, Node>) -> Vec<Fingerprint> {
+    (0..cp.nodes()).map(|id| *cp.print_mut(id)).collect()
+}
+
+/// Whether something is over that was not written into a table yet.
+fn has_news(cp: &Checkpoint<'_, Node>) -> bool {
+    (0..cp.nodes())
+        .filter_map(|id| cp.node(id).endpoint.as_ref())
+        .any(|e| !(e.sent.is_empty() && e.arrived.is_empty() && e.delivered.is_empty()))
+}

@@ -1,0 +1,173 @@
+"""A run that skips what repeats itself has the results of one that goes through all of it, byte for byte.
+
+Beside every mechanism by itself, and random scenarios as those of `test_conformance.py`, all with long flows that start
+one after the other, wait for one another and are cut off: something repeats itself, and is interrupted.
+"""
+
+import json
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.validation.scenario_drawing import draw_scenario
+from tests.validation.test_conformance import OPTIONS
+
+import xoff
+from xoff import _core
+from xoff.running import prepare
+
+DRAWS = 4
+PLANS: list[dict[str, Any]] = [
+    {"threads": 1},
+    {"threads": 2},
+    {"threads": 1, "partitions": 3},
+    {"threads": 2, "partitions": 3, "window_ps": 77_001},
+]
+RECORDED = dict.fromkeys(["completion", "loss", "deadlock", "pauses"], "record")
+PFC: dict[str, Any] = {"flow_control": {"pfc": {}}}
+CUT: dict[str, Any] = {"ecn": {"step": {"threshold": "100KB"}}, "trimming": {"limit": "200KB"}}
+STAR: dict[str, Any] = {"star": {"hosts": 8, "link": {"rate": "100Gbps", "delay": "1us"}}}
+RING = [{"collective": {"operation": "all_gather", "algorithm": "ring", "size": "40MB"}}]
+INCAST = [{"incast": {"senders": [0, 1, 2], "receiver": 3, "size": "20MB"}}]
+# Each with the least share of it that is skipped.
+REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
+    "ring": (0.9, {"workload": RING}),
+    "ring, raw": (0.9, {"workload": RING, "host": {"transport": {"raw": {}}}}),
+    "ring, a connection for each message": (0.9, {"workload": [{**RING[0], "connections": "per_message"}]}),
+    "ring, PFC and IRN": (0.9, {"workload": RING, "switch": PFC, "host": {"transport": {"irn": {}}}}),
+    "ring, DCQCN at rest": (0.9, {"workload": RING, "switch": PFC, "host": {"congestion_control": {"dcqcn": {}}}}),
+    "ring, DRILL": (
+        0.7,
+        {"workload": RING, "switch": {**PFC, "routing": {"drill": {}}}, "host": {"transport": {"selective": {}}}},
+    ),
+    "incast, PFC": (0.6, {"workload": INCAST, "switch": PFC}),
+    "incast, PFC of egress, virtual output queues": (
+        0.5,
+        {"workload": INCAST, "switch": {"queueing": "voq", "flow_control": {"pfc": {"xoff": "40KB"}}}},
+    ),
+    "incast, BFC": (0.9, {"workload": INCAST, "switch": {"flow_control": {"bfc": {}}}}),
+    "incast, PortFC": (0.9, {"workload": INCAST, "switch": {"flow_control": {"portfc": {}}}}),
+    "incast, PFC, depths of queues": (0.5, {"workload": INCAST, "switch": PFC, "probe": {"queues": "83840ps"}}),
+    "incast, PFC, each packet": (
+        0.3,
+        {"workload": [{"incast": {**INCAST[0]["incast"], "size": "8MB"}}], "switch": PFC, "probe": {"packets": True}},
+    ),
+    "incast, cut through": (0.5, {"workload": INCAST, "switch": {**PFC, "cut_through": {}}}),
+    "rails": (
+        0.2,
+        {
+            "network": {
+                "rail": {
+                    "servers": 4,
+                    "gpus_per_server": 4,
+                    "scale_up": {"rate": "400Gbps", "delay": "25ns"},
+                    "rail": {"rate": "100Gbps", "delay": "500ns"},
+                }
+            },
+            "workload": [
+                {"collective": {"operation": "all_reduce", "algorithm": "hierarchical", "size": "64MB", "group": 4}}
+            ],
+        },
+    ),
+}
+
+
+def lengthen(scenario: dict[str, Any], rng: Random) -> dict[str, Any]:
+    """Return the scenario under a few long flows in the place of its own traffic."""
+    hosts = xoff.check(scenario)["network"]["hosts"]
+    payload = int(scenario["framing"]["payload"].removesuffix("B"))
+    rows: list[dict[str, Any]] = []
+    receiver = rng.randrange(hosts)
+    for number in range(rng.randint(1, 4)):
+        dst = receiver if rng.random() < 0.5 else rng.randrange(hosts)
+        src = rng.choice([host for host in range(hosts) if host != dst])
+        size = f"{payload * rng.randint(200, 4000) + rng.randint(0, payload)}B"
+        row: dict[str, Any] = {"src": src, "dst": dst, "size": size, "id": f"f{number}"}
+        arriving = [earlier["id"] for earlier in rows if earlier["dst"] == src]
+        if arriving and rng.random() < 0.3:
+            row["after"] = arriving[:1]
+        elif rng.random() < 0.5:
+            row["start"] = f"{rng.randint(1, 200)}us"
+        rows.append(row)
+    # Some lose in step with what they send again, and would never end.
+    until = f"{rng.randint(50, 300)}us" if rng.random() < 0.2 else "3ms"
+    return {**scenario, "workload": [{"flows": rows}], "audits": RECORDED, "until": until}
+
+
+def plain(scenario: dict[str, Any], path: str) -> dict[str, Any]:
+    """Return what a scenario has of parts beside that at a path: as few as can be."""
+    switch = {
+        key: part for key, part in scenario["switch"].items() if key in ("delay", "queueing", "classes", "buffer")
+    }
+    base = {key: part for key, part in scenario.items() if key in ("seed", "network", "framing")}
+    section, _, part = path.partition(".")
+    if section not in ("switch", "host"):
+        return {**base, "switch": switch}
+    key = part.split(".")[0]
+    chosen = {key: scenario[section][key]} if key in scenario.get(section, {}) else {}
+    return {**base, "switch": switch} | {section: (switch if section == "switch" else {}) | chosen}
+
+
+def results(prepared: Any, **plan: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, pa.Table]]:
+    """Run; return the summary, what tells how it was run, and all tables."""
+    output = _core.run(prepared.resolved, prepared.tables, **plan)
+    summary = json.loads(output.summary)
+    performance = summary.pop("performance")
+    return summary, performance, {name: pa.table(output.table(name)) for name in output.tables}
+
+
+def skipped(scenario: dict[str, Any], plan: dict[str, Any]) -> float:
+    """Compare a run that skips with one that does not; return the share that was skipped."""
+    prepared = prepare(scenario)
+    full, whole, tables = results(prepared, threads=1, skip=False)
+    summary, performance, found = results(prepared, **plan)
+    assert summary == full
+    assert found.keys() == tables.keys()
+    for name, table in tables.items():
+        assert found[name].equals(table), name
+    hops: int = performance["data_packet_hops"]
+    assert hops == whole["data_packet_hops"]
+    assert whole["packet_hops_skipped"] == 0
+    return float(performance["packet_hops_skipped"] / max(hops, 1))
+
+
+@pytest.mark.parametrize("name", REPEATS)
+def test_what_repeats_itself_is_skipped(name: str) -> None:
+    least, scenario = REPEATS[name]
+    shares = [skipped({"network": STAR, **scenario}, plan) for plan in PLANS]
+    # With shorter windows it is looked more often, and earlier in vain.
+    assert min(shares[:-1]) > least, shares
+
+
+def test_what_keeps_a_run_from_repeating_itself_is_named() -> None:
+    marks = {"ecn": {"red": {"kmin": "20KB", "kmax": "200KB", "pmax": 0.5}}, **PFC}
+    scenario = {"network": STAR, "workload": INCAST, "switch": marks, "host": {"congestion_control": {"dcqcn": {}}}}
+    assert xoff.run(scenario).summary["performance"]["never_repeated"] == ["dcqcn"]
+    assert xoff.run({"network": STAR, "workload": RING}).summary["performance"]["never_repeated"] == []
+
+
+@pytest.mark.parametrize(("path", "option"), OPTIONS, ids=[f"{path}={option}" for path, option in OPTIONS])
+def test_what_is_skipped_is_what_would_have_happened(path: str, option: str) -> None:
+    for number in range(2 * DRAWS):
+        rng = Random(f"skip {path}={option} {number}")
+        scenario = draw_scenario(rng, {path: option})
+        try:
+            scenario = lengthen(scenario, rng)
+            if number < DRAWS:
+                lean = plain(scenario, path) | {key: scenario[key] for key in ("workload", "audits", "until")}
+                scenario = lean if is_allowed(lean) else scenario
+            skipped(scenario, rng.choice(PLANS))
+        except Exception as error:
+            error.add_note(f"draw {number}: {json.dumps(scenario)}")
+            raise
+
+
+def is_allowed(scenario: dict[str, Any]) -> bool:
+    """Tell whether parts that were drawn beside others can stand alone."""
+    try:
+        prepare(scenario)
+        xoff.check(scenario)
+    except xoff.InputError:
+        return False
+    return True
