@@ -198,14 +198,14 @@ fn port_warnings(runner: &Runner) -> Vec<Warning> {
 
 /// Packets by several paths to receivers that throw away what is not next.
 fn scattered(runner: &Runner) -> Option<Warning> {
-    if runner.settings.protocol().bears_reordering() {
-        return None;
-    }
+    let stacks = runner.settings.stacks.list();
+    let (stack, protocol) = stacks.iter().zip(runner.settings.protocols()).find(|one| !one.1.bears_reordering())?;
     let parts = runner.settings.mechanisms().parts();
     let part = parts.iter().find(|p| p.properties().scatters)?;
     let why = format!(
-        "it sends packets of a flow by several paths, and host.transport.{} throws away what overtakes and sends it again; host.transport.selective or irn keeps it",
-        runner.settings.protocol().name()
+        "it sends packets of a flow by several paths, and {}.{} throws away what overtakes and sends it again; host.transport.selective or irn keeps it",
+        stack.paths()[0],
+        protocol.name()
     );
     Some(Warning::new(part.path(), why))
 }
