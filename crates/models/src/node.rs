@@ -262,6 +262,7 @@ impl Node {
     /// An event begins.
     #[inline(always)]
     fn begin(&mut self, now: Moment) {
+        debug_assert!(self.effects.is_empty(), "what mechanisms asked for in an event is done in it");
         self.effects.now = now;
         if self.next_sample <= now {
             self.sample(now);

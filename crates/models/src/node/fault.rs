@@ -441,6 +441,8 @@ impl Node {
                 failing.note(by, &packet);
             }
         }
+        // What mechanisms make of it happens now, and not at whatever is next.
+        self.apply(cx);
     }
 
     /// What a link is one way is another from now on.
