@@ -74,6 +74,21 @@ impl Default for Totals {
     }
 }
 
+impl Totals {
+    /// Those that have grown since others, by their places.
+    pub fn grown(&self, before: &Self) -> Vec<usize> {
+        let pairs = self.words.iter().zip(&before.words).enumerate();
+        pairs.filter(|(_, (now, then))| now > then).map(|(place, _)| place).collect()
+    }
+
+    /// The same as if one had been then what it is at another moment, so that it does not grow again: as if a part had left it out.
+    #[must_use]
+    pub fn leaving_out(mut self, place: usize, now: &Self) -> Self {
+        self.words[place] = now.words[place];
+        self
+    }
+}
+
 /// What decides what happens from now on.
 #[derive(Debug)]
 pub struct Situation {

@@ -283,3 +283,42 @@ fn a_run_that_skips_has_the_results_of_one_that_does_not() {
         }
     }
 }
+
+/// Runs, and repeats a stretch four times without one of the totals that have grown in it; tells how many these are.
+fn leaving_out(text: &str, (from, to): (Moment, Moment), place: usize) -> (Option<Outcome>, usize) {
+    let (mut before, mut count, mut fits) = (None, 0, true);
+    let mut is_done = false;
+    let outcome = run(text, |cp| {
+        if cp.now == from && before.is_none() {
+            before = Some((totals(cp), Reached::of(cp)));
+        }
+        if cp.now == to && !is_done {
+            is_done = true;
+            let (then, reached) = before.clone().unwrap();
+            let now = totals(cp);
+            let grown = now.grown(&then);
+            count = grown.len();
+            let further = Reached::of(cp).since(&reached, 4);
+            let mut walk = Walk::repeat(cp.now, to - from, 4, then.leaving_out(grown[place], &now), &further);
+            cp.walk(&mut walk);
+            fits = walk.fits();
+        }
+        before.is_none() || is_done
+    });
+    (fits.then_some(outcome), count)
+}
+
+#[test]
+fn a_total_that_a_part_leaves_out_is_noticed() {
+    for (name, text, least) in [&SCENARIOS[2], &SCENARIOS[6]] {
+        let stretch = period(name, text, *least);
+        let all = |outcome: &Outcome| (summary(outcome), rows(outcome), outcome.summary.performance.data_packet_hops);
+        let expected = all(&run(text, |_| true));
+        let count = leaving_out(text, stretch, 0).1;
+        assert!(count > 10, "{name}");
+        let is_noticed = |place| leaving_out(text, stretch, place).0.is_none_or(|outcome| all(&outcome) != expected);
+        let unnoticed = (0..count).filter(|place| !is_noticed(*place)).count();
+        // What hosts gained is looked at where a run stalls, and nowhere else.
+        assert!(unnoticed <= 1, "{name}: {unnoticed} of {count}");
+    }
+}
