@@ -508,7 +508,12 @@ def reproduce(
 @app.command()
 def bench(
     cases: Annotated[
-        list[str] | None, typer.Argument(metavar="CASE", help="Which cases; all if none.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="CASE",
+            help="Which cases; all if none. training, and then its cases: jobs, whose repetitions are skipped.",
+            show_default=False,
+        ),
     ] = None,
     repeats: Annotated[
         int, typer.Option(min=1, help="Takes the best of this many runs, or the median of as many pairs.")

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import typer
+
 import xoff
 from xoff import InputError, _core, cli, options, report, running
 from xoff.study import Study
@@ -53,9 +55,13 @@ def take(step: tuple[str, ...]) -> Outcome:
     return Outcome(code, out.getvalue(), err.getvalue())
 
 
-def _check(file: str, *settings: str) -> None:
+def _check(file: str, *settings: str) -> int:
     """``xoff check``; what is accepted and little work is run for a moment."""
-    cli.check(Path(file), set=list(settings), as_json=True)
+    try:
+        cli.check(Path(file), set=list(settings), as_json=True)
+    except typer.Exit as answered:
+        # What was damaged may read as a study, which is checked as one.
+        return answered.exit_code
     overrides = options.settings(list(settings))
     network = running.check(file, overrides=overrides)
     if _is_little(network):
@@ -65,6 +71,7 @@ def _check(file: str, *settings: str) -> None:
         except xoff.AuditError as error:
             _hold(error.result, "here")
             raise
+    return 0
 
 
 def _hold(result: xoff.Result, where: str) -> None:

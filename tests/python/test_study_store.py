@@ -290,6 +290,8 @@ def test_a_run_that_had_no_memory_is_tried_again(
     """Not the scenario is at fault, but this machine, or how many runs it did at a time."""
     # What a run holds is looked at ten times a second.
     scenario["workload"][0]["incast"]["size"] = "200MB"
+    # Nothing of it is skipped.
+    scenario["probe"] = {"replay": True}
     study = Study({"base": scenario}, place / "out")
     monkeypatch.setenv("XOFF_MEMORY", limit)
     report = study.run()

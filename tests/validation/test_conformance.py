@@ -58,7 +58,7 @@ def test_strategies_are_of_registered_parts() -> None:
         "priority_classes",
         "overrides",
     }
-    assert keys("host") == {"transport", "congestion_control", "classify", "first_hop", "relay", "acks"}
+    assert keys("host") == {"transport", "congestion_control", "classify", "first_hop", "relay", "acks", "overrides"}
     assert {"network", "switch", "host", "workload"} <= keys("")
     assert keys("probe") == {"packets", "queues", "replay", "size_classes", "flows", "delays"}
 
@@ -103,8 +103,9 @@ def contract(scenario: dict[str, Any]) -> xoff.Result:
     # Those that were under way when their workload began are no part of the run's completion times.
     measured = [one for row in flows for one in messages.get(row["flow"], [row])]
     times = [row["fct_ps"] for row in measured if not row["workload"].endswith(" warm")]
-    assert summary["fct_ps"]["max"] == max(times)
-    assert summary["fct_ps"]["mean"] == sum(times) // len(times)
+    assert summary["fct_ps"]["max"] == max(times, default=None)
+    # A job of one rank sends nothing.
+    assert summary["fct_ps"]["mean"] == (sum(times) // len(times) if times else None)
     assert notifications(result) >= sum(row["notifications"] for row in flows)
 
     # Links: what left a port; the share of time that it was busy is a share.

@@ -23,6 +23,7 @@ pub mod random;
 mod slab;
 pub mod state;
 mod transit;
+mod word;
 
 pub use calendar::MAX_PORTS;
 pub use context::Context;

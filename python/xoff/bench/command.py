@@ -16,6 +16,8 @@ from xoff.bench.compare import compare
 from xoff.bench.kernel import kernel
 from xoff.bench.measure import memory, run_case
 from xoff.bench.rows import rows
+from xoff.bench.training import CASES as JOBS
+from xoff.bench.training import training
 
 
 def command(
@@ -29,6 +31,8 @@ def command(
     as_json: bool,
 ) -> int:
     """Do what ``xoff bench`` does; return its exit code."""
+    if names[:1] == ["training"]:
+        return _training(names[1:], list_only, kernel_at is not None or commit is not None or with_rows, as_json)
     for name in names:
         if name not in CASES:
             raise InputError(f"bench: `{name}` is not a case; the cases are {', '.join(CASES)}")
@@ -54,12 +58,26 @@ def command(
     return 0
 
 
-def _list(as_json: bool) -> None:
+def _training(names: Sequence[str], list_only: bool, has_others: bool, as_json: bool) -> int:
+    """Collectives and iterations of training jobs, with what repeats itself skipped and without."""
+    for name in names:
+        if name not in JOBS:
+            raise InputError(f"bench training: `{name}` is not a case; the cases are {', '.join(JOBS)}")
+    if has_others:
+        raise InputError("bench training: it has cases of its own; give no other measurement beside it")
+    if list_only:
+        _list(as_json, JOBS)
+    else:
+        _answer(training(list(names)), _SKIPPED, as_json)
+    return 0
+
+
+def _list(as_json: bool, cases: Mapping[str, tuple[str, Any]] = CASES) -> None:
     if as_json:
-        print(json.dumps({"cases": [{"name": name, "description": text} for name, (text, _) in CASES.items()]}))
+        print(json.dumps({"cases": [{"name": name, "description": text} for name, (text, _) in cases.items()]}))
         return
-    for name, (description, _) in CASES.items():
-        print(f"{name:<22}{description}")
+    for name, (description, _) in cases.items():
+        print(f"{name:<26}{description}")
 
 
 def _measure(names: Sequence[str], repeats: int, as_json: bool) -> None:
@@ -124,6 +142,16 @@ _COMPARED: _Columns = {
     "ratio": _ratio,
     "building": lambda case: "apart" if case["building_apart"] else "counted on both sides",
     "fingerprint": lambda case: "the same" if case["same_fingerprint"] else "another",
+}
+_SKIPPED: _Columns = {
+    "case": lambda case: case["name"],
+    "packet-hops": lambda case: wording.count(case["data_packet_hops"]),
+    "skipped": lambda case: f"{case['skipped']:.1%}",
+    "CPU-seconds": lambda case: f"{case['cpu_seconds']:.2f}",
+    "without skipping": lambda case: (
+        f"{case['without_cpu_seconds']:,.0f}" + ("" if case["without_is_measured"] else " (from a part)")
+    ),
+    "never as before": lambda case: ", ".join(case["never_repeated"]) or "-",
 }
 _ROWS: _Columns = {
     "rows": lambda case: case["name"],

@@ -24,19 +24,20 @@ from xoff.bench import cases, misses, processes
 QUIET = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-def measure(scenario: dict[str, Any], threads: int, out: str | None) -> dict[str, Any]:
+def measure(scenario: dict[str, Any], threads: int, out: str | None, skip: bool) -> dict[str, Any]:
     """Simulate in this process; return the summary's performance, memory and misses.
 
     out: where tables go; they are dropped if None.
+    skip: whether what repeats itself is skipped.
     """
     began = time.process_time()
     with misses.Counter() as counter:
         if out is None:
             resolved = _core.resolve(json.dumps(scenario), "json", [])
-            output = _core.run(resolved, {}, threads, None, lambda _name, _stream: None)
+            output = _core.run(resolved, {}, threads, None, lambda _name, _stream: None, skip=skip)
             summary = json.loads(output.summary)
         else:
-            summary = running.run(scenario, threads=threads, out=out).summary
+            summary = running.run(scenario, threads=threads, out=out, skip=skip).summary
     failed = [f"{name}: {state}" for name, state in summary["audits"].items() if state.startswith("failed")]
     performance: dict[str, Any] = summary["performance"]
     # The core reads its own peak where the system tells; that of `getrusage` may be the peak of whoever started us.
@@ -55,14 +56,15 @@ def child() -> None:
     """Answer the request on standard input."""
     request = json.load(sys.stdin)
     try:
-        print(json.dumps(measure(request["scenario"], request["threads"], request["out"])))
+        print(json.dumps(measure(**request)))
     except InputError as error:
         sys.exit(str(error))
 
 
-def simulated(scenario: dict[str, Any], threads: int = 1, out: Path | None = None) -> dict[str, Any]:
+def simulated(scenario: dict[str, Any], threads: int = 1, out: Path | None = None, skip: bool = True) -> dict[str, Any]:
     """Measure in a process of its own."""
-    request = json.dumps({"scenario": scenario, "threads": threads, "out": None if out is None else str(out)})
+    where = None if out is None else str(out)
+    request = json.dumps({"scenario": scenario, "threads": threads, "out": where, "skip": skip})
     done = processes.run([sys.executable, "-m", "xoff.bench"], text=request, environment=QUIET)
     if done.code != 0:
         raise InputError(f"bench: {done.reason()}")

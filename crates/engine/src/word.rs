@@ -1,0 +1,96 @@
+//! What is shown as a word of a situation.
+
+use xoff_units::Duration;
+
+use crate::random::{Stream, fold};
+
+/// A word that a [`Walk`] sees as it is.
+pub trait Word {
+    /// All of it in 64 bits, or a hash.
+    fn word(&self) -> u64;
+}
+
+macro_rules! words {
+    ($($type:ty)*) => {
+        $(#[allow(clippy::cast_lossless)]
+        impl Word for $type {
+            fn word(&self) -> u64 {
+                *self as u64
+            }
+        })*
+    };
+}
+
+words!(bool u8 u16 u32 u64 usize i32 i64);
+
+impl Word for Duration {
+    fn word(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Word for f64 {
+    fn word(&self) -> u64 {
+        self.to_bits()
+    }
+}
+
+impl Word for () {
+    fn word(&self) -> u64 {
+        0
+    }
+}
+
+impl<T: Word> Word for Option<T> {
+    fn word(&self) -> u64 {
+        self.as_ref().map_or(0, |word| fold(1, word.word()))
+    }
+}
+
+impl<T: Word> Word for [T] {
+    fn word(&self) -> u64 {
+        self.iter().fold(self.len() as u64, |hash, word| fold(hash, word.word()))
+    }
+}
+
+impl<T: Word, const N: usize> Word for [T; N] {
+    fn word(&self) -> u64 {
+        self.as_slice().word()
+    }
+}
+
+impl<T: Word + ?Sized> Word for Box<T> {
+    fn word(&self) -> u64 {
+        (**self).word()
+    }
+}
+
+impl<T: Word> Word for Vec<T> {
+    fn word(&self) -> u64 {
+        self.as_slice().word()
+    }
+}
+
+impl<T: Word> Word for std::collections::VecDeque<T> {
+    fn word(&self) -> u64 {
+        self.iter().fold(self.len() as u64, |hash, word| fold(hash, word.word()))
+    }
+}
+
+impl<A: Word, B: Word> Word for (A, B) {
+    fn word(&self) -> u64 {
+        fold(self.0.word(), self.1.word())
+    }
+}
+
+impl Word for Stream {
+    fn word(&self) -> u64 {
+        self.word()
+    }
+}
+
+impl<A: Word, B: Word, C: Word> Word for (A, B, C) {
+    fn word(&self) -> u64 {
+        fold(fold(self.0.word(), self.1.word()), self.2.word())
+    }
+}

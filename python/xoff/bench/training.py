@@ -1,0 +1,159 @@
+"""How long collectives and iterations of training jobs take to simulate, with what repeats itself skipped and not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.markup import escape
+
+from xoff import display
+from xoff.bench.measure import running_seconds, simulated
+
+_FRAMING = {"payload": "1000B", "header": "48B"}
+_RED = {"red": {"kmin": "400KB", "kmax": "1600KB", "pmax": 0.2}}
+_PFC: dict[str, Any] = {"flow_control": {"pfc": {}}}
+_GPT_13B = 203_038_720
+"""Bytes of a message of the all-gather of GPT-13B's parameters among 16 ranks; the reduce-scatter has twice as many."""
+_CONTROLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "none": ({}, {}),
+    "DCQCN": ({"ecn": _RED}, {"congestion_control": {"dcqcn": {}}}),
+    "HPCC": ({"telemetry": {}}, {"congestion_control": {"hpcc": {}}}),
+    "TIMELY": ({}, {"congestion_control": {"timely": {}}}),
+}
+PART = 64
+"""Without skipping, a part of the data in so many tells the speed."""
+
+
+def _rails(gpus: int) -> dict[str, Any]:
+    return {
+        "rail": {
+            "servers": gpus // 8,
+            "gpus_per_server": 8,
+            "scale_up": {"rate": "3.6Tbps", "delay": "25ns"},
+            "rail": {"rate": "400Gbps", "delay": "500ns"},
+        }
+    }
+
+
+def _rings(gpus: int, part: int, operation: str) -> list[dict[str, Any]]:
+    """The same ranks of all servers, a ring each, as the data-parallel groups of tensor parallelism by 8."""
+    servers = gpus // 8
+    size = _GPT_13B * 16 * (2 if operation == "reduce_scatter" else 1) // part
+    return [
+        {
+            "name": f"rail{rank}",
+            "collective": {
+                "operation": operation,
+                "algorithm": "ring",
+                "size": f"{size}B",
+                "hosts": list(range(rank, gpus, 8)) if servers > 1 else [],
+            },
+        }
+        for rank in range(8)
+    ]
+
+
+def _collective(gpus: int, control: str, operation: str = "all_gather", of: int = 1) -> tuple[str, Any]:
+    switch, host = _CONTROLS[control]
+    title = f"{gpus} GPUs on rails, GPT-13B's {operation.replace('_', '-')}, congestion control: {control}"
+    if of > 1:
+        title += f"; of the data one part in {of}, as nothing of it repeats itself"
+    return title, lambda part: {
+        "network": _rails(gpus),
+        "framing": _FRAMING,
+        "switch": {**_PFC, **switch},
+        "host": host,
+        "workload": _rings(gpus, part * of, operation),
+        "probe": {"flows": False},
+    }
+
+
+def _fat_tree(part: int) -> dict[str, Any]:
+    """A ring in which paths by hash collide."""
+    size = f"{8 * 16_777_216 // part}B"
+    return {
+        "network": {"fat_tree": {"k": 8, "link": {"rate": "400Gbps", "delay": "500ns"}}},
+        "framing": _FRAMING,
+        "switch": _PFC,
+        "workload": [{"collective": {"operation": "all_gather", "algorithm": "ring", "size": size}}],
+        "probe": {"flows": False},
+    }
+
+
+def _mixture(part: int) -> dict[str, Any]:
+    """Tokens of a mixture of experts: 8 groups of 8 ranks, each with all others of its group."""
+    size = f"{16_777_216 * 8 // part}B"
+    return {
+        "network": _rails(64),
+        "framing": _FRAMING,
+        "switch": _PFC,
+        "workload": [
+            {
+                "name": f"experts{rank}",
+                "collective": {"operation": "all_to_all", "size": size, "hosts": list(range(rank, 64, 8))},
+            }
+            for rank in range(8)
+        ],
+        "probe": {"flows": False},
+    }
+
+
+def _job(preset: str, gpus: int, parallel: dict[str, int], batch: int, **model: Any) -> Any:
+    return lambda part: {
+        "network": _rails(gpus),
+        "framing": {"payload": "9000B", "header": "48B"},
+        "switch": _PFC,
+        "workload": [
+            {
+                "training": {
+                    "model": {"preset": preset, **model},
+                    "parallel": parallel,
+                    "micro_batch": 1,
+                    "global_batch": max(batch // part, parallel.get("data", 1)),
+                    "compute": {"peak": 312e12},
+                }
+            }
+        ],
+        "probe": {"flows": False},
+    }
+
+
+CASES: dict[str, tuple[str, Any]] = {
+    **{f"rails-{gpus}": _collective(gpus, "none") for gpus in (64, 128, 256, 1024)},
+    "rails-128-reduce-scatter": _collective(128, "none", "reduce_scatter"),
+    "rails-128-dcqcn": _collective(128, "DCQCN"),
+    **{f"rails-128-{name.lower()}": _collective(128, name, of=16) for name in ("HPCC", "TIMELY")},
+    "fat-tree-128-ring": ("128 GPUs in a fat tree, one ring whose paths collide, PFC", _fat_tree),
+    "experts-64": ("64 GPUs on rails, all-to-all of a mixture of experts, PFC", _mixture),
+    "gpt-13b-128": (
+        "an iteration of GPT-13B on 128 GPUs, 8-fold tensor parallel, packets of 9000 B",
+        _job("gpt_13b", 128, {"tensor": 8, "data": 16}, 16),
+    ),
+}
+"""Each with a function that makes its scenario with a part of the data in so many."""
+
+
+def training(names: list[str]) -> dict[str, Any]:
+    """Simulate each case with skipping, and a part of its data without, which tells how long all of it would take."""
+    cases = []
+    for name in names or CASES:
+        title, make = CASES[name]
+        display.err.print(f"{name}: {escape(title)}")
+        is_job = "training" in make(1)["workload"][0]
+        full = simulated(make(1))
+        part = simulated(make(1 if is_job else PART), skip=False)
+        speed = part["data_packet_hops"] / running_seconds(part)
+        hops = full["data_packet_hops"]
+        cases.append(
+            {
+                "name": name,
+                "data_packet_hops": hops,
+                "cpu_seconds": running_seconds(full),
+                "skipped": full["packet_hops_skipped"] / hops,
+                "without_packet_hops_per_cpu_second": speed,
+                "without_cpu_seconds": hops / speed,
+                "without_is_measured": is_job,
+                "never_repeated": full["never_repeated"],
+            }
+        )
+    return {"cases": cases}
