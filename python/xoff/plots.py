@@ -200,7 +200,15 @@ def draw_cdf(axes: Axes, groups: Sequence[tuple[str, pa.Table]], *, slowdown: bo
         values, shares = cumulative(flows, "slowdown" if slowdown else "fct_ps")
         # Of curves that lie on one another each stays to be seen beneath the next.
         width = max(1.0, 3.0 - 0.5 * index) if len(groups) > 1 else 1.4
-        axes.step(values, shares, where="post", label=name, color=COLOURS[index % len(COLOURS)], linewidth=width)
+        # From zero up: a group of one flow would be a point without extent.
+        axes.step(
+            [*values[:1], *values],
+            [*([0.0] * len(values[:1])), *shares],
+            where="post",
+            label=name,
+            color=COLOURS[index % len(COLOURS)],
+            linewidth=width,
+        )
     values = [value for _, flows in groups for value in cumulative(flows, "slowdown" if slowdown else "fct_ps")[0]]
     if values and max(values) > 10 * min(values):
         axes.set_xscale("log")

@@ -85,6 +85,12 @@ def test_figures(scenario: dict[str, Any], tmp_path: Path) -> None:
         result.plot.fct_bars(by="colour")
 
 
+def test_the_distribution_of_one_flow_is_seen(scenario: dict[str, Any]) -> None:
+    scenario["workload"] = [{"flows": [{"src": 0, "dst": 1, "size": "10KB"}]}]
+    curve = xoff.run(scenario).plot.fct_cdf().axes[0].lines[0]
+    assert list(curve.get_ydata()) == [0, 1]
+
+
 def test_shown_in_a_notebook(scenario: dict[str, Any]) -> None:
     scenario["name"] = "<b>bold</b>"
     result = xoff.run(scenario)
