@@ -84,6 +84,7 @@ __all__ = [
     "Rail",
     "Rccc",
     "Red",
+    "Reducers",
     "Relay",
     "Reps",
     "Retry",
@@ -356,6 +357,19 @@ class LinkOverride(_Part):
 
 
 @dataclass(kw_only=True)
+class Reducers(_Part):
+    """`network.reducers`: switches that reduce."""
+
+    switches: str
+    """Names of switches; `*` stands for any characters."""
+
+    link: Link
+    """What a switch reduces and gives out, both of all ranks together: as much as all their links, if it does so at
+    line rate.
+    """
+
+
+@dataclass(kw_only=True)
 class Failover(_Part):
     """`network.failover`."""
 
@@ -420,6 +434,9 @@ class Network(_Part):
 
     overrides: Sequence[LinkOverride] | None = None
     """Links of the shape that differ; of several that name a link the last one counts."""
+
+    reducers: Sequence[Reducers] | None = None
+    """Switches that reduce, for collectives with `algorithm = "in_network"`."""
 
     failover: Failover | None = None
     """What becomes of routes when links go down (`fault`)."""
@@ -1735,7 +1752,17 @@ class Collective(_Part):
     """What the ranks have in the end."""
 
     algorithm: (
-        Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds", "chain", "dissemination"]
+        Literal[
+            "ring",
+            "double_tree",
+            "halving_doubling",
+            "hierarchical",
+            "direct",
+            "rounds",
+            "chain",
+            "dissemination",
+            "in_network",
+        ]
         | None
     ) = None
     """How they come to it. Default: a ring, or all at once for `all_to_all`."""
@@ -1818,7 +1845,17 @@ class Row(_Part):
     """Who takes part in a collective."""
 
     algorithm: (
-        Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds", "chain", "dissemination"]
+        Literal[
+            "ring",
+            "double_tree",
+            "halving_doubling",
+            "hierarchical",
+            "direct",
+            "rounds",
+            "chain",
+            "dissemination",
+            "in_network",
+        ]
         | None
     ) = None
     """How a collective is done."""
@@ -1992,19 +2029,49 @@ class Collectives(_Part):
     """`workload[…].training.collectives`: how groups do theirs."""
 
     tensor: (
-        Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds", "chain", "dissemination"]
+        Literal[
+            "ring",
+            "double_tree",
+            "halving_doubling",
+            "hierarchical",
+            "direct",
+            "rounds",
+            "chain",
+            "dissemination",
+            "in_network",
+        ]
         | None
     ) = None
-    """All-reduces of tensor-parallel ranks."""
+    """All-reduces of tensor-parallel ranks; with `in_network` their reduce-scatters and all-gathers, too."""
 
     data: (
-        Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds", "chain", "dissemination"]
+        Literal[
+            "ring",
+            "double_tree",
+            "halving_doubling",
+            "hierarchical",
+            "direct",
+            "rounds",
+            "chain",
+            "dissemination",
+            "in_network",
+        ]
         | None
     ) = None
-    """All-reduces of replicas, without `ZeRO`."""
+    """All-reduces of replicas, without `ZeRO`; with `in_network` their reduce-scatters and all-gathers, too."""
 
     expert: (
-        Literal["ring", "double_tree", "halving_doubling", "hierarchical", "direct", "rounds", "chain", "dissemination"]
+        Literal[
+            "ring",
+            "double_tree",
+            "halving_doubling",
+            "hierarchical",
+            "direct",
+            "rounds",
+            "chain",
+            "dissemination",
+            "in_network",
+        ]
         | None
     ) = None
     """All-to-alls of experts."""

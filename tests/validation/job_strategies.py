@@ -20,6 +20,7 @@ ALGORITHMS = {
     "rounds": ["all_to_all"],
     "chain": ["broadcast", "reduce"],
     "dissemination": ["barrier"],
+    "in_network": [*REDUCES, "broadcast", "reduce", "barrier"],
 }
 OPERATIONS = sorted({operation for several in ALGORITHMS.values() for operation in several})
 MESSAGES = ("collective", "graph", "training")

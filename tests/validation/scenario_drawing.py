@@ -424,6 +424,8 @@ def draw_with(d: Draw) -> dict[str, Any]:
         host["acks"] = rng.choice(["data", "switches"])
     # What is written down changes nothing of what happens.
     probe = rng.choice([{}, {}, {"replay": True}, {"queues": rng.choice(["1us", "777ns"])}])
+    if any(of.get("collective", {}).get("algorithm") == "in_network" for of in workloads):
+        network["reducers"] = [{"switches": "*", "link": {"rate": "1Tbps", "delay": "1us"}}]
     return {
         "seed": seed,
         "network": network,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import xoff
+from xoff.insight.job_path import jobs
 from xoff.study.metrics import metrics, possible
 
 PACKET_PS = 83_840
@@ -257,6 +258,125 @@ def test_collectives_beside_one_another_and_other_traffic_keep_their_rows() -> N
         ("first", 0, messages_ps(4000, 4000)),
         ("second", 5_000_000, messages_ps(2000)),
     ]
+
+
+FAST = {"rate": "10Tbps", "delay": "1us"}
+"""A switch that takes in and gives out more than its ports bring."""
+
+
+def reducing(collective: dict[str, Any], link: dict[str, Any] | None = None, **workload: Any) -> dict[str, Any]:
+    """Eight ranks around a switch that reduces."""
+    scenario = star(8, {**collective, "algorithm": "in_network"}, **workload)
+    scenario["network"]["reducers"] = [{"switches": "switch*", "link": link or FAST}]
+    return scenario
+
+
+@pytest.mark.parametrize("connections", ["persistent", "per_message"])
+@pytest.mark.parametrize("chunk", [8000, 400, 40])
+def test_a_switch_that_reduces_takes_the_data_up_once_and_down_once(chunk: int, connections: str) -> None:
+    """Data up, the last piece down, two links each way: a ring would take 7/4 of the data, and 14 latencies."""
+    row = measured(reducing({**ALL_REDUCE, "chunk": f"{chunk * 1000}B"}, connections=connections))
+    expected = (8000 + chunk) * PACKET_PS + 2 * LINKS_PS
+    # A packet of each rank, at the link of the reducer, in the way up and in the way down.
+    most = 2 * PACKET_PS
+    assert expected <= row["time_ps"] <= expected + most
+    assert (row["algorithm"], row["ranks"]) == ("in_network", 8)
+    assert row["bus_bps"] == pytest.approx(2 * 7 / 8 * row["algorithm_bps"])
+
+
+@pytest.mark.parametrize(
+    ("operation", "up", "down"),
+    [
+        ("all_reduce", 8 * [8000], 8 * [8000]),
+        ("reduce_scatter", 8 * [8000], 8 * [1000]),
+        ("all_gather", 8 * [1000], 8 * [7000]),
+        ("broadcast", [8000, *7 * [0]], [0, *7 * [8000]]),
+        ("reduce", 8 * [8000], [8000, *7 * [0]]),
+    ],
+)
+def test_each_link_carries_the_data_once_each_way(operation: str, up: list[int], down: list[int]) -> None:
+    result = xoff.run(reducing({"operation": operation, **SIZE, "chunk": "100KB"}))
+    sent, received = [0] * 9, [0] * 9
+    for row in result.messages.to_pylist():
+        assert 8 in (row["rank"], row["to_rank"])
+        sent[row["rank"]] += row["size_bytes"]
+        received[row["to_rank"]] += row["size_bytes"]
+    assert (sent[:8], received[:8]) == ([size * 1000 for size in up], [size * 1000 for size in down])
+    assert (received[8], sent[8]) == (sum(sent[:8]), sum(received[:8]))
+    assert xoff.check(result.scenario)["network"]["hosts"] == 8
+    # What reduces is no rank: it has no operations of its own.
+    assert sorted(result.operations["rank"].to_pylist()) == list(range(8))
+
+
+def test_a_switch_reduces_no_faster_than_its_link() -> None:
+    """At the rate of one port it takes in the data of eight one after the other."""
+    link = {"rate": "100Gbps", "delay": "1us"}
+    time = measured(reducing({**ALL_REDUCE, "chunk": "80KB"}, link))["time_ps"]
+    assert time == pytest.approx((8 * 8000 + 8 * 80) * PACKET_PS + 2 * LINKS_PS, abs=2 * PACKET_PS)
+
+
+def test_the_nearest_switch_reduces_and_none_is_refused() -> None:
+    link = {"rate": "100Gbps", "delay": "1us"}
+    scenario = reducing({**ALL_REDUCE, "hosts": [4, 5, 6]})
+    shape = {"leaves": 2, "spines": 1, "hosts_per_leaf": 4, "link": link, "fabric_link": link}
+    scenario["network"] = {"leaf_spine": shape, "reducers": [{"switches": "*", "link": FAST}]}
+    assert set(xoff.run(scenario).messages["dst"].to_pylist()) == {"leaf1.reducer", "host4", "host5", "host6"}
+    scenario["workload"][0]["collective"]["hosts"] = [0, 5]
+    assert "spine0.reducer" in set(xoff.run(scenario).messages["dst"].to_pylist())
+    del scenario["network"]["reducers"]
+    for connections in ("persistent", "per_message"):
+        scenario["workload"][0]["connections"] = connections
+        with pytest.raises(xoff.InputError, match=r"workload\[0\]\.collective\.algorithm: no switch that reduces"):
+            xoff.check(scenario)
+    for reducers, why in [
+        ([{"switches": "host*", "link": FAST}], r"network\.reducers\[0\]\.switches: no switch is called `host\*`"),
+        (2 * [{"switches": "spine0", "link": FAST}], r"network\.reducers\[1\]\.switches: there is a `spine0\.reducer`"),
+    ]:
+        scenario["network"]["reducers"] = reducers
+        with pytest.raises(xoff.InputError, match=why):
+            xoff.check(scenario)
+    scenario["network"]["reducers"] = [{"switches": "spine0", "link": FAST}]
+    scenario["workload"] = [{"flows": [{"src": 0, "dst": "spine0.reducer", "size": "1KB"}]}]
+    with pytest.raises(xoff.InputError, match=r"flows\[0\]\.dst: `spine0\.reducer` reduces in a switch"):
+        xoff.check(scenario)
+
+
+def test_a_job_s_critical_path_goes_through_the_switch_that_reduces() -> None:
+    result = xoff.run(reducing({**ALL_REDUCE, "chunk": "4MB"}))
+    [job] = jobs(result)
+    path = job.path()
+    assert sum(step.ps for step in path) == job.total_ps == measured_of(result)["time_ps"]
+    assert {step.message["to_rank"] for step in path if step.message} >= {8}
+
+
+def test_the_groups_of_a_training_job_take_switches_that_reduce() -> None:
+    """Replicas with ZeRO reduce and gather, tensor-parallel ranks sum up; a wrong choice is said with its key."""
+    scenario = star(8, ALL_REDUCE)
+    training: dict[str, Any] = {
+        "model": {"layers": 2, "hidden": 64, "heads": 4, "sequence": 64, "vocabulary": 100},
+        "parallel": {"tensor": 2, "data": 4, "zero": 1},
+        "compute": {"peak": 1e12},
+        "collectives": {"tensor": "in_network", "data": "in_network"},
+    }
+    scenario["workload"] = [{"training": training}]
+    with pytest.raises(xoff.InputError, match=r"training\.collectives\.tensor: no switch that reduces"):
+        xoff.check(scenario)
+    scenario["network"]["reducers"] = [{"switches": "*", "link": FAST}]
+    result = xoff.run(scenario)
+    assert {row["algorithm"] for row in result.collectives.to_pylist()} == {"in_network"}
+    assert {row["operation"] for row in result.collectives.to_pylist()} == {
+        "all_reduce",
+        "reduce_scatter",
+        "all_gather",
+    }
+    assert result.summary["workloads"]["training"]["job"]["ranks"] == 8
+    assert all(
+        8 in pair for pair in zip(*(result.messages[end].to_pylist() for end in ("rank", "to_rank")), strict=True)
+    )
+
+
+def measured_of(result: xoff.Result) -> dict[str, Any]:
+    return dict(result.collectives.to_pylist()[0])
 
 
 @pytest.mark.parametrize(

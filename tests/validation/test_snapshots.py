@@ -438,6 +438,10 @@ CASES: dict[str, dict[str, Any]] = {
         f"collective-{name}": case(FABRIC, {"collective": {"size": "300KB", **settings}})
         for name, settings in COLLECTIVES.items()
     },
+    "collective-in-network": case(
+        {**FABRIC, "reducers": [{"switches": "spine*", "link": {"rate": "1Tbps", "delay": "500ns"}}]},
+        {"collective": {"operation": "all_reduce", "algorithm": "in_network", "size": "300KB", "chunk": "20KB"}},
+    ),
     **{
         f"connections-{connections}": case(
             FABRIC,

@@ -73,7 +73,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         })
         .collect();
     Ok(json!({
-        "network": { "hosts": t.nodes.len() - switches, "switches": switches, "links": t.links.len(),
+        "network": { "hosts": t.hosts().len(), "switches": switches, "links": t.links.len(),
                      "link_delays": distinct(t.links.iter().map(|l| l.link.delay).collect()) },
         "workload": { "flows": runner.plan.flows, "bytes": runner.plan.bytes, "names": runner.plan.names },
         "load": load(&traffic, s.until),

@@ -163,7 +163,7 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> R
         let peers = ports[index(host)].iter().map(|p| p.peer);
         peers.chain([host]).map(|node| island[index(node)]).filter(|island| *island != u32::MAX).collect()
     };
-    let islands: BTreeMap<u32, BTreeSet<u32>> = topology.hosts().into_iter().map(|host| (host, on(host))).collect();
+    let islands: BTreeMap<u32, BTreeSet<u32>> = topology.ends().map(|host| (host, on(host))).collect();
     let mut all = islands.values();
     if all.next().is_some_and(|first| !first.is_empty() && all.all(|other| other == first)) {
         return Ok(());

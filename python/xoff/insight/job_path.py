@@ -120,13 +120,12 @@ class Job:
         else:
             steps.append(Step("message", message["start_ps"], arrived, operation, message))
         while True:
-            sender = self._of_number(message["rank"], number)
             if message["after"] != "message":
-                return self._before(sender)
+                return self._before(self._of_number(message["rank"], number))
             earlier = self.message(number, message["after_message"])
             arrived = earlier["start_ps"] + earlier["fct_ps"]
             if arrived < message["start_ps"]:
-                return self._before(sender)
+                return self._before(self._of_number(message["rank"], number))
             message = earlier
             steps.append(
                 Step("message", message["start_ps"], arrived, self._of_number(message["rank"], number), message)

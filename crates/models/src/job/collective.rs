@@ -8,12 +8,14 @@
 //! All-to-all: every message at once, or in rounds, of which each waits for what came in the one before. Barrier (dissemination):
 //! in round k each rank tells the one that is 2^k further, when it has heard of the round before. `channels` share the data
 //! and run beside one another; pieces of a `chunk` each go on as soon as they are there. Between two ranks the pieces of a channel
-//! leave in order. Data that does not divide gives its first shares a byte more.
+//! leave in order. In network: every rank sends its data to a reducer in a switch (`network.reducers`), which sends on a piece of
+//! the sum, or a copy, when all that it is made of has come: of what is reduced all ranks send theirs, and what is gathered or
+//! broadcast goes to all but the one that has it. Data that does not divide gives its first shares a byte more.
 //! Source: NVIDIA's NCCL (`all_reduce.h`, `reduce_scatter.h`, `all_gather.h`, `trees.cc`) for rings and trees, and the measures of its
-//! tests for bandwidths; `LogGOPSim`'s `Schedgen` for halving-doubling and dissemination.
+//! tests for bandwidths; its NVLS and `CollNet`, and `SHArP` (Graham et al. 2016), for reduction in switches; `LogGOPSim`'s `Schedgen` for halving-doubling and dissemination.
 //! Simplifications: reducing takes no time and hosts no memory, so that any number of pieces may be under way; all channels take
 //! the ranks in one order, and NCCL's 16-byte padding and protocols with flags are not there.
-//! Leaves out: reduction in switches, and other topologies inside a server.
+//! Leaves out: trees of switches that reduce, and other topologies inside a server.
 //! Invariants: ranks send together exactly what each algorithm says; nothing is sent before it is there.
 
 use schemars::JsonSchema;
@@ -70,6 +72,8 @@ pub enum Algorithm {
     Chain,
     /// Each to the one that is 1, 2, 4, … further.
     Dissemination,
+    /// All to a switch that reduces (`network.reducers`), and from there to all.
+    InNetwork,
 }
 
 impl Operation {
@@ -89,11 +93,13 @@ impl Operation {
     /// The algorithms that there are for it, the default first.
     const fn algorithms(self) -> &'static [Algorithm] {
         match self {
-            Self::AllReduce => &[Algorithm::Ring, Algorithm::DoubleTree, Algorithm::HalvingDoubling, Algorithm::Hierarchical],
-            Self::ReduceScatter | Self::AllGather => &[Algorithm::Ring, Algorithm::HalvingDoubling],
+            Self::AllReduce => {
+                &[Algorithm::Ring, Algorithm::DoubleTree, Algorithm::HalvingDoubling, Algorithm::Hierarchical, Algorithm::InNetwork]
+            }
+            Self::ReduceScatter | Self::AllGather => &[Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::InNetwork],
             Self::AllToAll => &[Algorithm::Direct, Algorithm::Rounds],
-            Self::Broadcast | Self::Reduce => &[Algorithm::Chain],
-            Self::Barrier => &[Algorithm::Dissemination],
+            Self::Broadcast | Self::Reduce => &[Algorithm::Chain, Algorithm::InNetwork],
+            Self::Barrier => &[Algorithm::Dissemination, Algorithm::InNetwork],
         }
     }
 
@@ -104,6 +110,11 @@ impl Operation {
             Self::AllGather => (half, 2 * half),
             _ => (0, 2 * half),
         }
+    }
+
+    /// Whether ranks have a share of the data each, at the beginning or in the end.
+    const fn is_shared(self) -> bool {
+        matches!(self, Self::ReduceScatter | Self::AllGather)
     }
 
     /// What a link has to carry for a byte of its data among so many ranks, whatever the algorithm (NCCL's tests: bus bandwidth).
@@ -129,6 +140,7 @@ impl Algorithm {
             Self::Rounds => "rounds",
             Self::Chain => "chain",
             Self::Dissemination => "dissemination",
+            Self::InNetwork => "in_network",
         }
     }
 }
@@ -192,10 +204,11 @@ impl Collective {
 
     /// Among so many ranks.
     pub fn shape(&self, ranks: usize) -> Result<Shape, Wrong> {
-        Ok(Shape::new(ranks as u32, self.clone(), &self.messages(ranks)?))
+        let places = ranks + usize::from(self.algorithm == Algorithm::InNetwork);
+        Ok(Shape::new(places as u32, self.clone(), &self.messages(ranks)?))
     }
 
-    /// The messages among so many ranks.
+    /// The messages among so many ranks; the place after the last of them is that of a reducer.
     pub fn messages(&self, n: usize) -> Result<Messages, Wrong> {
         let pieces = self.check(n)?;
         let channels = self.channels as usize;
@@ -230,6 +243,9 @@ impl Collective {
                             before = vec![sends.send((channel, step), from, to, bytes, before)];
                         }
                     }
+                }
+                Algorithm::InNetwork => {
+                    (0..pieces).for_each(|p| in_network(&mut sends, channel, self.operation, share(bytes, pieces, p, pieces)));
                 }
                 _ => self.in_steps(&mut sends, channel, bytes, pieces),
             }
@@ -343,6 +359,7 @@ impl Collective {
         // Into how many shares a message of the whole data is cut, and how many of them the largest message has.
         let (lines, shares, most) = match algorithm {
             Algorithm::DoubleTree => (2, 1, 1),
+            Algorithm::InNetwork if !self.operation.is_shared() => (1, 1, 1),
             Algorithm::Chain | Algorithm::Dissemination => (1, 1, 1),
             Algorithm::HalvingDoubling => (1, n as u64, n as u64 / 2),
             Algorithm::Hierarchical => (1, n as u64, (n / self.group_of(n)) as u64),
@@ -359,6 +376,8 @@ impl Collective {
             Algorithm::DoubleTree => 2 * (n as u64 - 1),
             Algorithm::Direct => (n * (n - 1)) as u64,
             Algorithm::Chain => n as u64 - 1,
+            // Each of what is sent down waits for all of which it is made.
+            Algorithm::InNetwork => (n * n) as u64,
             _ => {
                 let (first, end) = self.steps(n);
                 (n * (end - first)) as u64
@@ -394,6 +413,31 @@ fn parents(n: usize, tree: usize) -> Vec<Option<usize>> {
     };
     let back = |place: usize| if tree == 1 && !n.is_multiple_of(2) { (place + 1) % n } else { swap(place) };
     (0..n).map(|rank| first(swap(rank)).map(back)).collect()
+}
+
+/// Brings a piece to the reducer, whose place is after the ranks', and what becomes of it to those who are to have it.
+fn in_network(sends: &mut Sends, line: usize, operation: Operation, bytes: u64) {
+    let n = sends.ranks;
+    let shares = if operation.is_shared() { n } else { 1 };
+    for part in 0..shares {
+        let bytes = share(bytes, shares, part, shares);
+        let from = match operation {
+            Operation::AllGather => part..part + 1,
+            Operation::Broadcast => 0..1,
+            _ => 0..n,
+        };
+        let to = match operation {
+            Operation::ReduceScatter => part..part + 1,
+            Operation::Reduce => 0..1,
+            _ => 0..n,
+        };
+        // Copies go to all but the one that has it.
+        let has = (from.len() == 1).then_some(from.start);
+        let up: Vec<usize> = from.map(|rank| sends.send((line, 0), rank, n, bytes, Vec::new())).collect();
+        for rank in to.filter(|rank| Some(*rank) != has) {
+            sends.send((line, 1), n, rank, bytes, up.clone());
+        }
+    }
 }
 
 /// Reduces a piece up a tree and sends it down again.
@@ -444,6 +488,12 @@ mod tests {
             // 2 · 3/4 within groups and 2 · 1/2 · 1/4 among them.
             (group(params(reduce, Algorithm::Hierarchical, 8_000_003)), 14 * 8),
             (params(Operation::AllToAll, Algorithm::Direct, 8_000_003), 7 * 8),
+            // All up and all down; each share from all, or to all others.
+            (params(reduce, Algorithm::InNetwork, 8_000_003), 16 * 8),
+            (params(Operation::ReduceScatter, Algorithm::InNetwork, 8_000_003), 9 * 8),
+            (params(Operation::AllGather, Algorithm::InNetwork, 8_000_003), 8 * 8),
+            (params(Operation::Broadcast, Algorithm::InNetwork, 8_000_003), 8 * 8),
+            (params(Operation::Reduce, Algorithm::InNetwork, 8_000_003), 9 * 8),
             (params(Operation::AllToAll, Algorithm::Rounds, 8_000_003), 7 * 8),
         ]
     }
@@ -519,7 +569,8 @@ mod tests {
 
     /// Who knows of whom in the end, when each message brings what its sender knows by then.
     fn known(messages: &Messages, n: usize) -> Vec<u64> {
-        let mut knows: Vec<u64> = (0..n).map(|rank| 1 << rank).collect();
+        let places = messages.iter().flat_map(|m| [m.0.from, m.0.to]).max().map_or(n, |last| n.max(index(last) + 1));
+        let mut knows: Vec<u64> = (0..places).map(|rank| 1 << rank).collect();
         let mut brought = vec![0; messages.len()];
         for (place, (piece, after)) in messages.iter().enumerate() {
             brought[place] = after.iter().fold(1 << piece.from, |sum, before| sum | brought[*before]);
@@ -538,6 +589,12 @@ mod tests {
             let cast = Collective { chunk: Some(Bytes(300)), ..Collective::new(Operation::Broadcast, Bytes(1000)) };
             let cast = cast.messages(n).unwrap();
             assert_eq!(cast.len(), 4 * (n - 1));
+            // By way of a reducer, whose bit is the one after the ranks'.
+            for (operation, whose) in [(Operation::AllReduce, all), (Operation::Barrier, all), (Operation::Broadcast, 1)] {
+                let of = known(&params(operation, Algorithm::InNetwork, 1000).messages(n).unwrap(), n);
+                assert!(of[..n].iter().all(|k| k & whose == whose), "{n} {operation:?}: {of:?}");
+            }
+            assert_eq!(known(&params(Operation::Reduce, Algorithm::InNetwork, 1000).messages(n).unwrap(), n)[0] & all, all);
             assert!(known(&cast, n).iter().all(|k| k & 1 == 1));
         }
     }

@@ -6,9 +6,10 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 use xoff_units::{Duration, Moment, index};
 
-use super::collective::Collective;
+use super::collective::{Algorithm, Collective};
 use super::shape::{Lists, Shape};
 use crate::framing::Framing;
+use crate::topology::Reach;
 use crate::wrong::Wrong;
 
 /// What an operation of a rank does.
@@ -174,6 +175,15 @@ pub struct Group {
     pub name: String,
     /// Who is in it.
     pub ranks: Vec<u32>,
+    /// What reduces for it in a switch, by its place after the job's ranks.
+    pub reducer: Option<u32>,
+}
+
+impl Group {
+    /// Who has a place in a collective: a rank, or after them the reducer.
+    pub fn at(&self, place: u32) -> u32 {
+        self.ranks.get(index(place)).copied().or(self.reducer).unwrap_or_default()
+    }
 }
 
 /// What a job computes, to say how well it uses its processors.
@@ -192,8 +202,10 @@ pub struct Graph {
     pub workload: u32,
     /// When it begins.
     pub start: Moment,
-    /// Its ranks.
+    /// Its ranks, and after them what reduces for them in switches.
     pub ranks: Vec<Rank>,
+    /// How many are ranks.
+    pub processors: u32,
     /// Groups of them.
     pub groups: Vec<Group>,
     /// Collectives that occur, whoever takes part.
@@ -250,10 +262,10 @@ impl Graph {
             }
         }
         for ((shape, group, number), times) in collectives {
-            let members = &self.groups[index(group)].ranks;
+            let members = &self.groups[index(group)];
             for (place, piece) in (0..).zip(self.shapes[index(shape)].pieces()) {
                 let line = self.line(Some(group), piece.channel, number, place);
-                add(members[index(piece.from)], members[index(piece.to)], line, piece.bytes, times);
+                add(members.at(piece.from), members.at(piece.to), line, piece.bytes, times);
             }
         }
         let made = found.into_iter().map(|((from, to, line), (messages, bytes, packets))| Connection {
@@ -295,15 +307,18 @@ pub struct Builder {
     names: FxHashMap<String, u32>,
     labels: FxHashMap<String, u16>,
     shapes: FxHashMap<(Collective, usize), u32>,
+    /// What could reduce for the ranks, and the place after them of what does.
+    reducers: Vec<(Reach, Option<u32>)>,
 }
 
 impl Builder {
-    /// Of a workload's job, whose ranks are at these hosts.
-    pub fn new(workload: u32, start: Moment, nodes: Vec<u32>, lines: Lines) -> Self {
+    /// Of a workload's job, whose ranks are at these hosts, and for which these could reduce.
+    pub fn new(workload: u32, start: Moment, nodes: Vec<u32>, lines: Lines, reducers: Vec<Reach>) -> Self {
         let graph = Graph {
             workload,
             start,
             ranks: Vec::new(),
+            processors: nodes.len() as u32,
             groups: Vec::new(),
             shapes: Vec::new(),
             shared: Vec::new(),
@@ -315,12 +330,13 @@ impl Builder {
         };
         let drafts = nodes.iter().map(|_| Draft::default()).collect();
         let (names, labels, shapes) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
-        Self { graph, nodes, drafts, names, labels, shapes }
+        let reducers = reducers.into_iter().map(|reach| (reach, None)).collect();
+        Self { graph, nodes, drafts, names, labels, shapes, reducers }
     }
 
     /// How many ranks there are.
     pub const fn ranks(&self) -> u32 {
-        self.drafts.len() as u32
+        self.graph.processors
     }
 
     /// Messages of all that is shared so far.
@@ -344,12 +360,16 @@ impl Builder {
 
     /// Adds a group.
     pub fn group(&mut self, name: &str, ranks: Vec<u32>) -> u32 {
-        self.graph.groups.push(Group { name: name.into(), ranks });
+        self.graph.groups.push(Group { name: name.into(), ranks, reducer: None });
         self.graph.groups.len() as u32 - 1
     }
 
-    /// The place of a collective among so many ranks.
-    pub fn shape(&mut self, collective: &Collective, ranks: usize) -> Result<u32, Wrong> {
+    /// The place of a collective among the ranks of a group.
+    pub fn shape(&mut self, collective: &Collective, group: u32) -> Result<u32, Wrong> {
+        if collective.algorithm == Algorithm::InNetwork && self.graph.groups[index(group)].reducer.is_none() {
+            self.graph.groups[index(group)].reducer = Some(self.reducer(group)?);
+        }
+        let ranks = self.graph.groups[index(group)].ranks.len();
         let place = self.graph.shapes.len() as u32;
         Ok(match self.shapes.entry((collective.clone(), ranks)) {
             Entry::Occupied(known) => *known.get(),
@@ -360,11 +380,32 @@ impl Builder {
         })
     }
 
-    /// Adds what several ranks do together; returns its number.
+    /// What reduces for a group, by its place after the ranks.
+    fn reducer(&mut self, group: u32) -> Result<u32, Wrong> {
+        let reaches = self.reducers.iter().map(|(reach, _)| reach);
+        let place = Reach::closest(reaches, &self.graph.groups[index(group)].ranks).ok_or_else(Reach::none)?;
+        let (reach, known) = &mut self.reducers[place];
+        Ok(*known.get_or_insert_with(|| {
+            self.nodes.push(reach.node);
+            self.drafts.push(Draft::default());
+            self.drafts.len() as u32 - 1
+        }))
+    }
+
+    /// Adds what several ranks do together; returns its number. What reduces in a switch takes part without being told.
     pub fn share(&mut self, shared: Shared) -> u32 {
         self.graph.iterations = self.graph.iterations.max(shared.iteration + 1);
         self.graph.shared.push(shared);
-        self.graph.shared.len() as u32 - 1
+        let number = self.graph.shared.len() as u32 - 1;
+        let Shared { what, name, iteration, .. } = shared;
+        if let What::Collective { shape, group } = what
+            && self.graph.shapes[index(shape)].of.algorithm == Algorithm::InNetwork
+            && let Group { ranks, reducer: Some(reducer), .. } = &self.graph.groups[index(group)]
+        {
+            let (reducer, work) = (*reducer, Work::Collective { number, place: ranks.len() as u32 });
+            self.add(reducer, Operation { work, name, iteration, unit: 0 }, &[]);
+        }
+        number
     }
 
     /// Adds an operation of a rank, after others of the same rank; returns its place.

@@ -106,8 +106,16 @@ impl Program {
         (self.over, self.missing.len() as u32)
     }
 
+    /// Whether it is of what reduces in a switch, each of whose operations begins with the first message that comes.
+    fn reduces(&self) -> bool {
+        self.rank >= self.graph.processors
+    }
+
     /// Begins it.
     fn begin_all(&mut self) {
+        if self.reduces() {
+            return;
+        }
         let first = (0..).zip(self.graph.ranks[index(self.rank)].needs()).filter(|(_, needs)| **needs == 0);
         self.ready.extend(first.map(|(place, _)| (place, After::Start)));
     }
@@ -125,7 +133,7 @@ impl Program {
             What::Message { to, channel, bytes, .. } => (to, self.graph.line(None, channel, number, 0), bytes),
             What::Collective { shape, group } => {
                 let piece = self.graph.shapes[index(shape)].piece(place);
-                let to = self.graph.groups[index(group)].ranks[index(piece.to)];
+                let to = self.graph.groups[index(group)].at(piece.to);
                 (to, self.graph.line(Some(group), piece.channel, number, place), piece.bytes)
             }
         };
@@ -179,6 +187,9 @@ impl Program {
 
     /// A message of an operation arrived.
     fn arrive(&mut self, place: u32, message: u32, posted: Moment, effects: &mut Effects) {
+        if self.reduces() && !self.active.contains_key(&place) {
+            self.begin(0, place, After::Start, effects);
+        }
         let Some(active) = self.active.get_mut(&place) else {
             self.early.entry(place).or_default().push((message, posted));
             return;

@@ -197,7 +197,7 @@ pub fn longest_round_trip(
     bytes: u64,
     answer: u64,
 ) -> Duration {
-    let hosts = topology.hosts();
+    let hosts: Vec<u32> = topology.ends().collect();
     // Of the hosts at one switch the one with the slowest link is on the longest way, to others there as well as elsewhere.
     let own =
         |h: u32| ports[index(h)].first().map_or(Duration::ZERO, |p| p.link.delay * 2 + p.link.rate.time(bytes) + p.link.rate.time(answer));

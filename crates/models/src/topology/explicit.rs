@@ -92,6 +92,7 @@ impl Shape for Params {
                 name: node.name.clone(),
                 forwards: node.kind != Role::Host,
                 is_host: node.kind != Role::Switch,
+                reduces: false,
                 delay: node.delay,
             });
         }

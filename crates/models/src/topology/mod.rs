@@ -1,5 +1,7 @@
 //! Networks: nodes and the links between them. Each shape is a file; their registry stands here.
 
+use std::collections::VecDeque;
+
 use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,10 @@ use xoff_units::{Duration, Propagation, Rate, index};
 use crate::failover::Failover;
 use crate::names;
 use crate::retry;
+
+mod reducers;
+
+pub use self::reducers::{Reach, Reducers};
 
 /// A full-duplex link's rate and propagation delay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +64,9 @@ macro_rules! registry {
             /// Links of the shape that differ; of several that name a link the last one counts.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub overrides: Vec<LinkOverride>,
+            /// Switches that reduce, for collectives with `algorithm = "in_network"`.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            pub reducers: Vec<Reducers>,
             /// What becomes of routes when links go down (`fault`).
             #[serde(default, skip_serializing_if = "is_default")]
             pub failover: Failover,
@@ -113,6 +122,9 @@ impl Network {
                     .build()
                     .map_err(|(key, why)| (if key.is_empty() { (*name).to_string() } else { format!("{name}.{key}") }, why))?;
                 self.change_links(&mut topology)?;
+                for (i, reducers) in self.reducers.iter().enumerate() {
+                    reducers.join(&mut topology).map_err(|(key, why)| (format!("reducers[{i}].{key}"), why))?;
+                }
                 topology.check().map_err(|why| ((*name).to_string(), why))?;
                 Ok(topology)
             }
@@ -187,6 +199,8 @@ pub struct NodeSpec {
     pub forwards: bool,
     /// Whether flows start and end at it.
     pub is_host: bool,
+    /// Whether it is what reduces in a switch: flows of collectives alone start and end at it.
+    pub reduces: bool,
     /// Its own forwarding delay, when it differs from the scenario's.
     pub delay: Option<Duration>,
 }
@@ -251,7 +265,7 @@ impl Topology {
 
     fn add(&mut self, name: &str, count: u32, forwards: bool, is_host: bool) -> u32 {
         let first = self.nodes.len() as u32;
-        self.nodes.extend((0..count).map(|i| NodeSpec { name: format!("{name}{i}"), forwards, is_host, delay: None }));
+        self.nodes.extend((0..count).map(|i| NodeSpec { name: format!("{name}{i}"), forwards, is_host, reduces: false, delay: None }));
         first
     }
 
@@ -287,7 +301,32 @@ impl Topology {
 
     /// Host numbers in order.
     pub fn hosts(&self) -> Vec<u32> {
-        (0..self.nodes.len() as u32).filter(|n| self.nodes[index(*n)].is_host).collect()
+        self.ends().filter(|n| !self.nodes[index(*n)].reduces).collect()
+    }
+
+    /// Nodes where flows start and end: hosts, and what reduces in switches.
+    pub fn ends(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.nodes.len() as u32).filter(|n| self.nodes[index(*n)].is_host)
+    }
+
+    /// What reduces in switches, and how far each of these hosts is from it.
+    pub fn reach(&self, ports: &[Vec<PortSpec>], hosts: &[u32]) -> Vec<Reach> {
+        let reducers = (0..self.nodes.len() as u32).filter(|n| self.nodes[index(*n)].reduces);
+        let of = |node: u32| {
+            let mut links = vec![u32::MAX; self.nodes.len()];
+            let mut queue = VecDeque::from([node]);
+            links[index(node)] = 0;
+            while let Some(at) = queue.pop_front() {
+                for port in ports[index(at)].iter().filter(|_| at == node || self.nodes[index(at)].forwards) {
+                    if links[index(port.peer)] == u32::MAX {
+                        links[index(port.peer)] = links[index(at)] + 1;
+                        queue.push_back(port.peer);
+                    }
+                }
+            }
+            Reach { node, links: hosts.iter().map(|host| links[index(*host)]).collect() }
+        };
+        reducers.map(of).collect()
     }
 
     fn check(&self) -> Result<(), String> {

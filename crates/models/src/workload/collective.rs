@@ -13,6 +13,7 @@ use xoff_units::{Bytes, Duration, index};
 use super::{Connections, Host, Made, Making, Problem, Together, Traffic};
 use crate::job::collective::{Algorithm, Collective, Operation};
 use crate::job::{self, Builder, Shared, What, Work};
+use crate::topology::Reach;
 use crate::wrong::Wrong;
 
 /// `workload[…].collective`
@@ -65,7 +66,13 @@ impl Traffic for Params {
             making.measure(together);
             return making.add_job(builder.build());
         }
-        let made = flows(&collective, &hosts).map_err(|wrong| below(&key, wrong))?;
+        let mut places = hosts;
+        if collective.algorithm == Algorithm::InNetwork {
+            let (reaches, ranks) = (making.reach(&places), (0..places.len() as u32).collect::<Vec<_>>());
+            let closest = Reach::closest(reaches.iter(), &ranks).ok_or_else(|| below(&key, Reach::none()))?;
+            places.push(reaches[closest].node);
+        }
+        let made = flows(&collective, &places, index(together.ranks)).map_err(|wrong| below(&key, wrong))?;
         together.messages = made.len() as u64;
         making.measure(together);
         making.add_made(made)
@@ -92,8 +99,8 @@ impl Params {
     fn job(&self, collective: &Collective, builder: &mut Builder) -> Result<u64, Wrong> {
         let ranks = builder.ranks();
         let (name, label) = (builder.name(self.operation.name()), builder.label("all"));
-        let shape = builder.shape(collective, index(ranks))?;
         let group = builder.group("all", (0..ranks).collect());
+        let shape = builder.shape(collective, group)?;
         let number = builder.share(Shared { what: What::Collective { shape, group }, label, iteration: 0, name });
         for place in 0..ranks {
             builder.add(place, job::Operation { work: Work::Collective { number, place }, name, iteration: 0, unit: 0 }, &[]);
@@ -102,12 +109,12 @@ impl Params {
     }
 }
 
-/// The messages among these hosts as flows of their own: those of a channel from one rank to another leave in order.
-fn flows(collective: &Collective, hosts: &[u32]) -> Result<Vec<Made>, Wrong> {
+/// The messages among so many ranks at these nodes as flows of their own: those of a channel from one rank to another leave in order.
+fn flows(collective: &Collective, nodes: &[u32], ranks: usize) -> Result<Vec<Made>, Wrong> {
     let mut last = HashMap::new();
-    let made = collective.messages(hosts.len())?.into_iter().enumerate().map(|(place, (piece, mut after))| {
+    let made = collective.messages(ranks)?.into_iter().enumerate().map(|(place, (piece, mut after))| {
         after.extend(last.insert((piece.channel, piece.from, piece.to), place));
-        let [src, dst] = [piece.from, piece.to].map(|rank| hosts[index(rank)]);
+        let [src, dst] = [piece.from, piece.to].map(|place| nodes[index(place)]);
         Made { src, dst, size: Bytes(piece.bytes), start: Duration::ZERO, after }
     });
     Ok(made.collect())
@@ -120,7 +127,7 @@ mod tests {
     #[test]
     fn messages_of_a_channel_leave_in_order() {
         let ring = Collective { chunk: Some(Bytes(100)), ..Collective::new(Operation::AllReduce, Bytes(1600)) };
-        let list = flows(&ring, &[4, 5, 6, 7]).unwrap();
+        let list = flows(&ring, &[4, 5, 6, 7], 4).unwrap();
         for (place, f) in list.iter().enumerate() {
             for other in &f.after {
                 let awaited = &list[*other];

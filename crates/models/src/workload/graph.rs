@@ -510,7 +510,7 @@ impl<'a> Reading<'a> {
         if first.size.0 == 0 {
             return self.wrong(rows[0], "size", "it is zero; a collective has at least one byte".into());
         }
-        let shape = match self.builder.shape(&first, rows.len()) {
+        let shape = match self.builder.shape(&first, self.groups[group]) {
             Ok(shape) => shape,
             Err((name, why)) => {
                 let column = match name {

@@ -12,7 +12,7 @@ use xoff_units::{Bytes, Duration, Moment, Rate, index};
 use super::{Connections, Drawn, Feed, Flow, Host, Problem, Together, Workload};
 use crate::framing::Framing;
 use crate::job::{Builder, Graph, Lines};
-use crate::topology::{PortSpec, Topology};
+use crate::topology::{PortSpec, Reach, Topology};
 
 /// Waits of flows for others, 16 bytes each or more: 1 GB.
 const MAX_WAITS: u64 = 1 << 26;
@@ -127,6 +127,9 @@ impl<'a> Making<'a> {
                 .copied()
                 .ok_or_else(|| (key.to_string(), format!("there is no host {n}; hosts are numbered 0 to {}", hosts.len() - 1))),
             Host::Name(name) => match self.nodes.get(name.as_str()) {
+                Some(n) if self.topology.nodes[index(*n)].reduces => {
+                    Err((key.to_string(), format!("`{name}` reduces in a switch; flows start and end at hosts")))
+                }
                 Some(n) if self.topology.nodes[index(*n)].is_host => Ok(*n),
                 Some(_) => Err((key.to_string(), format!("`{name}` is a switch; flows start and end at hosts"))),
                 None => Err((key.to_string(), format!("there is no host `{name}`"))),
@@ -227,7 +230,13 @@ impl<'a> Making<'a> {
             Connections::Persistent => Lines::Shared(self.workload.spread()),
             Connections::PerMessage => Lines::Own,
         };
-        Builder::new(self.index(), self.workload.start, hosts, lines)
+        let reducers = self.reach(&hosts);
+        Builder::new(self.index(), self.workload.start, hosts, lines, reducers)
+    }
+
+    /// What reduces in switches, and how far each of these hosts is from it.
+    pub fn reach(&self, hosts: &[u32]) -> Vec<Reach> {
+        self.topology.reach(&self.ports, hosts)
     }
 
     /// Lists the connections of a job, whose messages are made when they are due.

@@ -42,7 +42,9 @@ impl Collector {
             self.measures.end(one);
         }
         if self.keeps_flows {
-            self.rows.operations.extend(ended.iter().map(|one| operation(plan, one)));
+            // What reduces in a switch has messages alone.
+            let of_ranks = ended.iter().filter(|one| one.rank < plan.jobs[index(one.job)].processors);
+            self.rows.operations.extend(of_ranks.map(|one| operation(plan, one)));
         }
     }
 
@@ -51,7 +53,8 @@ impl Collector {
         // Of each rank the first that waits.
         let mut waiting: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for id in 0..cp.nodes() {
-            for (job, rank, place) in cp.node(id).endpoint.iter().flat_map(|e| e.programs.waiting()) {
+            let programs = cp.node(id).endpoint.iter().flat_map(|e| e.programs.waiting());
+            for (job, rank, place) in programs.filter(|(job, rank, _)| *rank < jobs[index(*job)].processors) {
                 waiting.entry((job, rank)).or_insert(place);
             }
         }
@@ -113,8 +116,8 @@ impl Collector {
                 What::Message { from, to, channel, .. } => (from, to, 0, channel),
                 What::Collective { shape, group } => {
                     let piece = job.shapes[index(shape)].piece(post.id.place);
-                    let members = &job.groups[index(group)].ranks;
-                    (members[index(piece.from)], members[index(piece.to)], piece.step, piece.channel)
+                    let members = &job.groups[index(group)];
+                    (members.at(piece.from), members.at(piece.to), piece.step, piece.channel)
                 }
             };
             self.rows.messages.push(Message {

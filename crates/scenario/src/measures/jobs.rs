@@ -124,16 +124,20 @@ impl Measure for Jobs {
 
 impl Job {
     fn new(graph: Arc<Graph>) -> Self {
-        let done = graph.ranks.iter().map(|rank| vec![None; rank.operations().len()]).collect();
+        let done = graph.ranks[..index(graph.processors)].iter().map(|rank| vec![None; rank.operations().len()]).collect();
         let meetings = vec![Meeting { first: NEVER, last: 0, end: 0, ranks: 0 }; graph.shared.len()];
         let mut iterations = vec![(0, graph.start.ps()); usize::from(graph.iterations)];
-        for operation in graph.ranks.iter().flat_map(Rank::operations) {
+        for operation in graph.ranks[..index(graph.processors)].iter().flat_map(Rank::operations) {
             iterations[usize::from(operation.iteration)].0 += 1;
         }
         Self { graph, done, meetings, iterations, collectives: Vec::new() }
     }
 
     fn end(&mut self, ended: &Ended) {
+        // What reduces in a switch is a part of what its ranks do.
+        if ended.rank >= self.graph.processors {
+            return;
+        }
         let (start, end) = (ended.start.ps(), ended.end.ps());
         let posted = ended.by.filter(|by| by.arrived).map_or(start, |by| by.posted.ps());
         self.done[index(ended.rank)][index(ended.place)] = Some(Done { start, end, after: ended.after, posted });
@@ -206,7 +210,7 @@ impl Job {
     /// Cuts the time of all ranks: calls back with the rank, the iteration, and what so much of it went by with.
     fn parts(&self, found: &mut dyn FnMut(u32, u16, Kind, u64)) {
         let ends = self.ends();
-        for rank in 0..self.graph.ranks.len() as u32 {
+        for rank in 0..self.graph.processors {
             for ((iteration, kind), time) in Cutting::new(self, rank, &ends).cut() {
                 found(rank, iteration, kind, time);
             }
@@ -214,7 +218,7 @@ impl Job {
     }
 
     fn summary(&self) -> JobSummary {
-        let (ends, ranks) = (self.ends(), self.graph.ranks.len() as u64);
+        let (ends, ranks) = (self.ends(), u64::from(self.graph.processors));
         let completed = ends.len() as u64;
         let start = self.graph.start.ps();
         let times: Vec<u64> = ends.iter().scan(start, |from, end| Some(end - std::mem::replace(from, *end))).collect();

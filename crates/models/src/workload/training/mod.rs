@@ -76,9 +76,9 @@ impl Default for Numbers {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Collectives {
-    /// All-reduces of tensor-parallel ranks.
+    /// All-reduces of tensor-parallel ranks; with `in_network` their reduce-scatters and all-gathers, too.
     pub tensor: Algorithm,
-    /// All-reduces of replicas, without `ZeRO`.
+    /// All-reduces of replicas, without `ZeRO`; with `in_network` their reduce-scatters and all-gathers, too.
     pub data: Algorithm,
     /// All-to-alls of experts.
     pub expert: Algorithm,
@@ -96,14 +96,25 @@ impl Default for Collectives {
 }
 
 impl Collectives {
+    /// What says how an operation of a group is done.
+    const fn key(axis: Axis, operation: Operation) -> &'static str {
+        match (operation, axis) {
+            (Operation::AllToAll, _) => "expert",
+            (_, Axis::Tensor) => "tensor",
+            _ => "data",
+        }
+    }
+
     fn of(&self, axis: Axis, operation: Operation, bytes: u64) -> Collective {
         let default = Collective::new(operation, Bytes(bytes));
-        let algorithm = match (operation, axis) {
-            (Operation::AllReduce, Axis::Tensor) => self.tensor,
-            (Operation::AllReduce, _) => self.data,
-            (Operation::AllToAll, _) => self.expert,
-            _ => default.algorithm,
+        let chosen = match Self::key(axis, operation) {
+            "tensor" => self.tensor,
+            "expert" => self.expert,
+            _ => self.data,
         };
+        let chooses = matches!(operation, Operation::AllReduce | Operation::AllToAll)
+            || chosen == Algorithm::InNetwork && axis != Axis::Context && operation != Operation::Barrier;
+        let algorithm = if chooses { chosen } else { default.algorithm };
         Collective { algorithm, channels: self.channels, chunk: self.chunk, ..default }
     }
 }

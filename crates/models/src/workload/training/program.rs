@@ -9,7 +9,7 @@
 
 use rustc_hash::FxHashMap;
 use xoff_engine::random::Stream;
-use xoff_units::{Duration, index};
+use xoff_units::Duration;
 
 use super::Params;
 use super::model::Model;
@@ -285,7 +285,10 @@ impl<'a, 'b> Program<'a, 'b> {
         let number = match shared.get(&key) {
             Some(number) => *number,
             None => {
-                let shape = builder.shape(&params.collectives.of(axis, does, bytes), index(size as u32))?;
+                let shape = builder.shape(&params.collectives.of(axis, does, bytes), group).map_err(|(key, why)| match key {
+                    "algorithm" => (super::Collectives::key(axis, does), why),
+                    _ => (key, why),
+                })?;
                 let label = builder.label(axis.label());
                 let what = What::Collective { shape, group };
                 let number = builder.share(Shared { what, label, iteration: self.iteration, name });
