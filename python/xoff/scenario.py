@@ -432,6 +432,12 @@ class Network(_Part):
     explicit: Explicit | None = None
     """Nodes and links listed."""
 
+    planes: int | None = None
+    """Copies of all switches, to each of which every host has links of its own, as a card with a port in each plane
+    has; no plane meets another. Switches are then called `p0.leaf0`, `p1.leaf0`, …; a flow leaves by one port
+    (`host.first_hop`), and is moved to another when that leads nowhere any more (`network.failover`). Default: 1.
+    """
+
     overrides: Sequence[LinkOverride] | None = None
     """Links of the shape that differ; of several that name a link the last one counts."""
 

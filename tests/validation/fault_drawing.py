@@ -43,8 +43,24 @@ def draw_fault(rng: Random, scenario: dict[str, Any], links: list[tuple[str, str
     return fault
 
 
+def add(scenario: dict[str, Any], key: str, value: Any) -> None:
+    """Give the network a key, unless that is refused."""
+    before = scenario["network"]
+    scenario["network"] = {**before, key: value}
+    try:
+        xoff.check(scenario)
+    except xoff.InputError:
+        scenario["network"] = before
+
+
 def with_faults(rng: Random, scenario: dict[str, Any]) -> dict[str, Any]:
-    """Add what the scenario does not refuse of a few faults that are drawn."""
+    """Add a few faults, failover and seldom several planes, of what is drawn what the scenario does not refuse."""
+    scenario = {**scenario, "network": dict(scenario["network"])}
+    if rng.random() < 0.3:
+        add(scenario, "planes", rng.choice([2, 3]))
+    if rng.random() < 0.5:
+        times = {"local": rng.choice(["3us", "1ns"]), "global": rng.choice(["17us", "1us"])}
+        add(scenario, "failover", {key: times[key] for key in rng.sample(sorted(times), rng.randint(1, 2))})
     links = links_of(scenario)
     faults: list[dict[str, Any]] = []
     for _ in range(rng.randint(1, 4)):

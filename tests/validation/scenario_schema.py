@@ -44,7 +44,7 @@ CHOICES = [
 ]
 # Keys of a table that are none of what it lets one choose.
 BESIDE = {
-    "network": {"overrides", "failover", "retry", "reducers"},
+    "network": {"planes", "overrides", "failover", "retry", "reducers"},
     "workload": {"name", "start", "class", "connections", "spread"},
     "switch.ecn": {"scope", "classes"},
 }

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.validation.fault_drawing import with_faults
 from tests.validation.scenario_drawing import draw_scenario
 from tests.validation.scenario_schema import CHOICES, keys, registered
 from tests.validation.scenario_strategies import STRATEGIES
@@ -23,6 +24,7 @@ from xoff import _core, counts
 from xoff.running import prepare
 
 DRAWS = 12
+FAULTY_DRAWS = 3
 # The same draws each time; those from another number on, to look for what these do not show.
 FIRST = int(os.environ.get("XOFF_FIRST_DRAW", "0"))
 OPTIONS = [(path, option) for path in CHOICES for option in registered(path)]
@@ -232,3 +234,39 @@ def test_conformance(path: str, option: str) -> None:
             error.add_note(f"draw {number}: {json.dumps(scenario)}")
             raise
     assert finished > DRAWS / 2
+
+
+def under_faults(scenario: dict[str, Any]) -> xoff.Result | None:
+    """Run a scenario in which something fails, and check what was lost; None for a run that cannot end."""
+    try:
+        result = unless_doomed(scenario, xoff.run)
+    except xoff.AuditError as error:
+        # What raw frames lose nobody sends again, and a job waits for it in vain.
+        if "raw" in scenario["host"].get("transport", {}) and "and nothing is left to do" in error.found:
+            return None
+        raise
+    if result is None:
+        return None
+    assert {key for key, verdict in result.audits.items() if verdict != "ok"} <= {"loss"}
+    lost = [row for row in result.drops.to_pylist() if row["reason"] == "fault"]
+    rows = result.table("faults").to_pylist()
+    assert sum(row["lost_packets"] for row in rows) == len(lost) == result.summary["fault"]["lost"]
+    return result
+
+
+@pytest.mark.parametrize(("path", "option"), OPTIONS, ids=[f"{path}={option}" for path, option in OPTIONS])
+def test_conformance_where_something_fails(path: str, option: str) -> None:
+    """Links, nodes and hosts fail at moments of chance: what is lost by that is counted for it, and nothing else is."""
+    for number in range(FIRST, FIRST + FAULTY_DRAWS):
+        rng = Random(f"faults {path}={option} {number}")
+        scenario = draw_small(rng, {path: option})
+        if scenario is None:
+            continue
+        scenario = with_faults(rng, scenario)
+        try:
+            result = under_faults(scenario)
+            if result is not None:
+                same_however_it_runs(scenario, result, PLANS[number % 6 :][:1])
+        except Exception as error:
+            error.add_note(f"draw {number}: {json.dumps(scenario)}")
+            raise

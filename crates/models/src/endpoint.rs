@@ -37,6 +37,7 @@ use crate::congestion_control::Scheme;
 use crate::congestion_control::contract::{Echo, Tag};
 use crate::count::{Count, Group, Tally};
 use crate::framing::Framing;
+use crate::ids::PortId;
 use crate::job::Programs;
 use crate::message::Delivered;
 use crate::pulls::{Books, Pacer, Rules};
@@ -151,6 +152,8 @@ pub struct Endpoint {
     books: Books,
     free_receivers: Vec<u32>,
     receiver_of: FxHashMap<u32, u32>,
+    /// By which ports flows left first that were moved to others.
+    homes: FxHashMap<u32, PortId>,
     /// By which of two domains flows leave.
     weight: Option<Weight>,
     /// Flows to come.
@@ -190,6 +193,7 @@ impl state::State for Endpoint {
             pacer,
             free,
             receiver_of,
+            homes,
             weight,
             starts,
             waiting,
@@ -244,6 +248,9 @@ impl state::State for Endpoint {
         }
         walk.within("pulls", |walk| pacer.walk(walk));
         weight.walk(walk);
+        if !homes.is_empty() {
+            walk.refuse();
+        }
         walk.outside(|walk| {
             starts.walk(walk);
             for (missing, spec) in waiting {
@@ -287,6 +294,7 @@ impl Endpoint {
             receivers: Vec::new(),
             free_receivers: Vec::new(),
             receiver_of: FxHashMap::default(),
+            homes: FxHashMap::default(),
             last_receiver: (u32::MAX, 0),
             mixed: None,
             weight,
@@ -357,6 +365,15 @@ impl Endpoint {
     /// Whether a flow is under way.
     pub fn is_busy(&self) -> bool {
         self.senders.iter().any(Option::is_some)
+    }
+
+    /// Whether a flow has something to send or to hear, or something starts here, or will, without anything else having to happen.
+    pub fn goes_on(&self, now: Moment) -> bool {
+        let is_released = |(missing, spec): &(u32, FlowSpec)| *missing == 0 && spec.start >= now;
+        self.senders.iter().flatten().any(|s| !s.is_idle(&self.config))
+            || self.starts.iter().any(|start| start.peek().is_some())
+            || self.waiting.iter().any(is_released)
+            || self.programs.goes_on(now)
     }
 
     /// Flows that started and are not over; what they are held for beyond `now` does not count.

@@ -437,7 +437,7 @@ impl Builder<'_> {
 
     /// What fails at a node.
     fn failing(&self, node: u32) -> Option<Box<Failing>> {
-        let (settings, ports) = (self.settings, &self.ports[index(node)]);
+        let (settings, spec, ports) = (self.settings, &self.topology.nodes[index(node)], &self.ports[index(node)]);
         // What is on its way when a neighbour is paused finds room at the interface; where credits bound it, all does.
         let control = u64::from(settings.framing.control);
         let largest = settings.framing.largest();
@@ -454,7 +454,9 @@ impl Builder<'_> {
         };
         let parts = settings.failures.parts(node);
         let follows = !settings.wanted.delays.is_none();
-        let local = settings.failover.local;
+        // A host that has another port leaves one that is down, at the latest when all know of it.
+        let is_served = spec.is_host && !spec.forwards && ports.len() > 1;
+        let local = settings.failover.local.or(settings.failover.global.filter(|_| is_served));
         let retries: Vec<(PortId, Retry)> = PortId::all(ports.len()).filter_map(|port| Some((port, self.retry(node, port)?))).collect();
         (!parts.is_empty() || !retries.is_empty()).then(|| {
             let mut failing = Failing::new(parts, settings.seed, node, ports);

@@ -9,6 +9,7 @@ pub mod fault;
 mod follow;
 mod forward;
 mod host;
+mod reroute;
 mod retry;
 mod sample;
 mod tail;
@@ -125,6 +126,8 @@ pub struct Node {
     is_watched: bool,
     /// Whether anything is wrong here, on purpose or by a link that is down.
     is_odd: bool,
+    /// Whether routes have changed since its flows were moved to ports that lead where they go.
+    is_rerouted: bool,
     acks: Acks,
     faults: Faults,
     /// It asks for somebody to look when it has started so many data packets.
@@ -166,6 +169,7 @@ impl State for Node {
             delays,
             failing,
             is_odd,
+            is_rerouted,
             // What never changes.
             routes: _,
             next_sample,
@@ -191,6 +195,7 @@ impl State for Node {
             walk.refuse();
         }
         walk.value(u64::from(*is_odd));
+        walk.value(u64::from(*is_rerouted));
         walk.value((faults.vanish, faults.overtake).word());
         mechanisms.walk(walk);
         core.walk(walk);
@@ -227,6 +232,7 @@ impl Node {
             next_sample: Moment::NEVER,
             is_watched: false,
             is_odd: false,
+            is_rerouted: false,
             failing: None,
             delays: None,
             records: Records::default(),
@@ -295,17 +301,6 @@ impl Node {
             self.trace(port, &packet, false, cx.now());
         }
         false
-    }
-
-    /// From now on routes are these. What a mechanism or a flow chose by others before stays as it is.
-    pub fn reroute(&mut self, routing: Arc<Map>) {
-        self.core.routing = routing;
-        self.choose_anew();
-    }
-
-    /// The routes here.
-    pub fn routes(&self) -> &Routes {
-        &self.routes
     }
 }
 
@@ -390,7 +385,7 @@ impl EngineNode for Node {
                 }
                 self.apply(cx);
             }
-            token::AVOID => self.on_seen(PortId::at(index(payload)), cx.now()),
+            token::AVOID => self.on_seen(PortId::at(index(payload)), cx),
             token::FAULT => self.on_fault(payload, cx),
             token::RETRY => self.on_retry_timer(payload, cx),
             token::SETTLED => self.on_settled(PortId::at(index(payload)), cx),
@@ -414,6 +409,9 @@ impl EngineNode for Node {
         self.core.ports[port].end_frame();
         if self.core.ports[port].is_called_in_vain() {
             return;
+        }
+        if self.is_rerouted {
+            self.move_flows(cx);
         }
         loop {
             match self.core.ports[port].select() {

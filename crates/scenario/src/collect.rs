@@ -10,7 +10,7 @@ use std::sync::Arc;
 use xoff_engine::{Checkpoint, Finish};
 use xoff_models::congestion_control::contract::NOTIFICATIONS;
 use xoff_models::count::{LATE, PAUSED, Tally};
-use xoff_models::endpoint::{self, Endpoint, Sent};
+use xoff_models::endpoint::{self, Sent};
 use xoff_models::frames::Kind;
 use xoff_models::high_water;
 use xoff_models::ids::PortId;
@@ -214,20 +214,24 @@ impl Collector {
         }
     }
 
-    /// Whether nothing is left to do but what faults make: all flows are over, and nothing is anywhere.
+    /// Whether nothing is left to do but what faults make: nothing is anywhere, and nothing starts any more. Flows that lost packets which
+    /// nobody sends again may be unfinished.
     pub fn is_over(&self, cp: &Checkpoint<'_, Node>) -> bool {
-        if self.ends.missing() > 0 {
+        let nodes = || (0..cp.nodes()).map(|id| cp.node(id));
+        let waits = |node: &Node| node.queued_bytes() > 0 || node.core.ports.iter().any(Port::has_more);
+        if nodes().any(|node| node.endpoint.as_ref().is_some_and(|e| e.goes_on(cp.now)) || waits(node)) {
             return false;
         }
-        let nodes = || (0..cp.nodes()).map(|id| cp.node(id));
-        let works = |e: &Endpoint| e.is_busy() || e.programs.count().0 < e.programs.count().1;
-        let waits = |node: &Node| node.queued_bytes() > 0 || node.core.ports.iter().any(Port::has_more);
-        let stalls = |node: &Node| node.failing.as_ref().is_some_and(|failing| failing.is_stalled());
+        let failing = || nodes().filter_map(|node| node.failing.as_ref());
+        // What nobody reads may be what flows wait for.
+        let has_stalled = failing().any(|failing| failing.is_stalled());
+        let is_missed = self.ends.missing() > 0;
+        if is_missed && (has_stalled || failing().any(|failing| failing.waiting().next().is_some())) {
+            return false;
+        }
         let mut ledger = Ledger::default();
         nodes().for_each(|node| ledger.enter(node.core.id, node, |peer| cp.node(peer)));
-        !nodes().any(|node| node.endpoint.as_ref().is_some_and(|e| works(e)) || waits(node))
-            && !ledger.is_paused()
-            && (cp.is_quiet() || nodes().any(stalls))
+        !ledger.is_paused() && (cp.is_quiet() || has_stalled)
     }
 
     /// New packets that have arrived anywhere, and whether a flow is under way.

@@ -415,6 +415,16 @@ impl Recorder {
         }
     }
 
+    /// A flow leaves by another port from now on.
+    pub fn change_port(&mut self, flow: u32, to: PortId, now: Moment) {
+        if let Some(source) = self.sources.get_mut(&flow) {
+            source.turn_to(source.wait, now, &mut self.ports[source.port]);
+            source.leave(&mut self.ports[source.port]);
+            source.port = to;
+            source.enter(&mut self.ports[to]);
+        }
+    }
+
     /// A flow sends from now until its frame has ended, and then waits.
     pub fn sends(&mut self, flow: u32, wait: Wait, now: Moment, ends: Moment) {
         if let Some(source) = self.sources.get_mut(&flow) {

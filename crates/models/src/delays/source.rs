@@ -84,7 +84,8 @@ impl Source {
         self.enter(log);
     }
 
-    fn enter(&self, log: &mut PortLog) {
+    /// It waits for its port, if that is what it waits for.
+    pub fn enter(&self, log: &mut PortLog) {
         if matches!(self.wait, Wait::Turn(_)) {
             log.enter(self.since);
         }

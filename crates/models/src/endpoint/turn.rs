@@ -10,7 +10,7 @@ use crate::delays::Wait;
 use crate::effects::{Effect, Effects};
 use crate::packet::Packet;
 use crate::pulls::Credit;
-use crate::routing::Paths;
+use crate::routing::{Paths, Routes};
 use crate::transport::contract::Progress;
 use crate::workload::FlowSpec;
 
@@ -269,6 +269,32 @@ impl Endpoint {
         let s = self.senders[slot].as_mut()?;
         s.class = class;
         Some((s.port, slot as u32, std::mem::replace(&mut s.queue, QueueId(1 + u16::from(class)))))
+    }
+
+    /// Flows that leave by another port than they may, or than their own that they may take again, and by which they are to leave.
+    pub fn misplaced(&self, routes: &Routes) -> Vec<(u32, PortId)> {
+        let senders = self.slots.iter().filter(|slot| **slot != NO_SLOT).filter_map(|slot| self.senders[index(*slot)].as_ref());
+        let place = |s: &Sender| {
+            let choices = routes.choices(s.dst);
+            let is_good = |port: PortId| choices.contains(&port);
+            let port = [self.homes.get(&s.flow).copied().unwrap_or(s.port), s.port]
+                .into_iter()
+                .find(|port| is_good(*port))
+                .unwrap_or_else(|| routes.choose(s.dst, s.flow));
+            (s.path < Paths::FIRST && !choices.is_empty() && port != s.port).then_some((s.flow, port))
+        };
+        senders.filter_map(place).collect()
+    }
+
+    /// Sends the rest of a flow by another port: its slot, and the port and the queue that it had until now, if it still sends.
+    pub fn set_port(&mut self, flow: u32, port: PortId) -> Option<(u32, PortId, QueueId)> {
+        let slot = self.slot(flow)?;
+        let s = self.senders[slot].as_mut()?;
+        let from = std::mem::replace(&mut s.port, port);
+        if *self.homes.entry(flow).or_insert(from) == port {
+            self.homes.remove(&flow);
+        }
+        Some((slot as u32, from, s.queue))
     }
 
     /// A slot left its queue's round after its flow was over.

@@ -274,6 +274,12 @@ impl Programs {
         self.0.iter().map(Program::start)
     }
 
+    /// Whether an operation that begins later, or computes, goes on by itself.
+    pub fn goes_on(&self, now: Moment) -> bool {
+        let computes = |program: &Program| program.active.values().any(|a| a.to_come == 0 && a.to_leave == 0);
+        self.0.iter().any(|program| program.start() >= now || computes(program))
+    }
+
     /// Operations that are over, and all of them.
     pub fn count(&self) -> (u64, u64) {
         self.0.iter().map(Program::count).fold((0, 0), |sum, one| (sum.0 + u64::from(one.0), sum.1 + u64::from(one.1)))

@@ -4,7 +4,6 @@
 //! down, and what mechanisms knew of the neighbour is forgotten. See `fault/mod.rs`, and `reference/README.md` for the semantics of outages.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use xoff_engine::Message as _;
 use xoff_engine::random::Stream;
@@ -188,6 +187,24 @@ impl Failing {
     /// Whether the link of a port is down.
     fn is_down(&self, port: PortId) -> bool {
         !self.lines[port].downs.is_empty()
+    }
+
+    /// Looks whether the link of a port has been as it is for so long that the node avoids it, or no longer; true if that changes.
+    pub(super) fn sees(&mut self, port: PortId, now: Moment) -> bool {
+        let is_down = self.is_down(port);
+        let line = &mut self.lines[port];
+        let is_due = self.local.is_some_and(|local| line.changed + local == now);
+        is_due && std::mem::replace(&mut line.is_avoided, is_down) != is_down
+    }
+
+    /// Whether the node takes other ports.
+    pub(super) fn avoids(&self, port: PortId) -> bool {
+        self.lines[port].is_avoided
+    }
+
+    /// Whether it avoids any.
+    pub(super) fn avoids_any(&self) -> bool {
+        self.lines.iter().any(|line| line.is_avoided)
     }
 
     /// The outage by which frames for a port are lost, if they are.
@@ -393,28 +410,6 @@ impl Node {
         if let Some(local) = self.failing.as_ref().and_then(|failing| failing.local) {
             cx.set_timer(cx.now() + local, token::pack(token::AVOID, 0, u32::from(port.0)));
         }
-    }
-
-    /// The link of a port may have been down, or back, for so long that this node chooses others, or it again.
-    pub(super) fn on_seen(&mut self, port: PortId, now: Moment) {
-        let Some(failing) = &mut self.failing else { return };
-        let is_down = failing.is_down(port);
-        let line = &mut failing.lines[port];
-        let is_due = failing.local.is_some_and(|local| line.changed + local == now);
-        if is_due && std::mem::replace(&mut line.is_avoided, is_down) != is_down {
-            self.choose_anew();
-        }
-    }
-
-    /// The routes here are those of the network, less ports that are avoided.
-    pub(super) fn choose_anew(&mut self) {
-        let routes = &self.core.routing.routes[index(self.core.id)];
-        self.routes = match &self.failing {
-            Some(failing) if failing.lines.iter().any(|line| line.is_avoided) => {
-                Arc::new(routes.without(|port| failing.lines[port].is_avoided))
-            }
-            _ => routes.clone(),
-        };
     }
 
     pub(super) fn rouse(&mut self, port: PortId, cx: &mut Cx<'_>) {

@@ -211,6 +211,9 @@ impl Node {
     }
 
     pub(super) fn time_out(&mut self, flow: u32, cx: &mut Cx<'_>) {
+        if self.is_rerouted {
+            self.move_flows(cx);
+        }
         let Some(endpoint) = &mut self.endpoint else { return };
         let went_back = endpoint.on_rto(flow, &mut self.effects);
         self.apply(cx);

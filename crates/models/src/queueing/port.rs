@@ -366,13 +366,27 @@ impl Port {
             *queue = to;
             return;
         }
-        let all = &self.queues[from].suppliers;
-        let rest: Ring<u32> = all.iter().copied().filter(|s| *s != supplier).collect();
-        if rest.len() < all.len() {
-            self.queues[from].suppliers = rest;
-            self.waiting -= 1;
+        if self.remove_supplier(supplier, from) {
             self.push_supplier(to, supplier);
         }
+    }
+
+    /// Lets a supplier wait no more in a queue, nor after its frame; true if it did.
+    pub fn remove_supplier(&mut self, supplier: u32, from: QueueId) -> bool {
+        if let Sending::Supplier { queue, supplier: sending } = self.sending
+            && (queue, sending) == (from, supplier)
+        {
+            self.sending = Sending::Nobody;
+            return true;
+        }
+        let all = &self.queues[from].suppliers;
+        let rest: Ring<u32> = all.iter().copied().filter(|s| *s != supplier).collect();
+        let waited = rest.len() < all.len();
+        if waited {
+            self.queues[from].suppliers = rest;
+            self.waiting -= 1;
+        }
+        waited
     }
 
     /// The frame on the wire has ended, and everything that fell due by then waits.

@@ -5,8 +5,8 @@
 //! been up or down for so long, at one moment for all. Without either, traffic into a link that is down is lost until that is back.
 //! Simplifications: nothing is said on links, so that detection and convergence cost neither bytes nor time beside these; all nodes change
 //! at once, so that no routes go in circles meanwhile; a flow that had another port is hashed again, too, if its choices change. To a node
-//! that nothing leads to routes stay those of the whole network, and what goes there is lost where a link is down. A flow keeps the
-//! port by which it leaves its host, and pinned packets their path.
+//! that nothing leads to routes stay those of the whole network, and what goes there is lost where a link is down. Pinned packets
+//! keep their path; what becomes of a host's own flows is in `node/reroute.rs`.
 //! Invariants: a change depends on the faults alone; packets follow the routes of the moment at which they are forwarded.
 
 use std::sync::Arc;

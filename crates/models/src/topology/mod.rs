@@ -11,6 +11,7 @@ use crate::failover::Failover;
 use crate::names;
 use crate::retry;
 
+mod planes;
 mod reducers;
 
 pub use self::reducers::{Reach, Reducers};
@@ -61,6 +62,11 @@ macro_rules! registry {
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $shape: Option<$shape::Params>,)*
+            /// Copies of all switches, to each of which every host has links of its own, as a card with a port in each plane has; no plane
+            /// meets another. Switches are then called `p0.leaf0`, `p1.leaf0`, …; a flow leaves by one port (`host.first_hop`), and is moved
+            /// to another when that leads nowhere any more (`network.failover`). Default: 1.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub planes: Option<u64>,
             /// Links of the shape that differ; of several that name a link the last one counts.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub overrides: Vec<LinkOverride>,
@@ -121,6 +127,7 @@ impl Network {
                 let mut topology = shape
                     .build()
                     .map_err(|(key, why)| (if key.is_empty() { (*name).to_string() } else { format!("{name}.{key}") }, why))?;
+                topology = topology.with_planes(self.planes.unwrap_or(1))?;
                 self.change_links(&mut topology)?;
                 for (i, reducers) in self.reducers.iter().enumerate() {
                     reducers.join(&mut topology).map_err(|(key, why)| (format!("reducers[{i}].{key}"), why))?;

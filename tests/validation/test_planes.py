@@ -1,0 +1,136 @@
+"""Hosts with a port in each of several planes: twice the bandwidth, and half of that where one fails."""
+
+from typing import Any
+
+import pytest
+from tests.validation.test_conformance import PLANS, same_however_it_runs
+
+import xoff
+
+FRAME_PS = 80_000
+"""A frame of 1000 B at 100 Gb/s; links take 1 us."""
+WAY_PS = 2 * (FRAME_PS + 1_000_000)
+PACKETS = 1000
+CUT_PS = 10_000_001
+
+
+def planes(
+    count: int | None,
+    faults: list[dict[str, Any]] | None = None,
+    failover: dict[str, str] | None = None,
+    *,
+    transport: str = "raw",
+    flows: int = 2,
+) -> dict[str, Any]:
+    """Equal flows from host 0 to host 1, each plane a switch without a delay; two leave by different planes."""
+    network: dict[str, Any] = {"star": {"hosts": 2, "link": {"rate": "100Gbps", "delay": "1us"}}}
+    if count is not None:
+        network["planes"] = count
+    if failover:
+        network["failover"] = failover
+    return {
+        "seed": 3,
+        "network": network,
+        "framing": {"payload": "952B", "header": "48B", "control": "64B"},
+        "host": {"transport": {transport: {}}},
+        "workload": [{"flows": [{"src": "host0", "dst": "host1", "size": f"{PACKETS * 952}B"}] * flows}],
+        "fault": faults or [],
+    }
+
+
+def sent_by_plane(result: xoff.Result) -> list[int]:
+    """Data packets that host 0 sent by each of its ports."""
+    rows = sorted((row["port"], row["data_packets"]) for row in result.links.to_pylist() if row["node"] == "host0")
+    return [packets for _, packets in rows]
+
+
+def switch_of(result: xoff.Result, flow: int) -> str:
+    """The switch by which a flow goes."""
+    via: str = result.flows["via"][flow].as_py()
+    return via
+
+
+def test_two_planes_carry_twice_what_one_does() -> None:
+    one, two = xoff.run(planes(None)), xoff.run(planes(2))
+    assert {switch_of(two, 0), switch_of(two, 1)} == {"p0.switch0", "p1.switch0"}
+    assert one.flows["fct_ps"].to_pylist()[1] == 2 * PACKETS * FRAME_PS + WAY_PS - FRAME_PS
+    assert two.flows["fct_ps"].to_pylist() == [PACKETS * FRAME_PS + WAY_PS - FRAME_PS] * 2
+
+
+def test_one_plane_is_the_network_itself() -> None:
+    assert xoff.run(planes(1)).fingerprint == xoff.run(planes(None)).fingerprint
+
+
+def test_a_failed_plane_is_left_and_half_the_bandwidth_stays() -> None:
+    whole = xoff.run(planes(2))
+    gone = switch_of(whole, 1)
+    cut = {"link": f"host0-{gone}", "state": "down", "at": f"{CUT_PS}ps"}
+    result = xoff.run(planes(2, [cut], {"local": "5us"}))
+    # What flow 1 had started when its link went down; the other plane has the rest, and is never idle.
+    before = -(-CUT_PS // FRAME_PS)
+    rest = 2 * PACKETS - before
+    assert sorted(sent_by_plane(result)) == [before, rest]
+    # Flow 0 has its line for itself until then, and half of it from then on.
+    left_ps = CUT_PS + 5_000_000
+    halved = PACKETS - left_ps / FRAME_PS
+    half_ps = left_ps + 2 * halved * FRAME_PS + WAY_PS - FRAME_PS
+    assert result.flows["fct_ps"][0].as_py() == pytest.approx(half_ps, abs=2 * FRAME_PS)
+    assert result.audits["conservation"] == "ok"
+    # What was on the link is lost; a frame is on it from its start until its last bit is in.
+    assert result.summary["fault"]["lost"] == before - (CUT_PS - FRAME_PS - 1_000_000) // FRAME_PS - 1
+    same_however_it_runs(planes(2, [cut], {"local": "5us"}), result, PLANS)
+
+
+def test_a_flow_goes_back_to_its_plane() -> None:
+    gone = switch_of(xoff.run(planes(2)), 1)
+    cut = {"link": f"host0-{gone}", "state": "down", "at": f"{CUT_PS}ps", "for": "20us"}
+    result = xoff.run(planes(2, [cut], {"local": "5us"}))
+    # For 20 us, from 5 us after the cut to 5 us after the repair, two flows take turns at one port.
+    moved = 20_000_000 / FRAME_PS / 2
+    own, other = sorted(sent_by_plane(result))
+    assert other - PACKETS == pytest.approx(moved, abs=1)
+    assert own + other == 2 * PACKETS
+    # Without failover it waits at its port.
+    waits = xoff.run(planes(2, [cut]))
+    assert sent_by_plane(waits) == [PACKETS] * 2
+
+
+@pytest.mark.parametrize("end", ["host0", "host1"])
+def test_all_hosts_leave_a_plane_that_fails_far_away_when_all_know(end: str) -> None:
+    gone = switch_of(xoff.run(planes(2)), 1)
+    cut = {"link": f"{end}-{gone}", "state": "down", "at": f"{CUT_PS}ps"}
+    result = xoff.run(planes(2, [cut], {"global": "20us"}))
+    by_plane = sorted(sent_by_plane(result))
+    known_ps = CUT_PS + (0 if end == "host0" else 20_000_000)
+    assert by_plane[0] == -(-known_ps // FRAME_PS)
+    assert sum(by_plane) == 2 * PACKETS
+    # Behind the switch all is lost until then.
+    lost = result.summary["fault"]["lost"]
+    assert lost == by_plane[0] - (CUT_PS - (1 if end == "host0" else 2) * (FRAME_PS + 1_000_000)) // FRAME_PS - 1
+    same_however_it_runs(planes(2, [cut], {"global": "20us"}), result, PLANS)
+
+
+@pytest.mark.parametrize("transport", ["go_back_n", "irn", "selective", "ndp"])
+def test_flows_that_are_moved_complete_with_every_transport(transport: str) -> None:
+    cut = {"link": "host0-p1.switch0", "state": "down", "at": "10us"}
+    scenario = planes(2, [cut], {"local": "5us", "global": "50us"}, transport=transport, flows=8)
+    result = xoff.run(scenario)
+    assert result.summary["flows"]["completed"] == 8
+    assert set(result.audits.values()) == {"ok"}
+    same_however_it_runs(scenario, result, PLANS)
+
+
+def test_a_plane_is_named_in_overrides_faults_and_errors() -> None:
+    slow = planes(2)
+    slow["network"]["overrides"] = [{"link": "host*-p1.*", "rate": "10Gbps"}]
+    rates = {row["node"]: row["rate_bps"] for row in xoff.run(slow).links.to_pylist() if row["node"] != "host0"}
+    assert (rates["p0.switch0"], rates["p1.switch0"]) == (100_000_000_000, 10_000_000_000)
+    result = xoff.run(planes(2, [{"node": "p1.switch0", "state": "down", "at": "10us"}], {"local": "1us"}))
+    assert result.summary["fault"]["lost"] > 0
+    for count in (0, 65):
+        with pytest.raises(xoff.InputError, match=r"network\.planes.*allowed are 1 to 64"):
+            xoff.check(planes(count))
+    relays = planes(2)
+    relays["network"] = {"ndc": {"n": 2, "k": 1, "link": {"rate": "100Gbps", "delay": "1us"}}, "planes": 2}
+    with pytest.raises(xoff.InputError, match=r"network\.planes.*relays"):
+        xoff.check(relays)
