@@ -267,6 +267,9 @@ def test_conformance_where_something_fails(path: str, option: str) -> None:
             result = under_faults(scenario)
             if result is not None:
                 same_however_it_runs(scenario, result, PLANS[number % 6 :][:1])
+                # The audit of delays adds up the parts.
+                probed = xoff.run({**scenario, "probe": {**scenario["probe"], "delays": "all"}})
+                assert probed.fingerprint == result.fingerprint
         except Exception as error:
             error.add_note(f"draw {number}: {json.dumps(scenario)}")
             raise

@@ -261,6 +261,78 @@ def test_flows_with_a_path_of_their_own_are_said_to_keep_to_it() -> None:
     assert xoff.run(scenario).summary["fault"]["lost"] > 800
 
 
+def test_time_until_a_host_reads_again_is_the_faults() -> None:
+    # The packet is on its last link when the host stalls.
+    stall = {"host": "host1", "stall": True, "at": "2us", "for": "48us"}
+    result = xoff.run(star(1, [stall], switch={"flow_control": {"pfc": {}}}, probe={"delays": "all"}))
+    assert result.flows["fct_ps"][0].as_py() == 50_000_000
+    unread = [row for row in result.table("delays").to_pylist() if row["by"] == "fault"]
+    assert [(row["node"], row["kind"], row["time_ps"]) for row in unread] == [
+        ("host1", "processing", 50_000_000 - WAY_PS)
+    ]
+
+
+TEN = {"rate": "10Gbps", "delay": "1us"}
+UNREAD: dict[str, Any] = {
+    "network": {"line": {"switches": 2, "hosts_per_switch": 2, "link": TEN}},
+    "switch": {"flow_control": {"pfc": {}}},
+    "workload": [
+        {"bernoulli": {"sources": [2, 3, 1, 0], "destinations": [3, 1, 0, 2], "load": 0.8, "duration": "20us"}},
+        {"all_to_all": {"size": "6832B", "hosts": [3, 2]}},
+    ],
+    "fault": [{"host": "host3", "stall": True, "at": "11305277ps", "for": "456633461ps"}],
+}
+OVERTAKEN: dict[str, Any] = {
+    "network": {
+        "explicit": {
+            "nodes": [
+                {"name": "m0", "kind": "switch"},
+                {"name": "h0", "kind": "host"},
+                {"name": "h1", "kind": "host"},
+            ],
+            "links": [
+                {"a": "h0", "b": "m0", "rate": "40Gbps", "delay": "150ns"},
+                {"a": "h1", "b": "m0", "rate": "100Gbps", "delay": "0ns"},
+            ],
+        },
+        "planes": 2,
+        "failover": {"local": "1ns"},
+    },
+    "switch": {"delay": "300ns", "flow_control": {"pfc": {"xoff": "1068B"}}},
+    "workload": [{"collective": {"operation": "all_to_all", "size": "30339B"}, "start": "5us"}],
+    "fault": [
+        {"link": "h1-p1.m0", "state": "down", "between": {"fixed": "7us"}, "repair": {"uniform": ["1us", "30us"]}}
+    ],
+}
+
+
+REROUTED: dict[str, Any] = {
+    "network": {
+        "fat_tree": {"k": 4, "link": {"rate": "10Gbps", "delay": "10ns"}},
+        "failover": {"global": "17us"},
+    },
+    "framing": {"payload": "4000B"},
+    "switch": {"queueing": "iq"},
+    "workload": [{"collective": {"operation": "all_to_all", "size": "50574B"}}],
+    "fault": [
+        {
+            "link": "core2-aggregation1",
+            "state": "down",
+            "queued": "wait",
+            "between": {"fixed": "7us"},
+            "repair": {"uniform": ["1us", "30us"]},
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("scenario", [UNREAD, OVERTAKEN, REROUTED], ids=["unread", "overtaken", "rerouted"])
+def test_parts_add_up_where_frames_are_unread_overtaken_or_rerouted(scenario: dict[str, Any]) -> None:
+    result = xoff.run(scenario)
+    probed = xoff.run(scenario | {"probe": {"delays": "all"}})
+    assert (probed.audits["delays"], probed.fingerprint) == ("ok", result.fingerprint)
+
+
 def test_time_that_a_fault_cost_is_its_own() -> None:
     outage = {"link": "switch0-host1", "state": "down", "at": "0s", "for": "5us"}
     scenario = star(10, [outage], host={"transport": {"go_back_n": {"rto": "50us"}}}, probe={"delays": "all"})

@@ -428,7 +428,9 @@ impl Builder<'_> {
         }
         let mechanisms = Mechanisms::new(list);
         let effects = Effects::new(settings.seed, node, mechanisms.iter().map(mechanisms::Mechanism::name));
-        let reorders = settings.mechanisms().any(|p| p.routes || p.reorders) || settings.faults.overtake > 0;
+        // So do packets of a flow that gets another way when a link goes down.
+        let is_rerouted = settings.failover.is_given() && !settings.failures.is_empty();
+        let reorders = settings.mechanisms().any(|p| p.routes || p.reorders) || settings.faults.overtake > 0 || is_rerouted;
         Node::new(core, self.map.clone(), spec.forwards, mechanisms, effects, endpoint)
             .with(settings.wanted.clone(), reorders, settings.acks, settings.faults)
             .cutting_through(self.cut_through(node))

@@ -57,7 +57,10 @@ impl Trail {
         let (mut at, mut node) = (flow.arrived, flow.dst);
         let mut way = Vec::new();
         loop {
-            let leads_here = |p: &&Passage| p.reaches == at && ports[index(p.node)][p.port].peer == node;
+            let leads_here = |p: &&Passage| {
+                let next = if p.stays { p.node } else { ports[index(p.node)][p.port].peer };
+                p.reaches == at && next == node
+            };
             // What completes a message is near the end.
             let passage = self.source.iter().rev().chain(self.hops.iter().rev()).find(leads_here)?;
             way.push(passage);
@@ -229,6 +232,7 @@ mod tests {
             port: PortId(0),
             arrived: Moment::ns(start),
             reaches: Moment::ns(start + 200),
+            stays: false,
             before: Some(before),
             parts: vec![part(Kind::Serialization, 100), part(Kind::Propagation, 100)],
         };
@@ -242,6 +246,7 @@ mod tests {
                 port: PortId(1),
                 arrived: Moment::ns(700),
                 reaches: Moment::ns(1000),
+                stays: false,
                 before: None,
                 parts: vec![part(Kind::Behind, way)],
             },

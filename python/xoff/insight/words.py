@@ -47,6 +47,8 @@ def what(part: Part) -> str:
         return f"paused by {wording.plain(str(part.mechanism))}" + (
             "" if part.pauses == 1 else f", {part.pauses:,} times"
         )
+    if part.kind == "processing" and part.mechanism == "fault":
+        return "waiting to be read by a host that read nothing"
     if part.mechanism == "fault":
         return f"{_KINDS[part.kind]}, since a fault took packets or answers"
     # One of another version has a name at least.

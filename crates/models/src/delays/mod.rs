@@ -207,6 +207,8 @@ pub struct Passage {
     pub arrived: Moment,
     /// When the next node has it.
     pub reaches: Moment,
+    /// It left by no port, but waited at the one by which it came until it was read.
+    pub stays: bool,
     /// At its source: what went by since the passage before, or since the flow started.
     pub before: Option<Vec<Part>>,
     /// What went by from `arrived` to `reaches`.
@@ -306,6 +308,15 @@ impl Recorder {
         packet.is_data() && is_candidate && self.traced.has(packet.flow())
     }
 
+    /// A packet that came by a port is handled only now, since a cause kept this node from reading it.
+    pub fn on_read(&mut self, packet: &Packet, port: PortId, cause: &'static str, came: Moment, now: Moment) {
+        if self.may_complete(packet) {
+            let parts = vec![Part { cause: Some(cause), ..Part::new(Kind::Processing, now - came) }];
+            let (flow, node) = (packet.flow(), self.node);
+            self.passages.push(Passage { flow, node, port, arrived: came, reaches: now, stays: true, before: None, parts });
+        }
+    }
+
     /// A packet came to be forwarded by a port; mechanisms will see it before it is in a queue.
     pub fn on_arrival(&mut self, packet: &Packet, port: PortId, queue: QueueId, now: Moment) {
         self.entering = Some((*packet, port, queue));
@@ -346,7 +357,16 @@ impl Recorder {
             Self::way(start, &mut parts);
             let before = Some(std::mem::take(&mut source.parts));
             let (node, port) = (self.node, start.port);
-            self.passages.push(Passage { flow: packet.flow(), node, port, arrived: start.now, reaches: start.reaches, before, parts });
+            self.passages.push(Passage {
+                flow: packet.flow(),
+                node,
+                port,
+                arrived: start.now,
+                reaches: start.reaches,
+                stays: false,
+                before,
+                parts,
+            });
         }
         source.sending = if packet.has(Packet::RETRANSMITTED) { Kind::Again } else { Kind::Transmission };
         add(&mut source.parts, Part::new(source.sending, start.ends - start.now));
@@ -354,13 +374,31 @@ impl Recorder {
 
     /// A packet that waited goes on.
     fn pass(&mut self, packet: &Packet, start: &Start) {
-        let waiting = &mut self.waiting[start.port];
-        let found = waiting.iter().position(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())).and_then(|at| waiting.remove(at));
-        let Some(Waiting { flow, arrived, since, mut parts, .. }) = found else { return };
-        self.ports[start.port].sweep(start.queue, since, start.now, &mut |part| add(&mut parts, part));
-        self.ports[start.port].leave(arrived);
+        let mut take = |port: PortId| {
+            let waiting = &mut self.waiting[port];
+            let at = waiting.iter().position(|w| (w.flow, w.seq) == (packet.flow(), packet.seq()))?;
+            waiting.remove(at).map(|found| (port, found))
+        };
+        // The head of an input goes where routes lead now, and may have come to wait for another port.
+        let found = take(start.port).or_else(|| PortId::all(self.ports.len()).find_map(take));
+        let Some((port, Waiting { flow, arrived, since, mut parts, .. })) = found else { return };
+        if port == start.port {
+            self.ports[port].sweep(start.queue, since, start.now, &mut |part| add(&mut parts, part));
+        } else {
+            add(&mut parts, Part::new(Kind::Blocked, start.now - since));
+        }
+        self.ports[port].leave(arrived);
         Self::way(start, &mut parts);
-        self.passages.push(Passage { flow, node: self.node, port: start.port, arrived, reaches: start.reaches, before: None, parts });
+        self.passages.push(Passage {
+            flow,
+            node: self.node,
+            port: start.port,
+            arrived,
+            reaches: start.reaches,
+            stays: false,
+            before: None,
+            parts,
+        });
     }
 
     /// A packet that waited in a queue waits in another from now on.
@@ -405,7 +443,7 @@ impl Recorder {
         let Some(source) = self.sources.get_mut(&flow) else { return };
         let (node, port) = (self.node, source.port);
         let before = Some(source.cut(now, &mut self.ports[port]));
-        self.passages.push(Passage { flow, node, port, arrived: now, reaches: Moment::NEVER, before, parts: Vec::new() });
+        self.passages.push(Passage { flow, node, port, arrived: now, reaches: Moment::NEVER, stays: false, before, parts: Vec::new() });
     }
 
     /// From now on, or from the end of its frame on, a flow waits for this.
@@ -418,10 +456,7 @@ impl Recorder {
     /// A flow leaves by another port from now on.
     pub fn change_port(&mut self, flow: u32, to: PortId, now: Moment) {
         if let Some(source) = self.sources.get_mut(&flow) {
-            source.turn_to(source.wait, now, &mut self.ports[source.port]);
-            source.leave(&mut self.ports[source.port]);
-            source.port = to;
-            source.enter(&mut self.ports[to]);
+            source.change_port(to, now, &mut self.ports);
         }
     }
 

@@ -77,6 +77,18 @@ impl Source {
         parts
     }
 
+    /// It leaves by another port from now on, which need not wait for a frame of its own that is on the wire.
+    pub fn change_port(&mut self, to: PortId, now: Moment, logs: &mut [PortLog]) {
+        self.turn_to(self.wait, now, &mut logs[self.port]);
+        self.leave(&mut logs[self.port]);
+        let ahead = self.since.since(now);
+        if let Some(frame) = self.parts.iter_mut().rev().find(|part| part.kind == self.sending && part.time >= ahead) {
+            frame.time -= ahead;
+        }
+        (self.port, self.since) = (to, now);
+        self.enter(&mut logs[to]);
+    }
+
     /// What it waits for begins with the end of its frame.
     pub fn resume(&mut self, ends: Moment, log: &mut PortLog) {
         self.leave(log);
@@ -84,8 +96,7 @@ impl Source {
         self.enter(log);
     }
 
-    /// It waits for its port, if that is what it waits for.
-    pub fn enter(&self, log: &mut PortLog) {
+    fn enter(&self, log: &mut PortLog) {
         if matches!(self.wait, Wait::Turn(_)) {
             log.enter(self.since);
         }

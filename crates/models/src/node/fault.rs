@@ -107,8 +107,8 @@ pub struct Failing {
     downs: Vec<SpellId>,
     /// It reads nothing.
     stalls: Vec<SpellId>,
-    /// Frames that nobody has read, and their bytes.
-    unread: Vec<(PortId, Packet)>,
+    /// Frames that nobody has read, by which port and when they came, and their bytes.
+    unread: Vec<(PortId, Packet, Moment)>,
     unread_bytes: u64,
     /// What was lost.
     pub lost: BTreeMap<SpellId, Lost>,
@@ -500,7 +500,10 @@ impl Node {
         self.apply(cx);
         if !begins && let Some(failing) = &mut self.failing {
             failing.unread_bytes = 0;
-            for (port, packet) in std::mem::take(&mut failing.unread) {
+            for (port, packet, came) in std::mem::take(&mut failing.unread) {
+                if let Some(recorder) = &mut self.delays {
+                    recorder.on_read(&packet, port, FAULT.name, came, cx.now());
+                }
                 if self.wanted.packets {
                     self.trace(port, &packet, false, cx.now());
                 }
@@ -545,7 +548,7 @@ impl Node {
             self.lose_on_link(port, packet, by, cx);
         } else {
             failing.unread_bytes += u64::from(packet.bytes());
-            failing.unread.push((port, *packet));
+            failing.unread.push((port, *packet, cx.now()));
         }
         true
     }
