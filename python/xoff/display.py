@@ -93,8 +93,12 @@ class RunBars:
 
     def report(self, progress: Progress) -> None:
         """Move the bar to the share of the run that is done."""
-        flows = f"{progress.flows_completed:,}/{progress.flows_total:,} flows"
-        self._update(progress.share, 1.0, f"{flows}, {wording.time(progress.simulated_ps)} simulated")
+        counts = {
+            "flows": (progress.flows_completed, progress.flows_total),
+            "operations": (progress.operations_completed, progress.operations_total),
+        }
+        words = [f"{done:,}/{total:,} {what}" for what, (done, total) in counts.items() if total]
+        self._update(progress.share, 1.0, ", ".join([*words, f"{wording.time(progress.simulated_ps)} simulated"]))
 
     def end(self, detail: str) -> None:
         """Fill the bar of the run that has ended."""

@@ -67,8 +67,11 @@ class Progress:
     flows_total: int
     bytes_completed: int
     bytes_total: int
+    operations_completed: int
+    operations_total: int
     share: float
-    """How much of the run is done, from 0 to 1: of its payload, or of its time if ``until`` ends it."""
+    """How much of the run is done, from 0 to 1: of its payload (of its operations where nothing is sent), or of its
+    time if ``until`` ends it and more of that is over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def _progress(share: float) -> Progress:
-    return Progress(2_000_000, 3, 12, 100, 400, share)
+    return Progress(2_000_000, 3, 12, 100, 400, 5, 20, share)
 
 
 def test_a_run_that_says_nothing_yet_has_a_bar(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_a_run_says_how_far_it_is(terminal: Terminal) -> None:
     with display.run_bar("incast") as bar:
         bar.report(_progress(0.25))
     assert "25%" in terminal.text
-    assert "3/12 flows, 2.000 µs simulated" in terminal.text
+    assert "3/12 flows, 5/20 operations, 2.000 µs simulated" in terminal.text
     assert re.search(r"about \d+:\d\d left", terminal.text)
 
 

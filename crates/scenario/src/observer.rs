@@ -17,7 +17,12 @@ pub struct Progress {
     pub bytes_completed: u64,
     /// Payload in all.
     pub bytes_total: u64,
-    /// How much of the run is done, from 0 to 1: of its payload, or of its time if `until` ends it.
+    /// Operations of jobs that are over.
+    pub operations_completed: u64,
+    /// Operations of jobs in all.
+    pub operations_total: u64,
+    /// How much of the run is done, from 0 to 1: of its payload (of its operations where nothing is sent), or of its time if `until`
+    /// ends it and more of that is over.
     pub share: f64,
 }
 

@@ -224,6 +224,11 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// Operations of all ranks.
+    pub fn operations(&self) -> u64 {
+        self.ranks[..index(self.processors)].iter().map(|rank| rank.operations().len() as u64).sum()
+    }
+
     /// Which of the connections between its ranks a message takes, by the number of what is shared and its place there. Each group has
     /// connections of its own, as communicators of NCCL have, and so have messages from rank to rank.
     pub const fn line(&self, group: Option<u32>, channel: u16, number: u32, place: u32) -> u64 {

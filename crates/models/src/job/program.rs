@@ -101,11 +101,6 @@ impl Program {
         self.graph.start
     }
 
-    /// Operations that are over, and all of them.
-    pub fn count(&self) -> (u32, u32) {
-        (self.over, self.missing.len() as u32)
-    }
-
     /// Whether it is of what reduces in a switch, each of whose operations begins with the first message that comes.
     fn reduces(&self) -> bool {
         self.rank >= self.graph.processors
@@ -278,11 +273,6 @@ impl Programs {
     pub fn goes_on(&self, now: Moment) -> bool {
         let computes = |program: &Program| program.active.values().any(|a| a.to_come == 0 && a.to_leave == 0);
         self.0.iter().any(|program| program.start() >= now || computes(program))
-    }
-
-    /// Operations that are over, and all of them.
-    pub fn count(&self) -> (u64, u64) {
-        self.0.iter().map(Program::count).fold((0, 0), |sum, one| (sum.0 + u64::from(one.0), sum.1 + u64::from(one.1)))
     }
 
     /// Operations that have begun and wait for others: job, rank and place.

@@ -25,6 +25,8 @@ pub struct Ends {
     bytes_completed: u64,
     flows: u64,
     bytes: u64,
+    /// Operations of jobs that are over, and all of them; what reduces in a switch has none of its own.
+    operations: (u64, u64),
     /// Flows that carry messages, by the numbers of their workloads: what they deliver is counted by message.
     connections: Connections,
 }
@@ -59,6 +61,7 @@ impl Ends {
             bytes_completed: 0,
             flows: plan.flows,
             bytes: plan.bytes,
+            operations: (0, plan.jobs.iter().map(|job| job.operations()).sum()),
             connections: Connections::new(plan),
         }
     }
@@ -107,6 +110,11 @@ impl Ends {
         self.bytes_completed += bytes;
     }
 
+    /// Operations of jobs are over.
+    pub const fn end(&mut self, operations: u64) {
+        self.operations.0 += operations;
+    }
+
     /// A flow lost a packet.
     pub fn lose(&mut self, flow: u32) {
         if !self.repeats {
@@ -130,14 +138,18 @@ impl Ends {
     }
 
     pub fn progress(&self, now: Moment, until: Option<Moment>) -> Progress {
-        let of_bytes = self.bytes_completed as f64 / self.bytes.max(1) as f64;
+        // What takes time to simulate is what is sent.
+        let (done, of) = if self.bytes > 0 { (self.bytes_completed, self.bytes) } else { self.operations };
+        let of_work = done as f64 / of.max(1) as f64;
         Progress {
-            share: until.map_or(of_bytes, |until| of_bytes.max(now.ps() as f64 / until.ps() as f64)).min(1.0),
+            share: until.map_or(of_work, |until| of_work.max(now.ps() as f64 / until.ps() as f64)).min(1.0),
             simulated_ps: now.ps(),
             flows_completed: self.completed,
             flows_total: self.flows,
             bytes_completed: self.bytes_completed,
             bytes_total: self.bytes,
+            operations_completed: self.operations.0,
+            operations_total: self.operations.1,
         }
     }
 }
@@ -154,7 +166,12 @@ mod tests {
     use crate::runner::Runner;
 
     /// Runs two flows of ten packets into one host, with what `transport` says, and looks at what is known every microsecond.
-    fn run(transport: &str, mut look: impl FnMut(&mut Ends, &[Sent], &mut Checkpoint<'_, Node>)) -> Ends {
+    fn run(transport: &str, look: impl FnMut(&mut Ends, &[Sent], &mut Checkpoint<'_, Node>)) -> Ends {
+        let flows = r#"flows = [{ src = 0, dst = 2, size = "10KB" }, { src = 1, dst = 2, size = "10KB" }]"#;
+        run_workload(transport, flows, look)
+    }
+
+    fn run_workload(transport: &str, workload: &str, mut look: impl FnMut(&mut Ends, &[Sent], &mut Checkpoint<'_, Node>)) -> Ends {
         let text = format!(
             r#"
             {transport}
@@ -162,7 +179,7 @@ mod tests {
             hosts = 3
             link = {{ rate = "100Gbps", delay = "1us" }}
             [[workload]]
-            flows = [{{ src = 0, dst = 2, size = "10KB" }}, {{ src = 1, dst = 2, size = "10KB" }}]
+            {workload}
             "#
         );
         let runner = Runner::new(from_toml(&text, &[]).unwrap(), |_| None).unwrap();
@@ -196,6 +213,27 @@ mod tests {
         let arrivals = [0, 1].map(|flow| ends.arrival(flow).unwrap());
         assert_eq!(ends.last, arrivals[0].max(arrivals[1]));
         assert!((ends.progress(Moment::us(3), Some(Moment::us(2))).share - 1.0).abs() < 1e-12, "no run is more than over");
+    }
+
+    #[test]
+    fn a_job_that_only_computes_is_as_far_as_its_operations() {
+        let graph = r#"graph.operations = [
+            { rank = 0, kind = "compute", name = "a", duration = "5us" },
+            { rank = 0, kind = "compute", name = "b", after = ["a"], duration = "5us" },
+            { rank = 1, kind = "compute", name = "c", duration = "8us" },
+            { rank = 1, kind = "compute", name = "d", after = ["c"], duration = "8us" },
+        ]"#;
+        let mut seen = Vec::new();
+        run_workload("", graph, |ends, _, cp| {
+            for id in 0..cp.nodes() {
+                let endpoint = cp.node_mut(id).endpoint.as_mut();
+                ends.end(endpoint.map_or(0, |endpoint| endpoint.programs.take_ended().count() as u64));
+            }
+            let progress = ends.progress(cp.now, None);
+            seen.push((progress.operations_completed, progress.operations_total, (progress.share * 4.0) as u64));
+        });
+        seen.dedup();
+        assert_eq!(seen, [0, 1, 2, 3, 4].map(|over| (over, 4, over)));
     }
 
     #[test]

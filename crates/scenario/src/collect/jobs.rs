@@ -41,10 +41,11 @@ impl Collector {
         for one in &ended {
             self.measures.end(one);
         }
+        // What reduces in a switch has messages alone.
+        ended.retain(|one| one.rank < plan.jobs[index(one.job)].processors);
+        self.ends.end(ended.len() as u64);
         if self.keeps_flows {
-            // What reduces in a switch has messages alone.
-            let of_ranks = ended.iter().filter(|one| one.rank < plan.jobs[index(one.job)].processors);
-            self.rows.operations.extend(of_ranks.map(|one| operation(plan, one)));
+            self.rows.operations.extend(ended.iter().map(|one| operation(plan, one)));
         }
     }
 
