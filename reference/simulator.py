@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from reference.dcqcn import Limiter, read_values
-from reference.fault import Outage, read_outages
+from reference.fault import Change, Outage, ps_per_byte, read_faults
 from reference.flow import Flow
 from reference.scenario import buffer_bytes, mark_above_bytes, quantity, refuse_what_is_not_modelled
 
@@ -88,6 +88,10 @@ class Port:
     delay_ps: int
     idle_from_ps: int = 0
     paused: bool = False  # by PFC frames received on this port
+    own: tuple[int, int] = (0, 0)  # its picoseconds a byte and its delay, while no fault changes them
+    changes: list[Change] = field(default_factory=list)  # those of its link's way from here that last
+    settling: int = 0  # how often it starts nothing since its link has become shorter
+    arrived_ps: int = 0  # when all has arrived that it started before its delay last changed
     outages: list[Outage] = field(default_factory=list)  # those of its link that last
     failed_ps: list[int] = field(default_factory=list)  # when its link went down
     control: deque[Frame] = field(default_factory=deque)  # never paused
@@ -166,7 +170,11 @@ class Simulator:
         self.nodes = build_network(scenario["network"]["explicit"])
         self.flows: list[Flow] = []
         self.routes: list[tuple[str, ...]] = []
-        self.add_outages(read_outages(scenario.get("fault", [])))
+        for fault in read_faults(scenario.get("fault", [])):
+            if isinstance(fault, Outage):
+                self.add_outage(fault)
+            else:
+                self.add_change(fault)
         self.add_flows(scenario["workload"][0]["flows"])
 
     def add_flows(self, entries: list[dict[str, Any]]) -> None:
@@ -183,14 +191,21 @@ class Simulator:
             self.routes.append((flow.src, *entry["via"], flow.dst))
             self.set_timer(start_ps, flow, partial(self.list_flow, flow))
 
-    def add_outages(self, outages: list[Outage]) -> None:
-        """Let links go down and come back, as a timer of either end; these are set before all others."""
-        for outage in outages:
-            ends = [(self.nodes[a], self.nodes[a].port_to(b)) for a, b in (outage.ends, outage.ends[::-1])]
-            for node, port in ends:
-                self.at(outage.start_ps, node, RANK_TIMER, 0, partial(self.fail, node, port, outage))
-                if outage.end_ps is not None:
-                    self.at(outage.end_ps, node, RANK_TIMER, 0, partial(self.repair, node, port, outage))
+    def add_outage(self, outage: Outage) -> None:
+        """Let a link go down and come back, as a timer of either end; those of faults are set before all others."""
+        ends = [(self.nodes[a], self.nodes[a].port_to(b)) for a, b in (outage.ends, outage.ends[::-1])]
+        for node, port in ends:
+            self.at(outage.start_ps, node, RANK_TIMER, 0, partial(self.fail, node, port, outage))
+            if outage.end_ps is not None:
+                self.at(outage.end_ps, node, RANK_TIMER, 0, partial(self.repair, node, port, outage))
+
+    def add_change(self, change: Change) -> None:
+        """Let a link have another rate or delay for a time, as timers of the end that sends."""
+        node = self.nodes[change.ends[0]]
+        port = node.port_to(change.ends[1])
+        self.at(change.start_ps, node, RANK_TIMER, 0, partial(self.change, node, port, change, lasts=True))
+        if change.end_ps is not None:
+            self.at(change.end_ps, node, RANK_TIMER, 0, partial(self.change, node, port, change, lasts=False))
 
     def at(self, time_ps: int, node: Node, rank: int, position: int, action: Callable[[], None]) -> None:
         """Schedule what `node` does at `time_ps`; `position` orders equal ranks, and then the order of scheduling."""
@@ -237,7 +252,7 @@ class Simulator:
             port.sending.in_ring = True
             port.ring.append(port.sending)
             port.sending = None
-        if port.outages:
+        if port.outages or port.settling:
             return
         frame = self.next_frame(node, port)
         if frame is None:
@@ -387,6 +402,28 @@ class Simulator:
             self.send_pfc(node, port, pause=True)
         self.wake(node, port)
 
+    def change(self, node: Node, port: Port, change: Change, *, lasts: bool) -> None:
+        """Let a link have another rate or delay from here, or no more; a frame that has started keeps those it had."""
+        port.arrived_ps = max(port.arrived_ps, port.idle_from_ps + port.delay_ps)
+        if lasts:
+            port.changes.append(change)
+        else:
+            port.changes.remove(change)
+        port.ps_per_byte, port.delay_ps = port.own
+        for one in sorted(port.changes, key=lambda one: one.place):
+            port.ps_per_byte = port.ps_per_byte if one.ps_per_byte is None else one.ps_per_byte
+            port.delay_ps = port.delay_ps if one.delay_ps is None else one.delay_ps
+        # No frame overtakes another: the next one starts when all that is under way would arrive before it does.
+        settled_ps = port.arrived_ps - port.delay_ps
+        if settled_ps > self.now_ps:
+            port.settling += 1
+            self.at(settled_ps, node, RANK_TIMER, 0, partial(self.settle, node, port))
+
+    def settle(self, node: Node, port: Port) -> None:
+        """Let a port start frames again, if it waits for nothing else."""
+        port.settling -= 1
+        self.wake(node, port)
+
     # What a host does to send.
 
     def list_flow(self, flow: Flow) -> None:
@@ -533,14 +570,10 @@ def build_network(explicit: dict[str, Any]) -> dict[str, Node]:
         a, b = nodes[link["a"]], nodes[link["b"]]
         if any(port.peer == b.name for port in a.ports):
             raise ValueError("the reference does not model parallel links")
-        rate_bps = quantity(link["rate"], "rate")
-        if 8 * 10**12 % rate_bps != 0:
-            raise ValueError(f"a byte at {link['rate']} is not a whole number of picoseconds")
-        ps_per_byte = 8 * 10**12 // rate_bps
-        delay_ps = quantity(link["delay"], "time")
+        own = (ps_per_byte(link["rate"]), quantity(link["delay"], "time"))
         a_number, b_number = len(a.ports), len(b.ports)
-        a.ports.append(Port(a_number, b.name, b_number, ps_per_byte, delay_ps))
-        b.ports.append(Port(b_number, a.name, a_number, ps_per_byte, delay_ps))
+        a.ports.append(Port(a_number, b.name, b_number, *own, own=own))
+        b.ports.append(Port(b_number, a.name, a_number, *own, own=own))
     if any(node.is_host and len(node.ports) != 1 for node in nodes.values()):
         raise ValueError("the reference models hosts with one port")
     return nodes

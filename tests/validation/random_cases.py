@@ -122,6 +122,25 @@ def with_outages(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     return case | {"until": "200us", "audits": NO_VERDICTS, "fault": faults}
 
 
+def with_changes(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Let links of a case have other rates and delays, one way or both, some of them for ever."""
+    links = case["network"]["explicit"]["links"]
+    faults = []
+    for _ in range(rng.randint(1, 5)):
+        link = rng.choice(links)
+        ends = [link["a"], link["b"]]
+        rng.shuffle(ends)
+        fault = {"link": rng.choice(["-", " -> "]).join(ends), "at": f"{rng.randint(0, 20_000_000)}ps"}
+        # From hardly longer to several times what links have, so that some become shorter by more than a packet takes.
+        values = {"rate": RATES, "delay": [*DELAYS, "5us", f"{rng.randint(1, 3_000_000)}ps"]}
+        what = rng.choice(sorted(values))
+        fault[what] = rng.choice(values[what])
+        if rng.random() < 0.8:
+            fault["for"] = f"{rng.randint(1, 10 ** rng.randint(4, 8))}ps"
+        faults.append(fault)
+    return case | {"fault": [*case.get("fault", []), *faults]}
+
+
 def with_cut_through(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     """Let the switches of a case cut through, with headers from a byte to more than most packets have."""
     case["switch"]["cut_through"] = {"header": f"{rng.choice([1, 14, 64, 64, 128, 500, 1048])}B"}

@@ -14,6 +14,7 @@ from tests.validation.random_cases import (
     random_in_step,
     random_star,
     random_two_tier,
+    with_changes,
     with_cut_through,
     with_dcqcn,
     with_losses,
@@ -38,6 +39,8 @@ TROUBLE: dict[str, list[Callable[[Random, dict[str, Any]], dict[str, Any]]]] = {
     "cut-through, losses and dcqcn": [with_cut_through, with_losses, with_marks, with_dcqcn],
     "outages": [with_outages],
     "outages, losses and dcqcn": [with_losses, with_marks, with_dcqcn, with_outages],
+    "other rates and delays": [with_changes],
+    "outages, other rates and delays": [with_losses, with_marks, with_dcqcn, with_outages, with_changes],
     "outages and cut-through": [with_cut_through, with_losses, with_outages],
 }
 
@@ -101,6 +104,15 @@ def test_send_decisions_of_one_instant_are_taken_in_port_order() -> None:
     # resume that follows goes out of port 1 first, although that packet is the last arrival and its port is idle.
     flows = [(1, 0, 4, "0ns"), (2, 0, 4, "0ns"), (3, 1, 3, "320ns")]
     compare(plain_star(4, flows, pfc={"xoff": "2000B", "xon": "1000B"}), threads=1)
+
+
+def test_a_frame_whose_link_failed_and_became_faster_is_lost() -> None:
+    # It is in at 51.2 ns. At the rate that the link had for an instant it could have been sent after the failure.
+    case = plain_star(2, [(1, 0, 1, "0ns")])
+    moment = {"link": "s-host1", "at": "1ps", "for": "1ps"}
+    case["fault"] = [{**moment, "state": "down"}, {**moment, "rate": "400Gbps"}]
+    assert len(simulate(case).drops) == 1
+    compare(case, threads=1)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -58,6 +58,8 @@ fields! {
     /// Bytes that it takes on the wire.
     pub bytes set_bytes: u16 = 2 at 0;
     port_in set_port_in: u16 = 2 at 16;
+    /// While it is on a link that may fail: how often that had changed when it was sent.
+    pub changes set_changes: u16 = 2 at 16;
     /// The pinned path it follows; 0 and 1 mean none.
     pub path set_path: u16 = 2 at 32;
 }

@@ -79,8 +79,12 @@ struct Line {
     is_avoided: bool,
     /// When it went down, and by what.
     failures: Vec<(Moment, SpellId)>,
-    /// How what comes was sent: the newest last.
+    /// How what comes was sent: the newest last; and how many were before these.
     came: Vec<Condition>,
+    past: u16,
+    /// How often the rate or the delay of what is sent has changed. Each frame says it to the other end, as from the moment at which
+    /// it is in alone it could have been sent at one rate or another.
+    changes: u16,
     /// Which of the bits that come are damaged.
     errors: Stream,
     /// When all has arrived that was sent before its delay last became another, and how often nothing is sent since it does not.
@@ -138,6 +142,8 @@ impl Failing {
             changed: Moment::ZERO,
             is_avoided: false,
             failures: Vec::new(),
+            past: 0,
+            changes: 0,
             came: vec![Condition { since: Moment::ZERO, rate: spec.link.rate, delay: spec.link.delay }],
             errors: Stream::new(seed, u64::from(node) << 16 | u64::from(port.0), "bit errors"),
             arrived: Moment::ZERO,
@@ -270,14 +276,18 @@ impl Failing {
         }
     }
 
+    /// Says in a frame how often its link had changed when it was sent.
+    pub(super) fn stamp(&self, port: PortId, frame: &mut Packet) {
+        frame.set_changes(self.lines[port].changes);
+    }
+
     /// The last failure of a port's link while a frame was on it of which enough was in at a moment; `needed` is how long that takes at
     /// a rate.
-    fn failure(&self, port: PortId, in_at: Moment, needed: impl Fn(Rate) -> Duration) -> Option<SpellId> {
+    fn failure(&self, port: PortId, frame: &Packet, in_at: Moment, needed: impl Fn(Rate) -> Duration) -> Option<SpellId> {
         let line = &self.lines[port];
         let (at, by) = *line.failures.iter().rev().find(|failure| failure.0 < in_at)?;
-        let start = |c: &Condition| in_at.saturating_sub(c.delay + needed(c.rate));
-        let sent = line.came.iter().rev().find(|c| start(c) >= c.since).or(line.came.first()).map_or(Moment::ZERO, start);
-        (sent <= at).then_some(by)
+        let sent = line.came.get(usize::from(frame.changes().wrapping_sub(line.past)))?;
+        (in_at.saturating_sub(sent.delay + needed(sent.rate)) <= at).then_some(by)
     }
 
     /// The fault that damages a frame which came by a port, if one does.
@@ -447,17 +457,19 @@ impl Node {
         let Some(failing) = &mut self.failing else { return };
         if place.receives {
             let condition = failing.condition(port, now, |place| place.receives);
-            let came = &mut failing.lines[port].came;
+            let line = &mut failing.lines[port];
             // Of those that nothing on its way was sent under one is kept, so that there is always one.
-            let past = came.iter().skip(1).take_while(|c| c.since + ON_ITS_WAY < now).count();
-            came.drain(..past);
-            came.push(condition);
+            let past = line.came.iter().skip(1).take_while(|c| c.since + ON_ITS_WAY < now).count();
+            line.came.drain(..past);
+            line.past = line.past.wrapping_add(past as u16);
+            line.came.push(condition);
         }
         if !place.sends {
             return;
         }
         let condition = failing.condition(port, now, |place| place.sends);
         let p = &mut self.core.ports[port];
+        failing.lines[port].changes = failing.lines[port].changes.wrapping_add(1);
         failing.lines[port].before = (p.data_bytes + p.control_bytes, sent);
         let delay = condition.delay + p.peer_delay;
         // The last frame that was sent arrives first.
@@ -520,7 +532,7 @@ impl Node {
         let in_at = if is_forwarded { cx.now().saturating_sub(failing.delay) } else { cx.now() };
         let head = self.cut_through.as_ref().and_then(|cut| cut.needed(port, packet, self.core.id, &self.core.routing));
         let needed = |rate: Rate| head.unwrap_or_else(|| rate.time(u64::from(packet.bytes())));
-        let lost_by = failing.downs.last().copied().or_else(|| failing.failure(port, in_at, needed));
+        let lost_by = failing.downs.last().copied().or_else(|| failing.failure(port, packet, in_at, needed));
         if let Some(by) = lost_by {
             self.lose_on_link(port, packet, by, cx);
             return true;

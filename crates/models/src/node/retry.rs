@@ -63,8 +63,10 @@ impl Node {
     }
 
     fn tell_of_retry(&self, port: PortId, frame: frames::Retry, comes: Moment, cx: &mut Cx<'_>) {
-        let bytes = self.failing.as_ref().map_or(0, |failing| failing.control);
-        cx.send_express(port.index(), comes, Packet::with(frame, u32::MAX, 0, bytes, 0));
+        let Some(failing) = &self.failing else { return };
+        let mut frame = Packet::with(frame, u32::MAX, 0, failing.control, 0);
+        failing.stamp(port, &mut frame);
+        cx.send_express(port.index(), comes, frame);
     }
 
     /// A timer: of a sender whose epoch is zero, or of a receiver to which the next frame comes again.

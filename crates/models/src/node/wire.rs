@@ -134,6 +134,9 @@ impl Node {
         if self.is_watched {
             self.watch(port, queue, &frame, now, handled);
             self.keep(port, &frame, ends, cx);
+            if let Some(failing) = &self.failing {
+                failing.stamp(port, &mut frame);
+            }
         }
         frame.hop();
         if is_express {
