@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.validation.fault_drawing import with_faults
 from tests.validation.scenario_drawing import draw_scenario
 from tests.validation.test_conformance import OPTIONS
 
@@ -54,6 +55,32 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
         {"workload": [{"incast": {**INCAST[0]["incast"], "size": "8MB"}}], "switch": PFC, "probe": {"packets": True}},
     ),
     "incast, cut through": (0.5, {"workload": INCAST, "switch": {**PFC, "cut_through": {}}}),
+    "ring, a link that fails and one that changes": (
+        0.2,
+        {
+            "workload": RING,
+            "fault": [
+                {"link": "host1-switch0", "state": "down", "at": "900us", "for": "150us"},
+                {"link": "host2 -> switch0", "rate": "25Gbps", "at": "6ms", "for": "500us"},
+            ],
+        },
+    ),
+    "ring, routes that change": (
+        0.3,
+        {
+            "network": {
+                "leaf_spine": {
+                    "leaves": 2,
+                    "spines": 2,
+                    "hosts_per_leaf": 2,
+                    "link": {"rate": "100Gbps", "delay": "1us"},
+                },
+                "failover": {"global": "200us"},
+            },
+            "workload": RING,
+            "fault": [{"link": "leaf0-spine0", "state": "down", "at": "1ms", "for": "3ms"}],
+        },
+    ),
     "rails": (
         0.2,
         {
@@ -160,6 +187,46 @@ def test_what_is_skipped_is_what_would_have_happened(path: str, option: str) -> 
             skipped(scenario, rng.choice(PLANS))
         except Exception as error:
             error.add_note(f"draw {number}: {json.dumps(scenario)}")
+            raise
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_nothing_is_skipped_beyond_a_fault(number: int) -> None:
+    rng = Random(f"skip beside faults {number}")
+    kinds: list[dict[str, Any]] = [
+        {"state": "down"},
+        {"state": "down", "queued": "wait"},
+        {"rate": "25Gbps"},
+        {"delay": "3us"},
+        {"delay": "200ns"},
+    ]
+    switch = rng.choice([{}, PFC])
+    if not switch:
+        # A resume that is lost would pause for ever.
+        kinds.append({"bit_error_rate": 1e-6})
+    faults = [
+        {
+            "link": f"host{rng.randrange(4)}-switch0",
+            **rng.choice(kinds),
+            "at": f"{rng.randint(1, 4000)}us",
+            "for": f"{rng.randint(1, 1000)}us",
+        }
+        for _ in range(rng.randint(1, 3))
+    ]
+    transport = rng.choice(["go_back_n", "irn", "selective"])
+    scenario: dict[str, Any] = {"switch": switch, "host": {"transport": {transport: {}}}}
+    scenario["workload"] = rng.choice([RING, INCAST])
+    skipped({"network": STAR, **scenario, "fault": faults, "audits": RECORDED}, rng.choice(PLANS))
+
+
+def test_no_scenario_that_fails_is_skipped_too_far() -> None:
+    for number in range(10):
+        rng = Random(f"skip beside faults {number}")
+        scenario = with_faults(rng, lengthen(draw_scenario(rng, {}), rng))
+        try:
+            skipped(scenario, rng.choice(PLANS))
+        except Exception as error:
+            error.add_note(json.dumps(scenario))
             raise
 
 

@@ -191,8 +191,11 @@ impl State for Node {
         }
         walk.total_each(paused.iter_mut());
         walk.total_each(paused_by.values_mut());
-        if delays.is_some() || failing.is_some() {
+        if delays.is_some() {
             walk.refuse();
+        }
+        if let Some(failing) = failing {
+            walk.within("fault", |walk| failing.walk(walk));
         }
         walk.value(u64::from(*is_odd));
         walk.value(u64::from(*is_rerouted));

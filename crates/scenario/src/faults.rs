@@ -65,8 +65,8 @@ impl Reroutes {
         Self { after, basis, plan: plan.clone(), next, avoided: BTreeMap::new() }
     }
 
-    /// Changes the routes of all nodes if that is due, and asks to be called again when it will be.
-    pub fn look(&mut self, cp: &mut Checkpoint<'_, Node>) {
+    /// Changes the routes of all nodes if that is due, and asks to be called again when it will be; says when that is.
+    pub fn look(&mut self, cp: &mut Checkpoint<'_, Node>) -> Option<Moment> {
         let mut is_changed = false;
         for Known { unit, change, spells } in &mut self.next {
             while let Some((at, is_down)) = *change
@@ -88,6 +88,7 @@ impl Reroutes {
         }
         let next = self.next.iter().filter_map(|known| known.change).map(|change| change.0).min();
         cp.next = [cp.next, next].into_iter().flatten().min();
+        next
     }
 }
 

@@ -178,7 +178,7 @@ impl Runner {
             }
             ended = Some(cp.now);
             if let Some(reroutes) = &mut reroutes {
-                reroutes.look(cp);
+                skip.expect(reroutes.look(cp));
             }
             if !look(cp) {
                 return ControlFlow::Continue(());

@@ -48,7 +48,7 @@ pub struct Reached {
     bytes: Vec<u64>,
     /// By node: the place of its first output in `bytes`.
     first: Vec<u32>,
-    /// A hash of all flows and of where each ends.
+    /// A hash of all flows and of where each ends, and of what has failed.
     epoch: u64,
     /// The fewest packets that a flow has left, and those of all.
     least: u32,
@@ -62,6 +62,7 @@ impl Reached {
         for node in (0..cp.nodes()).map(|id| cp.node(id)) {
             reached.first.push(reached.bytes.len() as u32);
             reached.bytes.extend(node.core.ports.iter().map(|port| port.data_bytes));
+            reached.epoch = fold(reached.epoch, node.failing.as_ref().map_or(0, |failing| failing.epoch()));
             for flow in node.endpoint.iter().flat_map(|e| e.under_way()) {
                 reached.packets.insert(flow.flow, flow.passed);
                 reached.epoch = fold(reached.epoch, u64::from(flow.flow) << 32 | u64::from(flow.alike));
@@ -172,6 +173,8 @@ pub struct Skipped {
 /// Looks for what repeats itself, and skips it.
 pub struct Skip {
     until: Moment,
+    /// When something comes from outside next of which nodes do not know.
+    elsewhere: Option<Moment>,
     skips: bool,
     stage: Stage,
     lead: Option<u32>,
@@ -210,7 +213,8 @@ impl Skip {
         let is_followed = probe.delays != Traced::None || probe.replay;
         Self {
             until,
-            skips: skips && !is_followed && scenario.fault.is_empty(),
+            elsewhere: None,
+            skips: skips && !is_followed,
             stage: Stage::Search,
             lead: None,
             started: 0,
@@ -236,6 +240,13 @@ impl Skip {
     pub fn kept_by(&mut self) -> Vec<&'static str> {
         self.blame();
         std::mem::take(&mut self.vain.1)
+    }
+
+    /// Says when something happens next that no node knows of: what was found before the last time is found anew.
+    pub fn expect(&mut self, elsewhere: Option<Moment>) {
+        if std::mem::replace(&mut self.elsewhere, elsewhere) != elsewhere {
+            self.is_done = false;
+        }
     }
 
     /// Looks, if the lead asked for this checkpoint; then nobody else has anything to do there.
@@ -479,7 +490,8 @@ impl Skip {
 
     /// How often a period fits before something else happens.
     fn times(&self, period: &Period, once: &Reached, rows: u64, cp: &Checkpoint<'_, Node>) -> Option<u64> {
-        let time = self.until.min(self.outside).since(cp.now);
+        let end = self.elsewhere.map_or(self.until, |at| self.until.min(at));
+        let time = end.min(self.outside).since(cp.now);
         let mut times = (time.ps() / period.length.ps()).min(ROWS / rows.max(1));
         let mut gains = false;
         for flow in (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()).flat_map(|e| e.under_way()) {

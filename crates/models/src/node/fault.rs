@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_engine::Message as _;
 use xoff_engine::random::Stream;
+use xoff_engine::state::{State, Walk};
 use xoff_units::{Duration, Moment, Rate, index};
 
 use super::{Cx, FAULT, Node};
@@ -53,6 +54,11 @@ struct Felt {
 impl Felt {
     fn id(&self) -> SpellId {
         (self.part.unit, self.number)
+    }
+
+    /// How often it has begun and ended.
+    fn place(&self) -> u64 {
+        u64::from(self.number) << 1 | u64::from(self.lasts)
     }
 
     fn at(&self, port: PortId) -> Option<&Place> {
@@ -126,10 +132,59 @@ pub struct Failing {
     pub control: u16,
 }
 
+/// What begins or ends comes from outside: see the timers of nodes.
+impl State for Failing {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { felt, lines, delay: _, local: _, room: _, downs, stalls, unread, unread_bytes: _, lost, unheard: _, .. } = self;
+        let (follows, retried) = (self.follows, &mut self.retried);
+        // What is damaged is drawn anew, what nobody reads grows, and who waits for an answer is written down by the moment.
+        let draws = felt.iter().any(|felt| felt.lasts && matches!(felt.part.what, What::Errors(_)));
+        if draws || follows || !stalls.is_empty() || !unread.is_empty() {
+            walk.refuse();
+        }
+        for felt in felt {
+            walk.value(felt.place());
+        }
+        walk.value(downs.len() as u64);
+        walk.same(lost.len() as u64);
+        for lost in lost.values_mut() {
+            walk.total(&mut lost.packets);
+            walk.total(&mut lost.bytes);
+            walk.total(&mut lost.control);
+        }
+        walk.total(&mut retried.0);
+        walk.total(&mut retried.1);
+        for line in lines {
+            line.walk(walk);
+        }
+    }
+}
+
+impl Line {
+    /// Nothing is as before while what was sent before the link failed or changed may be under way; what a link sends again cannot be
+    /// repeated.
+    fn walk(&self, walk: &mut Walk<'_>) {
+        let longest = |c: &Condition| c.delay + c.rate.time(u64::from(u16::MAX));
+        let under_way = self.came.iter().map(longest).max().unwrap_or_default();
+        let last = self.failures.last().map(|failure| failure.0).max(self.came.last().map(|c| c.since));
+        let is_fresh = last.is_some_and(|last| last > Moment::ZERO && walk.now() <= last + under_way);
+        walk.value(if is_fresh || self.settling > 0 { walk.now().ps() } else { 0 });
+        if self.retry.is_some() {
+            walk.refuse();
+        }
+        walk.value((self.downs.len() as u64) << 1 | u64::from(self.is_avoided));
+    }
+}
+
 /// Nothing that was sent so long ago is on its way any more: the longest link, and the largest frame at the lowest rate.
 const ON_ITS_WAY: Duration = Duration::ms(2_000);
 
 impl Failing {
+    /// How often its faults have begun and ended.
+    pub fn epoch(&self) -> u64 {
+        self.felt.iter().map(Felt::place).sum()
+    }
+
     /// What a node feels.
     pub fn new(parts: &[Part], seed: u64, node: u32, ports: &[PortSpec]) -> Self {
         let felt = |part: &Part| {
