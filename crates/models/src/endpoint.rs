@@ -23,7 +23,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_engine::state::{Walk, Word};
-use xoff_units::{Moment, index};
+use xoff_units::{Moment, index, number, wide};
 
 pub use self::classify::{Classify, Mice};
 use self::messages::Messages;
@@ -231,9 +231,9 @@ impl state::State for Endpoint {
         books.walk(walk);
         walk.total_each(late_holds.values_mut());
         // A flow that ends is no repetition.
-        walk.same(sent.len() as u64);
-        walk.same(arrived.len() as u64);
-        walk.same(delivered.len() as u64);
+        walk.same(wide(sent.len()));
+        walk.same(wide(arrived.len()));
+        walk.same(wide(delivered.len()));
         programs.walk(walk);
         senders.walk(walk);
         walk.value(free.word());
@@ -276,9 +276,9 @@ impl Endpoint {
             .enumerate()
             .map(|(i, (after, spec))| {
                 for flow in &after {
-                    dependents.entry(*flow).or_default().push(i as u32);
+                    dependents.entry(*flow).or_default().push(number(i));
                 }
-                (after.len() as u32, spec)
+                (number(after.len()), spec)
             })
             .collect();
         Self {

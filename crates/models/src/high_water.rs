@@ -8,6 +8,7 @@
 use crate::core::Core;
 use crate::ids::PortId;
 use crate::queueing::buffer::Buffer;
+use xoff_units::wide;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +89,7 @@ fn headroom(core: &Core, group: usize, peak: u64, level: Option<u64>) -> (u64, O
             return (used as u64, Some(size as u64));
         }
         // Classes share the port's memory.
-        Buffer::PerIngress { limit, .. } => Some(u64::from(*limit) / core.classes as u64),
+        Buffer::PerIngress { limit, .. } => Some(u64::from(*limit) / wide(core.classes)),
         Buffer::PerIngressClass(limit) => Some(u64::from(*limit)),
         Buffer::Unlimited | Buffer::PerEgress { .. } | Buffer::PerEgressQueue(_) => None,
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ids::PortId;
 use xoff_engine::random::Stream;
 use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
-use xoff_units::{Duration, Moment, Rate, Serializer, index};
+use xoff_units::{Duration, Moment, Rate, Serializer, index, number};
 
 use crate::congestion_control::contract::{Echo, Line};
 use crate::congestion_control::{self, CongestionControl, Scheme};
@@ -489,11 +489,11 @@ impl Builder<'_> {
         let smallest = framing.minimum.min(u64::from(own.map_or(framing.control, |own| own.min(framing.control)))).max(1);
         let nodes = self.ports.iter().enumerate();
         let link = |n: usize, p: usize, port: &PortSpec| {
-            let (delay, rate) = self.settings.failures.bounds(n as u32, PortId::at(p), port);
+            let (delay, rate) = self.settings.failures.bounds(number(n), PortId::at(p), port);
             let (peer, peer_port) = (port.peer, port.peer_port);
             let header = self.settings.cut_through(peer, peer_port, &self.topology.nodes[index(peer)]).map(|cut| cut.header.0);
             let handled_after = header.map_or(smallest, |header| header.min(smallest));
-            LinkSpec { from: (n as u32, p as u32), to: (peer, u32::from(port.peer_port.0)), lookahead: delay + rate.time(handled_after) }
+            LinkSpec { from: (number(n), number(p)), to: (peer, u32::from(port.peer_port.0)), lookahead: delay + rate.time(handled_after) }
         };
         nodes.flat_map(|(n, list)| list.iter().enumerate().map(move |(p, port)| link(n, p, port))).collect()
     }
@@ -513,7 +513,7 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
     let mut configs = Configs { known: Vec::new(), lines };
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     for (n, spec) in topology.nodes.iter().enumerate() {
-        let id = n as u32;
+        let id = number(n);
         let (starts, waiting) = (starts.next().unwrap_or_default(), waiting.next().unwrap_or_default());
         let endpoint = spec.is_host.then(|| {
             let weight = match &settings.first_hop {
@@ -535,7 +535,7 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
     let groups: Vec<u32> = (0..topology.nodes.len())
         .map(|n| match builder.ports[n].as_slice() {
             [only] if topology.nodes[n].is_host => only.peer,
-            _ => n as u32,
+            _ => number(n),
         })
         .collect();
     Engine::new(nodes, &groups, &builder.links(), engine)

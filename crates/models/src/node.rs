@@ -24,7 +24,7 @@ use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk, Word};
 use xoff_engine::{Context, Node as EngineNode, Timer};
-use xoff_units::{Duration, Moment, index};
+use xoff_units::{Duration, Moment, index, number, wide};
 
 use crate::core::Core;
 use crate::count::{Count, Group, PAUSED};
@@ -185,7 +185,7 @@ impl State for Node {
         }
         counts.walk(walk);
         records.walk(walk);
-        walk.same(open_pauses.len() as u64);
+        walk.same(wide(open_pauses.len()));
         for pause in open_pauses {
             walk.reminder(&mut pause.start);
         }
@@ -333,7 +333,7 @@ impl EngineNode for Node {
         for source in 0..sources {
             // Flows that start at zero start in an event of their own, like all others.
             if let Some(at) = self.endpoint.as_ref().and_then(|e| e.starts[source].peek()) {
-                cx.set_timer(at, token::pack(token::START, 0, source as u32));
+                cx.set_timer(at, token::pack(token::START, 0, number(source)));
             }
         }
         if let Some(endpoint) = &self.endpoint {

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Duration, Moment, Serializer};
+use xoff_units::{Bytes, Duration, Moment, Serializer, index, number};
 
 use crate::names;
 use crate::packet::Packet;
@@ -142,7 +142,7 @@ impl Sender {
     /// Of a link on which an answer is here so long after the end of a frame.
     pub fn new(params: &Params, largest: u64, answered: Duration) -> Self {
         Self {
-            frames: params.frames as usize,
+            frames: index(params.frames),
             buffer: params.buffer.0,
             timeout: params.timeout,
             largest,
@@ -208,7 +208,7 @@ impl Sender {
         };
         let counted = self.again_until.map_or(Moment::NEVER, |_| from);
         let unsent = |kept: &&Kept| kept.ends > counted;
-        let frames = i64::from(self.kept.len() as u32) - self.kept.iter().filter(unsent).count() as i64;
+        let frames = i64::from(number(self.kept.len())) - self.kept.iter().filter(unsent).count() as i64;
         let bytes = self.kept_bytes as i64 - self.kept.iter().filter(unsent).map(|kept| i64::from(kept.bytes)).sum::<i64>();
         let mut at = from;
         for kept in &mut self.kept {

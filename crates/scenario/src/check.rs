@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{Flow, Host, Workload};
-use xoff_units::{Bytes, Duration, Moment, index};
+use xoff_units::{Bytes, Duration, Moment, index, wide};
 
 use crate::audit::Waiter;
 use crate::cuts::failures;
@@ -127,7 +127,7 @@ fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
             src: Host::Name(f.src.clone()),
             dst: Host::Name(f.dst.clone()),
             size: Bytes(FILLING),
-            start: Duration::us(3 * i as u64),
+            start: Duration::us(3 * wide(i)),
             id: None,
             after: Vec::new(),
             via: f.via.clone(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use xoff_models::topology::Topology;
 use xoff_models::transport::Protocol;
-use xoff_units::index;
+use xoff_units::{index, wide};
 
 use crate::runner::Runner;
 
@@ -74,7 +74,7 @@ pub fn failures(runner: &Runner) -> Vec<Value> {
     }
     let name = |n: u32| t.nodes[index(n)].name.as_str();
     let whole = joined(t, None, None);
-    let hosts = t.hosts().len() as u64;
+    let hosts = wide(t.hosts().len());
     let mut kinds: BTreeMap<(u64, &str), (String, u64)> = BTreeMap::new();
     for (i, l) in t.links.iter().enumerate() {
         let lost = whole.saturating_sub(joined(t, Some(i), None));

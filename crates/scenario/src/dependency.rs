@@ -7,7 +7,7 @@
 //! queues, by its own account; where flows share queues by chance (BFC), any two of a link may. A cycle is possible trouble, not certain: whether it closes depends on the traffic.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use xoff_units::index;
+use xoff_units::{index, number, wide};
 
 use xoff_models::ids::PortId;
 use xoff_models::mechanism::{Properties, QueueAt};
@@ -91,7 +91,7 @@ impl<'a> Traffic<'a> {
             .iter()
             .scan(0_u32, |next, list| {
                 let at = *next;
-                *next += list.len() as u32;
+                *next += number(list.len());
                 Some(at)
             })
             .collect();
@@ -99,7 +99,7 @@ impl<'a> Traffic<'a> {
             .iter()
             .enumerate()
             .map(|(n, list)| {
-                let kept = |p: &PortSpec| roots[index(p.peer)] == p.peer && roots[n] == n as u32;
+                let kept = |p: &PortSpec| roots[index(p.peer)] == p.peer && roots[n] == number(n);
                 PortId::each(list).filter(|p| kept(p.1)).map(|(i, p)| (i, p.peer)).collect()
             })
             .collect();
@@ -115,7 +115,7 @@ impl<'a> Traffic<'a> {
     /// The node and port of a link. Nodes without links share the first link of the next one, and come before it.
     fn end(&self, link: u32) -> (u32, PortId) {
         let node = self.first.partition_point(|f| *f <= link) - 1;
-        (node as u32, PortId::at((link - self.first[node]) as usize))
+        (number(node), PortId::at((link - self.first[node]) as usize))
     }
 
     fn is_relay(&self, node: u32) -> bool {
@@ -201,7 +201,7 @@ impl<'a> Traffic<'a> {
                 }
             }
         }
-        let number: BTreeMap<QueueAt, u32> = queues.keys().enumerate().map(|(i, q)| (*q, i as u32)).collect();
+        let number: BTreeMap<QueueAt, u32> = queues.keys().enumerate().map(|(i, q)| (*q, number(i))).collect();
         let mut edges = Edges::default();
         for (queue, witness) in &queues {
             for next in planner.waits_for(&wiring, *queue) {
@@ -248,15 +248,15 @@ impl<'a> Traffic<'a> {
         for (class, Drawn { destinations, sources }) in drawn {
             let pairs = &mut classes.entry(class).or_default().pairs;
             let distinct: BTreeSet<u32> = destinations.iter().map(|d| self.roots[index(*d)]).collect();
-            if (distinct.len() as u64) * (sources.len() as u64) > MAX_WORK {
+            if (wide(distinct.len())) * (wide(sources.len())) > MAX_WORK {
                 return None;
             }
             for destination in distinct {
                 pairs.entry(destination).or_default().extend(&sources);
             }
         }
-        let links: u64 = self.fabric.iter().map(|l| l.len() as u64).sum();
-        if classes.values().map(|c| c.pairs.len() as u64).sum::<u64>() * (links + t.nodes.len() as u64) > MAX_WORK {
+        let links: u64 = self.fabric.iter().map(|l| wide(l.len())).sum();
+        if classes.values().map(|c| wide(c.pairs.len())).sum::<u64>() * (links + wide(t.nodes.len())) > MAX_WORK {
             return None;
         }
         let mut edges = Edges::default();
@@ -321,7 +321,7 @@ impl<'a> Traffic<'a> {
                     let far = index(peer);
                     let beyond = self.next(peer, *destination, &distance);
                     if set_of[far] == u32::MAX {
-                        let fresh = sets[far].len() as u32;
+                        let fresh = number(sets[far].len());
                         set_of[far] = *sets[far].entry(beyond.iter().map(|n| n.0).collect()).or_insert(fresh);
                     }
                     let class = self.class_after(peer, class);

@@ -13,7 +13,7 @@ use xoff_models::node::fault::{Lost, SpellId};
 use xoff_models::routing::failover::Basis;
 use xoff_models::routing::{Map, Paths};
 use xoff_models::topology::Topology;
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, number};
 
 /// A spell of a fault, and what was lost by it.
 #[derive(Debug, Clone, Copy)]
@@ -161,7 +161,7 @@ impl Faults {
         let mut rows = Vec::new();
         for (unit, of) in self.plan.units.iter().enumerate() {
             // What is sent again in vain may be lost after the end.
-            let last = lost.range((unit as u32, 0)..=(unit as u32, u32::MAX)).next_back().map(|lost| lost.0.1);
+            let last = lost.range((number(unit), 0)..=(number(unit), u32::MAX)).next_back().map(|lost| lost.0.1);
             let spells = (0..).zip(of.schedule.clone());
             for (number, spell) in spells.take_while(|(number, spell)| last.is_some_and(|last| *number <= last) || spell.start <= end) {
                 let lost = lost.get(&(unit as u32, number)).copied().unwrap_or_default();

@@ -10,7 +10,7 @@ use xoff_models::ids::PortId;
 use xoff_models::packet::Packet;
 use xoff_models::routing::Map;
 use xoff_models::topology::PortSpec;
-use xoff_units::{Duration, Rate, index};
+use xoff_units::{Duration, Rate, index, number};
 
 use crate::runner::Runner;
 
@@ -69,7 +69,7 @@ impl Alone {
         let mut inner = runner.topology.links.iter().filter(|l| forwards(l.a) && forwards(l.b)).map(|l| (l.link.rate, l.link.delay));
         let mut delays = (0..nodes.len()).filter(|n| nodes[*n].forwards).map(|n| switch_delay[n]);
         let locals = runner.settings.locals.list();
-        let cut = |n: usize, port: PortId| runner.settings.cut_through(n as u32, port, &nodes[n]).map(|cut| cut.header.0);
+        let cut = |n: usize, port: PortId| runner.settings.cut_through(number(n), port, &nodes[n]).map(|cut| cut.header.0);
         let headers = if locals.iter().any(|local| local.cut_through.is_some()) {
             runner.ports.iter().enumerate().map(|(n, ports)| PortId::all(ports.len()).map(|port| cut(n, port)).collect()).collect()
         } else {

@@ -1,7 +1,7 @@
 //! What would take absurd memory or time, or would not fit together in the network it was built for: refused before it is built.
 
 use std::collections::{BTreeSet, VecDeque};
-use xoff_units::index;
+use xoff_units::{index, number, wide};
 
 use xoff_models::core::Queueing;
 use xoff_models::ids::PortId;
@@ -33,10 +33,10 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
     let ground = Ground { wiring: &wiring, relay: &s.host.relay };
     let mut queues = 0;
     for (n, (node, ports)) in t.nodes.iter().zip(&ports).enumerate() {
-        let count = ports.len() as u64;
+        let count = wide(ports.len());
         let inputs = if s.switch.queueing == Queueing::Voq && !node.is_host { count } else { 1 };
         queues += match parts.iter().find(|p| p.properties().plans_queues) {
-            Some(part) => PortId::all(ports.len()).map(|i| 1 + part.queues(&ground, n as u32, i).map_or(0, |q| q.len() as u64)).sum(),
+            Some(part) => PortId::all(ports.len()).map(|i| 1 + part.queues(&ground, number(n), i).map_or(0, |q| wide(q.len()))).sum(),
             None => count * (1 + classes * (inputs + reorder)),
         };
     }
@@ -47,7 +47,7 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
     }
     let shape = s.network.given().first().map_or("network".to_string(), |name| format!("network.{name}"));
     let roots: BTreeSet<u32> = (0..t.nodes.len() as u32).map(|n| root(t, &ports, n)).collect();
-    let routes = roots.len() as u64 * t.nodes.len() as u64;
+    let routes = wide(roots.len()) * wide(t.nodes.len());
     if routes > MAX_ROUTES {
         return Err(InputError::new(
             shape,
@@ -90,7 +90,7 @@ fn distances(t: &Topology, ports: &[Vec<PortSpec>], start: u32, distance: &mut [
 fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
     let n = t.nodes.len();
     let hosts = t.hosts();
-    let most_links = MAX_SWITCHES as u32 + 1;
+    let most_links = number(MAX_SWITCHES) + 1;
     let mut distance = vec![u32::MAX; n];
     let mut is_near = vec![false; n];
     // A host that is near one switch of its island is near every host of the island: most networks end here.
@@ -129,7 +129,7 @@ fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
 pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Result<(), InputError> {
     let mechanisms = s.switch.mechanisms();
     let parts = mechanisms.parts();
-    let drawn = plan.starts.iter().enumerate().filter(|s| s.1.iter().any(|s| matches!(s, Start::Drawn(_)))).map(|s| s.0 as u32);
+    let drawn = plan.starts.iter().enumerate().filter(|s| s.1.iter().any(|s| matches!(s, Start::Drawn(_)))).map(|s| number(s.0));
     let is_relay = |n: &u32| t.nodes[index(*n)].is_host && t.nodes[index(*n)].forwards;
     if let Some(source) = plan.listed().map(|(src, _)| src).chain(drawn).find(is_relay) {
         let name = &t.nodes[index(source)].name;

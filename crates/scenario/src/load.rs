@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Serialize;
 use xoff_models::routing::Paths;
 use xoff_models::workload::{AllFlows, FlowSpec, Offer, Start};
-use xoff_units::{Moment, index};
+use xoff_units::{Moment, index, number, wide};
 
 use crate::dependency::Traffic;
 
@@ -68,7 +68,7 @@ pub fn load(traffic: &Traffic<'_>, until: Option<Moment>) -> Option<Load> {
     let offers = || {
         plan.starts.iter().enumerate().flat_map(|(src, starts)| {
             starts.iter().filter_map(move |start| match start {
-                Start::Drawn(flows) => Some((src as u32, flows.offer(), flows.destinations().1)),
+                Start::Drawn(flows) => Some((number(src), flows.offer(), flows.destinations().1)),
                 Start::List(_) => None,
             })
         })
@@ -84,7 +84,7 @@ pub fn load(traffic: &Traffic<'_>, until: Option<Moment>) -> Option<Load> {
     demand.draw(traffic, &offers().collect::<Vec<_>>())?;
     demand.list(traffic);
     demand.route(traffic)?;
-    let waiting_flows = plan.waiting.iter().map(|w| w.len() as u64).sum();
+    let waiting_flows = plan.waiting.iter().map(|w| wide(w.len())).sum();
     Some(Load { from_ps: from.ps(), to_ps: to.ps(), waiting_flows, layers: demand.layers(traffic) })
 }
 
@@ -140,7 +140,7 @@ impl Demand {
             for dst in destinations {
                 *at.entry(traffic.roots[index(*dst)]).or_default() += 1.0;
             }
-            if sources.len() as u64 * at.len() as u64 > MAX_WORK {
+            if wide(sources.len()) * wide(at.len()) > MAX_WORK {
                 return None;
             }
             let mut all = 0.0;
@@ -184,8 +184,8 @@ impl Demand {
     /// Spreads what crosses the fabric evenly over shortest paths.
     fn route(&mut self, traffic: &Traffic<'_>) -> Option<()> {
         let nodes = traffic.topology.nodes.len();
-        let links: u64 = traffic.ports.iter().map(|p| p.len() as u64).sum();
-        if self.between.len() as u64 * (links + nodes as u64) > MAX_WORK {
+        let links: u64 = traffic.ports.iter().map(|p| wide(p.len())).sum();
+        if wide(self.between.len()) * (links + wide(nodes)) > MAX_WORK {
             return None;
         }
         let (mut distance, mut here) = (vec![u32::MAX; nodes], vec![0.0; nodes]);
@@ -234,7 +234,7 @@ impl Demand {
         for (n, ports) in traffic.ports.iter().enumerate() {
             for (p, port) in ports.iter().enumerate() {
                 let (bytes, capacity) = (self.links[n][p].max(0.0), port.link.rate.0 as f64 / 8.0 * seconds);
-                let pair = (stem(n as u32), stem(port.peer));
+                let pair = (stem(number(n)), stem(port.peer));
                 let entry = found.entry(pair).or_insert_with(|| {
                     let name = format!("{} → {}", pair.0, pair.1);
                     (Layer { name, links: 0, mean: 0.0, highest: -1.0, link: String::new() }, 0.0, 0.0)
@@ -244,7 +244,7 @@ impl Demand {
                 entry.2 += capacity;
                 // Of sums that are equal but for their order the first link's is named.
                 if bytes / capacity > entry.0.highest + 1e-9 {
-                    entry.0.link = format!("{} port {p} (to {})", name(n as u32), name(port.peer));
+                    entry.0.link = format!("{} port {p} (to {})", name(number(n)), name(port.peer));
                 }
                 entry.0.highest = entry.0.highest.max(bytes / capacity);
             }

@@ -7,7 +7,7 @@ use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, 
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
 use xoff_models::workload::MAX_START;
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, wide};
 
 use crate::audit::find_deadlock;
 use crate::collect::Collector;
@@ -65,7 +65,7 @@ impl<'a> Watch<'a> {
         Ok(Self {
             scenario,
             still,
-            patience: (time + still.saturating_sub(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * nodes as u64),
+            patience: (time + still.saturating_sub(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * wide(nodes)),
             budget: Budget::new()?,
             trouble: None,
             was_stopped: false,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
-use xoff_units::index;
+use xoff_units::{index, number};
 
 use cpu_time::ProcessTime;
 use xoff_models::delays::Traced;
@@ -148,11 +148,11 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> R
             continue;
         }
         let mut stack = vec![start];
-        island[start] = start as u32;
+        island[start] = number(start);
         while let Some(at) = stack.pop() {
             for p in ports[at].iter().filter(|p| topology.nodes[index(p.peer)].forwards) {
                 if island[index(p.peer)] == u32::MAX {
-                    island[index(p.peer)] = start as u32;
+                    island[index(p.peer)] = number(start);
                     stack.push(index(p.peer));
                 }
             }
@@ -171,7 +171,7 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> R
     let is_joined = |a: u32, b: u32| !islands[&a].is_disjoint(&islands[&b]) || ports[index(a)].iter().any(|p| p.peer == b);
     let drawn = plan.starts.iter().enumerate().flat_map(|(src, starts)| {
         starts.iter().filter_map(move |start| match start {
-            workload::Start::Drawn(source) => Some((src as u32, source.destinations().1)),
+            workload::Start::Drawn(source) => Some((number(src), source.destinations().1)),
             workload::Start::List(_) => None,
         })
     });

@@ -19,7 +19,7 @@ use xoff_engine::state::{Origin, Situation, Totals, Walk};
 use xoff_engine::{Checkpoint, Fingerprint};
 use xoff_models::delays::Traced;
 use xoff_models::node::Node;
-use xoff_units::{Duration, Moment, index};
+use xoff_units::{Duration, Moment, index, number, wide};
 
 use crate::audit::find_deadlock;
 use crate::document::Scenario;
@@ -60,7 +60,7 @@ impl Reached {
     pub fn of(cp: &Checkpoint<'_, Node>) -> Self {
         let mut reached = Self { least: u32::MAX, ..Self::default() };
         for node in (0..cp.nodes()).map(|id| cp.node(id)) {
-            reached.first.push(reached.bytes.len() as u32);
+            reached.first.push(number(reached.bytes.len()));
             reached.bytes.extend(node.core.ports.iter().map(|port| port.data_bytes));
             reached.epoch = fold(reached.epoch, node.failing.as_ref().map_or(0, |failing| failing.epoch()));
             for flow in node.endpoint.iter().flat_map(|e| e.under_way()) {
@@ -408,7 +408,7 @@ impl Skip {
         if self.is_done || self.looks < NEVER || self.looks <= self.vain.0 {
             return;
         }
-        let never = self.parts.iter().filter(|part| part.1.len() as u64 == self.looks && !part.0.is_empty());
+        let never = self.parts.iter().filter(|part| wide(part.1.len()) == self.looks && !part.0.is_empty());
         self.vain = (self.looks, never.map(|part| *part.0).collect());
     }
 

@@ -3,6 +3,7 @@
 mod graph;
 
 use std::sync::Arc;
+use xoff_units::wide;
 
 use xoff_models::topology::MAX_NODES;
 use xoff_models::topology::explicit::{Edge, Node};
@@ -124,7 +125,7 @@ impl Input {
 
     /// Refuses more rows than a scenario may have, before they are copied.
     fn bounded(&self, path: &str, most: u64) -> Result<(), InputError> {
-        match self.rows() as u64 {
+        match wide(self.rows()) {
             rows if rows > most => Err(InputError::new(path, format!("the table has {rows} rows; {most} are possible"))),
             _ => Ok(()),
         }

@@ -11,7 +11,7 @@ use xoff_models::relay::Scheduler;
 use xoff_models::stack::Stack;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::transport::Protocol;
-use xoff_units::{Bytes, Duration, Rate, index};
+use xoff_units::{Bytes, Duration, Rate, index, number};
 
 use crate::document::Turns;
 use crate::runner::Runner;
@@ -131,7 +131,7 @@ pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
         let ports = || PortId::each(&runner.ports[n]);
         let levels: Vec<Option<Levels>> =
             ports().map(|(number, _)| runner.settings.levels(n as u32, number, &runner.ports[n], node)).collect();
-        let buffer = runner.settings.buffer(n as u32, &levels, node.is_host);
+        let buffer = runner.settings.buffer(number(n), &levels, node.is_host);
         let classes = usize::from(runner.settings.counted_classes());
         for (number, p) in ports() {
             let Some(mut levels) = levels[number] else { continue };

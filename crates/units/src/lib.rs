@@ -8,7 +8,7 @@ mod propagation;
 mod quantity;
 mod rate;
 
-pub use index::index;
+pub use index::{index, number, wide};
 pub use propagation::Propagation;
 pub use quantity::{Bytes, Duration, Moment, ParseQuantityError};
 pub use rate::{Rate, Serializer};

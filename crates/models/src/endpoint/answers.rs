@@ -1,6 +1,6 @@
 //! What a source learns: answers of the receiver, timeouts, and what the network tells its congestion control.
 
-use xoff_units::Moment;
+use xoff_units::{Moment, number};
 
 use super::sender::Sender;
 use super::{Config, Endpoint, NO_SLOT, token};
@@ -27,7 +27,7 @@ impl Sender {
                 .stamps
                 .as_mut()
                 .and_then(|stamps| stamps.on_answer(packet.answers(), packet.has(Packet::RETRANSMITTED), unacknowledged, now)),
-            hops: (packet.hops() as u32).saturating_sub(1),
+            hops: (number(packet.hops())).saturating_sub(1),
             beside,
             tag: packet.echoed(beside),
             now,
@@ -100,7 +100,7 @@ impl Endpoint {
         self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
         // A slot still listed in its queue is given up at its next turn; only then may it be used again.
         if !s.is_listed {
-            self.free.push(slot as u32);
+            self.free.push(number(slot));
         }
     }
 

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use xoff_engine::state::{State, Walk};
-use xoff_units::Moment;
+use xoff_units::{Moment, number, wide};
 
 use super::sender::Sender;
 use super::{Config, Endpoint};
@@ -82,7 +82,7 @@ pub(super) struct Messages {
 impl State for Messages {
     /// Where messages end is where they end: what repeats does so between two ends.
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        walk.same(self.endings.len() as u64);
+        walk.same(wide(self.endings.len()));
         walk.same(self.bytes);
     }
 }
@@ -209,7 +209,7 @@ impl Endpoint {
     #[cold]
     pub(super) fn deliver(&mut self, flow: u32, before: u32, effects: &mut Effects) -> u32 {
         let messages = self.incoming.get(&flow).map_or_else(Vec::new, |log| log.take(before));
-        let count = messages.len() as u32;
+        let count = number(messages.len());
         for message in messages {
             self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
             self.programs.deliver(message.post.id, message.posted, effects);

@@ -1,7 +1,7 @@
 //! Where flows end: what of a flow is here, and what is sent back for it.
 
 use xoff_engine::{Message as _, state};
-use xoff_units::{Moment, index};
+use xoff_units::{Moment, index, number};
 
 use super::{Config, Endpoint, arriving, token};
 use crate::beside::Records;
@@ -111,7 +111,7 @@ impl Endpoint {
                 }
                 None => {
                     receivers.push(receiver);
-                    receivers.len() as u32 - 1
+                    number(receivers.len()) - 1
                 }
             }
         });

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Duration, Moment, index};
+use xoff_units::{Duration, Moment, index, number};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stamp {
@@ -76,7 +76,7 @@ impl Stamps {
         }
         let gone = (index(to.saturating_sub(self.first))).min(self.list.len());
         self.list.drain(..gone);
-        self.first += gone as u32;
+        self.first += number(gone);
         round_trip
     }
 }

@@ -1,4 +1,4 @@
-use xoff_units::{Duration, Moment, Rate};
+use xoff_units::{Duration, Moment, Rate, number, wide};
 
 use super::*;
 use crate::beside::Records;
@@ -99,7 +99,7 @@ fn answers(effects: &[Effect]) -> Vec<Packet> {
 fn drain(e: &mut Endpoint, slot: u32, from: Moment) -> Vec<u32> {
     let mut sent = Vec::new();
     loop {
-        match turn(e, slot, from + FULL * sent.len() as u64).0 {
+        match turn(e, slot, from + FULL * wide(sent.len())).0 {
             Turn::Send(packet) => sent.push(packet.seq()),
             Turn::SendAndLeave(packet) => {
                 sent.push(packet.seq());
@@ -408,7 +408,7 @@ fn marks_are_echoed_once_an_interval_as_packet_or_on_the_ack() {
         let mut told = Vec::new();
         // The third packet has no mark; the second and the fourth come within 4 us of the echo before.
         for (seq, (us, is_marked)) in [(1, true), (3, true), (4, false), (5, true), (6, true)].into_iter().enumerate() {
-            let mut packet = data(100, seq as u32, false);
+            let mut packet = data(100, number(seq), false);
             if is_marked {
                 packet.set(Packet::CE);
             }

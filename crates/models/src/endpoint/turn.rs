@@ -1,7 +1,7 @@
 //! A flow from its start to its last turn: when it may send, and what.
 
 use crate::ids::{PortId, QueueId};
-use xoff_units::{Duration, Moment, Rate, index};
+use xoff_units::{Duration, Moment, Rate, index, number};
 
 use super::sender::{Sender, Told};
 use super::{Endpoint, NO_SLOT, token};
@@ -99,7 +99,7 @@ impl Endpoint {
             slot
         } else {
             self.senders.push(Some(sender));
-            self.senders.len() as u32 - 1
+            number(self.senders.len()) - 1
         };
         self.slots[place] = slot;
         (slot, held_until)
@@ -197,7 +197,7 @@ impl Endpoint {
         let resumes = s.next_send.max(s.arrives(next));
         if resumes <= now {
             s.is_listed = true;
-            return Relist::Now { slot: slot as u32, port: s.port, queue: s.queue };
+            return Relist::Now { slot: number(slot), port: s.port, queue: s.queue };
         }
         // After its last packet nothing waits for the pace of a flow that goes back.
         if s.pace_at <= resumes {
@@ -268,7 +268,7 @@ impl Endpoint {
         let slot = self.slot(flow)?;
         let s = self.senders[slot].as_mut()?;
         s.class = class;
-        Some((s.port, slot as u32, std::mem::replace(&mut s.queue, QueueId(1 + u16::from(class)))))
+        Some((s.port, number(slot), std::mem::replace(&mut s.queue, QueueId(1 + u16::from(class)))))
     }
 
     /// Flows that leave by another port than they may, or than their own that they may take again, and by which they are to leave.
@@ -294,7 +294,7 @@ impl Endpoint {
         if *self.homes.entry(flow).or_insert(from) == port {
             self.homes.remove(&flow);
         }
-        Some((slot as u32, from, s.queue))
+        Some((number(slot), from, s.queue))
     }
 
     /// A slot left its queue's round after its flow was over.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use xoff_engine::random::{Stream, mix};
-use xoff_units::{Duration, Rate, index};
+use xoff_units::{Duration, Rate, index, number, wide};
 
 use super::schedule::Schedule;
 use super::{Fault, Queued};
@@ -120,16 +120,16 @@ impl Plan {
             for target in targets {
                 let schedule = match (fault.between, fault.repair) {
                     (Some(between), Some(repair)) => {
-                        let entity = mix(i as u64) ^ key_of(target);
+                        let entity = mix(wide(i)) ^ key_of(target);
                         Schedule::drawn(fault.at, between, repair, Stream::new(seed, entity, "fault"))
                     }
                     _ => Schedule::once(fault.at, fault.lasts),
                 };
-                plan.units.push(Unit { fault: i as u32, what: what(fault), target, schedule });
+                plan.units.push(Unit { fault: number(i), what: what(fault), target, schedule });
             }
         }
         for unit in 0..plan.units.len() {
-            plan.place(unit as u32, &ports);
+            plan.place(number(unit), &ports);
         }
         Ok(plan)
     }

@@ -20,7 +20,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, index};
+use xoff_units::{Bytes, index, number, wide};
 
 use super::shape::{Piece, Shape};
 use crate::wrong::Wrong;
@@ -167,7 +167,7 @@ pub type Messages = Vec<(Piece, Vec<usize>)>;
 
 /// The bytes of those of `n` shares whose number leaves `rest` when divided by `by`; the first shares have a byte more.
 const fn share(bytes: u64, n: usize, rest: usize, by: usize) -> u64 {
-    let (n, rest, by) = (n as u64, rest as u64, by as u64);
+    let (n, rest, by) = (wide(n), wide(rest), wide(by));
     n / by * (bytes / n) + (bytes % n + by - 1 - rest) / by
 }
 
@@ -185,7 +185,7 @@ struct Sends {
 impl Sends {
     /// A message of a line, in a step, when others have arrived; returns its place.
     fn send(&mut self, (line, step): (usize, usize), from: usize, to: usize, bytes: u64, after: Vec<usize>) -> usize {
-        let piece = Piece { from: from as u32, to: to as u32, channel: line as u16, step: step as u32, bytes };
+        let piece = Piece { from: number(from), to: number(to), channel: line as u16, step: number(step), bytes };
         self.list.push((piece, after));
         self.list.len() - 1
     }
@@ -205,7 +205,7 @@ impl Collective {
     /// Among so many ranks.
     pub fn shape(&self, ranks: usize) -> Result<Shape, Wrong> {
         let places = ranks + usize::from(self.algorithm == Algorithm::InNetwork);
-        Ok(Shape::new(places as u32, self.clone(), &self.messages(ranks)?))
+        Ok(Shape::new(number(places), self.clone(), &self.messages(ranks)?))
     }
 
     /// The messages among so many ranks; the place after the last of them is that of a reducer.
@@ -347,7 +347,7 @@ impl Collective {
             Some(_) if algorithm != Algorithm::Hierarchical => {
                 return wrong("group", format!("`{}` knows no groups; leave it out, or use hierarchical", algorithm.name()));
             }
-            Some(group) if group < 2 || group >= n as u64 || !(n as u64).is_multiple_of(group) => {
+            Some(group) if group < 2 || group >= wide(n) || !(wide(n)).is_multiple_of(group) => {
                 let why = format!("{group} is out of range; {n} ranks are in groups of two or more, all of a size, and in more than one");
                 return wrong("group", why);
             }
@@ -361,9 +361,9 @@ impl Collective {
             Algorithm::DoubleTree => (2, 1, 1),
             Algorithm::InNetwork if !self.operation.is_shared() => (1, 1, 1),
             Algorithm::Chain | Algorithm::Dissemination => (1, 1, 1),
-            Algorithm::HalvingDoubling => (1, n as u64, n as u64 / 2),
-            Algorithm::Hierarchical => (1, n as u64, (n / self.group_of(n)) as u64),
-            _ => (1, n as u64, 1),
+            Algorithm::HalvingDoubling => (1, wide(n), wide(n) / 2),
+            Algorithm::Hierarchical => (1, wide(n), (n / self.group_of(n)) as u64),
+            _ => (1, wide(n), 1),
         };
         let lines = lines * self.channels;
         let largest = (self.size.0.div_ceil(lines) * most).div_ceil(shares);
@@ -373,9 +373,9 @@ impl Collective {
             None => 1,
         };
         let messages = match algorithm {
-            Algorithm::DoubleTree => 2 * (n as u64 - 1),
+            Algorithm::DoubleTree => 2 * (wide(n) - 1),
             Algorithm::Direct => (n * (n - 1)) as u64,
-            Algorithm::Chain => n as u64 - 1,
+            Algorithm::Chain => wide(n) - 1,
             // Each of what is sent down waits for all of which it is made.
             Algorithm::InNetwork => (n * n) as u64,
             _ => {
@@ -543,7 +543,7 @@ mod tests {
 
     /// Whether a message brings a share: it is larger by a byte if only that share is.
     fn brings(p: &Collective, n: usize, step: usize, rank: usize, wanted: usize) -> bool {
-        let larger = |count: u64| p.message(n, step, rank, 8 * n as u64 + count).1;
+        let larger = |count: u64| p.message(n, step, rank, 8 * wide(n) + count).1;
         // A hierarchy cuts shares within shares: the bytes beyond a multiple go to the first shares of the first cut.
         let order = |share: usize| match p.group {
             Some(g) => share % (n / g as usize) * g as usize + share / (n / g as usize),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
-use xoff_units::{Duration, Moment, index};
+use xoff_units::{Duration, Moment, index, number, wide};
 
 use super::collective::{Algorithm, Collective};
 use super::shape::{Lists, Shape};
@@ -226,7 +226,7 @@ pub struct Graph {
 impl Graph {
     /// Operations of all ranks.
     pub fn operations(&self) -> u64 {
-        self.ranks[..index(self.processors)].iter().map(|rank| rank.operations().len() as u64).sum()
+        self.ranks[..index(self.processors)].iter().map(|rank| wide(rank.operations().len())).sum()
     }
 
     /// Which of the connections between its ranks a message takes, by the number of what is shared and its place there. Each group has
@@ -323,7 +323,7 @@ impl Builder {
             workload,
             start,
             ranks: Vec::new(),
-            processors: nodes.len() as u32,
+            processors: number(nodes.len()),
             groups: Vec::new(),
             shapes: Vec::new(),
             shared: Vec::new(),
@@ -348,14 +348,14 @@ impl Builder {
     pub fn messages(&self) -> u64 {
         let of = |shared: &Shared| match shared.what {
             What::Message { .. } => 1,
-            What::Collective { shape, .. } => self.graph.shapes[index(shape)].pieces().len() as u64,
+            What::Collective { shape, .. } => wide(self.graph.shapes[index(shape)].pieces().len()),
         };
         self.graph.shared.iter().map(of).sum()
     }
 
     /// The place of a name.
     pub fn name(&mut self, name: &str) -> u32 {
-        place_of(&mut self.names, &mut self.graph.names, name, |place| place as u32)
+        place_of(&mut self.names, &mut self.graph.names, name, number)
     }
 
     /// The place of a label.
@@ -366,7 +366,7 @@ impl Builder {
     /// Adds a group.
     pub fn group(&mut self, name: &str, ranks: Vec<u32>) -> u32 {
         self.graph.groups.push(Group { name: name.into(), ranks, reducer: None });
-        self.graph.groups.len() as u32 - 1
+        number(self.graph.groups.len()) - 1
     }
 
     /// The place of a collective among the ranks of a group.
@@ -375,7 +375,7 @@ impl Builder {
             self.graph.groups[index(group)].reducer = Some(self.reducer(group)?);
         }
         let ranks = self.graph.groups[index(group)].ranks.len();
-        let place = self.graph.shapes.len() as u32;
+        let place = number(self.graph.shapes.len());
         Ok(match self.shapes.entry((collective.clone(), ranks)) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => {
@@ -393,7 +393,7 @@ impl Builder {
         Ok(*known.get_or_insert_with(|| {
             self.nodes.push(reach.node);
             self.drafts.push(Draft::default());
-            self.drafts.len() as u32 - 1
+            number(self.drafts.len()) - 1
         }))
     }
 
@@ -401,7 +401,7 @@ impl Builder {
     pub fn share(&mut self, shared: Shared) -> u32 {
         self.graph.iterations = self.graph.iterations.max(shared.iteration + 1);
         self.graph.shared.push(shared);
-        let number = self.graph.shared.len() as u32 - 1;
+        let number = number(self.graph.shared.len()) - 1;
         let Shared { what, name, iteration, .. } = shared;
         if let What::Collective { shape, group } = what
             && self.graph.shapes[index(shape)].of.algorithm == Algorithm::InNetwork
@@ -417,7 +417,7 @@ impl Builder {
     pub fn add(&mut self, rank: u32, operation: Operation, after: &[u32]) -> u32 {
         self.graph.iterations = self.graph.iterations.max(operation.iteration + 1);
         let draft = &mut self.drafts[index(rank)];
-        let place = draft.operations.len() as u32;
+        let place = number(draft.operations.len());
         draft.operations.push(operation);
         draft.needs.push(0);
         for before in after {

@@ -1,6 +1,7 @@
 //! The messages of a collective among so many ranks, whoever they are: which rank sends which to whom, and what each waits for.
 
 use super::collective::{Collective, Messages};
+use xoff_units::{index, number};
 
 /// A message of a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,15 +30,15 @@ impl Lists {
     pub fn new(n: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut first = vec![0_u32; n + 1];
         for (list, _) in pairs.clone() {
-            first[list as usize + 1] += 1;
+            first[index(list) + 1] += 1;
         }
         for i in 0..n {
             first[i + 1] += first[i];
         }
         let mut next = first.clone();
-        let mut all = vec![0; first[n] as usize];
+        let mut all = vec![0; index(first[n])];
         for (list, item) in pairs {
-            let place = &mut next[list as usize];
+            let place = &mut next[index(list)];
             all[*place as usize] = item;
             *place += 1;
         }
@@ -46,8 +47,8 @@ impl Lists {
 
     /// A list.
     pub fn of(&self, list: u32) -> &[u32] {
-        let list = list as usize;
-        &self.all[self.first[list] as usize..self.first[list + 1] as usize]
+        let list = index(list);
+        &self.all[index(self.first[list])..self.first[list + 1] as usize]
     }
 }
 
@@ -75,16 +76,16 @@ impl Shape {
         order.sort_by_key(|place| made[*place].0.from);
         let mut place_of = vec![0_u32; made.len()];
         for (place, old) in order.iter().enumerate() {
-            place_of[*old] = place as u32;
+            place_of[*old] = number(place);
         }
         let pieces: Vec<Piece> = order.iter().map(|old| made[*old].0).collect();
-        let first = (0..=ranks).map(|rank| pieces.partition_point(|p| p.from < rank) as u32).collect();
+        let first = (0..=ranks).map(|rank| number(pieces.partition_point(|p| p.from < rank))).collect();
         let pairs = order.iter().flat_map(|old| made[*old].1.iter().map(|before| (place_of[*before], place_of[*old])));
         let then = Lists::new(made.len(), pairs);
         let needs = order.iter().map(|old| made[*old].1.len() as u16).collect();
-        let mut receives = vec![0; ranks as usize];
+        let mut receives = vec![0; index(ranks)];
         for piece in &pieces {
-            receives[piece.to as usize] += 1;
+            receives[index(piece.to)] += 1;
         }
         Self { of, pieces, first, needs, then, receives }
     }
@@ -96,17 +97,17 @@ impl Shape {
 
     /// A message.
     pub fn piece(&self, place: u32) -> Piece {
-        self.pieces[place as usize]
+        self.pieces[index(place)]
     }
 
     /// The places of the messages of a sender.
     pub fn sends(&self, rank: u32) -> std::ops::Range<u32> {
-        self.first[rank as usize]..self.first[rank as usize + 1]
+        self.first[index(rank)]..self.first[index(rank) + 1]
     }
 
     /// How many messages have to arrive before one.
     pub fn needs(&self, place: u32) -> u16 {
-        self.needs[place as usize]
+        self.needs[index(place)]
     }
 
     /// The messages that wait for one at its receiver.
@@ -116,6 +117,6 @@ impl Shape {
 
     /// How many messages a rank receives.
     pub fn receives(&self, rank: u32) -> u32 {
-        self.receives[rank as usize]
+        self.receives[index(rank)]
     }
 }

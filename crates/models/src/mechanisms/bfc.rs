@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
 use xoff_engine::state;
-use xoff_units::{Duration, Moment, index};
+use xoff_units::{Duration, Moment, index, number, wide};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
@@ -159,7 +159,7 @@ impl Bfc {
     fn threshold(&self, in_port: PortId, port: PortId, core: &Core) -> u64 {
         let out = &core.ports[port];
         let active = out.queues[1..].iter().filter(|q| q.bytes.bytes() > 0 && !q.is_blocked()).count().max(1);
-        out.rate.bytes_in(self.hops[in_port].0) / active as u64
+        out.rate.bytes_in(self.hops[in_port].0) / wide(active)
     }
 
     fn hold(&mut self, at: (PortId, QueueId), effects: &mut Effects) {
@@ -202,7 +202,7 @@ impl Install for Bfc {
             hops: site.ports.iter().map(|p| hop(p.link.delay)).collect(),
             lanes: core.ports.iter().map(|p| p.queues[1..].iter().map(|_| Lane::default()).collect()).collect(),
             table: FxHashMap::default(),
-            table_size: params.entries * params.queues * site.ports.len().max(1) as u32,
+            table_size: params.entries * params.queues * number(site.ports.len().max(1)),
             holds: FxHashMap::default(),
             pauses: 0,
             shared: 0,

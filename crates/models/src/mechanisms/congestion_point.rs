@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ids::PortId;
-use xoff_units::Bytes;
+use xoff_units::{Bytes, number};
 
 use crate::core::Queueing;
 use crate::effects::{Effect, Effects};
@@ -27,7 +27,7 @@ impl Points {
     pub fn at(site: &Site<'_>, edges: bool) -> Option<Self> {
         let has_points = site.forwards && !site.is_host && (edges || site.hosts.is_empty());
         has_points.then(|| Self {
-            first: 1 + site.map.wiring.ports[..site.id as usize].iter().map(|ports| ports.len() as u32).sum::<u32>(),
+            first: 1 + site.map.wiring.ports[..site.id as usize].iter().map(|ports| number(ports.len())).sum::<u32>(),
             frame_bytes: site.framing.control,
             sources: site.sources.clone(),
         })

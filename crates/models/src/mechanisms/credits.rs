@@ -25,7 +25,7 @@ use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Duration, Moment};
+use xoff_units::{Bytes, Duration, Moment, number};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
@@ -297,7 +297,7 @@ impl Credits {
         if due <= effects.now {
             self.update(group, effects);
         } else if !std::mem::replace(&mut receiver.is_owed, true) {
-            effects.push(Effect::Timer(due, UPDATE | group as u32));
+            effects.push(Effect::Timer(due, UPDATE | number(group)));
         }
     }
 
@@ -458,7 +458,7 @@ impl Hooks for Credits {
         let sender = &mut self.senders[group];
         sender.sent = sender.sent.wrapping_add(cost) & self.params.mask();
         if !std::mem::replace(&mut sender.is_timed, true) {
-            effects.push(Effect::Timer(effects.now + self.hops[port].repeat, REPEAT | group as u32));
+            effects.push(Effect::Timer(effects.now + self.hops[port].repeat, REPEAT | number(group)));
         }
         self.judge(port, class, None, core, effects);
     }
@@ -500,7 +500,7 @@ impl Hooks for Credits {
         if is_repeated {
             // Frames for the link go past the pipeline in which what was sent before them may be.
             self.receivers[group].repeated.push_back(count);
-            effects.push(Effect::Timer(effects.now + self.delay, REPEATED | group as u32));
+            effects.push(Effect::Timer(effects.now + self.delay, REPEATED | number(group)));
         } else {
             let sender = &mut self.senders[group];
             let window = if self.params.is_absolute() { 0 } else { sender.window };
@@ -538,7 +538,7 @@ impl Hooks for Credits {
             if is_up {
                 self.update(group, effects);
                 if !std::mem::replace(&mut self.senders[group].is_timed, true) {
-                    effects.push(Effect::Timer(effects.now + self.hops[port].repeat, REPEAT | group as u32));
+                    effects.push(Effect::Timer(effects.now + self.hops[port].repeat, REPEAT | number(group)));
                 }
                 continue;
             }

@@ -6,6 +6,7 @@
 //! [`Order::Free`] has no gates: packets may overtake one another.
 
 use rustc_hash::FxHashMap;
+use xoff_units::number;
 
 use crate::core::Core;
 use crate::effects::{Effect, Effects};
@@ -113,7 +114,7 @@ impl<T: Default> Isolation<T> {
         if moved.place.is_none() {
             moved.place = Some((port, queue));
             if self.order == Order::Kept {
-                moved.before = queues[own].packets.iter().filter(|p| p.is_data() && p.flow() == flow).count() as u32;
+                moved.before = number(queues[own].packets.iter().filter(|p| p.is_data() && p.flow() == flow).count());
             }
         }
         // Behind others it waits anyway; and where packets are sprayed, others of its flow go by other ports.

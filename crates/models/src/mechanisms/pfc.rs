@@ -19,7 +19,7 @@ use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Duration, Moment};
+use xoff_units::{Bytes, Duration, Moment, number, wide};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
@@ -305,7 +305,7 @@ impl Pfc {
     fn hear(&mut self, port: PortId, class: u8, is_pause: bool, effects: &mut Effects) {
         let group = self.group(port, class);
         if let Some(watchdog) = &mut self.watchdog {
-            watchdog.hear(group, is_pause, WATCH | group as u32, effects);
+            watchdog.hear(group, is_pause, WATCH | number(group), effects);
         }
         let is_ignored = self.watchdog.as_ref().is_some_and(|w| w.ignores(group));
         if !is_pause {
@@ -319,12 +319,12 @@ impl Pfc {
     fn watch(&mut self, port: PortId, class: u8, core: &Core, effects: &mut Effects) {
         let group = self.group(port, class);
         let Some(watchdog) = &mut self.watchdog else { return };
-        if watchdog.look(group, WATCH | group as u32, effects) == Found::Nothing {
+        if watchdog.look(group, WATCH | number(group), effects) == Found::Nothing {
             return;
         }
         if watchdog.drops() {
             let queues = core.queues_of(port, class).map(|q| &core.ports[port].queues[q].packets);
-            watchdog.dropped += queues.flat_map(Ring::iter).filter(|p| p.is_data()).count() as u64;
+            watchdog.dropped += wide(queues.flat_map(Ring::iter).filter(|p| p.is_data()).count());
             effects.push(Effect::Discard(port, Queues::Class(class)));
         }
         effects.push(Effect::Unblock(port, Queues::Class(class)));
@@ -345,7 +345,7 @@ impl Pfc {
             let length = core.ports[port].rate.time(u64::from(quanta) * BITS_A_QUANTUM / 8);
             self.refresh[group] = effects.now + if self.refreshes { length / 2 } else { length };
             if self.refreshes {
-                effects.push(Effect::Timer(self.refresh[group], REFRESH | group as u32));
+                effects.push(Effect::Timer(self.refresh[group], REFRESH | number(group)));
             }
         }
     }
@@ -588,7 +588,7 @@ impl Hooks for Pfc {
         if is_pause && self.quanta.is_some() {
             let end = effects.now + core.ports[port].rate.time(u64::from(quanta) * BITS_A_QUANTUM / 8);
             self.expires[group] = end;
-            effects.push(Effect::Timer(end, EXPIRE | group as u32));
+            effects.push(Effect::Timer(end, EXPIRE | number(group)));
         }
         Verdict::Consume
     }

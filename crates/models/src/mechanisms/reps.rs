@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::{Stream, mix};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Duration, Moment, index};
+use xoff_units::{Duration, Moment, index, number, wide};
 
 use crate::core::Core;
 use crate::count::{Count, Tally};
@@ -151,7 +151,7 @@ impl Flow {
         let value = self.sent.get(index(seq.wrapping_sub(self.first))).copied();
         let gone = (index(to.saturating_sub(self.first))).min(self.sent.len());
         self.sent.drain(..gone);
-        self.first += gone as u32;
+        self.first += number(gone);
         value
     }
 }
@@ -216,7 +216,7 @@ impl Hooks for Reps {
 
     fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, _: &mut Effects) -> Option<PortId> {
         let hash = mix(u64::from(packet.flow()) ^ mix(u64::from(packet.tag()) + 1) ^ self.salt) >> 32;
-        Some(choices[((hash * choices.len() as u64) >> 32) as usize])
+        Some(choices[((hash * wide(choices.len())) >> 32) as usize])
     }
 
     fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, effects: &mut Effects) {

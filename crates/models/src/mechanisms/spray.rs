@@ -9,6 +9,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use xoff_units::wide;
 
 use crate::core::Core;
 use crate::effects::Effects;
@@ -97,7 +98,7 @@ impl Hooks for Spray {
     }
 
     fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, effects: &mut Effects) -> Option<PortId> {
-        let n = choices.len() as u64;
+        let n = wide(choices.len());
         let at = match self.choice {
             Choice::Random => effects.stream().below(n),
             Choice::RoundRobin => {

@@ -1,7 +1,7 @@
 //! What mechanisms ask of their node, carried out.
 
 use crate::ids::{PortId, QueueId};
-use xoff_units::Moment;
+use xoff_units::{Moment, number};
 
 use super::{Cx, FAULT, Node, ORDER};
 use crate::core::Queues;
@@ -140,7 +140,7 @@ impl Node {
     fn pour(&mut self, port: PortId, from: QueueId, to: QueueId, cx: &mut Cx<'_>) {
         let p = &mut self.core.ports[port];
         let waiting = std::mem::take(&mut p.queues[from].packets);
-        p.waiting -= waiting.len() as u32;
+        p.waiting -= number(waiting.len());
         for packet in waiting.iter() {
             p.queues[from].bytes.sub(packet.bytes());
             p.queues[to].bytes.add(packet.bytes());

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xoff_engine::Message as _;
 use xoff_engine::random::Stream;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Duration, Moment, Rate, index};
+use xoff_units::{Duration, Moment, Rate, index, wide};
 
 use super::{Cx, FAULT, Node};
 use crate::core::Queues;
@@ -145,8 +145,8 @@ impl State for Failing {
         for felt in felt {
             walk.value(felt.place());
         }
-        walk.value(downs.len() as u64);
-        walk.same(lost.len() as u64);
+        walk.value(wide(downs.len()));
+        walk.same(wide(lost.len()));
         for lost in lost.values_mut() {
             walk.total(&mut lost.packets);
             walk.total(&mut lost.bytes);
@@ -172,7 +172,7 @@ impl Line {
         if self.retry.is_some() {
             walk.refuse();
         }
-        walk.value((self.downs.len() as u64) << 1 | u64::from(self.is_avoided));
+        walk.value((wide(self.downs.len())) << 1 | u64::from(self.is_avoided));
     }
 }
 

@@ -1,6 +1,7 @@
 //! What becomes of a packet that goes on to another node: a port, a queue, room, or its end.
 
 use xoff_engine::Message as _;
+use xoff_units::number;
 
 use super::{Cx, Node};
 use crate::core::Queueing;
@@ -81,7 +82,7 @@ impl Node {
         if is_input_queued {
             self.core.inputs[group].push_back(packet);
             if self.core.inputs[group].len() == 1 {
-                self.core.ports[out].push_supplier(queue, group as u32);
+                self.core.ports[out].push_supplier(queue, number(group));
                 self.kick(out, cx);
             }
         } else if self.is_idle(out, cx) && cx.settled(out.index()) && !self.core.ports[out].queues[queue].is_blocked() {
@@ -209,7 +210,7 @@ impl Node {
         if let Some(head) = self.core.inputs[group].front() {
             let out = self.routes.port(head);
             let queue = self.core.queue_for(head.class(), head.in_port());
-            self.core.ports[out].push_supplier(queue, group as u32);
+            self.core.ports[out].push_supplier(queue, number(group));
             if out != port {
                 self.kick(out, cx);
             }

@@ -1,7 +1,7 @@
 //! What a node does for the flows that start and end at it.
 
 use xoff_engine::Message as _;
-use xoff_units::index;
+use xoff_units::{index, number};
 
 use super::{Cx, Node};
 use crate::core::Queueing;
@@ -23,7 +23,7 @@ impl Node {
                         self.start_flow(&spec, cx);
                     }
                 }
-                Some(at) => return cx.set_timer(at, token::pack(token::START, 0, source as u32)),
+                Some(at) => return cx.set_timer(at, token::pack(token::START, 0, number(source))),
                 None => return,
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::ids::{PortId, QueueId};
 use xoff_engine::Message as _;
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, wide};
 
 use super::Node;
 use crate::record::Sample;
@@ -17,12 +17,12 @@ impl Node {
 
     /// How many samples there are to take from here once those up to a moment are written down.
     pub fn samples_until(&self, now: Moment) -> u64 {
-        let taken = self.records.samples.len() as u64;
+        let taken = wide(self.records.samples.len());
         if self.next_sample > now {
             return taken;
         }
         let queues = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).filter(|q| q.bytes.bytes() > 0).count();
-        taken + queues as u64 * (1 + now.since(self.next_sample).0 / self.wanted.queues.0)
+        taken + wide(queues) * (1 + now.since(self.next_sample).0 / self.wanted.queues.0)
     }
 
     /// Writes down what waits at each interval up to a moment: what has waited since the last event here.

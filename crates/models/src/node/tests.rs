@@ -1,7 +1,7 @@
 use std::ops::ControlFlow;
 
 use xoff_engine::{Engine, LinkSpec, Plan};
-use xoff_units::{Bytes, Duration, Moment, Rate};
+use xoff_units::{Bytes, Duration, Moment, Rate, number};
 
 use super::*;
 use crate::core::Queueing;
@@ -31,7 +31,7 @@ impl EngineNode for Scripted {
     fn on_start(&mut self, cx: &mut Cx<'_>) {
         self.node.on_start(cx);
         for (i, (at, ..)) in self.script.iter().enumerate() {
-            cx.set_timer(*at, token::pack(SCRIPT, 0, i as u32));
+            cx.set_timer(*at, token::pack(SCRIPT, 0, number(i)));
         }
     }
 

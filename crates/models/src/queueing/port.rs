@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::ids::QueueId;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk, Word};
-use xoff_units::{Duration, Moment, Rate, Serializer, index};
+use xoff_units::{Duration, Moment, Rate, Serializer, index, number};
 
 use super::counter::Gauge;
 use super::ring::Ring;
@@ -617,8 +617,8 @@ impl Port {
     pub fn take(&mut self, queue: QueueId, is_to_go: impl Fn(&Packet) -> bool) -> Vec<Packet> {
         let waiting = std::mem::take(&mut self.queues[queue].packets);
         let (gone, kept): (Vec<Packet>, Vec<Packet>) = waiting.iter().partition(|packet| is_to_go(packet));
-        self.waiting -= gone.len() as u32;
-        self.control -= if queue == QueueId(0) { gone.len() as u32 } else { 0 };
+        self.waiting -= number(gone.len());
+        self.control -= if queue == QueueId(0) { number(gone.len()) } else { 0 };
         self.queues[queue].packets = kept.into_iter().collect();
         gone
     }

@@ -5,7 +5,7 @@
 //! from its beginning without gaps.
 
 use xoff_engine::state::{State, Walk};
-use xoff_units::index;
+use xoff_units::{index, number, wide};
 
 /// Items in order of arrival.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl<T: Copy + Default> FromIterator<T> for Ring<T> {
 
 impl<T: Copy + Default + State> State for Ring<T> {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        walk.value(self.len() as u64);
+        walk.value(wide(self.len()));
         for n in 0..self.len {
             let place = self.place(n);
             self.items[place].walk(walk);
@@ -98,7 +98,7 @@ impl<T: Copy + Default> Ring<T> {
     /// The item after `n` others.
     #[inline]
     pub fn get(&self, n: usize) -> Option<&T> {
-        if n < self.len() { Some(&self.items[self.place(n as u32)]) } else { None }
+        if n < self.len() { Some(&self.items[self.place(number(n))]) } else { None }
     }
 
     /// All items, the first first.
@@ -109,7 +109,7 @@ impl<T: Copy + Default> Ring<T> {
     /// Exchanges the items after `a` and after `b` others.
     pub fn swap(&mut self, a: usize, b: usize) {
         assert!(a.max(b) < self.len(), "no such item");
-        let (a, b) = (self.place(a as u32), self.place(b as u32));
+        let (a, b) = (self.place(number(a)), self.place(number(b)));
         self.items.swap(a, b);
     }
 }

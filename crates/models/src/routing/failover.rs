@@ -10,6 +10,7 @@
 //! Invariants: a change depends on the faults alone; packets follow the routes of the moment at which they are forwarded.
 
 use std::sync::Arc;
+use xoff_units::{index, number};
 
 use super::{FirstHop, Map, Paths, Routes, shortest_by};
 use crate::ids::PortId;
@@ -24,13 +25,13 @@ impl Routes {
     pub fn without(&self, is_avoided: impl Fn(PortId) -> bool) -> Self {
         let mut choices = Vec::new();
         let entry = |&(start, count): &(u32, u32)| {
-            let (start, end) = (start as usize, start as usize + count as usize);
-            let Some(all) = self.choices.get(start..end).filter(|all| !all.is_empty()) else { return (start as u32, count) };
+            let (start, end) = (index(start), index(start) + index(count));
+            let Some(all) = self.choices.get(start..end).filter(|all| !all.is_empty()) else { return (number(start), count) };
             let left: Vec<PortId> = all.iter().copied().filter(|port| !is_avoided(*port)).collect();
             let list = if left.is_empty() { all } else { &left };
-            let first = choices.len() as u32;
+            let first = number(choices.len());
             choices.extend_from_slice(list);
-            (first, list.len() as u32)
+            (first, number(list.len()))
         };
         let entries = self.entries.iter().map(entry).collect();
         Self { entries, choices, destinations: self.destinations.clone(), paths: self.paths.clone(), ..*self }
@@ -40,7 +41,7 @@ impl Routes {
     fn or(&self, other: &Self) -> Self {
         let mut choices = self.choices.clone();
         let entry = |(own, other_entry): (&(u32, u32), &(u32, u32))| {
-            let (start, count) = (other_entry.0 as usize, other_entry.1 as usize);
+            let (start, count) = (index(other_entry.0), index(other_entry.1));
             match other.choices.get(start..start + count) {
                 Some(list) if *own == NOWHERE && !list.is_empty() => {
                     choices.extend_from_slice(list);

@@ -11,7 +11,7 @@ use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
-use xoff_units::{Duration, Serializer, index};
+use xoff_units::{Duration, Serializer, index, number, wide};
 
 use crate::packet::Packet;
 use crate::topology::{PortSpec, Topology, Wiring};
@@ -39,7 +39,7 @@ pub struct Sources {
 impl Sources {
     /// The node that sends `flow`.
     pub fn of(&self, flow: u32) -> u32 {
-        self.first.partition_point(|f| *f <= flow) as u32 - 1
+        number(self.first.partition_point(|f| *f <= flow)) - 1
     }
 }
 
@@ -67,7 +67,7 @@ impl Paths {
     /// Adds the ports of one direction; paths are numbered in the order they are added.
     pub fn add(&mut self, ports: &[PortId]) -> Option<u16> {
         self.ports.extend_from_slice(ports);
-        self.start.push(self.ports.len() as u32);
+        self.start.push(number(self.ports.len()));
         u16::try_from(self.start.len() - 2).ok()
     }
 
@@ -255,13 +255,13 @@ fn grouped(topology: &Topology, ports: &[Vec<PortSpec>], is_end: impl Fn(usize) 
     let mut group_of_root = HashMap::new();
     // Nothing is sent to any other node.
     for node in (0..n).filter(|n| topology.nodes[*n].is_host && is_end(*n)) {
-        let root = root(topology, ports, node as u32);
-        if root != node as u32 {
+        let root = root(topology, ports, number(node));
+        if root != number(node) {
             port[node] = ports[node][0].peer_port;
         }
         group[node] = *group_of_root.entry(root).or_insert_with(|| {
             roots.push(root);
-            roots.len() as u32 - 1
+            number(roots.len()) - 1
         });
     }
     (Destinations { group, port }, roots)
@@ -311,25 +311,25 @@ pub fn shortest_by(
             if distance[node] == u32::MAX || has_one_port[node] {
                 continue;
             }
-            if node as u32 == *root {
+            if number(node) == *root {
                 entries[node][g] = (0, 0);
                 continue;
             }
             let mut next: Vec<PortId> = PortId::each(&ports[node])
                 .filter(|(p, l)| {
                     let leads_on = l.peer == *root || topology.nodes[index(l.peer)].forwards;
-                    distance[index(l.peer)] < distance[node] && leads_on && may_use(node as u32, *p)
+                    distance[index(l.peer)] < distance[node] && leads_on && may_use(number(node), *p)
                 })
                 .map(|(p, _)| p)
                 .collect();
             if *first_hop == FirstHop::Highest && topology.nodes[node].is_host {
                 next.drain(..next.len() - 1);
             }
-            let count = next.len() as u32;
+            let count = number(next.len());
             let list = &mut choices[node];
             let start = *known[node].entry(next).or_insert_with_key(|next| {
                 list.extend_from_slice(next);
-                list.len() as u32 - count
+                number(list.len()) - count
             });
             entries[node][g] = (start, count);
         }
@@ -339,7 +339,7 @@ pub fn shortest_by(
         .zip(choices)
         .enumerate()
         .map(|(node, (entries, choices))| {
-            let salt = mix(seed ^ mix(node as u64 + 1));
+            let salt = mix(seed ^ mix(wide(node) + 1));
             Arc::new(Routes {
                 destinations: destinations.clone(),
                 paths: paths.clone(),

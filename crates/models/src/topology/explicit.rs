@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Duration, Propagation, Rate};
+use xoff_units::{Duration, Propagation, Rate, wide};
 
 use super::{Link, MAX_NODES, NodeSpec, Shape, Topology, bounded};
 
@@ -75,7 +75,7 @@ impl Shape for Params {
         if self.nodes.is_empty() {
             return Err((nodes.into(), "the list is empty; a network needs hosts".into()));
         }
-        bounded(nodes, self.nodes.len() as u64, MAX_NODES)?;
+        bounded(nodes, wide(self.nodes.len()), MAX_NODES)?;
         let mut t = Topology::default();
         let mut number = HashMap::new();
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();

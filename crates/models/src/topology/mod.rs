@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Duration, Propagation, Rate, index};
+use xoff_units::{Duration, Propagation, Rate, index, number};
 
 use crate::failover::Failover;
 use crate::names;
@@ -271,7 +271,7 @@ impl Topology {
     }
 
     fn add(&mut self, name: &str, count: u32, forwards: bool, is_host: bool) -> u32 {
-        let first = self.nodes.len() as u32;
+        let first = number(self.nodes.len());
         self.nodes.extend((0..count).map(|i| NodeSpec { name: format!("{name}{i}"), forwards, is_host, reduces: false, delay: None }));
         first
     }
@@ -303,7 +303,7 @@ impl Topology {
 
     /// The number of a node by its name.
     pub fn find(&self, name: &str) -> Option<u32> {
-        self.nodes.iter().position(|n| n.name == name).map(|n| n as u32)
+        self.nodes.iter().position(|n| n.name == name).map(number)
     }
 
     /// Host numbers in order.

@@ -5,7 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::index;
+use xoff_units::{index, number};
 
 use super::{Link, MAX_NODES, Shape, Topology, bounded};
 
@@ -40,7 +40,7 @@ impl Shape for Params {
         let Some(nodes) = nodes.map(|nodes| nodes as u32) else {
             return Err(("n".into(), format!("NDC({n}, {k}) has more nodes than the {} that are possible", MAX_NODES / 2)));
         };
-        if !self.levels.is_empty() && self.levels.len() as u32 != k + 1 {
+        if !self.levels.is_empty() && number(self.levels.len()) != k + 1 {
             return Err(("levels".into(), format!("{} links are given; NDC({n}, {k}) has {} levels", self.levels.len(), k + 1)));
         }
         let mut t = Topology::default();

@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use xoff_units::index;
+use xoff_units::{index, number, wide};
 
 use super::{LinkSpec, MAX_NODES, NodeSpec, Topology, bounded};
 
@@ -26,9 +26,9 @@ impl Topology {
         if let Some(relay) = self.nodes.iter().find(|n| n.is_host && n.forwards) {
             return wrong(format!("`{}` relays, and planes meet nowhere; only hosts that do not relay have several", relay.name));
         }
-        let switches = self.nodes.iter().filter(|n| !n.is_host).count() as u64;
-        let hosts = self.nodes.len() as u64 - switches;
-        if hosts + switches * u64::from(planes) > MAX_NODES || self.links.len() as u64 * u64::from(planes) > 4 * MAX_NODES {
+        let switches = wide(self.nodes.iter().filter(|n| !n.is_host).count());
+        let hosts = wide(self.nodes.len()) - switches;
+        if hosts + switches * u64::from(planes) > MAX_NODES || wide(self.links.len()) * u64::from(planes) > 4 * MAX_NODES {
             return wrong(format!("{planes} planes make too many switches or links"));
         }
         // Hosts as they are, and of each switch its copy in the plane.
@@ -38,7 +38,7 @@ impl Topology {
         let mut place: Vec<Option<u32>> = self.nodes.iter().map(|n| if n.is_host { own_hosts.next() } else { None }).collect();
         for plane in 0..planes {
             for (node, place) in self.nodes.iter().zip(&mut place).filter(|(node, _)| !node.is_host) {
-                *place = Some(all.nodes.len() as u32);
+                *place = Some(number(all.nodes.len()));
                 let name = format!("p{plane}.{}", node.name);
                 if taken.contains(&name) {
                     return wrong(format!("`{name}` is a host, and would be a switch of plane {plane}"));

@@ -9,7 +9,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::index;
+use xoff_units::{index, number};
 
 use super::{Link, NodeSpec, Topology};
 use crate::names;
@@ -41,7 +41,7 @@ impl Reducers {
             if topology.find(&name).is_some() {
                 return Err(("switches", format!("there is a `{name}` already; name each switch once")));
             }
-            let node = topology.nodes.len() as u32;
+            let node = number(topology.nodes.len());
             topology.nodes.push(NodeSpec { name, forwards: false, is_host: true, reduces: true, delay: None });
             topology.join(switch, node, self.link);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use xoff_engine::state;
+use xoff_units::number;
 
 /// Packets from a first one on, and which of them are here.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +25,7 @@ impl Beyond {
 
     /// One past the highest packet that is here.
     pub fn end(&self) -> u32 {
-        self.base + self.is_here.len() as u32
+        self.base + number(self.is_here.len())
     }
 
     /// Whether a packet is here.

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::Bytes;
+use xoff_units::{Bytes, wide};
 
 use super::{Host, Making, Problem, Traffic};
 
@@ -24,7 +24,7 @@ impl Traffic for Params {
         if members.len() < 2 {
             return Err((format!("{key}.hosts"), "all-to-all traffic needs two hosts or more".into()));
         }
-        making.check_room(members.len() as u64 * (members.len() as u64 - 1), &key)?;
+        making.check_room(wide(members.len()) * (wide(members.len()) - 1), &key)?;
         for (i, src) in members.iter().enumerate() {
             // Each starts with its successor, so that no host is everybody's first.
             for j in 1..members.len() {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Duration, index};
+use xoff_units::{Bytes, Duration, index, number, wide};
 
 use super::{Connections, Host, Made, Making, Problem, Together, Traffic};
 use crate::job::collective::{Algorithm, Collective, Operation};
@@ -55,7 +55,7 @@ impl Traffic for Params {
             workload: making.index(),
             operation: self.operation.name(),
             algorithm: collective.algorithm.name(),
-            ranks: hosts.len() as u32,
+            ranks: number(hosts.len()),
             bytes: self.size.0,
             bus: self.operation.bus(hosts.len()),
             messages: 0,
@@ -73,7 +73,7 @@ impl Traffic for Params {
             places.push(reaches[closest].node);
         }
         let made = flows(&collective, &places, index(together.ranks)).map_err(|wrong| below(&key, wrong))?;
-        together.messages = made.len() as u64;
+        together.messages = wide(made.len());
         making.measure(together);
         making.add_made(made)
     }

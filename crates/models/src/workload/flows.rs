@@ -5,6 +5,7 @@
 
 use super::row::place;
 use super::{Flow, Making, Problem, Traffic};
+use xoff_units::wide;
 
 /// `workload[…].flows`
 pub type Params = Vec<Flow>;
@@ -12,7 +13,7 @@ pub type Params = Vec<Flow>;
 impl Traffic for Params {
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
         let at = making.at();
-        making.check_room(self.len() as u64, &at)?;
+        making.check_room(wide(self.len()), &at)?;
         for (i, flow) in self.iter().enumerate() {
             let key = place(&at, making.workload.table.is_some(), i);
             let src = making.host(&flow.src, &format!("{key}.src"))?;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Duration, index};
+use xoff_units::{Bytes, Duration, index, number, wide};
 
 use super::placement::Placement;
 use super::{Host, Making, Problem, Traffic};
@@ -213,7 +213,7 @@ impl Params {
         if self.operations.is_empty() {
             return Err((format!("{key}.operations"), "a job has at least one operation".into()));
         }
-        if self.operations.len() as u64 > MAX_OPERATIONS {
+        if wide(self.operations.len()) > MAX_OPERATIONS {
             let why = format!("{} are more than the {MAX_OPERATIONS} operations that are possible", self.operations.len());
             return Err((format!("{key}.operations"), why));
         }
@@ -276,7 +276,7 @@ impl<'a> Reading<'a> {
         let place = |(row, one): (usize, &Row)| {
             let of: &mut Vec<usize> = &mut places[one.rank as usize];
             of.push(row);
-            of.len() as u32 - 1
+            number(of.len()) - 1
         };
         let place_of = params.operations.iter().enumerate().map(place).collect();
         let add = |(name, members): (&'a String, &Vec<u64>)| {
@@ -417,7 +417,7 @@ impl<'a> Reading<'a> {
         let mut pairs: BTreeMap<(u64, u64, u64), [Vec<usize>; 2]> = BTreeMap::new();
         for (row, one) in self.rows() {
             let (Some(peer), Kind::Send | Kind::Recv) = (one.peer, one.kind) else { continue };
-            if peer == one.rank || peer >= self.places.len() as u64 {
+            if peer == one.rank || peer >= wide(self.places.len()) {
                 let why = format!("{peer} is no other rank; ranks are numbered 0 to {}", self.places.len() - 1);
                 return self.wrong(row, "peer", why);
             }

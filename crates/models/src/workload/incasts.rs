@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_units::{Bytes, Duration};
+use xoff_units::{Bytes, Duration, wide};
 
 use super::making::fits;
 use super::{Host, Made, Making, Problem, Traffic};
@@ -40,7 +40,7 @@ impl Traffic for Params {
 impl Params {
     /// The flows among these hosts.
     pub fn flows(&self, key: &str, hosts: &[u32], mut stream: Stream) -> Result<Vec<Made>, Problem> {
-        if self.senders == 0 || self.senders >= hosts.len() as u64 {
+        if self.senders == 0 || self.senders >= wide(hosts.len()) {
             let why = format!("{} is out of range; {} hosts allow 1 to {}", self.senders, hosts.len(), hosts.len().saturating_sub(1));
             return Err((format!("{key}.senders"), why));
         }
@@ -72,7 +72,7 @@ mod tests {
         let (mut received, mut sent) = ([0_u32; 8], [0_u32; 8]);
         for (i, incast) in flows.chunks(3).enumerate() {
             let dst = incast[0].dst;
-            assert!(incast.iter().all(|f| f.dst == dst && f.src != dst && f.start == Duration::us(20) * i as u64));
+            assert!(incast.iter().all(|f| f.dst == dst && f.src != dst && f.start == Duration::us(20) * wide(i)));
             assert!(incast[0].src != incast[1].src && incast[1].src != incast[2].src && incast[2].src != incast[0].src);
             received[index(dst) - 10] += 1;
             for flow in incast {

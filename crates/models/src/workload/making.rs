@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use xoff_engine::random::Stream;
-use xoff_units::{Bytes, Duration, Moment, Rate, index};
+use xoff_units::{Bytes, Duration, Moment, Rate, index, number, wide};
 
 use super::{Connections, Drawn, Feed, Flow, Host, Problem, Together, Workload};
 use crate::framing::Framing;
@@ -92,7 +92,7 @@ pub struct Making<'a> {
 
 impl<'a> Making<'a> {
     pub(super) fn new(first: &'a Workload, topology: &'a Topology, framing: &'a Framing, seed: u64) -> Self {
-        let nodes = topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), n as u32)).collect();
+        let nodes = topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), number(n))).collect();
         let (ports, hosts) = (topology.ports(), topology.hosts());
         let (listed, drawn) = (Vec::new(), Vec::new());
         let (collectives, jobs, lasts) = (Vec::new(), Vec::new(), Moment::ZERO);
@@ -105,7 +105,7 @@ impl<'a> Making<'a> {
 
     /// The workload's place in the document.
     pub const fn index(&self) -> u32 {
-        self.index as u32
+        number(self.index)
     }
 
     /// The workload's key.
@@ -157,7 +157,7 @@ impl<'a> Making<'a> {
 
     /// The workload's random stream.
     pub fn stream(&self) -> Stream {
-        Stream::new(self.seed, self.index as u64, self.kind)
+        Stream::new(self.seed, wide(self.index), self.kind)
     }
 
     /// The stream of one host, where each draws for itself.
@@ -167,7 +167,7 @@ impl<'a> Making<'a> {
 
     /// Another stream of that host, so that what is drawn for one purpose does not disturb the other.
     pub fn stream_for(&self, host: u32, purpose: &str) -> Stream {
-        Stream::new(self.seed, (self.index as u64) << 32 | u64::from(host), purpose)
+        Stream::new(self.seed, (wide(self.index)) << 32 | u64::from(host), purpose)
     }
 
     /// Refuses a flow from a host to itself; `key` is what lists the flow.
@@ -192,7 +192,7 @@ impl<'a> Making<'a> {
 
     /// Refuses more flows than may be listed beside those that are, before they are made.
     pub fn check_room(&self, flows: u64, key: &str) -> Result<(), Problem> {
-        fits(key, flows.saturating_add(self.listed.len() as u64))
+        fits(key, flows.saturating_add(wide(self.listed.len())))
     }
 
     /// Says how long after its start the workload goes on, where its flows do not tell.
@@ -215,7 +215,7 @@ impl<'a> Making<'a> {
 
     /// Lists flows that wait for one another.
     pub fn add_made(&mut self, made: Vec<Made>) -> Result<(), Problem> {
-        self.check_room(made.len() as u64, &self.at())?;
+        self.check_room(wide(made.len()), &self.at())?;
         let first = self.listed.len();
         for f in made {
             let after = f.after.iter().map(|a| first + a).collect();
@@ -241,9 +241,9 @@ impl<'a> Making<'a> {
 
     /// Lists the connections of a job, whose messages are made when they are due.
     pub fn add_job(&mut self, graph: Graph) -> Result<(), Problem> {
-        let (job, at) = (self.jobs.len() as u32, self.at());
+        let (job, at) = (number(self.jobs.len()), self.at());
         let connections = graph.connections(self.framing);
-        self.check_room(connections.len() as u64, &at)?;
+        self.check_room(wide(connections.len()), &at)?;
         for (place, one) in (0..).zip(&connections) {
             if one.packets >= u64::from(u32::MAX) {
                 let [from, to] = [one.from, one.to].map(|rank| &self.topology.nodes[index(graph.ranks[index(rank)].node)].name);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_units::{Bytes, Duration};
+use xoff_units::{Bytes, Duration, wide};
 
 use super::making::{fits, waits_fit};
 use super::{Host, Made, Making, Problem, Traffic};
@@ -65,7 +65,7 @@ impl Params {
     /// The flows among these hosts.
     pub fn flows(&self, key: &str, hosts: &[u32], mut stream: Stream) -> Result<Vec<Made>, Problem> {
         let n = hosts.len();
-        self.check(key, n as u64)?;
+        self.check(key, wide(n))?;
         let experts = Experts::new(n, self.skew, &mut stream);
         let mut list: Vec<Made> = Vec::new();
         // For each host the last answers that were sent to it.
@@ -85,7 +85,7 @@ impl Params {
                 for (expert, count) in row.iter().map(|(expert, count)| (*expert, *count)).filter(|e| e.0 != host) {
                     sent_to[expert].push(list.len());
                     dispatch.push((host, expert, count));
-                    waits += answers[host].len() as u64;
+                    waits += wide(answers[host].len());
                     waits_fit(key, waits)?;
                     list.push(self.flow(hosts[host], hosts[expert], count, answers[host].clone()));
                 }
@@ -93,7 +93,7 @@ impl Params {
             let mut fresh: Vec<Vec<usize>> = vec![Vec::new(); n];
             for (host, expert, count) in dispatch {
                 fresh[host].push(list.len());
-                waits += sent_to[expert].len() as u64;
+                waits += wide(sent_to[expert].len());
                 waits_fit(key, waits)?;
                 list.push(self.flow(hosts[expert], hosts[host], count, sent_to[expert].clone()));
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::ids::PortId;
 use rustc_hash::FxHashMap;
-use xoff_units::{Moment, index};
+use xoff_units::{Moment, index, wide};
 
 use super::making::{DrawnAt, Listed, MAX_FLOWS, Making};
 use super::row::place;
@@ -179,7 +179,7 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut name
         waiting: vec![Vec::new(); n],
         arrivals: vec![FxHashMap::default(); n],
         names,
-        flows: listed.len() as u64 + drawn.iter().map(|d| d.flows.count()).sum::<u64>(),
+        flows: wide(listed.len()) + drawn.iter().map(|d| d.flows.count()).sum::<u64>(),
         ..AllFlows::default()
     };
     let (paths, path_of, ids) = (Paths::new(), HashMap::new(), HashMap::new());

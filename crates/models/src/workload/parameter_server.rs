@@ -4,7 +4,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, Duration};
+use xoff_units::{Bytes, Duration, wide};
 
 use super::making::{fits, waits_fit};
 use super::{Host, Made, Making, Problem, Traffic};
@@ -49,8 +49,8 @@ impl Params {
         if self.rounds == 0 {
             return Err((format!("{key}.rounds"), "no round is wanted; it must be above zero".into()));
         }
-        fits(key, self.rounds.saturating_mul(2 * workers.len() as u64))?;
-        waits_fit(key, self.rounds.saturating_mul((workers.len() as u64 + 1) * workers.len() as u64))?;
+        fits(key, self.rounds.saturating_mul(2 * wide(workers.len())))?;
+        waits_fit(key, self.rounds.saturating_mul((wide(workers.len()) + 1) * wide(workers.len())))?;
         let mut list: Vec<Made> = Vec::new();
         let flow = |src, dst, after| Made { src, dst, size: self.size, start: Duration::ZERO, after };
         for round in 0..self.rounds {

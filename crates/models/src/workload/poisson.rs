@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_engine::state::{State, Walk, Word};
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, wide};
 
 use super::sizes::{Named, SizeTable};
 use super::{Drawn, FlowSpec, Host, MAX_FLOWS, Making, Offer, Problem, Traffic, Warm};
@@ -112,14 +112,14 @@ impl Traffic for Params {
         }
         let mean = self.warm.mean(self.load).map_err(|why| (format!("{key}.warm"), why))?;
         making.check_room((mean * sources.len() as f64) as u64, &format!("{key}.warm"))?;
-        let count = sources.len() as u64;
+        let count = wide(sources.len());
         for (i, (node, mean_gap_ps)) in sources.into_iter().zip(gaps).enumerate() {
             if self.warm != Warm::No {
                 Self::list_flows_under_way(making, node, mean, &sizes, &destinations);
             }
             let (end, left) = match end {
                 End::At(end) => (end, u64::MAX),
-                End::After(flows) => (Moment::MAX, flows / count + u64::from((i as u64) < flows % count)),
+                End::After(flows) => (Moment::MAX, flows / count + u64::from((wide(i)) < flows % count)),
             };
             let (sizes, destinations, stream) = (sizes.clone(), destinations.clone(), making.stream_of(node));
             let flows = if left == u64::MAX { (end - start).0 as f64 / mean_gap_ps } else { left as f64 };

@@ -6,7 +6,7 @@ use xoff_engine::Checkpoint;
 use xoff_models::endpoint::Sent;
 use xoff_models::node::Node;
 use xoff_models::workload::AllFlows;
-use xoff_units::{Moment, index};
+use xoff_units::{Moment, index, wide};
 
 use crate::observer::Progress;
 
@@ -134,7 +134,7 @@ impl Ends {
 
     /// Flows that should have ended; raw frames that were dropped are nobody's to bring.
     pub fn missing(&self) -> u64 {
-        self.flows - self.completed - self.lost.len() as u64
+        self.flows - self.completed - wide(self.lost.len())
     }
 
     pub fn progress(&self, now: Moment, until: Option<Moment>) -> Progress {
@@ -227,7 +227,7 @@ mod tests {
         run_workload("", graph, |ends, _, cp| {
             for id in 0..cp.nodes() {
                 let endpoint = cp.node_mut(id).endpoint.as_mut();
-                ends.end(endpoint.map_or(0, |endpoint| endpoint.programs.take_ended().count() as u64));
+                ends.end(endpoint.map_or(0, |endpoint| wide(endpoint.programs.take_ended().count())));
             }
             let progress = ends.progress(cp.now, None);
             seen.push((progress.operations_completed, progress.operations_total, (progress.share * 4.0) as u64));

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 use xoff_models::workload::AllFlows;
+use xoff_units::wide;
 
 use super::{Group, Measure, Over, Say};
 use crate::document::Scenario;
@@ -74,7 +75,7 @@ impl Measure for Completions {
         for class in &classes {
             all.append(class);
         }
-        say("flows", json!(Flows { total: of.flows, completed: all.fct.len() as u64 }));
+        say("flows", json!(Flows { total: of.flows, completed: wide(all.fct.len()) }));
         let (fct, slowdown) = all.summary();
         say("fct_ps", json!(fct));
         say("slowdown", json!(slowdown));
@@ -82,7 +83,7 @@ impl Measure for Completions {
             return;
         }
         let class = |(i, times): (usize, Times)| {
-            let completed = times.fct.len() as u64;
+            let completed = wide(times.fct.len());
             let (fct_ps, slowdown) = times.summary();
             let (from_bytes, below_bytes) = (i.checked_sub(1).map_or(0, |i| self.bounds[i]), self.bounds.get(i).copied());
             SizeClass { from_bytes, below_bytes, completed, fct_ps, slowdown }

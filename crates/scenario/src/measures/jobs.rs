@@ -14,7 +14,7 @@ use serde_json::json;
 use xoff_models::job::{Ended, Graph, Rank, What, Work};
 use xoff_models::message::After;
 use xoff_models::workload::{AllFlows, Together};
-use xoff_units::index;
+use xoff_units::{index, wide};
 
 use super::{Group, Measure, Over, Say};
 use crate::document::Scenario;
@@ -163,7 +163,7 @@ impl Job {
             return;
         }
         let of = &self.graph.shapes[index(shape)];
-        let messages = of.pieces().len() as u64;
+        let messages = wide(of.pieces().len());
         let together = Together {
             workload: self.graph.workload,
             operation: of.of.operation.name(),
@@ -219,7 +219,7 @@ impl Job {
 
     fn summary(&self) -> JobSummary {
         let (ends, ranks) = (self.ends(), u64::from(self.graph.processors));
-        let completed = ends.len() as u64;
+        let completed = wide(ends.len());
         let start = self.graph.start.ps();
         let times: Vec<u64> = ends.iter().scan(start, |from, end| Some(end - std::mem::replace(from, *end))).collect();
         let mut sums: BTreeMap<Kind, u128> = BTreeMap::new();
@@ -238,7 +238,7 @@ impl Job {
         let mfu = self.graph.flops.zip(iteration).map(|(flops, time)| flops.iteration / (time as f64 * 1e-12 * ranks as f64 * flops.peak));
         JobSummary {
             ranks,
-            iterations: self.iterations.len() as u64,
+            iterations: wide(self.iterations.len()),
             completed,
             iteration_ps: iteration,
             longest_iteration_ps: times.iter().max().copied(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use xoff_units::index;
+use xoff_units::{index, number};
 
 use super::{Names, Row};
 use crate::table::{Column, Data};
@@ -43,7 +43,7 @@ impl Ways {
         *self.known.entry(nodes).or_insert_with_key(|nodes| {
             let words: Vec<&str> = nodes.iter().map(|n| names[index(*n)].as_str()).collect();
             Arc::make_mut(&mut self.names).push(words.join(", "));
-            self.names.len() as u32 - 1
+            number(self.names.len()) - 1
         })
     }
 }

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_engine::random::Stream;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Duration, Moment, index};
+use xoff_units::{Duration, Moment, index, wide};
 
 use super::{FAN, Flag, Params, Tag};
 use crate::core::Core;
@@ -154,7 +154,7 @@ impl Source {
     }
 
     fn draw(dst: u32, choices: &[PortId], core: &Core, stream: &mut Stream) -> u16 {
-        let mut below = |n: usize| stream.below(n.clamp(1, FAN) as u64) as u16;
+        let mut below = |n: usize| stream.below(wide(n.clamp(1, FAN))) as u16;
         let first = below(choices.len());
         let next = core.ports[choices[usize::from(first)]].peer;
         first | below(core.routing.routes[index(next)].choices(dst).len()) << 6

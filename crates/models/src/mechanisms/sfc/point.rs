@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ids::{PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
-use xoff_units::{Duration, Moment, Rate, index};
+use xoff_units::{Duration, Moment, Rate, index, wide};
 
 use super::{ABOVE, ABOVE_AFTER_PAUSE, Dynamic, Hold, IDLE, MESSAGES, Mode, Params, RESUMES, Signals};
 use crate::core::{Core, Queueing};
@@ -176,7 +176,7 @@ impl Point {
 
     /// How many sources have a packet in the queue, or with a queue for each input, in all that lead to its output.
     fn sources_at(&self, crowd: usize) -> u64 {
-        self.watched[crowd].present.len().max(1) as u64
+        wide(self.watched[crowd].present.len().max(1))
     }
 
     /// Where the sources of a queue are counted: at the first queue of its class and output.

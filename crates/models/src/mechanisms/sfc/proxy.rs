@@ -10,7 +10,7 @@ use crate::ids::{PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, number};
 
 use super::{ISOLATED, Mode, PROXY_PAUSES, Params, ResumeEnds};
 use crate::core::{Core, Queues};
@@ -157,7 +157,7 @@ impl Proxy {
         }
         let is_paused = !list.is_empty();
         if until > effects.now {
-            effects.push(Effect::Timer(until, group as u32));
+            effects.push(Effect::Timer(until, number(group)));
         }
         self.tell(group, was_paused, is_paused, effects);
     }
@@ -211,7 +211,7 @@ impl Proxy {
                 effects.push(Effect::Block(port, Queues::One(congested), Asker::Itself));
             }
         }
-        effects.push(Effect::Timer(until, CONGESTION | group as u32));
+        effects.push(Effect::Timer(until, CONGESTION | number(group)));
     }
 
     /// Unblocks a congestion queue when none of its flows is paused any more.

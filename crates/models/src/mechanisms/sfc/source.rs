@@ -2,7 +2,7 @@
 
 use crate::ids::PortId;
 use xoff_engine::state;
-use xoff_units::{Duration, Moment, index};
+use xoff_units::{Duration, Moment, index, number};
 
 use super::Hold;
 use crate::core::Queues;
@@ -54,7 +54,7 @@ impl Source {
         } else if until > *held {
             *held = until;
             effects.push(Effect::Block(port, Queues::Class(class), Asker::Itself));
-            effects.push(Effect::Timer(until, index as u32));
+            effects.push(Effect::Timer(until, number(index)));
         }
     }
 

@@ -9,7 +9,7 @@
 
 use rustc_hash::FxHashMap;
 use xoff_engine::random::Stream;
-use xoff_units::Duration;
+use xoff_units::{Duration, number};
 
 use super::Params;
 use super::model::Model;
@@ -272,7 +272,7 @@ impl<'a, 'b> Program<'a, 'b> {
             return Ok(None);
         }
         let members = self.parallel().group(axis, self.place);
-        let own = members.iter().position(|rank| *rank == self.rank).unwrap_or_default() as u32;
+        let own = number(members.iter().position(|rank| *rank == self.rank).unwrap_or_default());
         let All { params, builder, groups, shared, .. } = &mut *self.all;
         let known = (axis, members[0]);
         let group = *groups.entry(known).or_insert_with(|| {
