@@ -25,7 +25,7 @@ from xoff.reproduce import (
 from xoff.reproduce.cases import choice_of
 from xoff.reproduce.page import text_of
 from xoff.reproduce.runs import Results, RunFailed
-from xoff.reproduce.verdict import tally, tally_in_words
+from xoff.reproduce.verdict import decided_in_words, tally, tally_in_words
 from xoff.results import Result
 
 
@@ -261,6 +261,23 @@ def test_the_nearest_setting_at_which_it_stops_is_told() -> None:
     assert _one({near: True}, names).words == "does not hold"
 
 
+def test_where_nothing_is_varied_it_is_told_why() -> None:
+    def stops(*, holds: bool, **more: Any) -> dict[str, str]:
+        judged = Judged(
+            document="document",
+            statements={"1": "alone"},
+            runs=lambda *_: None,
+            judge=lambda _: {"1": Part(holds, {})},
+            **more,
+        )
+        (claim,) = judged.claims({}, quick=False)
+        return claim.stops
+
+    limits = {"1": "it is a formula"}
+    assert stops(holds=True, limits=limits) == {"nothing is varied": "it is a formula"}
+    assert stops(holds=True) == stops(holds=True, limits={"2": "no"}) == stops(holds=False, limits=limits) == {}
+
+
 def test_the_tally_counts_each_statement_of_the_document_once() -> None:
     def counted(**more: Any) -> list[str]:
         return [claim.id for claim in _judged(**more).claims({}, quick=True) if claim.counted]
@@ -276,10 +293,28 @@ def test_the_tally_counts_each_statement_of_the_document_once() -> None:
         "undecided": 0,
         "void": 0,
         "in the set-up": 0,
+        "decided": 2,
+        "share that holds": 0.5,
         "median ratio": None,
         "sizes": 0,
     }
     assert tally_in_words(claims) == "2 statements: 1 holds, 1 does not hold"
+
+
+def test_the_share_of_decided_directions_that_hold_leaves_out_choices_apart_and_chance() -> None:
+    set_up = SetUp("the authors' set-up", {"size": "1"}, "seed 3", "seeds 1 and 2", "statement 2 fails.")
+    plain, found = _one({("", "one"): True}), _one({("", "one"): True}, set_up=set_up)
+    apart, fails = _one({("twice", "one"): True}), _one({})
+    unsure = _one({("", "one"): Part(positive([1, -2, 3]), {})})
+    assert (apart.direction, fails.direction) == ("holds under", "does not hold")
+    assert decided_in_words([plain, unsure]) == "Of 1 decided directions 1 hold plainly: 100 %."
+    words = (
+        "Of 4 decided directions 2 hold plainly or in the set-up of the page: 50 %. The others are 1, 1: why stands "
+    )
+    assert decided_in_words([plain, found, apart, fails, unsure]) == words + "with each."
+    assert decided_in_words([unsure]) == "No direction is decided."
+    assert tally([plain, found, apart, fails, unsure])["share that holds"] == 0.5
+    assert tally([unsure])["share that holds"] is None
 
 
 def test_a_size_stands_beside_the_direction_and_is_not_counted_as_one() -> None:
@@ -303,7 +338,7 @@ def test_a_size_stands_beside_the_direction_and_is_not_counted_as_one() -> None:
     assert (found["published"], found["measured"], found["ratio"]) == ({"a": Range(2, 4)}, {"a": 1}, 0.5)
     assert _one({("", "one"): True}).as_json()["size"] is None
     assert text_of(claim.published) == "a: 2 to 4"
-    words = "1 statement: 1 holds; of 1 sizes measured over published is 0.5 in the median"
+    words = "1 statement: 1 holds; measured over published is 0.5 of one size"
     assert tally_in_words([claim]) == words
 
 

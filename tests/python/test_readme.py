@@ -93,6 +93,26 @@ def test_what_of_each_document_holds_is_what_its_page_says() -> None:
         assert ratio == ("–" if median is None else f"{median:.2f}"), page
 
 
+def test_the_share_of_directions_that_hold_is_that_of_the_pages() -> None:
+    names = ("sfc", "sfc-proxy", "congestion-isolation", "portfc", "bcn")
+    tallies = [json.loads((_ROOT / f"docs/experiments/{one}.json").read_text("utf-8"))["tally"] for one in names]
+    decided = sum(one["decided"] for one in tallies)
+    holding = sum(one["holds"] + one["in the set-up"] for one in tallies)
+    shares = [f"{100 * one['share that holds']:.0f}" for one in tallies]
+    of_each = ", ".join(
+        f"{name} {share}"
+        for name, share in zip(("SFC", "its proxy mode", "Congestion Isolation", "PortFC", "BCN"), shares, strict=True)
+    )
+    told = (
+        f"Of the {decided} decided directions of the five documents {holding} hold plainly or in the one set-up of "
+        f"their document: {100 * holding / decided:.0f} % ({of_each})."
+    )
+    assert told in " ".join(_TEXT.split())
+    apart = sum(one["holds under"] - one["in the set-up"] for one in tallies)
+    assert apart == 6
+    assert "Six more hold under a choice of their own." in " ".join(_TEXT.split())
+
+
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
 def test_links(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", page.read_text("utf-8")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from xoff import reproduce
 from xoff._core import InputError
 from xoff.reproduce import Cases, Design, Experiment, Factor, Judged, Part, Readings, all_of, fact, lower, positive
 from xoff.reproduce.design import Screened, design_of, found_in, key, lines, screened, section
+from xoff.reproduce.design_figure import draw
 from xoff.reproduce.evaluation import _kept
 from xoff.reproduce.runs import Results
 
@@ -173,13 +175,46 @@ def test_a_screening_has_intervals_over_the_seeds_and_says_where_runs_failed(par
     assert "; runs fail with 1 of 8 combinations |" in "\n".join(lines(section(DESIGN, [TOY], found)))
 
 
-def test_an_experiment_that_is_left_out_is_named_with_the_reason() -> None:
-    apart = replace(DESIGN, left_out={"toy/one": "its runs take a day."})
-    assert screened(apart, [TOY, WITHOUT]) == {}
-    told = section(apart, [TOY, WITHOUT], {})
-    assert told["left_out"] == dict.fromkeys([f"toy/T.{number}" for number in range(1, 9)], "its runs take a day.")
-    assert told["without_choices"] == ["toy/U.1"]
-    assert "toy/T.8 is left out: its runs take a day." in list(lines(told))
+def test_a_screening_has_a_chart_with_a_panel_for_each_statement_that_a_choice_moves(
+    part: Screened, tmp_path: Path
+) -> None:
+    results = Results({name: Row(one) for name, one in part.scenarios.items()}, {})  # type: ignore[misc]
+    told = section(DESIGN, [TOY], found_in(part, results))
+    file = tmp_path / "toy-decides.svg"
+    assert draw(told, file)
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", file.read_text("utf-8"))
+    panels = [text for text in texts if text.startswith("T.")]
+    # Nothing moves T.3 and T.5, and of T.4, which some combinations make void, it is told whether it can be judged.
+    assert panels == ["T.1", "T.2", "T.4: whether it can be judged", "T.6", "T.7", "T.8"]
+    # All choices have a bar in each, and pairs those that are beyond chance.
+    assert [texts.count(name) for name in "ABC"] == [len(panels)] * 3
+    assert texts.count("A × B") == 1
+    assert {"a choice", "a pair of choices", "chance may have made it"} <= set(texts)
+    assert "](toy-decides.svg)" in "\n".join(lines(told, file.name))
+    still = told | {"statements": {id: one for id, one in told["statements"].items() if id in {"toy/T.3", "toy/T.5"}}}
+    assert not draw(still, tmp_path / "none.svg")
+    assert not (tmp_path / "none.svg").exists()
+
+
+@pytest.mark.parametrize("document", ["sfc", "sfc-proxy", "congestion-isolation", "portfc", "bcn"])
+def test_every_page_has_the_screening_of_its_choices_and_the_chart(document: str) -> None:
+    pages = Path(__file__).parents[2] / "docs" / "experiments"
+    design = design_of(document)
+    found = _kept(pages / f"{document}.json", key(design, screened(design, reproduce.select([document]))))
+    assert found is not None, "the screening of this page is of other choices, runs or statements"
+    chart = f"{document}-decides.svg"
+    page = (pages / f"{document}.md").read_text("utf-8")
+    assert "\n".join(lines(found, chart)) in page
+    drawn = (pages / chart).read_text("utf-8")
+    for choice in found["choices"]:
+        assert choice.split()[0] in drawn
+
+
+@pytest.mark.parametrize("document", ["sfc", "sfc-proxy", "congestion-isolation", "portfc", "bcn"])
+def test_every_statement_that_holds_has_where_it_stops(document: str) -> None:
+    page = Path(__file__).parents[2] / "docs" / "experiments" / f"{document}.json"
+    claims = json.loads(page.read_text("utf-8"))["claims"]
+    assert [one["id"] for one in claims if one["counted"] and one["holds"] and not one["stops"]] == []
 
 
 def test_a_screening_is_let_go_when_its_choices_change(part: Screened, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ A. Donzé and O. Maler, "Robust Satisfaction of Temporal Logic over Real-Valued 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -192,7 +193,11 @@ def _as_shares(alone: Sequence[bool]) -> tuple[float, ...]:
 def _deciding(margins: Values) -> int | None:
     """Return how many seeds with this mean and deviation have an interval without zero."""
     mean, deviation = abs(fmean(margins)), stdev(margins)
-    for count in range(len(margins) + 1, MANY_SEEDS + 1):
-        if quantile(count - 1, (1 + CONFIDENCE) / 2) * deviation / sqrt(count) < mean:
-            return count
-    return None
+
+    def decides(count: int) -> bool:
+        return quantile(count - 1, (1 + CONFIDENCE) / 2) * deviation / sqrt(count) < mean
+
+    # The more seeds, the narrower: quantiles of many degrees of freedom are long sums, and few are asked for.
+    counts = range(len(margins) + 1, MANY_SEEDS + 1)
+    place = bisect_left(counts, True, key=decides)
+    return counts[place] if place < len(counts) else None

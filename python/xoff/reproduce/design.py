@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from statistics import fmean
 from typing import Any
@@ -39,7 +39,7 @@ RESOLUTION = 5
 _PREFIX = "design run "
 _SHOWN = 5
 """Effects that a table names of each statement,"""
-_LEAST = 2.0
+LEAST_POINTS = 2.0
 """if they are of so many points."""
 _SURE = 2
 """Where chance has no part in any run, so many seeds alike say so: what is found then has no deviation."""
@@ -73,8 +73,6 @@ class Design:
     """The open choices of a document that a screening varies, by name."""
 
     factors: Mapping[str, Factor]
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    """Experiments that could be screened and are not, by id, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ def screened(design: Design, experiments: Iterable[Experiment]) -> dict[str, Scr
         judged: Judged[Any] | None = getattr(one.module, "JUDGED", None)
         if judged is None or judged.cases is None:
             continue
-        if one.id in design.left_out or not any(map(judged.is_counted, judged.statements)):
+        if not any(map(judged.is_counted, judged.statements)):
             continue
         # What is judged by other runs as well cannot be judged with choices made in its cases alone.
         if one.module.scenarios(quick=False) != judged.cases.scenarios(quick=False):
@@ -210,17 +208,13 @@ def section(design: Design, experiments: Sequence[Experiment], statements: Mappi
     statements: what `found_in` returns, of all parts.
     """
     parts = screened(design, experiments)
-    unseen = [one for one in experiments if one.id not in parts]
     return {
         "valid_for": key(design, parts),
         "version": _core.version(),
         "runs": _distinct(parts.values()),
         "choices": {name: [one.main, one.other] for name, one in design.factors.items()},
         "statements": dict(statements),
-        "left_out": {
-            id: design.left_out[one.id] for one in unseen if one.id in design.left_out for id in _counted(one)
-        },
-        "without_choices": [id for one in unseen if one.id not in design.left_out for id in _counted(one)],
+        "without_choices": [id for one in experiments if one.id not in parts for id in _counted(one)],
     }
 
 
@@ -262,8 +256,11 @@ def _told(part: Screened, runs: Sequence[Mapping[int, float]]) -> list[dict[str,
     ]
 
 
-def lines(found: Mapping[str, Any]) -> Iterable[str]:
-    """The section of a page: the choices, and of each statement what decides it."""
+def lines(found: Mapping[str, Any], figure: str = "") -> Iterable[str]:
+    """The section of a page: the choices, and of each statement what decides it.
+
+    figure: the file name of its chart (`design_figure.py`), if there is one.
+    """
     combinations = sorted({one["combinations"] for one in found["statements"].values()})
     yield f"In a screening of {found['runs']:,} runs, by version {found['version']}, these choices are varied together,"
     yield f"in {' or '.join(map(str, combinations))} combinations. Runs are as short, and seeds as few, as where"
@@ -271,13 +268,15 @@ def lines(found: Mapping[str, Any]) -> Iterable[str]:
     yield from ("", "| choice | main reading | other level |", "|---|---|---|")
     yield from (f"| {name} | {main} | {other} |" for name, (main, other) in found["choices"].items())
     yield from ("", *_HOW_TO_READ, "")
+    if figure:
+        yield from (f"![What moves the margin of each statement]({figure})", "")
+        yield "All choices have a bar, with the 95 % interval, and of the pairs the three largest beyond chance. What"
+        yield from ("nothing moves by two points has no panel.", "")
     yield "| statement | so in | what decides that | margin | in the main reading | what moves the margin |"
     yield "|---|---|---|---|---|---|"
     for id, one in found["statements"].items():
         so, margin, main = ("–" if one[key] is None else f"{one[key]:.0f} %" for key in ("so", "margin", "main"))
         yield f"| {id} | {so} | {_decides(one)} | {margin} | {main} | {_moves(one)} |"
-    for id, why in found["left_out"].items():
-        yield from ("", f"{id} is left out: {why}")
     if found["without_choices"]:
         without = ", ".join(found["without_choices"])
         yield from (
@@ -299,13 +298,18 @@ def _decides(one: Mapping[str, Any]) -> str:
 
 def _moves(one: Mapping[str, Any]) -> str:
     """Name what moves the margin of a statement."""
-    return "–" if one["void"] else _listed(one["effects"], _LEAST)
+    return "–" if one["void"] else _listed(one["effects"], LEAST_POINTS)
+
+
+def is_sure(effect: Mapping[str, Any], least: float) -> bool:
+    """Tell whether an effect is beyond chance, and of at least so many points."""
+    low, high = effect["low"], effect["high"]
+    return low is not None and low * high > 0 and abs(effect["points"]) >= least
 
 
 def _listed(effects: Sequence[Mapping[str, Any]], least: float) -> str:
     """The effects that are beyond chance and of at least so many points, the largest first."""
-    sure = [one for one in effects if one["low"] is not None and one["low"] * one["high"] > 0]
-    sure = sorted((one for one in sure if abs(one["points"]) >= least), key=lambda one: -abs(one["points"]))
+    sure = sorted((one for one in effects if is_sure(one, least)), key=lambda one: -abs(one["points"]))
     rest = f"; and {len(sure) - _SHOWN} no larger" if len(sure) > _SHOWN else ""
     return "; ".join(map(_effect, sure[:_SHOWN])) + rest if sure else "none of them"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from xoff._core import InputError
 from xoff.reproduce.changes import changed
 from xoff.reproduce.design import design_of, found_in, key, screened, section
+from xoff.reproduce.design_figure import draw
 from xoff.reproduce.finding import Experiment, directory, experiments, select
 from xoff.reproduce.page import Changes, Outcome, Table, row, write
 from xoff.reproduce.runs import Runner
@@ -74,6 +75,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
             of_all = [one.id for one in experiments() if one.id.partition("/")[0] == document]
             name = _name(document, [one.experiment for one in of_it], of_all) + _suffix(request)
             found = _design(document, request, out, bar) if name == document else None
+            chart = f"{document}-decides.svg"
             write(
                 document,
                 _introduction(document),
@@ -83,6 +85,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                 ids=request.ids or [document],
                 changes=request.changes,
                 design=found,
+                chart=chart if found and draw(found, out / chart) else "",
             )
     return outcomes
 

@@ -15,6 +15,8 @@ from xoff.results import Result
 R = TypeVar("R")
 
 
+NOTHING_VARIED = "nothing is varied"
+"""Under what a claim's `stops` says so."""
 _Found: TypeAlias = tuple[Mapping[str, Part], str]
 """What is said of all parts; or nothing, and which run violated an audit."""
 
@@ -39,6 +41,8 @@ class Judged(Generic[R]):
     reasons: why a statement does not hold at full size, by id.
     quick_reasons: whether the reasons say something of the quick variants, too.
     varied: which statements are judged with the open choices; all if none is named.
+    limits: of statements that are judged with no other setting, by id: at what they stop, as another statement shows,
+        or why nothing is varied. Parts say what their whole does.
     """
 
     document: str
@@ -53,6 +57,7 @@ class Judged(Generic[R]):
     reasons: Mapping[str, str] = field(default_factory=dict)
     quick_reasons: bool = False
     varied: Collection[str] = ()
+    limits: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def listed(self) -> dict[str, str]:
@@ -113,7 +118,7 @@ class Judged(Generic[R]):
             set_up=self.set_up if holds else None,
             reading=self._table(reading),
             others={name: one.words for name, one in others.items()},
-            stops=self._stops(tried) if holds and is_varied else {},
+            stops=self._stops(short, tried if is_varied else {}) if holds else {},
             counted=self.is_counted(short),
             published=dict(part.published),
             reason=failure or ("" if holds else why),
@@ -141,7 +146,7 @@ class Judged(Generic[R]):
             return {}
         return self.cases.main() | dict(self._table_of(choice))
 
-    def _stops(self, tried: Mapping[str, Part]) -> dict[str, str]:
+    def _stops(self, short: str, tried: Mapping[str, Part]) -> dict[str, str]:
         """Return, by what is varied, the nearest setting at which a statement does not hold, and what is said there."""
         ladders = self.cases.probes if self.cases else {}
         found: dict[str, str] = {}
@@ -157,7 +162,8 @@ class Judged(Generic[R]):
         choices = [name for name in single if tried[name].direction == "does not hold"]
         if single:
             found["other choices"] = "; ".join(choices) or "holds with each, or is undecided"
-        return found
+        told = next((text for one, text in self.limits.items() if short == one or short.startswith(f"{one}-")), "")
+        return found or ({NOTHING_VARIED: told} if told else {})
 
     def is_counted(self, short: str) -> bool:
         """Tell whether the tally counts it: as a whole, and if it is the document's."""

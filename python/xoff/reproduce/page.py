@@ -15,9 +15,10 @@ from typing import Any, TypeAlias
 
 from xoff import counts
 from xoff.reproduce.design import lines as design_lines
+from xoff.reproduce.judged import NOTHING_VARIED
 from xoff.reproduce.parameters import Parameter, rows
 from xoff.reproduce.readings import Spread
-from xoff.reproduce.verdict import Claim, Range, SetUp, tally, tally_in_words
+from xoff.reproduce.verdict import Claim, Range, SetUp, decided_in_words, tally, tally_in_words
 from xoff.results import Result
 
 Changes: TypeAlias = Sequence[tuple[str, str]]
@@ -87,6 +88,7 @@ def write(
     ids: Sequence[str],
     changes: Changes,
     design: Mapping[str, Any] | None = None,
+    chart: str = "",
 ) -> None:
     """Write the page and the JSON of a document.
 
@@ -94,8 +96,11 @@ def write(
     ids: what was asked for.
     changes: what was set on the scenarios; both say so on top.
     design: what a screening of the open choices found (`design.py`), if there was one.
+    chart: the file name of its chart.
     """
-    page = "\n".join(_page(document, introduction, outcomes, ids, quick=quick, changes=changes, design=design))
+    page = "\n".join(
+        _page(document, introduction, outcomes, ids, quick=quick, changes=changes, design=design, chart=chart)
+    )
     for suffix, text in (
         (".json", "\n".join(_lines(document, outcomes, quick, changes, design)) + "\n"),
         (".md", page),
@@ -168,6 +173,7 @@ def _page(
     quick: bool,
     changes: Changes,
     design: Mapping[str, Any] | None,
+    chart: str,
 ) -> Iterable[str]:
     claims = [claim for outcome in outcomes for claim in outcome.claims]
     if changes:
@@ -180,6 +186,7 @@ def _page(
     size = "the quick variants" if quick else "full size"
     shown = sum(not claim.counted for claim in claims)
     yield f"Written by `{_command(ids, quick=quick, changes=changes)}` at {size}: **{tally_in_words(claims)}.**"
+    yield decided_in_words(claims)
     if shown:
         yield f"Beside them stand {shown} parts of statements and statements of our own, uncounted."
     yield from _set_up_lines(_set_up(outcomes))
@@ -187,7 +194,7 @@ def _page(
     yield from _fragility(claims)
     if design:
         yield from ("", "## What decides each statement", "")
-        yield from design_lines(design)
+        yield from design_lines(design, chart)
     for outcome in outcomes:
         yield from _section(outcome, introduction, quick=quick, changes=changes)
     yield ""
@@ -252,12 +259,14 @@ def _fragility(claims: Sequence[Claim]) -> Iterable[str]:
     if not shown:
         return
     yield from ("", "## Where statements stop", "")
-    yield "For each statement that holds: in how many seeds alone it does, and the nearest setting where it does not."
+    yield "For each statement that holds: in how many seeds alone it does, and the nearest setting where it does not. A"
+    yield "sentence says so of what no other setting is run beside."
     yield from ("", "| statement | seeds alone | stops at |", "|---|---|---|")
     for claim in shown:
         alone = claim.decision.alone
         seeds = f"{sum(alone)} of {len(alone)}" if alone else "–"
-        stops = "; ".join(f"**{what}**: {where}" for what, where in claim.stops.items()) or "–"
+        told = claim.stops.get(NOTHING_VARIED)
+        stops = told or "; ".join(f"**{what}**: {where}" for what, where in claim.stops.items()) or "–"
         yield f"| {claim.id} | {seeds} | {_cell(stops)} |"
 
 

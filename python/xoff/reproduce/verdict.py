@@ -164,11 +164,15 @@ def tally(claims: Iterable[Claim]) -> dict[str, Any]:
     """Count the statements of the document by direction, and say how large sizes are: the median ratio of all.
 
     ``in the set-up``: how many of those that hold under something hold under the set-up of the whole document.
+    ``decided``: how many have a direction, and ``share that holds`` how many of these hold plainly or in the set-up.
     """
     counted = [claim for claim in claims if claim.counted]
     ratios = [size.ratio for claim in counted if (size := claim.size) and size.ratio is not None]
     found: dict[str, Any] = {one: sum(claim.direction == one for claim in counted) for one in DIRECTIONS}
     found["in the set-up"] = sum(claim.set_up is not None for claim in counted)
+    found["decided"] = found["holds"] + found["holds under"] + found["does not hold"]
+    holding = found["holds"] + found["in the set-up"]
+    found["share that holds"] = holding / found["decided"] if found["decided"] else None
     return found | {"median ratio": median(ratios) if ratios else None, "sizes": len(ratios)}
 
 
@@ -187,8 +191,21 @@ def tally_in_words(claims: Iterable[Claim]) -> str:
     parts = [f"{count} {words[count != 1]}" for count, *words in kinds if count]
     text = f"{total} statement{'' if total == 1 else 's'}" + (f": {', '.join(parts)}" if parts else "")
     ratio, sizes = found["median ratio"], found["sizes"]
-    many = f"of {sizes} sizes measured over published is {ratio:.2g} in the median" if sizes else ""
+    of_sizes = "of one size" if sizes == 1 else f"in the median of {sizes} sizes"
+    many = f"measured over published is {ratio:.2g} {of_sizes}" if sizes else ""
     return f"{text}; {many}" if many else text
+
+
+def decided_in_words(claims: Iterable[Claim]) -> str:
+    """Say how many of the decided directions hold, plainly or in the set-up, and name those that do not."""
+    decided = [claim for claim in claims if claim.counted and claim.direction not in {"undecided", "void"}]
+    others = [claim.id.partition("/")[2] for claim in decided if not claim.holds]
+    if not decided:
+        return "No direction is decided."
+    holding = len(decided) - len(others)
+    place = " or in the set-up of the page" if any(claim.set_up for claim in decided) else ""
+    text = f"Of {len(decided)} decided directions {holding} hold plainly{place}: {100 * holding / len(decided):.0f} %."
+    return f"{text} The others are {', '.join(others)}: why stands with each." if others else text
 
 
 def _ratios(measured: Any, published: Any) -> list[float]:

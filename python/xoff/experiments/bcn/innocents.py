@@ -102,6 +102,10 @@ JUDGED = Judged(
     },
     runs=runs_of,
     judge=judge,
+    limits={
+        "B.1": "Only phases are varied, as its runs keep every packet. What congestion points and PAUSE do to "
+        "innocents, B.3 tells."
+    },
     set_up=SET_UP,
     reasons={"B.1": _SLOWED, "B.1-throughput": _SLOWED, "B.1-pause": "The queue comes back to XOFF."},
     quick_reasons=True,

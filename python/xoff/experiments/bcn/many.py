@@ -71,6 +71,9 @@ JUDGED = Judged(
     statements={"B.5": "80 flows: the queue is on the verge of instability"},
     runs=runs_of,
     judge=judge,
+    limits={
+        "B.5": "40 flows: the queue is above 2 Qeq for less than a quarter of the time. Only the degree is varied."
+    },
     set_up=SET_UP,
     reasons={"B.5": "After its time to stability the queue stays below 2 Qeq, or it never comes there."},
     quick_reasons=True,

@@ -12,8 +12,4 @@ DESIGN = Design(
         "queue memory": Factor("1 MB", "2 MB", {"queue_mb": 2}),
         "load": Factor("60 %", "30 %", {"load": 0.3}),
     },
-    left_out={
-        "congestion-isolation/lossy": "its runs take as long as all others together, and with ten of the sixteen "
-        "combinations nothing is lost without CI, so that it is void.",
-    },
 )

@@ -151,10 +151,17 @@ JUDGED = Judged(
     ours=("N.10k",),
     runs=runs_of,
     judge=judge,
+    limits={
+        "N.9": "Relays that take turns with own flows lose packets (N.2-prevents). A victim stops being free where it "
+        "shares its source's queue (N.9b). No network that was checked lets a circle close.",
+        "N.10": "k = 2 (N.10k)",
+    },
     reasons={
         "N.9b": "A queue a of a node stands for an output of the first switch, whatever output of the second its "
         "packets take; the trigger of its pause is the sum over all of those (algorithms 1 and 3). When the packets of "
-        "one fill it, the others of the queue wait, though their path is free: the claim is too strong.",
+        "one fill it, the others of the queue wait, though their path is free. Traced in the first seed: of the "
+        "victim's 63 µs PortFC holds the queue of its source for 42, and no other port of its way has anything before "
+        "it. The claim is too strong.",
         "N.10k": "The paper's n + 1 counts the outputs of one next switch. With k > 1 there are k switches behind a "
         "node, and a queue for each of their outputs makes k(n - 1) + 2; the formulas agree for k = 1.",
     },

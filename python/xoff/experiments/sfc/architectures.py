@@ -146,6 +146,7 @@ JUDGED = Judged(
     },
     runs=as_results,
     judge=judge,
+    limits={"Q.0": "The switches are what is compared; the traffic is the textbook's, and only its draws are varied."},
 )
 PARAMETERS = [
     given("switches compared", "input, output and virtual output queues", "The queuing architecture"),

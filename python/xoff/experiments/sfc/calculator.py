@@ -87,6 +87,7 @@ JUDGED = Judged(
     ours=("P-printed",),
     runs=as_results,
     judge=judge,
+    limits={"P": "A formula: no run bears on it."},
     reasons={
         "P-printed": "The upper bounds of cases 4.1 and 4.2 are printed as 13.6 and 13.2 µs; (headroom + threshold) / "
         "rate is 9.6 and 11.2 µs."

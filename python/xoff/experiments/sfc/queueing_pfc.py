@@ -10,8 +10,8 @@ PFC".
   receiver and host 4 a packet every 10 µs; all four also send 5 MB each to hosts of their own at S0, the victims.
 - large-to-small: one host at 400 Gb/s sends 5 MB to one at 100 Gb/s.
 
-The document's output queues are `oq-egress`; the shared-memory switch stands beside it and is not judged. "Spreads" is
-judged by how many sending hosts PFC pauses at least once, "fewer PFCs" by the number of pauses,
+The document's output queues are `oq-egress`; the shared-memory switch stands beside it, and is another reading.
+"Spreads" is judged by how many sending hosts PFC pauses at least once, "fewer PFCs" by the number of pauses,
 head-of-line blocking by the victims' mean FCT, "the same effect" by pauses and FCT within 15 %. See `_queueing.py`
 for the rest.
 """
@@ -44,6 +44,7 @@ from xoff.reproduce import (
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, the queuing architecture's effect on PFC (back-up slides)"
+SHARED = "shared memory in place of output queues"
 
 _PACKETS = 40
 _CAUSES: dict[str, tuple[list[tuple[str, str, str]], list[dict[str, Any]]]] = {
@@ -81,7 +82,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 def judge(runs: Readings[Result]) -> dict[str, Part]:
     """Judge an output-queued switch against the others."""
-    output = "oq-egress"
+    output = "oq" if runs.reading == SHARED else "oq-egress"
 
     def by_queueing(cause: str, value: Callable[[Result], float]) -> dict[str, list[float]]:
         return {queueing: runs.by_seed(f"{cause}/{queueing}", value) for queueing in QUEUEINGS}
@@ -141,6 +142,7 @@ JUDGED = Judged(
     },
     runs=as_results,
     judge=judge,
+    readings={"": "output queues, PFC by egress queue", SHARED: "output queues of shared memory, PFC by ingress port"},
 )
 PARAMETERS = [
     given("switches compared", "input, output and virtual output queues", "The queuing architecture"),
