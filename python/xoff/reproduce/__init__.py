@@ -9,7 +9,9 @@ An experiment is one file, ``xoff/experiments/<document>/<experiment>.py``, with
 - ``figure(results, path)``: writes the figure to a path;
 - ``PARAMETERS``: what the document gives and where (`given`), and what is chosen and why (`chosen`): a table;
 - ``tables(results)``, if it has tables of its own: rows of cells by title, the heads first. A line of ``page.md`` such
-  as ``{sfc/buffer: title}`` places one in the introduction; others stand below the figure.
+  as ``{sfc/buffer: title}`` places one in the introduction; others stand below the figure;
+- ``folded(results)``, if it has texts that are shown when they are opened: by title;
+- ``DERIVED``, if settings follow from others (`changes.Derived`): what ``--set`` changes, they follow.
 
 ``CLAIMS``, ``scenarios`` and ``claims`` are what a `Judged` has: statements, the predicates on them, `Cases` to run,
 open choices with which each statement is judged, too, and reasons for what does not hold. A predicate looks at

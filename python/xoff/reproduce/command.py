@@ -49,7 +49,8 @@ def command(
         display.out.print(table)
         return 0
     if export_to is not None:
-        made = changed({one.id: one.module.scenarios(quick) for one in chosen}, changes)
+        derived = {one.id: one.derived for one in chosen if one.derived is not None}
+        made = changed({one.id: one.module.scenarios(quick) for one in chosen}, changes, derived)
         studies = export(chosen, made, export_to)
         if as_json:
             print(json.dumps({"studies": [str(study) for study in studies]}))

@@ -42,7 +42,8 @@ class Request:
 def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None = None) -> list[Outcome]:
     """Run experiments and judge their claims; with `out` draw their figures, and write the pages of their documents."""
     made = {one.id: one.module.scenarios(request.quick) for one in request.experiments}
-    scenarios = changed(made, request.changes)
+    derived = {one.id: one.derived for one in request.experiments if one.derived is not None}
+    scenarios = changed(made, request.changes, derived)
     outcomes = []
     if out is not None:
         # A place that cannot be written is to be noticed before the runs.
@@ -62,13 +63,15 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                 with contextlib.suppress(*((LookupError,) if results.failures else ())):
                     one.module.figure(results, out / figure)
             tables: Mapping[str, Table] = {}
+            folded: Mapping[str, str] = {}
             with contextlib.suppress(*((LookupError,) if results.failures else ())):
                 tables = one.tables(results)
+                folded = one.folded(results)
             rows = {name: row(result) for name, result in results.items()}
             shown = frozenset(rows if request.quick else one.module.scenarios(quick=True))
             runner.release(one.id)
             text = one.module.__doc__ or ""
-            outcomes.append(Outcome(one.id, text, claims, rows, shown, figure, one.parameters, tables))
+            outcomes.append(Outcome(one.id, text, claims, rows, shown, figure, one.parameters, tables, folded))
     if out is not None:
         for document in dict.fromkeys(one.id.partition("/")[0] for one in request.experiments):
             of_it = [outcome for outcome in outcomes if outcome.experiment.partition("/")[0] == document]

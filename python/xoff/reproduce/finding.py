@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from xoff._core import InputError
+from xoff.reproduce.changes import Derived
 from xoff.reproduce.parameters import Parameter
 from xoff.reproduce.verdict import Claim
 from xoff.results import Result
@@ -50,6 +51,16 @@ class Experiment:
         """Return what its page tells in tables of its own: ``tables``, if the file has it."""
         make = getattr(self.module, "tables", None)
         return make(results) if make else {}
+
+    def folded(self, results: Mapping[str, Result]) -> Mapping[str, str]:
+        """Return texts that its page shows when they are opened, by title: ``folded``, if the file has it."""
+        make = getattr(self.module, "folded", None)
+        return make(results) if make else {}
+
+    @property
+    def derived(self) -> Derived | None:
+        """What follows from a changed scenario (`changed`): ``DERIVED``, if the file has it."""
+        return getattr(self.module, "DERIVED", None)
 
 
 def directory() -> Path:

@@ -7,6 +7,7 @@ section begins with the head of an experiment's file.
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -47,6 +48,8 @@ class Outcome:
     parameters: Sequence[Parameter] = ()
     tables: Mapping[str, Table] = field(default_factory=dict)
     """Of its own, by title."""
+    folded: Mapping[str, str] = field(default_factory=dict)
+    """Texts that are shown when they are opened, by title."""
 
 
 def row(result: Result) -> dict[str, Any]:
@@ -298,6 +301,9 @@ def _section(outcome: Outcome, introduction: str, *, quick: bool, changes: Chang
     for title, table in outcome.tables.items():
         if _place(outcome, title) not in introduction:
             yield from ("", *_table(table))
+    for title, text in outcome.folded.items():
+        yield from ("", f"<details><summary>{html.escape(title)}</summary>", f"<pre><code>{html.escape(text)}")
+        yield "</code></pre></details>"
     if outcome.parameters:
         yield from ("", "| parameter | value | from | also judged with |", "|---|---|---|---|")
         yield from (f"| {' | '.join(map(_cell, cells))} |" for cells in rows(outcome.parameters))
