@@ -196,25 +196,48 @@ _CI: Mapping[str, Swap] = {
 }
 
 
-def _upside_down(name: str) -> str:
-    """At other settings than the main one the best rows are the worst."""
-    if "Hadoop 50 % + incast, 2:1" in name:
-        return name
-    return instead("BFC", "PFC")(name) if "/BFC/" in name else instead("PFC", "BFC")(name)
+def _unharmed(row: str) -> Swap:
+    """Let a row's runs without a fault stand in for those with one."""
+    return matching(f"^flows, (slow|failed) link/{re.escape(row)}/", f"flows, no fault/{row}/")
 
 
+_BEST, _WORST, _SPRAYED = "trimming + NSCC + spray", "PFC", "PFC + DCTCP + spray"
 _FIELD: Mapping[str, Swap] = {
     "1.1": instead("BFC", "PFC + DCQCN"),
     "1.2": instead("BFC", "PFC + DCQCN"),
     "1.3": instead("PFC + DCQCN + flowlets", "BFC"),
-    "2.1": _upside_down,
+    "0.1": instead(_SPRAYED, "PFC + DCQCN"),
+    "0.2": instead(_SPRAYED, "PFC + DCQCN"),
+    "0.3": instead("PFC", _SPRAYED),
+    "0.4": instead("PFC + DCQCN", _SPRAYED),
+    "0.5": instead(_BEST, "PFC + DCQCN"),
+    "0.6": _unharmed(_SPRAYED),
+    "0.7": _unharmed(_SPRAYED),
+    "0.8": _unharmed(_BEST),
+    "0.9": _unharmed(_SPRAYED),
+    "0.91": matching(r"stalls/trimming \+ NSCC \+ spray/", "stalls/PFC/"),
+    "0.92": matching(r"stalls/trimming \+ NSCC \+ spray/", "stalls/PFC/"),
+    "2.1": instead(_BEST, _WORST),
+    "2.2": instead(_BEST, _WORST),
+    "2.3": instead(_SPRAYED, _WORST),
+    "2.4": instead("PFC + DCQCN + spray", "BFC"),
+    "2.5": instead("PFC + DCQCN, window", "PFC + DCQCN"),
+    "2.6": instead("selective + DCTCP", _WORST),
+    "2.7": instead("selective + DCTCP + spray", _WORST),
+    "2.8": instead(_BEST, _WORST),
+    "2.9": instead("BFC", _WORST),
+    "2.91": instead(_WORST, _BEST),
+    "2.92": instead("credits (CBFC)", "PFC by port"),
+    "2.93": instead("trimming + NDP + spray", _WORST),
+    "2.94": instead(_SPRAYED, "PFC + DCQCN"),
+    "2.95": matching("2:1/PFC/", "2:1/selective + DCTCP/"),
     "3.1": instead("PFC + HPCC", "PFC + TIMELY"),
     "3.2": instead("PFC + DCQCN", "PFC + HPCC"),
     "3.3": instead("PFC + TIMELY, window", "PFC + TIMELY"),
     "3.4": instead("PFC + HPCC", "PFC + TIMELY"),
     "4.1": instead("PFC + HPCC", "PFC + DCQCN"),
-    "4.2": lambda name: name.replace("HPCC", "-").replace("DCQCN", "HPCC").replace("-", "DCQCN"),
-    "5.1": instead("NDP + spray", "PFC + QCN"),
+    "4.2": instead("PFC + HPCC", "PFC + DCQCN"),
+    "5.1": instead("trimming + NDP + spray", "PFC + QCN"),
     "5.2": instead("trimming + NSCC + spray", "PFC + QCN"),
     "5.3": instead("trimming + RCCC + spray", "trimming + NSCC + spray"),
     "6.1": instead("trimming + NSCC", "trimming + NSCC + REPS"),

@@ -1,11 +1,12 @@
-"""The one fabric of the comparison, what is sent over it, and the scenario of a mechanism there.
+"""The fabric of the comparison, what is sent over it, and the scenario of a mechanism there.
 
-128 hosts at eight leaves, as in the evaluations of BFC and ConWeave: 100 Gb/s and 1 us a link, and a buffer of 12 MB a
-switch, with thresholds that move with what is free of it. With eight spines it is oversubscribed 2:1, as there, and
+128 hosts at eight leaves, as in the evaluations of BFC and ConWeave: 100 Gb/s and 1 us a link, and a buffer of 12 MB
+a switch, with thresholds that move with what is free of it. With eight spines it is oversubscribed 2:1, as there, and
 with sixteen 1:1. Frames are those of the code that HPCC, BFC and ConWeave share: 1000 B of payload and 48 B of
 headers, and 42 B of telemetry under HPCC, 2 B under HPCC-PINT.
 
-A load is a share of what leaves can send up: at 2:1 hosts offer half of it.
+A load is a share of what leaves can send up: at 2:1 hosts offer half of it. Incasts of 60 senders are 2 % of the
+capacity, whatever the rate and the number of hosts.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xoff.experiments.field._mechanisms import ROWS, Mechanism
+from xoff.experiments.field._links import WIRE, Link
+from xoff.experiments.field._mechanisms import Mechanism, row_of
 from xoff.reproduce import run_name
 
-LEAVES, HOSTS_PER_LEAF, HOSTS = 8, 16, 128
+HOSTS_PER_LEAF, HOSTS = 16, 128
 PAYLOAD = 1000
 SHORT, LONG = 10_000, 1_000_000
 """Flows below the one are short, and from the other on long."""
@@ -26,60 +28,129 @@ SENDERS, BURST = 60, 500_000
 PERIOD_MS, FIRST_MS = 1.0, 0.25
 AFTER_MS = 10.0
 """How long after the last arrival a run goes on at most: what is not over then counts with the time it has had."""
+JOB_MS = 60.0
+"""How long an iteration, and what has the fabric to itself, may take at most."""
 RANKS, JOBS = 32, 4
-BACKGROUND, INCAST = "background", "incast"
+BACKGROUND, INCAST, JOB = "background", "incast", "job"
 NAMES = {"hadoop": "Hadoop", "websearch": "WebSearch"}
+SPOILT = "host0"
+"""The host that faults are of; the link that they are of goes to its leaf."""
+_COMPUTE = {"peak": 60e12, "efficiency": 0.4, "jitter": 0.02}
+_SMALL = {"heads": 8, "sequence": 512, "vocabulary": 2000}
+TRAINING: dict[str, dict[str, Any]] = {
+    "dense": {
+        "model": {"layers": 4, "hidden": 256, **_SMALL},
+        "parallel": {"pipeline": 4, "data": 32},
+        "global_batch": 128,
+        "compute": _COMPUTE,
+    },
+    "experts": {
+        "model": {"layers": 2, "hidden": 192, "experts": 16, "top_k": 2, **_SMALL},
+        "parallel": {"pipeline": 2, "data": 64, "expert": 16},
+        "global_batch": 128,
+        "compute": _COMPUTE,
+    },
+}
+"""A dense model in four stages and 32 replicas, and a mixture of 16 experts in two stages and 64: of 128 ranks each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is sent, and over how many spines."""
+    """What is sent, and over what."""
 
     traffic: str = "arrivals"
-    """``arrivals``; ``incast``, one alone; ``rings``, ``all_to_all`` or ``permutation``, each alone."""
+    """``arrivals``; ``incast``, one alone; ``rings``, ``all_to_all``, ``permutation`` or a job of `TRAINING`, each
+    alone."""
     sizes: str = "hadoop"
     load: float = 0.5
-    incast: bool = True
+    senders: int = SENDERS
+    """Of an incast; none if zero."""
     oversubscription: int = 2
-    ms: float = 2.0
+    gbps: int = 100
+    buffer_mb: int = 12
+    leaves: int = 8
+    ms: float = 0.8
     """How long flows arrive."""
     size: str = ""
     """Payload of each flow of a permutation, or vector of a collective."""
+    placement: str = "linear"
+    fault: str = ""
+    """One of `FAULTS`."""
     seed: int = 1
 
     @property
     def name(self) -> str:
         """What a page calls the setting."""
-        incast = " + incast" if self.incast else ""
-        return f"{NAMES[self.sizes]} {100 * self.load:.0f} %{incast}, {self.oversubscription}:1"
+        incast = f" + incast of {self.senders}" if self.senders else ""
+        more = [f"{self.gbps} Gbps"] * (self.gbps != 100) + [f"{self.buffer_mb} MB"] * (self.buffer_mb != 12)
+        more += [f"{HOSTS_PER_LEAF * self.leaves} hosts"] * (self.leaves != 8)
+        return ", ".join([f"{NAMES[self.sizes]} {100 * self.load:.0f} %{incast}", f"{self.oversubscription}:1", *more])
+
+    @property
+    def period_ms(self) -> float:
+        """The time from an incast to the next: a host gives as much of its line to them at any rate."""
+        return PERIOD_MS * 100 / self.gbps * 8 / self.leaves
+
+    @property
+    def first_ms(self) -> float:
+        """The time of the first incast."""
+        return min(FIRST_MS * 100 / self.gbps, self.ms / 4)
 
 
 MAIN = Setting()
 """What the table is sorted by."""
 
 
+def _slow_link(gbps: int) -> dict[str, Any]:
+    return {"fault": [{"link": "leaf0-spine0", "rate": f"{gbps // 10}Gbps"}]}
+
+
+def _failed_link(_: int) -> dict[str, Any]:
+    return {"fault": [{"link": "leaf0-spine0", "state": "down", "at": "100us"}]}
+
+
+def _slow_host(gbps: int) -> dict[str, Any]:
+    return {"fault": [{"link": f"leaf0-{SPOILT}", "rate": f"{gbps // 4}Gbps"}]}
+
+
+def _stalled_host(_: int) -> dict[str, Any]:
+    return {"fault": [{"host": SPOILT, "stall": True, "at": "100us", "for": "200us"}]}
+
+
+def _straggler(_: int) -> dict[str, Any]:
+    return {"fault": [{"host": SPOILT, "compute": 1.5}]}
+
+
+FAULTS = {
+    "slow link": _slow_link,
+    "failed link": _failed_link,
+    "slow host": _slow_host,
+    "host that stalls": _stalled_host,
+    "straggler": _straggler,
+}
+"""A link between a leaf and a spine at a tenth of its rate; one that fails after 0.1 ms; a host whose link has a
+quarter of its rate; one that reads nothing for 0.2 ms; one that computes half as long again."""
+
+
 def scenario(setting: Setting, row: str) -> dict[str, Any]:
     """Return the scenario of a mechanism."""
-    mechanism = ROWS[row]
+    mechanism = row_of(row)
     spines = HOSTS_PER_LEAF // setting.oversubscription
+    link = {"rate": f"{setting.gbps}Gbps", "delay": "1us"}
     ports = HOSTS_PER_LEAF + spines
-    buffer: dict[str, Any] = {"shared": {"total": "12MB"}}
+    buffer: dict[str, Any] = {"shared": {"total": f"{setting.buffer_mb}MB"}}
     if mechanism.memory == "ports":
-        buffer = {"per_port": f"{12_000_000 // ports}B"}
+        buffer = {"per_port": f"{1_000_000 * setting.buffer_mb // ports}B"}
+    shape = {"leaves": setting.leaves, "spines": spines, "hosts_per_leaf": HOSTS_PER_LEAF, "link": link}
+    network: dict[str, Any] = {"leaf_spine": shape}
+    tables = mechanism.tables(Link.of({"network": network}))
     made: dict[str, Any] = {
         "name": f"{row}, {setting.name if setting.traffic == 'arrivals' else setting.traffic}",
         "seed": setting.seed,
-        "network": {
-            "leaf_spine": {
-                "leaves": LEAVES,
-                "spines": spines,
-                "hosts_per_leaf": HOSTS_PER_LEAF,
-                "link": {"rate": "100Gbps", "delay": "1us"},
-            }
-        },
+        "network": network,
         "framing": {"payload": f"{PAYLOAD}B", "header": f"{header(mechanism)}B", "control": "64B"},
-        "switch": {"buffer": buffer, **mechanism.switch},
-        "host": dict(mechanism.host),
+        **tables,
+        "switch": {"buffer": buffer, **tables["switch"]},
         "workload": [one | {"class": mechanism.queue} for one in _workload(setting)],
         "probe": {"size_classes": [f"{SHORT}B", f"{LONG}B"]},
         # Where a mechanism loses in a class under PFC, the table says so.
@@ -87,12 +158,22 @@ def scenario(setting: Setting, row: str) -> dict[str, Any]:
     }
     if setting.traffic == "arrivals":
         made["until"] = f"{setting.ms + AFTER_MS:g}ms"
+    elif setting.traffic in TRAINING:
+        made["until"] = f"{JOB_MS:g}ms"
+    if setting.fault:
+        made |= FAULTS[setting.fault](setting.gbps)
+        network["failover"] = {"local": "100us", "global": "500us"}
     return made
 
 
 def header(mechanism: Mechanism) -> int:
     """Return the bytes of a packet's headers."""
-    return 48 + mechanism.stamp
+    return WIRE - PAYLOAD + mechanism.stamp
+
+
+def derived(name: str, changed: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return path and value of what follows from the links of a run that were changed, by the name of the run."""
+    return row_of(name.split("/")[1]).derived(Link.of(changed))
 
 
 def scenarios_of(
@@ -107,16 +188,23 @@ def scenarios_of(
     }
 
 
+def ring_hosts() -> list[int]:
+    """Return the order in which rings go round the racks: the next rank is always behind another leaf."""
+    leaves = HOSTS // HOSTS_PER_LEAF
+    return [place * HOSTS_PER_LEAF + host for host in range(HOSTS_PER_LEAF) for place in range(leaves)]
+
+
 def _workload(setting: Setting) -> list[dict[str, Any]]:
     if setting.traffic == "incast":
-        return [_incasts(1)]
+        return [_incasts(setting, 1)]
     if setting.traffic == "permutation":
         return [{"permutation": {"size": setting.size}}]
     if setting.traffic == "all_to_all":
         return [{"name": "all-to-all", "collective": {"operation": "all_to_all", "size": setting.size}}]
+    if setting.traffic in TRAINING:
+        return [{"name": JOB, "training": TRAINING[setting.traffic] | {"placement": setting.placement}}]
     if setting.traffic == "rings":
-        # Each ring goes round the racks: the next rank is always behind another leaf.
-        order = [place * HOSTS_PER_LEAF + host for host in range(HOSTS_PER_LEAF) for place in range(LEAVES)]
+        order = ring_hosts()
         return [
             {
                 "name": f"ring {job}",
@@ -135,11 +223,18 @@ def _workload(setting: Setting) -> list[dict[str, Any]]:
         "duration": f"{setting.ms:g}ms",
     }
     made = [{"name": BACKGROUND, "poisson": arrivals}]
-    if setting.incast:
-        made.append(_incasts(max(1, int(setting.ms / PERIOD_MS))) | {"start": f"{FIRST_MS:g}ms"})
+    if setting.senders:
+        made.append(
+            _incasts(setting, max(1, int(setting.ms / setting.period_ms))) | {"start": f"{setting.first_ms:g}ms"}
+        )
     return made
 
 
-def _incasts(count: int) -> dict[str, Any]:
-    incasts = {"senders": SENDERS, "size": f"{BURST}B", "period": f"{PERIOD_MS:g}ms", "count": count}
+def _incasts(setting: Setting, count: int) -> dict[str, Any]:
+    incasts = {
+        "senders": setting.senders,
+        "size": f"{BURST}B",
+        "period": f"{setting.period_ms:g}ms",
+        "count": count,
+    }
     return {"name": INCAST, "incasts": incasts}

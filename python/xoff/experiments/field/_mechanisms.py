@@ -1,56 +1,65 @@
-"""The mechanisms that are compared, each a row: what it puts at switches and at hosts of the one fabric.
+"""What is compared: a grid of loss handling × congestion control × choice of paths, and what fits into none of them.
 
-A row is named by what has to be configured. Values are defaults and presets of the mechanisms; what has no default,
-and what belongs to the fabric, stands here once:
+Cells that differ in one of the three differ in nothing else. Values are defaults and presets of the mechanisms; what
+has no default, and what belongs to the fabric, stands here once, and follows from the links (`_links.py`):
 
-- On a fabric that may lose, hosts have IRN (but in the one row that shows Go-Back-N); under PFC, BFC and credits they
-  have Go-Back-N, which then never has to go back; where packets of a flow take several ways they have the transport
-  that bears any order (`selective`). Under PFC its timeout is that of Go-Back-N, as what is silent there only waits.
-- Marks for DCQCN are those of ConWeave's fabric of 100 Gb/s (100 KB, 400 KB, 0.2), for DCTCP those of HPCC's code (300
-  KB), for NSCC a fifth to four fifths of the product at which queues are cut.
-- The window beside DCQCN is that product, too: what IRN and ConWeave's fabric have (104 KB).
-- SFC's threshold and pause are those of `examples/sweep-mechanisms.toml`.
+- Marks for DCQCN are those of ConWeave's fabric of 100 Gb/s (100 KB, 400 KB, 0.2: 8 and 32 us of a line), for DCTCP
+  those of HPCC's code (300 KB: 24 us), for NSCC a fifth to four fifths of the product at which queues are cut.
+- The window beside DCQCN is one product of bandwidth and delay: what IRN and ConWeave's fabric have.
+- Hosts have the transport that bears any order (`selective`), so that rows differ by their paths alone. IRN and
+  Go-Back-N on a fabric that loses are rows of their own. Where nothing is lost for want of room, what is silent only
+  waits: the timeout is then that of Go-Back-N.
+- SFC's threshold is 16 us of a line, and its pause that of `examples/sweep-mechanisms.toml`.
+
+`WHY_NOT` says which cells are no sensible ones. What the product refuses is asked of the product.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
-PRODUCT = "104KB"
-"""Line rate by the longest round trip without queues, in payload: 8.3 us."""
-_PFC: dict[str, Any] = {"flow_control": {"pfc": {}}}
-_RED = {"ecn": {"red": {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}}}
-_STEP = {"ecn": {"step": {"threshold": "300KB"}}}
-_PINT: dict[str, Any] = {"telemetry": {"pint": {}}}
-_SFC = {"threshold": "200KB", "pause": "10us", "interval": "10us"}
-_ONLY_CUT: dict[str, Any] = {"trimming": {"limit": PRODUCT}}
-_CUT = _ONLY_CUT | {"ecn": {"red": {"kmin": "21KB", "kmax": "83KB", "pmax": 1.0}}}
-_NDP = {"trimming": {"limit": "8384B", "headers": "16768B", "return_to_sender": True}}
-"""Eight packets, and twice that of headers."""
-_IRN: dict[str, Any] = {"transport": {"irn": {}}}
-_ANY_ORDER: dict[str, Any] = {"transport": {"selective": {}}}
-_PATIENT = {"transport": {"selective": {"rto": "4ms"}}}
+from xoff import running
+from xoff._core import InputError
+from xoff.experiments.field._links import Line, Link, Products, derived, made
+
+_RED = {"ecn": {"red": {"kmin": Line(8), "kmax": Line(32), "pmax": 0.2}}}
+_STEP = {"ecn": {"step": {"threshold": Line(24)}}}
+_FIFTHS = {"ecn": {"red": {"kmin": Products(0.2), "kmax": Products(0.8), "pmax": 1.0}}}
+_TELEMETRY: dict[str, Any] = {"telemetry": {}}
+_SFC = {"threshold": Line(16), "pause": "10us", "interval": "10us"}
+_PATIENT = {"selective": {"rto": "4ms"}}
+
+TRIMS, PAUSES, CREDITS, QUEUES = "trim", "pause (PFC)", "give credits", "have queues for flows"
+MARKS, TELLS, SPREADS = "mark", "write telemetry", "spread packets"
+ANY_ORDER = "adapters bear any order"
 
 
-def _control(**controls: Any) -> dict[str, Any]:
-    return {"congestion_control": controls}
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the three things that a cell consists of: its tables, and what it needs of switches and adapters."""
 
-
-def _spread(scheme: str) -> dict[str, Any]:
-    return {"routing": {scheme: {}}}
+    switch: Mapping[str, Any] = field(default_factory=dict)
+    host: Mapping[str, Any] = field(default_factory=dict)
+    needs: frozenset[str] = frozenset()
+    memory: str = "shared"
+    """``ports``: each port has its share of the buffer, as credits promise room that others cannot take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """A row: its family, and the tables `switch` and `host` of its scenario."""
+    """A row: its three parts, and the tables `switch` and `host` of its scenario, with sizes that follow from links."""
 
-    family: str
+    loss: str
+    control: str = ""
+    path: str = ""
     switch: Mapping[str, Any] = field(default_factory=dict)
     host: Mapping[str, Any] = field(default_factory=dict)
+    needs: frozenset[str] = frozenset()
     memory: str = "shared"
-    """``ports``: each port has its share of the buffer, as credits promise room that others cannot take."""
     queue: int = 0
     """The class of all flows."""
 
@@ -61,56 +70,196 @@ class Mechanism:
             return 0
         return 2 if "pint" in self.switch["telemetry"] else 42
 
+    def tables(self, link: Link) -> dict[str, Any]:
+        """Return `switch` and `host` for a link."""
+        return {"switch": made(self.switch, link), "host": made(self.host, link)}
 
-LOSSY, PAUSED, LINKS, CUT = "may lose", "PFC", "link by link", "trimming"
+    def derived(self, link: Link) -> list[tuple[str, str]]:
+        """Return path and value of what follows from a link."""
+        return [*derived(self.switch, link, "switch"), *derived(self.host, link, "host")]
 
-ROWS: dict[str, Mechanism] = {
-    "Go-Back-N": Mechanism(LOSSY),
-    "IRN": Mechanism(LOSSY, {}, _IRN),
-    "IRN + DCQCN": Mechanism(LOSSY, _RED, _IRN | _control(dcqcn={})),
-    "IRN + DCTCP": Mechanism(LOSSY, _STEP, _IRN | _control(dctcp={})),
-    "IRN + HPCC": Mechanism(LOSSY, {"telemetry": {}}, _IRN | _control(hpcc={})),
-    "IRN + HPCC-PINT": Mechanism(LOSSY, _PINT, _IRN | _control(hpcc_pint={})),
-    "IRN + Swift": Mechanism(LOSSY, {}, _IRN | _control(swift={})),
-    "PFC": Mechanism(PAUSED, _PFC),
-    "PFC + DCQCN": Mechanism(PAUSED, _PFC | _RED, _control(dcqcn={})),
-    "PFC + DCQCN + cut-through": Mechanism(PAUSED, _PFC | _RED | {"cut_through": {}}, _control(dcqcn={})),
-    "PFC + DCQCN, window": Mechanism(PAUSED, _PFC | _RED, _control(dcqcn={"window": PRODUCT})),
-    "PFC + DCTCP": Mechanism(PAUSED, _PFC | _STEP, _control(dctcp={})),
-    "PFC + HPCC": Mechanism(PAUSED, _PFC | {"telemetry": {}}, _control(hpcc={})),
-    "PFC + HPCC-PINT": Mechanism(PAUSED, _PFC | _PINT, _control(hpcc_pint={})),
-    "PFC + Swift": Mechanism(PAUSED, _PFC, _control(swift={})),
-    "PFC + TIMELY": Mechanism(PAUSED, _PFC, _control(timely={})),
-    "PFC + TIMELY, window": Mechanism(PAUSED, _PFC, _control(timely={"window": True})),
-    "PFC + QCN": Mechanism(PAUSED, {"flow_control": {"pfc": {}, "qcn": {}}}, _control(qcn={})),
-    "PFC + BCN": Mechanism(PAUSED, {"flow_control": {"pfc": {}, "bcn": {}}}, _control(bcn={})),
-    "PFC + SFC": Mechanism(PAUSED, {"flow_control": {"pfc": {}, "sfc": _SFC}}),
-    "PFC + SFC + DCQCN": Mechanism(PAUSED, {"flow_control": {"pfc": {}, "sfc": _SFC}} | _RED, _control(dcqcn={})),
-    "PFC + Congestion Isolation + DCQCN": Mechanism(
-        PAUSED,
-        {"flow_control": {"pfc": {}, "congestion_isolation": {}}, "classes": 2, "scheduler": {"drr": "1048B"}} | _RED,
-        _control(dcqcn={}),
-        queue=1,
+
+def _needs(*needs: str) -> frozenset[str]:
+    return frozenset(needs)
+
+
+GO_BACK_N, IRN, LOSSY, PFC, BY_PORT = "Go-Back-N", "IRN", "selective", "PFC", "PFC by port"
+CREDITED, ABSOLUTE, BFC, CUT = "credits (CBFC)", "credits (absolute)", "BFC", "trimming"
+LOSSES: dict[str, Part] = {
+    GO_BACK_N: Part(host={"transport": {"go_back_n": {}}}),
+    IRN: Part(host={"transport": {"irn": {}}}),
+    LOSSY: Part(host={"transport": {"selective": {}}}),
+    PFC: Part({"flow_control": {"pfc": {}}}, {"transport": _PATIENT}, _needs(PAUSES)),
+    BY_PORT: Part({"flow_control": {"pfc": {}}}, {"transport": _PATIENT}, _needs(PAUSES), memory="ports"),
+    CREDITED: Part(
+        {"flow_control": {"credits": {"scheme": "cbfc"}}}, {"transport": _PATIENT}, _needs(CREDITS), memory="ports"
     ),
-    "PFC + DCQCN + flowlets": Mechanism(PAUSED, _PFC | _RED | _spread("flowlet"), _control(dcqcn={})),
-    "PFC + DCQCN + ConWeave": Mechanism(PAUSED, _PFC | _RED | _spread("conweave"), _control(dcqcn={})),
-    "PFC + DCQCN + DRILL": Mechanism(PAUSED, _PFC | _RED | _spread("drill"), _PATIENT | _control(dcqcn={})),
-    "PFC + DCQCN + spray": Mechanism(PAUSED, _PFC | _RED | _spread("spray"), _PATIENT | _control(dcqcn={})),
-    "PFC + DCQCN + REPS": Mechanism(PAUSED, _PFC | _RED | _spread("reps"), _PATIENT | _control(dcqcn={})),
-    "BFC": Mechanism(LINKS, {"flow_control": {"bfc": {}}}),
-    "credits (absolute)": Mechanism(LINKS, {"flow_control": {"credits": {}}}, memory="ports"),
-    "credits (CBFC)": Mechanism(LINKS, {"flow_control": {"credits": {"scheme": "cbfc"}}}, memory="ports"),
-    "credits (CBFC) + DCQCN": Mechanism(
-        LINKS, {"flow_control": {"credits": {"scheme": "cbfc"}}} | _RED, _control(dcqcn={}), memory="ports"
-    ),
-    "trimming + NSCC": Mechanism(CUT, _CUT, _ANY_ORDER | _control(nscc={})),
-    "trimming + NSCC + spray": Mechanism(CUT, _CUT | _spread("spray"), _ANY_ORDER | _control(nscc={})),
-    "trimming + NSCC + REPS": Mechanism(CUT, _CUT | _spread("reps"), _ANY_ORDER | _control(nscc={})),
-    "trimming + RCCC + spray": Mechanism(CUT, _ONLY_CUT | _spread("spray"), _ANY_ORDER | _control(rccc={})),
-    "trimming + RCCC + NSCC + spray": Mechanism(CUT, _CUT | _spread("spray"), _ANY_ORDER | _control(rccc={}, nscc={})),
-    "NDP + spray": Mechanism(CUT, _NDP | _spread("spray"), {"transport": {"ndp": {}}}),
+    ABSOLUTE: Part({"flow_control": {"credits": {}}}, {"transport": _PATIENT}, _needs(CREDITS), memory="ports"),
+    BFC: Part({"flow_control": {"bfc": {}}}, {"transport": _PATIENT}, _needs(QUEUES)),
+    CUT: Part({"trimming": {"limit": Products()}}, {"transport": {"selective": {}}}, _needs(TRIMS)),
 }
-"""By name, in the order of families."""
-BUSY = "Go-Back-N"
+
+
+def _control(needs: str, switch: Mapping[str, Any], **controls: Any) -> Part:
+    return Part(switch, {"congestion_control": controls} if controls else {}, frozenset({needs} - {""}))
+
+
+NDP, RCCC, BOTH = "NDP", "RCCC", "RCCC + NSCC"
+_WINDOWED = "DCQCN, window"
+CONTROLS: dict[str, Part] = {
+    "": Part(),
+    "DCQCN": _control(MARKS, _RED, dcqcn={}),
+    _WINDOWED: _control(MARKS, _RED, dcqcn={"window": Products()}),
+    "DCTCP": _control(MARKS, _STEP, dctcp={}),
+    "HPCC": _control(TELLS, _TELEMETRY, hpcc={}),
+    "HPCC-PINT": _control(TELLS, {"telemetry": {"pint": {}}}, hpcc_pint={}),
+    "Swift": _control("", {}, swift={}),
+    "TIMELY": _control("", {}, timely={}),
+    "TIMELY, window": _control("", {}, timely={"window": True}),
+    "NSCC": _control(MARKS, _FIFTHS, nscc={}),
+    RCCC: _control("", {}, rccc={}),
+    BOTH: _control(MARKS, _FIFTHS, rccc={}, nscc={}),
+    # Queues of eight packets, and twice that of headers.
+    NDP: Part(
+        {"trimming": {"limit": "8384B", "headers": "16768B", "return_to_sender": True}}, {"transport": {"ndp": {}}}
+    ),
+}
+_BY_PACKET = frozenset({"adaptive", "spray", "REPS"})
+PATHS: dict[str, Part] = {
+    "": Part(),
+    "adaptive": Part({"routing": {"adaptive": {}}}, needs=_needs(SPREADS, ANY_ORDER)),
+    "spray": Part({"routing": {"spray": {}}}, needs=_needs(SPREADS, ANY_ORDER)),
+    "REPS": Part({"routing": {"reps": {}}}, needs=_needs(ANY_ORDER)),
+}
+
+_ONE_PATH = frozenset({"HPCC", "HPCC-PINT"})
+_OF_TRIMMING = frozenset({RCCC, BOTH, NDP})
+_VARIANTS = frozenset({"HPCC-PINT", "TIMELY", "TIMELY, window"})
+_HOP_BY_HOP = frozenset({BY_PORT, CREDITED, ABSOLUTE})
+
+
+def why_not(loss: str, control: str, path: str) -> str:
+    """Say why a cell is no sensible one; nothing if it is. What the product refuses is not known here."""
+    answers = {
+        "a packet that overtakes counts as lost": loss in {GO_BACK_N, IRN} and path in _BY_PACKET,
+        "telemetry is compared from packet to packet of one path": control in _ONE_PATH and path in _BY_PACKET,
+        "nobody holds the sources back, and what they lose is lost again": loss in {LOSSY, CUT} and not control,
+        "every header that arrives asks for the next packet: it is made for trimming": control in _OF_TRIMMING
+        and loss != CUT,
+        "repeats for tens of milliseconds what it lost: shown once": loss == GO_BACK_N and bool(control),
+        "switches hold each flow back by itself, in the place of the sources": loss == BFC and bool(control),
+        "a variant of a control, shown by flow under PFC or over IRN": control in _VARIANTS
+        and (bool(path) or loss not in {PFC, IRN} or (loss == IRN and control != "HPCC-PINT")),
+        "without a window: shown under PFC, where it is deployed": control == "DCQCN" and loss in {LOSSY, CUT},
+        "IRN has a window of its own": loss == IRN and control == _WINDOWED,
+        "links that promise room: compared with PFC of the same buffer a port, by flow and sprayed": loss in _HOP_BY_HOP
+        and (control not in {"", "DCQCN", "DCTCP"} or path not in {"", "spray"}),
+        "the other way to count credits, shown once": loss == ABSOLUTE and bool(control or path),
+        "its loss handling is PFC, IRN or none, as published": control == "HPCC" and loss not in {PFC, IRN},
+        "NSCC wants a transport that bears any order": control == "NSCC" and loss == IRN,
+        "adapters and paths of Ultra Ethernet, shown under PFC, trimming and loss": path == "REPS"
+        and loss not in {LOSSY, PFC, CUT},
+        "chosen at each switch from queues of its own: shown where flows share them": path == "adaptive"
+        and loss == BFC,
+    }
+    return next((reason for reason, applies in answers.items() if applies), "")
+
+
+def _row(loss: str, control: str, path: str) -> Mechanism:
+    parts = [LOSSES[loss], CONTROLS[control], PATHS[path]]
+    switch: dict[str, Any] = {}
+    host: dict[str, Any] = {}
+    for part in parts:
+        switch |= part.switch
+        host |= part.host
+    needs = frozenset[str]().union(*(part.needs for part in parts))
+    return Mechanism(loss, control, path, switch, host, needs, parts[0].memory)
+
+
+def name_of(loss: str, control: str = "", path: str = "") -> str:
+    """Return what a row is called."""
+    return " + ".join(part for part in (loss, control, path) if part)
+
+
+def _refused(row: Mechanism) -> str:
+    """Return why the product refuses a row; nothing if it takes it."""
+    link = Link(100_000_000_000, 1_000_000)
+    star = {"leaf_spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 1, "link": {"rate": "100Gbps", "delay": "1us"}}}
+    buffer: dict[str, Any] = {"per_port": "1MB"} if row.memory == "ports" else {"shared": {"total": "12MB"}}
+    tables = row.tables(link)
+    flows = [{"flows": [{"src": 0, "dst": 1, "size": "1KB"}]}]
+    scenario = {"network": star, **tables, "switch": {"buffer": buffer} | tables["switch"], "workload": flows}
+    try:
+        running.check(scenario)
+    except InputError as error:
+        return str(error).partition("\n")[0]
+    return ""
+
+
+def _grid() -> tuple[dict[str, Mechanism], Counter[str]]:
+    """Return the rows of sensible cells that the product takes, and how many others there are by reason."""
+    found: dict[str, Mechanism] = {}
+    left: Counter[str] = Counter()
+    for loss, control, path in product(LOSSES, CONTROLS, PATHS):
+        row = _row(loss, control, path)
+        reason = why_not(loss, control, path) or _refused(row)
+        if reason:
+            left[reason] += 1
+        else:
+            found[name_of(loss, control, path)] = row
+    return found, left
+
+
+GRID, LEFT_OUT = _grid()
+
+
+def _beside(
+    name: str, switch: Mapping[str, Any], *needs: str, control: str = "", queue: int = 0, **host: Any
+) -> Mechanism:
+    """A row that is a cell of the grid and something beside it."""
+    base = _row(PFC, control, "")
+    flow_control = {**base.switch["flow_control"], **switch.get("flow_control", {})}
+    every = {**base.switch, **switch, "flow_control": flow_control}
+    return Mechanism(PFC, name, "", every, {**base.host, **host}, base.needs | set(needs), queue=queue)
+
+
+_ISOLATION = {"flow_control": {"congestion_isolation": {}}, "classes": 2, "scheduler": {"drr": "1048B"}}
+_GO_BACK_N: dict[str, Any] = {"go_back_n": {}}
+BESIDE: dict[str, Mechanism] = {
+    "PFC + QCN": _beside("QCN", {"flow_control": {"qcn": {}}}, "notify sources (QCN)", congestion_control={"qcn": {}}),
+    "PFC + BCN": _beside("BCN", {"flow_control": {"bcn": {}}}, "notify sources (BCN)", congestion_control={"bcn": {}}),
+    "PFC + SFC": _beside("SFC", {"flow_control": {"sfc": _SFC}}, "notify sources (SFC)"),
+    "PFC + SFC + DCQCN": _beside(
+        "SFC + DCQCN", {"flow_control": {"sfc": _SFC}}, "notify sources (SFC)", control="DCQCN"
+    ),
+    "PFC + Congestion Isolation + DCQCN": _beside(
+        "Congestion Isolation + DCQCN", _ISOLATION, "isolate flows", control="DCQCN", queue=1
+    ),
+    "PFC + DCQCN + cut-through": _beside("DCQCN + cut-through", {"cut_through": {}}, "cut through", control="DCQCN"),
+    "PFC + DCQCN + flowlets": _beside(
+        "DCQCN + flowlets", {"routing": {"flowlet": {}}}, "see flowlets", control="DCQCN", transport=_GO_BACK_N
+    ),
+    "PFC + DCQCN + ConWeave": _beside(
+        "DCQCN + ConWeave", {"routing": {"conweave": {}}}, "put packets in order", control="DCQCN", transport=_GO_BACK_N
+    ),
+    "PFC + DCQCN + DRILL": _beside("DCQCN + DRILL", {"routing": {"drill": {}}}, SPREADS, ANY_ORDER, control="DCQCN"),
+}
+"""Mechanisms that are none of the three: each beside the cell that it differs from."""
+ROWS: dict[str, Mechanism] = {**GRID, **BESIDE}
+"""By name."""
+BUSY = GO_BACK_N
 """Without PFC it repeats for tens of milliseconds what it lost, at line rate: it has the main setting alone."""
 QUIETER = tuple(row for row in ROWS if row != BUSY)
+PRESETS = ("conweave", "hpcc", "hpcc_paper", "hpcc_config", "microsoft", "sfc_proxy", "mellanox", "paper")
+"""Of DCQCN: rows of these have the name of the row and of the preset."""
+
+
+def row_of(name: str) -> Mechanism:
+    """Return a row; one that ends in a preset's name in brackets has DCQCN with that preset."""
+    base, _, preset = name.partition(" [")
+    row = ROWS[base]
+    if not preset:
+        return row
+    control = {**row.host["congestion_control"]["dcqcn"], "preset": preset.removesuffix("]")}
+    host = {**row.host, "congestion_control": {"dcqcn": control}}
+    return Mechanism(row.loss, row.control, row.path, row.switch, host, row.needs, row.memory, row.queue)

@@ -1,9 +1,10 @@
 """What the comparison reads of a run, and how it is told.
 
-A percentile is the element at ⌈share · n⌉. The slowdown of a flow is its completion time over that which it would have
-alone; of a flow that is not over when the run ends, the time that it has had over it. Flows of incasts are told apart
-from the others: of them the last one's completion over the least that the receiver's line allows, and Jain's index of
-the rates of one incast's flows.
+A percentile is the element at ⌈share · n⌉. The slowdown of a flow is its completion time over that which it would
+have alone; of a flow that is not over when the run ends, the time that it has had over it. Flows of incasts are told
+apart from the others: of them the last one's completion over the least that the receiver's line allows, and Jain's
+index of the rates of one incast's flows. What a flow would have alone is that of frames without a stamp of telemetry:
+it is the same for all mechanisms. A value that a run was cut for is a bound, and is shown as one (``≥``).
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
-from xoff.experiments.field._fabric import INCAST, LONG, PAYLOAD, SHORT
+from xoff.experiments.field._fabric import HOSTS_PER_LEAF, INCAST, JOB, LONG, PAYLOAD, SHORT, SPOILT
+from xoff.experiments.field._links import CONTROL, LONGEST, WIRE, Link
 from xoff.reproduce import Readings
 from xoff.results import Result
 from xoff.statistics import interval
 
 BINS = {"all": (0, math.inf), "short": (0, SHORT), "middle": (SHORT, LONG), "long": (LONG, math.inf)}
+OTHERS = "others"
+"""Flows neither from nor to the host that faults are of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,9 @@ class Run:
     """The numbers of a run; those that it has nothing for are none."""
 
     slowdowns: Mapping[str, Sequence[float]]
-    """By bin of size, in rising order, without those of incasts."""
+    """By bin of size, and of `OTHERS`, in rising order, without those of incasts."""
+    cut: frozenset[str]
+    """The bins, ``incast`` and ``job`` with something that was not over when the run ended."""
     long_gbps: float | None
     """Mean rate of long flows."""
     incast: float | None
@@ -35,6 +42,10 @@ class Run:
     """Jain's index of the rates of an incast's flows, the mean over incasts."""
     collective_ms: float | None
     """The longest time of a collective."""
+    iteration_ms: float | None
+    """The time of an iteration of a job."""
+    exposed: float | None
+    """The share of it in which a rank waits for messages under way, the mean over ranks."""
     last_us: float
     """The longest completion time."""
     pauses: int
@@ -57,37 +68,77 @@ class Run:
         return fmean(self.slowdowns[size]) if self.slowdowns[size] else None
 
 
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """What a flow would take alone, in frames without a stamp."""
+
+    ps_per_byte: float
+    stamp: int
+
+    @staticmethod
+    def of(result: Result) -> Alone:
+        framing = result.scenario["framing"]
+        header = int(str(framing["header"]).removesuffix("B"))
+        return Alone(Link.of(result.scenario).ps_per_byte, PAYLOAD + header - WIRE)
+
+    def time_ps(self, flow: Mapping[str, Any]) -> float:
+        """Return the time: full packets follow one another; a short last one is not padded where it has a stamp."""
+        leaf, other = (int(flow[end].removeprefix("host")) // HOSTS_PER_LEAF for end in ("src", "dst"))
+        links = LONGEST if leaf != other else 2
+        packets = math.ceil(flow["size_bytes"] / PAYLOAD)
+        frame = flow["size_bytes"] - (packets - 1) * PAYLOAD + WIRE - PAYLOAD
+        last = max(CONTROL, frame + self.stamp) - max(CONTROL, frame)
+        more = links * last if packets == 1 else (packets + links - 2) * self.stamp + last
+        found: float = flow["ideal_fct_ps"] - more * self.ps_per_byte
+        return found
+
+
 def read(result: Result) -> Run:
-    """Return the numbers of a run, and let its tables go: there are hundreds."""
+    """Return the numbers of a run, and let its tables go: there are thousands."""
     summary = result.summary
     end_ps = summary["simulated_ps"]
-    columns = ("workload", "dst", "size_bytes", "start_ps", "fct_ps", "ideal_fct_ps", "packets_sent")
+    columns = ("workload", "src", "dst", "size_bytes", "start_ps", "fct_ps", "ideal_fct_ps", "packets_sent")
     table = result.flows.select(columns).to_pylist()
-    slowdowns: dict[str, list[float]] = {name: [] for name in BINS}
+    alone = Alone.of(result)
+    slowdowns: dict[str, list[float]] = {name: [] for name in (*BINS, OTHERS)}
     rates: list[float] = []
-    bursts: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
+    bursts: dict[tuple[str, int], list[tuple[float, float, int]]] = {}
+    cut: set[str] = set()
     for flow in table:
-        took = flow["fct_ps"] or max(end_ps - flow["start_ps"], flow["ideal_fct_ps"])
+        alone_ps = alone.time_ps(flow)
+        took = flow["fct_ps"] or max(end_ps - flow["start_ps"], alone_ps)
+        bins = [name for name, (low, high) in BINS.items() if low <= flow["size_bytes"] < high]
+        if SPOILT not in {flow["src"], flow["dst"]}:
+            bins.append(OTHERS)
         if flow["workload"] == INCAST:
             burst = bursts.setdefault((flow["dst"], flow["start_ps"]), [])
-            burst.append((took, flow["ideal_fct_ps"], flow["size_bytes"]))
-            continue
-        for name, (low, high) in BINS.items():
-            if low <= flow["size_bytes"] < high:
-                slowdowns[name].append(took / flow["ideal_fct_ps"])
-        if flow["size_bytes"] >= LONG:
-            rates.append(8e3 * flow["size_bytes"] / took)
-    framing = result.scenario["framing"]
-    wire = PAYLOAD + int(str(framing["header"]).removesuffix("B"))
+            burst.append((took, alone_ps, flow["size_bytes"]))
+            bins = [INCAST]
+        elif flow["workload"] != JOB:
+            for name in bins:
+                slowdowns[name].append(took / alone_ps)
+            if flow["size_bytes"] >= LONG:
+                rates.append(8e3 * flow["size_bytes"] / took)
+        if flow["fct_ps"] is None:
+            cut.update(bins)
     sent = sum(flow["packets_sent"] for flow in table)
-    times = result.collectives["time_ps"].to_pylist() if "collectives" in result.tables else []
+    times = (
+        result.collectives["time_ps"].to_pylist() if "collectives" in result.tables and JOB not in _jobs(result) else []
+    )
+    job = _jobs(result).get(JOB)
+    if job is not None and job["completed"] < job["iterations"]:
+        cut.add(JOB)
+    iteration_ps = None if job is None else job["longest_iteration_ps"] or end_ps
     found = Run(
         {name: sorted(values) for name, values in slowdowns.items()},
+        frozenset(cut),
         fmean(rates) if rates else None,
-        fmean(_over_least(burst, wire) for burst in bursts.values()) if bursts else None,
+        fmean(_over_least(burst, alone.ps_per_byte) for burst in bursts.values()) if bursts else None,
         fmean(_jain(burst) for burst in bursts.values()) if bursts else None,
         max(end_ps if time is None else time for time in times) / 1e9 if times else None,
-        max(flow["fct_ps"] or end_ps - flow["start_ps"] for flow in table) / 1e6,
+        None if iteration_ps is None else iteration_ps / 1e9,
+        None if job is None or not job["completed"] else job["exposed_ps"] / iteration_ps,
+        max((flow["fct_ps"] or end_ps - flow["start_ps"] for flow in table), default=0) / 1e6,
         summary["pfc"]["pauses"] + summary["bfc"]["pauses"] + summary["credits"]["waits"],
         summary["drops"],
         summary["trimming"]["trimmed"],
@@ -99,15 +150,19 @@ def read(result: Result) -> Run:
     return found
 
 
-def _over_least(burst: Sequence[tuple[int, int, int]], wire: int) -> float:
+def _jobs(result: Result) -> dict[str, Any]:
+    """Return what the summary says of jobs, by workload."""
+    return {name: one["job"] for name, one in result.summary["workloads"].items() if one.get("job")}
+
+
+def _over_least(burst: Sequence[tuple[float, float, int]], ps_per_byte: float) -> float:
     """Return an incast's completion over that of one flow alone and all other packets on the receiver's line."""
-    ideal_ps, size = min((ideal, size) for _, ideal, size in burst)
-    # 80 ps a byte, at 100 Gb/s.
-    others_ps = (len(burst) - 1) * math.ceil(size / PAYLOAD) * wire * 80
-    return max(took for took, _, _ in burst) / (ideal_ps + others_ps)
+    alone_ps, size = min((alone, size) for _, alone, size in burst)
+    others_ps = (len(burst) - 1) * (size + math.ceil(size / PAYLOAD) * (WIRE - PAYLOAD)) * ps_per_byte
+    return max(took for took, _, _ in burst) / (alone_ps + others_ps)
 
 
-def _jain(burst: Sequence[tuple[int, int, int]]) -> float:
+def _jain(burst: Sequence[tuple[float, float, int]]) -> float:
     rates = [size / took for took, _, size in burst]
     return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
 
@@ -126,6 +181,21 @@ class Runs(Readings[Run]):
         """Return the mean of a value over the seeds; not a number if none has it."""
         found = self.values(case, row, value)
         return fmean(found) if found else math.nan
+
+    def by_seed_of(self, case: str, row: str, value: Callable[[Run], float | None]) -> list[float | None]:
+        """Return a value of each seed: pairs with that of another row."""
+        return [value(run) for run in self.each(f"{case}/{row}")]
+
+    def told(self, case: str, row: str, value: Callable[[Run], float | None], part: str = "") -> str:
+        """Return a mean and half of its interval as a table shows them: a bound, if something of a part was cut."""
+        if row not in self.rows(case):
+            return "–"
+        cut = part and any(part in run.cut for run in self.each(f"{case}/{row}"))
+        return ("≥ " if cut else "") + told(self.values(case, row, value))
+
+    def product_of(self, row: str, value: Callable[[Run], float | None]) -> float:
+        """Return the product of a value's means over the cases: what ranks rows over all of them."""
+        return math.prod(self.of(case, row, value) for case in self.cases)
 
     def rows(self, case: str) -> list[str]:
         """Return the rows of a case."""

@@ -1,0 +1,67 @@
+"""The chooser: what switches and adapters can do, down; what is sent, across; the best rows that can run.
+
+Best is the lowest geometric mean over the settings of a column. A row is as good if the runs do not show, seed by
+seed, that the best one is lower (`xoff.reproduce`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from xoff.experiments.field._mechanisms import ANY_ORDER, CREDITS, MARKS, PAUSES, QUEUES, SPREADS, TELLS, TRIMS, row_of
+from xoff.experiments.field._runs import Run, Runs
+from xoff.reproduce import lower
+
+_MOST = 3
+"""So many rows that are as good are named."""
+SWITCHES: dict[str, frozenset[str]] = {
+    "nothing of it": frozenset(),
+    "mark": frozenset({MARKS}),
+    "pause": frozenset({PAUSES}),
+    "give credits": frozenset({CREDITS, MARKS}),
+    "mark, pause": frozenset({MARKS, PAUSES}),
+    "mark, pause, telemetry": frozenset({MARKS, PAUSES, TELLS}),
+    "mark, pause, queues for flows": frozenset({MARKS, PAUSES, QUEUES}),
+    "mark, trim": frozenset({MARKS, TRIMS}),
+    "all of it": frozenset({MARKS, PAUSES, TELLS, QUEUES, TRIMS, CREDITS}),
+}
+ADAPTERS: dict[str, frozenset[str]] = {"no": frozenset(), "yes": frozenset({ANY_ORDER, SPREADS})}
+
+
+def choices(runs: Runs, columns: Mapping[str, Sequence[str]], value: Callable[[Run], float | None]) -> list[list[str]]:
+    """Return the table; columns have the cases that they are of."""
+    made = [["switches can", "adapters bear any order", *columns]]
+    for can, has in SWITCHES.items():
+        for bears, more in ADAPTERS.items():
+            cells = [_best(runs, cases, has | more, value) for cases in columns.values()]
+            if any(cell != "–" for cell in cells):
+                made.append([can, bears, *cells])
+    return made
+
+
+def _best(runs: Runs, cases: Sequence[str], has: frozenset[str], value: Callable[[Run], float | None]) -> str:
+    rows = [row for row in runs.rows(cases[0]) if row_of(row).needs <= has]
+    means = {row: found for row in rows if (found := _by_seed(runs, cases, row, value))}
+    if not means:
+        return "–"
+    first, *others = sorted(means, key=lambda row: math.fsum(means[row]))
+    alike = [row for row in others if lower(means[first], means[row]).answer != "holds"]
+    mean = math.fsum(means[first]) / len(means[first])
+    said = f"**{first}** {mean:.3g}"
+    if not alike:
+        return said
+    rest = f" and {len(alike) - _MOST} more" if len(alike) > _MOST else ""
+    return f"{said}; as good: {', '.join(alike[:_MOST])}{rest}"
+
+
+def _by_seed(runs: Runs, cases: Sequence[str], row: str, value: Callable[[Run], float | None]) -> list[float]:
+    """Return the geometric mean of a value over cases, of each seed; nothing if a case lacks it."""
+    every = [runs.by_seed_of(case, row, value) for case in cases]
+    found = []
+    for of in zip(*every, strict=True):
+        numbers = [one for one in of if one is not None]
+        if len(numbers) < len(of):
+            return []
+        found.append(math.exp(math.fsum(math.log(one) for one in numbers) / len(numbers)))
+    return found

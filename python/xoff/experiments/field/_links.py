@@ -1,0 +1,93 @@
+"""Sizes that follow from the links of the fabric: what a line carries in a time, and products of bandwidth and delay.
+
+A mechanism is written with `Line` and `Products` in the place of such sizes. They become sizes when the scenario is
+made, and again when another rate or delay is set on it: ``--set network.leaf_spine.link.rate=400Gbps``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from xoff.wording import quantity
+
+LONGEST = 4
+"""Links from a host to another behind another leaf."""
+WIRE, CONTROL = 1048, 64
+"""Bytes of a packet and of an ACK."""
+
+
+def number(text: str) -> int:
+    """Return the number of a text with a unit. Raises `ValueError` if it is none."""
+    found = quantity(text)
+    if found is None:
+        raise ValueError(text)
+    return found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The rate and the delay of each link."""
+
+    rate_bps: int
+    delay_ps: int
+
+    @staticmethod
+    def of(scenario: Mapping[str, Any]) -> Link:
+        """Return what the hosts of a scenario have."""
+        link = scenario["network"]["leaf_spine"]["link"]
+        return Link(number(link["rate"]), number(link["delay"]))
+
+    @property
+    def ps_per_byte(self) -> float:
+        """How long a byte takes."""
+        return 8e12 / self.rate_bps
+
+    @property
+    def round_trip_ps(self) -> float:
+        """The longest round trip without queues, of a packet and its ACK."""
+        return LONGEST * (2 * self.delay_ps + (WIRE + CONTROL) * self.ps_per_byte)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What a line carries in so many microseconds."""
+
+    us: float
+
+    def of(self, link: Link) -> int:
+        """Return the bytes."""
+        return round(self.us * 1e6 / link.ps_per_byte)
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """A share of the product of rate and longest round trip."""
+
+    share: float = 1.0
+
+    def of(self, link: Link) -> int:
+        """Return the bytes."""
+        return round(self.share * link.round_trip_ps / link.ps_per_byte)
+
+
+def made(table: Mapping[str, Any], link: Link) -> dict[str, Any]:
+    """Return a table with its sizes for a link."""
+    return {
+        key: f"{value.of(link)}B"
+        if isinstance(value, Line | Products)
+        else made(value, link)
+        if isinstance(value, Mapping)
+        else value
+        for key, value in table.items()
+    }
+
+
+def derived(table: Mapping[str, Any], link: Link, path: str) -> Iterator[tuple[str, str]]:
+    """Yield path and value of each size that follows from a link, of a table that stands at a path."""
+    for key, value in table.items():
+        if isinstance(value, Line | Products):
+            yield f"{path}.{key}", f"{value.of(link)}B"
+        elif isinstance(value, Mapping):
+            yield from derived(value, link, f"{path}.{key}")

@@ -1,0 +1,166 @@
+"""Sentences of the short answer: each a predicate that is judged at every setting, and told with where it holds.
+
+A predicate compares rows seed by seed, and says of each setting that it holds, that it does not, or that chance
+covers it (`xoff.reproduce`). A sentence as a whole holds if it holds at every setting; what is told is at how many,
+at which it does not, and by how much it is so: a ratio, its median over the settings and its range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import TypeAlias
+
+from xoff.experiments.field._runs import Run, Runs
+from xoff.reproduce import Decision, Judged, Part, about_the_same, fact, lower, lowest, positive
+
+Value: TypeAlias = Callable[[Run], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, and what it says of a case; None where the case has nothing that it speaks of."""
+
+    text: str
+    decide: Callable[[Runs, str], Decision | None]
+    ratio: Callable[[Runs, str], float | None]
+    """By how much."""
+    what: str
+    """Of what the ratio is."""
+
+
+def _pairs(runs: Runs, case: str, one: str, other: str, value: Value) -> tuple[list[float], list[float]] | None:
+    """Return the values of two rows, seed by seed, without seeds that one of them has none of."""
+    if not {one, other} <= set(runs.rows(case)):
+        return None
+    both = zip(runs.by_seed_of(case, one, value), runs.by_seed_of(case, other, value), strict=True)
+    found = [(mine, theirs) for mine, theirs in both if mine is not None and theirs is not None]
+    return ([mine for mine, _ in found], [theirs for _, theirs in found]) if found else None
+
+
+def shorter(text: str, one: str, other: str, value: Value, what: str, times: float = 1.0) -> Sentence:
+    """A sentence that a value of one row is below that of another; so many times, if that is said."""
+
+    def decide(runs: Runs, case: str) -> Decision | None:
+        found = _pairs(runs, case, one, other, value)
+        return None if found is None else lower([times * mine for mine in found[0]], found[1])
+
+    return Sentence(text, decide, _ratio(other, one, value), f"{what}: {other}, times {one}")
+
+
+def alike(text: str, one: str, other: str, value: Value, what: str) -> Sentence:
+    """A sentence that a value of one row is within 15 % of that of another."""
+
+    def decide(runs: Runs, case: str) -> Decision | None:
+        found = _pairs(runs, case, one, other, value)
+        return None if found is None else about_the_same(*found)
+
+    return Sentence(text, decide, _ratio(one, other, value), f"{what}: {one}, times {other}")
+
+
+def best(text: str, one: str, others: Sequence[str], value: Value, what: str) -> Sentence:
+    """A sentence that a value of one row is the lowest of some."""
+
+    def decide(runs: Runs, case: str) -> Decision | None:
+        rows = [row for row in dict.fromkeys((one, *others)) if row in runs.rows(case)]
+        values = {row: [found for found in runs.by_seed_of(case, row, value) if found is not None] for row in rows}
+        if one not in values or len(rows) < 2 or not all(values.values()):
+            return None
+        return lowest(values, one) if len({len(found) for found in values.values()}) == 1 else None
+
+    def ratio(runs: Runs, case: str) -> float | None:
+        found = {row: runs.of(case, row, value) for row in (one, *others) if row in runs.rows(case)}
+        rest = [number for row, number in found.items() if row != one]
+        return min(rest) / found[one] if one in found and rest else None
+
+    return Sentence(text, decide, ratio, f"{what}: the lowest other one, times {one}")
+
+
+def above(text: str, row: str, value: Value, least: float, what: str) -> Sentence:
+    """A sentence that a value of a row is above a number."""
+    return _bounded(text, row, value, what, lambda one: one - least)
+
+
+def beneath(text: str, row: str, value: Value, most: float, what: str) -> Sentence:
+    """A sentence that a value of a row is below a number."""
+    return _bounded(text, row, value, what, lambda one: most - one)
+
+
+def _bounded(text: str, row: str, value: Value, what: str, margin: Callable[[float], float]) -> Sentence:
+    def decide(runs: Runs, case: str) -> Decision | None:
+        found = runs.values(case, row, value) if row in runs.rows(case) else []
+        return positive([margin(one) for one in found]) if found else None
+
+    def number(runs: Runs, case: str) -> float | None:
+        found = runs.values(case, row, value) if row in runs.rows(case) else []
+        return fmean(found) if found else None
+
+    return Sentence(text, decide, number, f"{what}: {row}")
+
+
+def _ratio(one: str, other: str, value: Value) -> Callable[[Runs, str], float | None]:
+    def ratio(runs: Runs, case: str) -> float | None:
+        found = _pairs(runs, case, one, other, value)
+        return None if found is None else fmean(found[0]) / fmean(found[1])
+
+    return ratio
+
+
+def parts(sentences: Mapping[str, Sentence], runs: Runs) -> dict[str, Part]:
+    """Judge each sentence at each case."""
+    return {id: _part(one, runs) for id, one in sentences.items()}
+
+
+def _part(sentence: Sentence, runs: Runs) -> Part:
+    said = {case: found for case in runs.cases if (found := sentence.decide(runs, case)) is not None}
+    if not said:
+        return Part(fact(is_so=False), {}, void="no setting has the rows that it speaks of")
+    names = {
+        answer: [case for case, one in said.items() if one.answer == answer]
+        for answer in ("holds", "undecided", "does not hold")
+    }
+    ratios = [one for case in said if (one := sentence.ratio(runs, case)) is not None and math.isfinite(one)]
+    measured = {
+        "holds at": f"{len(names['holds'])} of {len(said)} settings",
+        "undecided at": "; ".join(names["undecided"]) or "none",
+        "does not hold at": "; ".join(names["does not hold"]) or "none",
+        sentence.what: f"{_short(median(ratios))} ({_short(min(ratios))} to {_short(max(ratios))})" if ratios else "–",
+    }
+    is_all = len(names["holds"]) == len(said)
+    reason = f"at {len(names['holds'])} of {len(said)} settings it holds, at {len(names['undecided'])} it is undecided"
+    # One seed decides nothing: then what the means say is told.
+    if not is_all and not names["does not hold"] and all(len(one.alone) <= 1 for one in said.values()):
+        leans = all(one.leans for one in said.values())
+        return Part(Decision("undecided", leans, (leans,)), measured)
+    return Part(fact(is_all), measured, reason=reason)
+
+
+def table(sentences: Mapping[str, Sentence], runs: Runs) -> list[list[str]]:
+    """Return the sentences with the share of settings in which they hold."""
+    made = [["", "sentence", "holds at", "undecided at", "by how much: median (range) over the settings"]]
+    for id, part in parts(sentences, runs).items():
+        if part.void:
+            continue
+        found = part.measured
+        undecided = found["undecided at"]
+        count = 0 if undecided == "none" else len(undecided.split("; "))
+        what = sentences[id].what
+        made.append([id, sentences[id].text, found["holds at"], str(count), f"{what}: {found[what]}"])
+    return made
+
+
+def judged(sentences: Mapping[str, Sentence]) -> Judged[Runs]:
+    """Return what judges sentences: all of them ours."""
+    return Judged(
+        document="field",
+        statements={id: one.text for id, one in sentences.items()},
+        runs=Runs,
+        judge=lambda runs: parts(sentences, runs),
+        ours=list(sentences),
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
