@@ -31,13 +31,15 @@ ADAPTERS: dict[str, frozenset[str]] = {"no": frozenset(), "yes": frozenset({ANY_
 
 def choices(runs: Runs, columns: Mapping[str, Sequence[str]], value: Callable[[Run], float | None]) -> list[list[str]]:
     """Return the table; columns have the cases that they are of."""
-    made = [["switches can", "adapters bear any order", *columns]]
-    for can, has in SWITCHES.items():
-        for bears, more in ADAPTERS.items():
+    made: dict[tuple[str, ...], list[str]] = {}
+    for bears, more in ADAPTERS.items():
+        for can, has in SWITCHES.items():
             cells = [_best(runs, cases, has | more, value) for cases in columns.values()]
             if any(cell != "–" for cell in cells):
-                made.append([can, bears, *cells])
-    return made
+                # What changes nothing is told in one line.
+                made.setdefault((bears, *cells), []).append(can)
+    heads = ["adapters bear any order", "switches can", *columns]
+    return [heads, *([bears, "; ".join(can), *cells] for (bears, *cells), can in made.items())]
 
 
 def _best(runs: Runs, cases: Sequence[str], has: frozenset[str], value: Callable[[Run], float | None]) -> str:

@@ -40,16 +40,18 @@ def dots(
         drawing = Canvas(figsize=(2.6 + 1.7 * len(panels), 1.7 + 0.21 * len(rows)), layout="constrained")
         every = np.atleast_1d(drawing.subplots(1, len(panels), sharey=True))
         for axes, (title, case, value) in zip(every, panels, strict=True):
-            means = {}
+            means: dict[int, float] = {}
+            lows: list[float] = []
             for place, row in enumerate(rows):
                 found = values(runs, case, row) if values else runs.values(case, row, value) if value else []
                 if not found:
                     continue
                 spread = interval(found)
                 means[place] = spread.mean
+                lows.append(spread.mean - (spread.margin or 0.0))
                 colour = COLOURS[losses.index(row_of(row).loss) % len(COLOURS)]
                 axes.errorbar(spread.mean, place, xerr=spread.margin or 0.0, fmt="o", color=colour, markersize=4)
-            _bound(axes, means)
+            _bound(axes, means, lows)
             axes.set_title(title.replace(", ", ",\n", 1), fontsize=7)
             axes.tick_params(axis="x", labelsize=6)
         every[0].set_yticks(range(len(rows)), rows, fontsize=7)
@@ -63,13 +65,13 @@ def dots(
         write(drawing, path)
 
 
-def _bound(axes: Axes, means: dict[int, float]) -> None:
+def _bound(axes: Axes, means: dict[int, float], lows: Sequence[float]) -> None:
     """End an axis where most rows end; what is beyond stands at its edge, with its number."""
     if not means:
         return
     most = _WIDEST * float(np.quantile(list(means.values()), 0.75))
     beyond = {place: mean for place, mean in means.items() if mean > most}
-    low = min(means.values())
+    low = min(lows)
     high = most if beyond else axes.get_xlim()[1]
     axes.set_xlim(max(0.0, low - 0.08 * (high - low)), high)
     for place, mean in beyond.items():

@@ -33,13 +33,10 @@ _EACH: list[dict[str, Any]] = [
     {},
     {"gbps": 400, "ms": 0.1},
     {"buffer_mb": 2},
-    {"load": 0.7, "senders": 0},
+    {"leaves": 64, "ms": 0.1},
     {"load": 0.7},
     {"senders": 16},
     {"buffer_mb": 48},
-    {"load": 0.3},
-    {"load": 0.3, "senders": 0},
-    {"leaves": 64, "ms": 0.1},
 ]
 _SETTINGS = [replace(_BASE, oversubscription=ratio, **changes) for changes in _EACH for ratio in (2, 1)]
 CASES = {setting.name: setting for setting in _SETTINGS}
@@ -49,18 +46,23 @@ SPRAYED = "PFC + DCTCP + spray"
 ROWS = (
     "PFC",
     "PFC + DCQCN",
-    "PFC + DCQCN + spray",
     "PFC + DCQCN, window",
     "PFC + DCTCP",
     SPRAYED,
     "selective + DCTCP",
-    "selective + DCTCP + spray",
     "trimming + NSCC",
     NSCC,
     "trimming + NDP + spray",
     "BFC",
 )
-MORE = ("PFC by port", "credits (CBFC)", "PFC + HPCC", "selective + NSCC + spray")
+MORE = (
+    "PFC by port",
+    "credits (CBFC)",
+    "PFC + HPCC",
+    "PFC + DCQCN + spray",
+    "selective + DCTCP + spray",
+    "selective + NSCC + spray",
+)
 """Rows of a few settings: at 50 %, with incasts and without."""
 FEW = {
     setting.name: setting

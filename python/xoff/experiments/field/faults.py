@@ -33,7 +33,7 @@ _FLOWS = replace(MAIN, senders=0, oversubscription=1, ms=0.8)
 _JOB = Setting(traffic="dense", placement="random", oversubscription=1)
 NONE = "no fault"
 OF_FLOWS = ("slow link", "failed link", "slow host", "host that stalls")
-OF_JOBS = ("slow link", "failed link", "straggler")
+OF_JOBS = ("failed link", "straggler")
 CASES = {
     f"{what}, {fault or NONE}": replace(setting, fault=fault)
     for what, setting, faults in ((FLOWS, _FLOWS, OF_FLOWS), (TRAINING, _JOB, OF_JOBS))
@@ -50,6 +50,8 @@ ROWS = (
     "trimming + NSCC + REPS",
     "BFC",
 )
+OF_TRAINING = tuple(row for row in ROWS if row not in {"PFC", "BFC", "trimming + NSCC"})
+"""Rows that the job is run with."""
 QUICK = {
     name: replace(case, ms=0.3)
     for name, case in CASES.items()
@@ -67,7 +69,11 @@ QUICK_ROWS = (
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     """Return the scenarios by case, row and seed."""
-    return scenarios_of(QUICK, QUICK_ROWS, 1) if quick else scenarios_of(CASES, ROWS, SEEDS)
+    if quick:
+        return scenarios_of(QUICK, QUICK_ROWS, 1)
+    flows = {name: one for name, one in CASES.items() if one.traffic == "arrivals"}
+    jobs = {name: one for name, one in CASES.items() if name not in flows}
+    return scenarios_of(flows, ROWS, SEEDS) | scenarios_of(jobs, OF_TRAINING, SEEDS)
 
 
 def _value(run: Run) -> float | None:
