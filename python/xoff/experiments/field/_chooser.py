@@ -43,7 +43,8 @@ def choices(runs: Runs, columns: Mapping[str, Sequence[str]], value: Callable[[R
 
 
 def _best(runs: Runs, cases: Sequence[str], has: frozenset[str], value: Callable[[Run], float | None]) -> str:
-    rows = [row for row in runs.rows(cases[0]) if row_of(row).needs <= has]
+    ran = [set(runs.rows(case)) for case in cases]
+    rows = [row for row in runs.rows(cases[0]) if row_of(row).needs <= has and all(row in of for of in ran)]
     means = {row: found for row in rows if (found := _by_seed(runs, cases, row, value))}
     if not means:
         return "–"

@@ -18,7 +18,7 @@ from xoff.statistics import interval
 
 Value = Callable[[Run], float | None]
 _WIDEST = 4.0
-"""A panel ends at so many times the third quarter of its values: one row does not stretch it."""
+"""A panel ends at so many times the middle one of its values: one row does not stretch it."""
 
 
 def dots(
@@ -69,7 +69,7 @@ def _bound(axes: Axes, means: dict[int, float], lows: Sequence[float]) -> None:
     """End an axis where most rows end; what is beyond stands at its edge, with its number."""
     if not means:
         return
-    most = _WIDEST * float(np.quantile(list(means.values()), 0.75))
+    most = _WIDEST * float(np.median(list(means.values())))
     beyond = {place: mean for place, mean in means.items() if mean > most}
     low = min(lows)
     high = most if beyond else axes.get_xlim()[1]

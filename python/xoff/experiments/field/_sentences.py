@@ -14,7 +14,7 @@ from statistics import fmean, median
 from typing import TypeAlias
 
 from xoff.experiments.field._runs import Run, Runs
-from xoff.reproduce import Decision, Judged, Part, about_the_same, fact, lower, lowest, positive
+from xoff.reproduce import Decision, Judged, Part, about_the_same, all_of, fact, lower, lowest, positive
 
 Value: TypeAlias = Callable[[Run], float | None]
 
@@ -128,13 +128,8 @@ def _part(sentence: Sentence, runs: Runs) -> Part:
         "does not hold at": "; ".join(names["does not hold"]) or "none",
         sentence.what: f"{_short(median(ratios))} ({_short(min(ratios))} to {_short(max(ratios))})" if ratios else "–",
     }
-    is_all = len(names["holds"]) == len(said)
     reason = f"at {len(names['holds'])} of {len(said)} settings it holds, at {len(names['undecided'])} it is undecided"
-    # One seed decides nothing: then what the means say is told.
-    if not is_all and not names["does not hold"] and all(len(one.alone) <= 1 for one in said.values()):
-        leans = all(one.leans for one in said.values())
-        return Part(Decision("undecided", leans, (leans,)), measured)
-    return Part(fact(is_all), measured, reason=reason)
+    return Part(all_of(*said.values()), measured, reason=reason)
 
 
 def table(sentences: Mapping[str, Sentence], runs: Runs) -> list[list[str]]:

@@ -99,8 +99,8 @@ JUDGED = Judged(
     judge=judge,
     reasons={
         "3.1": (
-            "HPCC is lowest and TIMELY without a window highest, as published, but DCTCP (5.4) is above DCQCN with a "
-            "window (3.8) and without (5.1): its step at 300 KB is above the 100 KB from which DCQCN is marked."
+            "HPCC is lowest and TIMELY without a window highest, as published, but DCTCP is above DCQCN with a "
+            "window and without: its step at 300 KB is above the 100 KB from which DCQCN is marked."
         ),
     },
 )

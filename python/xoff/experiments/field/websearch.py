@@ -78,8 +78,8 @@ JUDGED = Judged(
     judge=judge,
     reasons={
         "4.2": (
-            "Long flows gain: DCQCN holds them below their share for milliseconds after each cut, on lines that are "
-            "free; in the testbed flows of 25 Gb/s came back sooner."
+            "Long flows gain, at both loads: DCQCN cuts them, as its notifications show, and they rise again "
+            "slowly; HPCC keeps them near 95 % of the line."
         )
     },
 )
