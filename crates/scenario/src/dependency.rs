@@ -248,7 +248,7 @@ impl<'a> Traffic<'a> {
         for (class, Drawn { destinations, sources }) in drawn {
             let pairs = &mut classes.entry(class).or_default().pairs;
             let distinct: BTreeSet<u32> = destinations.iter().map(|d| self.roots[index(*d)]).collect();
-            if (wide(distinct.len())) * (wide(sources.len())) > MAX_WORK {
+            if wide(distinct.len()) * wide(sources.len()) > MAX_WORK {
                 return None;
             }
             for destination in distinct {

@@ -27,7 +27,7 @@ impl Sender {
                 .stamps
                 .as_mut()
                 .and_then(|stamps| stamps.on_answer(packet.answers(), packet.has(Packet::RETRANSMITTED), unacknowledged, now)),
-            hops: (number(packet.hops())).saturating_sub(1),
+            hops: number(packet.hops()).saturating_sub(1),
             beside,
             tag: packet.echoed(beside),
             now,

@@ -74,7 +74,7 @@ impl Stamps {
                 *stamp = Stamp::Answered;
             }
         }
-        let gone = (index(to.saturating_sub(self.first))).min(self.list.len());
+        let gone = index(to.saturating_sub(self.first)).min(self.list.len());
         self.list.drain(..gone);
         self.first += number(gone);
         round_trip

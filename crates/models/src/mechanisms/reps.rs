@@ -149,7 +149,7 @@ impl Flow {
     /// An answer came; returns the value of the packet that it answers, and forgets those before `to`.
     fn answered(&mut self, seq: u32, to: u32) -> Option<u16> {
         let value = self.sent.get(index(seq.wrapping_sub(self.first))).copied();
-        let gone = (index(to.saturating_sub(self.first))).min(self.sent.len());
+        let gone = index(to.saturating_sub(self.first)).min(self.sent.len());
         self.sent.drain(..gone);
         self.first += number(gone);
         value

@@ -135,11 +135,27 @@ pub struct Failing {
 /// What begins or ends comes from outside: see the timers of nodes.
 impl State for Failing {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { felt, lines, delay: _, local: _, room: _, downs, stalls, unread, unread_bytes: _, lost, unheard: _, .. } = self;
-        let (follows, retried) = (self.follows, &mut self.retried);
+        let Self {
+            felt,
+            lines,
+            downs,
+            stalls,
+            unread,
+            lost,
+            follows,
+            retried,
+            // Of what nobody reads, and of what is followed.
+            unread_bytes: _,
+            unheard: _,
+            // What never changes.
+            delay: _,
+            local: _,
+            room: _,
+            control: _,
+        } = self;
         // What is damaged is drawn anew, what nobody reads grows, and who waits for an answer is written down by the moment.
         let draws = felt.iter().any(|felt| felt.lasts && matches!(felt.part.what, What::Errors(_)));
-        if draws || follows || !stalls.is_empty() || !unread.is_empty() {
+        if draws || *follows || !stalls.is_empty() || !unread.is_empty() {
             walk.refuse();
         }
         for felt in felt {
@@ -164,15 +180,31 @@ impl Line {
     /// Nothing is as before while what was sent before the link failed or changed may be under way; what a link sends again cannot be
     /// repeated.
     fn walk(&self, walk: &mut Walk<'_>) {
+        let Self {
+            downs,
+            is_avoided,
+            failures,
+            came,
+            settling,
+            retry,
+            // Looked at only when a timer expires, or something fails or changes again.
+            changed: _,
+            past: _,
+            changes: _,
+            errors: _,
+            arrived: _,
+            before: _,
+            spec: _,
+        } = self;
         let longest = |c: &Condition| c.delay + c.rate.time(u64::from(u16::MAX));
-        let under_way = self.came.iter().map(longest).max().unwrap_or_default();
-        let last = self.failures.last().map(|failure| failure.0).max(self.came.last().map(|c| c.since));
+        let under_way = came.iter().map(longest).max().unwrap_or_default();
+        let last = failures.last().map(|failure| failure.0).max(came.last().map(|c| c.since));
         let is_fresh = last.is_some_and(|last| last > Moment::ZERO && walk.now() <= last + under_way);
-        walk.value(if is_fresh || self.settling > 0 { walk.now().ps() } else { 0 });
-        if self.retry.is_some() {
+        walk.value(if is_fresh || *settling > 0 { walk.now().ps() } else { 0 });
+        if retry.is_some() {
             walk.refuse();
         }
-        walk.value((wide(self.downs.len())) << 1 | u64::from(self.is_avoided));
+        walk.value(wide(downs.len()) << 1 | u64::from(*is_avoided));
     }
 }
 

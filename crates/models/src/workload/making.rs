@@ -167,7 +167,7 @@ impl<'a> Making<'a> {
 
     /// Another stream of that host, so that what is drawn for one purpose does not disturb the other.
     pub fn stream_for(&self, host: u32, purpose: &str) -> Stream {
-        Stream::new(self.seed, (wide(self.index)) << 32 | u64::from(host), purpose)
+        Stream::new(self.seed, wide(self.index) << 32 | u64::from(host), purpose)
     }
 
     /// Refuses a flow from a host to itself; `key` is what lists the flow.

@@ -119,7 +119,7 @@ impl Traffic for Params {
             }
             let (end, left) = match end {
                 End::At(end) => (end, u64::MAX),
-                End::After(flows) => (Moment::MAX, flows / count + u64::from((wide(i)) < flows % count)),
+                End::After(flows) => (Moment::MAX, flows / count + u64::from(wide(i) < flows % count)),
             };
             let (sizes, destinations, stream) = (sizes.clone(), destinations.clone(), making.stream_of(node));
             let flows = if left == u64::MAX { (end - start).0 as f64 / mean_gap_ps } else { left as f64 };
