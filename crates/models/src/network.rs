@@ -20,7 +20,7 @@ use crate::framing::Framing;
 use crate::job::Programs;
 use crate::mechanism::{Ends, Ground, Ingress, Levels, Site};
 use crate::mechanisms::{self, Mechanisms, Part, Tables};
-use crate::node::fault::Failing;
+use crate::node::failing::Failing;
 use crate::node::{self, Acks, Faults, Node};
 use crate::overrides::Locals;
 use crate::queueing::buffer::{Accounting, Buffer, Params as BufferParams, Share, SharedBuffer};

@@ -5,7 +5,8 @@
 //! answer with effects.
 
 mod effects;
-pub mod fault;
+pub mod failing;
+mod fault;
 mod follow;
 mod forward;
 mod host;
@@ -139,7 +140,7 @@ pub struct Node {
     effects: Effects,
     wanted: Wanted,
     /// What fails at it, if anything ever does.
-    pub failing: Option<Box<fault::Failing>>,
+    pub failing: Option<Box<failing::Failing>>,
     /// What it writes down of delays, if it does.
     pub delays: Option<Box<Recorder>>,
     /// What was written down.

@@ -9,7 +9,7 @@ use xoff_models::fault::schedule::{Schedule, Spell};
 use xoff_models::ids::PortId;
 use xoff_models::network::Settings;
 use xoff_models::node::Node;
-use xoff_models::node::fault::{Lost, SpellId};
+use xoff_models::node::failing::{Lost, SpellId};
 use xoff_models::routing::failover::Basis;
 use xoff_models::routing::{Map, Paths};
 use xoff_models::topology::Topology;

@@ -5,7 +5,7 @@
 
 use xoff_units::{Duration, Moment, index};
 
-use super::fault::SpellId;
+use super::failing::SpellId;
 use super::{Cx, Node};
 use crate::endpoint::token;
 use crate::frames;
