@@ -150,8 +150,12 @@ def check(
         why = "exists; choose another name" if deadlock.exists() else "a name that ends in .json is needed"
         raise InputError(f"--deadlock {deadlock}: {why}")
     if _is_study(file):
-        from xoff.study.command import check as check_study
+        from xoff.study.plan import is_search
 
+        if is_search(file):
+            from xoff.study.tune_command import check as check_study
+        else:
+            from xoff.study.command import check as check_study
         if set or seed is not None or deadlock is not None:
             raise InputError("--set, --seed and --deadlock: are for scenarios; a study has its own settings and seeds")
         raise typer.Exit(check_study(file, as_json=as_json))

@@ -20,7 +20,7 @@ from xoff.statistics import Interval
 from xoff.study import Report, Status, Study, effects
 from xoff.study.axes import VARIANT
 from xoff.study.figures import words
-from xoff.study.plan import Plan, is_search, read
+from xoff.study.plan import Plan, read
 
 # Of mistakes.
 _ROWS = 30
@@ -83,10 +83,6 @@ def place_of(file: Path) -> Path:
 
 def check(file: Path, *, as_json: bool) -> int:
     """Look at each point of a study without running it; return the exit code: 1 if some are impossible."""
-    if is_search(file):
-        from xoff.study.tune_command import check as check_search
-
-        return check_search(file, as_json=as_json)
     with display.PlanBar() as planning:
         plan = read(file, planning.report)
     found: dict[str, list[str]] = {}
