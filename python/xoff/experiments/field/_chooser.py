@@ -7,10 +7,10 @@ seed, that the best one is lower (`xoff.reproduce`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from xoff.experiments.field._mechanisms import ANY_ORDER, CREDITS, MARKS, PAUSES, QUEUES, SPREADS, TELLS, TRIMS, row_of
-from xoff.experiments.field._runs import Run, Runs
+from xoff.experiments.field._runs import Runs, Value
 from xoff.reproduce import lower
 
 _MOST = 3
@@ -29,7 +29,7 @@ SWITCHES: dict[str, frozenset[str]] = {
 ADAPTERS: dict[str, frozenset[str]] = {"no": frozenset(), "yes": frozenset({ANY_ORDER, SPREADS})}
 
 
-def choices(runs: Runs, columns: Mapping[str, Sequence[str]], value: Callable[[Run], float | None]) -> list[list[str]]:
+def choices(runs: Runs, columns: Mapping[str, Sequence[str]], value: Value) -> list[list[str]]:
     """Return the table; columns have the cases that they are of."""
     made: dict[tuple[str, ...], list[str]] = {}
     for bears, more in ADAPTERS.items():
@@ -42,7 +42,7 @@ def choices(runs: Runs, columns: Mapping[str, Sequence[str]], value: Callable[[R
     return [heads, *([bears, "; ".join(can), *cells] for (bears, *cells), can in made.items())]
 
 
-def _best(runs: Runs, cases: Sequence[str], has: frozenset[str], value: Callable[[Run], float | None]) -> str:
+def _best(runs: Runs, cases: Sequence[str], has: frozenset[str], value: Value) -> str:
     ran = [set(runs.rows(case)) for case in cases]
     rows = [row for row in runs.rows(cases[0]) if row_of(row).needs <= has and all(row in of for of in ran)]
     means = {row: found for row in rows if (found := _by_seed(runs, cases, row, value))}
@@ -58,7 +58,7 @@ def _best(runs: Runs, cases: Sequence[str], has: frozenset[str], value: Callable
     return f"{said}; as good: {', '.join(alike[:_MOST])}{rest}"
 
 
-def _by_seed(runs: Runs, cases: Sequence[str], row: str, value: Callable[[Run], float | None]) -> list[float]:
+def _by_seed(runs: Runs, cases: Sequence[str], row: str, value: Value) -> list[float]:
     """Return the geometric mean of a value over cases, of each seed; nothing if a case lacks it."""
     every = [runs.by_seed_of(case, row, value) for case in cases]
     found = []

@@ -12,11 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
 from xoff.experiments.field._mechanisms import BESIDE, LOSSES, row_of
-from xoff.experiments.field._runs import Run, Runs
+from xoff.experiments.field._runs import Runs, Value, short
 from xoff.plots import COLOURS, STYLE, Canvas, write
 from xoff.statistics import interval
 
-Value = Callable[[Run], float | None]
 _WIDEST = 4.0
 """A panel ends at so many times the middle one of its values: one row does not stretch it."""
 
@@ -80,7 +79,7 @@ def _bound(axes: Axes, means: dict[int, float], lows: Sequence[float]) -> None:
         )
 
 
-def grid(runs: Runs, panels: Sequence[tuple[str, str, Value]], path: Path, paths: Sequence[str]) -> None:
+def cells(runs: Runs, panels: Sequence[tuple[str, str, Value]], path: Path, paths: Sequence[str]) -> None:
     """Draw the grid: loss handling and control down, choice of paths across, a number and its colour in each cell."""
     rows = [row for row in runs.rows(panels[0][1]) if row not in BESIDE and " [" not in row]
     down = list(dict.fromkeys((row_of(row).loss, row_of(row).control) for row in rows))
@@ -89,11 +88,11 @@ def grid(runs: Runs, panels: Sequence[tuple[str, str, Value]], path: Path, paths
         drawing = Canvas(figsize=(3.0 + 2.1 * len(panels), 1.2 + 0.22 * len(down)), layout="constrained")
         every = np.atleast_1d(drawing.subplots(1, len(panels), sharey=True))
         for axes, (title, case, value) in zip(every, panels, strict=True):
-            cells = [
+            means = [
                 [runs.of(case, names[(*one, way)], value) if (*one, way) in names else np.nan for way in paths]
                 for one in down
             ]
-            _cells(axes, np.array(cells, dtype=float))
+            _cells(axes, np.array(means, dtype=float))
             axes.set_xticks(range(len(paths)), [way or "by flow" for way in paths], fontsize=6)
             axes.set_title(title, fontsize=8)
         every[0].set_yticks(range(len(down)), [" + ".join(part for part in one if part) for one in down], fontsize=7)
@@ -108,6 +107,5 @@ def _cells(axes: Axes, values: Any) -> None:
     middle = (low * max(high, low * 1.01)) ** 0.5
     for (down, across), value in np.ndenumerate(values):
         if np.isfinite(value):
-            text = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
             colour = "white" if value > middle * 1.5 else "black"
-            axes.text(across, down, text, ha="center", va="center", fontsize=5.5, color=colour)
+            axes.text(across, down, short(value), ha="center", va="center", fontsize=5.5, color=colour)

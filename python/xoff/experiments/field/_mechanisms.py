@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -181,6 +182,10 @@ def name_of(loss: str, control: str = "", path: str = "") -> str:
     return " + ".join(part for part in (loss, control, path) if part)
 
 
+CELLS = {name_of(*cell): _row(*cell) for cell in product(LOSSES, CONTROLS, PATHS)}
+"""All cells by name, sensible ones and others."""
+
+
 def _refused(row: Mechanism) -> str:
     """Return why the product refuses a row; nothing if it takes it."""
     link = Link(100_000_000_000, 1_000_000)
@@ -196,21 +201,22 @@ def _refused(row: Mechanism) -> str:
     return ""
 
 
-def _grid() -> tuple[dict[str, Mechanism], Counter[str]]:
-    """Return the rows of sensible cells that the product takes, and how many others there are by reason."""
+@cache
+def grid() -> tuple[dict[str, Mechanism], Counter[str]]:
+    """Return the rows of sensible cells that the product takes, and how many others there are by reason.
+
+    Each cell is asked for, which takes a tenth of a second.
+    """
     found: dict[str, Mechanism] = {}
     left: Counter[str] = Counter()
     for loss, control, path in product(LOSSES, CONTROLS, PATHS):
-        row = _row(loss, control, path)
+        row = CELLS[name_of(loss, control, path)]
         reason = why_not(loss, control, path) or _refused(row)
         if reason:
             left[reason] += 1
         else:
             found[name_of(loss, control, path)] = row
     return found, left
-
-
-GRID, LEFT_OUT = _grid()
 
 
 def _beside(
@@ -245,21 +251,20 @@ BESIDE: dict[str, Mechanism] = {
     "PFC + DCQCN + DRILL": _beside("DCQCN + DRILL", {"routing": {"drill": {}}}, SPREADS, ANY_ORDER, control="DCQCN"),
 }
 """Mechanisms that are none of the three: each beside the cell that it differs from."""
-ROWS: dict[str, Mechanism] = {**GRID, **BESIDE}
-"""By name."""
-BUSY = GO_BACK_N
-"""Without PFC it repeats for tens of milliseconds what it lost, at line rate: it has the main setting alone."""
-QUIETER = tuple(row for row in ROWS if row != BUSY)
 PRESETS = ("conweave", "hpcc", "hpcc_paper", "hpcc_config", "microsoft", "sfc_proxy", "mellanox", "paper")
 """Of DCQCN: rows of these have the name of the row and of the preset."""
+
+
+def rows() -> dict[str, Mechanism]:
+    """Return all that is compared, by name."""
+    return {**grid()[0], **BESIDE}
 
 
 def row_of(name: str) -> Mechanism:
     """Return a row; one that ends in a preset's name in brackets has DCQCN with that preset."""
     base, _, preset = name.partition(" [")
-    row = ROWS[base]
+    row = BESIDE[base] if base in BESIDE else CELLS[base]
     if not preset:
         return row
     control = {**row.host["congestion_control"]["dcqcn"], "preset": preset.removesuffix("]")}
-    host = {**row.host, "congestion_control": {"dcqcn": control}}
-    return Mechanism(row.loss, row.control, row.path, row.switch, host, row.needs, row.memory, row.queue)
+    return replace(row, host={**row.host, "congestion_control": {"dcqcn": control}})

@@ -13,10 +13,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeAlias
 
 from xoff.experiments.field._fabric import HOSTS_PER_LEAF, INCAST, JOB, LONG, PAYLOAD, SHORT, SPOILT
-from xoff.experiments.field._links import CONTROL, LONGEST, WIRE, Link
+from xoff.experiments.field._links import CONTROL, LONGEST, WIRE, Link, number
 from xoff.reproduce import Readings
 from xoff.results import Result
 from xoff.statistics import interval
@@ -68,6 +68,10 @@ class Run:
         return fmean(self.slowdowns[size]) if self.slowdowns[size] else None
 
 
+Value: TypeAlias = Callable[[Run], float | None]
+"""What reads a number of a run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Alone:
     """What a flow would take alone, in frames without a stamp."""
@@ -78,8 +82,7 @@ class Alone:
     @staticmethod
     def of(result: Result) -> Alone:
         framing = result.scenario["framing"]
-        header = int(str(framing["header"]).removesuffix("B"))
-        return Alone(Link.of(result.scenario).ps_per_byte, PAYLOAD + header - WIRE)
+        return Alone(Link.of(result.scenario).ps_per_byte, PAYLOAD + number(framing["header"]) - WIRE)
 
     def time_ps(self, flow: Mapping[str, Any]) -> float:
         """Return the time: full packets follow one another; a short last one is not padded where it has a stamp."""
@@ -173,27 +176,27 @@ class Runs(Readings[Run]):
     def __init__(self, results: Mapping[str, Result], choice: str = "", reading: str = "") -> None:
         super().__init__(results, read, choice, reading)
 
-    def values(self, case: str, row: str, value: Callable[[Run], float | None]) -> list[float]:
+    def values(self, case: str, row: str, value: Value) -> list[float]:
         """Return a value of each seed that has it."""
         return [found for run in self.each(f"{case}/{row}") if (found := value(run)) is not None]
 
-    def of(self, case: str, row: str, value: Callable[[Run], float | None]) -> float:
+    def of(self, case: str, row: str, value: Value) -> float:
         """Return the mean of a value over the seeds; not a number if none has it."""
         found = self.values(case, row, value)
         return fmean(found) if found else math.nan
 
-    def by_seed_of(self, case: str, row: str, value: Callable[[Run], float | None]) -> list[float | None]:
+    def by_seed_of(self, case: str, row: str, value: Value) -> list[float | None]:
         """Return a value of each seed: pairs with that of another row."""
         return [value(run) for run in self.each(f"{case}/{row}")]
 
-    def told(self, case: str, row: str, value: Callable[[Run], float | None], part: str = "") -> str:
+    def told(self, case: str, row: str, value: Value, part: str = "") -> str:
         """Return a mean and half of its interval as a table shows them: a bound, if something of a part was cut."""
         if row not in self.rows(case):
             return "–"
         cut = part and any(part in run.cut for run in self.each(f"{case}/{row}"))
         return ("≥ " if cut else "") + told(self.values(case, row, value))
 
-    def product_of(self, row: str, value: Callable[[Run], float | None]) -> float:
+    def product_of(self, row: str, value: Value) -> float:
         """Return the product of a value's means over the cases: what ranks rows over all of them."""
         return math.prod(self.of(case, row, value) for case in self.cases)
 
@@ -212,19 +215,20 @@ def told(values: Sequence[float]) -> str:
     if not values:
         return "–"
     found = interval(values)
-    return _short(found.mean) + (f" ± {_short(found.margin)}" if found.margin else "")
+    return short(found.mean) + (f" ± {short(found.margin)}" if found.margin else "")
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """Return a number of three digits, or more before the point."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def percentile(size: str, share: float) -> Callable[[Run], float | None]:
+def percentile(size: str, share: float) -> Value:
     """Return what reads a percentile of slowdowns."""
     return lambda run: run.percentile(size, share)
 
 
-def p99(size: str) -> Callable[[Run], float | None]:
+def p99(size: str) -> Value:
     """Return what reads the 99th percentile of slowdowns."""
     return percentile(size, 0.99)
 

@@ -11,12 +11,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import TypeAlias
 
-from xoff.experiments.field._runs import Run, Runs
+from xoff.experiments.field._runs import Runs, Value, short
 from xoff.reproduce import Decision, Judged, Part, about_the_same, all_of, fact, lower, lowest, positive
-
-Value: TypeAlias = Callable[[Run], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +110,13 @@ def parts(sentences: Mapping[str, Sentence], runs: Runs) -> dict[str, Part]:
     return {id: _part(one, runs) for id, one in sentences.items()}
 
 
+def _said(sentence: Sentence, runs: Runs) -> dict[str, Decision]:
+    """Return what is decided at each case of which the sentence speaks."""
+    return {case: found for case in runs.cases if (found := sentence.decide(runs, case)) is not None}
+
+
 def _part(sentence: Sentence, runs: Runs) -> Part:
-    said = {case: found for case in runs.cases if (found := sentence.decide(runs, case)) is not None}
+    said = _said(sentence, runs)
     if not said:
         return Part(fact(is_so=False), {}, void="no setting has the rows that it speaks of")
     names = {
@@ -126,7 +128,7 @@ def _part(sentence: Sentence, runs: Runs) -> Part:
         "holds at": f"{len(names['holds'])} of {len(said)} settings",
         "undecided at": "; ".join(names["undecided"]) or "none",
         "does not hold at": "; ".join(names["does not hold"]) or "none",
-        sentence.what: f"{_short(median(ratios))} ({_short(min(ratios))} to {_short(max(ratios))})" if ratios else "–",
+        sentence.what: f"{short(median(ratios))} ({short(min(ratios))} to {short(max(ratios))})" if ratios else "–",
     }
     reason = f"at {len(names['holds'])} of {len(said)} settings it holds, at {len(names['undecided'])} it is undecided"
     return Part(all_of(*said.values()), measured, reason=reason)
@@ -138,11 +140,10 @@ def table(sentences: Mapping[str, Sentence], runs: Runs) -> list[list[str]]:
     for id, part in parts(sentences, runs).items():
         if part.void:
             continue
-        found = part.measured
-        undecided = found["undecided at"]
-        count = 0 if undecided == "none" else len(undecided.split("; "))
-        what = sentences[id].what
-        made.append([id, sentences[id].text, found["holds at"], str(count), f"{what}: {found[what]}"])
+        sentence, found = sentences[id], part.measured
+        undecided = sum(one.answer == "undecided" for one in _said(sentence, runs).values())
+        ratio = f"{sentence.what}: {found[sentence.what]}"
+        made.append([id, sentence.text, found["holds at"], str(undecided), ratio])
     return made
 
 
@@ -155,7 +156,3 @@ def judged(sentences: Mapping[str, Sentence]) -> Judged[Runs]:
         judge=lambda runs: parts(sentences, runs),
         ours=list(sentences),
     )
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -22,7 +22,7 @@ from typing import Any
 from matplotlib import rc_context
 
 from xoff.experiments.field._fabric import HOSTS_PER_LEAF, PAYLOAD, Setting, header, scenario
-from xoff.experiments.field._mechanisms import ROWS
+from xoff.experiments.field._mechanisms import row_of
 from xoff.experiments.field._parameters import parameters
 from xoff.plots import COLOURS, STYLE, canvas, write
 from xoff.reproduce import ABOUT_THE_SAME, Judged, Part, Readings, chosen, given, run_name
@@ -36,7 +36,7 @@ FLOWS, HOSTS = 100, 60
 SEEDS = 3
 HOP_US, SWITCHES, MIN_WINDOW, MAX_WINDOW = 3.053, 3, 0.1, 100.0
 """Swift's defaults here; the range of flow scaling is five base targets."""
-_WIRE = PAYLOAD + header(ROWS[ROW])
+_WIRE = PAYLOAD + header(row_of(ROW))
 _LINE_BYTES_US = 12_500.0
 
 

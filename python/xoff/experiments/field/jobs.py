@@ -25,10 +25,11 @@ from xoff.reproduce import chosen
 from xoff.results import Result
 
 CITATION = "a comparison of our own"
+PLACEMENTS = ("linear", "random")
 CASES = {
-    f"{kind}, {placement}, {ratio}:1": Setting(traffic=kind, placement=placement, oversubscription=ratio)
+    f"{kind}, {placement}, 2:1": Setting(traffic=kind, placement=placement, oversubscription=2)
     for kind in TRAINING
-    for placement, ratio in (("linear", 2), ("random", 2))
+    for placement in PLACEMENTS
 }
 SEEDS = 5
 ROWS = (
@@ -102,7 +103,7 @@ def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:
     columns = {
         f"{kind}, {placement}": [case for case in runs.cases if case.startswith(f"{kind}, {placement}")]
         for kind in TRAINING
-        for placement in ("linear", "random")
+        for placement in PLACEMENTS
     }
     chooser = choices(runs, {title: cases for title, cases in columns.items() if cases}, _iteration)
     return {"iterations": made, "sentences": table(SENTENCES, runs), "chooser": chooser, "waits": shares}

@@ -21,13 +21,13 @@ if the 99th percentile of all flows and the mean of long ones are within 15 % of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tomlkit
 
-from xoff.experiments.field._drawing import grid
+from xoff.experiments.field._drawing import cells
 from xoff.experiments.field._fabric import (
     HOSTS,
     HOSTS_PER_LEAF,
@@ -41,9 +41,9 @@ from xoff.experiments.field._fabric import (
     scenarios_of,
 )
 from xoff.experiments.field._links import LONGEST, WIRE, Link, number
-from xoff.experiments.field._mechanisms import LEFT_OUT, PATHS, PRESETS, ROWS
+from xoff.experiments.field._mechanisms import PATHS, PRESETS, grid, rows
 from xoff.experiments.field._parameters import ARRIVALS, INCASTS, parameters
-from xoff.experiments.field._runs import Run, Runs, mean_long, p99, percentile, told
+from xoff.experiments.field._runs import Runs, Value, mean_long, p99, percentile, told
 from xoff.reproduce import Judged, Part, Range, about_the_same, all_of, chosen, lower
 from xoff.results import Result
 
@@ -79,7 +79,7 @@ OF_COLLECTIVES = (
 OF_PRESETS = [f"{row} [{preset}]" for row in RANGED for preset in PRESETS[1:]]
 DEPLOYED = ("PFC + DCQCN", "PFC + DCQCN, window", "PFC + DCTCP", "PFC + HPCC")
 QUICK_ROWS = ("PFC", *DEPLOYED, "PFC + DCTCP + spray", "PFC + DCQCN + flowlets", "BFC", "trimming + NSCC + REPS")
-TIMES: dict[str, tuple[Callable[[Run], float | None], str]] = {
+TIMES: dict[str, tuple[Value, str]] = {
     "p50": (percentile("all", 0.5), ""),
     "p99": (p99("all"), "all"),
     "p99.9": (percentile("all", 0.999), "all"),
@@ -90,7 +90,7 @@ TIMES: dict[str, tuple[Callable[[Run], float | None], str]] = {
     "incast": (lambda run: run.incast, INCAST),
 }
 """What is read of a run, and the part whose end it waits for."""
-COSTS: dict[str, Callable[[Run], float | None]] = {
+COSTS: dict[str, Value] = {
     "pauses": lambda run: run.pauses,
     "dropped": lambda run: run.drops,
     "trimmed": lambda run: run.trims,
@@ -107,7 +107,9 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     if quick:
         return scenarios_of(QUICK, QUICK_ROWS, 1)
     collectives = {case: setting for case, setting in CASES.items() if case in COLLECTIVES}
-    return scenarios_of({"main": MAIN}, (*ROWS, *OF_PRESETS), SEEDS) | scenarios_of(collectives, OF_COLLECTIVES, SEEDS)
+    return scenarios_of({"main": MAIN}, (*rows(), *OF_PRESETS), SEEDS) | scenarios_of(
+        collectives, OF_COLLECTIVES, SEEDS
+    )
 
 
 def judge(runs: Runs) -> dict[str, Part]:
@@ -171,10 +173,9 @@ claims = JUDGED.claims
 def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:
     """Return slowdowns, times and costs, best row first; the range of DCQCN's presets; what is left out."""
     runs = Runs(results)
-    rows = ranked(runs)
     times = [["mechanism", *TIMES, *COLLECTIVES.values()]]
     costs = [["mechanism", *COSTS]]
-    for row in rows:
+    for row in ranked(runs):
         collectives = [told(runs.values(case, row, lambda run: run.collective_ms)) for case in COLLECTIVES]
         times.append([row, *(runs.told("main", row, value, part) for value, part in TIMES.values()), *collectives])
         costs.append([row, *(told(runs.values("main", row, value)) for value in COSTS.values())])
@@ -188,7 +189,7 @@ def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:
         made["presets"] = [["DCQCN's presets: lowest to highest mean", *TIMES], *ranges]
     made["left out"] = [
         ["cells left out", "why"],
-        *([str(count), reason] for reason, count in LEFT_OUT.most_common()),
+        *([str(count), reason] for reason, count in grid()[1].most_common()),
     ]
     return made
 
@@ -239,15 +240,15 @@ def folded(results: Mapping[str, Result]) -> dict[str, str]:
 
 def ranked(runs: Runs) -> list[str]:
     """Return the rows by the 99th percentile of all flows' slowdowns; those of presets are told as ranges."""
-    rows = [row for row in runs.rows("main") if " [" not in row]
-    return sorted(rows, key=lambda row: runs.of("main", row, p99("all")))
+    shown = [row for row in runs.rows("main") if " [" not in row]
+    return sorted(shown, key=lambda row: runs.of("main", row, p99("all")))
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draw the grid: tails of all and of short flows, and what long ones take."""
-    panels: list[tuple[str, str, Callable[[Run], float | None]]] = [
+    panels: list[tuple[str, str, Value]] = [
         ("p99 slowdown", "main", p99("all")),
         ("p99 slowdown, short flows", "main", p99("short")),
         ("mean slowdown, long flows", "main", mean_long),
     ]
-    grid(Runs(results), panels, path, list(PATHS))
+    cells(Runs(results), panels, path, list(PATHS))
