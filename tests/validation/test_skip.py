@@ -190,8 +190,15 @@ def test_what_is_skipped_is_what_would_have_happened(path: str, option: str) -> 
             raise
 
 
-@pytest.mark.parametrize("number", range(24))
-def test_nothing_is_skipped_beyond_a_fault(number: int) -> None:
+@pytest.mark.parametrize("group", range(4))
+def test_nothing_is_skipped_beyond_a_fault(group: int) -> None:
+    shares = [beside_faults(number) for number in range(6 * group, 6 * group + 6)]
+    # Something is skipped between faults: otherwise this says little.
+    assert max(shares) > 0.2, shares
+
+
+def beside_faults(number: int) -> float:
+    """Compare a ring or an incast while links fail and change; return the share that was skipped."""
     rng = Random(f"skip beside faults {number}")
     kinds: list[dict[str, Any]] = [
         {"state": "down"},
@@ -216,18 +223,26 @@ def test_nothing_is_skipped_beyond_a_fault(number: int) -> None:
     transport = rng.choice(["go_back_n", "irn", "selective"])
     scenario: dict[str, Any] = {"switch": switch, "host": {"transport": {transport: {}}}}
     scenario["workload"] = rng.choice([RING, INCAST])
-    skipped({"network": STAR, **scenario, "fault": faults, "audits": RECORDED}, rng.choice(PLANS))
+    scenario |= {"network": STAR, "fault": faults, "audits": RECORDED}
+    try:
+        return skipped(scenario, rng.choice(PLANS))
+    except Exception as error:
+        error.add_note(f"draw {number}: {json.dumps(scenario)}")
+        raise
 
 
 def test_no_scenario_that_fails_is_skipped_too_far() -> None:
-    for number in range(10):
+    # Few of what is drawn repeats itself while something fails; number 26 does.
+    shares = []
+    for number in (*range(9), 26):
         rng = Random(f"skip beside faults {number}")
         scenario = with_faults(rng, lengthen(draw_scenario(rng, {}), rng))
         try:
-            skipped(scenario, rng.choice(PLANS))
+            shares.append(skipped(scenario, rng.choice(PLANS)))
         except Exception as error:
             error.add_note(json.dumps(scenario))
             raise
+    assert max(shares) > 0.5, shares
 
 
 def is_allowed(scenario: dict[str, Any]) -> bool:
