@@ -90,7 +90,7 @@ def test_a_cluster_script_runs_a_study(script: str, tmp_path: Path, monkeypatch:
     class Cluster(distributed.LocalCluster):  # type: ignore[misc, name-defined]
         def __init__(self, **options: object) -> None:
             asked.update(options)
-            super().__init__(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None)
+            super().__init__(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0")
 
         def adapt(self, **limits: object) -> None:
             asked.update(limits)

@@ -36,7 +36,7 @@ keep = ["flows"]
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, silence_logs=50) as one:
         yield one
 
