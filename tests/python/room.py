@@ -6,6 +6,7 @@ congestion control that writes a field onto packets which answers bring back. ``
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 _MEASURE = """//! The largest flow of a workload.
@@ -85,7 +86,9 @@ def make_room(checkout: Path) -> None:
     (scenario / "tables" / "brand_new_table.rs").write_text(_TABLE, "utf-8")
     _add_a_line(scenario / "tables" / "mod.rs", "brand_new_table: brand_new_table::Largest,")
     # Kinds have numbers without gaps.
-    spare = "".join(f'    /// Spare.\n    Spare{n} = {n} "spare{n}" Link Mechanism;\n' for n in range(16, 40))
+    kinds = [int(n) for n in re.findall(r'^    \w+ = (\d+) "', (models / "frames.rs").read_text("utf-8"), re.MULTILINE)]
+    free = range(max(kinds) + 1, 40)
+    spare = "".join(f'    /// Spare.\n    Spare{n} = {n} "spare{n}" Link Mechanism;\n' for n in free)
     _replace(models / "frames.rs", {"\n}\n\n#[cfg(test)]": "\n" + spare + _KIND + "\n#[cfg(test)]"})
     _replace(
         models / "mechanisms" / "brand_new_mechanism.rs",
