@@ -169,6 +169,11 @@ class StudyBar(_CountBar):
         """Say what the runs that follow are of."""
         self._title = title
 
+    def report_of(self, title: str, advance: Advance) -> None:
+        """Report what the runs of a title are like."""
+        self._title = title
+        self.report(advance)
+
     def report(self, advance: Advance) -> None:
         """Move the bar to the share of the runs that are complete, and say how long the rest will take."""
         if not err.is_terminal:

@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -181,7 +181,8 @@ class Result:
         with DirectoryWriter(directory) as writer:
             for name in self.tables:
                 writer.append(name, self.table(name))
-            self.directory = writer.commit(self.scenario, self.summary, self.inputs)
+            writer.commit(self.scenario, self.summary, self.inputs)
+            self.directory = writer.path
         return self.directory
 
     def rows(self) -> list[tuple[str, str]]:
@@ -288,8 +289,11 @@ def audit_line(audits: Mapping[str, str]) -> str:
     return "; ".join([*others, *([f"{', '.join(passed)} ok"] if passed else [])]) or "none"
 
 
-def load(directory: str | Path) -> Result:
-    """Read a result directory that `Result.save` or ``xoff run --out`` wrote. Raises `InputError` if it is not one."""
+def load(directory: str | Path, tables: Collection[str] | None = None) -> Result:
+    """Read a result directory that `Result.save` or ``xoff run --out`` wrote. Raises `InputError` if it is not one.
+
+    tables: those that the result is to have; all that are there if None.
+    """
     if not isinstance(directory, str | os.PathLike):
         raise InputError(f"a result directory is needed, not {type(directory).__name__}")
     path = Path(directory)
@@ -304,14 +308,20 @@ def load(directory: str | Path) -> Result:
         raise InputError(f"{path}: is not a result directory (no readable scenario.json and summary.json)") from None
     if wrong := mismatch(summary, Summary):
         raise InputError(f"{path / 'summary.json'}: is damaged: {wrong}")
-    readers = {file.stem: _parquet_reader(file) for file in sorted(path.glob("*.parquet"))}
+    files = (file for file in sorted(path.glob("*.parquet")) if tables is None or file.stem in tables)
+    readers = {file.stem: _parquet_reader(file) for file in files}
     return Result(scenario, cast(Summary, summary), readers, directory=path)
 
 
 class DirectoryWriter:
     """Writes a result directory under a temporary name beside its place, and renames it once it is complete."""
 
-    def __init__(self, directory: str | Path) -> None:
+    def __init__(self, directory: str | Path, *, durable: bool = True) -> None:
+        """Take the place of a result.
+
+        durable: whether what it says is on the disk before it has its name; else whoever moves it sees to that.
+        """
+        self._durable = durable
         if not isinstance(directory, str | os.PathLike):
             raise InputError(f"out: a value of type {type(directory).__name__} is not a path")
         check_name(directory)
@@ -354,27 +364,28 @@ class DirectoryWriter:
             if batch.num_rows:
                 self._writers[name].write_batch(batch)
 
-    def fail(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Path | None:
+    def fail(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Result | None:
         """Complete the directory of a run that violated an audit: ``.failed`` is added to its name.
 
-        Returns its path; None if something else has that name.
+        Returns what is in it; None if something else has that name.
         """
         beside = self._target.with_name(f"{self._target.name}.failed")
         if beside.is_symlink() or (beside.exists() and not (beside.is_dir() and _holds_a_result(beside))):
             return None
         self._place()
         self._target = beside
-        self.commit(scenario, summary, inputs)
-        return self.path.with_name(f"{self.path.name}.failed")
+        self.path = self.path.with_name(f"{self.path.name}.failed")
+        return self.commit(scenario, summary, inputs)
 
-    def commit(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Path:
-        """Complete the directory and give it its name; a result of the same name is replaced."""
+    def commit(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Result:
+        """Complete the directory and give it its name; a result of the same name is replaced. Returns what is in it."""
+        tables = sorted(self._writers)
         # A table whose end could not be written, as on a full disk, is no result: the error must be seen.
         for writer in self._writers.values():
             writer.close()
         self._writers = {}
         place = self._place()
-        scenario = json.loads(json.dumps(scenario))
+        scenario = json.loads(json.dumps(scenario)) if inputs else scenario
         for number, (key, table) in enumerate(inputs.items()):
             import pyarrow.parquet
 
@@ -385,10 +396,10 @@ class DirectoryWriter:
         summary = {"version": _core.version(), "seed": scenario.get("seed"), **summary}
         for name, document in (("scenario", scenario), ("summary", summary)):
             with (place / f"{name}.json").open("w", encoding="utf-8") as file:
-                json.dump(document, file, indent=2, ensure_ascii=False)
-                file.write("\n")
+                file.write(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n")
                 file.flush()
-                os.fsync(file.fileno())
+                if self._durable:
+                    os.fsync(file.fileno())
         if self._target.is_dir():
             old = Path(tempfile.mkdtemp(prefix=f".{self._target.name}.old-", dir=self._target.parent))
             try:
@@ -404,7 +415,8 @@ class DirectoryWriter:
         else:
             place.rename(self._target)
         self._temporary = None
-        return self.path
+        readers = {name: _parquet_reader(self.path / f"{name}.parquet") for name in tables}
+        return Result(scenario, cast(Summary, summary), readers, directory=self.path)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

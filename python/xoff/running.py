@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from xoff import _core, wording
 from xoff._core import InputError
-from xoff.results import AuditError, DirectoryWriter, Result, load
+from xoff.results import AuditError, DirectoryWriter, Result
 from xoff.tables import is_table, read_table
 
 
@@ -163,10 +163,11 @@ def run_prepared(
             return _audited(Result(prepared.document, json.loads(output.summary), {}))
         readers = {name: _reader(output, name) for name in output.tables if prepared.records(name)}
         return _audited(Result(prepared.document, json.loads(output.summary), readers, inputs=prepared.tables))
-    with DirectoryWriter(out) as writer:
+    # Who chooses what is kept has a directory of runs, and has them on the disk when they get their names there.
+    with DirectoryWriter(out, durable=keep is None) as writer:
 
         def kept(name: str) -> bool:
-            return prepared.records(name) and (keep is None or name in keep)
+            return (keep is None or name in keep) and prepared.records(name)
 
         def append(name: str, rows: Any) -> None:
             if kept(name):
@@ -181,11 +182,8 @@ def run_prepared(
             writer.append(name, output.table(name))
         inputs = prepared.tables if keep is None else {}
         if result.ok:
-            writer.commit(result.scenario, result.summary, inputs)
-        else:
-            failed = writer.fail(result.scenario, result.summary, inputs)
-            raise AuditError(result if failed is None else load(failed))
-    return load(writer.path)
+            return writer.commit(result.scenario, result.summary, inputs)
+        raise AuditError(writer.fail(result.scenario, result.summary, inputs) or result)
 
 
 def check(

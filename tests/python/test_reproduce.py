@@ -260,6 +260,44 @@ def test_equal_scenarios_run_once_and_failed_ones_fail_when_looked_up(scenario: 
     assert (one["a"].scenario["name"], one["b"].scenario["name"]) == ("small", "the same")
 
 
+def test_an_experiment_has_the_tables_that_it_reads(scenario: dict[str, Any], tmp_path: Path) -> None:
+    experiments = {"sfc/one": {"a": scenario}, "sfc/two": {"b": scenario, "c": scenario | {"seed": 9}}}
+    reads = {"sfc/one": ("flows",), "sfc/two": ("links", "packets")}
+    told: list[str] = []
+    with Runner(experiments, reads=reads, scratch=tmp_path / "scratch") as runner:
+        for id, results in runner.each(lambda of, _: told.append(of)):
+            # What the run does not record is no table of it.
+            expected = [table for table in reads[id] if table != "packets"]
+            assert all(result.tables == expected for result in results.values())
+            assert all(result.table(expected[0]).num_rows for result in results.values())
+        written = {file.name for file in (tmp_path / "scratch").glob("*/*.parquet")}
+    assert written == {"flows.parquet", "links.parquet"}
+    assert set(told) == set(experiments)
+    assert not (tmp_path / "scratch").exists()
+    # Who keeps runs has all of each.
+    with Runner(experiments, reads=reads, runs=tmp_path / "runs") as runner:
+        assert [results["a"].tables for id, results in runner.each() if id == "sfc/one"] == [["flows"]]
+    assert {"flows.parquet", "pauses.parquet", "queues.parquet"} < {
+        file.name for file in (tmp_path / "runs").glob("*/*.parquet")
+    }
+
+
+def test_what_runs_ahead_is_stopped_when_the_caller_stops(scenario: dict[str, Any], tmp_path: Path) -> None:
+    """An error in what is judged, as an interrupt, ends the runs that are under way, and what is complete stays."""
+    long = scenario | {"workload": [{"incast": {"senders": [0, 1], "receiver": 3, "size": "100GB"}}]}
+    experiments = {"sfc/one": {"a": scenario}, "sfc/two": {"b": long, "c": long | {"seed": 9}}}
+
+    def judge() -> None:
+        with Runner(experiments, scratch=tmp_path / "scratch") as runner:
+            for id, _ in runner.each():
+                raise ZeroDivisionError(id)
+
+    with pytest.raises(ZeroDivisionError, match="sfc/one"):
+        judge()
+    with Runner({"sfc/one": experiments["sfc/one"]}, scratch=tmp_path / "scratch") as runner:
+        assert [file.parent.name for file in (tmp_path / "scratch").glob("*/summary.json")] == runner.keys("sfc/one")
+
+
 def test_kept_runs_are_not_done_again(scenario: dict[str, Any], tmp_path: Path) -> None:
     experiments = {"sfc/one": {"a": scenario}}
     found = []

@@ -51,11 +51,11 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
         with tempfile.TemporaryFile(dir=out):
             pass
     scratch = None if out is None else out / ".unfinished"
-    with Runner(scenarios, threads=request.threads, runs=request.runs, scratch=scratch) as runner:
-        for one in request.experiments:
-            if bar is not None:
-                bar.begin(one.id)
-            results = runner.results(one.id, bar.report if bar is not None else None)
+    asked = {one.id: one for one in request.experiments}
+    reads = {id: one.reads for id, one in asked.items()}
+    with Runner(scenarios, reads=reads, threads=request.threads, runs=request.runs, scratch=scratch) as runner:
+        for id, results in runner.each(None if bar is None else bar.report_of):
+            one = asked[id]
             claims = one.module.claims(results, request.quick)
             figure = f"{one.id.replace('/', '-')}{_suffix(request)}.svg"
             if out is not None:
@@ -69,7 +69,6 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
                 folded = one.folded(results)
             rows = {name: row(result) for name, result in results.items()}
             shown = frozenset(rows if request.quick else one.module.scenarios(quick=True))
-            runner.release(one.id)
             text = one.module.__doc__ or ""
             outcomes.append(Outcome(one.id, text, claims, rows, shown, figure, one.parameters, tables, folded))
     if out is not None:
@@ -107,12 +106,11 @@ def _design(document: str, request: Request, out: Path, bar: StudyBar | None) ->
         return _kept(out / f"{document}.json", key(design, parts))
     statements: dict[str, Any] = {}
     runs = {id: part.scenarios for id, part in parts.items()}
-    with Runner(runs, threads=request.threads, runs=request.runs, scratch=out / ".unfinished") as runner:
-        for id, part in parts.items():
-            if bar is not None:
-                bar.begin(f"{id}: screening")
-            statements |= found_in(part, runner.results(id, bar.report if bar is not None else None))
-            runner.release(id)
+    reads = {one.id: one.reads for one in every if one.id in runs}
+    scratch = out / ".unfinished"
+    with Runner(runs, reads=reads, threads=request.threads, runs=request.runs, scratch=scratch) as runner:
+        for id, results in runner.each(None if bar is None else lambda of, how: bar.report_of(f"{of}: screening", how)):
+            statements |= found_in(parts[id], results)
     return section(design, every, statements)
 
 

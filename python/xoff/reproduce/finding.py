@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -41,6 +41,11 @@ class Experiment:
 
     id: str
     module: Module
+
+    @property
+    def reads(self) -> Collection[str]:
+        """The tables of its runs that it looks at: ``READS``, if the file has it, and else ``flows``."""
+        return getattr(self.module, "READS", ("flows",))
 
     @property
     def parameters(self) -> Sequence[Parameter]:

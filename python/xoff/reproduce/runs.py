@@ -1,5 +1,7 @@
 """Runs the scenarios of experiments: on all cores, each distinct scenario once; what fails fails only its claims.
 
+While what is judged of an experiment is judged, the next ones run.
+
 The runs are those of a study: `xoff.study` does them and keeps them, in a directory that is gone when all is done, or
 in one that the next time finds them there.
 """
@@ -9,7 +11,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -19,8 +22,8 @@ from xoff import running
 from xoff._core import InputError
 from xoff.results import Result
 from xoff.study import Advance
-from xoff.study.execution import Task, execute
-from xoff.study.identity import run_key
+from xoff.study.execution import Task, Watch, defer_interrupts, execute, restore_interrupts
+from xoff.study.identity import SHOWN, run_key
 from xoff.study.store import Store
 
 
@@ -46,6 +49,8 @@ class Results(dict[str, Result]):
 class Runner:
     """Runs scenarios, one a core.
 
+    reads: the tables that each experiment reads, by its id: of others it sees nothing, and they are not written, unless
+        `runs` are to be kept. All if it is not given.
     threads: how many threads simulate each.
     runs: where they are kept.
     scratch: where they are kept until all is done, if `runs` is not given: an interrupted command goes on from there.
@@ -55,13 +60,19 @@ class Runner:
         self,
         scenarios: Mapping[str, Mapping[str, dict[str, Any]]],
         *,
+        reads: Mapping[str, Collection[str]] | None = None,
         threads: int = 1,
         runs: Path | None = None,
         scratch: Path | None = None,
     ) -> None:
         """Take the scenarios of every experiment: by its id, and by name. Raises `InputError` if one is not valid."""
         self._scenarios = scenarios
-        self._keys = {id: {name: _key(id, name, one) for name, one in named.items()} for id, named in scenarios.items()}
+        self._reads = reads
+        self._written = None if reads is None or runs is not None else frozenset().union(*reads.values())
+        self._kept: dict[str, tuple[str, ...] | None] = {}
+        self._keys = {
+            id: {name: self._key(id, name, one) for name, one in named.items()} for id, named in scenarios.items()
+        }
         # How many experiments have yet to read a result: those of the last one are let go.
         self._readers = Counter(key for named in self._keys.values() for key in set(named.values()))
         self._threads = threads
@@ -80,6 +91,10 @@ class Runner:
         """How many scenarios there are to run; equal ones run once."""
         return len(self._readers)
 
+    def keys(self, experiment: str) -> list[str]:
+        """Under what the runs of an experiment are kept."""
+        return list(dict.fromkeys(self._keys[experiment].values()))
+
     def __enter__(self) -> Self:
         return self
 
@@ -91,28 +106,72 @@ class Runner:
         if self._scratch is not None and kind is None:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
+    def each(self, progress: Callable[[str, Advance], None] | None = None) -> Iterator[tuple[str, Results]]:
+        """Yield the results of each experiment. While the caller looks at them the next ones run.
+
+        progress: called a few times a second, from another thread, with an experiment and how far its runs are.
+        """
+        watch = Watch()
+        handlers = defer_interrupts(watch)
+        with ThreadPoolExecutor(1) as ahead:
+            try:
+                tell = {id: progress and partial(progress, id) for id in self._keys}
+                done = {id: ahead.submit(self._simulate, id, tell[id], watch) for id in self._keys}
+                for id, run in done.items():
+                    while wait([run], timeout=0.25).not_done:
+                        watch.poll()
+                    watch.poll()
+                    run.result()
+                    yield id, self._read(id)
+                    self.release(id)
+            finally:
+                watch.stop.set()
+                ahead.shutdown(cancel_futures=True)
+                restore_interrupts(handlers)
+
     def results(self, experiment: str, progress: Callable[[Advance], None] | None = None) -> Results:
         """Run the scenarios of an experiment that have not run for another, and return their results."""
-        named = self._keys[experiment]
+        self._simulate(experiment, progress)
+        return self._read(experiment)
+
+    def _simulate(
+        self, experiment: str, progress: Callable[[Advance], None] | None = None, watch: Watch | None = None
+    ) -> None:
         scenarios = self._scenarios[experiment]
         tasks = [
-            Task(key, index, partial(running.prepare, scenarios[name]))
-            for index, (name, key) in enumerate(named.items())
+            Task(key, index, partial(running.prepare, scenarios[name]), self._kept[key])
+            for index, (name, key) in enumerate(self._keys[experiment].items())
         ]
-        report = execute(tasks, self._store, threads=self._threads, progress=progress)
+        report = execute(tasks, self._store, threads=self._threads, progress=progress, watch=watch)
         for outcome in report.failures.values():
             raise RuntimeError(f"experiment {experiment}: {outcome.message}")
+
+    def _read(self, experiment: str) -> Results:
         results: dict[str, Result] = {}
+        reads = None if self._reads is None else self._reads[experiment]
         failures: dict[str, str] = {}
-        for name, key in named.items():
+        for name, key in self._keys[experiment].items():
             failure = self._store.failure(key)
             if failure is None:
-                results[name] = self._store.result(key, running.resolve(scenarios[name]))
+                result = results[name] = self._store.result(key, reads)
+                # One that ran for another may be called otherwise there.
+                said = self._scenarios[experiment][name]
+                kept = {word: value for word, value in result.scenario.items() if word not in SHOWN}
+                result.scenario = kept | {word: said[word] for word in SHOWN if said.get(word) is not None}
             elif failure[0] == "audit":
                 failures[name] = f"the run violated an audit and has no result: {failure[1]}"
             else:
                 raise InputError(f"experiment {experiment}, scenario {name}: {failure[1]}")
         return Results(results, failures)
+
+    def _key(self, experiment: str, name: str, scenario: dict[str, Any]) -> str:
+        try:
+            prepared = running.prepare(scenario)
+        except InputError as error:
+            raise InputError(f"experiment {experiment}, scenario {name}: {error}") from None
+        key = run_key(prepared)
+        self._kept[key] = None if self._written is None else tuple(sorted(filter(prepared.records, self._written)))
+        return key
 
     def release(self, experiment: str) -> None:
         """Let go of the runs that no other experiment has yet to read, unless they are to be kept."""
@@ -122,10 +181,3 @@ class Runner:
             self._readers[key] -= 1
             if not self._readers[key]:
                 self._store.remove(key)
-
-
-def _key(experiment: str, name: str, scenario: dict[str, Any]) -> str:
-    try:
-        return run_key(running.prepare(scenario))
-    except InputError as error:
-        raise InputError(f"experiment {experiment}, scenario {name}: {error}") from None

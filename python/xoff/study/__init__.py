@@ -174,12 +174,12 @@ class Study:
             raise InputError(f"{self.directory}: was opened to be read; run the study from its file")
         self.begin()
         tasks = [
-            Task(run.key, run.point.index, partial(self.plan.prepare, run.point, run.seed)) for run in self.part(*shard)
+            Task(run.key, run.point.index, partial(self.plan.prepare, run.point, run.seed), self.plan.keep)
+            for run in self.part(*shard)
         ]
         report = execute(
             tasks,
             self.store,
-            keep=self.plan.keep,
             executor=executor,
             workers=workers,
             threads=threads,
@@ -187,7 +187,7 @@ class Study:
         )
         # Somebody may have removed or damaged some meanwhile: they are done once more.
         if lost := [task for task in tasks if not self._knows(task.key, report)]:
-            again = execute(lost, self.store, keep=self.plan.keep, executor=executor, workers=workers, threads=threads)
+            again = execute(lost, self.store, executor=executor, workers=workers, threads=threads)
             report.simulated += again.simulated
             report.failures |= again.failures
         self.write()

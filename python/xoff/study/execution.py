@@ -12,7 +12,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,7 @@ from xoff.study.store import Store, write_failure
 
 # So many runs wait at an executor: enough for one that grows with its queue, few enough to end soon.
 _WINDOW = 256
+_TELL_SECONDS = 0.25
 
 
 # The beginning of what is no fault of a scenario: the limit of memory that the environment sets, or the machine.
@@ -41,6 +42,8 @@ class Task:
     kind: int
     """Runs of one kind are expected to take equally long: those of one point."""
     prepare: Callable[[], running.Prepared]
+    keep: tuple[str, ...] | None = None
+    """The tables to keep of it; all if None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,19 +182,19 @@ def execute(
     tasks: Collection[Task],
     store: Store,
     *,
-    keep: tuple[str, ...] | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
     threads: int = 1,
     progress: Callable[[Advance], None] | None = None,
+    watch: Watch | None = None,
 ) -> Report:
     """Do those of the runs that the store lacks.
 
-    keep: the tables to keep of each; all if None.
     executor: where; threads of this process if None. It is left running.
     workers: how many runs at a time on threads of this process; as many as there are cores if None.
     threads: how many threads simulate each run.
     progress: called a few times a second.
+    watch: what stops it from another thread.
 
     Raises `KeyboardInterrupt` when interrupted, and `OSError` when the store cannot be written: what is complete stays.
     """
@@ -199,7 +202,8 @@ def execute(
     store.clean()
     distinct = {task.key: task for task in tasks}
     known = {key for key in distinct if store.holds(key, ())}
-    todo = [task for key, task in distinct.items() if key not in known or (keep and not store.holds(key, keep))]
+    lacks = {key for key, task in distinct.items() if not (key in known and store.holds(key, task.keep or ()))}
+    todo = [task for key, task in distinct.items() if key in lacks]
     report = Report(found=len(distinct) - len(todo))
     if not todo:
         return report
@@ -210,46 +214,48 @@ def execute(
     for key in sorted(known):
         if store.failure(key) is None:
             estimate.known(distinct[key].kind, store.summary(key)["performance"]["wall_seconds"])
-    watch = Watch()
+    watch = watch or Watch()
+    told = time.monotonic() - _TELL_SECONDS
     pending: dict[Future[Outcome], Task] = {}
     pool = executor if executor is not None else ThreadPoolExecutor(workers, thread_name_prefix="xoff-run")
     own = executor is None
     window = workers + 1 if own and workers is not None else _WINDOW
-    handlers = _defer_interrupts(watch)
+    handlers = defer_interrupts(watch)
     try:
         while todo or pending:
-            if watch.stop.is_set():
-                raise KeyboardInterrupt
+            watch.poll()
             while todo and len(pending) < window:
                 task = todo.pop()
-                job = Job(task.key, task.prepare(), keep, threads, engine(), store, mark)
+                job = Job(task.key, task.prepare(), task.keep, threads, engine(), store, mark)
                 pending[pool.submit(perform, job, watch) if own else pool.submit(perform, job)] = task
             done, _ = wait(pending, timeout=0.25, return_when=FIRST_COMPLETED)
             for future in done:
                 task = pending.pop(future)
                 outcome = _outcome(future, task.key)
                 if outcome.files is not None:
-                    store.adopt(outcome.key, outcome.files, keep or ())
+                    store.adopt(outcome.key, outcome.files, task.keep or ())
                 report.take(outcome)
                 estimate.done(task.kind, outcome.seconds if outcome.status == "ok" else None)
-            if progress is not None:
+            # An estimate looks at all runs.
+            if progress is not None and (time.monotonic() >= told + _TELL_SECONDS or not (todo or pending)):
+                told = time.monotonic()
                 begun, waiting = [task.kind for task in pending.values()], [task.kind for task in todo]
                 left = estimate.left(begun, waiting, list(watch.shares.values()))
                 progress(Advance(len(distinct), len(distinct) - len(todo) - len(pending), left))
-        if watch.stop.is_set():
-            raise KeyboardInterrupt
-    finally:
+        watch.poll()
+    except BaseException:
         watch.stop.set()
+        raise
+    finally:
         for future in pending:
             future.cancel()
         if own:
             pool.shutdown(wait=True, cancel_futures=True)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        restore_interrupts(handlers)
     return report
 
 
-def _defer_interrupts(watch: Watch) -> dict[int, Any]:
+def defer_interrupts(watch: Watch) -> dict[int, Any]:
     """Let what interrupts (Ctrl-C, and in the command what ends processes) set `watch.stop` instead.
 
     Raised at any moment, an interrupt could leave a lock of the pool locked for ever. Return the handlers to restore;
@@ -259,6 +265,12 @@ def _defer_interrupts(watch: Watch) -> dict[int, Any]:
         return {}
     interrupting = [one for one in running.INTERRUPTING if signal.getsignal(one) is signal.default_int_handler]
     return {one: signal.signal(one, lambda *_: watch.stop.set()) for one in interrupting}
+
+
+def restore_interrupts(handlers: Mapping[int, Any]) -> None:
+    """Let interrupts do again what they did before `defer_interrupts`."""
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _outcome(future: Future[Outcome], key: str) -> Outcome:

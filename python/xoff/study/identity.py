@@ -16,6 +16,9 @@ import pyarrow as pa
 
 from xoff import _core, running
 
+SHOWN = ("name", "description")
+"""What a scenario says that changes nothing that is measured."""
+
 
 def table_digest(table: pa.Table) -> str:
     """A hash of what a table says, however it lies in memory."""
@@ -27,9 +30,7 @@ def table_digest(table: pa.Table) -> str:
 
 def run_key(prepared: running.Prepared, digest: Callable[[pa.Table], str] = table_digest) -> str:
     """The key of a run: equal for runs that yield the same."""
-    # A name and a description change nothing that is measured.
-    shown = {"name", "description"}
-    document = {key: value for key, value in prepared.document.items() if key not in shown}
+    document = {key: value for key, value in prepared.document.items() if key not in SHOWN}
     tables = {key: digest(table) for key, table in prepared.tables.items()}
     text = json.dumps({"engine": engine(), "scenario": document, "tables": tables}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -132,14 +132,12 @@ class Store:
         """The audits of a run that violated one, and what they found."""
         return dict(_object(self.directory / key / _FAILURE).get("audits", {}))
 
-    def result(self, key: str, scenario: dict[str, Any] | None = None) -> Result:
+    def result(self, key: str, tables: Collection[str] | None = None) -> Result:
         """Return the result of a run. Raises `InputError` if there is none.
 
-        scenario: the scenario as it is called now, if that may differ in its name from the one that ran.
+        tables: those that it is to have; all if None.
         """
-        result = load(self.directory / key)
-        result.scenario = result.scenario if scenario is None else scenario
-        return result
+        return load(self.directory / key, tables)
 
     def summary(self, key: str) -> dict[str, Any]:
         """Return the summary of a run. Raises `OSError` if there is none."""

@@ -156,7 +156,7 @@ class Tuning:
 
         Raises `InputError` where no run can have a metric of the objective.
         """
-        do = partial(execute, keep=self.plan.keep, executor=executor, workers=workers, threads=threads)
+        do = partial(execute, executor=executor, workers=workers, threads=threads)
         self.study.store.open()
         base = self.plan.add([])
         self._do([base], self.plan.seeds, do, progress)
@@ -232,7 +232,7 @@ class Tuning:
         for point in {one.index: one for one in points}.values():
             for seed in seeds:
                 if (key := self.plan.key(point, seed)) is not None:
-                    tasks.append(Task(key, point.index, partial(self.plan.prepare, point, seed)))
+                    tasks.append(Task(key, point.index, partial(self.plan.prepare, point, seed), self.plan.keep))
         done = self._report.simulated + self._report.found
         total = self.objective.runs + len(self.plan.seeds) + (_FINALISTS + 1) * len(self.unseen)
 

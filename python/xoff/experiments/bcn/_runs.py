@@ -30,6 +30,9 @@ LEVEL = 2 * QEQ_BYTES
 TAIL_MS = 50.0
 COLOURS = {"A": "#0072B2", "B": "#D55E00", "C": "#009E73"}
 
+TABLES = ("drops", "flows", "links", "packets", "samples")
+"""What is read of runs."""
+
 
 @dataclass(frozen=True)
 class Run:

@@ -16,7 +16,7 @@ from matplotlib import rc_context
 
 from xoff.experiments.bcn._network import QEQ_BYTES, START_MS, Setting, scenario
 from xoff.experiments.bcn._parameters import BASELINE
-from xoff.experiments.bcn._runs import SEEDS, STEP_US, Run, Runs, runs_of, told
+from xoff.experiments.bcn._runs import SEEDS, STEP_US, TABLES, Run, Runs, runs_of, told
 from xoff.plots import STYLE, canvas, write
 from xoff.reproduce import Judged, Part, about_the_same, all_of, positive
 from xoff.results import Result
@@ -71,6 +71,7 @@ JUDGED = Judged(
     quick_reasons=True,
 )
 PARAMETERS = BASELINE
+READS = TABLES
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

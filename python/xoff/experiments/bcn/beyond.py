@@ -27,7 +27,7 @@ from matplotlib import rc_context
 
 from xoff.experiments.bcn._network import DEFAULT, GI, TOPOLOGIES, Setting, scenario
 from xoff.experiments.bcn._parameters import hot_spot
-from xoff.experiments.bcn._runs import SEEDS, Runs, cases, mean_of, runs_of, stability_ms, told
+from xoff.experiments.bcn._runs import SEEDS, TABLES, Runs, cases, mean_of, runs_of, stability_ms, told
 from xoff.plots import STYLE, canvas, grouped_bars, write
 from xoff.reproduce import Judged, Part
 from xoff.results import Result
@@ -112,6 +112,7 @@ JUDGED = Judged(
     judge=judge,
 )
 PARAMETERS = hot_spot("22, 80 and 160")
+READS = TABLES
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

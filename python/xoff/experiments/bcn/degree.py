@@ -41,7 +41,7 @@ from xoff.experiments.bcn._network import (
     scenario,
 )
 from xoff.experiments.bcn._parameters import hot_spot
-from xoff.experiments.bcn._runs import COLOURS, SEEDS, Runs, degrees, mean_of, runs_of, stability_ms, told
+from xoff.experiments.bcn._runs import COLOURS, SEEDS, TABLES, Runs, degrees, mean_of, runs_of, stability_ms, told
 from xoff.plots import STYLE, canvas, write
 from xoff.reproduce import Cases, Judged, Part, Spread, about_the_same, all_of, fact, lower, positive, some
 from xoff.results import Result
@@ -243,6 +243,7 @@ JUDGED = Judged(
     ),
 )
 PARAMETERS = hot_spot("2 to 80")
+READS = TABLES
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims

@@ -15,7 +15,7 @@ from matplotlib import rc_context
 
 from xoff.experiments.bcn._network import QEQ_BYTES, SET_UP, START_MS, scenario
 from xoff.experiments.bcn._parameters import hot_spot
-from xoff.experiments.bcn._runs import SEEDS, STEP_US, Run, Runs, runs_of, told
+from xoff.experiments.bcn._runs import SEEDS, STEP_US, TABLES, Run, Runs, runs_of, told
 from xoff.plots import STYLE, Canvas, write
 from xoff.reproduce import Judged, Part, Spread, all_of, higher, lower, positive
 from xoff.results import Result
@@ -111,6 +111,7 @@ JUDGED = Judged(
     quick_reasons=True,
 )
 PARAMETERS = hot_spot("22")
+READS = (*TABLES, "pauses")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

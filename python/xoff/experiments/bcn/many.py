@@ -17,7 +17,7 @@ from matplotlib import rc_context
 
 from xoff.experiments.bcn._network import QEQ_BYTES, SET_UP, START_MS, TOPOLOGIES, scenario
 from xoff.experiments.bcn._parameters import hot_spot
-from xoff.experiments.bcn._runs import SEEDS, STEP_US, Runs, degrees, runs_of, told
+from xoff.experiments.bcn._runs import SEEDS, STEP_US, TABLES, Runs, degrees, runs_of, told
 from xoff.plots import STYLE, Canvas, write
 from xoff.reproduce import Decision, Judged, Part, Spread, all_of, chosen, fact, positive
 from xoff.results import Result
@@ -79,6 +79,7 @@ JUDGED = Judged(
     quick_reasons=True,
 )
 PARAMETERS = hot_spot("22 and 80", [chosen("topology", "A and B", "the deck does not name it")])
+READS = TABLES
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

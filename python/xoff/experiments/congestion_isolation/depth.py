@@ -264,6 +264,7 @@ PARAMETERS = [
     given("servers", "1152", "Queue Depth Comparison"),
     chosen("samples", "every 10 µs while flows arrive", '"periodically"'),
 ]
+READS = ("flows", "pauses", "samples")
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims

@@ -157,6 +157,7 @@ PARAMETERS = [
     given("flows sampled", "1000", "Lossy Scenario (No PFC)"),
     chosen("what is lost", "is sent again from there on (Go-Back-N)", "what adapters of RoCE did in 2018"),
 ]
+READS = ("drops", "flows", "queues")
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims

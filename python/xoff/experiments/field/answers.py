@@ -160,6 +160,7 @@ PARAMETERS = parameters(
         ),
     ]
 )
+READS = ("collectives", "flows")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

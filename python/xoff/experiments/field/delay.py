@@ -146,6 +146,7 @@ PARAMETERS = parameters(
         chosen("size of a flow; seeds", "1 MB; three", "8 ms: a thousand round trips; seeds draw the paths"),
     ]
 )
+READS = ("flows", "links", "samples")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

@@ -160,6 +160,7 @@ PARAMETERS = parameters(
         chosen("seeds", "five", "they draw flows, paths and placement"),
     ]
 )
+READS = ("collectives", "flows")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

@@ -108,6 +108,7 @@ DERIVED = derived
 PARAMETERS = parameters(
     [INCASTS, *ARRIVALS, chosen("arrivals; seeds", "2 ms; five", "the rerun's are longer: queues grow on there")]
 )
+READS = ("collectives", "flows")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

@@ -83,6 +83,7 @@ PARAMETERS = parameters(
         chosen("seeds", "five", "they draw the hosts and the paths"),
     ]
 )
+READS = ("collectives", "flows")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

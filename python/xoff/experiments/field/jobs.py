@@ -89,6 +89,7 @@ PARAMETERS = parameters(
         chosen("seeds", "five", "they draw paths, placement and the jitter of computing (2 %)"),
     ]
 )
+READS = ("collectives", "flows")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

@@ -166,6 +166,7 @@ PARAMETERS = parameters(
         chosen("arrivals; seeds", "0.8 ms; five", "all of the page within an hour on two cores"),
     ]
 )
+READS = ("collectives", "flows")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

@@ -75,6 +75,7 @@ PARAMETERS = parameters(
         chosen("seeds", "five", "they draw the permutation and the paths"),
     ]
 )
+READS = ("collectives", "flows")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

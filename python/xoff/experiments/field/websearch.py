@@ -85,6 +85,7 @@ JUDGED = Judged(
 )
 DERIVED = derived
 PARAMETERS = parameters([*ARRIVALS, chosen("arrivals; seeds", "2 ms; five", "some 4000 flows; in the testbed more")])
+READS = ("collectives", "flows")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

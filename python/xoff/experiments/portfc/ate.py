@@ -167,6 +167,7 @@ JUDGED = Judged(
     quick_reasons=True,
 )
 PARAMETERS = table(TRAFFIC, [*MOE, chosen("p, window, direction", "as in the experiment on MoE traffic", "swept here")])
+READS = ("flows", "links", "queues")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

@@ -246,6 +246,7 @@ PARAMETERS = table(
         chosen("relays of PortFC", "before own packets", "not told", "in turn"),
     ],
 )
+READS = ("flows", "links", "packets")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

@@ -176,6 +176,7 @@ PARAMETERS = table(
         chosen("DCQCN beside victims", "none", "it would hide flow control"),
     ],
 )
+READS = ("flows", "queues")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

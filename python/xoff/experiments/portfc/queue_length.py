@@ -111,6 +111,7 @@ JUDGED = judged(
     judge=judge,
 )
 PARAMETERS = mixed(4)
+READS = ("flows", "samples")
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims

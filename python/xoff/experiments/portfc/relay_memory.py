@@ -115,6 +115,7 @@ PARAMETERS = table(
         chosen("starts", "drawn within 1 µs, ten times", "nothing else is random"),
     ],
 )
+READS = ("flows", "queues")
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims

@@ -155,6 +155,7 @@ PARAMETERS = [
     chosen("flow control", "none", "PFC would block with every architecture"),
     chosen("draws", "ten", "arrivals and starts are random"),
 ]
+READS = ("flows", "packets")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

@@ -108,6 +108,7 @@ PARAMETERS = parameters(
     "Part 5, basic settings; Thoughts",
     [chosen("flows", "two of 5 MB and one of 40 MB to one receiver, no victim", "one has to outlast the others")],
 )
+READS = ("flows", "packets")
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims

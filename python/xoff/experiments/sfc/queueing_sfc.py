@@ -110,6 +110,7 @@ PARAMETERS = [
     chosen("buffer", "without end", "nothing is to be lost on links faster than 200 Gb/s"),
     chosen("start of a flow", "within 1 µs, ten draws", "single runs move"),
 ]
+READS = ("flows", "pauses")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims
 

@@ -48,6 +48,9 @@ CHOICES: dict[str, dict[str, Any]] = {
 PROBES = {"incasts": {"incasts at 4 %": {"incast_share": 0.04}, "incasts at 0.8 %": {"incast_share": 0.008}}}
 """How far what holds may be from the document's load of 8 %."""
 
+TABLES = ("flows", "links", "pauses", "queues", "samples")
+"""What is read of runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

@@ -18,7 +18,7 @@ from statistics import fmean
 from matplotlib import rc_context
 
 from xoff.experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
-from xoff.experiments.sfc_proxy._runs import Run, Runs, judged
+from xoff.experiments.sfc_proxy._runs import TABLES, Run, Runs, judged
 from xoff.experiments.sfc_proxy._traffic import MECHANISMS, MODELS
 from xoff.plots import STYLE, Canvas, grouped_bars, write
 from xoff.reproduce import Part, Spread, all_of, given, lower, never, some
@@ -107,6 +107,7 @@ PARAMETERS = [
         "Analysis of Proxy Mode Performance",
     ),
 ]
+READS = TABLES
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims

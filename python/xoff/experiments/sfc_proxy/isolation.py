@@ -13,7 +13,7 @@ from pathlib import Path
 
 from xoff.experiments.sfc_proxy._figures import trend
 from xoff.experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
-from xoff.experiments.sfc_proxy._runs import Runs, judged
+from xoff.experiments.sfc_proxy._runs import TABLES, Runs, judged
 from xoff.experiments.sfc_proxy._traffic import MODELS
 from xoff.reproduce import Part, all_of, given
 from xoff.results import Result
@@ -77,6 +77,7 @@ PARAMETERS = [
         "Re-run Simulations 1 to 3",
     ),
 ]
+READS = TABLES
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from xoff.experiments.sfc_proxy._figures import bars
 from xoff.experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
-from xoff.experiments.sfc_proxy._runs import Runs, judged
+from xoff.experiments.sfc_proxy._runs import TABLES, Runs, judged
 from xoff.experiments.sfc_proxy._traffic import CLASSES
 from xoff.reproduce import ABOUT_THE_SAME, Part, Spread, all_of, chosen, given, positive
 from xoff.results import Result
@@ -67,6 +67,7 @@ PARAMETERS = [
     given("background, incasts", "Google RPC at 30 %; 60-to-1 of 250 KB at 5 %; model 3; 4 queues", "Simulation (NIC)"),
     chosen("a message while all queues are paused", "takes the first", "the document does not say", "the shortest"),
 ]
+READS = TABLES
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims

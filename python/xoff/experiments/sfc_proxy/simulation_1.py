@@ -11,7 +11,7 @@ from pathlib import Path
 
 from xoff.experiments.sfc_proxy._figures import bars
 from xoff.experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
-from xoff.experiments.sfc_proxy._runs import Runs, judged
+from xoff.experiments.sfc_proxy._runs import TABLES, Runs, judged
 from xoff.reproduce import Part, chosen, given
 from xoff.results import Result
 
@@ -60,6 +60,7 @@ PARAMETERS = [
         "all flows to its destination",
     ),
 ]
+READS = TABLES
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from xoff.experiments.sfc_proxy._figures import bars
 from xoff.experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
-from xoff.experiments.sfc_proxy._runs import Runs, judged
+from xoff.experiments.sfc_proxy._runs import TABLES, Runs, judged
 from xoff.reproduce import Part, given
 from xoff.results import Result
 
@@ -39,6 +39,7 @@ PARAMETERS = [
     *_SHARED,
     given("background, incasts", "Google RPC at 50 %; 120-to-1 of 256 KB at 8 %; the same hosts", "Simulation 2"),
 ]
+READS = TABLES
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from xoff.experiments.sfc_proxy._figures import trend
 from xoff.experiments.sfc_proxy._parameters import PARAMETERS as _SHARED
-from xoff.experiments.sfc_proxy._runs import Runs, judged, shorter
+from xoff.experiments.sfc_proxy._runs import TABLES, Runs, judged, shorter
 from xoff.experiments.sfc_proxy._traffic import CLASSES, MODELS
 from xoff.reproduce import Part, all_of, given
 from xoff.results import Result
@@ -47,6 +47,7 @@ PARAMETERS = [
     *_SHARED,
     given("background, incasts", "Google RPC at 50 %; 120-to-1 of 256 KB at 8 %; models 0 to 3", "Simulation 3"),
 ]
+READS = TABLES
 CLAIMS = JUDGED.listed
 scenarios = JUDGED.scenarios
 claims = JUDGED.claims
