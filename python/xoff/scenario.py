@@ -1987,7 +1987,7 @@ class Parallel(_Part):
     """Replicas (DP)."""
 
     expert: int | None = None
-    """Replicas over which experts are spread (EP)."""
+    """Ranks that are replicas or share a sequence, over which experts are spread (EP)."""
 
     zero: int | None = None
     """What replicas share of the optimizer: nothing (0), its state (1), gradients, too (2), parameters, too (3)."""

@@ -129,6 +129,11 @@ CASES: dict[str, tuple[str, Any]] = {
         "an iteration of GPT-13B on 128 GPUs, 8-fold tensor parallel, packets of 9000 B",
         _job("gpt_13b", 128, {"tensor": 8, "data": 16}, 16),
     ),
+    # What SimAI's issue 293 asks for.
+    "mixtral-8x7b-64": (
+        "an iteration of Mixtral 8x7B on 64 GPUs, tensor parallel by 8, context by 4, experts by 4, packets of 9000 B",
+        _job("mixtral_8x7b", 64, {"tensor": 8, "context": 4, "data": 2, "expert": 4}, 2),
+    ),
 }
 """Each with a function that makes its scenario with a part of the data in so many."""
 

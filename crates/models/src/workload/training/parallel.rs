@@ -1,7 +1,8 @@
 //! How a model is shared out among ranks: which rank is where, and who is in a group with whom.
 //!
 //! Ranks are numbered as Megatron numbers them: tensor parallel ones follow one another, then those that share a sequence (context),
-//! then replicas, then stages of the pipeline. Experts are spread over ranks that are replicas otherwise.
+//! then replicas, then stages of the pipeline. Experts are spread over ranks that have the same parameters otherwise, which share
+//! sequences or are replicas: as in Megatron-Core, whose layers of experts know no context parallelism.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub struct Parallel {
     pub context: u64,
     /// Replicas (DP).
     pub data: u64,
-    /// Replicas over which experts are spread (EP).
+    /// Ranks that are replicas or share a sequence, over which experts are spread (EP).
     pub expert: u64,
     /// What replicas share of the optimizer: nothing (0), its state (1), gradients, too (2), parameters, too (3).
     pub zero: u64,
@@ -95,18 +96,21 @@ impl Parallel {
         match axis {
             Axis::Tensor => (0..self.tensor).map(|tensor| with(Place { tensor, ..p })).collect(),
             Axis::Context => (0..self.context).map(|context| with(Place { context, ..p })).collect(),
-            Axis::Data => self.replicas(p, 0, 1, self.data),
-            Axis::Expert => {
-                let first = p.data / self.expert * self.expert;
-                (first..first + self.expert).map(|data| with(Place { data, ..p })).collect()
-            }
-            Axis::ExpertData => self.replicas(p, p.data % self.expert, self.expert, self.data / self.expert),
+            Axis::Data => self.replicas(p, 0, 1, self.size(axis)),
+            Axis::Expert => self.replicas(p, self.replica(p) / self.expert * self.expert, 1, self.size(axis)),
+            Axis::ExpertData => self.replicas(p, self.replica(p) % self.expert, self.expert, self.size(axis)),
         }
     }
 
+    /// The number of a rank among those that have the same parameters.
+    const fn replica(&self, p: Place) -> u64 {
+        p.context + self.context * p.data
+    }
+
+    /// So many of them, from one on.
     fn replicas(&self, p: Place, first: u64, stride: u64, count: u64) -> Vec<u64> {
-        let data = (0..count).map(|i| first + i * stride);
-        data.flat_map(|data| (0..self.context).map(move |context| self.rank(Place { context, data, ..p }))).collect()
+        let of = |replica| Place { context: replica % self.context, data: replica / self.context, ..p };
+        (0..count).map(|i| self.rank(of(first + i * stride))).collect()
     }
 
     /// How many ranks such a group has.
@@ -116,7 +120,7 @@ impl Parallel {
             Axis::Context => self.context,
             Axis::Data => self.data * self.context,
             Axis::Expert => self.expert,
-            Axis::ExpertData => self.data / self.expert * self.context,
+            Axis::ExpertData => self.data * self.context / self.expert,
         }
     }
 
@@ -153,8 +157,9 @@ impl Parallel {
         if self.expert > 1 && (!model.experts.is_multiple_of(self.expert) || model.experts == 1) {
             return Err(("expert", format!("{} experts are not shared out evenly among {} ranks", model.experts, self.expert)));
         }
-        if !self.data.is_multiple_of(self.expert) {
-            return Err(("expert", format!("{} replicas do not make groups of {}", self.data, self.expert)));
+        let replicas = self.size(Axis::Data);
+        if !replicas.is_multiple_of(self.expert) {
+            return Err(("expert", format!("{replicas} ranks with the same parameters do not make groups of {}", self.expert)));
         }
         Ok(())
     }
@@ -166,7 +171,7 @@ mod tests {
 
     #[test]
     fn every_rank_has_a_place_and_is_in_its_groups() {
-        let p = Parallel { tensor: 2, context: 3, data: 4, pipeline: 2, expert: 2, ..Parallel::default() };
+        let p = Parallel { tensor: 2, context: 3, data: 4, pipeline: 2, expert: 6, ..Parallel::default() };
         for rank in 0..p.ranks() {
             let place = p.place(rank);
             assert_eq!(p.rank(place), rank);
@@ -188,5 +193,19 @@ mod tests {
         assert_eq!(of(Axis::Data, 1), [1, 3, 5, 7, 9, 11, 13, 15]);
         assert_eq!(of(Axis::Expert, 3), [1, 3, 5, 7]);
         assert_eq!(of(Axis::ExpertData, 3), [3, 11]);
+    }
+
+    #[test]
+    fn experts_are_spread_over_those_that_share_sequences_too() {
+        // Megatron-Core's groups for tensor 2, context 4, data 2 and experts on 4: order tp-cp-ep-dp-pp, without cp for experts.
+        let p = Parallel { tensor: 2, context: 4, data: 2, expert: 4, ..Parallel::default() };
+        let of = |axis, rank| p.group(axis, p.place(rank));
+        assert_eq!(of(Axis::Context, 3), [1, 3, 5, 7]);
+        assert_eq!(of(Axis::Expert, 3), [1, 3, 5, 7]);
+        assert_eq!(of(Axis::ExpertData, 3), [3, 11]);
+        // More of them than replicas: both halves of the sequences.
+        let p = Parallel { expert: 8, ..p };
+        assert_eq!(p.group(Axis::Expert, p.place(3)), [1, 3, 5, 7, 9, 11, 13, 15]);
+        assert_eq!(p.group(Axis::ExpertData, p.place(3)), [3]);
     }
 }
