@@ -45,13 +45,32 @@ def test_every_path_that_it_names_is_there() -> None:
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
-def test_every_name_of_the_code_that_it_uses_is_one() -> None:
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_every_name_of_the_code_that_it_uses_is_one(page: str) -> None:
     """CamelCase words and calls, as they are written in Rust."""
-    source = "\n".join(path.read_text("utf-8") for path in rust())
-    names = set(re.findall(r"`(\w+(?:::\w+)?!?)`", PAGE)) - {"xoff"}
-    parts = {part.rstrip("!") for name in names if re.search(r"[A-Z]|::|!|_", name) for part in name.split("::")}
+    files = [*rust(), *python(), *(ROOT / "tests").rglob("*.py")]
+    source = "\n".join(path.read_text("utf-8") for path in files)
+    names = set(re.findall(r"`(\w+(?:(?:::|\.)\w+)*!?)`", (ROOT / page).read_text("utf-8")))
+    # Placeholders of recipes, and files, which are looked for below.
+    names = {
+        name
+        for name in names
+        if not re.search(r"^(xoff|SLUG|KIND|NAME|DOCUMENT|XOFF_\w+|vX\..*)$|SLUG|\.(rs|py)$", name)
+    }
+    names = {name for name in names if re.search(r"[A-Z]|::|!|_", name)}
+    parts = {part for name in names for part in re.split(r"::|\.", name.rstrip("!"))}
     missing = [name for name in sorted(parts) if not re.search(rf"\b{name}\b", source)]
     assert [name for name in missing if not hasattr(xoff, name)] == []
+
+
+def test_files_that_contributors_are_sent_to_are_there() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    folders = ("crates", "python", "tests", "tools")
+    files = [file for folder in folders for end in ("rs", "py") for file in (ROOT / folder).rglob(f"*.{end}")]
+    known = [f"/{path.relative_to(ROOT)}" for path in files]
+    named = {name for name in re.findall(r"`([\w/]+\.(?:rs|py))`", page) if not re.search("DOCUMENT|SLUG", name)}
+    assert len(named) > 30
+    assert [name for name in sorted(named) if not any(path.endswith(f"/{name}") for path in known)] == []
 
 
 def test_a_crate_knows_those_to_its_left() -> None:
