@@ -48,6 +48,16 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
         {"workload": INCAST, "switch": {"queueing": "voq", "flow_control": {"pfc": {"xoff": "40KB"}}}},
     ),
     "incast, BFC": (0.9, {"workload": INCAST, "switch": {"flow_control": {"bfc": {}}}}),
+    # Their timer runs in step with packets here: it fires each 100 packets and what it sends.
+    "incast, credits": (0.6, {"workload": INCAST, "switch": {"flow_control": {"credits": {"repeat": "8384640ps"}}}}),
+    "incast, credits, each packet": (
+        0.2,
+        {
+            "workload": [{"incast": {**INCAST[0]["incast"], "size": "8MB"}}],
+            "switch": {"flow_control": {"credits": {"repeat": "8384640ps"}}},
+            "probe": {"packets": True},
+        },
+    ),
     "incast, PortFC": (0.9, {"workload": INCAST, "switch": {"flow_control": {"portfc": {}}}}),
     "incast, PFC, depths of queues": (0.5, {"workload": INCAST, "switch": PFC, "probe": {"queues": "83840ps"}}),
     "incast, PFC, each packet": (

@@ -312,6 +312,7 @@ impl<M: State> Calendar<M> {
         messages.sort_by_key(|m| *m.0);
         walk.value(messages.len() as u64);
         for (at, message) in messages {
+            walk.at_link((*at & SLOT_MASK) as u16, false);
             key(walk, at);
             message.walk(walk);
         }
@@ -325,6 +326,7 @@ impl<M: State> Calendar<M> {
             walk.moment(&mut moment);
             *at = moment.0;
             walk.value(*link);
+            walk.at_link(*link as u16, false);
             message.walk(walk);
         }
         self.express = express.into_iter().map(Reverse).collect();

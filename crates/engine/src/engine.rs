@@ -131,6 +131,7 @@ where
         for node in nodes {
             let (partition, seat) = self.places[node as usize];
             walk.sides = Rc::clone(&sides[partition as usize]);
+            walk.at_node(node);
             self.partitions[partition as usize].walk_seat(seat, walk);
         }
     }

@@ -70,6 +70,11 @@ impl Stream {
         }
     }
 
+    /// One of so many places, each as likely.
+    pub fn place(&mut self, n: usize) -> usize {
+        self.below(n as u64) as usize
+    }
+
     /// Shuffles in place (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {

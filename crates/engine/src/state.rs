@@ -35,10 +35,23 @@ pub struct Walk<'a> {
     /// The part at hand, by its place in a situation.
     part: usize,
     action: Action,
+    /// Where it is.
+    pub(crate) place: Place,
     /// Digests of what travels beside messages, by slot.
     pub(crate) sides: Rc<[u64]>,
     /// Slots of what travels beside messages that were shown.
     pub(crate) seen: Vec<u32>,
+}
+
+/// The node at hand, and the link by which what is shown came to it, or by which it will leave.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Place {
+    /// The node.
+    pub node: u32,
+    /// Its port.
+    pub port: u16,
+    /// It will leave.
+    pub leaves: bool,
 }
 
 /// How far the flows and links of a network are: what the counts of packets and bytes are relative to that somebody looks at while they
@@ -50,6 +63,16 @@ pub trait Origin {
     /// Bytes that an output of a node has sent.
     fn bytes(&self, _node: u32, _output: u16) -> u64 {
         0
+    }
+
+    /// What the node has counted at an output, of a class, that its neighbour counts too; and what both take it modulo, less one.
+    fn counter(&self, _node: u32, _output: u16, _class: u8) -> (u64, u32) {
+        (0, u32::MAX)
+    }
+
+    /// The other end of a link.
+    fn far(&self, node: u32, port: u16) -> (u32, u16) {
+        (node, port)
     }
 }
 
@@ -204,6 +227,15 @@ impl Origin for Part<'_> {
     fn bytes(&self, node: u32, output: u16) -> u64 {
         self.of(self.origin.bytes(node, output))
     }
+
+    fn counter(&self, node: u32, output: u16, class: u8) -> (u64, u32) {
+        let (count, mask) = self.origin.counter(node, output, class);
+        (self.of(count), mask)
+    }
+
+    fn far(&self, node: u32, port: u16) -> (u32, u16) {
+        self.origin.far(node, port)
+    }
 }
 
 /// Something that was written down.
@@ -219,9 +251,13 @@ impl fmt::Debug for Walk<'_> {
 }
 
 impl<'a> Walk<'a> {
+    fn new(now: Moment, origin: &'a dyn Origin, action: Action) -> Self {
+        Self { now, origin, passed: 0, part: 0, action, place: Place::default(), sides: Rc::default(), seen: Vec::new() }
+    }
+
     /// Digests what is seen at `now`.
     pub fn digest(now: Moment, origin: &'a dyn Origin) -> Self {
-        Self { now, origin, passed: 0, part: 0, action: Action::Digest(Situation::default()), sides: Rc::default(), seen: Vec::new() }
+        Self::new(now, origin, Action::Digest(Situation::default()))
     }
 
     /// Digests what is seen at `now`, and keeps the words of it.
@@ -232,19 +268,19 @@ impl<'a> Walk<'a> {
 
     /// Shifts what is seen at `now` by a time, and as far as `origin` says.
     pub fn shift(now: Moment, by: Duration, origin: &'a dyn Origin) -> Self {
-        Self { now, origin, passed: 0, part: 0, action: Action::Shift(by), sides: Rc::default(), seen: Vec::new() }
+        Self::new(now, origin, Action::Shift(by))
     }
 
     /// Notes the totals of what is seen.
     pub fn note(now: Moment, origin: &'a dyn Origin) -> Self {
-        Self { now, origin, passed: 0, part: 0, action: Action::Note(Totals::default()), sides: Rc::default(), seen: Vec::new() }
+        Self::new(now, origin, Action::Note(Totals::default()))
     }
 
     /// Repeats, so many times, what happened in a stretch of time up to `now`, at whose beginning the totals were these. `origin`
     /// tells how far all goes on.
     pub fn repeat(now: Moment, stretch: Duration, times: u64, before: Totals, origin: &'a dyn Origin) -> Self {
         let repetition = Repetition { stretch, by: stretch * times, times, before: before.words.into_iter(), fits: true };
-        Self { now, origin, passed: 0, part: 0, action: Action::Repeat(repetition), sides: Rc::default(), seen: Vec::new() }
+        Self::new(now, origin, Action::Repeat(repetition))
     }
 
     /// The digest of all that was seen; zero of other walks.
@@ -288,6 +324,11 @@ impl<'a> Walk<'a> {
 
     pub(crate) const fn digests(&self) -> bool {
         matches!(self.action, Action::Digest(_))
+    }
+
+    /// What follows is at a node.
+    pub const fn at_node(&mut self, node: u32) {
+        self.place.node = node;
     }
 
     /// A digest of something else at the same moment.
@@ -459,6 +500,23 @@ impl<'a> Walk<'a> {
         match self.action {
             Action::Digest(_) => self.value(sent.wrapping_sub(origin)),
             Action::Shift(_) | Action::Repeat(_) => *sent = sent.wrapping_add(origin),
+            Action::Note(_) => {}
+        }
+    }
+
+    /// What follows is at the node at hand, and came by a link of it or will leave by it.
+    pub const fn at_link(&mut self, port: u16, leaves: bool) {
+        self.place = Place { port, leaves, ..self.place };
+    }
+
+    /// A count of what an output has sent of a class: that of the node which says it (`is_own`), or of whom it is said to.
+    pub fn counter(&mut self, is_own: bool, class: u8, count: &mut u32) {
+        let Place { node, port, leaves } = self.place;
+        let (node, output) = if is_own == leaves { (node, port) } else { self.origin.far(node, port) };
+        let (origin, mask) = self.origin.counter(node, output, class);
+        match self.action {
+            Action::Digest(_) => self.value(u64::from(count.wrapping_sub(origin as u32) & mask)),
+            Action::Shift(_) | Action::Repeat(_) => *count = count.wrapping_add(origin as u32) & mask,
             Action::Note(_) => {}
         }
     }

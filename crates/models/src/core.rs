@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::ids::{PortId, QueueId};
-use xoff_engine::state;
+use crate::ids::{Classes, PortId, QueueId};
+use xoff_engine::state::{State, Walk};
 use xoff_units::Duration;
 
 use crate::packet::Packet;
@@ -84,10 +84,10 @@ impl Queues {
 pub struct Core {
     /// Output ports; in-link n belongs to port n.
     pub ports: Vec<Port>,
-    /// Bytes of each ingress port and class (port × classes + class).
+    /// Bytes of each ingress port and class, by group.
     pub ingress: Vec<Counter>,
     /// Data classes.
-    pub classes: usize,
+    pub classes: Classes,
     /// The node's number.
     pub id: u32,
     /// The queues of what is forwarded.
@@ -102,15 +102,24 @@ pub struct Core {
     pub inputs: Vec<VecDeque<Packet>>,
 }
 
-state!(Core {
-    part: ports, ingress, buffer, inputs;
-    still: classes, id, map, routing, queueing;
-});
+impl State for Core {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        // What does not change is left out.
+        let Self { ports, ingress, buffer, inputs, classes: _, id: _, map: _, routing: _, queueing: _ } = self;
+        for (port, output) in (0..).zip(ports) {
+            walk.at_link(port, true);
+            output.walk(walk);
+        }
+        ingress.walk(walk);
+        buffer.walk(walk);
+        inputs.walk(walk);
+    }
+}
 
 impl Core {
     /// A node at rest; all ports have queues for the same purposes, unless a mechanism planned them.
-    pub fn new(id: u32, ports: Vec<Port>, classes: usize, queueing: Queueing, buffer: Buffer, merges_classes: bool) -> Self {
-        let groups = ports.len() * classes;
+    pub fn new(id: u32, ports: Vec<Port>, classes: Classes, queueing: Queueing, buffer: Buffer, merges_classes: bool) -> Self {
+        let groups = classes.groups(ports.len());
         let map = QueueMap::read(ports.first().map_or(&[], |p| &p.queues), queueing == Queueing::Voq, merges_classes);
         let inputs = if queueing == Queueing::Iq { vec![VecDeque::new(); groups] } else { Vec::new() };
         Self { id, ports, classes, queueing, ingress: vec![Counter::default(); groups], buffer, inputs, map, routing: Arc::default() }
@@ -123,13 +132,13 @@ impl Core {
         let data = (0..classes).map(|class| QueueSpec { class, level: 0, purpose: Purpose::Class }).collect();
         let plan = QueuePlan { data, turns: Turns::Packets };
         let list = (0..ports).map(|_| Port::new(&plan, xoff_units::Rate::gbps(100), Duration::ZERO, 1, Duration::ZERO)).collect();
-        Self::new(0, list, usize::from(classes), Queueing::Oq, Buffer::Unlimited, false)
+        Self::new(0, list, Classes(classes), Queueing::Oq, Buffer::Unlimited, false)
     }
 
     /// The index of an ingress port and class.
     #[inline]
-    pub fn group(&self, in_port: PortId, class: u8) -> usize {
-        in_port.index() * self.classes + usize::from(class)
+    pub const fn group(&self, in_port: PortId, class: u8) -> usize {
+        self.classes.group(in_port, class)
     }
 
     /// The queue of a port that a packet of this class from this ingress port joins.

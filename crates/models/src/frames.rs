@@ -127,6 +127,34 @@ impl Field for Index {
     }
 }
 
+/// How many blocks of a class an output has sent, as it says itself; or how far it may go, as its neighbour says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocks {
+    /// The sender of blocks says it.
+    pub is_own: bool,
+    /// The class.
+    pub class: u8,
+    /// The counter.
+    pub count: u32,
+}
+
+impl Field for Blocks {
+    const BITS: u32 = 64;
+
+    fn pack(self) -> u64 {
+        u64::from(self.is_own) | u64::from(self.class) << 1 | u64::from(self.count) << 32
+    }
+
+    fn unpack(bits: u64) -> Self {
+        Self { is_own: bits & 1 == 1, class: (bits >> 1) as u8, count: (bits >> 32) as u32 }
+    }
+
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.value((self.is_own, self.class).word());
+        walk.counter(self.is_own, self.class, &mut self.count);
+    }
+}
+
 /// What `ConWeave`'s switch of a destination says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -318,12 +346,8 @@ frames! {
     };
     /// Credits of a link.
     Credits = 13 "credits" Link Mechanism {
-        /// The sender repeats its count; else a receiver grants.
-        is_repeated: bool = 0,
-        /// The class.
-        class: u8 = 1,
-        /// The counter.
-        count: u32 = 32,
+        /// The sender repeats its count, or a receiver grants.
+        blocks: Blocks = 0,
     };
     /// Toward the source of a flow from its receiver, or the other way.
     Pull = 14 "pull" Flow Pulls {

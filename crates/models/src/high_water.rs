@@ -8,7 +8,6 @@
 use crate::core::Core;
 use crate::ids::PortId;
 use crate::queueing::buffer::Buffer;
-use xoff_units::wide;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +55,8 @@ pub struct Mark {
 /// The marks of a node that are above zero: of ingress ports, of its memory, then of the queues of outputs.
 pub fn marks(core: &Core) -> impl Iterator<Item = Mark> {
     let of_groups = (0..core.ingress.len()).flat_map(|group| {
-        let (port, class) = (Some(PortId::at(group / core.classes)), Some((group % core.classes) as u8));
+        let (port, class) = core.classes.of(group);
+        let (port, class) = (Some(port), Some(class));
         let (peak, level) = (u64::from(core.ingress[group].peak()), core.ingress[group].level().map(u64::from));
         let (above, room) = headroom(core, group, peak, level);
         [
@@ -89,7 +89,7 @@ fn headroom(core: &Core, group: usize, peak: u64, level: Option<u64>) -> (u64, O
             return (used as u64, Some(size as u64));
         }
         // Classes share the port's memory.
-        Buffer::PerIngress { limit, .. } => Some(u64::from(*limit) / wide(core.classes)),
+        Buffer::PerIngress { limit, .. } => Some(u64::from(*limit) / u64::from(core.classes.0)),
         Buffer::PerIngressClass(limit) => Some(u64::from(*limit)),
         Buffer::Unlimited | Buffer::PerEgress { .. } | Buffer::PerEgressQueue(_) => None,
     };

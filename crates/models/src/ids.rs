@@ -89,9 +89,47 @@ ids! {
     QueueId(u16);
 }
 
+/// How many data classes the ports of a node have. What is kept of a class of a port has a place in one list of all ports: its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Classes(pub u8);
+
+impl Classes {
+    /// How many groups so many ports have.
+    pub const fn groups(self, ports: usize) -> usize {
+        ports * self.0 as usize
+    }
+
+    /// That of a class of a port.
+    #[inline]
+    pub const fn group(self, port: PortId, class: u8) -> usize {
+        port.index() * self.0 as usize + class as usize
+    }
+
+    /// Whose a group is.
+    #[inline]
+    pub const fn of(self, group: usize) -> (PortId, u8) {
+        (PortId::at(group / self.0 as usize), (group % self.0 as usize) as u8)
+    }
+
+    /// Each of them.
+    pub fn each(self) -> impl Iterator<Item = u8> {
+        0..self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_class_of_a_port_has_one_place() {
+        let classes = Classes(3);
+        let all: Vec<_> = PortId::all(4).flat_map(|port| classes.each().map(move |class| (port, class))).collect();
+        assert_eq!(all.len(), classes.groups(4));
+        for (group, (port, class)) in all.into_iter().enumerate() {
+            assert_eq!((classes.group(port, class), classes.of(group)), (group, (port, class)));
+        }
+    }
 
     #[test]
     fn an_id_is_a_place_in_a_list() {

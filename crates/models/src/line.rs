@@ -45,6 +45,6 @@ impl Line {
 
     /// The bandwidth-delay product, in bytes, of its rate and a round trip.
     pub fn product(&self, round_trip: Duration) -> f64 {
-        (self.rate.0 as f64 * round_trip.ps() as f64 / 8e12).max(1.0)
+        (self.rate.real() * round_trip.real() / 8e12).max(1.0)
     }
 }

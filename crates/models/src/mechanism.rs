@@ -224,6 +224,8 @@ pub trait Hooks: State {
     }
     /// Names pauses of neighbours that stand: ingress port and class.
     fn standing_pauses(&self, _add: &mut dyn FnMut(PortId, u8)) {}
+    /// Tells counters of outputs that neighbours have as well: of a port and class, as it is, and what it is taken modulo, less one.
+    fn counters(&self, _add: &mut dyn FnMut(PortId, u8, u32, u32)) {}
     /// Says what it counted, of what [`Install::COUNTS`] declares; the counts of all nodes are summed up in the summary.
     fn counts(&self, _now: Moment, _tally: &mut dyn Tally) {}
 }

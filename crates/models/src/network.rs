@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ids::PortId;
+use crate::ids::{Classes, PortId};
 use xoff_engine::random::Stream;
 use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
 use xoff_units::{Duration, Moment, Rate, Serializer, index, number};
@@ -374,7 +374,7 @@ impl Builder<'_> {
         let queueing = if spec.is_host { Queueing::Oq } else { settings.queueing };
         let buffer = if spec.forwards { settings.buffer(node, levels, spec.is_host) } else { Buffer::Unlimited };
         let merges_classes = settings.mechanisms().interface_queues() > 1 && !spec.is_host;
-        Core::new(node, list, usize::from(settings.counted_classes()), queueing, buffer, merges_classes)
+        Core::new(node, list, Classes(settings.counted_classes()), queueing, buffer, merges_classes)
     }
 
     /// A port's input, if it cuts through.

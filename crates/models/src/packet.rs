@@ -357,7 +357,7 @@ impl Message for Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frames::{Bcn, Bfc, Cim, Cnm, Credits, Index, Pfc, PortFc, Pull, Says, Sfcm, Weave};
+    use crate::frames::{Bcn, Bfc, Blocks, Cim, Cnm, Credits, Index, Pfc, PortFc, Pull, Says, Sfcm, Weave};
 
     #[test]
     fn kinds_have_numbers_and_names_of_their_own() {
@@ -451,7 +451,7 @@ mod tests {
         kept(&[Bcn { feedback: -9, point: 3 }, Bcn { feedback: 0, point: u32::MAX }], &[(u32::MAX - 8, 3), (0, u32::MAX)]);
         kept(&[Cnm { feedback: 63, point: 3 }], &[(63, 3)]);
         kept(&[Bfc { queue: u16::MAX, is_pause: true }], &[(0xFFFF, 1)]);
-        kept(&[Credits { is_repeated: true, class: 7, count: 4096 }], &[(15, 4096)]);
+        kept(&[Credits { blocks: Blocks { is_own: true, class: 7, count: 4096 } }], &[(15, 4096)]);
         kept(&[Pull { total: u32::MAX }], &[(u32::MAX, 0)]);
         kept(&[Says::Reply, Says::Clear, Says::Notify].map(|says| Weave { says, of: 6 }), &[(0, 6), (1, 6), (2, 6)]);
     }

@@ -94,7 +94,10 @@ pub struct Trace {
 
 impl Row for Trace {
     fn shift(&mut self, by: Duration, on: &dyn Origin) {
-        self.frame.walk(&mut Walk::shift(self.at, by, on));
+        let mut walk = Walk::shift(self.at, by, on);
+        walk.at_node(self.node);
+        walk.at_link(self.port.0, self.is_departure);
+        self.frame.walk(&mut walk);
         self.at += by;
     }
 }

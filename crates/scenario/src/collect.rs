@@ -257,7 +257,7 @@ impl Collector {
         let mut probe = Packet::new(Kind::Data, s.flow, 0, s.dst, 0, s.class);
         probe.set_path(s.path);
         let ideal = self.alone.of(&self.names.ports, src, s.port, probe, s.size);
-        let slowdown = fct.map(|f| f as f64 / ideal.own.ps() as f64);
+        let slowdown = fct.map(|f| f as f64 / ideal.own.real());
         let slowdown = slowdown.filter(|_| !is_connection);
         if !is_connection {
             self.measure(plan, &Over { workload, size: s.size, start: s.start.ps(), arrived: arrived.map(Moment::ps), slowdown });

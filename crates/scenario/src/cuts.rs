@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use xoff_models::topology::Topology;
 use xoff_models::transport::Protocol;
-use xoff_units::{index, wide};
+use xoff_units::{index, number, wide};
 
 use crate::runner::Runner;
 
@@ -17,7 +17,7 @@ struct Islands(Vec<u32>);
 
 impl Islands {
     fn without(t: &Topology, link: Option<usize>, node: Option<u32>) -> Self {
-        let mut islands = Self((0..t.nodes.len() as u32).collect());
+        let mut islands = Self((0..number(t.nodes.len())).collect());
         let forwards = |n: u32| t.nodes[index(n)].forwards && Some(n) != node;
         for (_, l) in t.links.iter().enumerate().filter(|(i, l)| Some(*i) != link && forwards(l.a) && forwards(l.b)) {
             let (a, b) = (islands.root(l.a), islands.root(l.b));
@@ -80,7 +80,7 @@ pub fn failures(runner: &Runner) -> Vec<Value> {
         let lost = whole.saturating_sub(joined(t, Some(i), None));
         kinds.entry((lost, "link")).or_insert_with(|| (format!("{}-{}", name(l.a), name(l.b)), 0)).1 += 1;
     }
-    for n in (0..t.nodes.len() as u32).filter(|n| !t.nodes[index(*n)].is_host) {
+    for n in (0..number(t.nodes.len())).filter(|n| !t.nodes[index(*n)].is_host) {
         let lost = whole.saturating_sub(joined(t, None, Some(n)));
         kinds.entry((lost, "switch")).or_insert_with(|| (name(n).into(), 0)).1 += 1;
     }

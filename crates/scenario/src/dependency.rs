@@ -86,7 +86,7 @@ pub struct Traffic<'a> {
 impl<'a> Traffic<'a> {
     /// Numbers the links.
     pub fn new(topology: &'a Topology, ports: &'a [Vec<PortSpec>], plan: &'a AllFlows, settings: &'a Settings) -> Self {
-        let roots: Vec<u32> = (0..topology.nodes.len() as u32).map(|n| root(topology, ports, n)).collect();
+        let roots: Vec<u32> = (0..number(topology.nodes.len())).map(|n| root(topology, ports, n)).collect();
         let first = ports
             .iter()
             .scan(0_u32, |next, list| {
@@ -392,7 +392,7 @@ impl<'a> Traffic<'a> {
             return Some(node);
         }
         let hosts: Vec<u32> =
-            (0..self.roots.len() as u32).filter(|h| self.roots[index(*h)] == node && self.topology.nodes[index(*h)].is_host).collect();
+            (0..number(self.roots.len())).filter(|h| self.roots[index(*h)] == node && self.topology.nodes[index(*h)].is_host).collect();
         hosts.get(n % hosts.len().max(1)).copied()
     }
 }

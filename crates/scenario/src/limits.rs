@@ -46,7 +46,7 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
         return Err(InputError::new(key, format!("the switches would have {queues} queues ({why}); {MAX_QUEUES} are possible")));
     }
     let shape = s.network.given().first().map_or("network".to_string(), |name| format!("network.{name}"));
-    let roots: BTreeSet<u32> = (0..t.nodes.len() as u32).map(|n| root(t, &ports, n)).collect();
+    let roots: BTreeSet<u32> = (0..number(t.nodes.len())).map(|n| root(t, &ports, n)).collect();
     let routes = wide(roots.len()) * wide(t.nodes.len());
     if routes > MAX_ROUTES {
         return Err(InputError::new(
@@ -178,7 +178,7 @@ pub fn check_levels(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
 /// A source and a destination of flows whose path passes the most relays, and how many.
 fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option<(u32, u32, u32)> {
     let is_relay = |n: u32| t.nodes[index(n)].is_host && t.nodes[index(n)].forwards;
-    if !(0..t.nodes.len() as u32).any(is_relay) {
+    if !(0..number(t.nodes.len())).any(is_relay) {
         return None;
     }
     let mut most: Option<(u32, u32, u32)> = None;

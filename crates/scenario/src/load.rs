@@ -127,7 +127,7 @@ impl Demand {
         let mut workloads: Vec<Shared<'_>> = Vec::new();
         for (src, offer, destinations) in offers {
             let within = offer.to.min(self.to).since(offer.from.max(self.from));
-            let bytes = offer.bytes * within.ps() as f64 / offer.to.since(offer.from).ps().max(1) as f64;
+            let bytes = offer.bytes * within.real() / offer.to.since(offer.from).ps().max(1) as f64;
             let workload = *place.entry(destinations.as_ptr()).or_insert(workloads.len());
             if workload == workloads.len() {
                 workloads.push(Shared { destinations, sources: Vec::new() });
@@ -216,7 +216,7 @@ impl Demand {
     fn layers(&self, traffic: &Traffic<'_>) -> Vec<Layer> {
         let name = |node: u32| traffic.topology.nodes[index(node)].name.as_str();
         let stem = |node: u32| name(node).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['_', '-', '.']);
-        let seconds = self.to.since(self.from).ps() as f64 / 1e12;
+        let seconds = self.to.since(self.from).real() / 1e12;
         let mut order: Vec<(&str, &str)> = Vec::new();
         let mut known = BTreeSet::new();
         for link in &traffic.topology.links {
@@ -233,7 +233,7 @@ impl Demand {
         let mut found: BTreeMap<(&str, &str), (Layer, f64, f64)> = BTreeMap::new();
         for (n, ports) in traffic.ports.iter().enumerate() {
             for (p, port) in ports.iter().enumerate() {
-                let (bytes, capacity) = (self.links[n][p].max(0.0), port.link.rate.0 as f64 / 8.0 * seconds);
+                let (bytes, capacity) = (self.links[n][p].max(0.0), port.link.rate.real() / 8.0 * seconds);
                 let pair = (stem(number(n)), stem(port.peer));
                 let entry = found.entry(pair).or_insert_with(|| {
                     let name = format!("{} → {}", pair.0, pair.1);

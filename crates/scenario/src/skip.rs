@@ -12,13 +12,17 @@
 //! what is skipped is the same on any machine.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_engine::random::fold;
 use xoff_engine::state::{Origin, Situation, Totals, Walk};
 use xoff_engine::{Checkpoint, Fingerprint};
 use xoff_models::delays::Traced;
+use xoff_models::ids::PortId;
+use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
+use xoff_models::topology::Wiring;
 use xoff_units::{Duration, Moment, index, number, wide};
 
 use crate::audit::find_deadlock;
@@ -46,6 +50,10 @@ const ROWS: u64 = 4_000_000;
 pub struct Reached {
     packets: FxHashMap<u32, u32>,
     bytes: Vec<u64>,
+    /// Of outputs by class, where a mechanism counts there: what it has counted, and what that is taken modulo, less one.
+    counters: FxHashMap<(u32, u16, u8), (u64, u32)>,
+    /// Ports of all nodes.
+    wiring: Option<Arc<Wiring>>,
     /// By node: the place of its first output in `bytes`.
     first: Vec<u32>,
     /// A hash of all flows and of where each ends, and of what has failed.
@@ -58,10 +66,16 @@ pub struct Reached {
 impl Reached {
     /// All of a network.
     pub fn of(cp: &Checkpoint<'_, Node>) -> Self {
-        let mut reached = Self { least: u32::MAX, ..Self::default() };
+        let wiring = cp.node(0).core.routing.wiring.clone();
+        let mut reached = Self { least: u32::MAX, wiring: Some(wiring), ..Self::default() };
         for node in (0..cp.nodes()).map(|id| cp.node(id)) {
             reached.first.push(number(reached.bytes.len()));
             reached.bytes.extend(node.core.ports.iter().map(|port| port.data_bytes));
+            for mechanism in node.mechanisms.iter() {
+                mechanism.counters(&mut |port, class, count, mask| {
+                    reached.counters.insert((node.core.id, port.0, class), (count.into(), mask));
+                });
+            }
             reached.epoch = fold(reached.epoch, node.failing.as_ref().map_or(0, |failing| failing.epoch()));
             for flow in node.endpoint.iter().flat_map(|e| e.under_way()) {
                 reached.packets.insert(flow.flow, flow.passed);
@@ -80,7 +94,12 @@ impl Reached {
     pub fn since(&self, before: &Self, times: u64) -> Self {
         let packets = self.packets.iter().map(|(flow, n)| (*flow, (n - before.packets(*flow)).wrapping_mul(times as u32))).collect();
         let bytes = self.bytes.iter().zip(&before.bytes).map(|(now, then)| (now - then).wrapping_mul(times)).collect();
-        Self { packets, bytes, first: self.first.clone(), ..Self::default() }
+        let counted = |(at, (now, mask)): (&(u32, u16, u8), &(u64, u32))| {
+            let grown = (*now as u32).wrapping_sub(before.counters[at].0 as u32) & mask;
+            (*at, (u64::from(grown) * times, *mask))
+        };
+        let counters = self.counters.iter().map(counted).collect();
+        Self { packets, bytes, counters, wiring: self.wiring.clone(), first: self.first.clone(), ..Self::default() }
     }
 }
 
@@ -91,6 +110,17 @@ impl Origin for Reached {
 
     fn bytes(&self, node: u32, output: u16) -> u64 {
         self.bytes[index(self.first[index(node)]) + usize::from(output)]
+    }
+
+    fn counter(&self, node: u32, output: u16, class: u8) -> (u64, u32) {
+        self.counters.get(&(node, output, class)).copied().unwrap_or((0, u32::MAX))
+    }
+
+    fn far(&self, node: u32, port: u16) -> (u32, u16) {
+        self.wiring.as_ref().map_or((node, port), |wiring| {
+            let end = &wiring.ports[index(node)][PortId(port)];
+            (end.peer, end.peer_port.0)
+        })
     }
 }
 
@@ -119,7 +149,7 @@ enum Stage {
     /// A situation came again.
     Once(Period),
     /// And again.
-    Twice(Period, Begun),
+    Twice(Period, Box<Begun>),
 }
 
 /// How far the lead goes from one look to the next. Whatever the length of a period, two of `2·B` looks are a multiple of it apart if
@@ -437,7 +467,7 @@ impl Skip {
         let mut walk = Walk::note(cp.now, &reached);
         cp.walk(&mut walk);
         let totals = walk.totals();
-        let begun = Begun { at: cp.now, totals, prints: prints(cp), events: cp.statistics.events, reached };
+        let begun = Box::new(Begun { at: cp.now, totals, prints: prints(cp), events: cp.statistics.events, reached });
         self.arm(cp, period.hops);
         self.stage = Stage::Twice(period, begun);
     }

@@ -322,3 +322,71 @@ fn a_total_that_a_part_leaves_out_is_noticed() {
         assert!(unnoticed <= 1, "{name}: {unnoticed} of {count}");
     }
 }
+
+/// A flow, another that disturbs it for a while, and a third that comes later.
+const DISTURBED: &str = r#"
+network.star = { hosts = 3, link = { rate = "100Gbps", delay = "1us" } }
+workload = [
+  { flows = [{ src = "host0", dst = "host2", size = "6MB" }] },
+  { flows = [{ src = "host1", dst = "host2", size = "100KB", start = "20us" }] },
+  { flows = [{ src = "host1", dst = "host2", size = "1MB", start = "300us" }] },
+]
+switch = { ecn.step.threshold = "20KB", flow_control.pfc = {} }
+"#;
+
+/// Parts that remember what shows nowhere else until the third flow comes.
+const REMEMBERED: &[(&str, &str)] = &[
+    // How much was marked.
+    ("dctcp", "host.congestion_control.dctcp = {}"),
+    // A window that nothing limits grows.
+    ("swift", "host.congestion_control.swift = {}"),
+];
+
+/// Digests of the situation: without a part, and of all.
+fn forgetting(cp: &mut Checkpoint<'_, Node>, part: &str) -> (u64, u64) {
+    let reached = Reached::of(cp);
+    let mut walk = Walk::digest(cp.now, &reached);
+    cp.walk(&mut walk);
+    let mut all = walk.situation();
+    let full = all.digest();
+    all.parts.retain(|known| known.0 != part);
+    (all.digest(), full)
+}
+
+#[test]
+fn a_part_that_a_digest_forgets_is_noticed() {
+    for (part, control) in REMEMBERED {
+        let text = &format!("{DISTURBED}{control}");
+        let mut seen: HashMap<u64, (Moment, u64)> = HashMap::new();
+        let mut found = Vec::new();
+        let usual = run(text, |cp| {
+            let (without, full) = forgetting(cp, part);
+            let (first, known) = *seen.entry(without).or_insert((cp.now, full));
+            // What is repeated ends before the third flow comes.
+            if full != known && cp.now + (cp.now - first) * 4 < Moment::us(300) {
+                found.push((first, cp.now));
+            }
+            true
+        });
+        let (from, to) =
+            found.into_iter().max_by_key(|found| found.1 - found.0).unwrap_or_else(|| panic!("{part}: some moments differ in it alone"));
+        let mut before = None;
+        let mut is_done = false;
+        let repeated = run(text, |cp| {
+            if cp.now == from {
+                before = Some((totals(cp), Reached::of(cp)));
+            }
+            if cp.now == to && !is_done {
+                is_done = true;
+                let (then, reached) = before.clone().unwrap();
+                let further = Reached::of(cp).since(&reached, 4);
+                let mut walk = Walk::repeat(cp.now, to - from, 4, then, &further);
+                cp.walk(&mut walk);
+                assert!(walk.fits(), "{part}");
+            }
+            before.is_none() || is_done
+        });
+        assert!(is_done);
+        assert_ne!(rows(&repeated), rows(&usual), "{part}");
+    }
+}

@@ -107,6 +107,21 @@ macro_rules! quantity {
             pub const ZERO: Self = Self(0);
             /// The largest value that a scenario may state.
             pub const MAX: Self = Self($max);
+
+            /// To reckon with; exact below 2^53.
+            #[inline]
+            #[must_use]
+            pub const fn real(self) -> f64 {
+                self.0 as f64
+            }
+
+            /// What was reckoned, without its fraction; nothing is below zero or beyond 64 bits.
+            #[inline]
+            #[must_use]
+            pub const fn of_real(value: f64) -> Self {
+                Self(value as u64)
+            }
+
             pub(crate) const UNITS: &'static [(&'static str, u128)] = $units;
         }
 

@@ -190,15 +190,15 @@ impl Law<State> for Bcn {
 impl Bcn {
     /// For a line rate.
     fn new(p: &Params, line: Rate, seed: u64) -> Self {
-        let line = line.0 as f64;
+        let line = line.real();
         Self {
             line,
-            initial: p.initial_rate.map_or(line, |rate| (rate.0 as f64).min(line)),
-            gi: p.gi * p.ru.0 as f64,
+            initial: p.initial_rate.map_or(line, |rate| rate.real().min(line)),
+            gi: p.gi * p.ru.real(),
             gd: p.gd,
-            minimum: (p.minimum_rate.0 as f64).min(line),
+            minimum: p.minimum_rate.real().min(line),
             tmax: p.tmax,
-            drift: p.drift.0 as f64,
+            drift: p.drift.real(),
             drift_interval: p.drift_interval,
             seed,
         }
@@ -232,7 +232,7 @@ impl Bcn {
             if s.resumes <= now {
                 s.stops += 1;
                 let share = Stream::new(self.seed, u64::from(flow) << 32 | s.stops, "bcn stop").uniform();
-                s.resumes = now + Duration((self.tmax.ps() as f64 * share) as u64);
+                s.resumes = now + Duration::of_real(self.tmax.real() * share);
                 s.next_drift = s.resumes + self.drift_interval;
             }
         }

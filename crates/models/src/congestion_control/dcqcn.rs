@@ -267,9 +267,9 @@ impl Params {
     /// Works all parameters out for a line rate.
     fn resolve(&self, line: Rate) -> Dcqcn {
         let c = self.preset.column();
-        let line_rate = line.0 as f64;
+        let line_rate = line.real();
         let scale = if c.is_scaled { line_rate / 25e9 } else { 1.0 } * 1e6;
-        let rate = |given: Option<Rate>, default: f64| given.map_or(default, |r| r.0 as f64);
+        let rate = |given: Option<Rate>, default: f64| given.map_or(default, Rate::real);
         Dcqcn {
             line: line_rate,
             g: self.g.unwrap_or(c.g),
@@ -558,7 +558,7 @@ impl Dcqcn {
     #[inline]
     fn gap(&self, s: &mut State, bytes: u64, now: Moment) -> Duration {
         self.advance(s, now);
-        Duration((bytes as f64 * 8e12 / s.rate) as u64)
+        Duration::of_real(bytes as f64 * 8e12 / s.rate)
     }
 }
 
@@ -628,7 +628,7 @@ mod tests {
     fn the_longest_gap_without_notifications_follows_from_the_increases() {
         // 8384 bits: 300 at 1 Mb/s, 300 more after fast recovery, 1050 at 3.5, and the rest at 29.75 Mb/s.
         let mellanox = Params { preset: Preset::Mellanox, ..Params::default() };
-        assert_eq!(longest_gap(&mellanox), Duration((900e6 + 6734e6 / 29.75) as u64));
+        assert_eq!(longest_gap(&mellanox), Duration::of_real(900e6 + 6734e6 / 29.75));
         // A gap that is settled as the packet before starts is that of the minimum rate: 8.384 ms.
         assert_eq!(longest_gap(&Params { pacing: Some(Pacing::Gap), ..mellanox }), Duration(8_384_000_000));
         // The codes of ns-3: 8384 bits at 100 Mb/s and at 1 Gb/s.

@@ -82,19 +82,19 @@ impl Control for Dctcp {
     fn settled(params: &Params, line: Line) -> Params {
         let round_trip = params.round_trip.unwrap_or(line.round_trip);
         let packet = line.framing.payload as f64 * 8e12 / round_trip.ps().max(1) as f64;
-        let most = line.rate.0 as f64;
+        let most = line.rate.real();
         let additive_increase = params.additive_increase.unwrap_or(Rate(packet.min(most) as u64));
         Params { additive_increase: Some(additive_increase), round_trip: Some(round_trip), ..params.clone() }
     }
 
     fn new(params: &Params, line: Line) -> Self {
         let params = &Self::settled(params, line);
-        let rate = line.rate.0 as f64;
+        let rate = line.rate.real();
         Self {
             line: rate,
             g: params.g,
-            additive: params.additive_increase.unwrap_or_default().0 as f64,
-            minimum: (params.minimum_rate.0 as f64).min(rate),
+            additive: params.additive_increase.unwrap_or_default().real(),
+            minimum: params.minimum_rate.real().min(rate),
             product: line.product(params.round_trip.unwrap_or(line.round_trip)),
         }
     }
@@ -112,7 +112,7 @@ impl Control for Dctcp {
     }
 
     fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Duration {
-        Duration((sent.bytes as f64 * 8e12 / s.rate) as u64)
+        Duration::of_real(sent.bytes as f64 * 8e12 / s.rate)
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {

@@ -78,13 +78,13 @@ state!(Pace {
 
 impl Law {
     pub fn new(params: &Params, line: Line) -> Self {
-        let rate = line.rate.0 as f64;
+        let rate = line.rate.real();
         Self {
             line: rate,
             eta: params.eta,
             max_stage: params.max_stage,
-            additive: params.additive_increase.unwrap_or_default().0 as f64,
-            minimum: (params.minimum_rate.0 as f64).min(rate),
+            additive: params.additive_increase.unwrap_or_default().real(),
+            minimum: params.minimum_rate.real().min(rate),
             product: line.product(params.round_trip.unwrap_or(line.round_trip)),
         }
     }
@@ -124,7 +124,7 @@ impl Law {
 
     /// When the next may start: a wait that has begun becomes what it would have been, had the rate been the same from its start.
     pub fn due(pace: &Pace) -> Moment {
-        pace.sent + Duration((pace.bytes as f64 * 8e12 / pace.rate) as u64)
+        pace.sent + Duration::of_real(pace.bytes as f64 * 8e12 / pace.rate)
     }
 
     /// The window that belongs to a rate.
@@ -164,8 +164,8 @@ impl Hpcc {
             if (before.node, before.port) != (hop.node, hop.port) || hop.at <= before.at {
                 return None;
             }
-            let time = (hop.at - before.at).ps() as f64;
-            let rate = hop.rate.0 as f64;
+            let time = (hop.at - before.at).real();
+            let rate = hop.rate.real();
             let sent = (hop.sent - before.sent) as f64 * 8e12 / time / rate;
             let queue = f64::from(hop.queued.min(before.queued)) * self.law.line / (rate * self.law.product);
             if most.is_none_or(|m| sent + queue > m.0) {

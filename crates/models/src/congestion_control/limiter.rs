@@ -73,7 +73,7 @@ impl Limiter {
     /// Until a moment at one rate.
     fn pass(&mut self, to: Moment, rate: f64) {
         let time = to.since(self.since);
-        self.owed = (self.owed - time.ps() as f64 * rate / 1e12).max(0.0);
+        self.owed = (self.owed - time.real() * rate / 1e12).max(0.0);
         self.since += time;
     }
 

@@ -142,7 +142,7 @@ impl state::State for State {
         }
         walk.value((*base, *is_fast, *is_triggered).word());
         // A round trip after a cut it does not matter any more when that was: the smallest round trip does not grow.
-        let recent = last_cut.as_mut().filter(|cut| walk.now().since(**cut).ps() as f64 <= *base);
+        let recent = last_cut.as_mut().filter(|cut| walk.now().since(**cut).real() <= *base);
         walk.value(recent.is_some().into());
         if let Some(cut) = recent {
             walk.moment(cut);
@@ -179,7 +179,7 @@ impl Nscc {
             s.is_triggered = false;
         }
         s.achieved = 0.0;
-        s.adapts_at = Some(ack.now + Duration((s.base + self.target) as u64));
+        s.adapts_at = Some(ack.now + Duration::of_real(s.base + self.target));
         acts
     }
 
@@ -225,7 +225,7 @@ impl Nscc {
             (true, false) => self.cut(s, ack.now),
             (true, true) => {}
         }
-        let is_step = (ack.now - s.last_step).ps() as f64 >= self.round_trip;
+        let is_step = (ack.now - s.last_step).real() >= self.round_trip;
         if is_step || s.received > BATCH * self.packet {
             s.window += s.growth / s.window;
             (s.growth, s.received) = (0.0, 0.0);
@@ -259,7 +259,7 @@ impl Nscc {
 
     fn cut(&self, s: &mut State, now: Moment) {
         (s.is_fast, s.undelayed) = (false, 0.0);
-        let is_over = s.last_cut.is_none_or(|last| (now - last).ps() as f64 > s.base);
+        let is_over = s.last_cut.is_none_or(|last| (now - last).real() > s.base);
         if s.average > self.target && is_over {
             s.window *= (1.0 - self.gamma * (s.average - self.target) / s.average).max(0.5);
             s.last_cut = Some(now);
@@ -290,14 +290,14 @@ impl Control for Nscc {
         let packets = payload as f64 * scale;
         Self {
             round_trip,
-            target: params.target.unwrap_or_default().ps() as f64,
+            target: params.target.unwrap_or_default().real(),
             proportional: params.proportional_increase * packets / REFERENCE_ROUND_TRIP,
             fair: params.fair_increase * packets,
             fast: params.fast_increase * scale,
             additive: params.additive_increase * packets,
             gamma: params.gamma,
             quick_adapt: params.quick_adapt,
-            maximum: params.maximum * line.rate.0 as f64 / 8e12,
+            maximum: params.maximum * line.rate.real() / 8e12,
             payload,
             packet,
         }
@@ -353,7 +353,7 @@ impl Control for Nscc {
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
-        let rtt = ack.rtt.map(|rtt| rtt.ps() as f64);
+        let rtt = ack.rtt.map(Duration::real);
         if let Some(rtt) = rtt {
             s.base = s.base.min(rtt);
         }

@@ -173,17 +173,17 @@ impl Law<State> for Qcn {
 impl Qcn {
     /// For a line rate.
     fn new(p: &Params, line: Rate) -> Self {
-        let line = line.0 as f64;
+        let line = line.real();
         Self {
             line,
             timer: p.timer,
             bytes: p.byte_counter.0,
             threshold: p.threshold,
-            additive: p.additive_increase.0 as f64,
-            hyper: p.hyper_increase.0 as f64,
+            additive: p.additive_increase.real(),
+            hyper: p.hyper_increase.real(),
             gd: p.gd,
             least_factor: p.least_factor,
-            minimum: (p.minimum_rate.0 as f64).min(line),
+            minimum: p.minimum_rate.real().min(line),
         }
     }
 

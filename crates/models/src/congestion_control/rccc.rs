@@ -112,7 +112,7 @@ impl Control for Rccc {
         let (quantum, largest) = (params.quantum.0, line.framing.largest());
         let most = ((params.maximum * line.product(params.round_trip.unwrap_or_default())) as u64).max(largest);
         let batch = (params.batch.0 / quantum).max(1);
-        let time = Duration((line.rate.time(quantum).ps() as f64 / params.rate) as u64);
+        let time = Duration::of_real(line.rate.time(quantum).real() / params.rate);
         let adaption = params.oversubscription.as_ref().map(|o| Adaption {
             interval: o.interval,
             target: o.target,

@@ -144,14 +144,14 @@ impl Control for Swift {
 
     fn new(params: &Params, line: Line) -> Self {
         let params = &Self::settled(params, line);
-        let base = params.base_target.ps() as f64;
-        let range = params.scaling_range.unwrap_or_default().ps() as f64;
+        let base = params.base_target.real();
+        let range = params.scaling_range.unwrap_or_default().real();
         let (few, many) = (1.0 / params.scaling_max.sqrt(), 1.0 / params.scaling_min.sqrt());
         let alpha = range / (many - few);
         let maximum = params.maximum_window.unwrap_or(f64::INFINITY);
         Self {
             base,
-            hop: params.hop_target.ps() as f64,
+            hop: params.hop_target.real(),
             range,
             alpha,
             offset: -alpha * few,
@@ -211,14 +211,14 @@ impl Control for Swift {
     }
 
     fn on_sent(&self, s: &mut State, _: &mut Packet, _: Sent) -> Duration {
-        if s.window >= 1.0 { Duration::ZERO } else { Duration((s.rtt.ps() as f64 / s.window) as u64) }
+        if s.window >= 1.0 { Duration::ZERO } else { Duration::of_real(s.rtt.real() / s.window) }
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
         s.timeouts = 0;
         let Some(rtt) = ack.rtt else { return };
         s.rtt = rtt;
-        let (delay, target) = (rtt.ps() as f64, self.target(s.window, ack.hops));
+        let (delay, target) = (rtt.real(), self.target(s.window, ack.hops));
         if delay < target {
             let acknowledged = (ack.bytes / self.payload) as f64;
             s.window = (s.window + self.additive * acknowledged / s.window.max(1.0)).min(self.maximum);

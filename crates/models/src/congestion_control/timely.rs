@@ -136,18 +136,18 @@ impl Control for Timely {
 
     fn new(params: &Params, line: Line) -> Self {
         let params = &Self::settled(params, line);
-        let rate = line.rate.0 as f64;
+        let rate = line.rate.real();
         Self {
             line: rate,
             alpha: params.alpha,
             beta: params.beta,
-            low: params.low.ps() as f64,
-            high: params.high.ps() as f64,
-            minimum_round_trip: params.minimum_round_trip.ps() as f64,
-            additive: params.additive_increase.unwrap_or_default().0 as f64,
-            hyper: params.hyper_increase.unwrap_or_default().0 as f64,
+            low: params.low.real(),
+            high: params.high.real(),
+            minimum_round_trip: params.minimum_round_trip.real(),
+            additive: params.additive_increase.unwrap_or_default().real(),
+            hyper: params.hyper_increase.unwrap_or_default().real(),
             steps: params.steps,
-            minimum: (params.minimum_rate.0 as f64).min(rate),
+            minimum: params.minimum_rate.real().min(rate),
             product: params.window.then(|| line.product(params.round_trip.unwrap_or(line.round_trip))),
         }
     }
@@ -178,12 +178,12 @@ impl Control for Timely {
     }
 
     fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Duration {
-        Duration((sent.bytes as f64 * 8e12 / s.rate) as u64)
+        Duration::of_real(sent.bytes as f64 * 8e12 / s.rate)
     }
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
         let Some(rtt) = ack.rtt.filter(|_| ack.acknowledged > s.until) else { return };
-        let rtt = rtt.ps() as f64;
+        let rtt = rtt.real();
         if let Some(last) = s.last {
             self.update(s, rtt, last);
         }

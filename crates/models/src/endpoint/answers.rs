@@ -1,6 +1,6 @@
 //! What a source learns: answers of the receiver, timeouts, and what the network tells its congestion control.
 
-use xoff_units::{Moment, number};
+use xoff_units::{Moment, index, number};
 
 use super::sender::Sender;
 use super::{Config, Endpoint, NO_SLOT, token};
@@ -97,7 +97,7 @@ impl Endpoint {
     fn finish(&mut self, slot: usize, now: Moment) {
         let Some(s) = self.senders[slot].take() else { return };
         self.sent.push(s.record(Some(now), &self.config.framing, now));
-        self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
+        self.slots[index(s.flow - self.first_flow)] = NO_SLOT;
         // A slot still listed in its queue is given up at its next turn; only then may it be used again.
         if !s.is_listed {
             self.free.push(number(slot));

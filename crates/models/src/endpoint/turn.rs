@@ -61,7 +61,7 @@ impl Endpoint {
 
     /// Starts a flow in a queue of a port; returns its slot for the node to list it, and until when its destination is held.
     pub fn start(&mut self, spec: &FlowSpec, port: PortId, queue: QueueId, now: Moment) -> (u32, Option<Moment>) {
-        let place = (spec.flow - self.first_flow) as usize;
+        let place = index(spec.flow - self.first_flow);
         if self.slots.len() <= place {
             self.slots.resize(place + 1, NO_SLOT);
         }
@@ -169,7 +169,7 @@ impl Endpoint {
             if !config.transport.acknowledges() && s.messages.as_ref().is_none_or(|messages| messages.is_closed) {
                 // Nothing will be heard of it any more.
                 self.sent.push(s.record(None, &config.framing, now));
-                self.slots[(s.flow - self.first_flow) as usize] = NO_SLOT;
+                self.slots[index(s.flow - self.first_flow)] = NO_SLOT;
                 self.senders[index(slot)] = None;
                 self.free.push(slot);
             }

@@ -245,7 +245,7 @@ fn targets(fault: &Fault, topology: &Topology, ends: &[[(u32, PortId); 2]]) -> (
     let name = |node: u32| topology.nodes[index(node)].name.as_str();
     let nodes = |pattern: &str, is_meant: fn(bool) -> bool| -> Vec<u32> {
         let meant = |n: &u32| is_meant(topology.nodes[index(*n)].is_host) && names::matches(pattern, name(*n));
-        (0..topology.nodes.len() as u32).filter(meant).collect()
+        (0..number(topology.nodes.len())).filter(meant).collect()
     };
     if let Some(pattern) = &fault.node {
         return ("node", nodes(pattern, |_| true).into_iter().map(Target::Node).collect());
@@ -308,7 +308,7 @@ mod tests {
         let names: Vec<String> = clos().nodes.iter().map(|n| n.name.clone()).collect();
         let named = |text: &str| {
             let plan = plan(text).unwrap();
-            (0..plan.units.len() as u32).map(|unit| plan.name(unit, &names)).collect::<Vec<_>>()
+            (0..number(plan.units.len())).map(|unit| plan.name(unit, &names)).collect::<Vec<_>>()
         };
         assert_eq!(named(r#"{"link": "spine1-leaf0", "state": "down"}"#), ["leaf0-spine1"]);
         assert_eq!(named(r#"{"link": "leaf*-spine1", "state": "down"}"#), ["leaf0-spine1", "leaf1-spine1"]);

@@ -40,7 +40,7 @@ impl Time {
     fn draw(&self, stream: &mut Stream) -> Duration {
         let ps = match *self {
             Self::Fixed(time) => time.0,
-            Self::Exponential(mean) => (-libm::log(1.0 - stream.uniform()) * mean.0 as f64) as u64,
+            Self::Exponential(mean) => (-libm::log(1.0 - stream.uniform()) * mean.real()) as u64,
             Self::Uniform([least, most]) => least.0 + stream.below(most.0 - least.0 + 1),
         };
         Duration(ps.clamp(1, LONGEST.0))
@@ -132,7 +132,7 @@ mod tests {
             let up = spells.windows(2).map(|w| w[1].start - w[0].end.unwrap()).fold(Duration::ZERO, |a, b| a + b);
             let down = spells.iter().map(|s| s.end.unwrap() - s.start).fold(Duration::ZERO, |a, b| a + b);
             for (sum, mean) in [(up, means[0]), (down, means[1])] {
-                let found = sum.0 as f64 / 1e6 / spells.len() as f64;
+                let found = sum.real() / 1e6 / spells.len() as f64;
                 // Four standard errors of an exponential mean.
                 assert!((found / mean - 1.0).abs() < 4.0 / 141.0, "{found} for {mean}");
             }

@@ -138,7 +138,7 @@ impl Rank {
         }
         // What waits behind a circle is not in it: back along what is missing, one comes to the circle.
         let mut before = vec![None; missing.len()];
-        for place in (0..missing.len() as u32).filter(|place| missing[index(*place)] > 0) {
+        for place in (0..number(missing.len())).filter(|place| missing[index(*place)] > 0) {
             for next in self.then(place) {
                 before[index(*next)] = Some(place);
             }

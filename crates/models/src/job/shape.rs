@@ -39,7 +39,7 @@ impl Lists {
         let mut all = vec![0; index(first[n])];
         for (list, item) in pairs {
             let place = &mut next[index(list)];
-            all[*place as usize] = item;
+            all[index(*place)] = item;
             *place += 1;
         }
         Self { first, all }

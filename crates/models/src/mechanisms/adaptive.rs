@@ -240,7 +240,7 @@ impl Adaptive {
         match self.best[..] {
             [] => None,
             [only] => Some(only),
-            _ => Some(self.best[effects.stream().below(self.best.len() as u64) as usize]),
+            _ => Some(self.best[effects.stream().place(self.best.len())]),
         }
     }
 }

@@ -135,7 +135,7 @@ impl Bcn {
             equilibrium: (params.equilibrium.0 / u64::from(PAGE)) as i64,
             w: i64::from(params.w),
             sample: params.sample.0 as i64,
-            jitter: params.jitter.0 as f64,
+            jitter: params.jitter.real(),
             stop_above: above(params.stop_above),
             max_above: above(params.max_above),
             // The first sample comes after one interval without jitter.

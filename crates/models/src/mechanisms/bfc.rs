@@ -148,7 +148,7 @@ impl Bfc {
             return QueueId::at(1 + queue);
         }
         self.shared += 1;
-        QueueId::at(1 + any(lanes.len() as u64) as usize)
+        QueueId::at(1 + any(wide(lanes.len())) as usize)
     }
 
     fn key(&self, packet: &Packet, port: PortId) -> (PortId, u32) {

@@ -21,16 +21,17 @@
 
 use std::collections::VecDeque;
 
-use crate::ids::{PortId, QueueId};
+use crate::ids::{Classes, PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Duration, Moment, number};
+use xoff_engine::state::{State, Walk, Word};
+use xoff_units::{Bytes, Duration, Moment, index, number};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
-use crate::frames;
+use crate::frames::{self, Blocks};
 use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Properties, Site, Verdict, Watches};
 use crate::packet::Packet;
 use crate::queueing::buffer::{self, Accounting};
@@ -146,6 +147,8 @@ impl Params {
 /// What a node knows of a class as the sender of a link.
 #[derive(Debug, Clone)]
 struct Sender {
+    /// Its port and class.
+    of: (PortId, u8),
     /// Blocks sent, and how far it may go; counters.
     sent: u32,
     limit: u32,
@@ -157,14 +160,21 @@ struct Sender {
     is_timed: bool,
 }
 
-state!(Sender {
-    value: sent, limit, waiting, is_timed;
-    still: window;
-});
+impl State for Sender {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { of: (port, class), sent, limit, waiting, is_timed, window: _ } = self;
+        walk.at_link(port.0, true);
+        walk.counter(true, *class, sent);
+        walk.counter(true, *class, limit);
+        walk.value((*waiting, *is_timed).word());
+    }
+}
 
 /// What it knows as the receiver.
 #[derive(Debug, Clone)]
 struct Receiver {
+    /// Its port and class.
+    of: (PortId, u8),
     /// Blocks that came; a counter.
     received: u32,
     /// Blocks that are here, and those of the window.
@@ -179,11 +189,19 @@ struct Receiver {
     said: Option<Moment>,
 }
 
-state!(Receiver {
-    value: received, used, is_owed, repeated;
-    moments: told, said;
-    still: window;
-});
+impl State for Receiver {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { of: (port, class), received, used, window: _, told, is_owed, repeated, said } = self;
+        walk.at_link(port.0, false);
+        walk.counter(true, *class, received);
+        walk.value((*used, *is_owed, number(repeated.len())).word());
+        for count in repeated {
+            walk.counter(true, *class, count);
+        }
+        told.walk(walk);
+        said.walk(walk);
+    }
+}
 
 /// A port.
 #[derive(Debug, Clone)]
@@ -209,7 +227,7 @@ pub struct Credits {
     repeat_bytes: u16,
     /// Blocks of a full packet.
     full: u32,
-    classes: usize,
+    classes: Classes,
     hops: Vec<Hop>,
     /// By port and class.
     senders: Vec<Sender>,
@@ -239,7 +257,7 @@ const REPEATED: u32 = 3 << 24;
 
 impl Credits {
     fn group(&self, port: PortId, class: u8) -> usize {
-        port.index() * self.classes + usize::from(class)
+        self.classes.group(port, class)
     }
 
     fn cost(&self, bytes: u16) -> u32 {
@@ -285,13 +303,14 @@ impl Credits {
         }
     }
 
-    fn frame(class: usize, is_repeated: bool, count: u32, bytes: u16) -> Packet {
-        Packet::with(frames::Credits { is_repeated, class: class as u8, count }, u32::MAX, 0, bytes, 0)
+    fn frame(class: u8, is_repeated: bool, count: u32, bytes: u16) -> Packet {
+        let blocks = Blocks { is_own: is_repeated, class, count };
+        Packet::with(frames::Credits { blocks }, u32::MAX, 0, bytes, 0)
     }
 
     /// Blocks became free: the neighbour hears of it when the last update is long enough ago.
     fn owe(&mut self, group: usize, effects: &mut Effects) {
-        let hop = &self.hops[group / self.classes];
+        let hop = &self.hops[self.classes.of(group).0];
         let receiver = &mut self.receivers[group];
         let due = receiver.told.map_or(effects.now, |told| told + hop.spacing);
         if due <= effects.now {
@@ -311,8 +330,8 @@ impl Credits {
             return;
         }
         self.updates += 1;
-        let frame = Self::frame(group % self.classes, false, says, UPDATE_BYTES);
-        effects.push(Effect::Send(PortId::at(group / self.classes), frame));
+        let (port, class) = self.classes.of(group);
+        effects.push(Effect::Send(port, Self::frame(class, false, says, UPDATE_BYTES)));
     }
 
     /// The sender's count as it was before anything that is still to come: what is missing will not come.
@@ -326,12 +345,13 @@ impl Credits {
 
     /// Says whose bytes leave less room than the neighbour needs, once a round trip. `others` are bytes that wait already.
     fn explain(&mut self, group: usize, others: u32, effects: &mut Effects) {
-        let hop = &self.hops[group / self.classes];
+        let hop = &self.hops[self.classes.of(group).0];
         let receiver = &mut self.receivers[group];
         let is_short = others > 0 && receiver.window.saturating_sub(receiver.used) < hop.needed;
         if is_short && receiver.said.is_none_or(|said| effects.now >= said + hop.round_trip) {
             receiver.said = Some(effects.now);
-            effects.push(Effect::Pausing(Because::Input(PortId::at(group / self.classes), (group % self.classes) as u8)));
+            let (port, class) = self.classes.of(group);
+            effects.push(Effect::Pausing(Because::Input(port, class)));
         }
     }
 }
@@ -349,10 +369,21 @@ impl Install for Credits {
             needed: params.needed(near(port)).min(u64::from(u32::MAX)) as u32,
             round_trip: params.round_trip(near(port)),
         };
-        let groups = || site.ends.iter().flat_map(|ends| std::iter::repeat_n(ends, core.classes));
-        let sender = |window: u32| Sender { sent: 0, limit: window, window, waiting: 0, is_timed: false };
-        let receiver =
-            |window: u32| Receiver { received: 0, used: 0, window, told: None, is_owed: false, repeated: VecDeque::new(), said: None };
+        let groups = || site.ends.iter().flat_map(|ends| std::iter::repeat_n(ends, usize::from(core.classes.0)));
+        let sender = |(group, window): (usize, u64)| {
+            let window = window as u32;
+            Sender { of: core.classes.of(group), sent: 0, limit: window, window, waiting: 0, is_timed: false }
+        };
+        let receiver = |(group, window): (usize, u64)| Receiver {
+            of: core.classes.of(group),
+            received: 0,
+            used: 0,
+            window: window as u32,
+            told: None,
+            is_owed: false,
+            repeated: VecDeque::new(),
+            said: None,
+        };
         Some(Self {
             params: params.clone(),
             forwards: site.forwards,
@@ -362,8 +393,8 @@ impl Install for Credits {
             full: params.cost(site.framing.largest()) as u32,
             classes: core.classes,
             hops: PortId::each(site.ports).map(hop).collect(),
-            senders: groups().map(|ends| sender(params.window(&ends.far) as u32)).collect(),
-            receivers: groups().map(|ends| receiver(params.window(&ends.near) as u32)).collect(),
+            senders: groups().map(|ends| params.window(&ends.far)).enumerate().map(sender).collect(),
+            receivers: groups().map(|ends| params.window(&ends.near)).enumerate().map(receiver).collect(),
             is_waiting: core.ports.iter().map(|p| vec![false; p.queues.len()]).collect(),
             lose_updates: params.lose_updates,
             waits: 0,
@@ -495,7 +526,9 @@ impl Hooks for Credits {
     }
 
     fn on_control(&mut self, frame: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
-        let Some(frames::Credits { is_repeated, class, count }) = frame.payload() else { return Verdict::Pass };
+        let Some(frames::Credits { blocks: Blocks { is_own: is_repeated, class, count } }) = frame.payload() else {
+            return Verdict::Pass;
+        };
         let group = self.group(port, class);
         if is_repeated {
             // Frames for the link go past the pipeline in which what was sent before them may be.
@@ -511,7 +544,7 @@ impl Hooks for Credits {
     }
 
     fn on_timer(&mut self, token: u32, _: &Core, effects: &mut Effects) {
-        let group = (token & 0x00FF_FFFF) as usize;
+        let group = index(token & 0x00FF_FFFF);
         match token & 0xFF00_0000 {
             UPDATE => self.update(group, effects),
             REPEATED => {
@@ -523,8 +556,8 @@ impl Hooks for Credits {
                 let is_whole = self.available(group) == self.senders[group].window;
                 self.senders[group].is_timed = !is_whole;
                 if !is_whole {
-                    let (port, count) = (PortId::at(group / self.classes), self.senders[group].sent);
-                    effects.push(Effect::Send(port, Self::frame(group % self.classes, true, count, self.repeat_bytes)));
+                    let ((port, class), count) = (self.classes.of(group), self.senders[group].sent);
+                    effects.push(Effect::Send(port, Self::frame(class, true, count, self.repeat_bytes)));
                     effects.push(Effect::Timer(effects.now + self.hops[port].repeat, token));
                 }
             }
@@ -533,7 +566,7 @@ impl Hooks for Credits {
 
     /// Both ends count from zero, and the sender waits until it hears what room there is.
     fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
-        for class in 0..self.classes as u8 {
+        for class in self.classes.each() {
             let group = self.group(port, class);
             if is_up {
                 self.update(group, effects);
@@ -546,6 +579,12 @@ impl Hooks for Credits {
             self.receivers[group].received = 0;
             self.receivers[group].repeated.clear();
             self.judge(port, class, None, core, effects);
+        }
+    }
+
+    fn counters(&self, add: &mut dyn FnMut(PortId, u8, u32, u32)) {
+        for sender in &self.senders {
+            add(sender.of.0, sender.of.1, sender.sent, self.params.mask());
         }
     }
 

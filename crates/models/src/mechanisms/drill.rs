@@ -71,7 +71,7 @@ impl Drill {
         self.drawn.extend_from_slice(choices);
         let wanted = self.samples.min(choices.len());
         for at in 0..wanted {
-            let other = at + stream.below((choices.len() - at) as u64) as usize;
+            let other = at + stream.place(choices.len() - at);
             self.drawn.swap(at, other);
         }
         self.drawn.truncate(wanted);

@@ -130,7 +130,7 @@ impl Hooks for Flowlet {
         if let Some(port) = self.table.go_on(packet.flow(), now) {
             return Some(port);
         }
-        let port = choices[effects.stream().below(choices.len() as u64) as usize];
+        let port = choices[effects.stream().place(choices.len())];
         self.begun += 1;
         self.table.begin(packet.flow(), port, now);
         Some(port)

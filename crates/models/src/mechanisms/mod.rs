@@ -207,6 +207,10 @@ impl Hooks for Mechanism {
     fn pauses_because(&self, from: PortId, class: u8, port: PortId, told: u8) -> bool {
         each!(self, m => m.pauses_because(from, class, port, told))
     }
+    fn counters(&self, add: &mut dyn FnMut(PortId, u8, u32, u32)) {
+        each!(self, m => m.counters(add));
+    }
+
     fn standing_pauses(&self, add: &mut dyn FnMut(PortId, u8)) {
         each!(self, m => m.standing_pauses(add));
     }

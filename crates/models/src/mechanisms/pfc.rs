@@ -15,11 +15,11 @@
 
 pub mod watchdog;
 
-use crate::ids::{PortId, QueueId};
+use crate::ids::{Classes, PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_units::{Bytes, Duration, Moment, number, wide};
+use xoff_units::{Bytes, Duration, Moment, index, number, wide};
 
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
@@ -140,7 +140,7 @@ pub struct Pfc {
     quanta: Option<u16>,
     refreshes: bool,
     swallow_resumes: u32,
-    classes: usize,
+    classes: Classes,
     /// A host that relays and passes pauses on.
     passes_on: bool,
     /// A host that relays and raises classes.
@@ -181,7 +181,7 @@ const BITS_A_QUANTUM: u64 = 512;
 
 impl Pfc {
     fn new(trigger: Trigger, frame_bytes: u16, core: &Core, quanta: Option<u16>) -> Self {
-        let groups = core.ports.len() * core.classes;
+        let groups = core.ingress.len();
         Self {
             trigger,
             frame_bytes,
@@ -213,9 +213,10 @@ impl Pfc {
             (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => Trigger::Dynamic(params.offset() as i64),
             (_, Accounting::Egress) => Trigger::Egress(levels),
             _ => {
-                for (port, (xoff, xon)) in levels.iter().enumerate() {
-                    for class in 0..core.classes {
-                        core.ingress[port * core.classes + class].watch(*xoff, *xon);
+                for (port, (xoff, xon)) in PortId::each(&levels) {
+                    for class in core.classes.each() {
+                        let group = core.group(port, class);
+                        core.ingress[group].watch(*xoff, *xon);
                     }
                 }
                 Trigger::Level
@@ -223,18 +224,14 @@ impl Pfc {
         };
         let mut pfc = Self::new(trigger, site.framing.control, core, params.quanta);
         pfc.swallow_resumes = params.swallow_resumes;
-        pfc.watchdog = params.watchdog.as_ref().filter(|_| !site.is_host).map(|w| Watchdog::new(w, core.ports.len() * core.classes));
+        pfc.watchdog = params.watchdog.as_ref().filter(|_| !site.is_host).map(|w| Watchdog::new(w, core.ingress.len()));
         pfc.paused_by_output = core.ports.iter().map(|_| Vec::new()).collect();
         pfc
     }
 
     /// What is kept of a class of a port is at this place.
     fn group(&self, port: PortId, class: u8) -> usize {
-        port.index() * self.classes + usize::from(class)
-    }
-
-    fn of_group(&self, group: usize) -> (PortId, u8) {
-        (PortId::at(group / self.classes), (group % self.classes) as u8)
+        self.classes.group(port, class)
     }
 
     /// A frame about a class of ours, which may be another for the neighbour.
@@ -486,7 +483,7 @@ impl Hooks for Pfc {
     }
 
     fn assign_queue(&mut self, packet: &mut Packet, _: PortId, core: &Core, _: &mut Effects) -> Option<QueueId> {
-        packet.set_class((packet.class() + 1).min(core.classes as u8 - 1));
+        packet.set_class((packet.class() + 1).min(core.classes.0 - 1));
         None
     }
 
@@ -602,7 +599,7 @@ impl Hooks for Pfc {
     }
 
     fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
-        for class in 0..self.classes as u8 {
+        for class in self.classes.each() {
             let group = self.group(port, class);
             if is_up && self.pausing[group] > 0 {
                 self.send_pause(port, class, core, effects);
@@ -616,8 +613,8 @@ impl Hooks for Pfc {
     }
 
     fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
-        let group = (token & 0x00FF_FFFF) as usize;
-        let (port, class) = self.of_group(group);
+        let group = index(token & 0x00FF_FFFF);
+        let (port, class) = self.classes.of(group);
         if token & WATCH != 0 {
             self.watch(port, class, core, effects);
         } else if token & EXPIRE != 0 {
@@ -634,7 +631,7 @@ impl Hooks for Pfc {
 
     fn standing_pauses(&self, add: &mut dyn FnMut(PortId, u8)) {
         for group in (0..self.pausing.len()).filter(|g| self.pausing[*g] > 0) {
-            let (port, class) = self.of_group(group);
+            let (port, class) = self.classes.of(group);
             add(port, class);
         }
     }

@@ -266,7 +266,7 @@ impl PortFc {
 
 /// 6 and 4 products of rate and one-way delay (section V-A; mechanisms.md 7.4, item 11), or packets when there is next to no delay.
 fn levels(params: &Params, port: &PortSpec, largest: u64) -> [(u32, u32); 2] {
-    let product = (port.link.rate.0 as f64 / 8e12 * port.link.delay.0 as f64) as u64;
+    let product = (port.link.rate.real() / 8e12 * port.link.delay.real()) as u64;
     let product = product.max(largest);
     let xoff = params.xoff.map_or(6 * product, |x| x.0);
     let xon = params.xon.map_or_else(|| (4 * product).min(xoff), |x| x.0);

@@ -101,7 +101,7 @@ impl Install for Qcn {
 
 impl Qcn {
     fn new(params: &Params, points: Points, ports: usize) -> Self {
-        let outputs = vec![Output { left: params.sample.0 as f64, queue: 0 }; ports];
+        let outputs = vec![Output { left: params.sample.real(), queue: 0 }; ports];
         Self { params: params.clone(), outputs, points, samples: 0, messages: 0 }
     }
 
@@ -126,7 +126,7 @@ impl Hooks for Qcn {
             let queue = core.waiting_bytes(event.port);
             let value = self.quantised(output.queue, queue);
             let around = 1.0 + self.params.jitter * (2.0 * effects.stream().uniform() - 1.0);
-            output = Output { left: self.params.sample.0 as f64 * INTERVALS[index(value) / 8] * around, queue };
+            output = Output { left: self.params.sample.real() * INTERVALS[index(value) / 8] * around, queue };
             self.samples += 1;
             if value > 0 {
                 self.messages += 1;

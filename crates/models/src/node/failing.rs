@@ -327,7 +327,7 @@ impl Failing {
                 slow.push((factor, felt.spell, felt.part.schedule.clone()));
             }
         }
-        let (mut at, mut left) = (now, (until - now).ps() as f64);
+        let (mut at, mut left) = (now, (until - now).real());
         loop {
             let (mut factor, mut next) = (1.0, Moment::NEVER);
             for (times, spell, schedule) in &mut slow {
@@ -343,10 +343,10 @@ impl Failing {
                 }
             }
             let takes = left * factor;
-            if next == Moment::NEVER || takes <= (next - at).ps() as f64 {
-                return at + Duration(takes.ceil() as u64);
+            if next == Moment::NEVER || takes <= (next - at).real() {
+                return at + Duration::of_real(takes.ceil());
             }
-            left -= (next - at).ps() as f64 / factor;
+            left -= (next - at).real() / factor;
             at = next;
         }
     }

@@ -101,7 +101,7 @@ impl Node {
             self.look_later(port, cx);
             self.is_odd = true;
             self.core.ports[port].sleep();
-            for class in 0..self.core.classes as u8 {
+            for class in self.core.classes.each() {
                 self.block(port, Queues::Class(class), Cause::FAULT, Asker::Itself, cx.now());
             }
             self.tell_of_link(port, false, cx);
@@ -125,7 +125,7 @@ impl Node {
         failing.lines[port].changed = cx.now();
         self.look_later(port, cx);
         self.is_odd = self.is_odd();
-        for class in 0..self.core.classes as u8 {
+        for class in self.core.classes.each() {
             self.unblock(port, Queues::Class(class), Cause::FAULT, cx);
         }
         self.tell_of_link(port, true, cx);
@@ -221,7 +221,7 @@ impl Node {
             return;
         }
         for port in PortId::all(self.core.ports.len()) {
-            for class in 0..self.core.classes as u8 {
+            for class in self.core.classes.each() {
                 self.mechanisms
                     .each(Watches::REQUEST, &self.core, &mut self.effects, |m, core, fx| m.on_pause_request(port, class, begins, core, fx));
             }

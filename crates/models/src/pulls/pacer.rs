@@ -125,7 +125,7 @@ impl Pacer {
         let frame = pulled.map(|(number, units)| {
             let flow = self.flows[&number];
             let rate = self.share.as_mut().zip(rules.adaption.as_ref()).map_or(1.0, |(share, adaption)| share.rate(adaption, now));
-            let time = if rate < 1.0 { Duration((rules.time.ps() as f64 / rate) as u64) } else { rules.time };
+            let time = if rate < 1.0 { Duration::of_real(rules.time.real() / rate) } else { rules.time };
             self.next = now + time * u64::from(units);
             self.pulls += 1;
             let mut frame = Packet::with(frames::Pull { total: flow.granted }, number, flow.source, bytes, flow.class);

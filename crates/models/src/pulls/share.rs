@@ -65,7 +65,7 @@ impl Share {
     }
 
     fn interval(adaption: &Adaption, stream: &mut Stream) -> Duration {
-        Duration((adaption.interval.ps() as f64 * (0.75 + 0.5 * stream.uniform())) as u64).max(Duration(1))
+        Duration::of_real(adaption.interval.real() * (0.75 + 0.5 * stream.uniform())).max(Duration(1))
     }
 
     /// Something arrived.

@@ -135,7 +135,7 @@ mod tests {
                     assert_eq!(ring.pop_front(), queue.pop_front());
                 }
                 if queue.len() > 1 {
-                    let (a, b) = (stream.below(queue.len() as u64) as usize, queue.len() - 1);
+                    let (a, b) = (stream.place(queue.len()), queue.len() - 1);
                     ring.swap(a, b);
                     queue.swap(a, b);
                 }

@@ -62,7 +62,7 @@ impl Weight {
     /// Chooses between two first hops for a flow of `size` bytes; true for the faster one, whose rate is `rate`.
     pub fn takes_faster(&mut self, size: u64, rate: Rate, now: Moment) -> bool {
         if now >= self.window_ends {
-            let capacity = self.params.threshold * rate.0 as f64 / 8e12 * self.params.window.0 as f64;
+            let capacity = self.params.threshold * rate.real() / 8e12 * self.params.window.real();
             if self.committed > 0 {
                 let factor = capacity / self.committed as f64;
                 if factor < 1.0 || self.params.raises {

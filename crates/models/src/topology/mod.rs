@@ -313,12 +313,12 @@ impl Topology {
 
     /// Nodes where flows start and end: hosts, and what reduces in switches.
     pub fn ends(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.nodes.len() as u32).filter(|n| self.nodes[index(*n)].is_host)
+        (0..number(self.nodes.len())).filter(|n| self.nodes[index(*n)].is_host)
     }
 
     /// What reduces in switches, and how far each of these hosts is from it.
     pub fn reach(&self, ports: &[Vec<PortSpec>], hosts: &[u32]) -> Vec<Reach> {
-        let reducers = (0..self.nodes.len() as u32).filter(|n| self.nodes[index(*n)].reduces);
+        let reducers = (0..number(self.nodes.len())).filter(|n| self.nodes[index(*n)].reduces);
         let of = |node: u32| {
             let mut links = vec![u32::MAX; self.nodes.len()];
             let mut queue = VecDeque::from([node]);

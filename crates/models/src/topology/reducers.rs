@@ -29,7 +29,7 @@ impl Reducers {
     /// Puts a reducer beside each of its switches.
     pub(super) fn join(&self, topology: &mut Topology) -> Result<(), Wrong> {
         let is_switch = |n: &u32| topology.nodes[index(*n)].forwards && !topology.nodes[index(*n)].is_host;
-        let switches: Vec<u32> = (0..topology.nodes.len() as u32).filter(is_switch).collect();
+        let switches: Vec<u32> = (0..number(topology.nodes.len())).filter(is_switch).collect();
         let name = |n: u32| topology.nodes[index(n)].name.clone();
         let meant: Vec<u32> = switches.iter().copied().filter(|n| names::matches(&self.switches, &name(*n))).collect();
         if meant.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use xoff_engine::state;
-use xoff_units::number;
+use xoff_units::{index, number};
 
 /// Packets from a first one on, and which of them are here.
 #[derive(Debug, Clone, Default)]
@@ -30,12 +30,12 @@ impl Beyond {
 
     /// Whether a packet is here.
     pub fn has(&self, seq: u32) -> bool {
-        seq >= self.base && self.is_here.get((seq - self.base) as usize) == Some(&true)
+        seq >= self.base && self.is_here.get(index(seq - self.base)) == Some(&true)
     }
 
     /// Enters a packet; true when it was not here.
     pub fn enter(&mut self, seq: u32) -> bool {
-        let at = (seq - self.base) as usize;
+        let at = index(seq - self.base);
         if self.is_here.len() <= at {
             self.is_here.resize(at + 1, false);
         }
@@ -56,7 +56,7 @@ impl Beyond {
 
     /// Forgets what is before a packet.
     pub fn advance(&mut self, to: u32) {
-        let gone = ((to - self.base) as usize).min(self.is_here.len());
+        let gone = (index(to - self.base)).min(self.is_here.len());
         self.is_here.drain(..gone);
         self.base = to;
     }

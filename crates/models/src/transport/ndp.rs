@@ -147,7 +147,7 @@ impl Transport for Ndp {
 
     fn pulls(&self, line: Line) -> Option<Rules> {
         let time = line.rate.time(line.framing.largest());
-        let time = if self.rate < 1.0 { Duration((time.ps() as f64 / self.rate) as u64) } else { time };
+        let time = if self.rate < 1.0 { Duration::of_real(time.real() / self.rate) } else { time };
         Some(Rules { part: "ndp", first: u64::from(self.window), batch: 1, time, demand: Demand::Arrivals, adaption: None })
     }
 

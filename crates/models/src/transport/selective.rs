@@ -255,7 +255,7 @@ impl Transport for Selective {
             sender.fates.push_back(Fate::UnderWay(now));
         } else {
             sender.lost.remove(&seq);
-            sender.fates[(seq - sender.base) as usize] = Fate::UnderWay(now);
+            sender.fates[index(seq - sender.base)] = Fate::UnderWay(now);
         }
     }
 

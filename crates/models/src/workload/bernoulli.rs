@@ -63,7 +63,7 @@ impl Params {
     /// The arrivals of a source, with the first one's time and how many there are; none if no frame comes.
     pub fn arrivals(&self, rate: Rate, framing: &Framing, start: Moment, mut stream: Stream) -> Option<(Feed, Moment, u32)> {
         let slot = rate.time(framing.largest());
-        let phase = Duration((stream.uniform() * slot.ps() as f64) as u64);
+        let phase = Duration::of_real(stream.uniform() * slot.real());
         let room = (self.queue.0 / framing.largest()).clamp(1, u64::from(u32::MAX)) as u32;
         // A slot's frame is there at its beginning; the first slot may have one.
         Feed::in_slots(stream, slot, self.load, start + phase, start + self.duration, room)
@@ -87,7 +87,7 @@ impl Params {
         if self.duration == Duration::ZERO || self.duration > Duration::ms(281_000) {
             return Err((format!("{key}.duration"), format!("{} is out of range; it must be above zero and up to 281s", self.duration)));
         }
-        let frames = self.load * self.duration.ps() as f64 / rate_time(fastest, framing);
+        let frames = self.load * self.duration.real() / rate_time(fastest, framing);
         if frames > MOST_FRAMES {
             return Err((
                 format!("{key}.duration"),
@@ -102,7 +102,7 @@ impl Params {
 }
 
 fn rate_time(rate: Rate, framing: &Framing) -> f64 {
-    rate.time(framing.largest()).ps() as f64
+    rate.time(framing.largest()).real()
 }
 
 #[cfg(test)]

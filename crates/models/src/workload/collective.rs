@@ -68,7 +68,7 @@ impl Traffic for Params {
         }
         let mut places = hosts;
         if collective.algorithm == Algorithm::InNetwork {
-            let (reaches, ranks) = (making.reach(&places), (0..places.len() as u32).collect::<Vec<_>>());
+            let (reaches, ranks) = (making.reach(&places), (0..number(places.len())).collect::<Vec<_>>());
             let closest = Reach::closest(reaches.iter(), &ranks).ok_or_else(|| below(&key, Reach::none()))?;
             places.push(reaches[closest].node);
         }

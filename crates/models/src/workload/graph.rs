@@ -341,12 +341,12 @@ impl<'a> Reading<'a> {
                     return self.wrong(row, "flop", format!("nothing says how fast it is computed; give {}.processor", self.key));
                 };
                 let flop = flop.unwrap_or(0.0);
-                let of_memory = processor.memory.map_or(0.0, |rate| memory.map_or(0.0, |bytes| bytes.0 as f64 / rate));
+                let of_memory = processor.memory.map_or(0.0, |rate| memory.map_or(0.0, |bytes| bytes.real() / rate));
                 let seconds = (flop / processor.flops).max(of_memory);
                 if !(0.0..=1000.0).contains(&seconds) {
                     return self.wrong(row, "flop", format!("{flop} takes {seconds} s; allowed are 0 to 1000 s"));
                 }
-                Ok(Duration((seconds * 1e12) as u64))
+                Ok(Duration::of_real(seconds * 1e12))
             }
         }
     }

@@ -102,8 +102,8 @@ impl Traffic for Params {
             if !destinations.iter().any(|d| d != node) {
                 return Err((format!("{key}.destinations"), "a source has no destination but itself".into()));
             }
-            let mean_gap_ps = 8e12 * sizes.mean() / (self.load * making.rate(*node).0 as f64);
-            expected += if let End::At(end) = end { (end - start).0 as f64 / mean_gap_ps } else { 0.0 };
+            let mean_gap_ps = 8e12 * sizes.mean() / (self.load * making.rate(*node).real());
+            expected += if let End::At(end) = end { (end - start).real() / mean_gap_ps } else { 0.0 };
             gaps.push(mean_gap_ps);
         }
         // Known before anything is drawn, which would take long.
@@ -122,8 +122,8 @@ impl Traffic for Params {
                 End::After(flows) => (Moment::MAX, flows / count + u64::from(wide(i) < flows % count)),
             };
             let (sizes, destinations, stream) = (sizes.clone(), destinations.clone(), making.stream_of(node));
-            let flows = if left == u64::MAX { (end - start).0 as f64 / mean_gap_ps } else { left as f64 };
-            let to = start + Duration((flows * mean_gap_ps) as u64);
+            let flows = if left == u64::MAX { (end - start).real() / mean_gap_ps } else { left as f64 };
+            let to = start + Duration::of_real(flows * mean_gap_ps);
             let offer = Offer { from: start, to, bytes: flows * sizes.mean_on_wire(making.framing) };
             let mut arrivals =
                 Arrivals { stream, mean_gap_ps, sizes, destinations, node, class, end, next: None, count: 0, left, bytes: 0, offer };
@@ -206,7 +206,7 @@ impl Arrivals {
 /// One of the destinations, of which at least one is another node.
 fn other_than(node: u32, destinations: &[u32], stream: &mut Stream) -> u32 {
     loop {
-        let dst = destinations[stream.below(destinations.len() as u64) as usize];
+        let dst = destinations[stream.place(destinations.len())];
         if dst != node {
             return dst;
         }

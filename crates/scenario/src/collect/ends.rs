@@ -142,7 +142,7 @@ impl Ends {
         let (done, of) = if self.bytes > 0 { (self.bytes_completed, self.bytes) } else { self.operations };
         let of_work = done as f64 / of.max(1) as f64;
         Progress {
-            share: until.map_or(of_work, |until| of_work.max(now.ps() as f64 / until.ps() as f64)).min(1.0),
+            share: until.map_or(of_work, |until| of_work.max(now.real() / until.real())).min(1.0),
             simulated_ps: now.ps(),
             flows_completed: self.completed,
             flows_total: self.flows,

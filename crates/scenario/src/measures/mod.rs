@@ -1,7 +1,7 @@
 //! What is measured of groups of flows, for the summaries of workloads: a file and a line for each measure.
 
 use std::collections::BTreeMap;
-use xoff_units::index;
+use xoff_units::{index, number};
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -165,6 +165,6 @@ fn groups(plan: &AllFlows) -> (Vec<Group>, Vec<usize>) {
     }
     let groups: Vec<Group> = by_name.into_values().collect();
     let place = |workload: u32| groups.iter().position(|group| group.workloads.contains(&workload)).unwrap_or_default();
-    let of = (0..plan.names.len() as u32).map(place).collect();
+    let of = (0..number(plan.names.len())).map(place).collect();
     (groups, of)
 }

@@ -5,6 +5,7 @@ use crate::core::Queues;
 use crate::effects::{Asker, Effect};
 use crate::frames::{Says, Weave};
 use crate::framing::Framing;
+use crate::ids::Classes;
 use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 use crate::relay;
 use crate::routing::{FirstHop, Map, Paths, Sources, shortest};
@@ -25,7 +26,7 @@ fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
     let data = [vec![spec(Purpose::Class)], vec![spec(Purpose::Reorder); usize::from(params.queues)]].concat();
     let plan = QueuePlan { data, turns: Turns::Packets };
     let list = ports[4].iter().map(|p| Port::new(&plan, p.link.rate, p.link.delay, p.peer, Duration::ZERO)).collect();
-    let mut core = Core::new(4, list, 1, Queueing::Oq, crate::queueing::buffer::Buffer::Unlimited, false);
+    let mut core = Core::new(4, list, Classes(1), Queueing::Oq, crate::queueing::buffer::Buffer::Unlimited, false);
     core.routing = map.clone();
     let site = Site {
         id: 4,

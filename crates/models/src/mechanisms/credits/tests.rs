@@ -17,8 +17,17 @@ impl Switch {
     fn new(scheme: Scheme, window: u32) -> Self {
         let core = Core::for_tests(3, 2);
         let params = Params { scheme, block: Some(Bytes(100)), ..Params::default() };
-        let sender = Sender { sent: 0, limit: window, window, waiting: 0, is_timed: false };
-        let receiver = Receiver { received: 0, used: 0, window, told: None, is_owed: false, repeated: VecDeque::new(), said: None };
+        let sender = |group| Sender { of: Classes(2).of(group), sent: 0, limit: window, window, waiting: 0, is_timed: false };
+        let receiver = |group| Receiver {
+            of: Classes(2).of(group),
+            received: 0,
+            used: 0,
+            window,
+            told: None,
+            is_owed: false,
+            repeated: VecDeque::new(),
+            said: None,
+        };
         let hop = Hop { spacing: Duration::ZERO, repeat: Duration::us(10), needed: 20, round_trip: Duration::us(2) };
         let credits = Credits {
             params,
@@ -27,10 +36,10 @@ impl Switch {
             delay: Duration::ns(300),
             repeat_bytes: 8,
             full: 10,
-            classes: 2,
+            classes: Classes(2),
             hops: vec![hop; 3],
-            senders: vec![sender; 6],
-            receivers: vec![receiver; 6],
+            senders: (0..6).map(sender).collect(),
+            receivers: (0..6).map(receiver).collect(),
             is_waiting: vec![vec![false; 3]; 3],
             lose_updates: 0,
             waits: 0,
@@ -62,7 +71,7 @@ impl Switch {
     }
 
     fn hear(&mut self, class: u8, is_repeated: bool, count: u32) {
-        let frame = Credits::frame(usize::from(class), is_repeated, count, 8);
+        let frame = Credits::frame(class, is_repeated, count, 8);
         assert_eq!(self.credits.on_control(&frame, PortId(2), &self.core, &mut self.effects), Verdict::Consume);
     }
 

@@ -6,11 +6,11 @@
 //! `resume_ends` says so. Order is kept: the congestion queue waits until the last packet of the flow that was queued
 //! before has left, and the flow returns to its own queue when the congestion queue holds no packet of it any more.
 
-use crate::ids::{PortId, QueueId};
+use crate::ids::{Classes, PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Duration, Moment, number};
+use xoff_units::{Duration, Moment, index, number};
 
 use super::{ISOLATED, Mode, PROXY_PAUSES, Params, ResumeEnds};
 use crate::core::{Core, Queues};
@@ -40,7 +40,7 @@ pub struct Proxy {
     caches: bool,
     /// A resume ends the pause of a queue.
     ends_queues: bool,
-    classes: usize,
+    classes: Classes,
     /// Port of each host that hangs here.
     ports: FxHashMap<u32, PortId>,
     /// For each port and class of a host: flows that pause it, and until when.
@@ -92,7 +92,7 @@ const CONGESTION: u32 = 1 << 31;
 impl Proxy {
     /// For a switch with these hosts, each with its port.
     pub fn new(params: &Params, hosts: &[(u32, PortId)], core: &Core) -> Self {
-        let groups = core.ports.len() * core.classes;
+        let groups = core.ingress.len();
         Self {
             isolates: params.mode == Mode::ProxyIsolation,
             caches: params.cache,
@@ -136,11 +136,7 @@ impl Proxy {
 
     /// What is kept of a class of a port is at this place.
     fn group(&self, port: PortId, class: u8) -> usize {
-        port.index() * self.classes + usize::from(class)
-    }
-
-    fn of_group(&self, group: usize) -> (PortId, u8) {
-        (PortId::at(group / self.classes), (group % self.classes) as u8)
+        self.classes.group(port, class)
     }
 
     /// Lets a flow pause a host's class until then; a moment that has come takes that back.
@@ -163,7 +159,7 @@ impl Proxy {
     }
 
     fn tell(&mut self, group: usize, was_paused: bool, is_paused: bool, effects: &mut Effects) {
-        let (port, class) = self.of_group(group);
+        let (port, class) = self.classes.of(group);
         if is_paused && !was_paused {
             self.pauses += 1;
             effects.push(Effect::PauseNeighbour(port, class, true));
@@ -295,8 +291,8 @@ impl Proxy {
     }
 
     pub fn on_timer(&mut self, token: u32, core: &Core, effects: &mut Effects) {
-        let group = (token & !CONGESTION) as usize;
-        let (port, class) = self.of_group(group);
+        let group = index(token & !CONGESTION);
+        let (port, class) = self.classes.of(group);
         if token & CONGESTION != 0 {
             let queue = &mut self.queues[group];
             if queue.is_blocked && queue.until <= effects.now {

@@ -1,6 +1,6 @@
 //! The source: holds what a message names.
 
-use crate::ids::PortId;
+use crate::ids::{Classes, PortId};
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, index, number};
 
@@ -23,7 +23,7 @@ state!(Source {
     still: hold;
 });
 
-const CLASSES: usize = 8;
+const CLASSES: Classes = Classes(8);
 
 impl Source {
     pub fn new(hold: Hold) -> Self {
@@ -43,7 +43,7 @@ impl Source {
     }
 
     fn hold_queue(&mut self, port: PortId, class: u8, is_resume: bool, until: Moment, effects: &mut Effects) {
-        let index = port.index() * CLASSES + usize::from(class);
+        let index = CLASSES.group(port, class);
         if self.held.len() <= index {
             self.held.resize(index + 1, Moment::ZERO);
         }
@@ -61,7 +61,8 @@ impl Source {
     pub fn on_timer(&mut self, token: u32, effects: &mut Effects) {
         let index = index(token);
         if self.held[index] <= effects.now {
-            effects.push(Effect::Unblock(PortId::at(index / CLASSES), Queues::Class((index % CLASSES) as u8)));
+            let (port, class) = CLASSES.of(index);
+            effects.push(Effect::Unblock(port, Queues::Class(class)));
         }
     }
 }

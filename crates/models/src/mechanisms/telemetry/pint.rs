@@ -93,10 +93,10 @@ impl Pint {
     /// The average that a packet finds, which counts from now on.
     fn average(&mut self, hop: &Hop) -> f64 {
         let output = &mut self.outputs[hop.port];
-        let product = hop.rate.0 as f64 * self.round_trip / 8e12;
+        let product = hop.rate.real() * self.round_trip / 8e12;
         let queue = f64::from(hop.queued) / product;
         // Before the first packet nothing was sent for ever.
-        let (sent, gap) = output.last.map_or((0.0, f64::INFINITY), |last| ((hop.sent - last.sent) as f64, (hop.at - last.at).ps() as f64));
+        let (sent, gap) = output.last.map_or((0.0, f64::INFINITY), |last| ((hop.sent - last.sent) as f64, (hop.at - last.at).real()));
         let weight = (gap / self.round_trip).min(1.0);
         // Of a gap within a round trip the share is what was sent in it, of the product.
         let share = sent / product * (self.round_trip / gap.max(self.round_trip));
@@ -124,7 +124,7 @@ mod tests {
 
     /// A switch of one output of 100 Gb/s; a round trip of 12 us is 150 KB.
     fn pint(base: f64) -> Pint {
-        Pint { base, round_trip: Duration::us(12).ps() as f64, outputs: vec![Output::default()] }
+        Pint { base, round_trip: Duration::us(12).real(), outputs: vec![Output::default()] }
     }
 
     fn hop(at: Moment, sent: u64, queued: u32) -> Hop {

@@ -231,13 +231,13 @@ impl<'a, 'b> Program<'a, 'b> {
     fn takes(&self, flop: f64) -> Duration {
         let compute = &self.all.params.compute;
         let seconds = flop * self.tokens() as f64 / self.parallel().tensor as f64 / (compute.peak * compute.efficiency);
-        Duration((seconds * 1e12) as u64)
+        Duration::of_real(seconds * 1e12)
     }
 
     /// Computes, when what was done last is over.
     fn compute(&mut self, time: Duration, name: &str) {
         let jitter = self.all.params.compute.jitter;
-        let time = if jitter == 0.0 { time } else { Duration((time.ps() as f64 * (1.0 + jitter * self.normal()).max(0.0)) as u64) };
+        let time = if jitter == 0.0 { time } else { Duration::of_real(time.real() * (1.0 + jitter * self.normal()).max(0.0)) };
         let name = self.all.builder.name(name);
         let after = self.last;
         let place = self.add(Work::Compute(time), name, after.as_slice());
@@ -474,7 +474,7 @@ impl Half {
             None => of.takes(flop * if is_forward { 1.0 } else { 2.0 }),
             Some(forward) => {
                 let layer = if is_forward { forward } else { compute.backward.unwrap_or(Duration(2 * forward.ps())) };
-                let first = Duration((layer.ps() as f64 * attention / (attention + network)) as u64);
+                let first = Duration::of_real(layer.real() * attention / (attention + network));
                 match self {
                     Self::Attention => first,
                     Self::Network => layer - first,
