@@ -8,11 +8,13 @@ in one that the next time finds them there.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -70,6 +72,7 @@ class Runner:
         self._reads = reads
         self._written = None if reads is None or runs is not None else frozenset().union(*reads.values())
         self._kept: dict[str, tuple[str, ...] | None] = {}
+        self._known: dict[bytes, str] = {}
         self._keys = {
             id: {name: self._key(id, name, one) for name, one in named.items()} for id, named in scenarios.items()
         }
@@ -113,10 +116,21 @@ class Runner:
         """
         watch = Watch()
         handlers = defer_interrupts(watch)
-        with ThreadPoolExecutor(1) as ahead:
+        # While the last runs of one end, those of the next keep the cores busy.
+        with ThreadPoolExecutor(2) as ahead:
             try:
-                tell = {id: progress and partial(progress, id) for id in self._keys}
-                done = {id: ahead.submit(self._simulate, id, tell[id], watch) for id in self._keys}
+                done: dict[str, Future[None]] = {}
+
+                def tell(id: str, how: Advance) -> None:
+                    # One is told of at a time: that which is to be over first.
+                    if (
+                        progress is not None
+                        and next((one for one, run in list(done.items()) if not run.done()), id) == id
+                    ):
+                        progress(id, how)
+
+                for id in self._keys:
+                    done[id] = ahead.submit(self._simulate, id, partial(tell, id), watch)
                 for id, run in done.items():
                     while wait([run], timeout=0.25).not_done:
                         watch.poll()
@@ -165,12 +179,21 @@ class Runner:
         return Results(results, failures)
 
     def _key(self, experiment: str, name: str, scenario: dict[str, Any]) -> str:
+        # Many are those of another experiment. One with data frames in it has no text.
+        try:
+            digest = hashlib.sha256(json.dumps(scenario).encode()).digest()
+        except TypeError:
+            digest = b""
+        if digest in self._known:
+            return self._known[digest]
         try:
             prepared = running.prepare(scenario)
         except InputError as error:
             raise InputError(f"experiment {experiment}, scenario {name}: {error}") from None
         key = run_key(prepared)
         self._kept[key] = None if self._written is None else tuple(sorted(filter(prepared.records, self._written)))
+        if digest:
+            self._known[digest] = key
         return key
 
     def release(self, experiment: str) -> None:
