@@ -319,7 +319,8 @@ class DirectoryWriter:
     def __init__(self, directory: str | Path, *, durable: bool = True) -> None:
         """Take the place of a result.
 
-        durable: whether what it says is on the disk before it has its name; else whoever moves it sees to that.
+        durable: whether the directory appears under its name once it is complete, and on the disk by then; if not, it
+            is at its place from the beginning, and the caller gives it another name.
         """
         self._durable = durable
         if not isinstance(directory, str | os.PathLike):
@@ -400,7 +401,9 @@ class DirectoryWriter:
                 file.flush()
                 if self._durable:
                     os.fsync(file.fileno())
-        if self._target.is_dir():
+        if place == self._target:
+            pass
+        elif self._target.is_dir():
             old = Path(tempfile.mkdtemp(prefix=f".{self._target.name}.old-", dir=self._target.parent))
             try:
                 self._target.rename(old / "result")
@@ -438,6 +441,10 @@ class DirectoryWriter:
     def _place(self) -> Path:
         if self._temporary is None:
             try:
+                if not self._durable:
+                    self._temporary = self._target
+                    self._target.mkdir()
+                    return self._target
                 self._target.parent.mkdir(parents=True, exist_ok=True)
                 left = re.compile(rf"\.{re.escape(self._target.name)}\.partial-[0-9a-f]{{8}}")
                 locks.clean([one for one in self._target.parent.iterdir() if left.fullmatch(one.name)])

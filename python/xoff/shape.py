@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 _WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", types.NoneType: "null"}
 
 
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+_Check: TypeAlias = Callable[[Any], tuple[str, str] | None]
+"""Says where below a value something is not as it should be, and what is needed there; None if all is."""
 
 
 def mismatch(value: Any, kind: Any, path: str = "") -> str:
@@ -22,27 +21,72 @@ def mismatch(value: Any, kind: Any, path: str = "") -> str:
     kind: a class, a union, ``list[…]``, ``dict[str, …]`` or a `TypedDict`, of which keys may be missing, and others may
         be there: those of older and newer versions.
     """
+    found = _check(kind)(value)
+    return f"{path}{found[0]}: {found[1]}".lstrip(".") if found else ""
+
+
+@cache
+def _check(kind: Any) -> _Check:
+    """How a type is looked for, worked out once: a study has thousands of summaries."""
     if kind is Any:
-        return ""
+        return lambda _: None
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in {types.UnionType, typing.Union}:
-        found = [mismatch(value, one, path) for one in inner]
-        return "" if "" in found else found[0]
-    if typing.is_typeddict(kind) or origin is dict:
-        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-            return f"{path}: a table is needed"
-        hints = _hints(kind) if origin is None else dict.fromkeys(value, inner[1])
-        parts = [mismatch(value[key], hint, f"{path}.{key}".lstrip(".")) for key, hint in hints.items() if key in value]
-        return next(filter(None, parts), "")
+        return _any([_check(one) for one in inner])
+    if typing.is_typeddict(kind):
+        return _table({key: _check(hint) for key, hint in typing.get_type_hints(kind).items()})
+    if origin is dict:
+        return _table(None, _check(inner[1]))
     if origin is list or origin is tuple:
+        return _list(_check(inner[0]))
+    return _plain(kind)
+
+
+def _any(checks: Sequence[_Check]) -> _Check:
+    def check(value: Any) -> tuple[str, str] | None:
+        found = [one(value) for one in checks]
+        return None if None in found else found[0]
+
+    return check
+
+
+def _table(keys: Mapping[str, _Check] | None, each: _Check | None = None) -> _Check:
+    """Of these keys, or of any with values of one type."""
+
+    def check(value: Any) -> tuple[str, str] | None:
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+            return "", "a table is needed"
+        for key in value if keys is None else keys:
+            one = each if keys is None else keys[key]
+            if key in value and one is not None and (found := one(value[key])):
+                return f".{key}{found[0]}", found[1]
+        return None
+
+    return check
+
+
+def _list(each: _Check) -> _Check:
+    def check(value: Any) -> tuple[str, str] | None:
         if not isinstance(value, list | tuple):
-            return f"{path}: a list is needed"
-        parts = [mismatch(part, inner[0], f"{path}[{index}]") for index, part in enumerate(value)]
-        return next(filter(None, parts), "")
+            return "", "a list is needed"
+        for index, part in enumerate(value):
+            if found := each(part):
+                return f"[{index}]{found[0]}", found[1]
+        return None
+
+    return check
+
+
+def _plain(kind: Any) -> _Check:
     # True is no number, and a whole number is one.
     allowed = (int, float) if kind is float else kind
-    is_right = isinstance(value, allowed) and isinstance(value, bool) == (kind is bool)
-    # What counts and times are kept in.
-    if is_right and isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return f"{path}: it is beyond 64 bits"
-    return "" if is_right else f"{path}: {_WORDS[kind]} is needed"
+
+    def check(value: Any) -> tuple[str, str] | None:
+        if not isinstance(value, allowed) or isinstance(value, bool) != (kind is bool):
+            return "", f"{_WORDS[kind]} is needed"
+        # What counts and times are kept in.
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return "", "it is beyond 64 bits"
+        return None
+
+    return check
