@@ -123,10 +123,8 @@ class Runner:
 
                 def tell(id: str, how: Advance) -> None:
                     # One is told of at a time: that which is to be over first.
-                    if (
-                        progress is not None
-                        and next((one for one, run in list(done.items()) if not run.done()), id) == id
-                    ):
+                    first = next((one for one, run in list(done.items()) if not run.done()), id)
+                    if progress is not None and id == first:
                         progress(id, how)
 
                 for id in self._keys:
