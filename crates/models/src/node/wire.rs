@@ -11,7 +11,7 @@ use crate::packet::Packet;
 use crate::record::Trace;
 
 impl Node {
-    #[inline]
+    #[inline(always)]
     pub(super) fn kick(&mut self, port: PortId, cx: &mut Cx<'_>) {
         let p = &mut self.core.ports[port];
         if !p.is_woken() {
@@ -49,7 +49,7 @@ impl Node {
     }
 
     /// Sends a frame that is no data, and that came by a port if it was not made here: answers wait where the scenario says.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_on(&mut self, port: PortId, frame: Packet, cx: &mut Cx<'_>) {
         let is_control = match self.acks {
             Acks::Control => true,

@@ -129,7 +129,7 @@ impl Routes {
     }
 
     /// The port toward a destination for a flow.
-    #[inline]
+    #[inline(always)]
     pub fn choose(&self, dst: u32, flow: u32) -> PortId {
         if self.has_one_port {
             return PortId(0);
