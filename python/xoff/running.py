@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import signal
+import threading
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -37,6 +39,33 @@ INTERRUPTING = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
 )
 """What ends a run as Ctrl-C does: a job scheduler sends SIGTERM, a terminal that closes SIGHUP."""
+
+
+@contextmanager
+def uninterrupted() -> Iterator[Callable[[], None]]:
+    """Let interrupts wait, so that none comes before what has begun is known.
+
+    Yields what lets them happen again, and raises `KeyboardInterrupt` if one has come.
+    """
+    came: list[int] = []
+    here = threading.current_thread() is threading.main_thread()
+    waiting = [one for one in INTERRUPTING if here and signal.getsignal(one) is signal.default_int_handler]
+    handlers = {one: signal.signal(one, lambda number, _: came.append(number)) for one in waiting}
+
+    def restore() -> None:
+        while handlers:
+            signal.signal(*handlers.popitem())
+
+    def go_on() -> None:
+        restore()
+        if came:
+            raise KeyboardInterrupt
+
+    try:
+        yield go_on
+    finally:
+        restore()
+
 
 MAX_THREADS = 1024
 """More threads than any machine has cores are a slip of the pen. Those above the number of cores are not started."""

@@ -152,6 +152,25 @@ def test_what_interrupts_ends_the_build_and_leaves_nothing(
     wait_until(lambda: _has_ended(int(child.read_text())))
 
 
+def test_an_interrupt_while_a_program_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+
+    class Interrupted(subprocess.Popen[str]):
+        def __init__(self, *words: Any, **settings: Any) -> None:
+            super().__init__(*words, **settings)
+            started.append(self.pid)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            processes.run(["sleep", "3600"], environment=os.environ)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    wait_until(lambda: _has_ended(started[0]))
+
+
 def _has_ended(process: int) -> bool:
     """Whether a process is gone, or waits only for somebody to ask how it ended."""
     try:

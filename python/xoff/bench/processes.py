@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from xoff import wording
+from xoff import running, wording
 from xoff._core import InputError
 
 
@@ -35,28 +35,30 @@ def run(
 ) -> Done:
     """Run a program to its end; raises `InputError` if there is none of this name."""
     before = _cpu_seconds()
-    try:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            cwd=directory,
-            env=environment,
-            start_new_session=True,
-        )
-    except (FileNotFoundError, PermissionError):
-        name = wording.plain(str(words[0]))
-        raise InputError(f"bench: `{name}` cannot be started; it has to be installed, and on the PATH") from None
-    with process:
+    with running.uninterrupted() as go_on:
         try:
-            output, messages = process.communicate(text)
-        except BaseException:
-            # A compiler has children of its own, which would write into a directory that is being removed.
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                cwd=directory,
+                env=environment,
+                start_new_session=True,
+            )
+        except (FileNotFoundError, PermissionError):
+            name = wording.plain(str(words[0]))
+            raise InputError(f"bench: `{name}` cannot be started; it has to be installed, and on the PATH") from None
+        with process:
+            try:
+                go_on()
+                output, messages = process.communicate(text)
+            except BaseException:
+                # A compiler has children of its own, which would write into a directory that is being removed.
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
     return Done(process.returncode, output, messages, _cpu_seconds() - before)
 
 
