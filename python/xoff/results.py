@@ -316,13 +316,13 @@ def load(directory: str | Path, tables: Collection[str] | None = None) -> Result
 class DirectoryWriter:
     """Writes a result directory under a temporary name beside its place, and renames it once it is complete."""
 
-    def __init__(self, directory: str | Path, *, durable: bool = True) -> None:
+    def __init__(self, directory: str | Path, *, in_place: bool = False) -> None:
         """Take the place of a result.
 
-        durable: whether the directory appears under its name once it is complete, and on the disk by then; if not, it
-            is at its place from the beginning, and the caller gives it another name.
+        in_place: whether what is written is there from the beginning, in a directory of the caller's, who has it on
+            the disk before it gets its name.
         """
-        self._durable = durable
+        self._in_place = in_place
         if not isinstance(directory, str | os.PathLike):
             raise InputError(f"out: a value of type {type(directory).__name__} is not a path")
         check_name(directory)
@@ -399,11 +399,9 @@ class DirectoryWriter:
             with (place / f"{name}.json").open("w", encoding="utf-8") as file:
                 file.write(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n")
                 file.flush()
-                if self._durable:
+                if not self._in_place:
                     os.fsync(file.fileno())
-        if place == self._target:
-            pass
-        elif self._target.is_dir():
+        if self._target.is_dir() and not self._in_place:
             old = Path(tempfile.mkdtemp(prefix=f".{self._target.name}.old-", dir=self._target.parent))
             try:
                 self._target.rename(old / "result")
@@ -441,7 +439,7 @@ class DirectoryWriter:
     def _place(self) -> Path:
         if self._temporary is None:
             try:
-                if not self._durable:
+                if self._in_place:
                     self._temporary = self._target
                     self._target.mkdir()
                     return self._target

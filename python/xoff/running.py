@@ -8,8 +8,7 @@ import signal
 import threading
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -41,30 +40,21 @@ INTERRUPTING = tuple(
 """What ends a run as Ctrl-C does: a job scheduler sends SIGTERM, a terminal that closes SIGHUP."""
 
 
-@contextmanager
-def uninterrupted() -> Iterator[Callable[[], None]]:
-    """Let interrupts wait, so that none comes before what has begun is known.
+def defer_interrupts(then: Callable[[], None]) -> Callable[[], None]:
+    """Let interrupts call this instead of raising `KeyboardInterrupt`; return what lets them do again what they did.
 
-    Yields what lets them happen again, and raises `KeyboardInterrupt` if one has come.
+    Raised at any moment, one could leave a lock locked for ever, or a process running that is not known yet. Nothing is
+    deferred if this is not the main thread, or somebody else handles the signals.
     """
-    came: list[int] = []
     here = threading.current_thread() is threading.main_thread()
-    waiting = [one for one in INTERRUPTING if here and signal.getsignal(one) is signal.default_int_handler]
-    handlers = {one: signal.signal(one, lambda number, _: came.append(number)) for one in waiting}
+    interrupting = [one for one in INTERRUPTING if here and signal.getsignal(one) is signal.default_int_handler]
+    handlers = {one: signal.signal(one, lambda *_: then()) for one in interrupting}
 
     def restore() -> None:
         while handlers:
             signal.signal(*handlers.popitem())
 
-    def go_on() -> None:
-        restore()
-        if came:
-            raise KeyboardInterrupt
-
-    try:
-        yield go_on
-    finally:
-        restore()
+    return restore
 
 
 MAX_THREADS = 1024
@@ -193,7 +183,7 @@ def run_prepared(
         readers = {name: _reader(output, name) for name in output.tables if prepared.records(name)}
         return _audited(Result(prepared.document, json.loads(output.summary), readers, inputs=prepared.tables))
     # Who chooses what is kept has a directory of runs, and has them on the disk when they get their names there.
-    with DirectoryWriter(out, durable=keep is None) as writer:
+    with DirectoryWriter(out, in_place=keep is not None) as writer:
 
         def kept(name: str) -> bool:
             return (keep is None or name in keep) and prepared.records(name)

@@ -36,7 +36,7 @@ pub struct Walk<'a> {
     part: usize,
     action: Action,
     /// Where it is.
-    pub(crate) place: Place,
+    place: Place,
     /// Digests of what travels beside messages, by slot.
     pub(crate) sides: Rc<[u64]>,
     /// Slots of what travels beside messages that were shown.
@@ -45,13 +45,10 @@ pub struct Walk<'a> {
 
 /// The node at hand, and the link by which what is shown came to it, or by which it will leave.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Place {
-    /// The node.
-    pub node: u32,
-    /// Its port.
-    pub port: u16,
-    /// It will leave.
-    pub leaves: bool,
+struct Place {
+    node: u32,
+    link: u16,
+    leaves: bool,
 }
 
 /// How far the flows and links of a network are: what the counts of packets and bytes are relative to that somebody looks at while they
@@ -65,14 +62,14 @@ pub trait Origin {
         0
     }
 
-    /// What the node has counted at an output, of a class, that its neighbour counts too; and what both take it modulo, less one.
-    fn counter(&self, _node: u32, _output: u16, _class: u8) -> (u64, u32) {
+    /// What a node has counted at an output that its neighbour counts too, one of several; and what both take it modulo, less one.
+    fn counter(&self, _node: u32, _output: u16, _which: u8) -> (u64, u32) {
         (0, u32::MAX)
     }
 
     /// The other end of a link.
-    fn far(&self, node: u32, port: u16) -> (u32, u16) {
-        (node, port)
+    fn far(&self, node: u32, link: u16) -> (u32, u16) {
+        (node, link)
     }
 }
 
@@ -228,13 +225,13 @@ impl Origin for Part<'_> {
         self.of(self.origin.bytes(node, output))
     }
 
-    fn counter(&self, node: u32, output: u16, class: u8) -> (u64, u32) {
-        let (count, mask) = self.origin.counter(node, output, class);
+    fn counter(&self, node: u32, output: u16, which: u8) -> (u64, u32) {
+        let (count, mask) = self.origin.counter(node, output, which);
         (self.of(count), mask)
     }
 
-    fn far(&self, node: u32, port: u16) -> (u32, u16) {
-        self.origin.far(node, port)
+    fn far(&self, node: u32, link: u16) -> (u32, u16) {
+        self.origin.far(node, link)
     }
 }
 
@@ -324,11 +321,6 @@ impl<'a> Walk<'a> {
 
     pub(crate) const fn digests(&self) -> bool {
         matches!(self.action, Action::Digest(_))
-    }
-
-    /// What follows is at a node.
-    pub const fn at_node(&mut self, node: u32) {
-        self.place.node = node;
     }
 
     /// A digest of something else at the same moment.
@@ -504,16 +496,21 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What follows is at the node at hand, and came by a link of it or will leave by it.
-    pub const fn at_link(&mut self, port: u16, leaves: bool) {
-        self.place = Place { port, leaves, ..self.place };
+    /// What follows is at a node.
+    pub const fn at_node(&mut self, node: u32) {
+        self.place.node = node;
     }
 
-    /// A count of what an output has sent of a class: that of the node which says it (`is_own`), or of whom it is said to.
-    pub fn counter(&mut self, is_own: bool, class: u8, count: &mut u32) {
-        let Place { node, port, leaves } = self.place;
-        let (node, output) = if is_own == leaves { (node, port) } else { self.origin.far(node, port) };
-        let (origin, mask) = self.origin.counter(node, output, class);
+    /// What follows is at the node at hand, and came by a link of it or will leave by it.
+    pub const fn at_link(&mut self, link: u16, leaves: bool) {
+        self.place = Place { link, leaves, ..self.place };
+    }
+
+    /// One of the counts of an output ([`Origin::counter`]): of the node which says it (`is_own`), or of that to which it is said.
+    pub fn counter(&mut self, is_own: bool, which: u8, count: &mut u32) {
+        let Place { node, link, leaves } = self.place;
+        let (node, output) = if is_own == leaves { (node, link) } else { self.origin.far(node, link) };
+        let (origin, mask) = self.origin.counter(node, output, which);
         match self.action {
             Action::Digest(_) => self.value(u64::from(count.wrapping_sub(origin as u32) & mask)),
             Action::Shift(_) | Action::Repeat(_) => *count = count.wrapping_add(origin as u32) & mask,

@@ -138,7 +138,7 @@ const STILL: Duration = Duration::ms(1);
 const STALL_TIMEOUTS: u64 = 25;
 const STALL_AT_LEAST: Duration = Duration::ms(100);
 /// Nor does one that handles so many events, and so many more for each node, without any flow gaining a packet.
-const STALL_EVENTS: u64 = 5_000_000;
+const STALL_EVENTS: u64 = 20_000_000;
 const STALL_EVENTS_A_NODE: u64 = 20_000;
 /// How many events may pass until progress is looked for again.
 const LOOK_EVERY: u64 = 1_000_000;

@@ -53,7 +53,7 @@ pub struct Reached {
     /// Of outputs by class, where a mechanism counts there: what it has counted, and what that is taken modulo, less one.
     counters: FxHashMap<(u32, u16, u8), (u64, u32)>,
     /// Ports of all nodes.
-    wiring: Option<Arc<Wiring>>,
+    wiring: Arc<Wiring>,
     /// By node: the place of its first output in `bytes`.
     first: Vec<u32>,
     /// A hash of all flows and of where each ends, and of what has failed.
@@ -67,7 +67,7 @@ impl Reached {
     /// All of a network.
     pub fn of(cp: &Checkpoint<'_, Node>) -> Self {
         let wiring = cp.node(0).core.routing.wiring.clone();
-        let mut reached = Self { least: u32::MAX, wiring: Some(wiring), ..Self::default() };
+        let mut reached = Self { least: u32::MAX, wiring, ..Self::default() };
         for node in (0..cp.nodes()).map(|id| cp.node(id)) {
             reached.first.push(number(reached.bytes.len()));
             reached.bytes.extend(node.core.ports.iter().map(|port| port.data_bytes));
@@ -117,10 +117,8 @@ impl Origin for Reached {
     }
 
     fn far(&self, node: u32, port: u16) -> (u32, u16) {
-        self.wiring.as_ref().map_or((node, port), |wiring| {
-            let end = &wiring.ports[index(node)][PortId(port)];
-            (end.peer, end.peer_port.0)
-        })
+        let end = &self.wiring.ports[index(node)][PortId(port)];
+        (end.peer, end.peer_port.0)
     }
 }
 

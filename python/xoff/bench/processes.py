@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,30 +36,36 @@ def run(
 ) -> Done:
     """Run a program to its end; raises `InputError` if there is none of this name."""
     before = _cpu_seconds()
-    with running.uninterrupted() as go_on:
-        try:
-            process = subprocess.Popen(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                cwd=directory,
-                env=environment,
-                start_new_session=True,
-            )
-        except (FileNotFoundError, PermissionError):
-            name = wording.plain(str(words[0]))
-            raise InputError(f"bench: `{name}` cannot be started; it has to be installed, and on the PATH") from None
+    interrupted = threading.Event()
+    restore = running.defer_interrupts(interrupted.set)
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            cwd=directory,
+            env=environment,
+            start_new_session=True,
+        )
         with process:
             try:
-                go_on()
+                # Now that it is known it can be ended.
+                restore()
+                if interrupted.is_set():
+                    raise KeyboardInterrupt
                 output, messages = process.communicate(text)
             except BaseException:
                 # A compiler has children of its own, which would write into a directory that is being removed.
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
+    except (FileNotFoundError, PermissionError):
+        name = wording.plain(str(words[0]))
+        raise InputError(f"bench: `{name}` cannot be started; it has to be installed, and on the PATH") from None
+    finally:
+        restore()
     return Done(process.returncode, output, messages, _cpu_seconds() - before)
 
 

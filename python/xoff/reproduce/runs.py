@@ -24,7 +24,7 @@ from xoff import running
 from xoff._core import InputError
 from xoff.results import Result
 from xoff.study import Advance
-from xoff.study.execution import Task, Watch, defer_interrupts, execute, restore_interrupts
+from xoff.study.execution import Task, Watch, execute
 from xoff.study.identity import SHOWN, run_key
 from xoff.study.store import Store
 
@@ -115,7 +115,7 @@ class Runner:
         progress: called a few times a second, from another thread, with an experiment and how far its runs are.
         """
         watch = Watch()
-        handlers = defer_interrupts(watch)
+        restore = running.defer_interrupts(watch.stop.set)
         # While the last runs of one end, those of the next keep the cores busy.
         with ThreadPoolExecutor(2) as ahead:
             try:
@@ -139,7 +139,7 @@ class Runner:
             finally:
                 watch.stop.set()
                 ahead.shutdown(cancel_futures=True)
-                restore_interrupts(handlers)
+                restore()
 
     def results(self, experiment: str, progress: Callable[[Advance], None] | None = None) -> Results:
         """Run the scenarios of an experiment that have not run for another, and return their results."""

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from xoff import running
 from xoff._core import InputError
@@ -202,8 +200,11 @@ def execute(
     store.clean()
     distinct = {task.key: task for task in tasks}
     known = {key for key in distinct if store.holds(key, ())}
-    lacks = {key for key, task in distinct.items() if not (key in known and store.holds(key, task.keep or ()))}
-    todo = [task for key, task in distinct.items() if key in lacks]
+
+    def lacks(task: Task) -> bool:
+        return task.key not in known or bool(task.keep and not store.holds(task.key, task.keep))
+
+    todo = list(filter(lacks, distinct.values()))
     report = Report(found=len(distinct) - len(todo))
     if not todo:
         return report
@@ -220,7 +221,7 @@ def execute(
     pool = executor if executor is not None else ThreadPoolExecutor(workers, thread_name_prefix="xoff-run")
     own = executor is None
     window = workers + 1 if own and workers is not None else _WINDOW
-    handlers = defer_interrupts(watch)
+    restore = running.defer_interrupts(watch.stop.set)
     try:
         while todo or pending:
             watch.poll()
@@ -251,26 +252,8 @@ def execute(
             future.cancel()
         if own:
             pool.shutdown(wait=True, cancel_futures=True)
-        restore_interrupts(handlers)
+        restore()
     return report
-
-
-def defer_interrupts(watch: Watch) -> dict[int, Any]:
-    """Let what interrupts (Ctrl-C, and in the command what ends processes) set `watch.stop` instead.
-
-    Raised at any moment, an interrupt could leave a lock of the pool locked for ever. Return the handlers to restore;
-    none if this is not the main thread, or somebody else handles the signals.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return {}
-    interrupting = [one for one in running.INTERRUPTING if signal.getsignal(one) is signal.default_int_handler]
-    return {one: signal.signal(one, lambda *_: watch.stop.set()) for one in interrupting}
-
-
-def restore_interrupts(handlers: Mapping[int, Any]) -> None:
-    """Let interrupts do again what they did before `defer_interrupts`."""
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
 
 
 def _outcome(future: Future[Outcome], key: str) -> Outcome:
