@@ -100,12 +100,8 @@ class Prepared:
     resolved: str
     tables: dict[str, Any]
     name: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The resolved scenario as dictionaries and lists."""
-        document: dict[str, Any] = json.loads(self.resolved)
-        return document
+    document: dict[str, Any]
+    """The resolved scenario as dictionaries and lists."""
 
     def records(self, table: str) -> bool:
         """Tell whether a run yields this table: those of probes only if the scenario asks for them."""
@@ -309,13 +305,12 @@ def prepare(
         pairs.append(("seed", seed))
     settings = [(key, _setting(_checked(value, key))) for key, value in pairs]
     try:
-        resolved = _core.resolve(text, format, settings)
+        resolved, named = _core.resolve(text, format, settings)
     except InputError:
         if isinstance(scenario, Text) and (command := _study_command(scenario)):
             why = f"is a study, which is many runs: {command} {scenario.path}"
             raise InputError(f"{scenario.path}: {why}") from None
         raise
-    named = _core.table_files(resolved)
     unknown = sorted(set(given) - {part for pair in named for part in pair})
     if unknown:
         allowed = ", ".join(f"`{key}`" for key, _ in named) or "none: the scenario names no table"
@@ -327,7 +322,8 @@ def prepare(
             found[key] = (read or read_table)(key, source)
         elif read is not None:
             found[key] = read(key, (base if directory is None else directory) / file)
-    return Prepared(resolved, found, str(json.loads(resolved).get("name") or name))
+    known = json.loads(resolved)
+    return Prepared(resolved, found, str(known.get("name") or name), known)
 
 
 def _study_command(file: Text) -> str:
@@ -412,7 +408,10 @@ def _take_tables(value: Any, path: str, tables: dict[str, Any], depth: int = 0) 
     """Copy a document with each data frame in it replaced by its own key path and moved into `tables`."""
     if depth > _MAX_DEPTH:
         raise InputError(f"{path[:80]}…: tables and lists are nested too deeply; {_MAX_DEPTH} levels are read")
-    if isinstance(value, Mapping):
+    # What most of a document is.
+    if type(value) is str and value.isascii():
+        return value
+    if isinstance(value, dict | Mapping):
         wrong = next((key for key in value if not isinstance(key, str)), None)
         if wrong is not None:
             raise InputError(f"{path or 'scenario'}: {shown(wrong)} is not a key; keys are text")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +283,25 @@ def test_an_experiment_has_the_tables_that_it_reads(scenario: dict[str, Any], tm
     assert {"flows.parquet", "pauses.parquet", "queues.parquet"} < {
         file.name for file in (tmp_path / "runs").glob("*/*.parquet")
     }
+
+
+def test_what_fails_is_said_whatever_else_it_stops(
+    scenario: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk that one experiment meets first stops those beside it, and is no interrupt."""
+    long = scenario | {"workload": [{"incast": {"senders": [0, 1], "receiver": 3, "size": "100GB"}}]}
+    publish = Store.publish
+
+    def full(store: Store, place: Path, key: str, tables: Collection[str]) -> None:
+        publish(store, place, key, tables)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Store, "publish", full)
+    with (
+        pytest.raises(OSError, match="No space left"),
+        Runner({"sfc/one": {"a": long}, "sfc/two": {"b": scenario}}, scratch=tmp_path / "scratch") as runner,
+    ):
+        list(runner.each())
 
 
 def test_what_runs_ahead_is_stopped_when_the_caller_stops(scenario: dict[str, Any], tmp_path: Path) -> None:

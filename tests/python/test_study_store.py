@@ -194,7 +194,7 @@ def test_a_full_disk_ends_cleanly_and_goes_on(place: Path, monkeypatch: pytest.M
         if moment == "a run is written":
             disk.setattr(pq.ParquetWriter, "write_batch", until_full(pq.ParquetWriter.write_batch))
         elif moment == "a run begins":
-            disk.setattr("tempfile.mkdtemp", until_full(__import__("tempfile").mkdtemp))
+            disk.setattr(Path, "mkdir", until_full(Path.mkdir))
         else:
             disk.setattr(pq.ParquetWriter, "write_table", until_full(pq.ParquetWriter.write_table))
             left[0] = 0
@@ -371,6 +371,24 @@ def test_left_overs_of_the_living_are_left_alone(tmp_path: Path) -> None:
         assert not dead.exists()
     assert store.keys() == set()
     assert store.open() == mark
+
+
+def test_what_has_just_begun_is_no_left_over(tmp_path: Path) -> None:
+    """Runs begin while another process, or another experiment of this one, looks for left-overs."""
+    store = Store(tmp_path / "runs")
+    store.open()
+
+    def begin(index: int) -> None:
+        with store.workspace() as work:
+            (work / str(index)).mkdir()
+
+    with ThreadPoolExecutor(4) as pool:
+        begun = [pool.submit(begin, index) for index in range(400)]
+        while not all(one.done() for one in begun):
+            store.clean()
+        for one in begun:
+            one.result()
+    assert list(store.directory.glob(".work-*")) == []
 
 
 def test_an_estimate_is_right_for_equal_runs() -> None:

@@ -559,7 +559,7 @@ def generic(d: Draw, path: str, option: str) -> Any:
         return None if "const" in variant else example(d, variant["properties"][option])
     made = example(d, part(f"{path}.{option}"))
     if path == "network":
-        resolved_text = _core.resolve(json.dumps({"network": {option: made}}), "json", [])
+        resolved_text, _ = _core.resolve(json.dumps({"network": {option: made}}), "json", [])
         d.hosts = json.loads(_core.check(resolved_text, {}))["network"]["hosts"]
     return made
 

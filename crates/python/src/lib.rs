@@ -94,21 +94,17 @@ fn measures() -> PyResult<String> {
     serde_json::to_string(&xoff_scenario::measures()).map_err(broken)
 }
 
-/// Reads a scenario, sets `overrides` on it, checks it, and returns it as JSON with every default filled in.
+/// Reads a scenario, sets `overrides` on it and checks it. Returns it as JSON with every default filled in, and the tables that it
+/// names: path of the key, file.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "what the interpreter hands over")]
-fn resolve(text: &str, format: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
+fn resolve(text: &str, format: &str, overrides: Vec<(String, String)>) -> PyResult<(String, Vec<(String, String)>)> {
     let scenario = match format {
         "toml" => xoff_scenario::from_toml(text, &overrides),
         _ => xoff_scenario::from_json(text, &overrides),
-    };
-    serde_json::to_string(&scenario.map_err(all_bad)?).map_err(broken)
-}
-
-/// The tables that a scenario names: path of the key, file.
-#[pyfunction]
-fn table_files(resolved: &str) -> PyResult<Vec<(String, String)>> {
-    Ok(xoff_scenario::table_files(&scenario(resolved)?))
+    }
+    .map_err(all_bad)?;
+    Ok((serde_json::to_string(&scenario).map_err(broken)?, xoff_scenario::table_files(&scenario)))
 }
 
 fn numbers<T: ArrowPrimitiveType, V>(column: &ArrayRef, convert: impl Fn(T::Native) -> V) -> Vec<Option<V>> {
@@ -298,7 +294,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(measures, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
-    module.add_function(wrap_pyfunction!(table_files, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(settle, module)?)?;

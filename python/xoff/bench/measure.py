@@ -33,7 +33,7 @@ def measure(scenario: dict[str, Any], threads: int, out: str | None, skip: bool)
     began = time.process_time()
     with misses.Counter() as counter:
         if out is None:
-            resolved = _core.resolve(json.dumps(scenario), "json", [])
+            resolved, _ = _core.resolve(json.dumps(scenario), "json", [])
             output = _core.run(resolved, {}, threads, None, lambda _name, _stream: None, skip=skip)
             summary = json.loads(output.summary)
         else:

@@ -130,9 +130,10 @@ class Runner:
                 for id in self._keys:
                     done[id] = ahead.submit(self._simulate, id, partial(tell, id), watch)
                 for id, run in done.items():
-                    while wait([run], timeout=0.25).not_done:
-                        watch.poll()
-                    watch.poll()
+                    while wait([run], timeout=0.25).not_done and not watch.stop.is_set():
+                        pass
+                    if watch.stop.is_set():
+                        _fail(done.values())
                     run.result()
                     yield id, self._read(id)
                     self.release(id)
@@ -202,3 +203,10 @@ class Runner:
             self._readers[key] -= 1
             if not self._readers[key]:
                 self._store.remove(key)
+
+
+def _fail(runs: Collection[Future[None]]) -> None:
+    """Raise what went wrong, and `KeyboardInterrupt` if nothing did: what fails stops those beside it, too."""
+    wait(runs)
+    errors = (run.exception() for run in runs)
+    raise next((error for error in errors if not isinstance(error, KeyboardInterrupt | None)), KeyboardInterrupt())

@@ -6,6 +6,7 @@ processes that work on one store seldom meet at the same run. No result depends 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import tempfile
@@ -129,50 +130,54 @@ class Watch:
         return report
 
 
-def perform(job: Job, watch: Watch | None = None) -> Outcome:
-    """Do one run and put it into the store; return it where the store cannot be seen. Errors of the disk are raised."""
+def perform(job: Job, watch: Watch | None = None, work: Path | None = None) -> Outcome:
+    """Do one run and put it into the store; return it where the store cannot be seen. Errors of the disk are raised.
+
+    work: the workspace of the store to write it in; one of its own if None.
+    """
     if job.engine != engine():
         message = f"this machine has xoff {engine()}, and the study was begun with {job.engine}; both need the same"
         return Outcome(job.key, "crashed", message)
+    if work is not None:
+        return _perform(job, job.store, work, watch)
     if job.store.marked(job.mark):
-        return _perform(job, job.store, watch)
+        with job.store.workspace() as own:
+            return _perform(job, job.store, own, watch)
     with tempfile.TemporaryDirectory() as directory:
         store = Store(Path(directory), durable=False)
-        outcome = _perform(job, store, watch)
+        with store.workspace() as own:
+            outcome = _perform(job, store, own, watch)
         files = {file.name: file.read_bytes() for file in (store.directory / job.key).iterdir()}
         return Outcome(outcome.key, outcome.status, outcome.message, outcome.seconds, files)
 
 
-def _perform(job: Job, store: Store, watch: Watch | None) -> Outcome:
+def _perform(job: Job, store: Store, work: Path, watch: Watch | None) -> Outcome:
     # Another process may have done it since this one was planned.
     if store.holds(job.key, job.keep or ()):
         return Outcome(job.key, "found")
     started = time.monotonic()
     status, message = "ok", ""
     audits: dict[str, str] = {}
-    with store.workspace() as work:
-        place = work / job.key
-        progress = watch.begin(job.key) if watch is not None else None
-        try:
-            poll = watch.poll if watch is not None else None
-            running.run_prepared(
-                job.prepared, threads=job.threads, out=place, keep=job.keep, progress=progress, poll=poll
-            )
-        except AuditError as error:
-            status, message, audits = "audit", error.found, error.result.audits
-        except InputError as error:
-            if isinstance(error.__cause__, OSError):
-                # Not the scenario is at fault, but the disk.
-                raise error.__cause__ from None
-            if str(error).startswith(_OF_THE_MACHINE):
-                return Outcome(job.key, "crashed", str(error))
-            status, message = "invalid", str(error)
-        finally:
-            if watch is not None:
-                watch.shares.pop(job.key, None)
-        if status != "ok":
-            write_failure(place, status, message, audits)
-        store.publish(place, job.key, job.keep or ())
+    place = work / job.key
+    progress = watch.begin(job.key) if watch is not None else None
+    try:
+        poll = watch.poll if watch is not None else None
+        running.run_prepared(job.prepared, threads=job.threads, out=place, keep=job.keep, progress=progress, poll=poll)
+    except AuditError as error:
+        status, message, audits = "audit", error.found, error.result.audits
+    except InputError as error:
+        if isinstance(error.__cause__, OSError):
+            # Not the scenario is at fault, but the disk.
+            raise error.__cause__ from None
+        if str(error).startswith(_OF_THE_MACHINE):
+            return Outcome(job.key, "crashed", str(error))
+        status, message = "invalid", str(error)
+    finally:
+        if watch is not None:
+            watch.shares.pop(job.key, None)
+    if status != "ok":
+        write_failure(place, status, message, audits)
+    store.publish(place, job.key, job.keep or ())
     return Outcome(job.key, status, message, time.monotonic() - started)
 
 
@@ -221,38 +226,39 @@ def execute(
     pool = executor if executor is not None else ThreadPoolExecutor(workers, thread_name_prefix="xoff-run")
     own = executor is None
     window = workers + 1 if own and workers is not None else _WINDOW
-    restore = running.defer_interrupts(watch.stop.set)
-    try:
-        while todo or pending:
+    with store.workspace() if own else contextlib.nullcontext() as work:
+        restore = running.defer_interrupts(watch.stop.set)
+        try:
+            while todo or pending:
+                watch.poll()
+                while todo and len(pending) < window:
+                    task = todo.pop()
+                    job = Job(task.key, task.prepare(), task.keep, threads, engine(), store, mark)
+                    pending[pool.submit(perform, job, *((watch, work) if own else ()))] = task
+                done, _ = wait(pending, timeout=0.25, return_when=FIRST_COMPLETED)
+                for future in done:
+                    task = pending.pop(future)
+                    outcome = _outcome(future, task.key)
+                    if outcome.files is not None:
+                        store.adopt(outcome.key, outcome.files, task.keep or ())
+                    report.take(outcome)
+                    estimate.done(task.kind, outcome.seconds if outcome.status == "ok" else None)
+                # An estimate looks at all runs.
+                if progress is not None and (time.monotonic() >= told + _TELL_SECONDS or not (todo or pending)):
+                    told = time.monotonic()
+                    begun, waiting = [task.kind for task in pending.values()], [task.kind for task in todo]
+                    left = estimate.left(begun, waiting, list(watch.shares.values()))
+                    progress(Advance(len(distinct), len(distinct) - len(todo) - len(pending), left))
             watch.poll()
-            while todo and len(pending) < window:
-                task = todo.pop()
-                job = Job(task.key, task.prepare(), task.keep, threads, engine(), store, mark)
-                pending[pool.submit(perform, job, watch) if own else pool.submit(perform, job)] = task
-            done, _ = wait(pending, timeout=0.25, return_when=FIRST_COMPLETED)
-            for future in done:
-                task = pending.pop(future)
-                outcome = _outcome(future, task.key)
-                if outcome.files is not None:
-                    store.adopt(outcome.key, outcome.files, task.keep or ())
-                report.take(outcome)
-                estimate.done(task.kind, outcome.seconds if outcome.status == "ok" else None)
-            # An estimate looks at all runs.
-            if progress is not None and (time.monotonic() >= told + _TELL_SECONDS or not (todo or pending)):
-                told = time.monotonic()
-                begun, waiting = [task.kind for task in pending.values()], [task.kind for task in todo]
-                left = estimate.left(begun, waiting, list(watch.shares.values()))
-                progress(Advance(len(distinct), len(distinct) - len(todo) - len(pending), left))
-        watch.poll()
-    except BaseException:
-        watch.stop.set()
-        raise
-    finally:
-        for future in pending:
-            future.cancel()
-        if own:
-            pool.shutdown(wait=True, cancel_futures=True)
-        restore()
+        except BaseException:
+            watch.stop.set()
+            raise
+        finally:
+            for future in pending:
+                future.cancel()
+            if own:
+                pool.shutdown(wait=True, cancel_futures=True)
+            restore()
     return report
 
 

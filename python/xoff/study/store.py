@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import shutil
-import tempfile
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -155,8 +154,8 @@ class Store:
             os.close(descriptor)
 
     def _made(self) -> Path:
-        place = Path(tempfile.mkdtemp(prefix=_WORK, dir=self.directory))
-        place.chmod(0o755)
+        place = self.directory / f"{_WORK}{uuid.uuid4().hex}"
+        place.mkdir()
         return place
 
     def publish(self, place: Path, key: str, tables: Collection[str]) -> None:
@@ -174,7 +173,7 @@ class Store:
             if self.holds(key, tables):
                 break
             with contextlib.suppress(FileNotFoundError):
-                target.rename(place.parent / "older")
+                target.rename(place.parent / f"{key}.older")
         if self._durable:
             synchronise(self.directory)
 
