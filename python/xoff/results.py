@@ -564,8 +564,9 @@ def _parquet_reader(file: Path) -> Callable[[], pa.Table]:
             # A pipe never ends, and a directory would be read as tables of somewhere else.
             raise InputError(f"{file}: is damaged, or no table of a result: it is not a regular file")
         try:
-            _check_size(file, pyarrow.parquet.read_metadata(file))
-            table = pyarrow.parquet.read_table(file)
+            with pyarrow.parquet.ParquetFile(file) as content:
+                _check_size(file, content.metadata)
+                table = content.read()
         except (pa.ArrowException, OSError) as error:
             why = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(f"{file}: is damaged, or no table of a result: {why}") from None
@@ -629,6 +630,7 @@ def _wrong(cells: pa.ChunkedArray, column: str, kind: str, *, is_optional: bool)
     return f"a number of the column `{column}` is below zero" if least is not None and least < 0 else None
 
 
+@cache
 def _is_text(kind: pa.DataType) -> bool | None:
     """Whether a type is one of text, or of numbers; None if it is neither."""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
