@@ -65,6 +65,16 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
         {"workload": [{"incast": {**INCAST[0]["incast"], "size": "8MB"}}], "switch": PFC, "probe": {"packets": True}},
     ),
     "incast, cut through": (0.5, {"workload": INCAST, "switch": {**PFC, "cut_through": {}}}),
+    # Until it is given up, after 100 ms.
+    "incast that loses what it sends again": (
+        0.9,
+        {
+            "network": {"star": {"hosts": 4, "link": {"rate": "10Gbps", "delay": "150ns"}}},
+            "workload": [{"incast": {"senders": [1, 2, 3], "receiver": 0, "size": "5MB"}}],
+            "switch": {"queueing": "voq", "buffer": {"per_port": "20KB"}},
+            "audits": RECORDED,
+        },
+    ),
     "ring, a link that fails and one that changes": (
         0.2,
         {
@@ -175,6 +185,32 @@ def test_what_repeats_itself_is_skipped(name: str) -> None:
     shares = [skipped({"network": STAR, **scenario}, plan) for plan in PLANS]
     # With shorter windows it is looked more often, and earlier in vain.
     assert min(shares[:-1]) > least, shares
+
+
+def losing(rng: Random) -> dict[str, Any]:
+    """Draw an incast whose senders go back to what is lost, again and again; some are done at last, and some given up."""
+    hosts = rng.choice([4, 6])
+    rows = [
+        {"src": src, "dst": 0 if rng.random() < 0.7 else src % (hosts - 1) + 1, "size": f"{rng.randint(1, 4)}MB"}
+        | {"start": f"{rng.randint(0, 900)}ns"}
+        for src in range(1, hosts)
+    ]
+    faults = [{"link": "host1-switch0", "state": "down", "at": f"{rng.randint(1, 150)}ms", "for": "9ms"}]
+    timers = {"rto": rng.choice(["100us", "1ms", "4ms"]), "nack_interval": rng.choice(["1us", "4us"])}
+    return {
+        "network": {"star": {"hosts": hosts, "link": {"rate": "10Gbps", "delay": rng.choice(["150ns", "1us"])}}},
+        "switch": {"queueing": rng.choice(["voq", "oq"]), "buffer": {"per_port": f"{rng.randint(5, 120)}KB"}},
+        "host": {"transport": {"go_back_n": timers}},
+        "workload": [{"flows": rows}],
+        "audits": RECORDED,
+    } | ({"fault": faults} if rng.random() < 0.3 else {})
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_what_is_given_up_is_given_up_at_the_same_moment(group: int) -> None:
+    rngs = [Random(f"given up {group} {number}") for number in range(12)]
+    shares = [skipped(losing(rng), rng.choice(PLANS)) for rng in rngs]
+    assert max(shares) > 0.5, shares
 
 
 def test_what_keeps_a_run_from_repeating_itself_is_named() -> None:

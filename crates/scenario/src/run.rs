@@ -18,7 +18,7 @@ use crate::judge::{End, Ledger, Trouble};
 use crate::memory::{self, Budget};
 use crate::observer::Observer;
 use crate::runner::Runner;
-use crate::skip::Skip;
+use crate::skip::{GivenUp, Skip};
 use crate::summary::{Performance, Summary};
 use crate::table::{Input, Table};
 
@@ -51,6 +51,8 @@ struct Watch<'a> {
     last_events: u64,
     /// New packets that had arrived when they last were more, and when that was.
     last_gain: (u64, Moment, u64),
+    /// Nothing was gained since then.
+    is_stuck: bool,
     last_report: Instant,
 }
 
@@ -74,6 +76,7 @@ impl<'a> Watch<'a> {
             last_search: 0,
             last_events: 0,
             last_gain: (0, Moment::ZERO, 0),
+            is_stuck: false,
             last_report: Instant::now(),
         })
     }
@@ -117,12 +120,24 @@ impl<'a> Watch<'a> {
         ControlFlow::Continue(())
     }
 
+    /// From when on the run may be given up, if nothing is gained until then: some time before, as what is looked for is looked for now
+    /// and then only.
+    fn given_up(&self) -> Option<GivenUp> {
+        let (gained, at, events) = self.last_gain;
+        (self.is_stuck && self.trouble.is_none()).then(|| GivenUp {
+            gained,
+            at: (at + self.patience.0).saturating_sub(STILL),
+            events: (events + self.patience.1).saturating_sub(LOOK_EVERY),
+        })
+    }
+
     /// Looks whether flows gain packets.
     fn measure(&mut self, cp: &Checkpoint<'_, Node>, events: u64, will_mend: bool) -> ControlFlow<()> {
         let (gained, is_busy) = Collector::gained(cp);
         let (most, at, by) = self.last_gain;
         // Who waits for what will mend waits for something.
-        if gained > most || !is_busy || will_mend {
+        self.is_stuck = gained == most && is_busy && !will_mend;
+        if !self.is_stuck {
             self.last_gain = (gained, cp.now, events);
         } else if self.trouble.is_none() && (cp.now.since(at) >= self.patience.0 || events - by >= self.patience.1) {
             self.trouble = Some(Trouble::Stall(at));
@@ -190,7 +205,9 @@ impl Runner {
             if collector.is_astray {
                 return ControlFlow::Break(());
             }
-            watch.look(cp, cp.statistics.events + skip.skipped.events, &mut collector, observer)
+            let flow = watch.look(cp, cp.statistics.events + skip.skipped.events, &mut collector, observer);
+            skip.patience(watch.given_up(), cp);
+            flow
         });
         let Watch { mut trouble, was_stopped, is_too_large, is_over, .. } = watch;
         let finish = if is_over { Finish::Idle } else { finish };

@@ -26,6 +26,7 @@ use xoff_models::topology::Wiring;
 use xoff_units::{Duration, Moment, index, number, wide};
 
 use crate::audit::find_deadlock;
+use crate::collect::Collector;
 use crate::document::Scenario;
 
 /// As many words are looked at in the time of an event; a packet makes about so many events.
@@ -34,6 +35,9 @@ const EVENTS_A_PACKET: u64 = 6;
 /// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take a millisecond.
 const SHARE: u64 = 100;
 const FREE: u64 = 100_000;
+/// Where flows gain nothing it is known how long that may last, and that most of it will be gone through again and again: so much of it
+/// may be spent.
+const STUCK_SHARE: u64 = 20;
 /// So many looks are next to one another in the first round of looking.
 const BABIES: u64 = 16;
 /// What was never like before at so many looks keeps all from repeating itself.
@@ -43,7 +47,7 @@ const CALM: u64 = 8;
 /// Fewer packets than this that a flow has left are not worth looking.
 const LEAST: u32 = 64;
 /// No more rows than this are written again at once.
-const ROWS: u64 = 4_000_000;
+const ROWS: u64 = 100_000;
 
 /// How far all flows under way and all outputs are.
 #[derive(Debug, Clone, Default)]
@@ -187,6 +191,29 @@ impl Steps {
     }
 }
 
+/// When a run in which flows gain nothing is given up.
+#[derive(Debug, Clone, Copy)]
+pub struct GivenUp {
+    /// Packets that flows have gained.
+    pub gained: u64,
+    /// If it are no more at a moment beyond this one, or beyond so many events, somebody may give it up.
+    pub at: Moment,
+    pub events: u64,
+}
+
+impl GivenUp {
+    /// Whether nothing was gained since.
+    fn nears(&self, cp: &Checkpoint<'_, Node>) -> bool {
+        Collector::gained(cp).0 == self.gained && cp.now < self.at
+    }
+
+    /// About how many events there are until then.
+    fn left(&self, now: Moment, events: u64) -> u64 {
+        let times = self.at.since(now).ps() / now.ps().max(1) + 1;
+        self.events.saturating_sub(events).min(events.saturating_mul(times))
+    }
+}
+
 /// What was skipped.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Skipped {
@@ -203,6 +230,8 @@ pub struct Skip {
     until: Moment,
     /// When something comes from outside next of which nodes do not know.
     elsewhere: Option<Moment>,
+    /// When the run is given up, if flows have gained nothing for some time.
+    given_up: Option<GivenUp>,
     skips: bool,
     stage: Stage,
     lead: Option<u32>,
@@ -242,6 +271,7 @@ impl Skip {
         Self {
             until,
             elsewhere: None,
+            given_up: None,
             skips: skips && !is_followed,
             stage: Stage::Search,
             lead: None,
@@ -274,6 +304,17 @@ impl Skip {
     pub fn expect(&mut self, elsewhere: Option<Moment>) {
         if std::mem::replace(&mut self.elsewhere, elsewhere) != elsewhere {
             self.is_done = false;
+        }
+    }
+
+    /// Says when the run will be given up if flows gain as little as they have.
+    pub fn patience(&mut self, given_up: Option<GivenUp>, cp: &mut Checkpoint<'_, Node>) {
+        let begins = given_up.is_some() && self.given_up.is_none();
+        self.given_up = given_up;
+        if begins && self.skips && matches!(self.stage, Stage::Search) {
+            // There is more to be gained from looking than there was.
+            (self.steps, self.is_done) = (Steps::default(), false);
+            self.search(cp);
         }
     }
 
@@ -348,13 +389,17 @@ impl Skip {
         match std::mem::replace(&mut self.stage, Stage::Search) {
             Stage::Search => self.look_for(cp),
             Stage::Once(period) => self.confirm(period, cp),
-            Stage::Twice(period, begun) => self.repeat(&period, &begun, cp),
+            Stage::Twice(period, begun) => self.repeat(period, &begun, cp),
         }
     }
 
     /// How many words lack for another look.
     fn lacks(&mut self, cp: &Checkpoint<'_, Node>) -> u64 {
         self.allowed = self.allowed.max((cp.statistics.events + self.skipped.events / 8) * WORDS_AN_EVENT / SHARE);
+        if let Some(given_up) = self.given_up {
+            let events = cp.statistics.events + self.skipped.events;
+            self.allowed = self.allowed.max((events + given_up.left(cp.now, events)) * WORDS_AN_EVENT / STUCK_SHARE);
+        }
         (self.spent + self.cost).saturating_sub(self.allowed)
     }
 
@@ -380,8 +425,8 @@ impl Skip {
         if reached.epoch != self.epoch {
             return self.begin(reached.epoch, cp);
         }
-        // What may be over soon is not looked at, nor what was looked at enough.
-        if self.is_done || reached.least < LEAST {
+        // What may be over soon is not looked at, nor what was looked at enough. Where nothing is gained nothing is over.
+        if self.is_done || (reached.least < LEAST && !self.given_up.is_some_and(|given_up| given_up.nears(cp))) {
             self.arm(cp, u64::from(LEAST));
             return;
         }
@@ -470,24 +515,31 @@ impl Skip {
         self.stage = Stage::Twice(period, begun);
     }
 
-    fn repeat(&mut self, period: &Period, begun: &Begun, cp: &mut Checkpoint<'_, Node>) {
+    fn repeat(&mut self, period: Period, begun: &Begun, cp: &mut Checkpoint<'_, Node>) {
         let reached = Reached::of(cp);
-        if self.is_again(period, begun.at, &reached, cp) {
+        if self.is_again(&period, begun.at, &reached, cp) {
+            let (times, fits) = self.again(&period, begun, &reached, cp).unwrap_or_default();
+            if times < fits {
+                // It goes on when what it wrote was taken.
+                self.arm(cp, period.hops);
+                self.stage = Stage::Once(Period { at: cp.now + period.length * times, prints: prints(cp), ..period });
+                return;
+            }
             // What is left is less than a period; and what kept it from being repeated does so again, until a flow begins or ends.
             self.is_done = true;
-            self.again(period, begun, &reached, cp);
         }
         self.search(cp);
     }
 
-    /// Repeats a period as often as nothing else happens.
-    fn again(&mut self, period: &Period, begun: &Begun, reached: &Reached, cp: &mut Checkpoint<'_, Node>) -> Option<()> {
+    /// Repeats a period as often as nothing else happens, or as can be written at once: how often, and how often it would have fit.
+    fn again(&mut self, period: &Period, begun: &Begun, reached: &Reached, cp: &mut Checkpoint<'_, Node>) -> Option<(u64, u64)> {
         let mut walk = Walk::note(cp.now, reached);
         cp.walk(&mut walk);
         let totals = walk.totals();
         self.outside = totals.outside;
         let once = reached.since(&begun.reached, 1);
-        let times = self.times(period, &once, totals.rows - begun.totals.rows.min(totals.rows), cp)?;
+        let fits = self.times(period, begun, &once, cp)?;
+        let times = fits.min((ROWS / (totals.rows - begun.totals.rows.min(totals.rows)).max(1)).max(1));
         // Ports that send nothing in all of it may be a deadlock, which somebody else looks for.
         if find_deadlock(cp, begun.at).is_some() {
             return None;
@@ -513,15 +565,21 @@ impl Skip {
         self.skipped.packet_hops += hops(cp) - before;
         self.skipped.events += times * (cp.statistics.events - begun.events);
         self.skipped.periods += 1;
-        Some(())
+        Some((times, fits))
     }
 
     /// How often a period fits before something else happens.
-    fn times(&self, period: &Period, once: &Reached, rows: u64, cp: &Checkpoint<'_, Node>) -> Option<u64> {
+    fn times(&self, period: &Period, begun: &Begun, once: &Reached, cp: &Checkpoint<'_, Node>) -> Option<u64> {
         let end = self.elsewhere.map_or(self.until, |at| self.until.min(at));
         let time = end.min(self.outside).since(cp.now);
-        let mut times = (time.ps() / period.length.ps()).min(ROWS / rows.max(1));
-        let mut gains = false;
+        let mut times = time.ps() / period.length.ps();
+        let given_up = self.given_up.filter(|given_up| given_up.nears(cp));
+        if let Some(given_up) = given_up {
+            let events = cp.statistics.events - begun.events;
+            let left = given_up.events.saturating_sub(cp.statistics.events + self.skipped.events);
+            times = times.min(given_up.at.since(cp.now).ps() / period.length.ps()).min(left / events.max(1));
+        }
+        let mut gains = given_up.is_some();
         for flow in (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()).flat_map(|e| e.under_way()) {
             let passed = once.packets(flow.flow);
             if let Some(fits) = flow.alike.saturating_sub(flow.sent + 2).checked_div(passed) {
