@@ -65,6 +65,15 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
         {"workload": [{"incast": {**INCAST[0]["incast"], "size": "8MB"}}], "switch": PFC, "probe": {"packets": True}},
     ),
     "incast, cut through": (0.5, {"workload": INCAST, "switch": {**PFC, "cut_through": {}}}),
+    "incast, NDP": (0.9, {"workload": INCAST, "switch": CUT, "host": {"transport": {"ndp": {"window": 8}}}}),
+    "ring, NDP": (0.4, {"workload": RING, "switch": CUT, "host": {"transport": {"ndp": {}}}}),
+    "a flow, RCCC": (
+        0.8,
+        {
+            "workload": [{"incast": {"senders": [0], "receiver": 3, "size": "200MB"}}],
+            "host": {"transport": {"selective": {}}, "congestion_control": {"rccc": {}}},
+        },
+    ),
     # Until it is given up, after 100 ms.
     "incast that loses what it sends again": (
         0.9,

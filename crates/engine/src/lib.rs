@@ -17,6 +17,7 @@ mod engine;
 mod fingerprint;
 mod meeting;
 mod network;
+mod origin;
 mod pace;
 mod partition;
 pub mod random;

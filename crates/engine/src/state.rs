@@ -16,6 +16,8 @@ use std::rc::Rc;
 
 use xoff_units::{Duration, Moment};
 
+pub use crate::origin::Origin;
+use crate::origin::Part;
 use crate::random::fold;
 pub use crate::word::Word;
 
@@ -30,8 +32,10 @@ pub struct Walk<'a> {
     now: Moment,
     /// What counts are relative to; or how far to go on.
     origin: &'a dyn Origin,
-    /// The same of the flow at hand.
+    /// The same of the flow at hand, of what its receiver has granted, and of what its packets ask for.
     passed: u32,
+    granted: u32,
+    asked: u32,
     /// The part at hand, by its place in a situation.
     part: usize,
     action: Action,
@@ -49,34 +53,6 @@ struct Place {
     node: u32,
     link: u16,
     leaves: bool,
-}
-
-/// How far the flows and links of a network are: what the counts of packets and bytes are relative to that somebody looks at while they
-/// grow. Or, for a walk that shifts or repeats, how far they go on.
-pub trait Origin {
-    /// Packets of a flow.
-    fn packets(&self, flow: u32) -> u32;
-
-    /// Bytes that an output of a node has sent.
-    fn bytes(&self, _node: u32, _output: u16) -> u64 {
-        0
-    }
-
-    /// What a node has counted at an output that its neighbour counts too, one of several; and what both take it modulo, less one.
-    fn counter(&self, _node: u32, _output: u16, _which: u8) -> (u64, u32) {
-        (0, u32::MAX)
-    }
-
-    /// The other end of a link.
-    fn far(&self, node: u32, link: u16) -> (u32, u16) {
-        (node, link)
-    }
-}
-
-impl<F: Fn(u32) -> u32> Origin for F {
-    fn packets(&self, flow: u32) -> u32 {
-        self(flow)
-    }
 }
 
 /// What was counted up to a moment, in the order of a walk.
@@ -203,38 +179,6 @@ impl Total for Duration {
     }
 }
 
-/// How far some of several repetitions go on.
-struct Part<'a> {
-    origin: &'a dyn Origin,
-    nth: u64,
-    of: u64,
-}
-
-impl Part<'_> {
-    fn of(&self, all: u64) -> u64 {
-        all / self.of * self.nth
-    }
-}
-
-impl Origin for Part<'_> {
-    fn packets(&self, flow: u32) -> u32 {
-        self.of(self.origin.packets(flow).into()) as u32
-    }
-
-    fn bytes(&self, node: u32, output: u16) -> u64 {
-        self.of(self.origin.bytes(node, output))
-    }
-
-    fn counter(&self, node: u32, output: u16, which: u8) -> (u64, u32) {
-        let (count, mask) = self.origin.counter(node, output, which);
-        (self.of(count), mask)
-    }
-
-    fn far(&self, node: u32, link: u16) -> (u32, u16) {
-        self.origin.far(node, link)
-    }
-}
-
 /// Something that was written down.
 pub trait Row: Clone {
     /// The same later, and so far on.
@@ -249,7 +193,18 @@ impl fmt::Debug for Walk<'_> {
 
 impl<'a> Walk<'a> {
     fn new(now: Moment, origin: &'a dyn Origin, action: Action) -> Self {
-        Self { now, origin, passed: 0, part: 0, action, place: Place::default(), sides: Rc::default(), seen: Vec::new() }
+        Self {
+            now,
+            origin,
+            passed: 0,
+            granted: 0,
+            asked: 0,
+            part: 0,
+            action,
+            place: Place::default(),
+            sides: Rc::default(),
+            seen: Vec::new(),
+        }
     }
 
     /// Digests what is seen at `now`.
@@ -467,15 +422,30 @@ impl<'a> Walk<'a> {
     /// What follows belongs to a flow.
     pub fn of_flow(&mut self, flow: u32) {
         self.passed = self.origin.packets(flow);
+        (self.granted, self.asked) = (self.origin.granted(flow), self.origin.asked(flow));
+    }
+
+    /// What was granted to the flow at hand, or is to be, since it began.
+    pub fn granted(&mut self, count: &mut u32) {
+        self.relative(count, self.granted);
+    }
+
+    /// What a packet of the flow at hand says beside its data: what the flow asks for in all, or something of its own.
+    pub fn asked(&mut self, count: &mut u32) {
+        self.relative(count, self.asked);
+    }
+
+    fn relative(&mut self, count: &mut u32, origin: u32) {
+        match self.action {
+            Action::Digest(_) => self.value(u64::from(count.wrapping_sub(origin))),
+            Action::Shift(_) | Action::Repeat(_) => *count = count.wrapping_add(origin),
+            Action::Note(_) => {}
+        }
     }
 
     /// The index of a packet of the flow at hand.
     pub fn packet(&mut self, index: &mut u32) {
-        match self.action {
-            Action::Digest(_) => self.value(u64::from(index.wrapping_sub(self.passed))),
-            Action::Shift(_) | Action::Repeat(_) => *index = index.wrapping_add(self.passed),
-            Action::Note(_) => {}
-        }
+        self.relative(index, self.passed);
     }
 
     /// The index of a packet that matters as long as it is beyond those that have passed.
@@ -607,8 +577,9 @@ impl<T: State> State for std::collections::VecDeque<T> {
 /// - `moment` and `moments`, those that matter even when they are past;
 /// - `flow`, the flow at hand from here on, `packet` and `packets`, indices of packets of it, and `ahead`, one that matters as long as
 ///   it is beyond those that have passed;
+/// - `granted`, what the flow at hand was granted since it began;
 /// - `value`, a word that is what it is;
-/// - `part`, something with a state of its own, and `keyed`, a map of them.
+/// - `part`, something with a state of its own, `keyed`, a map of them, and `flows`, one by flow.
 ///
 /// What was counted or written down:
 ///
@@ -650,6 +621,7 @@ macro_rules! state {
     };
     (@packet $walk:ident $field:ident) => { $walk.packet($field) };
     (@ahead $walk:ident $field:ident) => { $walk.ahead($field) };
+    (@granted $walk:ident $field:ident) => { $walk.granted($field) };
     (@packets $walk:ident $field:ident) => {
         let many = $field.iter_mut().map(|index| $walk.packet(index)).count();
         $walk.value(many as u64);
@@ -657,6 +629,12 @@ macro_rules! state {
     (@value $walk:ident $field:ident) => { $walk.value($crate::state::Word::word($field)) };
     (@part $walk:ident $field:ident) => { $crate::state::State::walk($field, $walk) };
     (@keyed $walk:ident $field:ident) => { $walk.keyed($field.iter_mut(), |walk, _, part| $crate::state::State::walk(part, walk)) };
+    (@flows $walk:ident $field:ident) => {
+        $walk.keyed($field.iter_mut(), |walk, flow, part| {
+            walk.of_flow(*flow);
+            $crate::state::State::walk(part, walk);
+        })
+    };
     (@total $walk:ident $field:ident) => { $walk.total($field) };
     (@totals $walk:ident $field:ident) => { $walk.total_each($field.iter_mut()) };
     (@since $walk:ident $field:ident) => { $walk.reminder($field) };

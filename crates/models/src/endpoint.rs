@@ -40,7 +40,7 @@ use crate::framing::Framing;
 use crate::ids::PortId;
 use crate::job::Programs;
 use crate::message::Delivered;
-use crate::pulls::{Books, Pacer, Rules};
+use crate::pulls::{Books, Demand, Pacer, Rules};
 use crate::routing::Sources;
 use crate::routing::ate::Weight;
 use crate::transport::Protocol;
@@ -116,6 +116,8 @@ pub struct UnderWay {
     pub sent: u32,
     /// Packets up to the first that ends something, and is not like those before it.
     pub alike: u32,
+    /// What its receiver granted, if it waits for that, and the same if its packets ask for it.
+    pub credit: Option<(u32, u32)>,
 }
 
 /// A host's flows. What each packet needs comes first.
@@ -325,11 +327,13 @@ impl Endpoint {
     pub fn under_way(&self) -> impl Iterator<Item = UnderWay> {
         // Who asks for credit looks at what is left, up to the most that it asks for.
         let ahead = self.config.pulls.as_ref().map_or(0, |rules| rules.looks_ahead(self.config.framing.payload));
+        let asks = self.config.pulls.as_ref().is_some_and(|rules| matches!(rules.demand, Demand::Targets(_)));
         self.senders.iter().flatten().map(move |s| UnderWay {
             flow: s.flow,
             passed: s.progress.unacknowledged,
             sent: s.progress.highest,
             alike: s.messages.as_ref().map_or(s.progress.packets, |messages| messages.first_end()).saturating_sub(1 + ahead),
+            credit: s.credit.as_ref().map(|credit| (credit.pulled(), if asks { credit.pulled() } else { 0 })),
         })
     }
 

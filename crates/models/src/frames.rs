@@ -127,6 +127,26 @@ impl Field for Index {
     }
 }
 
+/// What the receiver of the frame's flow has granted since the flow began, or what the flow asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Granted(pub u32);
+
+impl Field for Granted {
+    const BITS: u32 = 32;
+
+    fn pack(self) -> u64 {
+        u64::from(self.0)
+    }
+
+    fn unpack(bits: u64) -> Self {
+        Self(bits as u32)
+    }
+
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.granted(&mut self.0);
+    }
+}
+
 /// How many blocks of a class an output has sent, as it says itself; or how far it may go, as its neighbour says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocks {
@@ -352,7 +372,7 @@ frames! {
     /// Toward the source of a flow from its receiver, or the other way.
     Pull = 14 "pull" Flow Pulls {
         /// All that the receiver has granted, or all that the flow asks for.
-        total: u32 = 0,
+        total: Granted = 0,
     };
     /// `ConWeave`, from the switch of a flow's destination to that of its source.
     Weave = 15 "weave" Path Mechanism {

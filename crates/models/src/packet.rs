@@ -327,6 +327,7 @@ impl State for Packet {
         match self.side() {
             Some(slot) => walk.side(slot),
             None if self.reports() => walk.packet(&mut word),
+            None if matches!(self.kind(), Kind::Data | Kind::Header) => walk.asked(&mut word),
             None => walk.value(u64::from(word)),
         }
         self.set_seq(seq);
@@ -357,7 +358,7 @@ impl Message for Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frames::{Bcn, Bfc, Blocks, Cim, Cnm, Credits, Index, Pfc, PortFc, Pull, Says, Sfcm, Weave};
+    use crate::frames::{Bcn, Bfc, Blocks, Cim, Cnm, Credits, Granted, Index, Pfc, PortFc, Pull, Says, Sfcm, Weave};
 
     #[test]
     fn kinds_have_numbers_and_names_of_their_own() {
@@ -452,7 +453,7 @@ mod tests {
         kept(&[Cnm { feedback: 63, point: 3 }], &[(63, 3)]);
         kept(&[Bfc { queue: u16::MAX, is_pause: true }], &[(0xFFFF, 1)]);
         kept(&[Credits { blocks: Blocks { is_own: true, class: 7, count: 4096 } }], &[(15, 4096)]);
-        kept(&[Pull { total: u32::MAX }], &[(u32::MAX, 0)]);
+        kept(&[Pull { total: Granted(u32::MAX) }], &[(u32::MAX, 0)]);
         kept(&[Says::Reply, Says::Clear, Says::Notify].map(|says| Weave { says, of: 6 }), &[(0, 6), (1, 6), (2, 6)]);
     }
 }

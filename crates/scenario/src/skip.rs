@@ -53,6 +53,8 @@ const ROWS: u64 = 100_000;
 #[derive(Debug, Clone, Default)]
 pub struct Reached {
     packets: FxHashMap<u32, u32>,
+    /// What receivers granted those that wait for that, and what of it their packets ask for.
+    credit: FxHashMap<u32, (u32, u32)>,
     bytes: Vec<u64>,
     /// Of outputs by class, where a mechanism counts there: what it has counted, and what that is taken modulo, less one.
     counters: FxHashMap<(u32, u16, u8), (u64, u32)>,
@@ -83,6 +85,9 @@ impl Reached {
             reached.epoch = fold(reached.epoch, node.failing.as_ref().map_or(0, |failing| failing.epoch()));
             for flow in node.endpoint.iter().flat_map(|e| e.under_way()) {
                 reached.packets.insert(flow.flow, flow.passed);
+                if let Some(credit) = flow.credit {
+                    reached.credit.insert(flow.flow, credit);
+                }
                 reached.epoch = fold(reached.epoch, u64::from(flow.flow) << 32 | u64::from(flow.alike));
                 if flow.sent <= flow.alike {
                     reached.least = reached.least.min(flow.alike - flow.sent);
@@ -103,13 +108,27 @@ impl Reached {
             (*at, (u64::from(grown) * times, *mask))
         };
         let counters = self.counters.iter().map(counted).collect();
-        Self { packets, bytes, counters, wiring: self.wiring.clone(), first: self.first.clone(), ..Self::default() }
+        let grown = |now: u32, then: u32| now.wrapping_sub(then).wrapping_mul(times as u32);
+        let credit = self.credit.iter().map(|(flow, now)| {
+            let then = before.credit.get(flow).copied().unwrap_or_default();
+            (*flow, (grown(now.0, then.0), grown(now.1, then.1)))
+        });
+        let credit = credit.collect();
+        Self { packets, credit, bytes, counters, wiring: self.wiring.clone(), first: self.first.clone(), ..Self::default() }
     }
 }
 
 impl Origin for Reached {
     fn packets(&self, flow: u32) -> u32 {
         self.packets.get(&flow).copied().unwrap_or(0)
+    }
+
+    fn granted(&self, flow: u32) -> u32 {
+        self.credit.get(&flow).map_or(0, |credit| credit.0)
+    }
+
+    fn asked(&self, flow: u32) -> u32 {
+        self.credit.get(&flow).map_or(0, |credit| credit.1)
     }
 
     fn bytes(&self, node: u32, output: u16) -> u64 {

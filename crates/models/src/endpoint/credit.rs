@@ -8,7 +8,7 @@ use super::{Config, Endpoint, token};
 use crate::congestion_control::contract::Loss;
 use crate::count::Tally;
 use crate::effects::{Effect, Effects};
-use crate::frames;
+use crate::frames::{self, Granted};
 use crate::packet::Packet;
 use crate::pulls::{self, Books, Demand};
 
@@ -81,14 +81,16 @@ impl Endpoint {
     /// A pull came for a flow of this host, or a frame that asks for one that ends here.
     pub fn on_pull(&mut self, packet: &Packet, effects: &mut Effects) {
         if self.is_own(packet.flow()) {
-            if let (Some(frames::Pull { total }), Some(slot)) = (packet.payload(), self.slot(packet.flow()))
+            if let (Some(frames::Pull { total: Granted(total) }), Some(slot)) = (packet.payload(), self.slot(packet.flow()))
                 && let (Some(s), Some(rules)) = (&mut self.senders[slot], &self.config.pulls)
                 && let Some(credit) = &mut s.credit
             {
                 credit.pull(rules, total, &mut self.books);
             }
         } else if self.receiver(packet.flow()) != ALL_HERE {
-            if let (Some(pacer), Some(frames::Pull { total }), true) = (&mut self.pacer, packet.payload(), self.config.loses_pulls) {
+            if let (Some(pacer), Some(frames::Pull { total: Granted(total) }), true) =
+                (&mut self.pacer, packet.payload(), self.config.loses_pulls)
+            {
                 pacer.is_asked_again(packet.flow(), total);
             }
             self.pull(packet, effects);
@@ -117,7 +119,7 @@ impl Endpoint {
         let target = s.target(&self.config).filter(|_| is_stuck)?;
         let flow = s.flow;
         self.books.requests += 1;
-        let mut frame = Packet::with(frames::Pull { total: target }, flow, s.dst, self.config.framing.control, s.class);
+        let mut frame = Packet::with(frames::Pull { total: Granted(target) }, flow, s.dst, self.config.framing.control, s.class);
         frame.set_path(s.path);
         Some(frame)
     }

@@ -108,7 +108,10 @@ impl Rules {
 impl State for Credit {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self { left, pulled, is_unheard } = self;
-        walk.within("pulls", |walk| walk.value((*left, *pulled, *is_unheard).word()));
+        walk.within("pulls", |walk| {
+            walk.value((*left, *is_unheard).word());
+            walk.granted(pulled);
+        });
     }
 }
 

@@ -10,7 +10,7 @@ use xoff_engine::state;
 use xoff_units::{Duration, Moment};
 
 use super::{Demand, Rules, Share};
-use crate::frames;
+use crate::frames::{self, Granted};
 use crate::packet::Packet;
 
 /// A flow that ends at the host, as far as it is pulled: packets, or quanta.
@@ -28,7 +28,8 @@ struct Flow {
 }
 
 state!(Flow {
-    value: wanted, granted, source, path, class, is_wanting, is_idle;
+    granted: wanted, granted;
+    value: source, path, class, is_wanting, is_idle;
 });
 
 /// Pulls for all flows that end at a host.
@@ -50,9 +51,9 @@ pub struct Pacer {
 }
 
 state!(Pacer {
-    keyed: flows;
+    flows: flows;
     value: wanting, idle, is_timer_set;
-    moment: next;
+    due: next;
     part: share;
     total: pulls, slow;
 });
@@ -83,7 +84,7 @@ impl Pacer {
         let flow = self.flows.entry(packet.flow()).or_insert(new);
         let wanted = match rules.demand {
             Demand::Arrivals => flow.wanted.saturating_add(1),
-            Demand::Targets(_) => packet.payload().map_or(packet.tag(), |frames::Pull { total }| total).max(flow.wanted),
+            Demand::Targets(_) => packet.payload().map_or(packet.tag(), |frames::Pull { total: Granted(total) }| total).max(flow.wanted),
         };
         let wants_more = wanted > flow.wanted;
         flow.wanted = wanted;
@@ -128,7 +129,7 @@ impl Pacer {
             let time = if rate < 1.0 { Duration::of_real(rules.time.real() / rate) } else { rules.time };
             self.next = now + time * u64::from(units);
             self.pulls += 1;
-            let mut frame = Packet::with(frames::Pull { total: flow.granted }, number, flow.source, bytes, flow.class);
+            let mut frame = Packet::with(frames::Pull { total: Granted(flow.granted) }, number, flow.source, bytes, flow.class);
             frame.set_path(flow.path);
             frame
         });

@@ -75,7 +75,8 @@ pub struct Sender {
     packets: Box<selective::Sender>,
     /// ACKs and NACKs, each of which is worth a pull.
     answers: u32,
-    bounces: u32,
+    /// What was heard of packets, until it is as often as the first window has packets.
+    heard: u32,
     recent: VecDeque<Heard>,
 }
 
@@ -87,15 +88,14 @@ impl Word for Heard {
 
 state!(Sender {
     part: packets;
-    value: answers, bounces, recent;
+    granted: answers;
+    value: heard, recent;
 });
 
 impl Sender {
-    fn hear(&mut self, heard: Heard) {
-        match heard {
-            Heard::Bounce => self.bounces += 1,
-            Heard::Ack | Heard::Nack => self.answers += 1,
-        }
+    fn hear(&mut self, heard: Heard, window: u32) {
+        self.answers += u32::from(heard != Heard::Bounce);
+        self.heard = (self.heard + 1).min(window);
         if self.recent.len() == REMEMBERED {
             self.recent.pop_front();
         }
@@ -152,7 +152,7 @@ impl Transport for Ndp {
     }
 
     fn sender(&self) -> Box<Sender> {
-        Box::new(Sender { packets: self.packets.sender(), answers: 0, bounces: 0, recent: VecDeque::new() })
+        Box::new(Sender { packets: self.packets.sender(), answers: 0, heard: 0, recent: VecDeque::new() })
     }
 
     fn next(&self, state: &Progress, sender: &Box<Sender>) -> Option<u32> {
@@ -172,15 +172,15 @@ impl Transport for Ndp {
     }
 
     fn on_answer(&self, state: &mut Progress, sender: &mut Box<Sender>, frame: &Packet) -> News {
-        sender.hear(if frame.kind() == Kind::Nack { Heard::Nack } else { Heard::Ack });
+        sender.hear(if frame.kind() == Kind::Nack { Heard::Nack } else { Heard::Ack }, self.window);
         self.packets.on_answer(state, &mut sender.packets, frame)
     }
 
     /// One may go at once if nothing of the flow is left that would bring a pull, or if it was the path's fault.
     fn on_bounce(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, pulled: u32) -> bool {
         self.packets.on_bounce(state, &mut sender.packets, seq, pulled);
-        sender.hear(Heard::Bounce);
-        let of_first_window = self.window.min(state.packets).saturating_sub(sender.answers + sender.bounces);
+        sender.hear(Heard::Bounce, self.window);
+        let of_first_window = self.window.min(state.packets).saturating_sub(sender.heard);
         let awaits_pull = sender.answers > pulled;
         (!awaits_pull && of_first_window <= 1) || sender.is_path_bad()
     }
@@ -262,16 +262,16 @@ mod tests {
     #[test]
     fn only_the_last_twelve_answers_count() {
         let (_, _, mut sender) = begun();
-        sender.hear(Heard::Ack);
+        sender.hear(Heard::Ack, 15);
         for _ in 0..2 {
-            sender.hear(Heard::Nack);
+            sender.hear(Heard::Nack, 15);
         }
         assert!(sender.is_path_bad());
         for _ in 0..REMEMBERED {
-            sender.hear(Heard::Bounce);
+            sender.hear(Heard::Bounce, 15);
         }
         assert!(!sender.is_path_bad());
-        assert_eq!((sender.answers, sender.bounces), (3, 12));
+        assert_eq!((sender.answers, sender.heard), (3, 15));
     }
 
     #[test]

@@ -1,0 +1,79 @@
+//! How far a network is: what counts that never end are relative to, so that a situation can come again.
+
+/// How far the flows and links of a network are: what the counts of packets and bytes are relative to that somebody looks at while they
+/// grow. Or, for a walk that shifts or repeats, how far they go on.
+pub trait Origin {
+    /// Packets of a flow.
+    fn packets(&self, flow: u32) -> u32;
+
+    /// Bytes that an output of a node has sent.
+    fn bytes(&self, _node: u32, _output: u16) -> u64 {
+        0
+    }
+
+    /// What a flow was granted by its receiver, as it knows itself.
+    fn granted(&self, _flow: u32) -> u32 {
+        0
+    }
+
+    /// The same of one whose packets say how much it wants in all; zero of others.
+    fn asked(&self, _flow: u32) -> u32 {
+        0
+    }
+
+    /// What a node has counted at an output that its neighbour counts too, one of several; and what both take it modulo, less one.
+    fn counter(&self, _node: u32, _output: u16, _which: u8) -> (u64, u32) {
+        (0, u32::MAX)
+    }
+
+    /// The other end of a link.
+    fn far(&self, node: u32, link: u16) -> (u32, u16) {
+        (node, link)
+    }
+}
+
+impl<F: Fn(u32) -> u32> Origin for F {
+    fn packets(&self, flow: u32) -> u32 {
+        self(flow)
+    }
+}
+
+/// How far some of several repetitions go on.
+pub(crate) struct Part<'a> {
+    pub origin: &'a dyn Origin,
+    pub nth: u64,
+    pub of: u64,
+}
+
+impl Part<'_> {
+    pub fn of(&self, all: u64) -> u64 {
+        all / self.of * self.nth
+    }
+}
+
+impl Origin for Part<'_> {
+    fn packets(&self, flow: u32) -> u32 {
+        self.of(self.origin.packets(flow).into()) as u32
+    }
+
+    fn bytes(&self, node: u32, output: u16) -> u64 {
+        self.of(self.origin.bytes(node, output))
+    }
+
+    fn granted(&self, flow: u32) -> u32 {
+        self.of(self.origin.granted(flow).into()) as u32
+    }
+
+    fn asked(&self, flow: u32) -> u32 {
+        self.of(self.origin.asked(flow).into()) as u32
+    }
+
+    fn counter(&self, node: u32, output: u16, which: u8) -> (u64, u32) {
+        let (count, mask) = self.origin.counter(node, output, which);
+        (self.of(count), mask)
+    }
+
+    fn far(&self, node: u32, link: u16) -> (u32, u16) {
+        self.origin.far(node, link)
+    }
+}
