@@ -197,7 +197,7 @@ def test_what_repeats_itself_is_skipped(name: str) -> None:
 
 
 def losing(rng: Random) -> dict[str, Any]:
-    """Draw an incast whose senders go back to what is lost, again and again; some are done at last, and some given up."""
+    """Draw an incast whose senders go back to what is lost again and again: some are done at last, some given up."""
     hosts = rng.choice([4, 6])
     rows = [
         {"src": src, "dst": 0 if rng.random() < 0.7 else src % (hosts - 1) + 1, "size": f"{rng.randint(1, 4)}MB"}
