@@ -570,6 +570,8 @@ def _parquet_reader(file: Path) -> Callable[[], pa.Table]:
         except (pa.ArrowException, OSError) as error:
             why = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(f"{file}: is damaged, or no table of a result: {why}") from None
+        if len(set(table.column_names)) < table.num_columns:
+            raise InputError(f"{file}: is damaged, or no table of a result: two of its columns have one name")
         for column, (kind, is_optional) in _declared().get(file.stem, {}).items():
             if column not in table.column_names:
                 raise InputError(f"{file}: is damaged, or of another version: it has no column `{column}`")

@@ -161,7 +161,7 @@ def test_tables_of_a_damaged_run_are_refused_by_name(scenario: dict[str, Any], t
         (whole.drop_columns([first]), f"it has no column `{first}`"),
         (whole.set_column(0, first, [[1] * whole.num_rows]), f"the column `{first}` does not hold texts"),
         (whole.rename_columns([first, *[f"x{i}" for i in range(whole.num_columns - 1)]]), "it has no column"),
-        (whole.append_column(first, whole[first]), "Multiple matches"),
+        (whole.append_column(first, whole[first]), "two of its columns have one name"),
         (None, "`links` is missing"),
     ]:
         place.unlink()
