@@ -107,44 +107,35 @@ impl Field for bool {
     }
 }
 
-/// The index of a packet in the frame's flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Index(pub u32);
+macro_rules! of_the_flow {
+    ($($(#[$about:meta])* $name:ident as $walk:ident;)*) => {
+        $($(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $name(pub u32);
 
-impl Field for Index {
-    const BITS: u32 = 32;
+        impl Field for $name {
+            const BITS: u32 = 32;
 
-    fn pack(self) -> u64 {
-        u64::from(self.0)
-    }
+            fn pack(self) -> u64 {
+                u64::from(self.0)
+            }
 
-    fn unpack(bits: u64) -> Self {
-        Self(bits as u32)
-    }
+            fn unpack(bits: u64) -> Self {
+                Self(bits as u32)
+            }
 
-    fn walk(&mut self, walk: &mut Walk<'_>) {
-        walk.packet(&mut self.0);
-    }
+            fn walk(&mut self, walk: &mut Walk<'_>) {
+                walk.$walk(&mut self.0);
+            }
+        })*
+    };
 }
 
-/// What the receiver of the frame's flow has granted since the flow began, or what the flow asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Granted(pub u32);
-
-impl Field for Granted {
-    const BITS: u32 = 32;
-
-    fn pack(self) -> u64 {
-        u64::from(self.0)
-    }
-
-    fn unpack(bits: u64) -> Self {
-        Self(bits as u32)
-    }
-
-    fn walk(&mut self, walk: &mut Walk<'_>) {
-        walk.granted(&mut self.0);
-    }
+of_the_flow! {
+    /// The index of a packet in the frame's flow.
+    Index as packet;
+    /// What the receiver of the frame's flow has granted since the flow began, or what the flow asks for.
+    Granted as granted;
 }
 
 /// How many blocks of a class an output has sent, as it says itself; or how far it may go, as its neighbour says.

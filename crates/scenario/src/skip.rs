@@ -215,7 +215,7 @@ impl Steps {
 pub struct GivenUp {
     /// Packets that flows have gained.
     pub gained: u64,
-    /// If it are no more at a moment beyond this one, or beyond so many events, somebody may give it up.
+    /// If they are as many at a moment beyond this one, or after so many events, somebody may give it up.
     pub at: Moment,
     pub events: u64,
 }
