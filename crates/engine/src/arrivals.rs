@@ -11,13 +11,15 @@ pub(crate) struct Arrivals {
     /// least possible one.
     order: Vec<u64>,
     places: u64,
+    /// How many of them were taken, and the place of the next.
     taken: usize,
+    next: usize,
     sorter: Sorter,
 }
 
 impl Arrivals {
     pub const fn new() -> Self {
-        Self { order: Vec::new(), places: 0, taken: 0, sorter: Sorter::new() }
+        Self { order: Vec::new(), places: 0, taken: 0, next: 0, sorter: Sorter::new() }
     }
 
     /// Brings in order what arrives from `start` to `end`, exclusive: by key, and as it was sent where keys are equal.
@@ -60,17 +62,19 @@ impl Arrivals {
 
     /// The key of the next arrival.
     #[inline]
-    fn first<M>(&self, inbox: &[Arrival<M>]) -> u64 {
-        self.order.get(self.taken).map_or(NO_EVENT, |word| inbox[(word & self.places) as usize].key)
+    fn first<M>(&mut self, inbox: &[Arrival<M>]) -> u64 {
+        let Some(word) = self.order.get(self.taken) else { return NO_EVENT };
+        self.next = (word & self.places) as usize;
+        inbox[self.next].key
     }
 
     /// Takes the next arrival.
     #[inline]
     pub fn take<M: Copy>(&mut self, inbox: &[Arrival<M>], calendar: &mut Calendar<M>) -> M {
-        let place = (self.order[self.taken] & self.places) as usize;
+        let message = inbox[self.next].message;
         self.taken += 1;
         calendar.set_arrival(self.first(inbox));
-        inbox[place].message
+        message
     }
 
     /// Leaves in the inbox, in order, what arrives from `end` on; but what arrives at `near` or later waits in the calendar, so

@@ -66,6 +66,8 @@ pub(crate) struct Calendar<M> {
     /// The key of the first output that is due now.
     first_due: u64,
     in_links: usize,
+    /// What added to a slot is its place among all children: outputs, timers and express messages are leaves.
+    leaves: usize,
     /// Inner node n holds the minima of its children, which are nodes 4n + 1 to 4n + 4; leaves come after the inner nodes.
     inner: Box<[[u64; 4]]>,
     /// Outputs due now: a bit each.
@@ -89,9 +91,11 @@ pub(crate) enum Slot {
 
 impl<M> Calendar<M> {
     pub fn new(in_links: usize, outputs: usize) -> Self {
-        let leaves = outputs + 2;
+        let inner = (outputs + 2 - 1).div_ceil(3);
         Self {
-            inner: vec![[NO_EVENT; 4]; (leaves - 1).div_ceil(3)].into(),
+            inner: vec![[NO_EVENT; 4]; inner].into(),
+            // Slots of leaves begin at `in_links`.
+            leaves: (inner - 1).wrapping_sub(in_links),
             first: NO_EVENT,
             arrival: NO_EVENT,
             first_due: NO_EVENT,
@@ -107,7 +111,7 @@ impl<M> Calendar<M> {
     #[inline]
     fn set(&mut self, slot: usize, key: u64) {
         let inner = &mut self.inner[..];
-        let mut child = inner.len() + (slot - self.in_links) - 1;
+        let mut child = self.leaves.wrapping_add(slot);
         let mut least = key;
         loop {
             let node = &mut inner[child / 4];
@@ -128,7 +132,7 @@ impl<M> Calendar<M> {
 
     #[inline]
     fn leaf(&mut self, slot: usize) -> &mut u64 {
-        let child = self.inner.len() + (slot - self.in_links) - 1;
+        let child = self.leaves.wrapping_add(slot);
         &mut self.inner[child / 4][child % 4]
     }
 
