@@ -204,6 +204,14 @@ impl<M> Calendar<M> {
         self.express.iter().chain(&self.far).map(|waiting| &waiting.0.message)
     }
 
+    /// Whether nothing is to come but reminders.
+    pub fn is_at_rest(&self, timer: fn(u64) -> Timer) -> bool {
+        let outputs = self.in_links + 2..self.in_links + 2 + self.outputs();
+        self.under_way().next().is_none()
+            && self.timers.iter().all(|t| matches!(timer(t.0.2), Timer::Reminder))
+            && outputs.map(|slot| self.leaves.wrapping_add(slot)).all(|leaf| self.inner[leaf / 4][leaf % 4] == NO_EVENT)
+    }
+
     /// Asks for an output at a later moment.
     #[inline]
     pub fn set_output(&mut self, output: usize, at: Moment) {

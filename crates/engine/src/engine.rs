@@ -102,6 +102,11 @@ impl<N: Node> Checkpoint<'_, N> {
         self.partitions.iter().all(|p| p.under_way().next().is_none())
     }
 
+    /// Whether nothing is to come anywhere but reminders.
+    pub fn is_at_rest(&self) -> bool {
+        self.partitions.iter().all(|p| p.is_at_rest())
+    }
+
     /// The fingerprint of a node, to be kept or to be put further.
     pub fn print_mut(&mut self, id: u32) -> &mut Fingerprint {
         let (partition, seat) = self.places[id as usize];

@@ -105,6 +105,11 @@ impl<N: Node> Partition<N> {
         self.transit.under_way().chain(self.seats.iter().flat_map(|seat| seat.calendar.under_way()))
     }
 
+    /// Whether nothing is to come but reminders.
+    pub fn is_at_rest(&self) -> bool {
+        self.transit.under_way().next().is_none() && self.seats.iter().all(|seat| seat.calendar.is_at_rest(N::timer))
+    }
+
     /// The earliest event of this partition and of what it posted.
     pub fn next_event(&self) -> Moment {
         self.transit.next_of_block.iter().copied().fold(self.transit.outbox_next, Moment::min)

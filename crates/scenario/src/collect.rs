@@ -161,12 +161,18 @@ impl Collector {
 
     /// Takes what was written down since the last time, and hands on what makes a batch.
     pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
+        self.drain_until(cp.now, cp, plan, observer);
+    }
+
+    /// The same, of samples those before a moment.
+    pub fn drain_until(&mut self, samples_until: Moment, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
         self.delays.drain(cp);
         self.take_messages(cp, plan);
         for s in self.ends.arrivals(cp) {
             self.add_flow(plan, &s);
         }
-        if self.sampling.is_replay {
+        if self.sampling.interval.is_some() {
+            // A node writes down at its next event what has waited since its last, which may be long after others did.
             self.catch_up(cp);
         }
         let Rows { drops, pauses, packets, samples, .. } = &mut self.rows;
@@ -177,7 +183,9 @@ impl Collector {
             drops.append(&mut node.records.drops);
             pauses.append(&mut node.records.pauses);
             packets.append(&mut node.records.packets);
-            samples.append(&mut node.records.samples);
+            // What was skipped may have been written down here, and not elsewhere yet.
+            let until = node.records.samples.partition_point(|sample| sample.at < samples_until);
+            samples.extend(node.records.samples.drain(..until));
         }
         // What happened between two checkpoints is in node order; within a node it is in order of time already.
         drops[known.0..].sort_by_key(|d| d.at);

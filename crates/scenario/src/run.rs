@@ -210,7 +210,7 @@ impl Runner {
             flow
         });
         let Watch { mut trouble, was_stopped, is_too_large, is_over, .. } = watch;
-        let finish = if is_over { Finish::Idle } else { finish };
+        let mut finish = if is_over { Finish::Idle } else { finish };
         if let Some(refusal) = is_too_large {
             return Err(refusal);
         }
@@ -224,12 +224,19 @@ impl Runner {
         let statistics = engine.statistics();
         let mut cp = engine.checkpoint(ended.unwrap_or_default());
         collector.drain(&mut cp, &plan, observer);
+        // When somebody would look again, with nothing left to look for, depends on what was skipped.
+        let goes_on = |cp: &Checkpoint<'_, Node>| {
+            (0..cp.nodes()).any(|id| cp.node(id).endpoint.as_ref().is_some_and(|endpoint| endpoint.goes_on(cp.now)))
+        };
+        if finish == Finish::Ended && cp.is_at_rest() && !goes_on(&cp) {
+            finish = Finish::Idle;
+        }
         if finish == Finish::Idle {
             cp.now = collector.end();
             trouble = trouble.or_else(|| deadlocked(&mut cp));
         }
         collector.catch_up(&mut cp);
-        collector.drain(&mut cp, &plan, observer);
+        collector.drain_until(Moment::NEVER, &mut cp, &plan, observer);
         collector.delays.close(&mut cp);
         let verdicts = collector.judge(&cp, &scenario, &End { finish, trouble }, ledger);
         let tables = collector.finish(&cp, &plan, cp.now);
