@@ -28,8 +28,11 @@ PLANS: list[dict[str, Any]] = [
 RECORDED = dict.fromkeys(["completion", "loss", "deadlock", "pauses"], "record")
 PFC: dict[str, Any] = {"flow_control": {"pfc": {}}}
 CUT: dict[str, Any] = {"ecn": {"step": {"threshold": "100KB"}}, "trimming": {"limit": "200KB"}}
-STAR: dict[str, Any] = {"star": {"hosts": 8, "link": {"rate": "100Gbps", "delay": "1us"}}}
+LINK = {"rate": "100Gbps", "delay": "1us"}
+STAR: dict[str, Any] = {"star": {"hosts": 8, "link": LINK}}
 RING = [{"collective": {"operation": "all_gather", "algorithm": "ring", "size": "40MB"}}]
+# Messages of 200 packets, and not a byte more.
+STEPS = [{"collective": {"operation": "all_reduce", "algorithm": "ring", "size": "3200000B"}}]
 INCAST = [{"incast": {"senders": [0, 1, 2], "receiver": 3, "size": "20MB"}}]
 # Each with the least share of it that is skipped.
 REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
@@ -60,6 +63,34 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
     ),
     "incast, PortFC": (0.9, {"workload": INCAST, "switch": {"flow_control": {"portfc": {}}}}),
     "incast, PFC, depths of queues": (0.5, {"workload": INCAST, "switch": PFC, "probe": {"queues": "83840ps"}}),
+    # Some nodes have nothing to do for a while, and write theirs down later.
+    "a flow over a rail, depths of queues": (
+        0.2,
+        {
+            "network": {
+                "rail": {
+                    "servers": 2,
+                    "gpus_per_server": 4,
+                    "scale_up": {"rate": "400Gbps", "delay": "25ns"},
+                    "rail": {"rate": "100Gbps", "delay": "500ns"},
+                }
+            },
+            "workload": [
+                {
+                    "collective": {
+                        "operation": "all_gather",
+                        "algorithm": "ring",
+                        "size": "512000B",
+                        "channels": 3,
+                        "chunk": "10000B",
+                    }
+                },
+                {"flows": [{"src": 3, "dst": 4, "size": "2593KB", "start": "86us"}]},
+            ],
+            "switch": {"queueing": "voq", **PFC},
+            "probe": {"queues": "83840ps"},
+        },
+    ),
     "incast, PFC, each packet": (
         0.3,
         {"workload": [{"incast": {**INCAST[0]["incast"], "size": "8MB"}}], "switch": PFC, "probe": {"packets": True}},
@@ -82,6 +113,40 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
             "workload": [{"incast": {"senders": [1, 2, 3], "receiver": 0, "size": "5MB"}}],
             "switch": {"queueing": "voq", "buffer": {"per_port": "20KB"}},
             "audits": RECORDED,
+        },
+    ),
+    # Within a message of 200 packets next to nothing repeats itself; a step of the ring does.
+    "steps of a ring": (0.7, {"network": {"star": {"hosts": 16, "link": LINK}}, "workload": STEPS}),
+    "steps of a ring, PFC and IRN": (
+        0.7,
+        {
+            "network": {"star": {"hosts": 16, "link": LINK}},
+            "workload": STEPS,
+            "switch": PFC,
+            "host": {"transport": {"irn": {}}},
+        },
+    ),
+    "steps of a ring, each packet": (
+        0.5,
+        {"network": {"star": {"hosts": 16, "link": LINK}}, "workload": STEPS, "probe": {"packets": True}},
+    ),
+    "steps of a ring, raw": (
+        0.7,
+        {
+            "network": {"star": {"hosts": 16, "link": LINK}},
+            "workload": STEPS,
+            "host": {"transport": {"raw": {}}},
+        },
+    ),
+    "steps of a ring, a link that fails and one that changes": (
+        0.3,
+        {
+            "network": {"star": {"hosts": 16, "link": LINK}},
+            "workload": [{"collective": {**STEPS[0]["collective"], "size": "12800000B"}}],
+            "fault": [
+                {"link": "host1-switch0", "state": "down", "at": "1ms", "for": "50us"},
+                {"link": "host2 -> switch0", "rate": "25Gbps", "at": "2ms", "for": "100us"},
+            ],
         },
     ),
     "ring, a link that fails and one that changes": (
@@ -110,6 +175,23 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
             "fault": [{"link": "leaf0-spine0", "state": "down", "at": "1ms", "for": "3ms"}],
         },
     ),
+    "steps of rings on rails": (
+        0.6,
+        {
+            "network": {
+                "rail": {
+                    "servers": 16,
+                    "gpus_per_server": 2,
+                    "scale_up": {"rate": "400Gbps", "delay": "25ns"},
+                    "rail": {"rate": "100Gbps", "delay": "500ns"},
+                }
+            },
+            "workload": [
+                {"name": f"rail{rail}", "collective": {**STEPS[0]["collective"], "hosts": list(range(rail, 32, 2))}}
+                for rail in range(2)
+            ],
+        },
+    ),
     "rails": (
         0.2,
         {
@@ -127,6 +209,36 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
         },
     ),
 }
+
+
+def stepping(rng: Random) -> dict[str, Any]:
+    """Draw collectives whose steps are alike, or nearly so: shares may differ by a byte, and halves by what goes on."""
+    ranks = rng.choice([8, 12, 16])
+    link = {"rate": "100Gbps", "delay": rng.choice(["100ns", "1us", "5us"])}
+    spines = {"leaves": 2, "spines": rng.choice([1, 2]), "hosts_per_leaf": ranks // 2, "link": link}
+    network = {"leaf_spine": spines} if rng.random() < 0.3 else {"star": {"hosts": ranks, "link": link}}
+    collectives: list[dict[str, Any]] = []
+    for number in range(rng.choice([1, 1, 1, 2])):
+        operation = rng.choice([*["all_reduce", "all_gather", "reduce_scatter"] * 3, "all_to_all", "broadcast"])
+        algorithm = {"all_to_all": "rounds", "broadcast": "chain"}.get(operation, "ring")
+        size = ranks * rng.choice([20_000, 64_000, 200_000, 400_000]) + rng.choice([0, 0, 0, 0, 1, 777])
+        collective: dict[str, Any] = {"operation": operation, "algorithm": algorithm, "size": f"{size}B"}
+        if algorithm == "ring" and rng.random() < 0.3:
+            collective["channels"] = 2
+        if algorithm != "rounds" and rng.random() < 0.2:
+            collective["chunk"] = rng.choice(["10KB", "30KB"])
+        collectives.append({"name": f"c{number}", "collective": collective})
+    flow = {"src": 0, "dst": ranks - 1, "size": f"{rng.randint(50, 900)}KB", "start": f"{rng.randint(0, 300)}us"}
+    flows: list[dict[str, Any]] = [{"flows": [flow]}] if rng.random() < 0.3 else []
+    transport = rng.choice(["go_back_n", "raw", "irn", "selective"])
+    return {
+        "network": network,
+        "workload": collectives + flows,
+        "switch": rng.choice([{}, PFC, {"queueing": "voq", **PFC}]),
+        "host": {"transport": {transport: {}}},
+        "audits": RECORDED,
+        "until": rng.choice(["20ms", "20ms", "20ms", "777us"]),
+    }
 
 
 def lengthen(scenario: dict[str, Any], rng: Random) -> dict[str, Any]:
@@ -220,6 +332,35 @@ def test_what_is_given_up_is_given_up_at_the_same_moment(group: int) -> None:
     rngs = [Random(f"given up {group} {number}") for number in range(12)]
     shares = [skipped(losing(rng), rng.choice(PLANS)) for rng in rngs]
     assert max(shares) > 0.5, shares
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_steps_are_skipped_as_far_as_they_are_alike(group: int) -> None:
+    shares = []
+    for number in range(60):
+        rng = Random(f"steps {group} {number}")
+        scenario = stepping(rng)
+        try:
+            shares.append(skipped(scenario, rng.choice(PLANS)))
+        except Exception as error:
+            error.add_note(f"draw {number}: {json.dumps(scenario)}")
+            raise
+    assert max(shares) > 0.3, shares
+
+
+def test_a_run_is_over_with_its_flows_whenever_timers_would_look_again() -> None:
+    """With IRN's timers, one of which is left at `until` where a part was skipped, and none where it was not."""
+    link = {"rate": "100Gbps", "delay": "100ns"}
+    collective = {"operation": "all_reduce", "algorithm": "hierarchical", "size": "4000777B", "group": 2}
+    scenario: dict[str, Any] = {
+        "network": {"leaf_spine": {"leaves": 2, "spines": 1, "hosts_per_leaf": 2, "link": link}},
+        "workload": [{"collective": collective}],
+        "switch": PFC,
+        "host": {"transport": {"irn": {}}},
+        "until": "777us",
+    }
+    assert skipped(scenario, PLANS[0]) > 0.5
+    assert xoff.run(scenario).summary["simulated_ps"] < 777_000_000
 
 
 def test_what_keeps_a_run_from_repeating_itself_is_named() -> None:

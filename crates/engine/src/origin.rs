@@ -26,6 +26,18 @@ pub trait Origin {
         (0, u32::MAX)
     }
 
+    /// Whether ends of messages are as far as the packets of their flows: otherwise they are where they are, and nothing repeats itself
+    /// across one.
+    fn passes_messages(&self) -> bool {
+        false
+    }
+
+    /// How many messages the sender of one has behind it: which is known by what several do together, by its number, and by the
+    /// message's place in that.
+    fn messages(&self, _job: u32, _number: u32, _place: u32) -> u32 {
+        0
+    }
+
     /// The other end of a link.
     fn far(&self, node: u32, link: u16) -> (u32, u16) {
         (node, link)
@@ -71,6 +83,14 @@ impl Origin for Part<'_> {
     fn counter(&self, node: u32, output: u16, which: u8) -> (u64, u32) {
         let (count, mask) = self.origin.counter(node, output, which);
         (self.of(count), mask)
+    }
+
+    fn passes_messages(&self) -> bool {
+        self.origin.passes_messages()
+    }
+
+    fn messages(&self, job: u32, number: u32, place: u32) -> u32 {
+        self.of(self.origin.messages(job, number, place).into()) as u32
     }
 
     fn far(&self, node: u32, link: u16) -> (u32, u16) {

@@ -456,6 +456,21 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Whether what is shown goes on across ends of messages ([`Origin::passes_messages`]).
+    pub fn passes_messages(&self) -> bool {
+        self.origin.passes_messages()
+    }
+
+    /// The place of a message among those of its sender ([`Origin::messages`]).
+    pub fn message(&mut self, job: u32, number: u32, place: &mut u32) {
+        self.relative(place, self.origin.messages(job, number, *place));
+    }
+
+    /// How many messages the sender of one goes on.
+    pub fn further(&self, job: u32, number: u32, place: u32) -> u32 {
+        if self.by() > Duration::ZERO { self.origin.messages(job, number, place) } else { 0 }
+    }
+
     /// Bytes that an output had sent at some moment.
     pub fn bytes(&mut self, node: u32, output: u16, sent: &mut u64) {
         let origin = self.origin.bytes(node, output);

@@ -39,7 +39,7 @@ use crate::count::{Count, Group, Tally};
 use crate::framing::Framing;
 use crate::ids::PortId;
 use crate::job::Programs;
-use crate::message::Delivered;
+use crate::message::{Delivered, MessageId};
 use crate::pulls::{Books, Demand, Pacer, Rules};
 use crate::routing::Sources;
 use crate::routing::ate::Weight;
@@ -118,6 +118,8 @@ pub struct UnderWay {
     pub alike: u32,
     /// What its receiver granted, if it waits for that, and the same if its packets ask for it.
     pub credit: Option<(u32, u32)>,
+    /// If it carries messages: the packets of the first that is not acknowledged, zero if all are; and how many are to come.
+    pub message: Option<(u32, u32)>,
 }
 
 /// A host's flows. What each packet needs comes first.
@@ -203,6 +205,7 @@ impl state::State for Endpoint {
             arrivals,
             held_destinations,
             programs,
+            connections,
             delivered,
             // What never changes, follows from the rest, or is kept to be fast.
             config: _,
@@ -210,7 +213,6 @@ impl state::State for Endpoint {
             slots: _,
             node: _,
             first_flow: _,
-            connections: _,
             opening: _,
             incoming: _,
             last_receiver: _,
@@ -235,9 +237,15 @@ impl state::State for Endpoint {
         // A flow that ends is no repetition.
         walk.same(wide(sent.len()));
         walk.same(wide(arrived.len()));
-        walk.same(wide(delivered.len()));
+        walk.rows(delivered);
+        for connection in connections {
+            walk.total(&mut connection.to_come);
+        }
         programs.walk(walk);
         senders.walk(walk);
+        for sender in senders.iter_mut().flatten() {
+            sender.follow_messages();
+        }
         walk.value(free.word());
         // A flow that has arrived whole is told by its sender; the places of the others are nobody's business.
         walk.keyed(receiver_of.iter_mut().filter(|r| *r.1 != ALL_HERE), |walk, flow, place| {
@@ -334,7 +342,18 @@ impl Endpoint {
             sent: s.progress.highest,
             alike: s.messages.as_ref().map_or(s.progress.packets, |messages| messages.first_end()).saturating_sub(1 + ahead),
             credit: s.credit.as_ref().map(|credit| (credit.pulled(), if asks { credit.pulled() } else { 0 })),
+            message: s.messages.as_ref().map(|messages| (messages.first_packets(), self.to_come(s.flow))),
         })
+    }
+
+    /// Messages of a connection that were not handed over yet.
+    fn to_come(&self, flow: u32) -> u32 {
+        self.connections.binary_search_by_key(&flow, |c| c.spec.flow).map_or(0, |place| self.connections[place].to_come)
+    }
+
+    /// Messages that were handed over here and that their other ends do not have.
+    pub fn undelivered(&self) -> impl Iterator<Item = MessageId> {
+        self.senders.iter().flatten().filter_map(|s| s.messages.as_ref()).flat_map(|messages| messages.undelivered())
     }
 
     /// Reads what the next packets of its first flows need.

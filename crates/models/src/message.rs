@@ -4,7 +4,8 @@
 //! packets; its last packet is as short as the message leaves it, and marked. It is delivered when everything of the connection up to
 //! its end is.
 
-use xoff_units::Moment;
+use xoff_engine::state::{Origin, Row, State, Walk};
+use xoff_units::{Duration, Moment};
 
 use crate::ids::PortId;
 
@@ -61,6 +62,34 @@ pub struct Message {
     pub class: u8,
 }
 
+impl State for MessageId {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        walk.value(u64::from(self.job) << 32 | u64::from(self.number));
+        walk.message(self.job, self.number, &mut self.place);
+    }
+}
+
+impl State for Message {
+    /// When it was handed over and left will be written down, so that it matters.
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { post: Post { id, flow: _, bytes, after }, posted, left, port, class } = self;
+        id.walk(walk);
+        walk.value(*bytes);
+        match after {
+            After::Start => walk.value(0),
+            After::Operation(place) => walk.value(1 << 32 | u64::from(*place)),
+            After::Begun => walk.value(2 << 32),
+            After::Message(place) => {
+                walk.value(3 << 32);
+                walk.message(id.job, id.number, place);
+            }
+        }
+        walk.moment(posted);
+        walk.moment(left);
+        walk.value(u64::from(port.0) << 8 | u64::from(*class));
+    }
+}
+
 /// A message that was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivered {
@@ -70,4 +99,17 @@ pub struct Delivered {
     pub dst: u32,
     /// When.
     pub at: Moment,
+}
+
+impl Row for Delivered {
+    fn shift(&mut self, by: Duration, on: &dyn Origin) {
+        let Self { message: Message { post: Post { id, after, .. }, posted, left, .. }, at, dst: _ } = self;
+        if let After::Message(place) = after {
+            *place += on.messages(id.job, id.number, *place);
+        }
+        id.place += on.messages(id.job, id.number, id.place);
+        for moment in [posted, left, at] {
+            *moment += by;
+        }
+    }
 }

@@ -11,19 +11,20 @@
 //! next. What looking costs is bounded by what is simulated meanwhile, in numbers of words and events and not by the clock, so that
 //! what is skipped is the same on any machine.
 
+mod reached;
+mod rounds;
+
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use xoff_engine::random::fold;
 use xoff_engine::state::{Origin, Situation, Totals, Walk};
 use xoff_engine::{Checkpoint, Fingerprint};
 use xoff_models::delays::Traced;
-use xoff_models::ids::PortId;
-use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
-use xoff_models::topology::Wiring;
-use xoff_units::{Duration, Moment, index, number, wide};
+use xoff_units::{Duration, Moment, index, wide};
+
+use self::reached::Reached;
+use self::rounds::Rounds;
 
 use crate::audit::find_deadlock;
 use crate::collect::Collector;
@@ -49,102 +50,6 @@ const LEAST: u32 = 64;
 /// No more rows than this are written again at once.
 const ROWS: u64 = 100_000;
 
-/// How far all flows under way and all outputs are.
-#[derive(Debug, Clone, Default)]
-pub struct Reached {
-    packets: FxHashMap<u32, u32>,
-    /// What receivers granted those that wait for that, and what of it their packets ask for.
-    credit: FxHashMap<u32, (u32, u32)>,
-    bytes: Vec<u64>,
-    /// Of outputs by class, where a mechanism counts there: what it has counted, and what that is taken modulo, less one.
-    counters: FxHashMap<(u32, u16, u8), (u64, u32)>,
-    /// Ports of all nodes.
-    wiring: Arc<Wiring>,
-    /// By node: the place of its first output in `bytes`.
-    first: Vec<u32>,
-    /// A hash of all flows and of where each ends, and of what has failed.
-    epoch: u64,
-    /// The fewest packets that a flow has left, and those of all.
-    least: u32,
-    left: u64,
-}
-
-impl Reached {
-    /// All of a network.
-    pub fn of(cp: &Checkpoint<'_, Node>) -> Self {
-        let wiring = cp.node(0).core.routing.wiring.clone();
-        let mut reached = Self { least: u32::MAX, wiring, ..Self::default() };
-        for node in (0..cp.nodes()).map(|id| cp.node(id)) {
-            reached.first.push(number(reached.bytes.len()));
-            reached.bytes.extend(node.core.ports.iter().map(|port| port.data_bytes));
-            for mechanism in node.mechanisms.iter() {
-                mechanism.counters(&mut |port, class, count, mask| {
-                    reached.counters.insert((node.core.id, port.0, class), (count.into(), mask));
-                });
-            }
-            reached.epoch = fold(reached.epoch, node.failing.as_ref().map_or(0, |failing| failing.epoch()));
-            for flow in node.endpoint.iter().flat_map(|e| e.under_way()) {
-                reached.packets.insert(flow.flow, flow.passed);
-                if let Some(credit) = flow.credit {
-                    reached.credit.insert(flow.flow, credit);
-                }
-                reached.epoch = fold(reached.epoch, u64::from(flow.flow) << 32 | u64::from(flow.alike));
-                if flow.sent <= flow.alike {
-                    reached.least = reached.least.min(flow.alike - flow.sent);
-                    reached.left += u64::from(flow.alike - flow.sent);
-                }
-            }
-        }
-        reached
-    }
-
-    /// So many times how far it is from another.
-    #[must_use]
-    pub fn since(&self, before: &Self, times: u64) -> Self {
-        let packets = self.packets.iter().map(|(flow, n)| (*flow, (n - before.packets(*flow)).wrapping_mul(times as u32))).collect();
-        let bytes = self.bytes.iter().zip(&before.bytes).map(|(now, then)| (now - then).wrapping_mul(times)).collect();
-        let counted = |(at, (now, mask)): (&(u32, u16, u8), &(u64, u32))| {
-            let grown = (*now as u32).wrapping_sub(before.counters[at].0 as u32) & mask;
-            (*at, (u64::from(grown) * times, *mask))
-        };
-        let counters = self.counters.iter().map(counted).collect();
-        let grown = |now: u32, then: u32| now.wrapping_sub(then).wrapping_mul(times as u32);
-        let credit = self.credit.iter().map(|(flow, now)| {
-            let then = before.credit.get(flow).copied().unwrap_or_default();
-            (*flow, (grown(now.0, then.0), grown(now.1, then.1)))
-        });
-        let credit = credit.collect();
-        Self { packets, credit, bytes, counters, wiring: self.wiring.clone(), first: self.first.clone(), ..Self::default() }
-    }
-}
-
-impl Origin for Reached {
-    fn packets(&self, flow: u32) -> u32 {
-        self.packets.get(&flow).copied().unwrap_or(0)
-    }
-
-    fn granted(&self, flow: u32) -> u32 {
-        self.credit.get(&flow).map_or(0, |credit| credit.0)
-    }
-
-    fn asked(&self, flow: u32) -> u32 {
-        self.credit.get(&flow).map_or(0, |credit| credit.1)
-    }
-
-    fn bytes(&self, node: u32, output: u16) -> u64 {
-        self.bytes[index(self.first[index(node)]) + usize::from(output)]
-    }
-
-    fn counter(&self, node: u32, output: u16, class: u8) -> (u64, u32) {
-        self.counters.get(&(node, output, class)).copied().unwrap_or((0, u32::MAX))
-    }
-
-    fn far(&self, node: u32, port: u16) -> (u32, u16) {
-        let end = &self.wiring.ports[index(node)][PortId(port)];
-        (end.peer, end.peer_port.0)
-    }
-}
-
 /// A situation that came again, and how long after it was first seen.
 struct Period {
     length: Duration,
@@ -164,8 +69,10 @@ struct Begun {
     events: u64,
 }
 
+#[derive(Default)]
 enum Stage {
     /// Nothing is known to repeat itself.
+    #[default]
     Search,
     /// A situation came again.
     Once(Period),
@@ -181,6 +88,17 @@ struct Steps {
     base: u64,
     babies: u64,
     taken: u64,
+}
+
+impl Stage {
+    /// Whether what it waits for did not come; what is over is no repetition.
+    fn is_late(&self, cp: &mut Checkpoint<'_, Node>) -> bool {
+        match self {
+            Self::Search => false,
+            Self::Once(period) => cp.now > period.at + period.length,
+            Self::Twice(period, begun) => cp.now > begun.at + period.length || has_news(cp),
+        }
+    }
 }
 
 impl Default for Steps {
@@ -278,6 +196,10 @@ pub struct Skip {
     spent: u64,
     allowed: u64,
     cost: u64,
+    /// What repeats itself across ends of messages.
+    rounds: Rounds,
+    /// The most packets that the lead went on between a moment that was asked for and the look.
+    lag: u64,
     /// What it came to.
     pub skipped: Skipped,
 }
@@ -309,6 +231,8 @@ impl Skip {
             spent: 0,
             allowed: FREE,
             cost: 0,
+            rounds: Rounds::default(),
+            lag: 0,
             skipped: Skipped::default(),
         }
     }
@@ -350,27 +274,30 @@ impl Skip {
         if self.skips {
             self.tend(cp);
         }
-        matches!(self.stage, Stage::Twice(..))
+        matches!(self.stage, Stage::Twice(..)) || matches!(self.rounds.stage, Stage::Twice(..))
     }
 
     /// Looks whether there is still a lead, and whether what was to be repeated still can be.
     fn tend(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        let is_late = match &self.stage {
-            Stage::Search => false,
-            Stage::Once(period) => cp.now > period.at + period.length,
-            // What is over is taken in the order of checkpoints; it is no repetition either.
-            Stage::Twice(period, begun) => cp.now > begun.at + period.length || has_news(cp),
-        };
-        if is_late {
+        if self.rounds.stage.is_late(cp) {
+            self.rounds.stage = Stage::Search;
+        }
+        if self.stage.is_late(cp) {
             self.search(cp);
         }
-        let started = self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops);
-        let is_lost = matches!(self.stage, Stage::Search) && (self.lead.is_none() || started == self.started);
+        let started = self.started_by_lead(cp);
+        let is_searching = matches!((&self.stage, &self.rounds.stage), (Stage::Search, Stage::Search));
+        let is_lost = is_searching && (self.lead.is_none() || started == self.started);
         if is_lost && self.lacks(cp) == 0 {
             self.spent += u64::from(cp.nodes());
             self.choose(cp);
         }
-        self.started = self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops);
+        self.started = self.started_by_lead(cp);
+    }
+
+    /// Data packets that the lead has started.
+    fn started_by_lead(&self, cp: &Checkpoint<'_, Node>) -> u64 {
+        self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops)
     }
 
     /// Makes the node the lead that has the most left to send.
@@ -382,29 +309,51 @@ impl Skip {
         let most = (0..cp.nodes()).filter_map(|id| left(id).map(|left| (left, std::cmp::Reverse(id)))).max();
         self.lead = most.filter(|most| most.0 > 0).map(|most| most.1.0);
         self.seen.clear();
-        self.mark = self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops);
+        self.mark = self.started_by_lead(cp);
+        self.rounds.stage = Stage::Search;
+        self.rounds.seen.clear();
+        self.follow_rounds(cp);
         self.arm(cp, self.steps.base);
     }
 
     /// Asks the lead for the first moment to come that is a multiple of so many packets after the last; says which multiple.
     fn arm(&mut self, cp: &mut Checkpoint<'_, Node>, packets: u64) -> u64 {
-        let Some(lead) = self.lead else { return 1 };
-        let node = cp.node_mut(lead);
-        let times = 1 + (node.counts.data_hops - self.mark) / packets;
+        let mut times = 1 + (self.started_by_lead(cp) - self.mark) / packets;
+        while self.rounds.is_near(self.mark + times * packets, self.lag) {
+            times += 1;
+        }
         self.mark += times * packets;
-        node.marks_at = self.mark;
+        self.ask(cp);
         times
+    }
+
+    /// Asks the lead for whatever comes first.
+    fn ask(&self, cp: &mut Checkpoint<'_, Node>) {
+        let Some(lead) = self.lead else { return };
+        let node = cp.node_mut(lead);
+        node.marks_at = self.mark.min(self.rounds.next(node.counts.data_hops));
     }
 
     fn search(&mut self, cp: &mut Checkpoint<'_, Node>) {
         self.stage = Stage::Search;
         self.seen.clear();
-        self.mark = self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops);
+        self.mark = self.started_by_lead(cp);
         self.arm(cp, self.steps.base);
     }
 
     /// At a moment that the lead asked for.
     fn look(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        let (started, at) = (self.started_by_lead(cp), self.lead.map_or(0, |lead| cp.node(lead).marks_at));
+        self.lag = self.lag.max(started.saturating_sub(at));
+        if at == self.rounds.mark {
+            self.look_at_round(cp);
+            if self.mark <= self.started_by_lead(cp) {
+                self.search(cp);
+            } else {
+                self.ask(cp);
+            }
+            return;
+        }
         match std::mem::replace(&mut self.stage, Stage::Search) {
             Stage::Search => self.look_for(cp),
             Stage::Once(period) => self.confirm(period, cp),
@@ -439,8 +388,8 @@ impl Skip {
         if self.waits(cp) {
             return;
         }
-        let reached = Reached::of(cp);
-        self.spent += (2 * reached.bytes.len() + 30 * reached.packets.len()) as u64;
+        let reached = Reached::of(cp, false);
+        self.spent += reached.cost();
         if reached.epoch != self.epoch {
             return self.begin(reached.epoch, cp);
         }
@@ -492,6 +441,7 @@ impl Skip {
         self.parts.clear();
         self.since = (cp.statistics.events, self.mark);
         self.wait = (2 * self.wait).min(1 << 14);
+        self.follow_rounds(cp);
         self.arm(cp, self.wait);
     }
 
@@ -506,46 +456,68 @@ impl Skip {
 
     /// Whether a situation is that of a period, at the moment at which it should be.
     fn is_again(&mut self, period: &Period, begun: Moment, reached: &Reached, cp: &mut Checkpoint<'_, Node>) -> bool {
-        if cp.now != begun + period.length || reached.epoch != self.epoch {
+        let epoch = if reached.passes_messages { self.rounds.epoch } else { self.epoch };
+        if cp.now != begun + period.length || reached.epoch != epoch {
             return false;
         }
         let mut walk = Walk::keep(cp.now, reached);
         cp.walk(&mut walk);
         let situation = walk.situation();
-        self.spent += situation.count;
+        if reached.passes_messages {
+            self.rounds.spent += situation.count;
+        } else {
+            self.spent += situation.count;
+        }
         situation.is(&period.situation)
     }
 
-    fn confirm(&mut self, period: Period, cp: &mut Checkpoint<'_, Node>) {
-        let reached = Reached::of(cp);
+    /// A situation that came again a period ago: what becomes of it.
+    fn confirmed(&mut self, period: Period, passes_messages: bool, cp: &mut Checkpoint<'_, Node>) -> Stage {
+        let reached = Reached::of(cp, passes_messages);
         if !self.is_again(&period, period.at, &reached, cp) {
-            return self.search(cp);
+            return Stage::Search;
         }
         if has_news(cp) {
-            self.arm(cp, period.hops);
-            self.stage = Stage::Once(Period { at: cp.now, prints: prints(cp), ..period });
-            return;
+            return Stage::Once(Period { at: cp.now, prints: prints(cp), ..period });
         }
         let mut walk = Walk::note(cp.now, &reached);
         cp.walk(&mut walk);
         let totals = walk.totals();
-        let begun = Box::new(Begun { at: cp.now, totals, prints: prints(cp), events: cp.statistics.events, reached });
-        self.arm(cp, period.hops);
-        self.stage = Stage::Twice(period, begun);
+        Stage::Twice(period, Box::new(Begun { at: cp.now, totals, prints: prints(cp), events: self.events(cp), reached }))
+    }
+
+    fn confirm(&mut self, period: Period, cp: &mut Checkpoint<'_, Node>) {
+        let hops = period.hops;
+        self.stage = self.confirmed(period, false, cp);
+        if matches!(self.stage, Stage::Search) {
+            return self.search(cp);
+        }
+        self.arm(cp, hops);
+    }
+
+    /// Repeats a period if it is one: what becomes of it, and how often that was. It goes on when what it wrote was taken.
+    fn repeated(&mut self, period: Period, begun: &Begun, cp: &mut Checkpoint<'_, Node>) -> Option<(Stage, u64)> {
+        let reached = Reached::of(cp, begun.reached.passes_messages);
+        if !self.is_again(&period, begun.at, &reached, cp) {
+            return None;
+        }
+        let (times, fits) = self.again(&period, begun, &reached, cp).unwrap_or_default();
+        let at = cp.now + period.length * times;
+        let stage = if times < fits { Stage::Once(Period { at, prints: prints(cp), ..period }) } else { Stage::Search };
+        Some((stage, times))
     }
 
     fn repeat(&mut self, period: Period, begun: &Begun, cp: &mut Checkpoint<'_, Node>) {
-        let reached = Reached::of(cp);
-        if self.is_again(&period, begun.at, &reached, cp) {
-            let (times, fits) = self.again(&period, begun, &reached, cp).unwrap_or_default();
-            if times < fits {
-                // It goes on when what it wrote was taken.
-                self.arm(cp, period.hops);
-                self.stage = Stage::Once(Period { at: cp.now + period.length * times, prints: prints(cp), ..period });
+        let hops = period.hops;
+        match self.repeated(period, begun, cp) {
+            Some((Stage::Once(period), _)) => {
+                self.arm(cp, hops);
+                self.stage = Stage::Once(period);
                 return;
             }
             // What is left is less than a period; and what kept it from being repeated does so again, until a flow begins or ends.
-            self.is_done = true;
+            Some(_) => self.is_done = true,
+            None => {}
         }
         self.search(cp);
     }
@@ -557,13 +529,14 @@ impl Skip {
         let totals = walk.totals();
         self.outside = totals.outside;
         let once = reached.since(&begun.reached, 1);
-        let fits = self.times(period, begun, &once, cp)?;
+        let fits = self.times(period, begun, (reached, &once), cp)?;
         let times = fits.min((ROWS / (totals.rows - begun.totals.rows.min(totals.rows)).max(1)).max(1));
         // Ports that send nothing in all of it may be a deadlock, which somebody else looks for.
         if find_deadlock(cp, begun.at).is_some() {
             return None;
         }
-        let mut walk = Walk::repeat(cp.now, period.length, 0, begun.totals.clone(), &|_| 0);
+        let still = reached.since(&begun.reached, 0);
+        let mut walk = Walk::repeat(cp.now, period.length, 0, begun.totals.clone(), &still);
         cp.walk(&mut walk);
         if !walk.fits() {
             return None;
@@ -582,26 +555,37 @@ impl Skip {
             *cp.print_mut(id) = print;
         }
         self.skipped.packet_hops += hops(cp) - before;
-        self.skipped.events += times * (cp.statistics.events - begun.events);
+        self.skipped.events += times * (self.events(cp) - begun.events);
         self.skipped.periods += 1;
         Some((times, fits))
     }
 
-    /// How often a period fits before something else happens.
-    fn times(&self, period: &Period, begun: &Begun, once: &Reached, cp: &Checkpoint<'_, Node>) -> Option<u64> {
+    /// Events up to now, skipped ones among them.
+    fn events(&self, cp: &Checkpoint<'_, Node>) -> u64 {
+        cp.statistics.events + self.skipped.events
+    }
+
+    /// How often a period fits before something else happens: `reached` is how far it is now, and `once` by how much one brings it on.
+    fn times(&self, period: &Period, begun: &Begun, (reached, once): (&Reached, &Reached), cp: &Checkpoint<'_, Node>) -> Option<u64> {
         let end = self.elsewhere.map_or(self.until, |at| self.until.min(at));
         let time = end.min(self.outside).since(cp.now);
         let mut times = time.ps() / period.length.ps();
         let given_up = self.given_up.filter(|given_up| given_up.nears(cp));
         if let Some(given_up) = given_up {
-            let events = cp.statistics.events - begun.events;
+            let events = self.events(cp) - begun.events;
             let left = given_up.events.saturating_sub(cp.statistics.events + self.skipped.events);
             times = times.min(given_up.at.since(cp.now).ps() / period.length.ps()).min(left / events.max(1));
+        }
+        times = times.min(reached.fits(once)?);
+        if !reached.passes_messages {
+            times = times.min(self.rounds.ahead(self.started_by_lead(cp)) / period.hops);
         }
         let mut gains = given_up.is_some();
         for flow in (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()).flat_map(|e| e.under_way()) {
             let passed = once.packets(flow.flow);
-            if let Some(fits) = flow.alike.saturating_sub(flow.sent + 2).checked_div(passed) {
+            if reached.passes_messages && flow.message.is_some() {
+                gains |= passed > 0;
+            } else if let Some(fits) = flow.alike.saturating_sub(flow.sent + 2).checked_div(passed) {
                 gains = true;
                 times = times.min(fits.into());
             }
@@ -614,9 +598,7 @@ fn prints(cp: &mut Checkpoint<'_, Node>) -> Vec<Fingerprint> {
     (0..cp.nodes()).map(|id| *cp.print_mut(id)).collect()
 }
 
-/// Whether something is over that was not written into a table yet.
+/// Whether a flow is over that was not written into a table yet.
 fn has_news(cp: &Checkpoint<'_, Node>) -> bool {
-    (0..cp.nodes())
-        .filter_map(|id| cp.node(id).endpoint.as_ref())
-        .any(|e| !(e.sent.is_empty() && e.arrived.is_empty() && e.delivered.is_empty()))
+    (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()).any(|e| !(e.sent.is_empty() && e.arrived.is_empty()))
 }

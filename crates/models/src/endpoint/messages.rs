@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::{Moment, number, wide};
 
@@ -61,6 +62,7 @@ impl Log {
 struct Ending {
     /// The packet after its last.
     end: u32,
+    packets: u32,
     /// Payload of its last packet.
     last: u16,
     id: MessageId,
@@ -80,12 +82,33 @@ pub(super) struct Messages {
 }
 
 impl State for Messages {
-    /// Where messages end is where they end: what repeats does so between two ends.
+    /// Where messages end is where they end, and what repeats does so between two ends; or all of it is as far as the packets.
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        walk.same(wide(self.endings.len()));
-        walk.same(self.bytes);
+        let Self { endings, log, within, bytes, is_closed } = self;
+        if !walk.passes_messages() {
+            walk.same(wide(endings.len()));
+            walk.same(*bytes);
+            return;
+        }
+        walk.value(u64::from(*is_closed));
+        walk.total(bytes);
+        endings.walk(walk);
+        log.with(|list| {
+            walk.value(wide(list.len()));
+            for (end, message) in list {
+                walk.packet(end);
+                message.walk(walk);
+            }
+        });
+        within.set((0, 0));
     }
 }
+
+state!(Ending {
+    packet: end;
+    value: packets, last;
+    part: id;
+});
 
 impl Messages {
     /// The packets of all that were handed over.
@@ -96,6 +119,11 @@ impl Messages {
     /// The packet after the last of the first message that is not acknowledged whole.
     pub fn first_end(&self) -> u32 {
         self.endings.front().map_or(0, |e| e.end)
+    }
+
+    /// How many packets that message has.
+    pub fn first_packets(&self) -> u32 {
+        self.endings.front().map_or(0, |e| e.packets)
     }
 
     /// The message that ends with a packet.
@@ -123,6 +151,11 @@ impl Messages {
         after.map(|e| framing.largest() - u64::from(framing.frame(u64::from(e.last)))).sum()
     }
 
+    /// Messages that the other end does not have.
+    pub fn undelivered(&self) -> Vec<MessageId> {
+        self.log.with(|list| list.iter().map(|one| one.1.post.id).collect())
+    }
+
     /// Everything before this packet is acknowledged.
     pub fn forget(&mut self, before: u32) {
         while self.endings.front().is_some_and(|e| e.end <= before) {
@@ -142,7 +175,7 @@ impl Messages {
         let own = framing.packets(post.bytes) as u32;
         let last = (post.bytes - u64::from(own - 1) * framing.payload) as u16;
         let end = packets + own;
-        self.endings.push_back(Ending { end, last, id: post.id });
+        self.endings.push_back(Ending { end, packets: own, last, id: post.id });
         let message = Message { post: *post, posted: now, left: Moment::NEVER, port: PortId(0), class: 0 };
         self.log.with(|list| list.push_back((end, message)));
         self.bytes += post.bytes;
@@ -152,6 +185,13 @@ impl Messages {
 }
 
 impl Sender {
+    /// Its packets are those of all messages that were handed over, which may have moved.
+    pub(super) fn follow_messages(&mut self) {
+        if let Some(messages) = &self.messages {
+            self.progress.packets = messages.packets().max(self.progress.unacknowledged);
+        }
+    }
+
     /// The message that a packet ends, which leaves now for the first time.
     #[cold]
     pub(super) fn end_message(&self, seq: u32, now: Moment) -> Option<MessageId> {

@@ -10,5 +10,5 @@ pub mod program;
 pub mod shape;
 
 pub use self::graph::{Builder, Graph, Lines, Operation, Rank, Shared, What, Work};
-pub use self::program::{Ended, Program, Programs};
+pub use self::program::{Ended, Program, Programs, Round};
 pub use self::shape::{Piece, Shape};

@@ -1,11 +1,12 @@
 //! The programs of the ranks at a host, as they run.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Moment, index};
+use xoff_units::{Moment, index, wide};
 
 use super::graph::{Graph, Operation, Rank, What, Work};
 use super::shape::Shape;
@@ -248,14 +249,103 @@ impl Program {
 pub struct Programs(Vec<Program>);
 
 impl State for Programs {
-    /// What a program has done, it does not do again: nothing repeats across that.
+    /// What a program has done, it does not do again: nothing repeats across the end of an operation, and across those of its messages
+    /// only where they go by.
     fn walk(&mut self, walk: &mut Walk<'_>) {
         for program in &mut self.0 {
             walk.same(u64::from(program.over));
-            let to_come = program.active.values().map(|a| u64::from(a.to_come) << 32 | u64::from(a.to_leave)).sum();
-            walk.same(to_come);
+            walk.same(wide(program.active.len()));
+            walk.same(program.early.values().map(|early| wide(early.len())).sum());
+            if walk.passes_messages() {
+                program.walk_messages(walk);
+            } else {
+                walk.same(program.active.values().map(|a| u64::from(a.to_come) << 32 | u64::from(a.to_leave)).sum());
+            }
         }
     }
+}
+
+impl Program {
+    fn walk_messages(&mut self, walk: &mut Walk<'_>) {
+        let Self { graph, job, rank, active, .. } = self;
+        walk.keyed(active, |walk, place, active| {
+            if let Work::Collective { number, place: own } = graph.ranks[index(*rank)].operations()[index(*place)].work
+                && let What::Collective { shape, .. } = graph.shared[index(number)].what
+            {
+                let shape = &graph.shapes[index(shape)];
+                for run in shape.runs(own) {
+                    active.walk_run(walk.further(*job, number, run.start), shape, &run, shape.sends(own).start, walk);
+                }
+            }
+            walk.total(&mut active.to_come);
+            walk.total(&mut active.to_leave);
+        });
+    }
+
+    /// How far it is in collectives.
+    fn rounds(&self) -> impl Iterator<Item = Round> {
+        self.active.iter().flat_map(move |(place, active)| {
+            let collective = match self.own().operations()[index(*place)].work {
+                Work::Collective { number, place: own } => self.shape(number).map(|shape| (number, own, shape)),
+                _ => None,
+            };
+            collective.into_iter().flat_map(move |(number, own, shape)| {
+                let first = shape.sends(own).start;
+                shape.runs(own).map(move |run| Round {
+                    job: self.job,
+                    number,
+                    posted: active.posted(&run, first),
+                    run,
+                    to_come: active.to_come,
+                })
+            })
+        })
+    }
+}
+
+impl Active {
+    /// The first message of a run that was not handed over; `first` is the first of all that the rank sends.
+    fn posted(&self, run: &Range<u32>, first: u32) -> u32 {
+        run.clone().find(|place| self.missing[index(place - first)] > 0).unwrap_or(run.end)
+    }
+
+    /// What those messages of a run that were not handed over still wait for, where they have got some of it: so many places further on, if
+    /// messages go by.
+    fn walk_run(&mut self, further: u32, shape: &Shape, run: &Range<u32>, first: u32, walk: &mut Walk<'_>) {
+        let posted = self.posted(run, first);
+        let known: Vec<(u32, u16)> = (posted..run.end)
+            .map(|place| (place, self.missing[index(place - first)]))
+            .filter(|(place, missing)| *missing != shape.needs(*place))
+            .collect();
+        walk.value(wide(known.len()));
+        for (place, missing) in &known {
+            walk.value(u64::from(place - posted) << 16 | u64::from(*missing));
+        }
+        if further > 0 {
+            for (place, _) in &known {
+                self.missing[index(place - first)] = shape.needs(*place);
+            }
+            self.missing[index(posted - first)..index(posted - first + further)].fill(0);
+            for (place, missing) in known {
+                self.missing[index(place - first + further)] = missing;
+            }
+        }
+    }
+}
+
+/// How far a rank is in a run of messages of a collective, one after the other to one rank.
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// The job.
+    pub job: u32,
+    /// The collective's number.
+    pub number: u32,
+    /// The messages, by their places.
+    pub run: Range<u32>,
+    /// The first that was not handed over.
+    pub posted: u32,
+    /// Messages of the collective that have not arrived.
+    pub to_come: u32,
 }
 
 impl Programs {
@@ -282,6 +372,11 @@ impl Programs {
             places.sort_unstable();
             places.into_iter().map(move |place| (program.job, program.rank, place))
         })
+    }
+
+    /// How far the ranks here are in collectives, and the graphs of their jobs.
+    pub fn rounds(&self) -> impl Iterator<Item = (&Arc<Graph>, Round)> {
+        self.0.iter().flat_map(|program| program.rounds().map(|round| (&program.graph, round)))
     }
 
     /// Takes operations that are over.

@@ -1,5 +1,7 @@
 //! The messages of a collective among so many ranks, whoever they are: which rank sends which to whom, and what each waits for.
 
+use std::ops::Range;
+
 use super::collective::{Collective, Messages};
 use xoff_units::{index, number};
 
@@ -67,6 +69,8 @@ pub struct Shape {
     then: Lists,
     /// How many messages each rank receives.
     receives: Vec<u32>,
+    /// Of each message, where the run begins that it is in: messages to one rank by one channel, one after the other.
+    runs: Vec<u32>,
 }
 
 impl Shape {
@@ -87,7 +91,15 @@ impl Shape {
         for piece in &pieces {
             receives[index(piece.to)] += 1;
         }
-        Self { of, pieces, first, needs, then, receives }
+        let mut runs: Vec<u32> = Vec::with_capacity(pieces.len());
+        for (place, piece) in pieces.iter().enumerate() {
+            let goes_on = place.checked_sub(1).filter(|before| {
+                let before = pieces[*before];
+                (before.from, before.to, before.channel) == (piece.from, piece.to, piece.channel)
+            });
+            runs.push(goes_on.map_or(number(place), |before| runs[before]));
+        }
+        Self { of, pieces, first, needs, then, receives, runs }
     }
 
     /// All messages.
@@ -115,8 +127,97 @@ impl Shape {
         self.then.of(place)
     }
 
+    /// The first message of the run that a message is in.
+    pub fn run_of(&self, place: u32) -> u32 {
+        self.runs[index(place)]
+    }
+
+    /// The runs of a rank.
+    pub fn runs(&self, rank: u32) -> impl Iterator<Item = Range<u32>> {
+        let sends = self.sends(rank);
+        let mut start = sends.start;
+        std::iter::from_fn(move || {
+            let end = (start + 1..sends.end).find(|place| self.run_of(*place) != start).unwrap_or(sends.end);
+            (start < sends.end).then(|| std::mem::replace(&mut start, end)..end)
+        })
+    }
+
+    /// The first message of a run, from `place` on, that is not like the one before it by as many as `further` says of the run: of as many
+    /// bytes, needing and letting go as many; and what it lets go is as much further on as `further` says of the run of that. Or the end.
+    pub fn alike(&self, run: &Range<u32>, place: u32, further: impl Fn(u32) -> u32) -> u32 {
+        let by = further(run.start);
+        let is_like = |place: u32| {
+            let Some(before) = place.checked_sub(by).filter(|before| *before >= run.start) else { return false };
+            let goes_on = |then: &u32| then + further(self.run_of(*then));
+            (self.piece(before).bytes, self.needs(before)) == (self.piece(place).bytes, self.needs(place))
+                && self.then(before).iter().map(goes_on).eq(self.then(place).iter().copied())
+        };
+        (place..run.end).find(|place| !is_like(*place)).unwrap_or(run.end)
+    }
+
     /// How many messages a rank receives.
     pub fn receives(&self, rank: u32) -> u32 {
         self.receives[index(rank)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_units::Bytes;
+
+    use super::super::collective::{Algorithm, Operation};
+    use super::*;
+
+    fn ring(operation: Operation, bytes: u64) -> Shape {
+        Collective { algorithm: Algorithm::Ring, ..Collective::new(operation, Bytes(bytes)) }.shape(8).unwrap()
+    }
+
+    /// The run of a rank in a ring of one channel.
+    fn run(shape: &Shape, own: u32) -> Range<u32> {
+        let mut runs = shape.runs(own);
+        let run = runs.next().unwrap();
+        assert!(run == shape.sends(own) && runs.next().is_none());
+        run
+    }
+
+    #[test]
+    fn messages_of_a_ring_are_like_the_one_before_as_long_as_shares_are_of_a_size() {
+        for operation in [Operation::AllGather, Operation::AllReduce] {
+            let shape = ring(operation, 8_000);
+            for own in 0..8 {
+                let run = run(&shape, own);
+                // The first waits for nothing.
+                assert_eq!(shape.alike(&run, run.start + 1, |_| 1), run.start + 1);
+                // The last lets nothing go.
+                assert_eq!(shape.alike(&run, run.start + 2, |_| 1), run.end - 1);
+                assert_eq!(shape.alike(&run, run.start + 3, |_| 2), run.end - 1);
+                // Its receiver would be elsewhere.
+                assert_eq!(shape.alike(&run, run.start + 2, |other| if other == run.start { 1 } else { 2 }), run.start + 2);
+                assert_eq!(shape.alike(&run, run.start, |_| 1), run.start, "none is before it");
+            }
+        }
+        // One share has a byte more, and comes by each rank once.
+        let shape = ring(Operation::AllGather, 8_001);
+        let mut ends = Vec::new();
+        for own in 0..8 {
+            let run = run(&shape, own);
+            let differs = |place: &u32| shape.piece(*place).bytes != shape.piece(place - 1).bytes;
+            let end = (run.start + 2..run.end - 1).find(differs).unwrap_or(run.end - 1);
+            assert_eq!(shape.alike(&run, run.start + 2, |_| 1), end, "rank {own}");
+            ends.push(end - run.start);
+        }
+        ends.sort_unstable();
+        assert_eq!(ends, [2, 2, 3, 4, 5, 6, 6, 6]);
+    }
+
+    #[test]
+    fn each_channel_is_a_run() {
+        let shape = Collective { channels: 3, ..Collective::new(Operation::AllGather, Bytes(24_000)) }.shape(8).unwrap();
+        for own in 0..8 {
+            let runs: Vec<_> = shape.runs(own).collect();
+            assert_eq!(runs.iter().map(ExactSizeIterator::len).collect::<Vec<_>>(), [7, 7, 7]);
+            assert!(runs.iter().all(|run| run.clone().all(|place| shape.run_of(place) == run.start)));
+            assert_eq!((runs[0].start, runs[2].end), (shape.sends(own).start, shape.sends(own).end));
+        }
     }
 }

@@ -1,0 +1,219 @@
+//! How far a network is: what its situation is relative to, and by how much a repetition goes on.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use xoff_engine::Checkpoint;
+use xoff_engine::random::fold;
+use xoff_engine::state::Origin;
+use xoff_models::endpoint::Endpoint;
+use xoff_models::ids::PortId;
+use xoff_models::job::{Graph, Round, Shape, What};
+use xoff_models::mechanism::Hooks;
+use xoff_models::node::Node;
+use xoff_models::topology::Wiring;
+use xoff_units::{index, number, wide};
+
+/// How far all flows under way and all outputs are.
+#[derive(Debug, Clone, Default)]
+pub struct Reached {
+    packets: FxHashMap<u32, u32>,
+    /// What receivers granted those that wait for that, and what of it their packets ask for.
+    credit: FxHashMap<u32, (u32, u32)>,
+    bytes: Vec<u64>,
+    /// Of outputs by class, where a mechanism counts there: what it has counted, and what that is taken modulo, less one.
+    counters: FxHashMap<(u32, u16, u8), (u64, u32)>,
+    /// Ports of all nodes.
+    wiring: Arc<Wiring>,
+    /// By node: the place of its first output in `bytes`.
+    first: Vec<u32>,
+    /// A hash of all flows and of where each ends, or of what collectives they go on in, and of what has failed.
+    pub epoch: u64,
+    /// The fewest packets that a flow has left, and those of all.
+    pub least: u32,
+    pub left: u64,
+    /// It goes on across ends of messages: how far ranks are in collectives, by job, number and first message of a run.
+    pub passes_messages: bool,
+    pub rounds: FxHashMap<(u32, u32, u32), Round>,
+    /// Of those, the first message that others may still hear of.
+    undelivered: FxHashMap<(u32, u32, u32), u32>,
+    /// Messages to come of flows that carry some.
+    to_come: FxHashMap<u32, u32>,
+    graphs: FxHashMap<u32, Arc<Graph>>,
+}
+
+impl Reached {
+    /// All of a network.
+    pub fn of(cp: &Checkpoint<'_, Node>, passes_messages: bool) -> Self {
+        let wiring = cp.node(0).core.routing.wiring.clone();
+        let mut reached = Self { least: u32::MAX, wiring, passes_messages, ..Self::default() };
+        for node in (0..cp.nodes()).map(|id| cp.node(id)) {
+            reached.first.push(number(reached.bytes.len()));
+            reached.bytes.extend(node.core.ports.iter().map(|port| port.data_bytes));
+            for mechanism in node.mechanisms.iter() {
+                mechanism.counters(&mut |port, class, count, mask| {
+                    reached.counters.insert((node.core.id, port.0, class), (count.into(), mask));
+                });
+            }
+            reached.epoch = fold(reached.epoch, node.failing.as_ref().map_or(0, |failing| failing.epoch()));
+            for flow in node.endpoint.iter().flat_map(|e| e.under_way()) {
+                reached.packets.insert(flow.flow, flow.passed);
+                if let Some(credit) = flow.credit {
+                    reached.credit.insert(flow.flow, credit);
+                }
+                let mut end = flow.alike;
+                if passes_messages && let Some((_, to_come)) = flow.message {
+                    reached.to_come.insert(flow.flow, to_come);
+                    end = 0;
+                }
+                reached.epoch = fold(reached.epoch, u64::from(flow.flow) << 32 | u64::from(end));
+                if flow.sent <= flow.alike {
+                    reached.least = reached.least.min(flow.alike - flow.sent);
+                    reached.left += u64::from(flow.alike - flow.sent);
+                }
+            }
+            if passes_messages {
+                node.endpoint.iter().for_each(|endpoint| reached.follow(endpoint));
+            }
+        }
+        reached
+    }
+
+    /// How far the ranks at a host are.
+    fn follow(&mut self, endpoint: &Endpoint) {
+        let mut rounds: Vec<_> = endpoint.programs.rounds().collect();
+        rounds.sort_by_key(|(_, round)| (round.job, round.number, round.run.start));
+        for (graph, round) in rounds {
+            let key = (round.job, round.number, round.run.start);
+            self.epoch = fold(fold(fold(self.epoch, u64::from(key.0)), u64::from(key.1)), u64::from(key.2));
+            self.rounds.insert(key, round);
+            self.graphs.entry(key.0).or_insert_with(|| graph.clone());
+        }
+        for id in endpoint.undelivered() {
+            if let Some(key) = self.round_of(id.job, id.number, id.place) {
+                let first = self.undelivered.entry(key).or_insert(u32::MAX);
+                *first = (*first).min(id.place);
+            }
+        }
+    }
+
+    /// What is sent in a collective.
+    pub fn shape(&self, job: u32, number: u32) -> Option<&Shape> {
+        let graph = self.graphs.get(&job)?;
+        match graph.shared[index(number)].what {
+            What::Collective { shape, .. } => Some(&graph.shapes[index(shape)]),
+            What::Message { .. } => None,
+        }
+    }
+
+    /// How often what made so much of it fits before a message comes that is not like those before it.
+    pub fn fits(&self, once: &Self) -> Option<u64> {
+        let mut times = u64::MAX;
+        // The last message of a connection is marked as that.
+        for (flow, to_come) in &self.to_come {
+            let came = once.to_come.get(flow)?;
+            times = times.min(to_come.saturating_sub(1).checked_div(*came).map_or(u64::MAX, u64::from));
+        }
+        for (key, now) in &self.rounds {
+            let further = |run: u32| once.rounds.get(&(key.0, key.1, run)).map_or(0, |round| round.posted);
+            let came = once.rounds[key].to_come;
+            times = times.min(now.to_come.saturating_sub(1).checked_div(came).map_or(u64::MAX, u64::from));
+            let first = self.undelivered.get(key).copied().unwrap_or(u32::MAX).min(now.posted);
+            let end = self.shape(key.0, key.1)?.alike(&now.run, first, further);
+            if let Some(fits) = end.saturating_sub(now.posted).checked_div(further(key.2)) {
+                times = times.min(fits.into());
+            }
+        }
+        Some(times)
+    }
+
+    /// Messages of collectives that were not handed over.
+    pub fn messages_left(&self) -> u64 {
+        self.rounds.values().map(|round| u64::from(round.run.end - round.posted)).sum()
+    }
+
+    /// Words that it took to find it out.
+    pub fn cost(&self) -> u64 {
+        wide(2 * self.bytes.len() + 30 * (self.packets.len() + self.rounds.len()))
+    }
+
+    /// The run that a message is in, as it is known in `rounds`.
+    fn round_of(&self, job: u32, number: u32, place: u32) -> Option<(u32, u32, u32)> {
+        Some((job, number, self.shape(job, number)?.run_of(place)))
+    }
+
+    /// So many times how far it is from another.
+    #[must_use]
+    pub fn since(&self, before: &Self, times: u64) -> Self {
+        let packets = self.packets.iter().map(|(flow, n)| (*flow, (n - before.packets(*flow)).wrapping_mul(times as u32))).collect();
+        let bytes = self.bytes.iter().zip(&before.bytes).map(|(now, then)| (now - then).wrapping_mul(times)).collect();
+        let counted = |(at, (now, mask)): (&(u32, u16, u8), &(u64, u32))| {
+            let grown = (*now as u32).wrapping_sub(before.counters[at].0 as u32) & mask;
+            (*at, (u64::from(grown) * times, *mask))
+        };
+        let counters = self.counters.iter().map(counted).collect();
+        let grown = |now: u32, then: u32| now.wrapping_sub(then).wrapping_mul(times as u32);
+        let credit = self.credit.iter().map(|(flow, now)| {
+            let then = before.credit.get(flow).copied().unwrap_or_default();
+            (*flow, (grown(now.0, then.0), grown(now.1, then.1)))
+        });
+        let credit = credit.collect();
+        let further = |(key, now): (&(u32, u32, u32), &Round)| {
+            let then = before.rounds.get(key).unwrap_or(now);
+            let (posted, to_come) = (grown(now.posted, then.posted), grown(then.to_come, now.to_come));
+            (*key, Round { posted, to_come, ..now.clone() })
+        };
+        Self {
+            packets,
+            credit,
+            bytes,
+            counters,
+            wiring: self.wiring.clone(),
+            first: self.first.clone(),
+            passes_messages: self.passes_messages,
+            rounds: self.rounds.iter().map(further).collect(),
+            to_come: self
+                .to_come
+                .iter()
+                .map(|(flow, now)| (*flow, grown(before.to_come.get(flow).copied().unwrap_or(*now), *now)))
+                .collect(),
+            graphs: self.graphs.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Origin for Reached {
+    fn packets(&self, flow: u32) -> u32 {
+        self.packets.get(&flow).copied().unwrap_or(0)
+    }
+
+    fn granted(&self, flow: u32) -> u32 {
+        self.credit.get(&flow).map_or(0, |credit| credit.0)
+    }
+
+    fn asked(&self, flow: u32) -> u32 {
+        self.credit.get(&flow).map_or(0, |credit| credit.1)
+    }
+
+    fn bytes(&self, node: u32, output: u16) -> u64 {
+        self.bytes[index(self.first[index(node)]) + usize::from(output)]
+    }
+
+    fn counter(&self, node: u32, output: u16, class: u8) -> (u64, u32) {
+        self.counters.get(&(node, output, class)).copied().unwrap_or((0, u32::MAX))
+    }
+
+    fn passes_messages(&self) -> bool {
+        self.passes_messages
+    }
+
+    fn messages(&self, job: u32, number: u32, place: u32) -> u32 {
+        self.round_of(job, number, place).and_then(|key| self.rounds.get(&key)).map_or(0, |round| round.posted)
+    }
+
+    fn far(&self, node: u32, port: u16) -> (u32, u16) {
+        let end = &self.wiring.ports[index(node)][PortId(port)];
+        (end.peer, end.peer_port.0)
+    }
+}
