@@ -20,6 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_engine::state::{Origin, Situation, Totals, Walk};
 use xoff_engine::{Checkpoint, Fingerprint};
 use xoff_models::delays::Traced;
+use xoff_models::endpoint::UnderWay;
 use xoff_models::node::Node;
 use xoff_units::{Duration, Moment, index, wide};
 
@@ -305,7 +306,11 @@ impl Skip {
         if let Some(lead) = self.lead {
             cp.node_mut(lead).marks_at = u64::MAX;
         }
-        let left = |id: u32| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).map(|u| u.alike.saturating_sub(u.sent)).max();
+        // Messages that are to come are taken to be like the one at hand.
+        let of = |u: UnderWay| {
+            u64::from(u.alike.saturating_sub(u.sent)) + u.message.map_or(0, |(packets, more)| u64::from(packets) * u64::from(more))
+        };
+        let left = |id: u32| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).map(of).max();
         let most = (0..cp.nodes()).filter_map(|id| left(id).map(|left| (left, std::cmp::Reverse(id)))).max();
         self.lead = most.filter(|most| most.0 > 0).map(|most| most.1.0);
         self.seen.clear();
