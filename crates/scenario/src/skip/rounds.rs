@@ -16,8 +16,8 @@ use super::{CALM, EVENTS_A_PACKET, Period, SHARE, Skip, Stage, WORDS_AN_EVENT, p
 
 /// So many looks in vain are enough for one collective.
 const MOST: u64 = 12;
-/// Of fewer messages than this nothing is gained.
-const FEW: u64 = 6;
+/// Of fewer messages than this too little is gained: four are gone through.
+const FEW: u64 = 8;
 
 /// What is known of steps.
 #[derive(Default)]
