@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
-use xoff_engine::state::{Walk, Word};
+use xoff_engine::state::{State as _, Walk, Word};
 use xoff_units::{Moment, index, number, wide};
 
 pub use self::classify::{Classify, Mice};
@@ -243,9 +243,7 @@ impl state::State for Endpoint {
         }
         programs.walk(walk);
         senders.walk(walk);
-        for sender in senders.iter_mut().flatten() {
-            sender.follow_messages();
-        }
+        senders.iter_mut().flatten().for_each(Sender::follow_messages);
         walk.value(free.word());
         // A flow that has arrived whole is told by its sender; the places of the others are nobody's business.
         walk.keyed(receiver_of.iter_mut().filter(|r| *r.1 != ALL_HERE), |walk, flow, place| {
@@ -261,20 +259,29 @@ impl state::State for Endpoint {
         if !homes.is_empty() {
             walk.refuse();
         }
-        walk.outside(|walk| {
-            starts.walk(walk);
-            for (missing, spec) in waiting {
-                walk.value(u64::from(*missing));
-                spec.walk(walk);
-            }
-            walk.keyed(dependents.iter_mut(), |walk, _, flows| walk.value(flows.word()));
-            walk.keyed(arrivals.iter_mut(), |walk, flow, arrivals| {
-                walk.of_flow(*flow);
-                arrivals.walk(walk);
-            });
-        });
+        walk.outside(|walk| walk_to_come(starts, waiting, dependents, arrivals, walk));
         walk.keyed(held_destinations.iter_mut(), |walk, _, until| walk.due(until));
     }
+}
+
+/// Shows flows to come, those that wait for others, and when packets of flows do.
+fn walk_to_come(
+    starts: &mut Vec<Start>,
+    waiting: &mut [(u32, FlowSpec)],
+    dependents: &mut FxHashMap<u32, Vec<u32>>,
+    arrivals: &mut FxHashMap<u32, Box<Feed>>,
+    walk: &mut Walk<'_>,
+) {
+    starts.walk(walk);
+    for (missing, spec) in waiting {
+        walk.value(u64::from(*missing));
+        spec.walk(walk);
+    }
+    walk.keyed(dependents.iter_mut(), |walk, _, flows| walk.value(flows.word()));
+    walk.keyed(arrivals.iter_mut(), |walk, flow, arrivals| {
+        walk.of_flow(*flow);
+        arrivals.walk(walk);
+    });
 }
 
 impl Endpoint {
