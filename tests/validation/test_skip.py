@@ -227,7 +227,8 @@ def stepping(rng: Random) -> dict[str, Any]:
             collective["channels"] = 2
         if algorithm != "rounds" and rng.random() < 0.2:
             collective["chunk"] = rng.choice(["10KB", "30KB"])
-        collectives.append({"name": f"c{number}", "collective": collective})
+        spread = {"spread": 2} if rng.random() < 0.2 else {}
+        collectives.append({"name": f"c{number}", "collective": collective, **spread})
     flow = {"src": 0, "dst": ranks - 1, "size": f"{rng.randint(50, 900)}KB", "start": f"{rng.randint(0, 300)}us"}
     flows: list[dict[str, Any]] = [{"flows": [flow]}] if rng.random() < 0.3 else []
     transport = rng.choice(["go_back_n", "raw", "irn", "selective"])

@@ -245,6 +245,14 @@ impl Graph {
         }
     }
 
+    /// Whether a message of a collective takes the connection of the one before it by so many.
+    pub const fn stays_on_line(&self, by: u32) -> bool {
+        match self.lines {
+            Lines::Shared(spread) => by.is_multiple_of(spread as u32),
+            Lines::Own => false,
+        }
+    }
+
     /// The connections that its messages need, by sending rank, receiving rank and line.
     pub fn connections(&self, framing: &Framing) -> Vec<Connection> {
         let mut found: BTreeMap<(u32, u32, u64), (u64, u64, u64)> = BTreeMap::new();

@@ -118,9 +118,11 @@ impl Reached {
             let further = |run: u32| once.rounds.get(&(key.0, key.1, run)).map_or(0, |round| round.posted);
             let came = once.rounds[key].to_come;
             times = times.min(now.to_come.saturating_sub(1).checked_div(came).map_or(u64::MAX, u64::from));
+            let by = further(key.2);
             let first = self.undelivered.get(key).copied().unwrap_or(u32::MAX).min(now.posted);
             let end = self.shape(key.0, key.1)?.alike(&now.run, first, further);
-            if let Some(fits) = end.saturating_sub(now.posted).checked_div(further(key.2)) {
+            if let Some(fits) = end.saturating_sub(now.posted).checked_div(by) {
+                let fits = if self.graphs.get(&key.0)?.stays_on_line(by) { fits } else { 0 };
                 times = times.min(fits.into());
             }
         }
