@@ -288,7 +288,7 @@ def test_a_run_that_had_no_memory_is_tried_again(
     place: Path, scenario: dict[str, Any], monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     """Not the scenario is at fault, but this machine, or how many runs it did at a time."""
-    # What a run holds is looked at ten times a second: it takes longer than that on any machine.
+    # What a run holds is looked at ten times a second: it takes about a second.
     scenario["workload"][0]["incast"]["size"] = "2GB"
     # Nothing of it is skipped.
     scenario["probe"] = {"replay": True}

@@ -33,7 +33,16 @@ STAR: dict[str, Any] = {"star": {"hosts": 8, "link": LINK}}
 RING = [{"collective": {"operation": "all_gather", "algorithm": "ring", "size": "40MB"}}]
 # Messages of 200 packets, and not a byte more.
 STEPS = [{"collective": {"operation": "all_reduce", "algorithm": "ring", "size": "3200000B"}}]
+STEPPING: dict[str, Any] = {"network": {"star": {"hosts": 16, "link": LINK}}, "workload": STEPS}
 INCAST = [{"incast": {"senders": [0, 1, 2], "receiver": 3, "size": "20MB"}}]
+
+
+def rails(servers: int, gpus: int) -> dict[str, Any]:
+    """Servers joined by slow rails."""
+    scale_up, rail = {"rate": "400Gbps", "delay": "25ns"}, {"rate": "100Gbps", "delay": "500ns"}
+    return {"rail": {"servers": servers, "gpus_per_server": gpus, "scale_up": scale_up, "rail": rail}}
+
+
 # Each with the least share of it that is skipped.
 REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
     "ring": (0.9, {"workload": RING}),
@@ -67,14 +76,7 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
     "a flow over a rail, depths of queues": (
         0.2,
         {
-            "network": {
-                "rail": {
-                    "servers": 2,
-                    "gpus_per_server": 4,
-                    "scale_up": {"rate": "400Gbps", "delay": "25ns"},
-                    "rail": {"rate": "100Gbps", "delay": "500ns"},
-                }
-            },
+            "network": rails(2, 4),
             "workload": [
                 {
                     "collective": {
@@ -116,32 +118,30 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
         },
     ),
     # Within a message of 200 packets next to nothing repeats itself; a step of the ring does.
-    "steps of a ring": (0.7, {"network": {"star": {"hosts": 16, "link": LINK}}, "workload": STEPS}),
+    "steps of a ring": (0.7, STEPPING),
     "steps of a ring, PFC and IRN": (
         0.7,
         {
-            "network": {"star": {"hosts": 16, "link": LINK}},
-            "workload": STEPS,
+            **STEPPING,
             "switch": PFC,
             "host": {"transport": {"irn": {}}},
         },
     ),
     "steps of a ring, each packet": (
         0.5,
-        {"network": {"star": {"hosts": 16, "link": LINK}}, "workload": STEPS, "probe": {"packets": True}},
+        {**STEPPING, "probe": {"packets": True}},
     ),
     "steps of a ring, raw": (
         0.7,
         {
-            "network": {"star": {"hosts": 16, "link": LINK}},
-            "workload": STEPS,
+            **STEPPING,
             "host": {"transport": {"raw": {}}},
         },
     ),
     "steps of a ring, a link that fails and one that changes": (
         0.3,
         {
-            "network": {"star": {"hosts": 16, "link": LINK}},
+            **STEPPING,
             "workload": [{"collective": {**STEPS[0]["collective"], "size": "12800000B"}}],
             "fault": [
                 {"link": "host1-switch0", "state": "down", "at": "1ms", "for": "50us"},
@@ -178,14 +178,7 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
     "steps of rings on rails": (
         0.6,
         {
-            "network": {
-                "rail": {
-                    "servers": 16,
-                    "gpus_per_server": 2,
-                    "scale_up": {"rate": "400Gbps", "delay": "25ns"},
-                    "rail": {"rate": "100Gbps", "delay": "500ns"},
-                }
-            },
+            "network": rails(16, 2),
             "workload": [
                 {"name": f"rail{rail}", "collective": {**STEPS[0]["collective"], "hosts": list(range(rail, 32, 2))}}
                 for rail in range(2)
@@ -195,14 +188,7 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
     "rails": (
         0.2,
         {
-            "network": {
-                "rail": {
-                    "servers": 4,
-                    "gpus_per_server": 4,
-                    "scale_up": {"rate": "400Gbps", "delay": "25ns"},
-                    "rail": {"rate": "100Gbps", "delay": "500ns"},
-                }
-            },
+            "network": rails(4, 4),
             "workload": [
                 {"collective": {"operation": "all_reduce", "algorithm": "hierarchical", "size": "64MB", "group": 4}}
             ],

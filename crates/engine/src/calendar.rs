@@ -108,10 +108,16 @@ impl<M> Calendar<M> {
         }
     }
 
+    /// The place of a slot's leaf among all children.
+    #[inline]
+    const fn child(&self, slot: usize) -> usize {
+        self.leaves.wrapping_add(slot)
+    }
+
     #[inline]
     fn set(&mut self, slot: usize, key: u64) {
+        let mut child = self.child(slot);
         let inner = &mut self.inner[..];
-        let mut child = self.leaves.wrapping_add(slot);
         let mut least = key;
         loop {
             let node = &mut inner[child / 4];
@@ -132,7 +138,7 @@ impl<M> Calendar<M> {
 
     #[inline]
     fn leaf(&mut self, slot: usize) -> &mut u64 {
-        let child = self.leaves.wrapping_add(slot);
+        let child = self.child(slot);
         &mut self.inner[child / 4][child % 4]
     }
 
@@ -209,7 +215,7 @@ impl<M> Calendar<M> {
         let outputs = self.in_links + 2..self.in_links + 2 + self.outputs();
         self.under_way().next().is_none()
             && self.timers.iter().all(|t| matches!(timer(t.0.2), Timer::Reminder))
-            && outputs.map(|slot| self.leaves.wrapping_add(slot)).all(|leaf| self.inner[leaf / 4][leaf % 4] == NO_EVENT)
+            && outputs.map(|slot| self.child(slot)).all(|leaf| self.inner[leaf / 4][leaf % 4] == NO_EVENT)
     }
 
     /// Asks for an output at a later moment.

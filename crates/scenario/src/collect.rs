@@ -227,7 +227,7 @@ impl Collector {
     pub fn is_over(&self, cp: &Checkpoint<'_, Node>) -> bool {
         let nodes = || (0..cp.nodes()).map(|id| cp.node(id));
         let waits = |node: &Node| node.queued_bytes() > 0 || node.core.ports.iter().any(Port::has_more);
-        if nodes().any(|node| node.endpoint.as_ref().is_some_and(|e| e.goes_on(cp.now)) || waits(node)) {
+        if Self::goes_on(cp) || nodes().any(waits) {
             return false;
         }
         let failing = || nodes().filter_map(|node| node.failing.as_ref());
@@ -240,6 +240,11 @@ impl Collector {
         let mut ledger = Ledger::default();
         nodes().for_each(|node| ledger.enter(node.core.id, node, |peer| cp.node(peer)));
         !ledger.is_paused() && (cp.is_quiet() || has_stalled)
+    }
+
+    /// Whether a flow has something to do, or will, without anything else having to happen.
+    pub fn goes_on(cp: &Checkpoint<'_, Node>) -> bool {
+        (0..cp.nodes()).any(|id| cp.node(id).endpoint.as_ref().is_some_and(|e| e.goes_on(cp.now)))
     }
 
     /// New packets that have arrived anywhere, and whether a flow is under way.

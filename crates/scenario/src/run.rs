@@ -225,10 +225,7 @@ impl Runner {
         let mut cp = engine.checkpoint(ended.unwrap_or_default());
         collector.drain(&mut cp, &plan, observer);
         // When somebody would look again, with nothing left to look for, depends on what was skipped.
-        let goes_on = |cp: &Checkpoint<'_, Node>| {
-            (0..cp.nodes()).any(|id| cp.node(id).endpoint.as_ref().is_some_and(|endpoint| endpoint.goes_on(cp.now)))
-        };
-        if finish == Finish::Ended && cp.is_at_rest() && !goes_on(&cp) {
+        if finish == Finish::Ended && cp.is_at_rest() && !Collector::goes_on(&cp) {
             finish = Finish::Idle;
         }
         if finish == Finish::Idle {

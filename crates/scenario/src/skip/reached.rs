@@ -98,7 +98,7 @@ impl Reached {
     }
 
     /// What is sent in a collective.
-    pub fn shape(&self, job: u32, number: u32) -> Option<&Shape> {
+    fn shape(&self, job: u32, number: u32) -> Option<&Shape> {
         let graph = self.graphs.get(&job)?;
         match graph.shared[index(number)].what {
             What::Collective { shape, .. } => Some(&graph.shapes[index(shape)]),
