@@ -248,6 +248,12 @@ class Performance(TypedDict):
     packet_hops_skipped: int
     """Those of them that were not simulated, since they repeat others."""
 
+    packet_hops_skipped_in_steps: int
+    """Of the skipped ones, those in steps of collectives that repeat themselves; within messages is the rest."""
+
+    packet_hops_skipped_in_layers: int
+    """Of the skipped ones, those in layers, micro-batches or iterations of jobs that repeat themselves."""
+
     periods_skipped: int
     """Periods that were repeated, each as often as it fit at once."""
 

@@ -360,6 +360,7 @@ impl<M: State> Calendar<M> {
                     walk.reminder(at);
                     reminders.push(*token);
                 }
+                Timer::Operation => walk.computed(at, token),
                 Timer::Outside => walk.interruption(at),
             }
         }

@@ -43,6 +43,8 @@ pub enum Timer {
     /// It only reminds the node of a moment that it keeps itself, to which it sets the timer again when it expires early: see
     /// [`state::Walk::reminder`].
     Reminder,
+    /// An operation of a program has computed: the lowest 32 bits of its token are its place there ([`state::Origin::operations`]).
+    Operation,
     /// What comes from outside: see [`state::Walk::outside`].
     Outside,
 }

@@ -1,5 +1,17 @@
 //! How far a network is: what counts that never end are relative to, so that a situation can come again.
 
+/// Across the ends of what a situation can come again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Across {
+    /// Packets: where messages end, they end, and nothing repeats itself across that.
+    #[default]
+    Packets,
+    /// Messages: their ends are as far as the packets of their flows.
+    Messages,
+    /// Operations of programs, with all their messages.
+    Operations,
+}
+
 /// How far the flows and links of a network are: what the counts of packets and bytes are relative to that somebody looks at while they
 /// grow. Or, for a walk that shifts or repeats, how far they go on.
 pub trait Origin {
@@ -26,16 +38,46 @@ pub trait Origin {
         (0, u32::MAX)
     }
 
-    /// Whether ends of messages are as far as the packets of their flows: otherwise they are where they are, and nothing repeats itself
-    /// across one.
-    fn passes_messages(&self) -> bool {
-        false
+    /// Across the ends of what it goes.
+    fn across(&self) -> Across {
+        Across::Packets
     }
 
     /// How many messages the sender of one has behind it: which is known by what several do together, by its number, and by the
     /// message's place in that.
     fn messages(&self, _job: u32, _number: u32, _place: u32) -> u32 {
         0
+    }
+
+    /// Operations that a rank has behind it.
+    fn operations(&self, _job: u32, _rank: u32) -> u32 {
+        0
+    }
+
+    /// The same of the program whose timer this is: the lowest 32 bits of its token are the operation's place.
+    fn operations_of_timer(&self, _node: u32, _token: u64) -> u32 {
+        0
+    }
+
+    /// What several do together, by its number: which series of such it is in, and its place there.
+    fn turn(&self, _job: u32, number: u32) -> (u32, u32) {
+        (0, number)
+    }
+
+    /// The number of what has a place in a series.
+    fn numbered(&self, _job: u32, _series: u32, place: u32) -> u32 {
+        place
+    }
+
+    /// How many of a series are behind.
+    fn turns(&self, _job: u32, _series: u32) -> u32 {
+        0
+    }
+
+    /// The number of what comes so much further on.
+    fn number(&self, job: u32, number: u32) -> u32 {
+        let (series, place) = self.turn(job, number);
+        self.numbered(job, series, place + self.turns(job, series))
     }
 
     /// The other end of a link.
@@ -85,8 +127,28 @@ impl Origin for Part<'_> {
         (self.of(count), mask)
     }
 
-    fn passes_messages(&self) -> bool {
-        self.origin.passes_messages()
+    fn across(&self) -> Across {
+        self.origin.across()
+    }
+
+    fn operations(&self, job: u32, rank: u32) -> u32 {
+        self.of(self.origin.operations(job, rank).into()) as u32
+    }
+
+    fn operations_of_timer(&self, node: u32, token: u64) -> u32 {
+        self.of(self.origin.operations_of_timer(node, token).into()) as u32
+    }
+
+    fn turn(&self, job: u32, number: u32) -> (u32, u32) {
+        self.origin.turn(job, number)
+    }
+
+    fn numbered(&self, job: u32, series: u32, place: u32) -> u32 {
+        self.origin.numbered(job, series, place)
+    }
+
+    fn turns(&self, job: u32, series: u32) -> u32 {
+        self.of(self.origin.turns(job, series).into()) as u32
     }
 
     fn messages(&self, job: u32, number: u32, place: u32) -> u32 {

@@ -16,10 +16,10 @@ use std::rc::Rc;
 
 use xoff_units::{Duration, Moment};
 
-pub use crate::origin::Origin;
 use crate::origin::Part;
+pub use crate::origin::{Across, Origin};
 use crate::random::fold;
-pub use crate::word::Word;
+pub use crate::word::{Total, Word};
 
 /// What has a future.
 pub trait State {
@@ -141,41 +141,6 @@ impl Repetition {
             self.fits = false;
             0
         })
-    }
-}
-
-/// A word that is only counted: it grows, or shrinks, as often again by as much.
-pub trait Total: Copy {
-    /// In 64 bits.
-    fn word(self) -> u64;
-    /// From them.
-    fn of(word: u64) -> Self;
-}
-
-macro_rules! totals {
-    ($($type:ty)*) => {
-        $(#[allow(clippy::cast_lossless)]
-        impl Total for $type {
-            fn word(self) -> u64 {
-                self as u64
-            }
-
-            fn of(word: u64) -> Self {
-                word as Self
-            }
-        })*
-    };
-}
-
-totals!(u32 u64 i64 usize);
-
-impl Total for Duration {
-    fn word(self) -> u64 {
-        self.0
-    }
-
-    fn of(word: u64) -> Self {
-        Self(word)
     }
 }
 
@@ -456,9 +421,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether what is shown goes on across ends of messages ([`Origin::passes_messages`]).
-    pub fn passes_messages(&self) -> bool {
-        self.origin.passes_messages()
+    /// Across the ends of what it goes ([`Origin::across`]).
+    pub fn across(&self) -> Across {
+        self.origin.across()
     }
 
     /// The place of a message among those of its sender ([`Origin::messages`]).
@@ -469,6 +434,63 @@ impl<'a> Walk<'a> {
     /// How many messages the sender of one goes on.
     pub fn further(&self, job: u32, number: u32, place: u32) -> u32 {
         if self.by() > Duration::ZERO { self.origin.messages(job, number, place) } else { 0 }
+    }
+
+    /// The place of an operation in the program of a rank ([`Origin::operations`]).
+    pub fn operation(&mut self, job: u32, rank: u32, place: &mut u32) {
+        self.relative(place, self.origin.operations(job, rank));
+    }
+
+    /// How many operations a rank goes on.
+    pub fn further_operations(&self, job: u32, rank: u32) -> u32 {
+        if self.by() > Duration::ZERO { self.origin.operations(job, rank) } else { 0 }
+    }
+
+    /// The number of what several do together ([`Origin::number`]).
+    pub fn number(&mut self, job: u32, number: &mut u32) {
+        match self.action {
+            Action::Digest(_) => {
+                let (series, place) = self.origin.turn(job, *number);
+                self.value(u64::from(series));
+                self.value(u64::from(place.wrapping_sub(self.origin.turns(job, series))));
+            }
+            Action::Shift(_) | Action::Repeat(_) => *number = self.origin.number(job, *number),
+            Action::Note(_) => {}
+        }
+    }
+
+    /// When something began that has a place in a sequence, which is only written down. If another one took its place while a stretch of time
+    /// went by, it began as much later; to be repeated it has to.
+    pub fn begun(&mut self, place: u32, at: &mut Moment) {
+        match &mut self.action {
+            Action::Digest(_) => {}
+            Action::Shift(by) => *at += *by,
+            Action::Note(totals) => totals.words.extend([u64::from(place), at.0]),
+            Action::Repeat(r) => {
+                let (place_before, before) = (r.next(), r.next());
+                if place_before == u64::from(place) {
+                    r.fits &= before == at.0;
+                } else {
+                    r.fits &= before + r.stretch.0 == at.0;
+                    *at += r.by;
+                }
+            }
+        }
+    }
+
+    /// The moment at which an operation has computed, and the timer of it: what comes from outside, unless operations go by.
+    pub(crate) fn computed(&mut self, at: &mut Moment, token: &mut u64) {
+        if self.origin.across() != Across::Operations {
+            self.interruption(at);
+            return;
+        }
+        self.moment(at);
+        let origin = u64::from(self.origin.operations_of_timer(self.place.node, *token));
+        match self.action {
+            Action::Digest(_) => self.value(token.wrapping_sub(origin)),
+            Action::Shift(_) | Action::Repeat(_) => *token += origin,
+            Action::Note(_) => {}
+        }
     }
 
     /// Bytes that an output had sent at some moment.

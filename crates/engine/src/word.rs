@@ -23,6 +23,41 @@ macro_rules! words {
 
 words!(bool u8 u16 u32 u64 usize i32 i64);
 
+/// A word that is only counted: it grows, or shrinks, as often again by as much.
+pub trait Total: Copy {
+    /// In 64 bits.
+    fn word(self) -> u64;
+    /// From them.
+    fn of(word: u64) -> Self;
+}
+
+macro_rules! totals {
+    ($($type:ty)*) => {
+        $(#[allow(clippy::cast_lossless)]
+        impl Total for $type {
+            fn word(self) -> u64 {
+                self as u64
+            }
+
+            fn of(word: u64) -> Self {
+                word as Self
+            }
+        })*
+    };
+}
+
+totals!(u32 u64 i64 usize);
+
+impl Total for Duration {
+    fn word(self) -> u64 {
+        self.0
+    }
+
+    fn of(word: u64) -> Self {
+        Self(word)
+    }
+}
+
 impl Word for Duration {
     fn word(&self) -> u64 {
         self.0

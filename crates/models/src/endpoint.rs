@@ -38,7 +38,7 @@ use crate::congestion_control::contract::{Echo, Tag};
 use crate::count::{Count, Group, Tally};
 use crate::framing::Framing;
 use crate::ids::PortId;
-use crate::job::Programs;
+use crate::job::{Cycle, Programs};
 use crate::message::{Delivered, MessageId};
 use crate::pulls::{Books, Demand, Pacer, Rules};
 use crate::routing::Sources;
@@ -361,6 +361,11 @@ impl Endpoint {
     /// Messages that were handed over here and that their other ends do not have.
     pub fn undelivered(&self) -> impl Iterator<Item = MessageId> {
         self.senders.iter().flatten().filter_map(|s| s.messages.as_ref()).flat_map(|messages| messages.undelivered())
+    }
+
+    /// What a rank here does again and again, if one does.
+    pub fn cycle(&self) -> Option<Cycle> {
+        self.programs.cycle(&self.config.framing)
     }
 
     /// Reads what the next packets of its first flows need.

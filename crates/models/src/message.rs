@@ -47,6 +47,18 @@ pub enum After {
     Message(u32),
 }
 
+impl After {
+    /// Which of these it is.
+    pub(crate) const fn kind(self) -> u64 {
+        match self {
+            Self::Start => 0,
+            Self::Operation(_) => 1,
+            Self::Begun => 2,
+            Self::Message(_) => 3,
+        }
+    }
+}
+
 /// A message on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
@@ -64,8 +76,9 @@ pub struct Message {
 
 impl State for MessageId {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        walk.value(u64::from(self.job) << 32 | u64::from(self.number));
+        walk.value(u64::from(self.job));
         walk.message(self.job, self.number, &mut self.place);
+        walk.number(self.job, &mut self.number);
     }
 }
 
@@ -73,17 +86,12 @@ impl State for Message {
     /// When it was handed over and left will be written down, so that it matters.
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self { post: Post { id, flow: _, bytes, after }, posted, left, port, class } = self;
+        walk.value(after.kind());
+        if let After::Message(place) = after {
+            walk.message(id.job, id.number, place);
+        }
         id.walk(walk);
         walk.value(*bytes);
-        match after {
-            After::Start => walk.value(0),
-            After::Operation(place) => walk.value(1 << 32 | u64::from(*place)),
-            After::Begun => walk.value(2 << 32),
-            After::Message(place) => {
-                walk.value(3 << 32);
-                walk.message(id.job, id.number, place);
-            }
-        }
         walk.moment(posted);
         walk.moment(left);
         walk.value(u64::from(port.0) << 8 | u64::from(*class));
@@ -108,6 +116,7 @@ impl Row for Delivered {
             *place += on.messages(id.job, id.number, *place);
         }
         id.place += on.messages(id.job, id.number, id.place);
+        id.number = on.number(id.job, id.number);
         for moment in [posted, left, at] {
             *moment += by;
         }

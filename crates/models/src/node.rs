@@ -323,7 +323,8 @@ impl EngineNode for Node {
     fn timer(token: u64) -> Timer {
         match token::unpack(token).0 {
             token::RTO | token::FIRST_RTO => Timer::Reminder,
-            token::START | token::RELEASED | token::PROGRAM | token::OPERATION | token::FAULT => Timer::Outside,
+            token::OPERATION => Timer::Operation,
+            token::START | token::RELEASED | token::PROGRAM | token::FAULT => Timer::Outside,
             _ => Timer::Future,
         }
     }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration as WallTime, Instant};
 
+use xoff_engine::state::Across;
 use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, Statistics};
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
@@ -249,7 +250,9 @@ impl Runner {
 fn performance(collector: &Collector, mut skip: Skip, statistics: Statistics) -> Performance {
     Performance {
         data_packet_hops: collector.hops,
-        packet_hops_skipped: skip.skipped.packet_hops,
+        packet_hops_skipped: skip.skipped.packet_hops.iter().sum(),
+        packet_hops_skipped_in_steps: skip.skipped.packet_hops[Across::Messages as usize],
+        packet_hops_skipped_in_layers: skip.skipped.packet_hops[Across::Operations as usize],
         periods_skipped: skip.skipped.periods,
         never_repeated: skip.kept_by(),
         events: statistics.events,

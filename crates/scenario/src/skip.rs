@@ -17,7 +17,7 @@ mod rounds;
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use xoff_engine::state::{Origin, Situation, Totals, Walk};
+use xoff_engine::state::{Across, Origin, Situation, Totals, Walk};
 use xoff_engine::{Checkpoint, Fingerprint};
 use xoff_models::delays::Traced;
 use xoff_models::endpoint::UnderWay;
@@ -155,8 +155,8 @@ impl GivenUp {
 /// What was skipped.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Skipped {
-    /// Data packets that would have been started on links.
-    pub packet_hops: u64,
+    /// Data packets that would have been started on links, by what their periods go across.
+    pub packet_hops: [u64; 3],
     /// Events.
     pub events: u64,
     /// Periods that were repeated, each as often as possible at once.
@@ -197,8 +197,8 @@ pub struct Skip {
     spent: u64,
     allowed: u64,
     cost: u64,
-    /// What repeats itself across ends of messages.
-    rounds: Rounds,
+    /// What repeats itself across ends of messages, and of operations.
+    rounds: [Rounds; 2],
     /// The most packets that the lead went on between a moment that was asked for and the look.
     lag: u64,
     /// What it came to.
@@ -232,7 +232,7 @@ impl Skip {
             spent: 0,
             allowed: FREE,
             cost: 0,
-            rounds: Rounds::default(),
+            rounds: [Rounds::across(Across::Messages), Rounds::across(Across::Operations)],
             lag: 0,
             skipped: Skipped::default(),
         }
@@ -275,19 +275,21 @@ impl Skip {
         if self.skips {
             self.tend(cp);
         }
-        matches!(self.stage, Stage::Twice(..)) || matches!(self.rounds.stage, Stage::Twice(..))
+        matches!(self.stage, Stage::Twice(..)) || self.rounds.iter().any(|rounds| matches!(rounds.stage, Stage::Twice(..)))
     }
 
     /// Looks whether there is still a lead, and whether what was to be repeated still can be.
     fn tend(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        if self.rounds.stage.is_late(cp) {
-            self.rounds.stage = Stage::Search;
+        for rounds in &mut self.rounds {
+            if rounds.stage.is_late(cp) {
+                rounds.stage = Stage::Search;
+            }
         }
         if self.stage.is_late(cp) {
             self.search(cp);
         }
         let started = self.started_by_lead(cp);
-        let is_searching = matches!((&self.stage, &self.rounds.stage), (Stage::Search, Stage::Search));
+        let is_searching = matches!(self.stage, Stage::Search) && self.rounds.iter().all(|rounds| matches!(rounds.stage, Stage::Search));
         let is_lost = is_searching && (self.lead.is_none() || started == self.started);
         if is_lost && self.lacks(cp) == 0 {
             self.spent += u64::from(cp.nodes());
@@ -303,20 +305,24 @@ impl Skip {
 
     /// Makes the node the lead that has the most left to send.
     fn choose(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        if let Some(lead) = self.lead {
-            cp.node_mut(lead).marks_at = u64::MAX;
-        }
         // Messages that are to come are taken to be like the one at hand.
         let of = |u: UnderWay| {
             u64::from(u.alike.saturating_sub(u.sent)) + u.message.map_or(0, |(packets, more)| u64::from(packets) * u64::from(more))
         };
         let left = |id: u32| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).map(of).max();
         let most = (0..cp.nodes()).filter_map(|id| left(id).map(|left| (left, std::cmp::Reverse(id)))).max();
-        self.lead = most.filter(|most| most.0 > 0).map(|most| most.1.0);
+        // While all compute it stays.
+        let next = most.filter(|most| most.0 > 0).map_or(self.lead, |most| Some(most.1.0));
+        let before = std::mem::replace(&mut self.lead, next);
+        if before != next {
+            if let Some(before) = before {
+                cp.node_mut(before).marks_at = u64::MAX;
+            }
+            self.rounds.iter_mut().for_each(Rounds::forget);
+        }
         self.seen.clear();
         self.mark = self.started_by_lead(cp);
-        self.rounds.stage = Stage::Search;
-        self.rounds.seen.clear();
+        self.rounds[0].forget();
         self.follow_rounds(cp);
         self.arm(cp, self.steps.base);
     }
@@ -324,7 +330,7 @@ impl Skip {
     /// Asks the lead for the first moment to come that is a multiple of so many packets after the last; says which multiple.
     fn arm(&mut self, cp: &mut Checkpoint<'_, Node>, packets: u64) -> u64 {
         let mut times = 1 + (self.started_by_lead(cp) - self.mark) / packets;
-        while self.rounds.is_near(self.mark + times * packets, self.lag) {
+        while self.rounds.iter().any(|rounds| rounds.is_near(self.mark + times * packets, self.lag)) {
             times += 1;
         }
         self.mark += times * packets;
@@ -336,7 +342,7 @@ impl Skip {
     fn ask(&self, cp: &mut Checkpoint<'_, Node>) {
         let Some(lead) = self.lead else { return };
         let node = cp.node_mut(lead);
-        node.marks_at = self.mark.min(self.rounds.next(node.counts.data_hops));
+        node.marks_at = self.rounds.iter().fold(self.mark, |first, rounds| first.min(rounds.next(node.counts.data_hops)));
     }
 
     fn search(&mut self, cp: &mut Checkpoint<'_, Node>) {
@@ -350,8 +356,9 @@ impl Skip {
     fn look(&mut self, cp: &mut Checkpoint<'_, Node>) {
         let (started, at) = (self.started_by_lead(cp), self.lead.map_or(0, |lead| cp.node(lead).marks_at));
         self.lag = self.lag.max(started.saturating_sub(at));
-        if at == self.rounds.mark {
-            self.look_at_round(cp);
+        // What is longer comes first: what is within it begins anew then.
+        if let Some(of) = (0..self.rounds.len()).rev().find(|of| self.rounds[*of].mark == at) {
+            self.look_at_round(of, cp);
             if self.mark <= self.started_by_lead(cp) {
                 self.search(cp);
             } else {
@@ -393,7 +400,7 @@ impl Skip {
         if self.waits(cp) {
             return;
         }
-        let reached = Reached::of(cp, false);
+        let reached = Reached::of(cp, Across::Packets);
         self.spent += reached.cost();
         if reached.epoch != self.epoch {
             return self.begin(reached.epoch, cp);
@@ -461,24 +468,21 @@ impl Skip {
 
     /// Whether a situation is that of a period, at the moment at which it should be.
     fn is_again(&mut self, period: &Period, begun: Moment, reached: &Reached, cp: &mut Checkpoint<'_, Node>) -> bool {
-        let epoch = if reached.passes_messages { self.rounds.epoch } else { self.epoch };
+        let rounds = self.rounds.iter_mut().find(|rounds| rounds.across == reached.across);
+        let (epoch, spent) = rounds.map_or((self.epoch, &mut self.spent), |rounds| (rounds.epoch, &mut rounds.spent));
         if cp.now != begun + period.length || reached.epoch != epoch {
             return false;
         }
         let mut walk = Walk::keep(cp.now, reached);
         cp.walk(&mut walk);
         let situation = walk.situation();
-        if reached.passes_messages {
-            self.rounds.spent += situation.count;
-        } else {
-            self.spent += situation.count;
-        }
+        *spent += situation.count;
         situation.is(&period.situation)
     }
 
     /// A situation that came again a period ago: what becomes of it.
-    fn confirmed(&mut self, period: Period, passes_messages: bool, cp: &mut Checkpoint<'_, Node>) -> Stage {
-        let reached = Reached::of(cp, passes_messages);
+    fn confirmed(&mut self, period: Period, across: Across, cp: &mut Checkpoint<'_, Node>) -> Stage {
+        let reached = self.reach(across, cp);
         if !self.is_again(&period, period.at, &reached, cp) {
             return Stage::Search;
         }
@@ -493,7 +497,7 @@ impl Skip {
 
     fn confirm(&mut self, period: Period, cp: &mut Checkpoint<'_, Node>) {
         let hops = period.hops;
-        self.stage = self.confirmed(period, false, cp);
+        self.stage = self.confirmed(period, Across::Packets, cp);
         if matches!(self.stage, Stage::Search) {
             return self.search(cp);
         }
@@ -502,7 +506,7 @@ impl Skip {
 
     /// Repeats a period if it is one: what becomes of it, and how often that was. It goes on when what it wrote was taken.
     fn repeated(&mut self, period: Period, begun: &Begun, cp: &mut Checkpoint<'_, Node>) -> Option<(Stage, u64)> {
-        let reached = Reached::of(cp, begun.reached.passes_messages);
+        let reached = self.reach(begun.reached.across, cp);
         if !self.is_again(&period, begun.at, &reached, cp) {
             return None;
         }
@@ -559,7 +563,7 @@ impl Skip {
         for (id, print) in (0..).zip(ahead) {
             *cp.print_mut(id) = print;
         }
-        self.skipped.packet_hops += hops(cp) - before;
+        self.skipped.packet_hops[reached.across as usize] += hops(cp) - before;
         self.skipped.events += times * (self.events(cp) - begun.events);
         self.skipped.periods += 1;
         Some((times, fits))
@@ -582,13 +586,13 @@ impl Skip {
             times = times.min(given_up.at.since(cp.now).ps() / period.length.ps()).min(left / events.max(1));
         }
         times = times.min(reached.fits(once)?);
-        if !reached.passes_messages {
-            times = times.min(self.rounds.ahead(self.started_by_lead(cp)) / period.hops);
+        for longer in self.rounds.iter().filter(|rounds| rounds.across > reached.across) {
+            times = times.min(longer.ahead(self.started_by_lead(cp)) / period.hops);
         }
         let mut gains = given_up.is_some();
         for flow in (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()).flat_map(|e| e.under_way()) {
             let passed = once.packets(flow.flow);
-            if reached.passes_messages && flow.message.is_some() {
+            if reached.across != Across::Packets && flow.message.is_some() {
                 gains |= passed > 0;
             } else if let Some(fits) = flow.alike.saturating_sub(flow.sent + 2).checked_div(passed) {
                 gains = true;

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{Across, State, Walk};
 use xoff_units::{Moment, number, wide};
 
 use super::sender::Sender;
@@ -85,7 +85,7 @@ impl State for Messages {
     /// Where messages end is where they end, and what repeats does so between two ends; or all of it is as far as the packets.
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self { endings, log, within, bytes, is_closed } = self;
-        if !walk.passes_messages() {
+        if walk.across() == Across::Packets {
             walk.same(wide(endings.len()));
             walk.same(*bytes);
             return;

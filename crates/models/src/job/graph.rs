@@ -221,6 +221,9 @@ pub struct Graph {
     /// What it computes, if that is known.
     pub flops: Option<Flops>,
     lines: Lines,
+    /// By number: the series that it is in, and its place there; and the numbers in each series.
+    pub(super) turns: Vec<(u32, u32)>,
+    pub(super) series: Vec<Vec<u32>>,
 }
 
 impl Graph {
@@ -250,6 +253,31 @@ impl Graph {
         match self.lines {
             Lines::Shared(spread) => by.is_multiple_of(spread as u32),
             Lines::Own => false,
+        }
+    }
+
+    /// Whether messages of what has one number take the same connections as those of what has another.
+    pub(super) const fn are_on_one_line(&self, a: u32, b: u32) -> bool {
+        match self.lines {
+            Lines::Shared(spread) => a % spread as u32 == b % spread as u32,
+            Lines::Own => false,
+        }
+    }
+
+    /// Puts all that is shared into series: the collectives of a group, the messages of a channel from one rank to another.
+    fn arrange(&mut self) {
+        let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+        for (number_of, shared) in (0..).zip(&self.shared) {
+            let key = match shared.what {
+                What::Message { from, to, channel, .. } => (from, to, channel.into()),
+                What::Collective { group, .. } => (u32::MAX, group, 0),
+            };
+            let series = *known.entry(key).or_insert(number(self.series.len()));
+            if index(series) == self.series.len() {
+                self.series.push(Vec::new());
+            }
+            self.turns.push((series, number(self.series[index(series)].len())));
+            self.series[index(series)].push(number_of);
         }
     }
 
@@ -340,6 +368,8 @@ impl Builder {
             iterations: 1,
             flops: None,
             lines,
+            turns: Vec::new(),
+            series: Vec::new(),
         };
         let drafts = nodes.iter().map(|_| Draft::default()).collect();
         let (names, labels, shapes) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
@@ -455,6 +485,7 @@ impl Builder {
     pub fn build(self) -> Graph {
         let Self { mut graph, nodes, drafts, .. } = self;
         graph.ranks = nodes.into_iter().zip(drafts).map(|(node, draft)| draft.rank(node)).collect();
+        graph.arrange();
         graph
     }
 }

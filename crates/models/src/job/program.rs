@@ -1,14 +1,13 @@
 //! The programs of the ranks at a host, as they run.
 
-use std::collections::VecDeque;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_engine::state::{State, Walk};
-use xoff_units::{Moment, index, wide};
+use xoff_units::{Moment, index, number};
 
 use super::graph::{Graph, Operation, Rank, What, Work};
+use super::likeness::Stretch;
 use super::shape::Shape;
 use crate::effects::{Effect, Effects};
 use crate::message::{After, MessageId, Post};
@@ -45,55 +44,57 @@ pub struct By {
 
 /// An operation that has begun.
 #[derive(Debug)]
-struct Active {
-    start: Moment,
-    after: After,
+pub(super) struct Active {
+    pub(super) start: Moment,
+    pub(super) after: After,
     /// Messages that have to arrive before each that it sends.
-    missing: Box<[u16]>,
+    pub(super) missing: Box<[u16]>,
     /// Messages that have not arrived.
-    to_come: u32,
+    pub(super) to_come: u32,
     /// Messages that have not left.
-    to_leave: u32,
+    pub(super) to_leave: u32,
 }
 
 /// What a rank does, and how far it is.
 #[derive(Debug)]
 pub struct Program {
-    graph: Arc<Graph>,
-    job: u32,
-    rank: u32,
-    /// Operations that each still waits for.
-    missing: Vec<u32>,
+    pub(super) graph: Arc<Graph>,
+    pub(super) job: u32,
+    pub(super) rank: u32,
+    /// Operations that some of what they wait for is over of, by place, and how many each still waits for.
+    pub(super) waiting: BTreeMap<u32, u32>,
     /// Those that have begun, by place.
-    active: FxHashMap<u32, Active>,
+    pub(super) active: FxHashMap<u32, Active>,
     /// Messages of operations that have not begun, by place.
-    early: FxHashMap<u32, Vec<(u32, Moment)>>,
+    pub(super) early: FxHashMap<u32, Vec<(u32, Moment)>>,
     /// Flows by receiving rank and line, in order.
     connections: Vec<((u32, u64), u32)>,
-    /// Operations that are over.
-    over: u32,
+    /// The first operation that is not over, and those behind it that are.
+    pub(super) over: (u32, BTreeSet<u32>),
     /// Those that the results do not have yet.
-    ended: Vec<Ended>,
+    pub(super) ended: Vec<Ended>,
     /// Operations that are about to begin, and the last of what each waited for.
     ready: VecDeque<(u32, After)>,
     /// Messages for which nothing has to come any more.
     due: Vec<u32>,
     /// Of units, whether each is busy, and the operations that could begin otherwise, in order.
-    units: FxHashMap<u16, (bool, VecDeque<u32>)>,
+    pub(super) units: FxHashMap<u16, (bool, VecDeque<u32>)>,
+    /// The stretch of operations that it was in when somebody looked last.
+    pub(super) stretch: Stretch,
 }
 
 impl Program {
     /// A rank's, with the flows that are its connections, by receiving rank and line.
     pub fn new(graph: Arc<Graph>, job: u32, rank: u32, mut connections: Vec<((u32, u64), u32)>) -> Self {
         connections.sort_unstable();
-        let missing = graph.ranks[index(rank)].needs().to_vec();
-        let (active, early) = (FxHashMap::default(), FxHashMap::default());
+        let stretch = Stretch::whole(number(graph.ranks[index(rank)].operations().len()));
+        let (waiting, active, early, over) = (BTreeMap::new(), FxHashMap::default(), FxHashMap::default(), (0, BTreeSet::new()));
         let (ended, ready, due) = (Vec::new(), VecDeque::new(), Vec::new());
         let units = FxHashMap::default();
-        Self { graph, job, rank, missing, active, early, connections, over: 0, ended, ready, due, units }
+        Self { graph, job, rank, waiting, active, early, connections, over, ended, ready, due, units, stretch }
     }
 
-    fn own(&self) -> &Rank {
+    pub(super) fn own(&self) -> &Rank {
         &self.graph.ranks[index(self.rank)]
     }
 
@@ -138,7 +139,7 @@ impl Program {
         Effect::Post(Post { id: MessageId { job: self.job, number, place }, flow, bytes, after })
     }
 
-    fn shape(&self, number: u32) -> Option<&Shape> {
+    pub(super) fn shape(&self, number: u32) -> Option<&Shape> {
         match self.graph.shared[index(number)].what {
             What::Collective { shape, .. } => Some(&self.graph.shapes[index(shape)]),
             What::Message { .. } => None,
@@ -227,17 +228,22 @@ impl Program {
     /// An operation is over; those that waited for it alone are ready.
     fn end(&mut self, place: u32, by: Option<By>, now: Moment) {
         let Some(Active { start, after, .. }) = self.active.remove(&place) else { return };
-        self.over += 1;
+        self.over.1.insert(place);
+        while self.over.1.remove(&self.over.0) {
+            self.over.0 += 1;
+        }
         let unit = self.own().operations()[index(place)].unit;
         if let Some((is_busy, queue)) = self.units.get_mut(&unit) {
             *is_busy = false;
             self.ready.extend(queue.pop_front().map(|next| (next, After::Operation(place))));
         }
         self.ended.push(Ended { job: self.job, rank: self.rank, place, start, after, end: now, by });
-        for next in self.graph.ranks[index(self.rank)].then(place) {
-            let missing = &mut self.missing[index(*next)];
+        let rank = &self.graph.ranks[index(self.rank)];
+        for next in rank.then(place) {
+            let missing = self.waiting.entry(*next).or_insert(rank.needs()[index(*next)]);
             *missing -= 1;
             if *missing == 0 {
+                self.waiting.remove(next);
                 self.ready.push_back((*next, After::Operation(place)));
             }
         }
@@ -246,107 +252,7 @@ impl Program {
 
 /// The programs of a host, one for each job that has a rank there.
 #[derive(Debug, Default)]
-pub struct Programs(Vec<Program>);
-
-impl State for Programs {
-    /// What a program has done, it does not do again: nothing repeats across the end of an operation, and across those of its messages
-    /// only where they go by.
-    fn walk(&mut self, walk: &mut Walk<'_>) {
-        for program in &mut self.0 {
-            walk.same(u64::from(program.over));
-            walk.same(wide(program.active.len()));
-            walk.same(program.early.values().map(|early| wide(early.len())).sum());
-            if walk.passes_messages() {
-                program.walk_messages(walk);
-            } else {
-                walk.same(program.active.values().map(|a| u64::from(a.to_come) << 32 | u64::from(a.to_leave)).sum());
-            }
-        }
-    }
-}
-
-impl Program {
-    fn walk_messages(&mut self, walk: &mut Walk<'_>) {
-        let Self { graph, job, rank, active, .. } = self;
-        walk.keyed(active, |walk, place, active| {
-            if let Work::Collective { number, place: own } = graph.ranks[index(*rank)].operations()[index(*place)].work
-                && let What::Collective { shape, .. } = graph.shared[index(number)].what
-            {
-                let shape = &graph.shapes[index(shape)];
-                for run in shape.runs(own) {
-                    active.walk_run(walk.further(*job, number, run.start), shape, &run, shape.sends(own).start, walk);
-                }
-            }
-            walk.total(&mut active.to_come);
-            walk.total(&mut active.to_leave);
-        });
-    }
-
-    /// How far it is in collectives.
-    fn rounds(&self) -> impl Iterator<Item = Round> {
-        self.active.iter().flat_map(move |(place, active)| {
-            let collective = match self.own().operations()[index(*place)].work {
-                Work::Collective { number, place: own } => self.shape(number).map(|shape| (number, own, shape)),
-                _ => None,
-            };
-            collective.into_iter().flat_map(move |(number, own, shape)| {
-                let first = shape.sends(own).start;
-                shape.runs(own).map(move |run| Round {
-                    job: self.job,
-                    number,
-                    posted: active.posted(&run, first),
-                    run,
-                    to_come: active.to_come,
-                })
-            })
-        })
-    }
-}
-
-impl Active {
-    /// The first message of a run that was not handed over; `first` is the first of all that the rank sends.
-    fn posted(&self, run: &Range<u32>, first: u32) -> u32 {
-        run.clone().find(|place| self.missing[index(place - first)] > 0).unwrap_or(run.end)
-    }
-
-    /// What those messages of a run that were not handed over still wait for, where they have got some of it: so many places further on, if
-    /// messages go by.
-    fn walk_run(&mut self, further: u32, shape: &Shape, run: &Range<u32>, first: u32, walk: &mut Walk<'_>) {
-        let posted = self.posted(run, first);
-        let known: Vec<(u32, u16)> = (posted..run.end)
-            .map(|place| (place, self.missing[index(place - first)]))
-            .filter(|(place, missing)| *missing != shape.needs(*place))
-            .collect();
-        walk.value(wide(known.len()));
-        for (place, missing) in &known {
-            walk.value(u64::from(place - posted) << 16 | u64::from(*missing));
-        }
-        if further > 0 {
-            for (place, _) in &known {
-                self.missing[index(place - first)] = shape.needs(*place);
-            }
-            self.missing[index(posted - first)..index(posted - first + further)].fill(0);
-            for (place, missing) in known {
-                self.missing[index(place - first + further)] = missing;
-            }
-        }
-    }
-}
-
-/// How far a rank is in a run of messages of a collective, one after the other to one rank.
-#[derive(Debug, Clone)]
-pub struct Round {
-    /// The job.
-    pub job: u32,
-    /// The collective's number.
-    pub number: u32,
-    /// The messages, by their places.
-    pub run: Range<u32>,
-    /// The first that was not handed over.
-    pub posted: u32,
-    /// Messages of the collective that have not arrived.
-    pub to_come: u32,
-}
+pub struct Programs(pub(super) Vec<Program>);
 
 impl Programs {
     /// Of ranks at one host.
@@ -372,11 +278,6 @@ impl Programs {
             places.sort_unstable();
             places.into_iter().map(move |place| (program.job, program.rank, place))
         })
-    }
-
-    /// How far the ranks here are in collectives, and the graphs of their jobs.
-    pub fn rounds(&self) -> impl Iterator<Item = (&Arc<Graph>, Round)> {
-        self.0.iter().flat_map(|program| program.rounds().map(|round| (&program.graph, round)))
     }
 
     /// Takes operations that are over.

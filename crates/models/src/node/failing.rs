@@ -319,6 +319,11 @@ impl Failing {
         Condition { since: now, rate: link.rate, delay: link.delay }
     }
 
+    /// Whether hosts compute slower at times.
+    pub fn slows(&self) -> bool {
+        self.felt.iter().any(|felt| matches!(felt.part.what, What::Compute(_)))
+    }
+
     /// When a host has computed what would take until a moment, slower while faults last that make it so.
     pub fn computed(&self, now: Moment, until: Moment) -> Moment {
         let mut slow: Vec<(f64, Option<Spell>, Schedule)> = Vec::new();

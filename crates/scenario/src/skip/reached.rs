@@ -1,14 +1,15 @@
 //! How far a network is: what its situation is relative to, and by how much a repetition goes on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_engine::Checkpoint;
 use xoff_engine::random::fold;
-use xoff_engine::state::Origin;
+use xoff_engine::state::{Across, Origin};
 use xoff_models::endpoint::Endpoint;
 use xoff_models::ids::PortId;
-use xoff_models::job::{Graph, Round, Shape, What};
+use xoff_models::job::{Graph, Round, Shape, Stretch, Turns, Way, What};
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
 use xoff_models::topology::Wiring;
@@ -32,21 +33,29 @@ pub struct Reached {
     /// The fewest packets that a flow has left, and those of all.
     pub least: u32,
     pub left: u64,
-    /// It goes on across ends of messages: how far ranks are in collectives, by job, number and first message of a run.
-    pub passes_messages: bool,
+    /// Across the ends of what it goes on.
+    pub across: Across,
+    /// Across messages: how far ranks are in collectives, by job, number and first message of a run.
     pub rounds: FxHashMap<(u32, u32, u32), Round>,
     /// Of those, the first message that others may still hear of.
     undelivered: FxHashMap<(u32, u32, u32), u32>,
     /// Messages to come of flows that carry some.
     to_come: FxHashMap<u32, u32>,
     graphs: FxHashMap<u32, Arc<Graph>>,
+    /// Across operations: how far ranks are in them, by job and rank; and where their periods began, or how many operations they go on.
+    ways: BTreeMap<(u32, u32), Way>,
+    operations: FxHashMap<(u32, u32), u32>,
+    /// How many of each series of a job are behind.
+    turns: FxHashMap<(u32, u32), u32>,
+    /// By node and place there: whose program it is.
+    ranks: FxHashMap<(u32, u8), (u32, u32)>,
 }
 
 impl Reached {
     /// All of a network.
-    pub fn of(cp: &Checkpoint<'_, Node>, passes_messages: bool) -> Self {
+    pub fn of(cp: &Checkpoint<'_, Node>, across: Across) -> Self {
         let wiring = cp.node(0).core.routing.wiring.clone();
-        let mut reached = Self { least: u32::MAX, wiring, passes_messages, ..Self::default() };
+        let mut reached = Self { least: u32::MAX, wiring, across, ..Self::default() };
         for node in (0..cp.nodes()).map(|id| cp.node(id)) {
             reached.first.push(number(reached.bytes.len()));
             reached.bytes.extend(node.core.ports.iter().map(|port| port.data_bytes));
@@ -62,7 +71,9 @@ impl Reached {
                     reached.credit.insert(flow.flow, credit);
                 }
                 let mut end = flow.alike;
-                if passes_messages && let Some((_, to_come)) = flow.message {
+                if across != Across::Packets
+                    && let Some((_, to_come)) = flow.message
+                {
                     reached.to_come.insert(flow.flow, to_come);
                     end = 0;
                 }
@@ -72,8 +83,10 @@ impl Reached {
                     reached.left += u64::from(flow.alike - flow.sent);
                 }
             }
-            if passes_messages {
-                node.endpoint.iter().for_each(|endpoint| reached.follow(endpoint));
+            match across {
+                Across::Packets => {}
+                Across::Messages => node.endpoint.iter().for_each(|endpoint| reached.follow(endpoint)),
+                Across::Operations => node.endpoint.iter().for_each(|endpoint| reached.follow_operations(endpoint)),
             }
         }
         reached
@@ -97,6 +110,57 @@ impl Reached {
         }
     }
 
+    /// How far the ranks at a host are in their operations.
+    fn follow_operations(&mut self, endpoint: &Endpoint) {
+        for (of, (graph, way)) in (0..).zip(endpoint.programs.ways()) {
+            let key = (way.job, way.rank);
+            self.epoch =
+                [key.0, key.1, way.stretch.start, way.stretch.by].into_iter().fold(self.epoch, |hash, word| fold(hash, word.into()));
+            self.graphs.entry(way.job).or_insert_with(|| graph.clone());
+            self.ranks.insert((endpoint.node(), of), key);
+            self.operations.insert(key, way.begun);
+            for Turns { series, first, by } in &way.stretch.turns {
+                self.turns.entry((way.job, *series)).or_insert(first + by * way.stretch.periods(way.begun));
+            }
+            self.ways.insert(key, way);
+        }
+    }
+
+    /// How often what brought ranks so many operations further fits before one comes that is not like those before it. None if what they do
+    /// together is not as much further for all of them.
+    fn fits_operations(&self, once: &Self) -> Option<u64> {
+        let mut times = u64::MAX;
+        let mut members: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for (key, way) in &self.ways {
+            let further = once.operations[key];
+            let before = &once.ways.get(key)?.beyond;
+            for (place, missing) in &way.beyond {
+                let then = before.iter().find(|then| then.0 == *place)?.1;
+                times = times.min(missing.saturating_sub(1).checked_div(then.checked_sub(*missing)?).map_or(u64::MAX, u64::from));
+            }
+            if further == 0 {
+                continue;
+            }
+            let Stretch { start, by, end, turns } = &way.stretch;
+            if !further.is_multiple_of(*by) || way.begun.checked_sub(further)? < *start {
+                return None;
+            }
+            times = times.min((end.checked_sub(1 + way.top)? / further).into());
+            for Turns { series, by: goes_on, .. } in turns {
+                let series = (way.job, *series);
+                if once.turns.get(&series).copied().unwrap_or(0) != goes_on * (further / by) {
+                    return None;
+                }
+                *members.entry(series).or_default() += 1;
+            }
+        }
+        // Whoever takes part in what goes on goes on himself.
+        let is_whole = |(key, further): (&(u32, u32), &u32)| {
+            *further == 0 || members.get(key).copied().unwrap_or(0) == self.graphs[&key.0].members(key.1)
+        };
+        once.turns.iter().all(is_whole).then_some(times)
+    }
+
     /// What is sent in a collective.
     fn shape(&self, job: u32, number: u32) -> Option<&Shape> {
         let graph = self.graphs.get(&job)?;
@@ -114,6 +178,9 @@ impl Reached {
             let came = once.to_come.get(flow)?;
             times = times.min(to_come.saturating_sub(1).checked_div(*came).map_or(u64::MAX, u64::from));
         }
+        if self.across == Across::Operations {
+            times = times.min(self.fits_operations(once)?);
+        }
         for (key, now) in &self.rounds {
             let further = |run: u32| once.rounds.get(&(key.0, key.1, run)).map_or(0, |round| round.posted);
             let came = once.rounds[key].to_come;
@@ -129,14 +196,16 @@ impl Reached {
         Some(times)
     }
 
-    /// Messages of collectives that were not handed over.
-    pub fn messages_left(&self) -> u64 {
-        self.rounds.values().map(|round| u64::from(round.run.end - round.posted)).sum()
+    /// Messages of collectives that were not handed over, or periods of operations to come, of all ranks.
+    pub fn rounds_left(&self) -> u64 {
+        let messages = self.rounds.values().map(|round| round.run.end - round.posted);
+        let periods = self.ways.values().map(|way| (way.stretch.end - way.begun) / way.stretch.by);
+        messages.chain(periods).map(u64::from).sum()
     }
 
     /// Words that it took to find it out.
     pub fn cost(&self) -> u64 {
-        wide(2 * self.bytes.len() + 30 * (self.packets.len() + self.rounds.len()))
+        wide(2 * self.bytes.len() + 30 * (self.packets.len() + self.rounds.len() + self.ways.len()))
     }
 
     /// The run that a message is in, as it is known in `rounds`.
@@ -172,7 +241,15 @@ impl Reached {
             counters,
             wiring: self.wiring.clone(),
             first: self.first.clone(),
-            passes_messages: self.passes_messages,
+            across: self.across,
+            operations: self
+                .operations
+                .iter()
+                .map(|(key, now)| (*key, grown(*now, before.operations.get(key).copied().unwrap_or(*now))))
+                .collect(),
+            turns: self.turns.iter().map(|(key, now)| (*key, grown(*now, before.turns.get(key).copied().unwrap_or(*now)))).collect(),
+            ways: before.ways.clone(),
+            ranks: self.ranks.clone(),
             rounds: self.rounds.iter().map(further).collect(),
             to_come: self
                 .to_come
@@ -206,8 +283,28 @@ impl Origin for Reached {
         self.counters.get(&(node, output, class)).copied().unwrap_or((0, u32::MAX))
     }
 
-    fn passes_messages(&self) -> bool {
-        self.passes_messages
+    fn across(&self) -> Across {
+        self.across
+    }
+
+    fn operations(&self, job: u32, rank: u32) -> u32 {
+        self.operations.get(&(job, rank)).copied().unwrap_or(0)
+    }
+
+    fn operations_of_timer(&self, node: u32, token: u64) -> u32 {
+        self.ranks.get(&(node, (token >> 32) as u8)).map_or(0, |(job, rank)| self.operations(*job, *rank))
+    }
+
+    fn turn(&self, job: u32, number: u32) -> (u32, u32) {
+        self.graphs.get(&job).map_or((0, number), |graph| graph.turn(number))
+    }
+
+    fn numbered(&self, job: u32, series: u32, place: u32) -> u32 {
+        self.graphs.get(&job).map_or(Some(place), |graph| graph.numbered(series, place)).unwrap_or(u32::MAX)
+    }
+
+    fn turns(&self, job: u32, series: u32) -> u32 {
+        self.turns.get(&(job, series)).copied().unwrap_or(0)
     }
 
     fn messages(&self, job: u32, number: u32, place: u32) -> u32 {

@@ -1,13 +1,16 @@
-//! What repeats itself across ends of messages: the steps of a collective, in which ranks send one another as much again and again.
+//! What repeats itself across ends of messages: the steps of a collective, in which ranks send one another as much again and again. And across
+//! ends of operations: the layers of a model, which do the same one after the other.
 //!
-//! It is looked for where the lead has begun its next message, beside what repeats itself within messages, which goes on meanwhile:
-//! between two such moments no more is skipped than what lies between them. A period is a number of steps; it is repeated as often
-//! as all ranks have messages that are like those before them (`Shape::alike`).
+//! Steps are looked for where the lead has begun its next message, layers where it has begun the same operation of the next, beside what
+//! repeats itself within them, which goes on meanwhile: between two such moments no more is skipped than what lies between them. A period
+//! is a number of steps or layers; it is repeated as often as all ranks have messages, or operations, that are like those before
+//! them (`Shape::alike`, `Graph::stretch`).
 
 use rustc_hash::FxHashMap;
 use xoff_engine::Checkpoint;
-use xoff_engine::state::Walk;
+use xoff_engine::state::{Across, Walk};
 use xoff_models::endpoint::UnderWay;
+use xoff_models::job::Cycle;
 use xoff_models::node::Node;
 use xoff_units::Moment;
 
@@ -19,9 +22,16 @@ const MOST: u64 = 12;
 /// Of fewer messages than this too little is gained: four are gone through.
 const FEW: u64 = 8;
 
-/// What is known of steps.
+/// Of fewer layers than this.
+const FEW_LAYERS: u64 = 5;
+
+/// Where layers are, after the steps.
+const LAYERS: usize = 1;
+
+/// What is known of steps, or of layers.
 #[derive(Default)]
 pub struct Rounds {
+    pub across: Across,
     pub stage: Stage,
     /// What the lead has started when somebody looks next; what it had when somebody did.
     pub mark: u64,
@@ -33,6 +43,9 @@ pub struct Rounds {
     looks: u64,
     /// Nothing more is to be found in these messages, or repeated.
     is_over: bool,
+    /// The first operation of the layers at hand, and of those of which nothing more is to be found.
+    within: u32,
+    over: Option<u32>,
     /// It is known how much there is to be gained.
     is_valued: bool,
     /// Words looked at, and those of one look.
@@ -41,6 +54,17 @@ pub struct Rounds {
 }
 
 impl Rounds {
+    pub fn across(across: Across) -> Self {
+        Self { across, ..Self::default() }
+    }
+
+    /// Another node leads.
+    pub fn forget(&mut self) {
+        self.stage = Stage::Search;
+        self.seen.clear();
+        self.mark = 0;
+    }
+
     /// The next look, if the lead has not come there.
     pub const fn next(&self, started: u64) -> u64 {
         if self.mark > started { self.mark } else { u64::MAX }
@@ -63,14 +87,57 @@ impl Rounds {
 }
 
 impl Skip {
-    /// Plans to look at the next message of the lead, if enough are left for something to come of it.
-    pub(super) fn follow_rounds(&mut self, cp: &Checkpoint<'_, Node>) {
-        if !matches!(self.rounds.stage, Stage::Search) {
+    /// How far all is, relative to what it is to repeat.
+    pub(super) fn reach(&mut self, across: Across, cp: &mut Checkpoint<'_, Node>) -> Reached {
+        if across == Across::Operations {
+            self.rounds[LAYERS].spent +=
+                (0..cp.nodes()).filter_map(|id| Some(cp.node_mut(id).endpoint.as_mut()?.programs.follow())).sum::<u64>();
+        }
+        Reached::of(cp, across)
+    }
+
+    /// Plans when to look next.
+    pub(super) fn follow_rounds(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        self.follow_layers(cp);
+        self.follow_steps(cp);
+    }
+
+    /// Plans to look where the lead is as far in its next layer, if enough are left.
+    fn follow_layers(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        let started = self.started_by_lead(cp);
+        let layers = &mut self.rounds[LAYERS];
+        if !matches!(layers.stage, Stage::Search) || layers.mark > started || layers.spent > self.allowed {
             return;
         }
-        (self.rounds.is_over, self.rounds.is_valued) = (false, false);
-        let before = (self.rounds.mark, self.rounds.every);
-        (self.rounds.mark, self.rounds.every) = (0, 0);
+        (layers.mark, layers.every) = (0, 0);
+        let Some(endpoint) = self.lead.and_then(|lead| cp.node_mut(lead).endpoint.as_mut()) else { return };
+        layers.spent += endpoint.programs.follow();
+        let Some(Cycle { start, packets, begun, left }) = endpoint.cycle().filter(|cycle| cycle.packets > 0) else { return };
+        let several = (2 * self.lag + CALM).div_ceil(packets);
+        if left / several < FEW_LAYERS || layers.over == Some(start) {
+            return;
+        }
+        // How long an operation takes would depend on when it is.
+        layers.spent += u64::from(cp.nodes());
+        if (0..cp.nodes()).any(|id| cp.node(id).failing.as_ref().is_some_and(|failing| failing.slows())) {
+            return;
+        }
+        layers.within = start;
+        (layers.is_over, layers.is_valued) = (false, false);
+        layers.every = several * packets;
+        layers.mark = started + begun + CALM;
+    }
+
+    /// Plans to look at the next message of the lead, if enough are left for something to come of it.
+    fn follow_steps(&mut self, cp: &Checkpoint<'_, Node>) {
+        let started = self.started_by_lead(cp);
+        let [steps, layers] = &mut self.rounds;
+        if !matches!(steps.stage, Stage::Search) {
+            return;
+        }
+        (steps.is_over, steps.is_valued) = (false, false);
+        let before = (steps.mark, steps.every);
+        (steps.mark, steps.every) = (0, 0);
         let Some(endpoint) = self.lead.and_then(|lead| cp.node(lead).endpoint.as_ref()) else { return };
         let left = endpoint.programs.rounds().map(|(_, round)| round.run.end - round.posted).max().unwrap_or(0);
         let message = |flow: UnderWay| Some((flow.message?.0, (flow.alike + 1).saturating_sub(flow.sent)));
@@ -81,79 +148,103 @@ impl Skip {
         if left / several < FEW {
             return;
         }
-        let (started, every) = (self.started_by_lead(cp), several * packets);
-        self.rounds.every = every;
+        let every = several * packets;
+        steps.every = every;
         // Where messages are as they were, looks go on as far apart, whichever of several connections has just begun one.
-        self.rounds.mark = if before.1 == every && before.0 > started { before.0 } else { started + u64::from(rest) + CALM };
+        steps.mark = if before.1 == every && before.0 > started { before.0 } else { started + u64::from(rest) + CALM };
+        while steps.is_near(layers.mark, self.lag) {
+            steps.mark += every;
+        }
     }
 
-    /// At a moment that is in step with the messages of the lead.
-    pub(super) fn look_at_round(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        match std::mem::take(&mut self.rounds.stage) {
-            Stage::Search => self.seek_round(cp),
+    /// At a moment that is in step with the messages, or the layers, of the lead.
+    pub(super) fn look_at_round(&mut self, of: usize, cp: &mut Checkpoint<'_, Node>) {
+        match std::mem::take(&mut self.rounds[of].stage) {
+            Stage::Search => self.seek_round(of, cp),
             Stage::Once(period) => {
                 let hops = period.hops;
-                self.rounds.stage = self.confirmed(period, true, cp);
-                self.rounds.mark += if matches!(self.rounds.stage, Stage::Search) { self.rounds.every } else { hops };
+                self.rounds[of].stage = self.confirmed(period, self.rounds[of].across, cp);
+                self.rounds[of].mark += if matches!(self.rounds[of].stage, Stage::Search) { self.rounds[of].every } else { hops };
             }
             Stage::Twice(period, begun) => {
                 let hops = period.hops;
                 if let Some((stage, times)) = self.repeated(period, &begun, cp) {
-                    self.rounds.mark += hops * times;
-                    self.rounds.mark += if matches!(stage, Stage::Search) { self.rounds.every } else { hops };
+                    self.rounds[of].mark += hops * times;
+                    self.rounds[of].mark += if matches!(stage, Stage::Search) { self.rounds[of].every } else { hops };
                     if matches!(stage, Stage::Search) {
                         // What is left is less than a period, or cannot be repeated.
-                        self.rounds.is_over = true;
+                        self.rounds[of].is_over = true;
                     }
-                    self.rounds.stage = stage;
+                    self.rounds[of].stage = stage;
                     // What was known of this message is of one that is long over.
                     self.search(cp);
                 } else {
-                    self.rounds.mark += self.rounds.every;
+                    self.rounds[of].mark += self.rounds[of].every;
                 }
             }
         }
-        let started = self.started_by_lead(cp);
-        if self.rounds.mark <= started {
-            self.rounds.stage = Stage::Search;
-            self.rounds.mark += self.rounds.every * (1 + (started - self.rounds.mark) / self.rounds.every);
+        self.keep_marks_ahead(cp);
+    }
+
+    /// Moments that have passed without a look come again later; and a step that would be looked at where a layer is waits.
+    fn keep_marks_ahead(&mut self, cp: &Checkpoint<'_, Node>) {
+        let (started, lag) = (self.started_by_lead(cp), self.lag);
+        for of in (0..self.rounds.len()).rev() {
+            let layer = self.rounds[LAYERS].mark;
+            let rounds = &mut self.rounds[of];
+            if rounds.mark == 0 {
+                continue;
+            }
+            if rounds.mark <= started {
+                rounds.stage = Stage::Search;
+                rounds.mark += rounds.every * (1 + (started - rounds.mark) / rounds.every);
+            }
+            while of != LAYERS && rounds.is_near(layer, lag) {
+                rounds.stage = Stage::Search;
+                rounds.mark += rounds.every;
+            }
         }
     }
 
-    fn seek_round(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        let mark = self.rounds.mark;
-        self.rounds.mark += self.rounds.every;
+    fn seek_round(&mut self, of: usize, cp: &mut Checkpoint<'_, Node>) {
+        let mark = self.rounds[of].mark;
+        self.rounds[of].mark += self.rounds[of].every;
         self.lacks(cp);
-        if self.rounds.is_over || self.rounds.is_dear(self.allowed) && self.rounds.is_valued {
+        if self.rounds[of].is_over && of == LAYERS {
+            // What comes after these layers is looked for anew.
+            (self.rounds[of].mark, self.rounds[of].over) = (0, Some(self.rounds[of].within));
             return;
         }
-        let reached = Reached::of(cp, true);
-        self.rounds.spent += reached.cost();
-        if reached.epoch != self.rounds.epoch {
-            (self.rounds.epoch, self.rounds.looks) = (reached.epoch, 0);
-            self.rounds.seen.clear();
+        if self.rounds[of].is_over || self.rounds[of].is_dear(self.allowed) && self.rounds[of].is_valued {
+            return;
+        }
+        let reached = self.reach(self.rounds[of].across, cp);
+        self.rounds[of].spent += reached.cost();
+        if reached.epoch != self.rounds[of].epoch {
+            (self.rounds[of].epoch, self.rounds[of].looks) = (reached.epoch, 0);
+            self.rounds[of].seen.clear();
         }
         // What was simulated and what is left are what it takes if nothing repeats itself.
-        let events = self.events(cp) + EVENTS_A_PACKET * reached.messages_left() * self.rounds.every;
+        let events = self.events(cp) + EVENTS_A_PACKET * reached.rounds_left() * self.rounds[of].every;
         self.allowed = self.allowed.max(events * WORDS_AN_EVENT / SHARE);
-        self.rounds.is_valued = true;
-        self.rounds.is_over = reached.rounds.is_empty() || self.rounds.looks >= MOST;
-        if self.rounds.is_over || self.rounds.is_dear(self.allowed) {
+        self.rounds[of].is_valued = true;
+        self.rounds[of].is_over = reached.rounds_left() == 0 || self.rounds[of].looks >= MOST;
+        if self.rounds[of].is_over || self.rounds[of].is_dear(self.allowed) {
             return;
         }
         let mut walk = Walk::digest(cp.now, &reached);
         cp.walk(&mut walk);
         let situation = walk.situation();
-        self.rounds.cost = situation.count;
-        self.rounds.spent += situation.count;
-        self.rounds.looks += 1;
-        if let Some((before, mark_before)) = self.rounds.seen.insert(situation.digest(), (cp.now, mark)) {
+        self.rounds[of].cost = situation.count;
+        self.rounds[of].spent += situation.count;
+        self.rounds[of].looks += 1;
+        if let Some((before, mark_before)) = self.rounds[of].seen.insert(situation.digest(), (cp.now, mark)) {
             let (at, length, hops) = (cp.now, cp.now - before, mark - mark_before);
             let mut walk = Walk::keep(at, &reached);
             cp.walk(&mut walk);
             let situation = walk.situation();
-            self.rounds.mark = mark + hops;
-            self.rounds.stage = Stage::Once(Period { length, hops, at, situation, prints: prints(cp) });
+            self.rounds[of].mark = mark + hops;
+            self.rounds[of].stage = Stage::Once(Period { length, hops, at, situation, prints: prints(cp) });
         }
     }
 }

@@ -1,0 +1,213 @@
+//! Stretches of a rank's program in which operations are like those before them: the layers of a model, its micro-batches.
+//!
+//! An operation is like another when it takes as long or sends as much to the same ranks, by the same connections, waits for as many, and lets
+//! go those that are as much further on, or the same as the other: those are beyond the stretch, as the optimizer is that waits for all layers.
+//! Whatever several ranks do together is known by its place in a *series*: the collectives of a group, or the messages from one rank to another.
+
+use xoff_units::{index, number};
+
+use super::graph::{Graph, What, Work};
+
+/// No period of more operations is looked for.
+const LONGEST: u32 = 4096;
+
+/// Operations of a rank from `start` to `end`, of which each is like the one `by` before it, as far as there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    /// The first.
+    pub start: u32,
+    /// How many are a period.
+    pub by: u32,
+    /// The one after the last.
+    pub end: u32,
+    /// The series that they take part in.
+    pub turns: Vec<Turns>,
+}
+
+/// How a stretch takes part in a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turns {
+    /// The series.
+    pub series: u32,
+    /// The first place in it.
+    pub first: u32,
+    /// How many places a period goes on.
+    pub by: u32,
+}
+
+impl Stretch {
+    /// All of a program, if nothing of it is like anything before.
+    pub const fn whole(operations: u32) -> Self {
+        Self { start: 0, by: u32::MAX, end: operations, turns: Vec::new() }
+    }
+
+    /// Where the period begins that an operation is in.
+    pub const fn begin(&self, place: u32) -> u32 {
+        self.start + (place - self.start) / self.by * self.by
+    }
+
+    /// How many periods are before that.
+    pub const fn periods(&self, place: u32) -> u32 {
+        (place - self.start) / self.by
+    }
+}
+
+impl Graph {
+    /// The series that what has a number is in, and its place there.
+    pub fn turn(&self, number: u32) -> (u32, u32) {
+        self.turns[index(number)]
+    }
+
+    /// The number of what has a place in a series.
+    pub fn numbered(&self, series: u32, place: u32) -> Option<u32> {
+        self.series[index(series)].get(index(place)).copied()
+    }
+
+    /// How many take part in a series.
+    pub fn members(&self, series: u32) -> u32 {
+        match self.series[index(series)].first().map(|first| self.shared[index(*first)].what) {
+            Some(What::Collective { group, .. }) => {
+                let group = &self.groups[index(group)];
+                number(group.ranks.len()) + u32::from(group.reducer.is_some())
+            }
+            Some(What::Message { from, to, .. }) => 1 + u32::from(from != to),
+            None => 0,
+        }
+    }
+
+    /// Whether an operation of a rank is like the one `by` before it; and the first of those that both let go.
+    fn is_like(&self, rank: u32, place: u32, by: u32) -> Option<u32> {
+        let rank = &self.ranks[index(rank)];
+        let (a, b) = (rank.operations()[index(place - by)], rank.operations()[index(place)]);
+        let is_alike = match (a.work, b.work) {
+            (Work::Compute(a), Work::Compute(b)) => a == b,
+            (Work::Send(a), Work::Send(b)) | (Work::Receive(a), Work::Receive(b)) => self.are_like(a, b),
+            (Work::Collective { number: a, place: at }, Work::Collective { number: b, place: too }) => at == too && self.are_like(a, b),
+            _ => false,
+        };
+        let (before, then) = (rank.then(place - by), rank.then(place));
+        let needs = rank.needs();
+        if !is_alike || a.unit != b.unit || needs[index(place - by)] != needs[index(place)] || before.len() != then.len() {
+            return None;
+        }
+        let mut end = u32::MAX;
+        for (before, then) in before.iter().zip(then) {
+            match then.checked_sub(*before) {
+                Some(0) => end = end.min(*then),
+                Some(further) if further == by => {}
+                _ => return None,
+            }
+        }
+        Some(end)
+    }
+
+    /// Whether two are the same thing among the same ranks by the same connections.
+    fn are_like(&self, a: u32, b: u32) -> bool {
+        self.shared[index(a)].what == self.shared[index(b)].what && self.are_on_one_line(a, b)
+    }
+
+    /// The stretch with the shortest period, of fewer operations than `below`, that goes from a place of a rank's program on for a period more at
+    /// least; and what it took to find it, in operations that were compared.
+    pub fn stretch(&self, rank: u32, start: u32, below: u32) -> (Option<Stretch>, u64) {
+        let operations = number(self.ranks[index(rank)].operations().len());
+        let mut cost = 0;
+        for by in 1..below.min(LONGEST).min((operations - start) / 2 + 1) {
+            let (mut place, mut end) = (start + by, operations);
+            while place < end
+                && let Some(both) = self.is_like(rank, place, by)
+            {
+                end = end.min(both);
+                place += 1;
+            }
+            cost += u64::from(place - start - by) + 1;
+            let end = place.min(end);
+            if end >= start + 2 * by
+                && let Some((end, turns)) = self.turns_of(rank, start, by, end)
+            {
+                return (Some(Stretch { start, by, end, turns }), cost);
+            }
+        }
+        (None, cost)
+    }
+
+    /// By how much a period brings on each series, and as far as it does so by as much each time.
+    fn turns_of(&self, rank: u32, start: u32, by: u32, end: u32) -> Option<(u32, Vec<Turns>)> {
+        let operations = self.ranks[index(rank)].operations();
+        let mut turns: Vec<Turns> = Vec::new();
+        let turn = |place: u32| Some(self.turn(operations[index(place)].work.number()?));
+        for place in start + by..end {
+            let (Some((series, now)), Some((_, before))) = (turn(place), turn(place - by)) else { continue };
+            let further = now.checked_sub(before)?;
+            match turns.iter().find(|turn| turn.series == series) {
+                None => turns.push(Turns { series, first: before, by: further }),
+                Some(turn) if turn.by == further => {}
+                Some(_) => return (place >= start + 2 * by).then_some((place, turns)),
+            }
+        }
+        Some((end, turns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xoff_units::{Bytes, Duration, Moment};
+
+    use super::super::collective::{Collective, Operation as Does};
+    use super::super::{Builder, Lines, Operation, Shared};
+    use super::*;
+
+    const fn operation(work: Work) -> Operation {
+        Operation { work, name: 0, iteration: 0, unit: 0 }
+    }
+
+    /// A model of eight layers, whose fifth takes longer if asked, twice; each layer computes and reduces, and an optimizer waits for all of them.
+    fn job(slow: u64, lines: Lines) -> Graph {
+        let mut builder = Builder::new(0, Moment::ZERO, vec![0, 1], lines, Vec::new());
+        let group = builder.group("all", vec![0, 1]);
+        let shape = builder.shape(&Collective::new(Does::AllReduce, Bytes(1000)), group).unwrap();
+        let mut last = [None; 2];
+        for iteration in 0..2 {
+            let mut layers = [Vec::new(), Vec::new()];
+            for layer in 0..8 {
+                let what = What::Collective { shape, group };
+                let number = builder.share(Shared { what, label: 0, iteration, name: 0 });
+                for rank in 0..2_u32 {
+                    let of = rank as usize;
+                    let time = Duration(1000 + if layer == 4 { slow } else { 0 });
+                    let compute = builder.add(rank, operation(Work::Compute(time)), last[of].as_slice());
+                    let reduce = builder.add(rank, operation(Work::Collective { number, place: rank }), &[compute]);
+                    last[of] = Some(reduce);
+                    layers[of].push(reduce);
+                }
+            }
+            for rank in 0..2 {
+                last[rank] = Some(builder.add(rank as u32, operation(Work::Compute(Duration(5000))), &layers[rank]));
+            }
+        }
+        builder.build()
+    }
+
+    #[test]
+    fn layers_are_like_one_another_up_to_the_optimizer() {
+        let graph = job(0, Lines::Shared(1));
+        let (stretch, _) = graph.stretch(1, 2, u32::MAX);
+        let series = graph.turn(3).0;
+        // The first layer waits for nothing; the last lets the optimizer go alone.
+        assert_eq!(stretch, Some(Stretch { start: 2, by: 2, end: 15, turns: vec![Turns { series, first: 1, by: 1 }] }));
+        let stretch = stretch.unwrap();
+        assert_eq!((stretch.begin(2), stretch.begin(7), stretch.periods(7)), (2, 6, 2));
+        assert_eq!((graph.numbered(series, 3), graph.numbered(series, 16), graph.members(series)), (Some(3), None, 2));
+        // Iterations are, from where layers are not any more.
+        assert_eq!(graph.stretch(0, 16, u32::MAX).0, None, "there is no third");
+        assert_eq!(graph.stretch(0, 2, 2).0, None, "none is shorter");
+        // A connection of its own for each message, or every other one, is none of those before.
+        assert_eq!(job(0, Lines::Own).stretch(1, 2, u32::MAX).0, None);
+        assert_eq!(job(0, Lines::Shared(2)).stretch(1, 2, u32::MAX).0.map(|stretch| stretch.by), Some(4));
+    }
+
+    #[test]
+    fn a_layer_that_takes_longer_ends_a_stretch() {
+        let (stretch, _) = job(1, Lines::Shared(1)).stretch(0, 2, u32::MAX);
+        assert_eq!(stretch.map(|stretch| (stretch.by, stretch.end)), Some((2, 8)));
+    }
+}

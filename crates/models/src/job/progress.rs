@@ -1,0 +1,310 @@
+//! How far programs are: what of them decides what happens next, and what goes by where it repeats itself.
+//!
+//! Within messages nothing of a program repeats itself but that it waits. Across messages, collectives go on in which ranks send as much again and
+//! again. Across operations, all that a rank has begun counts relative to where the period began that it is in ([`Stretch`]).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use xoff_engine::state::{Across, Origin, Row, State, Walk};
+use xoff_units::{Duration, index, number, wide};
+
+use super::graph::{Graph, What, Work};
+use super::likeness::Stretch;
+use super::program::{Active, Ended, Program, Programs};
+use super::shape::Shape;
+use crate::framing::Framing;
+use crate::message::After;
+
+impl State for Programs {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        for program in &mut self.0 {
+            match walk.across() {
+                Across::Operations => {
+                    program.walk_operations(walk);
+                    continue;
+                }
+                Across::Messages => program.walk_messages(walk),
+                Across::Packets => walk.same(program.active.values().map(|a| u64::from(a.to_come) << 32 | u64::from(a.to_leave)).sum()),
+            }
+            // What a program has done, it does not do again.
+            walk.same(u64::from(program.over.0) << 32 | wide(program.over.1.len()));
+            walk.same(wide(program.active.len()));
+            walk.same(program.early.values().map(|early| wide(early.len())).sum());
+        }
+    }
+}
+
+impl Row for Ended {
+    fn shift(&mut self, by: Duration, on: &dyn Origin) {
+        let further = on.operations(self.job, self.rank);
+        self.place += further;
+        if let After::Operation(place) = &mut self.after {
+            *place += further;
+        }
+        self.start += by;
+        self.end += by;
+        if let Some(message) = &mut self.by {
+            message.posted += by;
+        }
+    }
+}
+
+impl Program {
+    /// Operations that were begun, or are about to be, have places relative to the period; those that wait beyond the stretch wait for less and less.
+    fn walk_operations(&mut self, walk: &mut Walk<'_>) {
+        let (job, rank, end) = (self.job, self.rank, self.stretch.end);
+        let further = walk.further_operations(job, rank);
+        walk.value(u64::from(self.stretch.by));
+        walk.rows(&mut self.ended);
+        walk.operation(job, rank, &mut self.over.0);
+        self.over.1 = std::mem::take(&mut self.over.1).into_iter().map(|place| place + further).collect();
+        walk.value(wide(self.over.1.len()));
+        for place in &self.over.1 {
+            walk.operation(job, rank, &mut { *place });
+        }
+        let mut active: Vec<_> = self.active.drain().collect();
+        active.sort_unstable_by_key(|active| active.0);
+        walk.value(wide(active.len()));
+        for (place, active) in &mut active {
+            walk.begun(*place, &mut active.start);
+            walk.operation(job, rank, place);
+            walk.value(active.after.kind());
+            match &mut active.after {
+                After::Operation(place) => walk.operation(job, rank, place),
+                After::Message(message) => walk.value(u64::from(*message)),
+                After::Start | After::Begun => {}
+            }
+            walk.value(u64::from(active.to_come) << 32 | u64::from(active.to_leave));
+            active.missing.iter().for_each(|missing| walk.value(u64::from(*missing)));
+        }
+        self.active.extend(active);
+        let mut early: Vec<_> = self.early.drain().collect();
+        early.sort_unstable_by_key(|early| early.0);
+        walk.value(wide(early.len()));
+        for (place, messages) in &mut early {
+            walk.operation(job, rank, place);
+            walk.value(wide(messages.len()));
+            for (message, posted) in messages {
+                walk.value(u64::from(*message));
+                walk.moment(posted);
+            }
+        }
+        self.early.extend(early);
+        let mut beyond = self.waiting.split_off(&end);
+        let mut waiting: Vec<_> = std::mem::take(&mut self.waiting).into_iter().collect();
+        walk.value(wide(waiting.len()));
+        for (place, missing) in &mut waiting {
+            walk.operation(job, rank, place);
+            walk.value(u64::from(*missing));
+        }
+        walk.same(wide(beyond.len()));
+        for (place, missing) in &mut beyond {
+            walk.same(u64::from(*place));
+            walk.total(missing);
+        }
+        self.waiting = waiting.into_iter().chain(beyond).collect();
+        let mut units: Vec<_> = self.units.iter_mut().collect();
+        units.sort_unstable_by_key(|unit| *unit.0);
+        for (unit, (is_busy, queue)) in units {
+            walk.value(u64::from(*unit) << 1 | u64::from(*is_busy));
+            walk.value(wide(queue.len()));
+            for place in queue {
+                walk.operation(job, rank, place);
+            }
+        }
+    }
+
+    /// Finds the stretch that it is in; says what that took.
+    fn follow(&mut self) -> u64 {
+        let first = self.over.0;
+        if first >= self.stretch.end {
+            self.stretch = Stretch::whole(number(self.own().operations().len()));
+        }
+        let (found, cost) = self.graph.stretch(self.rank, first, self.stretch.by);
+        if let Some(stretch) = found {
+            self.stretch = stretch;
+        }
+        cost
+    }
+
+    /// How far it is in its operations.
+    fn way(&self) -> Way {
+        let touched = [
+            self.over.0,
+            self.over.1.last().copied().unwrap_or(0),
+            self.active.keys().copied().max().unwrap_or(0),
+            self.early.keys().copied().max().unwrap_or(0),
+            self.waiting.range(..self.stretch.end).next_back().map_or(0, |waiting| *waiting.0),
+            self.units.values().filter_map(|unit| unit.1.iter().copied().max()).max().unwrap_or(0),
+        ];
+        Way {
+            job: self.job,
+            rank: self.rank,
+            begun: self.stretch.begin(self.over.0),
+            top: touched.into_iter().max().unwrap_or(0),
+            beyond: self.waiting.range(self.stretch.end..).map(|(place, missing)| (*place, *missing)).collect(),
+            stretch: self.stretch.clone(),
+        }
+    }
+
+    /// What it does again and again, if it does.
+    fn cycle(&self, framing: &Framing) -> Option<Cycle> {
+        let of = |place: u32| match self.own().operations()[index(place)].work {
+            Work::Send(number) => match self.graph.shared[index(number)].what {
+                What::Message { bytes, .. } => framing.packets(bytes),
+                What::Collective { .. } => 0,
+            },
+            Work::Collective { number, place: own } => {
+                self.shape(number).map_or(0, |shape| shape.sends(own).map(|m| framing.packets(shape.piece(m).bytes)).sum())
+            }
+            Work::Compute(_) | Work::Receive(_) => 0,
+        };
+        let Stretch { start, by, end, .. } = self.stretch;
+        let first = self.over.0;
+        (end - first >= by).then(|| Cycle {
+            start,
+            packets: (first..first + by).map(of).sum(),
+            begun: self.active.keys().map(|place| of(*place)).sum(),
+            left: ((end - first) / by).into(),
+        })
+    }
+
+    fn walk_messages(&mut self, walk: &mut Walk<'_>) {
+        let Self { graph, job, rank, active, .. } = self;
+        walk.keyed(active, |walk, place, active| {
+            if let Work::Collective { number, place: own } = graph.ranks[index(*rank)].operations()[index(*place)].work
+                && let What::Collective { shape, .. } = graph.shared[index(number)].what
+            {
+                let shape = &graph.shapes[index(shape)];
+                for run in shape.runs(own) {
+                    active.walk_run(walk.further(*job, number, run.start), shape, &run, shape.sends(own).start, walk);
+                }
+            }
+            walk.total(&mut active.to_come);
+            walk.total(&mut active.to_leave);
+        });
+    }
+
+    /// How far it is in collectives.
+    fn rounds(&self) -> impl Iterator<Item = Round> {
+        self.active.iter().flat_map(move |(place, active)| {
+            let collective = match self.own().operations()[index(*place)].work {
+                Work::Collective { number, place: own } => self.shape(number).map(|shape| (number, own, shape)),
+                _ => None,
+            };
+            collective.into_iter().flat_map(move |(number, own, shape)| {
+                let first = shape.sends(own).start;
+                shape.runs(own).map(move |run| Round {
+                    job: self.job,
+                    number,
+                    posted: active.posted(&run, first),
+                    run,
+                    to_come: active.to_come,
+                })
+            })
+        })
+    }
+}
+
+impl Active {
+    /// The first message of a run that was not handed over; `first` is the first of all that the rank sends.
+    fn posted(&self, run: &Range<u32>, first: u32) -> u32 {
+        run.clone().find(|place| self.missing[index(place - first)] > 0).unwrap_or(run.end)
+    }
+
+    /// What those messages of a run that were not handed over still wait for, where they have got some of it: so many places further on, if
+    /// messages go by.
+    fn walk_run(&mut self, further: u32, shape: &Shape, run: &Range<u32>, first: u32, walk: &mut Walk<'_>) {
+        let posted = self.posted(run, first);
+        let known: Vec<(u32, u16)> = (posted..run.end)
+            .map(|place| (place, self.missing[index(place - first)]))
+            .filter(|(place, missing)| *missing != shape.needs(*place))
+            .collect();
+        walk.value(wide(known.len()));
+        for (place, missing) in &known {
+            walk.value(u64::from(place - posted) << 16 | u64::from(*missing));
+        }
+        if further > 0 {
+            for (place, _) in &known {
+                self.missing[index(place - first)] = shape.needs(*place);
+            }
+            self.missing[index(posted - first)..index(posted - first + further)].fill(0);
+            for (place, missing) in known {
+                self.missing[index(place - first + further)] = missing;
+            }
+        }
+    }
+}
+
+/// How far a rank is in a run of messages of a collective, one after the other to one rank.
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// The job.
+    pub job: u32,
+    /// The collective's number.
+    pub number: u32,
+    /// The messages, by their places.
+    pub run: Range<u32>,
+    /// The first that was not handed over.
+    pub posted: u32,
+    /// Messages of the collective that have not arrived.
+    pub to_come: u32,
+}
+
+/// How far a rank is in its operations.
+#[derive(Debug, Clone)]
+pub struct Way {
+    /// The job.
+    pub job: u32,
+    /// The rank.
+    pub rank: u32,
+    /// Where the period began that it is in.
+    pub begun: u32,
+    /// The last operation of which anything is known.
+    pub top: u32,
+    /// Operations beyond the stretch that wait for something in it, and for how many.
+    pub beyond: Vec<(u32, u32)>,
+    /// The operations that are like one another.
+    pub stretch: Stretch,
+}
+
+/// Operations that a rank does again and again.
+#[derive(Debug, Clone, Copy)]
+pub struct Cycle {
+    /// The first of them.
+    pub start: u32,
+    /// Packets that it sends in a period, and in what it has begun.
+    pub packets: u64,
+    /// In all that it has begun.
+    pub begun: u64,
+    /// Periods that are left.
+    pub left: u64,
+}
+
+impl Programs {
+    /// How far the ranks here are in collectives, and the graphs of their jobs.
+    pub fn rounds(&self) -> impl Iterator<Item = (&Arc<Graph>, Round)> {
+        self.0.iter().flat_map(|program| program.rounds().map(|round| (&program.graph, round)))
+    }
+
+    /// How far the ranks here are in their operations, and the graphs of their jobs.
+    pub fn ways(&self) -> impl Iterator<Item = (&Arc<Graph>, Way)> {
+        self.0.iter().map(|program| (&program.graph, program.way()))
+    }
+
+    /// Finds the stretches of operations in which they are; says how many operations were compared.
+    pub fn follow(&mut self) -> u64 {
+        self.0.iter_mut().map(Program::follow).sum()
+    }
+
+    /// What the first rank here that does something again and again does.
+    pub fn cycle(&self, framing: &Framing) -> Option<Cycle> {
+        self.0.iter().find_map(|program| program.cycle(framing))
+    }
+
+    /// The rank whose program this is, among those here.
+    pub fn rank(&self, of: u8) -> Option<(u32, u32)> {
+        self.0.get(usize::from(of)).map(|program| (program.job, program.rank))
+    }
+}

@@ -1,0 +1,115 @@
+"""What training jobs do again and again is skipped, layers and iterations among it, and nothing else is."""
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+from tests.validation.test_skip import PFC, PLANS, RECORDED, rails, skipped
+
+MODEL = {"layers": 16, "hidden": 512, "heads": 8, "sequence": 128, "vocabulary": 1024}
+# Messages of fewer packets, and collectives of fewer steps, than anything is looked for in.
+COMPUTE = {"peak": 312e12, "efficiency": 0.4}
+
+
+def job(servers: int, gpus: int, parallel: dict[str, int], batch: int = 0, **more: Any) -> dict[str, Any]:
+    """Return a training job on rails."""
+    model = {**MODEL, **more.pop("model", {})}
+    batch = batch or parallel.get("data", 1)
+    training = {"model": model, "parallel": parallel, "micro_batch": 1, "global_batch": batch, "compute": COMPUTE}
+    return {
+        "network": rails(servers, gpus),
+        "framing": {"payload": "4096B", "header": "48B"},
+        "switch": PFC,
+        "audits": RECORDED,
+        "workload": [{"name": "job", "training": {**training, **more}}],
+    }
+
+
+LAYERS = "packet_hops_skipped_in_layers"
+# Each with the least share of it that is skipped in layers and what is longer.
+JOBS: dict[str, tuple[float, dict[str, Any]]] = {
+    "layers": (0.15, job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40})),
+    "layers of sequences in parts": (0.07, job(2, 4, {"tensor": 4, "context": 2, "data": 1})),
+    "layers, gradients by layer": (0.05, job(2, 4, {"tensor": 4, "data": 2}, buckets=16)),
+    "layers, parameters of which are gathered": (0.4, job(2, 4, {"tensor": 4, "data": 2, "zero": 3}, overlap=False)),
+    "iterations": (0.4, job(2, 2, {"tensor": 2, "data": 2}, model={"layers": 1}, iterations=12)),
+    "micro-batches": (0.4, job(2, 2, {"tensor": 2, "data": 2}, 32, model={"layers": 1})),
+    "micro-batches in a pipeline": (0.3, job(2, 2, {"tensor": 2, "pipeline": 2}, 24, model={"layers": 2})),
+    # All of them send to all others at once: no layer takes as long as the one before.
+    "layers of experts": (
+        0.0,
+        job(2, 4, {"tensor": 2, "data": 4, "expert": 4}, model={"experts": 4, "top_k": 2, "layers": 24}),
+    ),
+    "layers, DCQCN": (
+        0.15,
+        {
+            **job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40}),
+            "switch": {**PFC, "ecn": {"red": {"kmin": "400KB", "kmax": "1600KB", "pmax": 0.2}}},
+            "host": {"congestion_control": {"dcqcn": {}}},
+        },
+    ),
+    "layers, each packet": (
+        0.1,
+        {**job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40}), "probe": {"packets": True}},
+    ),
+    "layers, a host that computes slower for a while": (
+        0.0,
+        {
+            **job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40}),
+            "fault": [{"host": "host1", "compute": 1.5, "at": "100us", "for": "50us"}],
+        },
+    ),
+    "layers, a link that fails": (
+        0.05,
+        {
+            **job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40}),
+            "fault": [{"link": "host1-server0", "state": "down", "at": "300us", "for": "30us"}],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_layers_and_iterations_are_skipped(name: str) -> None:
+    least, scenario = JOBS[name]
+    assert min(skipped(scenario, plan, LAYERS) for plan in PLANS[:3]) >= least
+
+
+def training(rng: Random) -> dict[str, Any]:
+    """Draw a job whose layers are alike, or whose computations vary; beside it a flow, or a second job."""
+    servers, gpus = rng.choice([2, 4]), rng.choice([2, 4])
+    tensor = rng.choice([tensor for tensor in (1, 2, 4) if tensor <= gpus])
+    rest = servers * gpus // tensor
+    pipeline = rng.choice([stages for stages in (1, 1, 2, 4) if rest % stages == 0])
+    data = rest // pipeline
+    parallel = {"tensor": tensor, "pipeline": pipeline, "data": data, "zero": rng.choice([0, 0, 1, 2, 3])}
+    iterations = rng.choice([1, 1, 2, 10])
+    # What is longer than a layer is found where there is no layer to be found.
+    layers = pipeline * (1 if iterations == 10 else rng.choice([3, 12, 24]))
+    model = {"layers": layers, "hidden": rng.choice([512, 1024])}
+    jitter = {"compute": {**COMPUTE, "jitter": 0.05}} if rng.random() < 0.1 else {}
+    more: dict[str, Any] = {"iterations": iterations, "overlap": rng.random() < 0.7, **jitter}
+    scenario = job(servers, gpus, parallel, data * rng.choice([1, 1, 2, 8]), model=model, **more)
+    if rng.random() < 0.2:
+        scenario["workload"][0]["spread"] = 2
+    if rng.random() < 0.2:
+        flow = {"src": 0, "dst": servers * gpus - 1, "size": f"{rng.randint(100, 900)}KB"}
+        scenario["workload"].append({"flows": [{**flow, "start": f"{rng.randint(0, 900)}us"}]})
+    if rng.random() < 0.4:
+        scenario["host"] = {"transport": {rng.choice(["irn", "selective", "raw"]): {}}}
+    return {**scenario, "until": rng.choice(["100ms", "100ms", "1777us"])}
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_jobs_are_skipped_as_far_as_they_do_the_same(group: int) -> None:
+    shares = []
+    for number in range(10):
+        rng = Random(f"jobs {group} {number}")
+        scenario = training(rng)
+        try:
+            shares.append(skipped(scenario, rng.choice(PLANS), LAYERS))
+        except Exception as error:
+            error.add_note(f"draw {number}: {json.dumps(scenario)}")
+            raise
+    assert max(shares) > 0.1, shares
