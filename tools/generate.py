@@ -173,7 +173,7 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "packet_hops_skipped": ("int", "Those of them that were not simulated, since they repeat others."),
             "packet_hops_skipped_in_steps": (
                 "int",
-                "Of the skipped ones, those in steps of collectives that repeat themselves; within messages is the rest.",
+                "Of the skipped ones, those in steps of collectives that repeat themselves.",
             ),
             "packet_hops_skipped_in_layers": (
                 "int",

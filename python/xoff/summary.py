@@ -249,7 +249,7 @@ class Performance(TypedDict):
     """Those of them that were not simulated, since they repeat others."""
 
     packet_hops_skipped_in_steps: int
-    """Of the skipped ones, those in steps of collectives that repeat themselves; within messages is the rest."""
+    """Of the skipped ones, those in steps of collectives that repeat themselves."""
 
     packet_hops_skipped_in_layers: int
     """Of the skipped ones, those in layers, micro-batches or iterations of jobs that repeat themselves."""
