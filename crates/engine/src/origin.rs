@@ -10,6 +10,8 @@ pub enum Across {
     Messages,
     /// Operations of programs, with all their messages.
     Operations,
+    /// Operations, in the longer periods that hold stretches of such.
+    Iterations,
 }
 
 /// How far the flows and links of a network are: what the counts of packets and bytes are relative to that somebody looks at while they

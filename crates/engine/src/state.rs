@@ -480,7 +480,7 @@ impl<'a> Walk<'a> {
 
     /// The moment at which an operation has computed, and the timer of it: what comes from outside, unless operations go by.
     pub(crate) fn computed(&mut self, at: &mut Moment, token: &mut u64) {
-        if self.origin.across() != Across::Operations {
+        if self.origin.across() < Across::Operations {
             self.interruption(at);
             return;
         }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
-use xoff_engine::state::{State as _, Walk, Word};
+use xoff_engine::state::{Across, State as _, Walk, Word};
 use xoff_units::{Moment, index, number, wide};
 
 pub use self::classify::{Classify, Mice};
@@ -243,7 +243,10 @@ impl state::State for Endpoint {
         }
         programs.walk(walk);
         senders.walk(walk);
-        senders.iter_mut().flatten().for_each(Sender::follow_messages);
+        for sender in senders.iter_mut().flatten() {
+            sender.follow_messages();
+            sender.walk_deadline(walk);
+        }
         walk.value(free.word());
         // A flow that has arrived whole is told by its sender; the places of the others are nobody's business.
         walk.keyed(receiver_of.iter_mut().filter(|r| *r.1 != ALL_HERE), |walk, flow, place| {
@@ -364,8 +367,8 @@ impl Endpoint {
     }
 
     /// What a rank here does again and again, if one does.
-    pub fn cycle(&self) -> Option<Cycle> {
-        self.programs.cycle(&self.config.framing)
+    pub fn cycle(&self, across: Across) -> Option<Cycle> {
+        self.programs.cycle(across, &self.config.framing)
     }
 
     /// Reads what the next packets of its first flows need.

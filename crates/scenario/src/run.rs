@@ -252,7 +252,7 @@ fn performance(collector: &Collector, mut skip: Skip, statistics: Statistics) ->
         data_packet_hops: collector.hops,
         packet_hops_skipped: skip.skipped.packet_hops.iter().sum(),
         packet_hops_skipped_in_steps: skip.skipped.packet_hops[Across::Messages as usize],
-        packet_hops_skipped_in_layers: skip.skipped.packet_hops[Across::Operations as usize],
+        packet_hops_skipped_in_layers: skip.skipped.packet_hops[Across::Operations as usize..].iter().sum(),
         periods_skipped: skip.skipped.periods,
         never_repeated: skip.kept_by(),
         events: statistics.events,

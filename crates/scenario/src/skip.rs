@@ -25,7 +25,7 @@ use xoff_models::node::Node;
 use xoff_units::{Duration, Moment, index, wide};
 
 use self::reached::Reached;
-use self::rounds::Rounds;
+use self::rounds::{Rounds, STEPS};
 
 use crate::audit::find_deadlock;
 use crate::collect::Collector;
@@ -49,7 +49,7 @@ const CALM: u64 = 8;
 /// Fewer packets than this that a flow has left are not worth looking.
 const LEAST: u32 = 64;
 /// No more rows than this are written again at once.
-const ROWS: u64 = 100_000;
+const ROWS: u64 = 500_000;
 
 /// A situation that came again, and how long after it was first seen.
 struct Period {
@@ -156,7 +156,7 @@ impl GivenUp {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Skipped {
     /// Data packets that would have been started on links, by what their periods go across.
-    pub packet_hops: [u64; 3],
+    pub packet_hops: [u64; 4],
     /// Events.
     pub events: u64,
     /// Periods that were repeated, each as often as possible at once.
@@ -198,7 +198,7 @@ pub struct Skip {
     allowed: u64,
     cost: u64,
     /// What repeats itself across ends of messages, and of operations.
-    rounds: [Rounds; 2],
+    rounds: [Rounds; 3],
     /// The most packets that the lead went on between a moment that was asked for and the look.
     lag: u64,
     /// What it came to.
@@ -232,7 +232,7 @@ impl Skip {
             spent: 0,
             allowed: FREE,
             cost: 0,
-            rounds: [Rounds::across(Across::Messages), Rounds::across(Across::Operations)],
+            rounds: [Across::Messages, Across::Operations, Across::Iterations].map(Rounds::across),
             lag: 0,
             skipped: Skipped::default(),
         }
@@ -322,7 +322,7 @@ impl Skip {
         }
         self.seen.clear();
         self.mark = self.started_by_lead(cp);
-        self.rounds[0].forget();
+        self.rounds[STEPS].forget();
         self.follow_rounds(cp);
         self.arm(cp, self.steps.base);
     }

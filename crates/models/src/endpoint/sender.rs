@@ -2,6 +2,7 @@
 
 use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
+use xoff_engine::state::Walk;
 use xoff_units::{Duration, Moment};
 
 use super::Config;
@@ -71,15 +72,23 @@ state!(Sender {
     flow: flow;
     value: dst, port, path, queue, class, is_listed, is_rto_set;
     part: progress, told, credit, arrivals, messages, transport, rate, stamps;
-    due: deadline, next_send;
+    due: next_send;
     moment: pace_at;
     total: retransmitted;
-    still: last, start;
+    // The deadline is shown when it is known whether anything is waited for.
+    still: last, start, deadline;
 });
 
 const _: () = assert!(size_of::<Option<Sender>>() <= 144, "a flow that waits for its turn takes this");
 
 impl Sender {
+    /// Shows when its packets come again: a connection that has all answers waits for none until its next packet, which sets that anew.
+    pub fn walk_deadline(&mut self, walk: &mut Walk<'_>) {
+        let waits_for_none =
+            self.messages.as_ref().is_some_and(|messages| !messages.is_closed) && self.progress.unacknowledged >= self.progress.packets;
+        if waits_for_none { walk.reminder(&mut self.deadline) } else { walk.due(&mut self.deadline) }
+    }
+
     /// Until when it is held.
     #[inline]
     pub fn held_until(&self) -> Moment {

@@ -4,12 +4,14 @@
 //! go those that are as much further on, or the same as the other: those are beyond the stretch, as the optimizer is that waits for all layers.
 //! Whatever several ranks do together is known by its place in a *series*: the collectives of a group, or the messages from one rank to another.
 
+use std::ops::Range;
+
 use xoff_units::{index, number};
 
 use super::graph::{Graph, What, Work};
 
 /// No period of more operations is looked for.
-const LONGEST: u32 = 4096;
+const LONGEST: u32 = 16_384;
 
 /// Operations of a rank from `start` to `end`, of which each is like the one `by` before it, as far as there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,12 +108,12 @@ impl Graph {
         self.shared[index(a)].what == self.shared[index(b)].what && self.are_on_one_line(a, b)
     }
 
-    /// The stretch with the shortest period, of fewer operations than `below`, that goes from a place of a rank's program on for a period more at
-    /// least; and what it took to find it, in operations that were compared.
-    pub fn stretch(&self, rank: u32, start: u32, below: u32) -> (Option<Stretch>, u64) {
+    /// The stretch with the shortest period, of so many operations, that goes from a place of a rank's program on for a period more at least; and
+    /// what it took to find it, in operations that were compared.
+    pub fn stretch(&self, rank: u32, start: u32, periods: Range<u32>) -> (Option<Stretch>, u64) {
         let operations = number(self.ranks[index(rank)].operations().len());
         let mut cost = 0;
-        for by in 1..below.min(LONGEST).min((operations - start) / 2 + 1) {
+        for by in periods.start.max(1)..periods.end.min(LONGEST).min((operations - start) / 2 + 1) {
             let (mut place, mut end) = (start + by, operations);
             while place < end
                 && let Some(both) = self.is_like(rank, place, by)
@@ -190,7 +192,7 @@ mod tests {
     #[test]
     fn layers_are_like_one_another_up_to_the_optimizer() {
         let graph = job(0, Lines::Shared(1));
-        let (stretch, _) = graph.stretch(1, 2, u32::MAX);
+        let (stretch, _) = graph.stretch(1, 2, 1..u32::MAX);
         let series = graph.turn(3).0;
         // The first layer waits for nothing; the last lets the optimizer go alone.
         assert_eq!(stretch, Some(Stretch { start: 2, by: 2, end: 15, turns: vec![Turns { series, first: 1, by: 1 }] }));
@@ -198,16 +200,16 @@ mod tests {
         assert_eq!((stretch.begin(2), stretch.begin(7), stretch.periods(7)), (2, 6, 2));
         assert_eq!((graph.numbered(series, 3), graph.numbered(series, 16), graph.members(series)), (Some(3), None, 2));
         // Iterations are, from where layers are not any more.
-        assert_eq!(graph.stretch(0, 16, u32::MAX).0, None, "there is no third");
-        assert_eq!(graph.stretch(0, 2, 2).0, None, "none is shorter");
+        assert_eq!(graph.stretch(0, 16, 1..u32::MAX).0, None, "there is no third");
+        assert_eq!(graph.stretch(0, 2, 1..2).0, None, "none is shorter");
         // A connection of its own for each message, or every other one, is none of those before.
-        assert_eq!(job(0, Lines::Own).stretch(1, 2, u32::MAX).0, None);
-        assert_eq!(job(0, Lines::Shared(2)).stretch(1, 2, u32::MAX).0.map(|stretch| stretch.by), Some(4));
+        assert_eq!(job(0, Lines::Own).stretch(1, 2, 1..u32::MAX).0, None);
+        assert_eq!(job(0, Lines::Shared(2)).stretch(1, 2, 1..u32::MAX).0.map(|stretch| stretch.by), Some(4));
     }
 
     #[test]
     fn a_layer_that_takes_longer_ends_a_stretch() {
-        let (stretch, _) = job(1, Lines::Shared(1)).stretch(0, 2, u32::MAX);
+        let (stretch, _) = job(1, Lines::Shared(1)).stretch(0, 2, 1..u32::MAX);
         assert_eq!(stretch.map(|stretch| (stretch.by, stretch.end)), Some((2, 8)));
     }
 }

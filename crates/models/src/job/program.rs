@@ -79,19 +79,20 @@ pub struct Program {
     due: Vec<u32>,
     /// Of units, whether each is busy, and the operations that could begin otherwise, in order.
     pub(super) units: FxHashMap<u16, (bool, VecDeque<u32>)>,
-    /// The stretch of operations that it was in when somebody looked last.
-    pub(super) stretch: Stretch,
+    /// The stretch of operations that it was in when somebody looked last, and one with a longer period that holds such.
+    pub(super) stretches: [Stretch; 2],
 }
 
 impl Program {
     /// A rank's, with the flows that are its connections, by receiving rank and line.
     pub fn new(graph: Arc<Graph>, job: u32, rank: u32, mut connections: Vec<((u32, u64), u32)>) -> Self {
         connections.sort_unstable();
-        let stretch = Stretch::whole(number(graph.ranks[index(rank)].operations().len()));
+        let whole = Stretch::whole(number(graph.ranks[index(rank)].operations().len()));
+        let stretches = [whole.clone(), whole];
         let (waiting, active, early, over) = (BTreeMap::new(), FxHashMap::default(), FxHashMap::default(), (0, BTreeSet::new()));
         let (ended, ready, due) = (Vec::new(), VecDeque::new(), Vec::new());
         let units = FxHashMap::default();
-        Self { graph, job, rank, waiting, active, early, connections, over, ended, ready, due, units, stretch }
+        Self { graph, job, rank, waiting, active, early, connections, over, ended, ready, due, units, stretches }
     }
 
     pub(super) fn own(&self) -> &Rank {

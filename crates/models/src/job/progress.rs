@@ -20,7 +20,7 @@ impl State for Programs {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         for program in &mut self.0 {
             match walk.across() {
-                Across::Operations => {
+                Across::Operations | Across::Iterations => {
                     program.walk_operations(walk);
                     continue;
                 }
@@ -33,6 +33,11 @@ impl State for Programs {
             walk.same(program.early.values().map(|early| wide(early.len())).sum());
         }
     }
+}
+
+/// Which of the stretches of a program counts.
+fn level(across: Across) -> usize {
+    usize::from(across == Across::Iterations)
 }
 
 impl Row for Ended {
@@ -53,9 +58,10 @@ impl Row for Ended {
 impl Program {
     /// Operations that were begun, or are about to be, have places relative to the period; those that wait beyond the stretch wait for less and less.
     fn walk_operations(&mut self, walk: &mut Walk<'_>) {
-        let (job, rank, end) = (self.job, self.rank, self.stretch.end);
+        let Stretch { by, end, .. } = self.stretches[level(walk.across())];
+        let (job, rank) = (self.job, self.rank);
         let further = walk.further_operations(job, rank);
-        walk.value(u64::from(self.stretch.by));
+        walk.value(u64::from(by));
         walk.rows(&mut self.ended);
         walk.operation(job, rank, &mut self.over.0);
         self.over.1 = std::mem::take(&mut self.over.1).into_iter().map(|place| place + further).collect();
@@ -115,41 +121,48 @@ impl Program {
         }
     }
 
-    /// Finds the stretch that it is in; says what that took.
-    fn follow(&mut self) -> u64 {
-        let first = self.over.0;
-        if first >= self.stretch.end {
-            self.stretch = Stretch::whole(number(self.own().operations().len()));
-        }
-        let (found, cost) = self.graph.stretch(self.rank, first, self.stretch.by);
-        if let Some(stretch) = found {
-            self.stretch = stretch;
+    /// Finds the stretches that it is in; says what that took.
+    fn follow(&mut self, across: Across) -> u64 {
+        let (first, mut at_least, mut cost) = (self.over.0, 1, 0);
+        for stretch in &mut self.stretches[..=level(across)] {
+            let operations = number(self.graph.ranks[index(self.rank)].operations().len());
+            if first >= stretch.end {
+                *stretch = Stretch::whole(operations);
+            }
+            let (found, took) = self.graph.stretch(self.rank, first, at_least..stretch.by);
+            cost += took;
+            if let Some(found) = found {
+                *stretch = found;
+            }
+            // What holds it goes beyond its end.
+            at_least = stretch.end - first;
         }
         cost
     }
 
     /// How far it is in its operations.
-    fn way(&self) -> Way {
+    fn way(&self, across: Across) -> Way {
+        let stretch = &self.stretches[level(across)];
         let touched = [
             self.over.0,
             self.over.1.last().copied().unwrap_or(0),
             self.active.keys().copied().max().unwrap_or(0),
             self.early.keys().copied().max().unwrap_or(0),
-            self.waiting.range(..self.stretch.end).next_back().map_or(0, |waiting| *waiting.0),
+            self.waiting.range(..stretch.end).next_back().map_or(0, |waiting| *waiting.0),
             self.units.values().filter_map(|unit| unit.1.iter().copied().max()).max().unwrap_or(0),
         ];
         Way {
             job: self.job,
             rank: self.rank,
-            begun: self.stretch.begin(self.over.0),
+            begun: stretch.begin(self.over.0),
             top: touched.into_iter().max().unwrap_or(0),
-            beyond: self.waiting.range(self.stretch.end..).map(|(place, missing)| (*place, *missing)).collect(),
-            stretch: self.stretch.clone(),
+            beyond: self.waiting.range(stretch.end..).map(|(place, missing)| (*place, *missing)).collect(),
+            stretch: stretch.clone(),
         }
     }
 
     /// What it does again and again, if it does.
-    fn cycle(&self, framing: &Framing) -> Option<Cycle> {
+    fn cycle(&self, across: Across, framing: &Framing) -> Option<Cycle> {
         let of = |place: u32| match self.own().operations()[index(place)].work {
             Work::Send(number) => match self.graph.shared[index(number)].what {
                 What::Message { bytes, .. } => framing.packets(bytes),
@@ -160,7 +173,7 @@ impl Program {
             }
             Work::Compute(_) | Work::Receive(_) => 0,
         };
-        let Stretch { start, by, end, .. } = self.stretch;
+        let Stretch { start, by, end, .. } = self.stretches[level(across)];
         let first = self.over.0;
         (end - first >= by).then(|| Cycle {
             start,
@@ -289,18 +302,18 @@ impl Programs {
     }
 
     /// How far the ranks here are in their operations, and the graphs of their jobs.
-    pub fn ways(&self) -> impl Iterator<Item = (&Arc<Graph>, Way)> {
-        self.0.iter().map(|program| (&program.graph, program.way()))
+    pub fn ways(&self, across: Across) -> impl Iterator<Item = (&Arc<Graph>, Way)> {
+        self.0.iter().map(move |program| (&program.graph, program.way(across)))
     }
 
     /// Finds the stretches of operations in which they are; says how many operations were compared.
-    pub fn follow(&mut self) -> u64 {
-        self.0.iter_mut().map(Program::follow).sum()
+    pub fn follow(&mut self, across: Across) -> u64 {
+        self.0.iter_mut().map(|program| program.follow(across)).sum()
     }
 
     /// What the first rank here that does something again and again does.
-    pub fn cycle(&self, framing: &Framing) -> Option<Cycle> {
-        self.0.iter().find_map(|program| program.cycle(framing))
+    pub fn cycle(&self, across: Across, framing: &Framing) -> Option<Cycle> {
+        self.0.iter().find_map(|program| program.cycle(across, framing))
     }
 
     /// The rank whose program this is, among those here.

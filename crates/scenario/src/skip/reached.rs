@@ -86,7 +86,7 @@ impl Reached {
             match across {
                 Across::Packets => {}
                 Across::Messages => node.endpoint.iter().for_each(|endpoint| reached.follow(endpoint)),
-                Across::Operations => node.endpoint.iter().for_each(|endpoint| reached.follow_operations(endpoint)),
+                Across::Operations | Across::Iterations => node.endpoint.iter().for_each(|endpoint| reached.follow_operations(endpoint)),
             }
         }
         reached
@@ -112,7 +112,7 @@ impl Reached {
 
     /// How far the ranks at a host are in their operations.
     fn follow_operations(&mut self, endpoint: &Endpoint) {
-        for (of, (graph, way)) in (0..).zip(endpoint.programs.ways()) {
+        for (of, (graph, way)) in (0..).zip(endpoint.programs.ways(self.across)) {
             let key = (way.job, way.rank);
             self.epoch =
                 [key.0, key.1, way.stretch.start, way.stretch.by].into_iter().fold(self.epoch, |hash, word| fold(hash, word.into()));
@@ -178,7 +178,7 @@ impl Reached {
             let came = once.to_come.get(flow)?;
             times = times.min(to_come.saturating_sub(1).checked_div(*came).map_or(u64::MAX, u64::from));
         }
-        if self.across == Across::Operations {
+        if self.across >= Across::Operations {
             times = times.min(self.fits_operations(once)?);
         }
         for (key, now) in &self.rounds {

@@ -25,7 +25,8 @@ const FEW: u64 = 8;
 /// Of fewer layers than this.
 const FEW_LAYERS: u64 = 5;
 
-/// Where layers are, after the steps.
+/// Where steps are, then layers, then what holds layers.
+pub const STEPS: usize = 0;
 const LAYERS: usize = 1;
 
 /// What is known of steps, or of layers.
@@ -89,30 +90,32 @@ impl Rounds {
 impl Skip {
     /// How far all is, relative to what it is to repeat.
     pub(super) fn reach(&mut self, across: Across, cp: &mut Checkpoint<'_, Node>) -> Reached {
-        if across == Across::Operations {
-            self.rounds[LAYERS].spent +=
-                (0..cp.nodes()).filter_map(|id| Some(cp.node_mut(id).endpoint.as_mut()?.programs.follow())).sum::<u64>();
+        if let Some(rounds) = self.rounds[LAYERS..].iter_mut().find(|rounds| rounds.across == across) {
+            for id in 0..cp.nodes() {
+                rounds.spent += cp.node_mut(id).endpoint.as_mut().map_or(0, |endpoint| endpoint.programs.follow(across));
+            }
         }
         Reached::of(cp, across)
     }
 
     /// Plans when to look next.
     pub(super) fn follow_rounds(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        self.follow_layers(cp);
+        (LAYERS..self.rounds.len()).rev().for_each(|of| self.follow_layers(of, cp));
         self.follow_steps(cp);
+        self.keep_marks_ahead(cp);
     }
 
     /// Plans to look where the lead is as far in its next layer, if enough are left.
-    fn follow_layers(&mut self, cp: &mut Checkpoint<'_, Node>) {
+    fn follow_layers(&mut self, of: usize, cp: &mut Checkpoint<'_, Node>) {
         let started = self.started_by_lead(cp);
-        let layers = &mut self.rounds[LAYERS];
+        let layers = &mut self.rounds[of];
         if !matches!(layers.stage, Stage::Search) || layers.mark > started || layers.spent > self.allowed {
             return;
         }
         (layers.mark, layers.every) = (0, 0);
         let Some(endpoint) = self.lead.and_then(|lead| cp.node_mut(lead).endpoint.as_mut()) else { return };
-        layers.spent += endpoint.programs.follow();
-        let Some(Cycle { start, packets, begun, left }) = endpoint.cycle().filter(|cycle| cycle.packets > 0) else { return };
+        layers.spent += endpoint.programs.follow(layers.across);
+        let Some(Cycle { start, packets, begun, left }) = endpoint.cycle(layers.across).filter(|cycle| cycle.packets > 0) else { return };
         let several = (2 * self.lag + CALM).div_ceil(packets);
         if left / several < FEW_LAYERS || layers.over == Some(start) {
             return;
@@ -131,7 +134,7 @@ impl Skip {
     /// Plans to look at the next message of the lead, if enough are left for something to come of it.
     fn follow_steps(&mut self, cp: &Checkpoint<'_, Node>) {
         let started = self.started_by_lead(cp);
-        let [steps, layers] = &mut self.rounds;
+        let steps = &mut self.rounds[STEPS];
         if !matches!(steps.stage, Stage::Search) {
             return;
         }
@@ -152,9 +155,6 @@ impl Skip {
         steps.every = every;
         // Where messages are as they were, looks go on as far apart, whichever of several connections has just begun one.
         steps.mark = if before.1 == every && before.0 > started { before.0 } else { started + u64::from(rest) + CALM };
-        while steps.is_near(layers.mark, self.lag) {
-            steps.mark += every;
-        }
     }
 
     /// At a moment that is in step with the messages, or the layers, of the lead.
@@ -176,7 +176,8 @@ impl Skip {
                         self.rounds[of].is_over = true;
                     }
                     self.rounds[of].stage = stage;
-                    // What was known of this message is of one that is long over.
+                    // What was known of this message, or layer, is of one that is long over.
+                    self.rounds[STEPS..of].iter_mut().for_each(Rounds::forget);
                     self.search(cp);
                 } else {
                     self.rounds[of].mark += self.rounds[of].every;
@@ -186,23 +187,22 @@ impl Skip {
         self.keep_marks_ahead(cp);
     }
 
-    /// Moments that have passed without a look come again later; and a step that would be looked at where a layer is waits.
+    /// Moments that have passed without a look come again later; and what would be looked at where something longer is waits.
     fn keep_marks_ahead(&mut self, cp: &Checkpoint<'_, Node>) {
         let (started, lag) = (self.started_by_lead(cp), self.lag);
-        for of in (0..self.rounds.len()).rev() {
-            let layer = self.rounds[LAYERS].mark;
-            let rounds = &mut self.rounds[of];
-            if rounds.mark == 0 {
-                continue;
-            }
+        let mut longer: Vec<u64> = Vec::new();
+        for rounds in self.rounds.iter_mut().rev().filter(|rounds| rounds.mark > 0) {
+            let before = rounds.mark;
             if rounds.mark <= started {
-                rounds.stage = Stage::Search;
                 rounds.mark += rounds.every * (1 + (started - rounds.mark) / rounds.every);
             }
-            while of != LAYERS && rounds.is_near(layer, lag) {
-                rounds.stage = Stage::Search;
+            while longer.iter().any(|mark| rounds.is_near(*mark, lag)) {
                 rounds.mark += rounds.every;
             }
+            if rounds.mark != before {
+                rounds.stage = Stage::Search;
+            }
+            longer.push(rounds.mark);
         }
     }
 
@@ -210,7 +210,7 @@ impl Skip {
         let mark = self.rounds[of].mark;
         self.rounds[of].mark += self.rounds[of].every;
         self.lacks(cp);
-        if self.rounds[of].is_over && of == LAYERS {
+        if self.rounds[of].is_over && of >= LAYERS {
             // What comes after these layers is looked for anew.
             (self.rounds[of].mark, self.rounds[of].over) = (0, Some(self.rounds[of].within));
             return;
