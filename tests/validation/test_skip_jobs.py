@@ -34,7 +34,11 @@ JOBS: dict[str, tuple[float, dict[str, Any]]] = {
     "layers, gradients by layer": (0.05, job(2, 4, {"tensor": 4, "data": 2}, buckets=16)),
     "layers, parameters of which are gathered": (0.4, job(2, 4, {"tensor": 4, "data": 2, "zero": 3}, overlap=False)),
     "iterations": (0.4, job(2, 2, {"tensor": 2, "data": 2}, model={"layers": 1}, iterations=12)),
-    "micro-batches": (0.4, job(2, 2, {"tensor": 2, "data": 2}, 32, model={"layers": 1})),
+    "micro-batches": (0.3, job(2, 2, {"tensor": 2, "data": 2}, 32, model={"layers": 1})),
+    # Their layers are too few, or are skipped as well.
+    "micro-batches of layers": (0.5, job(2, 4, {"tensor": 4, "data": 2}, 32, model={"layers": 4})),
+    "iterations of layers": (0.4, job(2, 4, {"tensor": 4, "data": 2}, iterations=12)),
+    "iterations of micro-batches": (0.3, job(2, 2, {"tensor": 2, "data": 2}, 6, model={"layers": 2}, iterations=10)),
     "micro-batches in a pipeline": (0.3, job(2, 2, {"tensor": 2, "pipeline": 2}, 24, model={"layers": 2})),
     # All of them send to all others at once: no layer takes as long as the one before.
     "layers of experts": (
@@ -85,8 +89,7 @@ def training(rng: Random) -> dict[str, Any]:
     data = rest // pipeline
     parallel = {"tensor": tensor, "pipeline": pipeline, "data": data, "zero": rng.choice([0, 0, 1, 2, 3])}
     iterations = rng.choice([1, 1, 2, 10])
-    # What is longer than a layer is found where there is no layer to be found.
-    layers = pipeline * (1 if iterations == 10 else rng.choice([3, 12, 24]))
+    layers = pipeline * (rng.choice([1, 2]) if iterations == 10 else rng.choice([3, 12, 24]))
     model = {"layers": layers, "hidden": rng.choice([512, 1024])}
     jitter = {"compute": {**COMPUTE, "jitter": 0.05}} if rng.random() < 0.1 else {}
     more: dict[str, Any] = {"iterations": iterations, "overlap": rng.random() < 0.7, **jitter}

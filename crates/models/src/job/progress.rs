@@ -124,18 +124,22 @@ impl Program {
     /// Finds the stretches that it is in; says what that took.
     fn follow(&mut self, across: Across) -> u64 {
         let (first, mut at_least, mut cost) = (self.over.0, 1, 0);
+        // Where nothing holds the shorter one, that is the longer one, too: another rank, elsewhere, may have one that holds shorter ones.
+        let mut shorter = Stretch::whole(number(self.own().operations().len()));
         for stretch in &mut self.stretches[..=level(across)] {
-            let operations = number(self.graph.ranks[index(self.rank)].operations().len());
             if first >= stretch.end {
-                *stretch = Stretch::whole(operations);
+                *stretch = Stretch::whole(u32::MAX);
             }
             let (found, took) = self.graph.stretch(self.rank, first, at_least..stretch.by);
             cost += took;
             if let Some(found) = found {
                 *stretch = found;
+            } else if stretch.end == u32::MAX {
+                *stretch = shorter;
             }
             // What holds it goes beyond its end.
             at_least = stretch.end - first;
+            shorter = stretch.clone();
         }
         cost
     }

@@ -100,7 +100,7 @@ impl Skip {
 
     /// Plans when to look next.
     pub(super) fn follow_rounds(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        (LAYERS..self.rounds.len()).rev().for_each(|of| self.follow_layers(of, cp));
+        (LAYERS..self.rounds.len()).for_each(|of| self.follow_layers(of, cp));
         self.follow_steps(cp);
         self.keep_marks_ahead(cp);
     }
@@ -117,9 +117,12 @@ impl Skip {
         layers.spent += endpoint.programs.follow(layers.across);
         let Some(Cycle { start, packets, begun, left }) = endpoint.cycle(layers.across).filter(|cycle| cycle.packets > 0) else { return };
         let several = (2 * self.lag + CALM).div_ceil(packets);
-        if left / several < FEW_LAYERS || layers.over == Some(start) {
+        let (is_over, every) = (layers.over == Some(start), several * packets);
+        let is_planned = |other: &Rounds| other.mark > started && other.across >= Across::Operations && other.every == every;
+        if left / several < FEW_LAYERS || is_over || self.rounds.iter().any(is_planned) {
             return;
         }
+        let layers = &mut self.rounds[of];
         // How long an operation takes would depend on when it is.
         layers.spent += u64::from(cp.nodes());
         if (0..cp.nodes()).any(|id| cp.node(id).failing.as_ref().is_some_and(|failing| failing.slows())) {
@@ -127,7 +130,7 @@ impl Skip {
         }
         layers.within = start;
         (layers.is_over, layers.is_valued) = (false, false);
-        layers.every = several * packets;
+        layers.every = every;
         layers.mark = started + begun + CALM;
     }
 
