@@ -291,9 +291,9 @@ pub struct Way {
 pub struct Cycle {
     /// The first of them.
     pub start: u32,
-    /// Packets that it sends in a period, and in what it has begun.
+    /// Packets that it sends in a period.
     pub packets: u64,
-    /// In all that it has begun.
+    /// Packets of all that it has begun.
     pub begun: u64,
     /// Periods that are left.
     pub left: u64,
@@ -318,10 +318,5 @@ impl Programs {
     /// What the first rank here that does something again and again does.
     pub fn cycle(&self, across: Across, framing: &Framing) -> Option<Cycle> {
         self.0.iter().find_map(|program| program.cycle(across, framing))
-    }
-
-    /// The rank whose program this is, among those here.
-    pub fn rank(&self, of: u8) -> Option<(u32, u32)> {
-        self.0.get(usize::from(of)).map(|program| (program.job, program.rank))
     }
 }
