@@ -11,6 +11,7 @@ use crate::{END_OF_TIME, Message};
 /// Handed to a node with each event.
 pub struct Context<'a, M: Message> {
     pub(crate) now: Moment,
+    pub(crate) node: u32,
     /// No message that this node sends may arrive earlier, by cluster membership of the receiver.
     pub(crate) horizon: Moment,
     pub(crate) outer_horizon: Moment,
@@ -87,7 +88,7 @@ impl<M: Message> Context<'_, M> {
     /// Asks for a checkpoint a window from now, which is the same time after each such moment.
     #[cold]
     pub fn mark(&mut self) {
-        self.transit.marked.get_or_insert(self.now);
+        self.transit.marked.push((self.now, self.node));
     }
 
     /// What travels beside messages that are at nodes of this partition.

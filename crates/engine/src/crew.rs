@@ -4,6 +4,7 @@
 //! barrier a window; at a checkpoint only worker 0 runs. A segment with few events a window, or on a machine whose cores are taken
 //! ([`Pace`]), is run by worker 0 alone, with the same code, while the others sleep: partitions decide results, workers do not.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,8 +33,8 @@ struct Crew<'a, N: Node> {
     mail: [Mail<N::Message>; 2],
     /// By window parity and partition: the earliest event.
     earliest: [Vec<Padded>; 2],
-    /// By window parity: a node asked for somebody to look.
-    marked: [AtomicBool; 2],
+    /// By window parity: a node asked for somebody to look, or has to be woken.
+    calls: [AtomicBool; 2],
     barrier: Barrier,
     window: Duration,
     windows: AtomicU64,
@@ -64,8 +65,8 @@ impl<N: Node> Crew<'_, N> {
             for (p, partition) in &mut mine {
                 partition.run_window(end, self.window);
                 self.earliest[parity][*p].0.store(partition.next_event().0, Ordering::Release);
-                if partition.transit.marked.is_some() {
-                    self.marked[parity].store(true, Ordering::Release);
+                if partition.transit.calls() {
+                    self.calls[parity].store(true, Ordering::Release);
                 }
                 for (to, outbox) in partition.transit.outbox.iter_mut().enumerate() {
                     if !outbox.is_empty() {
@@ -86,7 +87,7 @@ impl<N: Node> Crew<'_, N> {
             }
             start = Moment(self.earliest[parity].iter().map(|e| e.0.load(Ordering::Acquire)).fold(u64::MAX, u64::min));
             windows += 1;
-            if self.marked[parity].load(Ordering::Acquire) {
+            if self.calls[parity].load(Ordering::Acquire) {
                 break;
             }
             parity ^= 1;
@@ -121,7 +122,7 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
         partitions: &partitions,
         mail: [mailbox(), mailbox()],
         earliest: [minima(), minima()],
-        marked: Default::default(),
+        calls: Default::default(),
         barrier: Barrier::default(),
         window: engine.window,
         windows: AtomicU64::new(0),
@@ -179,7 +180,8 @@ fn lead<N: Node>(
     let grid = engine.plan.checkpoint.max(Duration(1));
     let mut next_checkpoint = Moment::ZERO;
     let mut asked: Option<Moment> = None;
-    let mut marked: Option<Moment> = None;
+    // Those that are to come, and who called.
+    let mut calls: BTreeMap<Moment, Vec<u32>> = BTreeMap::new();
     let mut events_a_window = u64::MAX;
     let mut pace = Pace::default();
     let mut alone = true;
@@ -193,28 +195,31 @@ fn lead<N: Node>(
         engine.statistics.events_alone += if alone { events - engine.statistics.events } else { 0 };
         engine.statistics.events = events;
         engine.statistics.windows = windows;
-        if start > END_OF_TIME {
+        let first_call = calls.keys().next().copied().filter(|at| *at <= engine.plan.until);
+        let next = first_call.map_or(start, |at| at.min(start));
+        if next > END_OF_TIME {
             return Finish::Idle;
         }
-        if start > engine.plan.until {
+        if next > engine.plan.until {
             let _ = on_checkpoint(&mut engine.checkpoint_of(crew.partitions, engine.plan.until));
             return Finish::Ended;
         }
-        if let Some(now) = marked.filter(|at| *at <= start.min(next_checkpoint)) {
-            marked = None;
+        if let Some(now) = first_call.filter(|at| *at <= start.min(next_checkpoint)) {
             let mut checkpoint = engine.checkpoint_of(crew.partitions, now);
-            checkpoint.is_marked = true;
+            checkpoint.called = calls.remove(&now);
             if on_checkpoint(&mut checkpoint).is_break() {
                 return Finish::Stopped;
             }
+            call(&mut calls, &checkpoint.calls);
             continue;
         }
-        if start >= next_checkpoint {
-            let now = asked.take().unwrap_or(start - start % grid);
+        if next >= next_checkpoint {
+            let now = asked.take().unwrap_or(next - next % grid);
             let mut checkpoint = engine.checkpoint_of(crew.partitions, now);
             if on_checkpoint(&mut checkpoint).is_break() {
                 return Finish::Stopped;
             }
+            call(&mut calls, &checkpoint.calls);
             let on_grid = now - now % grid + grid;
             asked = checkpoint.next.filter(|at| (now..on_grid).contains(at) && *at > now);
             next_checkpoint = asked.unwrap_or(on_grid);
@@ -222,7 +227,7 @@ fn lead<N: Node>(
         }
         let is_forced = engine.plan.solo_below == 0;
         alone = workers == 1 || events_a_window < engine.plan.solo_below || !(is_forced || pace.pays());
-        let until = next_checkpoint.min(Moment(engine.plan.until.0.saturating_add(1))).min(marked.unwrap_or(Moment::NEVER));
+        let until = next_checkpoint.min(Moment(engine.plan.until.0.saturating_add(1))).min(first_call.unwrap_or(Moment::NEVER));
         let segment = Segment { start, until, workers: if alone { 1 } else { workers } };
         let clock = Instant::now();
         if alone {
@@ -236,9 +241,19 @@ fn lead<N: Node>(
             }
             pace.ran_together(clock.elapsed(), WallTime::from_nanos(crew.busy.load(Ordering::Relaxed)));
         }
-        if crew.marked.iter().any(|marked| marked.swap(false, Ordering::Relaxed)) {
-            let of_partition = crew.partitions.iter().filter_map(|p| lock(p).transit.marked.take());
-            marked = marked.or(of_partition.min().map(|at| at + engine.window));
+        if crew.calls.iter().fold(false, |any, calls| any | calls.swap(false, Ordering::Relaxed)) {
+            for mut partition in crew.partitions.iter().map(lock) {
+                call(&mut calls, partition.transit.reached.take().as_slice());
+                for (at, node) in partition.transit.marked.drain(..) {
+                    calls.entry(at + engine.window).or_default().push(node);
+                }
+            }
         }
+    }
+}
+
+fn call(calls: &mut BTreeMap<Moment, Vec<u32>>, at: &[Moment]) {
+    for at in at {
+        calls.entry(*at).or_default();
     }
 }

@@ -76,12 +76,16 @@ pub struct Checkpoint<'a, N: Node> {
     pub now: Moment,
     /// When to look again, if that is to be before the next multiple of the interval.
     pub next: Option<Moment>,
-    /// A node asked for it a window ago ([`crate::Context::mark`]).
-    pub is_marked: bool,
+    /// Where it was called for: the nodes that did a window ago ([`crate::Context::mark`]); none if somebody else did, or if something has
+    /// come to a node that rests.
+    pub called: Option<Vec<u32>>,
     /// Totals so far.
     pub statistics: Statistics,
+    /// When there are to be others, beside the multiples of the interval.
+    pub(crate) calls: Vec<Moment>,
     partitions: Vec<MutexGuard<'a, Partition<N>>>,
     places: &'a [(u16, u32)],
+    clusters: &'a [u32],
 }
 
 impl<N: Node> Checkpoint<'_, N> {
@@ -111,6 +115,41 @@ impl<N: Node> Checkpoint<'_, N> {
     pub fn print_mut(&mut self, id: u32) -> &mut Fingerprint {
         let (partition, seat) = self.places[id as usize];
         &mut self.partitions[partition as usize].seats[seat as usize].fingerprint
+    }
+
+    /// Asks for another one at a moment, which is none of those at which all nodes are looked at. It comes before every event at that moment
+    /// or later; if nodes were woken that are behind, when they are there too.
+    pub fn call(&mut self, at: Moment) {
+        self.calls.push(at);
+    }
+
+    /// Lets nodes rest that nothing will leave: none of their events takes place until they are woken. Nodes of a cluster rest together.
+    /// When something reaches one of them there is a checkpoint at which they have to be woken.
+    pub fn rest(&mut self, nodes: &[u32]) {
+        for node in nodes {
+            let (partition, seat) = self.places[*node as usize];
+            self.partitions[partition as usize].rest(seat);
+        }
+    }
+
+    /// When the first arrives of what was sent to these nodes since they rest.
+    pub fn first_since_rest(&self, nodes: &[u32]) -> Moment {
+        let places = nodes.iter().map(|node| self.places[*node as usize]);
+        places.map(|(partition, seat)| self.partitions[partition as usize].first_since_rest(seat)).fold(Moment::NEVER, Moment::min)
+    }
+
+    /// Lets nodes go on that rest. They are behind the others as long as they rested, less what they were shifted by meanwhile, and go
+    /// on alone until they are where the others are.
+    pub fn wake(&mut self, nodes: &[u32]) {
+        for node in nodes {
+            let (partition, seat) = self.places[*node as usize];
+            self.partitions[partition as usize].wake(seat);
+        }
+    }
+
+    /// Nodes of one number are joined by links so short that they run windows of their own: they rest together.
+    pub fn cluster(&self, node: u32) -> u32 {
+        self.clusters[node as usize]
     }
 
     /// How many nodes there are.
@@ -146,6 +185,7 @@ where
 pub struct Engine<N: Node> {
     pub(crate) partitions: Vec<Mutex<Partition<N>>>,
     places: Vec<(u16, u32)>,
+    clusters: Vec<u32>,
     pub(crate) window: Duration,
     pub(crate) plan: Plan,
     pub(crate) statistics: Statistics,
@@ -153,9 +193,9 @@ pub struct Engine<N: Node> {
 }
 
 impl<N: Node> Engine<N> {
-    pub(crate) fn of(partitions: Vec<Partition<N>>, places: Vec<(u16, u32)>, window: Duration, plan: Plan) -> Self {
+    pub(crate) fn of(partitions: Vec<Partition<N>>, (places, clusters): (Vec<(u16, u32)>, Vec<u32>), window: Duration, plan: Plan) -> Self {
         let partitions = partitions.into_iter().map(Mutex::new).collect();
-        Self { partitions, places, window, plan, statistics: Statistics::default(), started: false }
+        Self { partitions, places, clusters, window, plan, statistics: Statistics::default(), started: false }
     }
 
     /// Lets all nodes say what they wait for, once.
@@ -175,7 +215,16 @@ impl<N: Node> Engine<N> {
 
     pub(crate) fn checkpoint_of<'a>(&'a self, partitions: &'a [Mutex<Partition<N>>], now: Moment) -> Checkpoint<'a, N> {
         let partitions = partitions.iter().map(|p| p.lock().unwrap_or_else(PoisonError::into_inner)).collect();
-        Checkpoint { now, next: None, is_marked: false, statistics: self.statistics, partitions, places: &self.places }
+        Checkpoint {
+            now,
+            next: None,
+            called: None,
+            statistics: self.statistics,
+            calls: Vec::new(),
+            partitions,
+            places: &self.places,
+            clusters: &self.clusters,
+        }
     }
 
     /// A hash over every node's events, combined in node order.

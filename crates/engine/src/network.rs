@@ -108,7 +108,8 @@ impl<N: Node> Engine<N> {
             partitions[p as usize].add_output(seat, route);
         }
         let plan = Plan { threads: threads.min(parts), ..plan };
-        Ok(Self::of(partitions, places, window, plan))
+        let clusters = if bound > Duration::ZERO { cluster } else { (0..places.len() as u32).collect() };
+        Ok(Self::of(partitions, (places, clusters), window, plan))
     }
 }
 

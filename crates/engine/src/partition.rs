@@ -20,6 +20,8 @@ pub(crate) struct Seat<N: Node> {
     outputs: Vec<Route>,
     calendar: Calendar<N::Message>,
     pub id: u32,
+    /// Its events wait until it is woken.
+    rests: bool,
     pub node: N,
 }
 
@@ -63,6 +65,7 @@ impl<N: Node> Partition<N> {
         self.seats.push(Seat {
             node,
             id,
+            rests: false,
             calendar: Calendar::new(in_links, outputs),
             outputs: Vec::with_capacity(outputs),
             fingerprint: Fingerprint::of_node(id),
@@ -81,9 +84,10 @@ impl<N: Node> Partition<N> {
 
     pub fn start(&mut self) {
         for seat in 0..self.seats.len() {
-            let Seat { node, calendar, outputs, fingerprint, .. } = &mut self.seats[seat];
+            let Seat { node, calendar, outputs, fingerprint, id, .. } = &mut self.seats[seat];
             let mut cx = Context {
                 now: Moment::ZERO,
+                node: *id,
                 horizon: Moment::ZERO,
                 outer_horizon: Moment::ZERO,
                 calendar,
@@ -113,6 +117,29 @@ impl<N: Node> Partition<N> {
     /// The earliest event of this partition and of what it posted.
     pub fn next_event(&self) -> Moment {
         self.transit.next_of_block.iter().copied().fold(self.transit.outbox_next, Moment::min)
+    }
+
+    /// Lets a node rest: what is on its way to it goes into its calendar, and nothing happens there until it is woken.
+    pub fn rest(&mut self, seat: u32) {
+        let (Seat { calendar, rests, .. }, seat) = (&mut self.seats[seat as usize], seat as usize);
+        let inbox = &mut self.transit.inboxes[seat];
+        inbox.messages.drain(..).for_each(|arrival| calendar.push_far(arrival));
+        inbox.express.drain(..).for_each(|express| calendar.push_express(express));
+        *rests = true;
+        self.transit.next[seat] = Moment::NEVER;
+        self.transit.settle(seat / BLOCK);
+    }
+
+    /// When the first arrives of what was sent to a node since it rests.
+    pub fn first_since_rest(&self, seat: u32) -> Moment {
+        self.transit.first_in_inbox(seat as usize)
+    }
+
+    /// Ends a rest: the node goes on with its first event, which may be one that is over elsewhere.
+    pub fn wake(&mut self, seat: u32) {
+        let Seat { calendar, rests, .. } = &mut self.seats[seat as usize];
+        *rests = false;
+        self.transit.look(seat as usize, calendar);
     }
 
     /// Runs every node up to `end`, exclusive, of a window that is at most `window` long.
@@ -170,7 +197,12 @@ impl<N: Node> Partition<N> {
     }
 
     fn run_node(&mut self, index: usize, window: Window) {
-        let Seat { node, calendar, outputs, fingerprint, .. } = &mut self.seats[index];
+        let Seat { node, calendar, outputs, fingerprint, id, rests } = &mut self.seats[index];
+        if *rests {
+            self.transit.next[index] = Moment::NEVER;
+            self.transit.reached = Some(window.outer_end);
+            return;
+        }
         let arrivals = &mut self.arrivals;
         let inbox = &mut self.transit.inboxes[index];
         for express in inbox.express.drain(..) {
@@ -179,6 +211,7 @@ impl<N: Node> Partition<N> {
         arrivals.collect(&mut inbox.messages, calendar, self.transit.next[index], window.end);
         let mut cx = Context {
             now: Moment::ZERO,
+            node: *id,
             horizon: window.end,
             outer_horizon: window.outer_end,
             calendar,
@@ -239,12 +272,14 @@ where
 
     /// Shows the state of a node and of what is on its way to it.
     pub fn walk_seat(&mut self, seat: u32, walk: &mut Walk<'_>) {
-        let Seat { node, calendar, .. } = &mut self.seats[seat as usize];
+        let Seat { node, calendar, rests, .. } = &mut self.seats[seat as usize];
         let inbox = &mut self.transit.inboxes[seat as usize];
-        calendar.walk((&mut inbox.messages, &mut inbox.express), N::timer, walk);
+        // What came to a node that rests waits for it to be woken.
+        let inbox: (&mut [_], &mut [_]) = if *rests { (&mut [], &mut []) } else { (&mut inbox.messages, &mut inbox.express) };
+        calendar.walk(inbox, N::timer, walk);
         node.walk(walk);
         self.transit.walk_sides(walk);
-        if walk.by() > Duration::ZERO {
+        if walk.by() > Duration::ZERO && !*rests {
             self.transit.look(seat as usize, calendar);
             // What was posted is with whom it was for.
             self.transit.outbox_next = Moment::NEVER;

@@ -69,8 +69,10 @@ pub(crate) struct Transit<M: Message> {
     /// What travels beside messages that are here.
     pub sides: Slab<M::Side>,
     pub outbox_next: Moment,
-    /// The moment at which a node asked for somebody to look.
-    pub marked: Option<Moment>,
+    /// Nodes that asked for somebody to look, and when.
+    pub marked: Vec<(Moment, u32)>,
+    /// The end of the window in which something came to a node that rests.
+    pub reached: Option<Moment>,
 }
 
 impl<M: Message> Transit<M> {
@@ -83,8 +85,14 @@ impl<M: Message> Transit<M> {
             outbox: (0..partitions).map(|_| Letters::new()).collect(),
             sides: Slab::default(),
             outbox_next: Moment::NEVER,
-            marked: None,
+            marked: Vec::new(),
+            reached: None,
         }
+    }
+
+    /// Whether somebody has to look.
+    pub const fn calls(&self) -> bool {
+        !self.marked.is_empty() || self.reached.is_some()
     }
 
     /// Another node of this partition.
@@ -125,11 +133,16 @@ impl<M: Message> Transit<M> {
 
     /// Finds the earliest event of a node anew, after moments there have changed.
     pub fn look(&mut self, node: usize, calendar: &Calendar<M>) {
+        self.next[node] = calendar.first().min(self.first_in_inbox(node));
+        self.settle(node / BLOCK);
+    }
+
+    /// When the first arrives of what a calendar has not taken yet.
+    pub fn first_in_inbox(&self, node: usize) -> Moment {
         let inbox = &self.inboxes[node];
         let messages = inbox.messages.iter().map(|arrival| Calendar::<M>::time_of(arrival.key));
         let express = inbox.express.iter().map(|waiting| Moment(waiting.turn.0));
-        self.next[node] = messages.chain(express).fold(calendar.first(), Moment::min);
-        self.settle(node / BLOCK);
+        messages.chain(express).fold(Moment::NEVER, Moment::min)
     }
 
     #[inline]
