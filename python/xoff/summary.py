@@ -245,14 +245,23 @@ class Performance(TypedDict):
     data_packet_hops: int
     """Data packets started on links."""
 
+    packet_hops_simulated: int
+    """Those of them that were simulated."""
+
     packet_hops_skipped: int
-    """Those of them that were not simulated, since they repeat others."""
+    """Those that were not, since they repeat others."""
 
     packet_hops_skipped_in_steps: int
     """Of the skipped ones, those in steps of collectives that repeat themselves."""
 
     packet_hops_skipped_in_layers: int
     """Of the skipped ones, those in layers, micro-batches or iterations of jobs that repeat themselves."""
+
+    packet_hops_skipped_in_islands: int
+    """Of the skipped ones, those of parts of the network that repeat themselves apart from the others."""
+
+    islands: int
+    """The most parts of the network that did so at once."""
 
     periods_skipped: int
     """Periods that were repeated, each as often as it fit at once."""

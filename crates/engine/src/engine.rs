@@ -147,6 +147,12 @@ impl<N: Node> Checkpoint<'_, N> {
         }
     }
 
+    /// Events that these nodes have handled.
+    pub fn events_of(&self, nodes: &[u32]) -> u64 {
+        let places = nodes.iter().map(|node| self.places[*node as usize]);
+        places.map(|(partition, seat)| self.partitions[partition as usize].seats[seat as usize].events).sum()
+    }
+
     /// Nodes of one number are joined by links so short that they run windows of their own: they rest together.
     pub fn cluster(&self, node: u32) -> u32 {
         self.clusters[node as usize]

@@ -22,6 +22,7 @@ pub(crate) struct Seat<N: Node> {
     pub id: u32,
     /// Its events wait until it is woken.
     rests: bool,
+    pub events: u64,
     pub node: N,
 }
 
@@ -66,6 +67,7 @@ impl<N: Node> Partition<N> {
             node,
             id,
             rests: false,
+            events: 0,
             calendar: Calendar::new(in_links, outputs),
             outputs: Vec::with_capacity(outputs),
             fingerprint: Fingerprint::of_node(id),
@@ -197,7 +199,7 @@ impl<N: Node> Partition<N> {
     }
 
     fn run_node(&mut self, index: usize, window: Window) {
-        let Seat { node, calendar, outputs, fingerprint, id, rests } = &mut self.seats[index];
+        let Seat { node, calendar, outputs, fingerprint, id, rests, events: of_node } = &mut self.seats[index];
         if *rests {
             self.transit.next[index] = Moment::NEVER;
             self.transit.reached = Some(window.outer_end);
@@ -254,6 +256,7 @@ impl<N: Node> Partition<N> {
         };
         *fingerprint = cx.fingerprint;
         self.events += events;
+        *of_node += events;
         let inbox = &mut self.transit.inboxes[index].messages;
         let next = later.min(arrivals.finish(inbox, calendar, window.end, window.near));
         self.transit.next[index] = if next == NO_EVENT { Moment::NEVER } else { Calendar::<N::Message>::time_of(next) };

@@ -131,8 +131,8 @@ pub struct Node {
     is_rerouted: bool,
     acks: Acks,
     faults: Faults,
-    /// It asks for somebody to look when it has started so many data packets.
-    pub marks_at: u64,
+    /// It asks for somebody to look when it has started so many data packets, and so many.
+    pub marks: [u64; 2],
     /// Totals.
     pub counts: Counts,
     /// Ports, queues and counters.
@@ -175,7 +175,7 @@ impl State for Node {
             routes: _,
             next_sample,
             wanted,
-            marks_at: _,
+            marks: _,
             forwards: _,
             is_watched: _,
             acks: _,
@@ -230,7 +230,7 @@ impl Node {
             endpoint,
             cut_through: None,
             faults: Faults::default(),
-            marks_at: u64::MAX,
+            marks: [u64::MAX; 2],
             acks: Acks::default(),
             wanted: Wanted::default(),
             next_sample: Moment::NEVER,

@@ -164,6 +164,17 @@ impl Collector {
         self.drain_until(cp.now, cp, plan, observer);
     }
 
+    /// Takes flows that are over since the last time, and leaves everything else where it is.
+    pub fn take_flows(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows) {
+        self.is_astray |= (0..cp.nodes()).any(|id| cp.node(id).counts.lost > 0);
+        for s in self.ends.arrivals(cp) {
+            self.add_flow(plan, &s);
+        }
+        for s in self.ends.departures(cp) {
+            self.add_flow(plan, &s);
+        }
+    }
+
     /// The same, of samples those before a moment.
     pub fn drain_until(&mut self, samples_until: Moment, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
         self.delays.drain(cp);

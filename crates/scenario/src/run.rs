@@ -19,7 +19,7 @@ use crate::judge::{End, Ledger, Trouble};
 use crate::memory::{self, Budget};
 use crate::observer::Observer;
 use crate::runner::Runner;
-use crate::skip::{GivenUp, Skip};
+use crate::skip::{GivenUp, Resting, Skip};
 use crate::summary::{Performance, Summary};
 use crate::table::{Input, Table};
 
@@ -82,8 +82,15 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// `events` are all that there were, skipped ones too: what is looked for depends on what happened, and not on what was skipped.
-    fn look(&mut self, cp: &Checkpoint<'_, Node>, events: u64, collector: &mut Collector, observer: &mut dyn Observer) -> ControlFlow<()> {
+    /// `events` are all that there were, skipped ones too: what is looked for depends on what happened, and not on what was skipped. Nodes
+    /// that rest go on, whatever they look like.
+    fn look(
+        &mut self,
+        cp: &Checkpoint<'_, Node>,
+        (events, resting): (u64, &Resting),
+        collector: &mut Collector,
+        observer: &mut dyn Observer,
+    ) -> ControlFlow<()> {
         let fails = !collector.faults.plan.is_empty();
         self.is_over = fails && collector.is_over(cp);
         if self.is_over {
@@ -93,11 +100,12 @@ impl<'a> Watch<'a> {
         let is_time = search > self.last_search;
         if is_time {
             self.last_search = search;
-            self.search(cp)?;
+            self.search(cp, resting)?;
         }
         if is_time || measure > self.last_events {
             self.last_events = measure;
-            self.measure(cp, events, collector.faults.will_mend(cp.now, self.patience.0 / 2))?;
+            let is_waiting = collector.faults.will_mend(cp.now, self.patience.0 / 2) || !resting.is_empty();
+            self.measure(cp, events, is_waiting)?;
         }
         if self.last_report.elapsed() >= WallTime::from_millis(100) {
             self.last_report = Instant::now();
@@ -111,8 +119,10 @@ impl<'a> Watch<'a> {
     }
 
     /// Looks for a deadlock.
-    fn search(&mut self, cp: &Checkpoint<'_, Node>) -> ControlFlow<()> {
-        let Some(cycle) = find_deadlock(cp, cp.now.saturating_sub(self.still)) else { return ControlFlow::Continue(()) };
+    fn search(&mut self, cp: &Checkpoint<'_, Node>, resting: &Resting) -> ControlFlow<()> {
+        let Some(cycle) = find_deadlock(cp, cp.now.saturating_sub(self.still), |id| !resting.has(id)) else {
+            return ControlFlow::Continue(());
+        };
         self.trouble.get_or_insert(Trouble::Deadlock(cp.now, cycle));
         // Without an end of its own the run would go on with timers alone.
         if self.scenario.audits.deadlock == Judgement::Fail || self.scenario.until.is_none() {
@@ -133,11 +143,11 @@ impl<'a> Watch<'a> {
     }
 
     /// Looks whether flows gain packets.
-    fn measure(&mut self, cp: &Checkpoint<'_, Node>, events: u64, will_mend: bool) -> ControlFlow<()> {
+    fn measure(&mut self, cp: &Checkpoint<'_, Node>, events: u64, is_waiting: bool) -> ControlFlow<()> {
         let (gained, is_busy) = Collector::gained(cp);
         let (most, at, by) = self.last_gain;
         // Who waits for what will mend waits for something.
-        self.is_stuck = gained == most && is_busy && !will_mend;
+        self.is_stuck = gained == most && is_busy && !is_waiting;
         if !self.is_stuck {
             self.last_gain = (gained, cp.now, events);
         } else if self.trouble.is_none() && (cp.now.since(at) >= self.patience.0 || events - by >= self.patience.1) {
@@ -186,8 +196,8 @@ impl Runner {
         collector.begin(&engine.checkpoint(Moment::ZERO));
         let mut reroutes = Reroutes::of(&settings, || (topology.clone(), paths, is_end, collector.whole_map()));
         let mut watch = Watch::new(&scenario, &settings, topology.nodes.len())?;
-        let mut skip = Skip::of(&scenario, until, skips);
-        let mut ended = None;
+        let mut skip = Skip::of(&scenario, &settings, until, skips, &engine.checkpoint(Moment::ZERO));
+        let (mut ended, mut is_stopping) = (None, false);
         let finish = engine.run(|cp| {
             if skip.is_asked(cp) {
                 return ControlFlow::Continue(());
@@ -199,16 +209,24 @@ impl Runner {
             if !look(cp) {
                 return ControlFlow::Continue(());
             }
-            if !skip.holds(cp) {
+            if is_stopping {
+                collector.drain(cp, &plan, observer);
+                return ControlFlow::Break(());
+            }
+            if skip.holds(cp) {
+                collector.take_flows(cp, &plan);
+            } else {
                 collector.drain(cp, &plan, observer);
             }
             // A frame that went astray fails the run; senders would repeat it for ever.
             if collector.is_astray {
                 return ControlFlow::Break(());
             }
-            let flow = watch.look(cp, cp.statistics.events + skip.skipped.events, &mut collector, observer);
+            let flow = watch.look(cp, (cp.statistics.events + skip.events(), skip.resting()), &mut collector, observer);
             skip.patience(watch.given_up(), cp);
-            flow
+            // The end is where all nodes are.
+            is_stopping = flow.is_break();
+            if is_stopping && skip.gather(cp) { ControlFlow::Continue(()) } else { flow }
         });
         let Watch { mut trouble, was_stopped, is_too_large, is_over, .. } = watch;
         let mut finish = if is_over { Finish::Idle } else { finish };
@@ -247,14 +265,19 @@ impl Runner {
 }
 
 /// What a run did, but for the time that it took.
-fn performance(collector: &Collector, mut skip: Skip, statistics: Statistics) -> Performance {
+fn performance(collector: &Collector, skip: Skip, statistics: Statistics) -> Performance {
+    let (skipped, never_repeated) = skip.end();
+    let packet_hops_skipped = skipped.packet_hops.iter().sum();
     Performance {
         data_packet_hops: collector.hops,
-        packet_hops_skipped: skip.skipped.packet_hops.iter().sum(),
-        packet_hops_skipped_in_steps: skip.skipped.packet_hops[Across::Messages as usize],
-        packet_hops_skipped_in_layers: skip.skipped.packet_hops[Across::Operations as usize..].iter().sum(),
-        periods_skipped: skip.skipped.periods,
-        never_repeated: skip.kept_by(),
+        packet_hops_simulated: collector.hops - packet_hops_skipped,
+        packet_hops_skipped,
+        packet_hops_skipped_in_steps: skipped.packet_hops[Across::Messages as usize],
+        packet_hops_skipped_in_layers: skipped.packet_hops[Across::Operations as usize..].iter().sum(),
+        packet_hops_skipped_in_islands: skipped.packet_hops_in_islands,
+        islands: skipped.islands,
+        periods_skipped: skipped.periods,
+        never_repeated,
         events: statistics.events,
         windows: statistics.windows,
         peak_rss_bytes: memory::peak_rss_bytes(),
@@ -265,7 +288,7 @@ fn performance(collector: &Collector, mut skip: Skip, statistics: Statistics) ->
 
 /// Ports that wait for one another when nothing is left to do; the moment is that at which the last of all sent.
 fn deadlocked(cp: &mut Checkpoint<'_, Node>) -> Option<Trouble> {
-    let cycle = find_deadlock(cp, Moment::NEVER)?;
+    let cycle = find_deadlock(cp, Moment::NEVER, |_| true)?;
     let ports = (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
     cp.now = ports.map(|p| p.last_data).fold(cp.now, Moment::max);
     Some(Trouble::Deadlock(cp.now, cycle))

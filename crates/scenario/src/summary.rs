@@ -98,12 +98,18 @@ pub struct CollectiveSummary {
 pub struct Performance {
     /// Data packets started on links.
     pub data_packet_hops: u64,
-    /// Those of them that were not simulated, since they repeat others.
+    /// Those of them that were simulated.
+    pub packet_hops_simulated: u64,
+    /// Those that were not, since they repeat others.
     pub packet_hops_skipped: u64,
     /// Of the skipped ones, those in steps of collectives, and in layers or iterations of jobs; the rest is within messages.
     pub packet_hops_skipped_in_steps: u64,
     /// See above.
     pub packet_hops_skipped_in_layers: u64,
+    /// Of the skipped ones, those of parts of the network that repeat themselves apart from the others; and the most of them that did at once.
+    pub packet_hops_skipped_in_islands: u64,
+    /// See above.
+    pub islands: u64,
     /// Periods that were repeated, each as often as it fit at once.
     pub periods_skipped: u64,
     /// Parts whose state was never as it had been before, where it was looked at most in vain: they keep a run from repeating itself.

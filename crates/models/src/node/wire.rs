@@ -122,7 +122,8 @@ impl Node {
             p.data_packets += 1;
             p.last_data = now;
             self.counts.data_hops += 1;
-            if self.counts.data_hops == self.marks_at {
+            if self.counts.data_hops == self.marks[0] {
+                self.marks = [self.marks[1], u64::MAX];
                 cx.mark();
             }
             if self.mechanisms.want(Watches::DEPARTURE) {

@@ -15,6 +15,9 @@ use xoff_models::node::Node;
 use xoff_models::topology::Wiring;
 use xoff_units::{index, number, wide};
 
+/// No place.
+const NONE: u32 = u32::MAX;
+
 /// How far all flows under way and all outputs are.
 #[derive(Debug, Clone, Default)]
 pub struct Reached {
@@ -26,7 +29,7 @@ pub struct Reached {
     counters: FxHashMap<(u32, u16, u8), (u64, u32)>,
     /// Ports of all nodes.
     wiring: Arc<Wiring>,
-    /// By node: the place of its first output in `bytes`.
+    /// By node: the place of its first output in `bytes`, if it is one of these.
     first: Vec<u32>,
     /// A hash of all flows and of where each ends, or of what collectives they go on in, and of what has failed.
     pub epoch: u64,
@@ -52,12 +55,13 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// All of a network.
-    pub fn of(cp: &Checkpoint<'_, Node>, across: Across) -> Self {
+    /// That of these nodes, in their order.
+    pub fn of(cp: &Checkpoint<'_, Node>, nodes: &[u32], across: Across) -> Self {
         let wiring = cp.node(0).core.routing.wiring.clone();
         let mut reached = Self { least: u32::MAX, wiring, across, ..Self::default() };
-        for node in (0..cp.nodes()).map(|id| cp.node(id)) {
-            reached.first.push(number(reached.bytes.len()));
+        for node in nodes.iter().map(|id| cp.node(*id)) {
+            reached.first.resize(index(node.core.id) + 1, NONE);
+            reached.first[index(node.core.id)] = number(reached.bytes.len());
             reached.bytes.extend(node.core.ports.iter().map(|port| port.data_bytes));
             for mechanism in node.mechanisms.iter() {
                 mechanism.counters(&mut |port, class, count, mask| {
@@ -276,7 +280,9 @@ impl Origin for Reached {
     }
 
     fn bytes(&self, node: u32, output: u16) -> u64 {
-        self.bytes[index(self.first[index(node)]) + usize::from(output)]
+        // What others send is not counted relative to anything.
+        let first = self.first.get(index(node)).copied().filter(|first| *first != NONE);
+        first.map_or(0, |first| self.bytes[index(first) + usize::from(output)])
     }
 
     fn counter(&self, node: u32, output: u16, class: u8) -> (u64, u32) {

@@ -12,10 +12,11 @@ use xoff_engine::state::{Across, Walk};
 use xoff_models::endpoint::UnderWay;
 use xoff_models::job::Cycle;
 use xoff_models::node::Node;
-use xoff_units::Moment;
+use xoff_units::{Moment, wide};
 
 use super::reached::Reached;
-use super::{CALM, EVENTS_A_PACKET, Period, SHARE, Skip, Stage, WORDS_AN_EVENT, prints};
+use super::search::{CALM, Found, Period, Repeated, Search, Stage};
+use super::{Common, EVENTS_A_PACKET, SHARE, WORDS_AN_EVENT};
 
 /// So many looks in vain are enough for one collective.
 const MOST: u64 = 12;
@@ -87,29 +88,32 @@ impl Rounds {
     }
 }
 
-impl Skip {
+impl Search {
     /// How far all is, relative to what it is to repeat.
     pub(super) fn reach(&mut self, across: Across, cp: &mut Checkpoint<'_, Node>) -> Reached {
         if let Some(rounds) = self.rounds[LAYERS..].iter_mut().find(|rounds| rounds.across == across) {
-            for id in 0..cp.nodes() {
-                rounds.spent += cp.node_mut(id).endpoint.as_mut().map_or(0, |endpoint| endpoint.programs.follow(across));
+            for id in &self.nodes {
+                rounds.spent += cp.node_mut(*id).endpoint.as_mut().map_or(0, |endpoint| endpoint.programs.follow(across));
             }
         }
-        Reached::of(cp, across)
+        Reached::of(cp, &self.nodes, across)
     }
 
     /// Plans when to look next.
-    pub(super) fn follow_rounds(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        (LAYERS..self.rounds.len()).for_each(|of| self.follow_layers(of, cp));
+    pub(super) fn follow_rounds(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+        (LAYERS..self.rounds.len()).for_each(|of| self.follow_layers(common, of, cp));
         self.follow_steps(cp);
         self.keep_marks_ahead(cp);
     }
 
     /// Plans to look where the lead is as far in its next layer, if enough are left.
-    fn follow_layers(&mut self, of: usize, cp: &mut Checkpoint<'_, Node>) {
+    fn follow_layers(&mut self, common: &mut Common, of: usize, cp: &mut Checkpoint<'_, Node>) {
+        if self.seeks.1 < self.rounds[of].across {
+            return;
+        }
         let started = self.started_by_lead(cp);
         let layers = &mut self.rounds[of];
-        if !matches!(layers.stage, Stage::Search) || layers.mark > started || layers.spent > self.allowed {
+        if !matches!(layers.stage, Stage::Search) || layers.mark > started || layers.spent > common.allowed {
             return;
         }
         (layers.mark, layers.every) = (0, 0);
@@ -124,8 +128,8 @@ impl Skip {
         }
         let layers = &mut self.rounds[of];
         // How long an operation takes would depend on when it is.
-        layers.spent += u64::from(cp.nodes());
-        if (0..cp.nodes()).any(|id| cp.node(id).failing.as_ref().is_some_and(|failing| failing.slows())) {
+        layers.spent += wide(self.nodes.len());
+        if self.nodes.iter().any(|id| cp.node(*id).failing.as_ref().is_some_and(|failing| failing.slows())) {
             return;
         }
         layers.within = start;
@@ -138,7 +142,7 @@ impl Skip {
     fn follow_steps(&mut self, cp: &Checkpoint<'_, Node>) {
         let started = self.started_by_lead(cp);
         let steps = &mut self.rounds[STEPS];
-        if !matches!(steps.stage, Stage::Search) {
+        if !matches!(steps.stage, Stage::Search) || self.seeks.0 > Across::Messages {
             return;
         }
         (steps.is_over, steps.is_valued) = (false, false);
@@ -160,33 +164,35 @@ impl Skip {
         steps.mark = if before.1 == every && before.0 > started { before.0 } else { started + u64::from(rest) + CALM };
     }
 
-    /// At a moment that is in step with the messages, or the layers, of the lead.
-    pub(super) fn look_at_round(&mut self, of: usize, cp: &mut Checkpoint<'_, Node>) {
+    /// At a moment that is in step with the messages, or the layers, of the lead: what can be repeated.
+    pub(super) fn look_at_round(&mut self, common: &mut Common, of: usize, cp: &mut Checkpoint<'_, Node>) -> Option<Repeated> {
         match std::mem::take(&mut self.rounds[of].stage) {
-            Stage::Search => self.seek_round(of, cp),
+            Stage::Search => self.seek_round(common, of, cp),
             Stage::Once(period) => {
                 let hops = period.hops;
-                self.rounds[of].stage = self.confirmed(period, self.rounds[of].across, cp);
+                self.rounds[of].stage = self.confirmed(common, period, self.rounds[of].across, cp);
                 self.rounds[of].mark += if matches!(self.rounds[of].stage, Stage::Search) { self.rounds[of].every } else { hops };
             }
-            Stage::Twice(period, begun) => {
-                let hops = period.hops;
-                if let Some((stage, times)) = self.repeated(period, &begun, cp) {
-                    self.rounds[of].mark += hops * times;
-                    self.rounds[of].mark += if matches!(stage, Stage::Search) { self.rounds[of].every } else { hops };
-                    if matches!(stage, Stage::Search) {
-                        // What is left is less than a period, or cannot be repeated.
-                        self.rounds[of].is_over = true;
-                    }
-                    self.rounds[of].stage = stage;
-                    // What was known of this message, or layer, is of one that is long over.
-                    self.rounds[STEPS..of].iter_mut().for_each(Rounds::forget);
-                    self.search(cp);
-                } else {
-                    self.rounds[of].mark += self.rounds[of].every;
-                }
-            }
+            Stage::Twice(period, begun) => match self.repeated(common, period, begun, cp) {
+                Found::Nothing => self.rounds[of].mark += self.rounds[of].every,
+                Found::Unfit => self.go_on(of, (0, 0), Stage::Search, cp),
+                Found::Fits(found) => return Some(*found),
+            },
         }
+        self.keep_marks_ahead(cp);
+        None
+    }
+
+    /// Goes on where these were repeated so many times, of as many packets of the lead each.
+    pub(super) fn go_on(&mut self, of: usize, (times, hops): (u64, u64), next: Stage, cp: &mut Checkpoint<'_, Node>) {
+        let (rounds, is_over) = (&mut self.rounds[of], matches!(next, Stage::Search));
+        // What is left is less than a period, or cannot be repeated.
+        rounds.is_over |= is_over;
+        rounds.mark += hops * times + if is_over { rounds.every } else { hops };
+        rounds.stage = next;
+        // What was known of this message, or layer, is of one that is long over.
+        self.rounds[STEPS..of].iter_mut().for_each(Rounds::forget);
+        self.search(cp);
         self.keep_marks_ahead(cp);
     }
 
@@ -209,16 +215,16 @@ impl Skip {
         }
     }
 
-    fn seek_round(&mut self, of: usize, cp: &mut Checkpoint<'_, Node>) {
+    fn seek_round(&mut self, common: &mut Common, of: usize, cp: &mut Checkpoint<'_, Node>) {
         let mark = self.rounds[of].mark;
         self.rounds[of].mark += self.rounds[of].every;
-        self.lacks(cp);
+        self.lacks(common, cp);
         if self.rounds[of].is_over && of >= LAYERS {
             // What comes after these layers is looked for anew.
             (self.rounds[of].mark, self.rounds[of].over) = (0, Some(self.rounds[of].within));
             return;
         }
-        if self.rounds[of].is_over || self.rounds[of].is_dear(self.allowed) && self.rounds[of].is_valued {
+        if self.rounds[of].is_over || self.rounds[of].is_dear(common.allowed) && self.rounds[of].is_valued {
             return;
         }
         let reached = self.reach(self.rounds[of].across, cp);
@@ -228,15 +234,15 @@ impl Skip {
             self.rounds[of].seen.clear();
         }
         // What was simulated and what is left are what it takes if nothing repeats itself.
-        let events = self.events(cp) + EVENTS_A_PACKET * reached.rounds_left() * self.rounds[of].every;
-        self.allowed = self.allowed.max(events * WORDS_AN_EVENT / SHARE);
+        let events = self.events(common, cp) + EVENTS_A_PACKET * reached.rounds_left() * self.rounds[of].every;
+        common.allowed = common.allowed.max(events * WORDS_AN_EVENT / SHARE);
         self.rounds[of].is_valued = true;
         self.rounds[of].is_over = reached.rounds_left() == 0 || self.rounds[of].looks >= MOST;
-        if self.rounds[of].is_over || self.rounds[of].is_dear(self.allowed) {
+        if self.rounds[of].is_over || self.rounds[of].is_dear(common.allowed) {
             return;
         }
         let mut walk = Walk::digest(cp.now, &reached);
-        cp.walk(&mut walk);
+        cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let situation = walk.situation();
         self.rounds[of].cost = situation.count;
         self.rounds[of].spent += situation.count;
@@ -244,10 +250,10 @@ impl Skip {
         if let Some((before, mark_before)) = self.rounds[of].seen.insert(situation.digest(), (cp.now, mark)) {
             let (at, length, hops) = (cp.now, cp.now - before, mark - mark_before);
             let mut walk = Walk::keep(at, &reached);
-            cp.walk(&mut walk);
+            cp.walk_some(self.nodes.iter().copied(), &mut walk);
             let situation = walk.situation();
             self.rounds[of].mark = mark + hops;
-            self.rounds[of].stage = Stage::Once(Period { length, hops, at, situation, prints: prints(cp) });
+            self.rounds[of].stage = Stage::Once(Period { length, hops, at, situation, prints: self.prints(cp) });
         }
     }
 }

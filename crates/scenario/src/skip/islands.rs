@@ -1,0 +1,285 @@
+//! Islands: parts of a network that nothing leaves for a time, each of which repeats what it does by itself.
+//!
+//! Where all nodes do not repeat themselves together, those that send to one another may. An island whose period was found *rests*: its
+//! events wait, while those of all others take place, until something reaches it, until as many periods have passed as fit, or until
+//! somebody wants to see all nodes. Then it is put further by the periods that are over, and goes through what is left of one; the engine
+//! lets those go first that are behind. As nothing left the island in a period, nothing has in those that were skipped, and nobody
+//! outside has missed anything; what reached it came after them. So nothing has to be foreseen, and the islands may be guessed:
+//! nodes are of one where something was sent between them lately.
+
+use std::collections::BTreeMap;
+
+use xoff_engine::Checkpoint;
+use xoff_engine::state::Across;
+use xoff_models::ids::PortId;
+use xoff_models::node::Node;
+use xoff_units::{Moment, index, wide};
+
+use super::search::{ROWS, Repeated, Search};
+use super::{Common, SHARE, WORDS_AN_EVENT};
+
+/// So many events all nodes are given to repeat themselves together, and again after each time that they have.
+const PATIENCE: u64 = 100_000;
+/// Everybody else looks at all nodes after so many events at the latest, and rows are taken.
+const UNSEEN: u64 = 1_000_000;
+/// All nodes are looked at together again when there was but one island so often.
+const ALONE: u32 = 4;
+
+/// Which nodes rest.
+#[derive(Debug, Default)]
+pub struct Resting {
+    nodes: Vec<bool>,
+    islands: u64,
+}
+
+impl Resting {
+    /// Whether a node does.
+    pub fn has(&self, node: u32) -> bool {
+        self.nodes.get(index(node)).copied().unwrap_or(false)
+    }
+
+    /// Whether none does.
+    pub const fn is_empty(&self) -> bool {
+        self.islands == 0
+    }
+
+    fn set(&mut self, nodes: &[u32], rests: bool) {
+        for node in nodes {
+            self.nodes[index(*node)] = rests;
+        }
+        self.islands = if rests { self.islands + 1 } else { self.islands - 1 };
+    }
+}
+
+/// A part of the network.
+pub struct Island {
+    pub search: Search,
+    /// What is repeated while it rests.
+    rest: Option<Repeated>,
+    /// It has rested since parts were last told from one another.
+    is_proven: bool,
+}
+
+/// All islands.
+pub struct Islands {
+    /// There may be some.
+    may_be: bool,
+    /// They are looked at, and not all nodes together but for what takes operations.
+    pub is_split: bool,
+    pub all: Vec<Island>,
+    pub resting: Resting,
+    /// Bytes that outputs had sent when parts were last told from one another, and events up to then.
+    sent: Vec<u64>,
+    told_at: u64,
+    /// Periods of all nodes that were skipped, and events when there was another one.
+    last_gain: (u64, u64),
+    /// How often there was no more than one.
+    alone: u32,
+    /// Rows that were written and not taken, and events when they last were.
+    rows: u64,
+    taken_at: u64,
+}
+
+impl Islands {
+    /// None yet.
+    pub fn new(may_be: bool, cp: &Checkpoint<'_, Node>) -> Self {
+        Self {
+            may_be,
+            is_split: false,
+            all: Vec::new(),
+            resting: Resting { nodes: vec![false; index(cp.nodes())], islands: 0 },
+            sent: Vec::new(),
+            told_at: 0,
+            last_gain: (0, 0),
+            alone: 0,
+            rows: 0,
+            taken_at: 0,
+        }
+    }
+
+    /// Remembers what kept islands from repeating themselves.
+    pub fn blame(&mut self, common: &mut Common) {
+        self.all.iter_mut().for_each(|island| island.search.blame(common));
+    }
+
+    /// Whether rows have to be taken before more are written, or have not been for long.
+    pub fn is_full(&self, cp: &Checkpoint<'_, Node>) -> bool {
+        !self.resting.is_empty() && (self.rows > ROWS || cp.statistics.events > self.taken_at + UNSEEN)
+    }
+
+    /// All rows were taken.
+    pub const fn was_taken(&mut self, cp: &Checkpoint<'_, Node>) {
+        (self.rows, self.taken_at) = (0, cp.statistics.events);
+    }
+
+    /// Whether what nodes wrote down has to stay with them.
+    pub fn holds(&self) -> bool {
+        !self.resting.is_empty() || self.all.iter().any(|island| island.search.holds())
+    }
+
+    /// It need not.
+    pub fn let_go(&mut self) {
+        self.all.iter_mut().for_each(|island| island.search.let_go());
+    }
+
+    /// Where it looks, an island may begin to rest, unless all are about to be looked at.
+    pub fn look(&mut self, place: usize, stays: bool, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+        let Island { search, rest, .. } = &mut self.all[place];
+        let Some(found) = search.look(common, cp) else { return };
+        if stays {
+            return search.put_further(common, found, 0, cp);
+        }
+        cp.rest(&search.nodes);
+        cp.call(found.at + found.period.length * found.times);
+        self.resting.set(&search.nodes, true);
+        *rest = Some(found);
+        common.skipped.islands = common.skipped.islands.max(self.resting.islands);
+    }
+
+    /// Wakes those that something has reached, and those whose time is over.
+    pub fn wake_due(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+        for place in 0..self.all.len() {
+            let Island { search, rest: Some(found), .. } = &self.all[place] else { continue };
+            let reached = cp.first_since_rest(&search.nodes);
+            if reached < cp.now || found.at + found.period.length * found.times <= cp.now {
+                self.wake(place, reached.min(cp.now), common, cp);
+            }
+        }
+    }
+
+    /// Wakes all; whether any rested.
+    pub fn wake_all(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) -> bool {
+        let is_any = !self.resting.is_empty();
+        (0..self.all.len()).for_each(|place| self.wake(place, cp.now, common, cp));
+        is_any
+    }
+
+    /// Wakes an island, if it rests: what it repeats is over so often before a moment.
+    fn wake(&mut self, place: usize, before: Moment, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+        let island = &mut self.all[place];
+        let Some(found) = island.rest.take() else { return };
+        let times = (before.since(found.at).ps() / found.period.length.ps()).min(found.times);
+        self.rows += found.rows * times;
+        island.is_proven = true;
+        island.search.put_further(common, found, times, cp);
+        cp.wake(&island.search.nodes);
+        self.resting.set(&island.search.nodes, false);
+    }
+
+    /// All nodes were put further: what was known of moments is over.
+    pub fn begin_anew(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        self.all.iter_mut().for_each(|island| island.search.begin_anew(cp));
+    }
+
+    /// Whether a node is one that rests.
+    pub fn rests_at(&self, node: Option<u32>) -> bool {
+        node.is_some_and(|node| self.resting.has(node))
+    }
+
+    /// Looks after those that do not rest, and now and then for others.
+    pub fn tend(&mut self, whole: &mut Search, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+        let events = cp.statistics.events;
+        if !self.is_split && common.skipped.periods > self.last_gain.0 {
+            self.last_gain = (common.skipped.periods, events);
+        }
+        for island in self.all.iter_mut().filter(|island| island.rest.is_none()) {
+            island.search.tend(common, cp);
+        }
+        let is_vain = self.is_split || events > self.last_gain.1 + PATIENCE;
+        let wiring = cp.node(0).core.routing.wiring.clone();
+        let outputs: u64 = wiring.ports.iter().map(|ports| wide(PortId::each(ports).len())).sum();
+        if !self.may_be || !is_vain || events < self.told_at + outputs * SHARE / WORDS_AN_EVENT {
+            return;
+        }
+        let told_before = !self.sent.is_empty();
+        let parts = if common.given_up.is_some() { Vec::new() } else { self.parts(cp) };
+        self.told_at = events;
+        if !told_before {
+            return;
+        }
+        let many = self.all.iter().filter(|island| island.keeps()).count() + parts.len();
+        self.alone = if many > 1 { 0 } else { self.alone + 1 };
+        if many > 1 && !self.is_split {
+            self.is_split = true;
+            whole.seek((Across::Operations, Across::Iterations), cp);
+        } else if self.is_split && self.alone >= ALONE && self.resting.is_empty() {
+            (self.is_split, self.last_gain, self.alone) = (false, (common.skipped.periods, events), 0);
+            self.all.clear();
+            self.sent.clear();
+            whole.seek((Across::Packets, Across::Iterations), cp);
+        }
+        if self.is_split {
+            self.settle(parts, common, cp);
+        }
+    }
+
+    /// Nodes that have sent to one another since the last time, but for those of islands that have shown that they are some.
+    fn parts(&mut self, cp: &Checkpoint<'_, Node>) -> Vec<Vec<u32>> {
+        let wiring = &cp.node(0).core.routing.wiring;
+        let mut kept = vec![false; index(cp.nodes())];
+        for node in self.all.iter().filter(|island| island.keeps()).flat_map(|island| &island.search.nodes) {
+            kept[index(*node)] = true;
+        }
+        let mut first: Vec<u32> = (0..cp.nodes()).collect();
+        let mut sent = Vec::with_capacity(self.sent.len());
+        let mut is_active = vec![false; index(cp.nodes())];
+        for id in 0..cp.nodes() {
+            join(&mut first, id, cp.cluster(id));
+            for (port, at) in PortId::each(&cp.node(id).core.ports) {
+                let bytes = at.data_bytes + at.control_bytes;
+                let peer = wiring.ports[index(id)][port].peer;
+                if self.sent.get(sent.len()).is_some_and(|before| *before != bytes) && !kept[index(id)] && !kept[index(peer)] {
+                    join(&mut first, id, peer);
+                    is_active[index(id)] = true;
+                }
+                sent.push(bytes);
+            }
+        }
+        self.sent = sent;
+        let mut parts: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for id in (0..cp.nodes()).filter(|id| !kept[index(*id)]) {
+            parts.entry(root(&mut first, id)).or_default().push(id);
+        }
+        parts.retain(|_, nodes| nodes.iter().any(|id| is_active[index(*id)]));
+        parts.into_values().collect()
+    }
+
+    /// These are islands now, with those that have shown that they are.
+    fn settle(&mut self, parts: Vec<Vec<u32>>, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+        let before = std::mem::take(&mut self.all);
+        let (kept, mut left): (Vec<_>, Vec<_>) = before.into_iter().partition(Island::keeps);
+        self.all = kept;
+        for nodes in parts {
+            let island = left.iter().position(|island| island.search.nodes == nodes).map(|place| left.swap_remove(place));
+            self.all.push(island.unwrap_or_else(|| {
+                let mut search = Search::among(nodes, (Across::Packets, Across::Messages), cp);
+                search.tend(common, cp);
+                Island { search, rest: None, is_proven: false }
+            }));
+        }
+        for island in &mut left {
+            island.search.blame(common);
+        }
+        self.all.iter_mut().for_each(|island| island.is_proven = false);
+    }
+}
+
+impl Island {
+    /// Whether it is one for sure.
+    const fn keeps(&self) -> bool {
+        self.rest.is_some() || self.is_proven
+    }
+}
+
+fn root(first: &mut [u32], mut node: u32) -> u32 {
+    while first[index(node)] != node {
+        first[index(node)] = first[index(first[index(node)])];
+        node = first[index(node)];
+    }
+    node
+}
+
+fn join(first: &mut [u32], a: u32, b: u32) {
+    let (a, b) = (root(first, a), root(first, b));
+    first[index(a.max(b))] = a.min(b);
+}
