@@ -25,6 +25,9 @@ const UNSEEN: u64 = 1_000_000;
 /// All nodes are looked at together again when there was but one island so often.
 const ALONE: u32 = 4;
 
+/// So often something may be sent in parts of an island alone.
+const UNLIKE: u32 = 4;
+
 /// Which nodes rest.
 #[derive(Debug, Default)]
 pub struct Resting {
@@ -58,6 +61,8 @@ pub struct Island {
     rest: Option<Repeated>,
     /// It has rested since parts were last told from one another.
     is_proven: bool,
+    /// How often something was sent in parts of it alone.
+    unlike: u32,
 }
 
 /// All islands.
@@ -244,23 +249,29 @@ impl Islands {
         parts.into_values().collect()
     }
 
-    /// These are islands now, with those that have shown that they are.
-    fn settle(&mut self, parts: Vec<Vec<u32>>, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+    /// These are islands now, with those that have shown that they are, and those in which nothing was sent, or only in parts of them.
+    fn settle(&mut self, mut parts: Vec<Vec<u32>>, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         let before = std::mem::take(&mut self.all);
-        let (kept, mut left): (Vec<_>, Vec<_>) = before.into_iter().partition(Island::keeps);
-        self.all = kept;
+        for mut island in before {
+            let is_inside = |node: &u32| island.search.nodes.binary_search(node).is_ok();
+            let (inside, others): (Vec<_>, Vec<_>) = parts.iter().partition(|nodes| nodes.iter().any(is_inside));
+            let is_all = inside.iter().all(|nodes| nodes.len() == island.search.nodes.len());
+            island.unlike = if island.keeps() || is_all { 0 } else { island.unlike + 1 };
+            if island.unlike < UNLIKE && inside.iter().all(|nodes| nodes.iter().all(is_inside)) {
+                parts = others.into_iter().cloned().collect();
+                self.all.push(island);
+            } else {
+                island.search.blame(common);
+            }
+        }
         for nodes in parts {
-            let island = left.iter().position(|island| island.search.nodes == nodes).map(|place| left.swap_remove(place));
-            self.all.push(island.unwrap_or_else(|| {
-                let mut search = Search::among(nodes, (Across::Packets, Across::Messages), cp);
-                search.tend(common, cp);
-                Island { search, rest: None, is_proven: false }
-            }));
+            let mut search = Search::among(nodes, (Across::Packets, Across::Messages), cp);
+            search.tend(common, cp);
+            self.all.push(Island { search, rest: None, is_proven: false, unlike: 0 });
         }
-        for island in &mut left {
-            island.search.blame(common);
+        for island in &mut self.all {
+            island.is_proven = false;
         }
-        self.all.iter_mut().for_each(|island| island.is_proven = false);
     }
 }
 
