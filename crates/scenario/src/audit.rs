@@ -6,7 +6,7 @@ use xoff_engine::Checkpoint;
 use xoff_models::ids::PortId;
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::{FAULT, Node};
-use xoff_units::Moment;
+use xoff_units::{Duration, Moment};
 
 use crate::document::Judgement;
 
@@ -33,6 +33,29 @@ impl Verdicts {
 
 /// An output of a node, by class: what can wait.
 pub type Waiter = (u32, PortId, u8);
+
+/// A port that sent nothing for this long while paused may be part of a deadlock.
+pub const STILL: Duration = Duration::ms(1);
+
+/// Whether ports of these nodes may have stood still in a circle at some moment, since pauses were last taken, that nobody looked at: each was
+/// paused for long by a neighbour that was.
+pub fn may_have_stood_still(cp: &Checkpoint<'_, Node>, nodes: &[u32]) -> bool {
+    let mut waits: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for node in nodes.iter().map(|id| cp.node(*id)) {
+        let pauses = node.records.pauses.iter().chain(&node.open_pauses);
+        for pause in pauses.filter(|pause| pause.end.unwrap_or(cp.now).since(pause.start) >= STILL) {
+            waits.entry(node.core.id).or_default().push(node.core.ports[pause.port].peer);
+        }
+    }
+    // Who waits for nobody that waits is in no circle.
+    loop {
+        let waiting: BTreeSet<u32> = waits.keys().copied().collect();
+        waits.retain(|_, peers| peers.iter().any(|peer| waiting.contains(peer)));
+        if waits.len() == waiting.len() {
+            return !waits.is_empty();
+        }
+    }
+}
 
 /// Looks for ports that wait for one another in a circle: each is paused by a neighbour that cannot drain because what came by
 /// that link waits for the next port of the circle, or that only passes on the pause of that port. A port counts when it has sent

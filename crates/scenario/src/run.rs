@@ -10,7 +10,7 @@ use xoff_models::node::Node;
 use xoff_models::workload::MAX_START;
 use xoff_units::{Duration, Moment, wide};
 
-use crate::audit::find_deadlock;
+use crate::audit::{STILL, find_deadlock};
 use crate::collect::Collector;
 use crate::document::{Judgement, Scenario};
 use crate::error::InputError;
@@ -158,8 +158,6 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A port that sent nothing for this long while paused may be part of a deadlock.
-const STILL: Duration = Duration::ms(1);
 /// A run in which no flow gains a packet for this many retransmission timeouts, and this long, makes no progress.
 const STALL_TIMEOUTS: u64 = 25;
 const STALL_AT_LEAST: Duration = Duration::ms(100);

@@ -24,6 +24,8 @@ const PATIENCE: u64 = 100_000;
 const UNSEEN: u64 = 1_000_000;
 /// All nodes are looked at together again when there was but one island so often.
 const ALONE: u32 = 4;
+/// How often the time between two looks for parts is doubled at most.
+const SELDOM: u32 = 6;
 
 /// So often something may be sent in parts of an island alone.
 const UNLIKE: u32 = 4;
@@ -73,6 +75,8 @@ pub struct Islands {
     pub is_split: bool,
     pub all: Vec<Island>,
     pub resting: Resting,
+    /// How many outputs there are.
+    outputs: u64,
     /// Bytes that outputs had sent when parts were last told from one another, and events up to then.
     sent: Vec<u64>,
     told_at: u64,
@@ -93,6 +97,7 @@ impl Islands {
             is_split: false,
             all: Vec::new(),
             resting: Resting { nodes: vec![false; index(cp.nodes())], islands: 0 },
+            outputs: cp.node(0).core.routing.wiring.ports.iter().map(|ports| wide(PortId::each(ports).count())).sum(),
             sent: Vec::new(),
             told_at: 0,
             last_gain: (0, 0),
@@ -191,9 +196,9 @@ impl Islands {
             island.search.tend(common, cp);
         }
         let is_vain = self.is_split || events > self.last_gain.1 + PATIENCE;
-        let wiring = cp.node(0).core.routing.wiring.clone();
-        let outputs: u64 = wiring.ports.iter().map(|ports| wide(PortId::each(ports).len())).sum();
-        if !self.may_be || !is_vain || events < self.told_at + outputs * SHARE / WORDS_AN_EVENT {
+        // Where all are joined it is looked less and less.
+        let every = (self.outputs * SHARE / WORDS_AN_EVENT) << self.alone.min(SELDOM);
+        if !self.may_be || !is_vain || events < self.told_at + every {
             return;
         }
         let told_before = !self.sent.is_empty();
@@ -207,7 +212,7 @@ impl Islands {
         if many > 1 && !self.is_split {
             self.is_split = true;
             whole.seek((Across::Operations, Across::Iterations), cp);
-        } else if self.is_split && self.alone >= ALONE && self.resting.is_empty() {
+        } else if self.is_split && self.resting.is_empty() && (self.alone >= ALONE || common.given_up.is_some()) {
             (self.is_split, self.last_gain, self.alone) = (false, (common.skipped.periods, events), 0);
             self.all.clear();
             self.sent.clear();

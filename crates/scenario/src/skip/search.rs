@@ -13,7 +13,7 @@ use xoff_units::{Duration, Moment, index, wide};
 use super::reached::Reached;
 use super::rounds::{Rounds, STEPS};
 use super::{Common, EVENTS_A_PACKET, SHARE, STUCK_SHARE, WORDS_AN_EVENT};
-use crate::audit::find_deadlock;
+use crate::audit::{STILL, find_deadlock, may_have_stood_still};
 
 /// So many looks are next to one another in the first round of looking.
 const BABIES: u64 = 16;
@@ -545,6 +545,10 @@ impl Search {
         if find_deadlock(cp, begun.at, |id| self.nodes.binary_search(&id).is_ok()).is_some() {
             return None;
         }
+        // Nor is a circle that lasted for a part of a long period one that nobody looked at because of when it was.
+        if period.length > STILL && may_have_stood_still(cp, &self.nodes) {
+            return None;
+        }
         let still = reached.since(&begun.reached, 0);
         let mut walk = Walk::repeat(cp.now, period.length, 0, begun.totals.clone(), &still);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
@@ -638,7 +642,7 @@ impl Search {
             let started = cp.node(lead).counts.data_hops;
             times = times.min(asks.saturating_sub(started + 1).checked_div(started - begun.watched).unwrap_or(u64::MAX));
         }
-        let mut gains = given_up.is_some();
+        let mut gains = given_up.is_some() && self.is_whole();
         for flow in self.nodes.iter().filter_map(|id| cp.node(*id).endpoint.as_ref()).flat_map(|e| e.under_way()) {
             let passed = once.packets(flow.flow);
             if reached.across != Across::Packets && flow.message.is_some() {
