@@ -182,18 +182,18 @@ impl Skip {
     pub fn is_asked(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
         let Some(by) = cp.called.take() else { return self.islands.is_full(cp) && self.gather(cp) };
         let gathered = self.gathering.filter(|gathering| gathering.0 == cp.now).map(|gathering| gathering.1);
+        self.islands.wake_due(&mut self.common, cp);
+        self.look(&by, gathered == Some(Gathering::Look), cp);
         if gathered.is_some() {
             self.gathering = None;
         }
-        if gathered == Some(Gathering::Rows) {
+        let is_for_others = gathered == Some(Gathering::Rows);
+        if is_for_others {
             self.whole.let_go();
             self.islands.let_go();
-            return false;
         }
-        self.islands.wake_due(&mut self.common, cp);
-        self.look(&by, gathered == Some(Gathering::Look), cp);
         self.ask(cp);
-        true
+        !is_for_others
     }
 
     /// Looks where nodes asked for it.
@@ -204,6 +204,7 @@ impl Skip {
         };
         let of_whole = asked(&self.whole, cp);
         for place in 0..self.islands.all.len() {
+            // Before all are looked at none begins to rest.
             let of_island = asked(&self.islands.all[place].search, cp);
             let is_later = |of: (u32, u64)| of_whole.is_some_and(|whole| whole.0 == of.0 && whole.1 < of.1);
             if of_island.is_some_and(|of| !is_later(of)) {

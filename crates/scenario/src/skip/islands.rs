@@ -214,6 +214,7 @@ impl Islands {
             whole.seek((Across::Operations, Across::Iterations), cp);
         } else if self.is_split && self.resting.is_empty() && (self.alone >= ALONE || common.given_up.is_some()) {
             (self.is_split, self.last_gain, self.alone) = (false, (common.skipped.periods, events), 0);
+            self.blame(common);
             self.all.clear();
             self.sent.clear();
             whole.seek((Across::Packets, Across::Iterations), cp);

@@ -7,8 +7,8 @@
 //! them (`Shape::alike`, `Graph::stretch`).
 
 use rustc_hash::FxHashMap;
-use xoff_engine::Checkpoint;
-use xoff_engine::state::{Across, Walk};
+use xoff_engine::state::{Across, Situation, Walk};
+use xoff_engine::{Checkpoint, Fingerprint};
 use xoff_models::endpoint::UnderWay;
 use xoff_models::job::Cycle;
 use xoff_models::node::Node;
@@ -24,7 +24,7 @@ const MOST: u64 = 12;
 const FEW: u64 = 8;
 
 /// Of fewer layers than this.
-const FEW_LAYERS: u64 = 5;
+const FEW_LAYERS: u64 = 4;
 
 /// Where steps are, then layers, then what holds layers.
 pub const STEPS: usize = 0;
@@ -41,6 +41,8 @@ pub struct Rounds {
     every: u64,
     /// Situations: when, and at which mark.
     pub seen: FxHashMap<u64, (Moment, u64)>,
+    /// The last of them.
+    last: Option<Look>,
     pub epoch: u64,
     looks: u64,
     /// Nothing more is to be found in these messages, or repeated.
@@ -55,6 +57,13 @@ pub struct Rounds {
     cost: u64,
 }
 
+/// A situation, and all that has to be known to repeat what follows if it comes again.
+struct Look {
+    at: Moment,
+    situation: Situation,
+    prints: Vec<Fingerprint>,
+}
+
 impl Rounds {
     pub fn across(across: Across) -> Self {
         Self { across, ..Self::default() }
@@ -64,6 +73,7 @@ impl Rounds {
     pub fn forget(&mut self) {
         self.stage = Stage::Search;
         self.seen.clear();
+        self.last = None;
         self.mark = 0;
     }
 
@@ -232,6 +242,7 @@ impl Search {
         if reached.epoch != self.rounds[of].epoch {
             (self.rounds[of].epoch, self.rounds[of].looks) = (reached.epoch, 0);
             self.rounds[of].seen.clear();
+            self.rounds[of].last = None;
         }
         // What was simulated and what is left are what it takes if nothing repeats itself.
         let events = self.events(common, cp) + EVENTS_A_PACKET * reached.rounds_left() * self.rounds[of].every;
@@ -241,7 +252,7 @@ impl Search {
         if self.rounds[of].is_over || self.rounds[of].is_dear(common.allowed) {
             return;
         }
-        let mut walk = Walk::digest(cp.now, &reached);
+        let mut walk = Walk::keep(cp.now, &reached);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let situation = walk.situation();
         self.rounds[of].cost = situation.count;
@@ -249,11 +260,18 @@ impl Search {
         self.rounds[of].looks += 1;
         if let Some((before, mark_before)) = self.rounds[of].seen.insert(situation.digest(), (cp.now, mark)) {
             let (at, length, hops) = (cp.now, cp.now - before, mark - mark_before);
-            let mut walk = Walk::keep(at, &reached);
-            cp.walk_some(self.nodes.iter().copied(), &mut walk);
-            let situation = walk.situation();
             self.rounds[of].mark = mark + hops;
-            self.rounds[of].stage = Stage::Once(Period { length, hops, at, situation, prints: self.prints(cp) });
+            // Of the look before all is known that has to be.
+            let last = self.rounds[of].last.take().filter(|last| last.at == before && last.situation.is(&situation));
+            self.rounds[of].stage = match last.filter(|_| !self.has_news(cp)) {
+                Some(last) => {
+                    let period = Period { length, hops, at, situation, prints: last.prints };
+                    Stage::Twice(period, Box::new(self.begun(common, at, reached, cp)))
+                }
+                None => Stage::Once(Period { length, hops, at, situation, prints: self.prints(cp) }),
+            };
+        } else {
+            self.rounds[of].last = Some(Look { at: cp.now, situation, prints: self.prints(cp) });
         }
     }
 }

@@ -251,7 +251,7 @@ impl Search {
     }
 
     /// Whether a flow is over that was not written into a table yet.
-    fn has_news(&self, cp: &Checkpoint<'_, Node>) -> bool {
+    pub fn has_news(&self, cp: &Checkpoint<'_, Node>) -> bool {
         let mut endpoints = self.nodes.iter().filter_map(|id| cp.node(*id).endpoint.as_ref());
         endpoints.any(|e| !(e.sent.is_empty() && e.arrived.is_empty()))
     }
@@ -484,7 +484,7 @@ impl Search {
     }
 
     /// The beginning of a period, now that these nodes are at this moment.
-    fn begun(&self, common: &Common, at: Moment, reached: Reached, cp: &mut Checkpoint<'_, Node>) -> Begun {
+    pub fn begun(&self, common: &Common, at: Moment, reached: Reached, cp: &mut Checkpoint<'_, Node>) -> Begun {
         let mut walk = Walk::note(at, &reached);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let (totals, prints) = (walk.totals(), self.prints(cp));

@@ -1,0 +1,166 @@
+"""Parts of a network that do different things repeat what they do each by itself, until something reaches them."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from tests.validation.test_audits import ring
+from tests.validation.test_skip import PFC, PLANS, RECORDED, rails, results, skipped
+from tests.validation.test_skip_jobs import job
+
+from xoff.running import prepare
+
+ISLANDS = "packet_hops_skipped_in_islands"
+SLOW = {"flow_control": {"pfc": {"xoff": "40KB"}}}
+
+
+def leaves(count: int, hosts: int) -> dict[str, Any]:
+    """Hosts at leaves."""
+    link = {"rate": "100Gbps", "delay": "1us"}
+    return {"leaf_spine": {"leaves": count, "spines": 2, "hosts_per_leaf": hosts, "link": link, "fabric_link": link}}
+
+
+def flow(src: int, dst: int, size: str, start: str = "0us") -> dict[str, Any]:
+    """Return a flow."""
+    return {"src": src, "dst": dst, "size": size, "start": start}
+
+
+# At the first leaf two send to one, at the second three do, at the third hosts send to one another. None ends with another.
+APART = [
+    *(flow(src, 0, "40MB", f"{src}us") for src in (1, 2)),
+    *(flow(src, 4, "30MB", f"{src}us") for src in (5, 6, 7)),
+    *(flow(8 + src, 8 + (src + 1) % 4, "80MB", f"{src}300ns") for src in range(4)),
+]
+# One of these comes from the first leaf to the third while both have long been at rest, and one of these waits for it.
+BETWEEN = [flow(3, 11, "300KB", "1777us"), flow(6, 1, "3MB", "2900us"), flow(9, 5, "1KB", "3001us")]
+
+# Each with the least share that islands skip.
+PARTS: dict[str, tuple[float, dict[str, Any]]] = {
+    "each leaf by itself": (0.8, {"switch": SLOW, "workload": [{"flows": APART}]}),
+    "flows between leaves": (0.6, {"switch": SLOW, "workload": [{"flows": APART + BETWEEN}]}),
+    "a flow that waits for another": (
+        0.5,
+        {
+            "switch": SLOW,
+            "workload": [{"flows": [{**row, "id": f"f{at}"} for at, row in enumerate(APART + BETWEEN)]}]
+            + [{"flows": [{"src": 11, "dst": 2, "size": "5MB", "after": ["f9"]}]}],
+        },
+    ),
+    "virtual output queues": (0.3, {"switch": {"queueing": "voq", **SLOW}, "workload": [{"flows": APART + BETWEEN}]}),
+    "up to a moment": (0.5, {"switch": SLOW, "workload": [{"flows": APART}], "until": "2345678ns"}),
+    "queues looked at": (0.3, {"switch": SLOW, "workload": [{"flows": APART}], "probe": {"queues": "83840ps"}}),
+    "each packet": (0.3, {"switch": SLOW, "workload": [{"flows": APART}], "probe": {"packets": True}}),
+    "IRN": (0.5, {"switch": SLOW, "workload": [{"flows": APART + BETWEEN}], "host": {"transport": {"irn": {}}}}),
+    "credits of links": (0.0, {"switch": {"flow_control": {"credits": {}}}, "workload": [{"flows": APART + BETWEEN}]}),
+    "steps of collectives": (
+        0.5,
+        {
+            "switch": SLOW,
+            "workload": [
+                {"flows": APART[:5] + BETWEEN[:1]},
+                {
+                    "name": "gather",
+                    "collective": {
+                        "operation": "all_reduce",
+                        "algorithm": "ring",
+                        "size": "40MB",
+                        "hosts": [8, 9, 10, 11],
+                    },
+                },
+            ],
+        },
+    ),
+    "a link that fails: nothing rests": (
+        0.0,
+        {
+            "switch": SLOW,
+            "workload": [{"flows": APART}],
+            "fault": [{"link": "leaf0-spine0", "state": "down", "at": "1ms", "for": "1ms"}],
+        },
+    ),
+    "nobody answers: nothing rests": (
+        0.0,
+        {"switch": SLOW, "workload": [{"flows": APART}], "host": {"transport": {"raw": {}}}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_repeat_themselves_apart_from_others(name: str) -> None:
+    least, scenario = PARTS[name]
+    shares = [skipped({"network": leaves(3, 4), "audits": RECORDED, **scenario}, plan, ISLANDS) for plan in PLANS]
+    assert min(shares[:-1]) >= least, shares
+    assert "nothing rests" not in name or max(shares) == 0
+
+
+def test_how_many_parts_rest_is_said() -> None:
+    prepared = prepare({"network": leaves(3, 4), "switch": SLOW, "workload": [{"flows": APART}]})
+    performance = results(prepared, threads=1)[1]
+    assert performance["islands"] == 3
+    assert performance["packet_hops_simulated"] + performance["packet_hops_skipped"] == performance["data_packet_hops"]
+
+
+@pytest.mark.parametrize("size", ["40MB", "2MB"])
+def test_a_deadlock_elsewhere_is_found_at_the_same_moment(size: str) -> None:
+    # Beside the ring of switches, which stands still after some microseconds, two hosts send to a third, for longer or shorter than it
+    # takes to find that.
+    scenario = ring()
+    links = scenario["network"]["explicit"]["links"]
+    scenario["network"]["explicit"]["nodes"] += [
+        *({"name": name, "kind": "host"} for name in ("a", "b", "c")),
+        {"name": "t", "kind": "switch"},
+    ]
+    links += [{**links[0], "a": name, "b": "t"} for name in ("a", "b", "c", "s0")]
+    scenario["workload"].append(
+        {"name": "beside", "flows": [{"src": src, "dst": "c", "size": size} for src in ("a", "b")]}
+    )
+    for judgement in ("fail", "record"):
+        scenario["audits"] = {**RECORDED, "deadlock": judgement}
+        shares = [skipped(scenario, plan) for plan in PLANS]
+        assert size == "2MB" or min(shares) > 0, shares
+
+
+# Servers of a pipeline do different things at a time.
+def test_stages_of_a_pipeline_repeat_their_steps_each_by_itself() -> None:
+    model = {"layers": 8, "hidden": 4096, "heads": 32, "sequence": 1024}
+    scenario = job(4, 4, {"tensor": 4, "pipeline": 4}, 6, model=model)
+    shares = [skipped(scenario, plan, ISLANDS) for plan in PLANS[:3]]
+    assert min(shares) > 0.1, shares
+
+
+def drawn(rng: Random) -> dict[str, Any]:
+    """Draw parts that each have some long flows, and a few flows between them."""
+    count, hosts = rng.choice([2, 3, 4]), rng.choice([3, 4, 5])
+    network = rails(count, hosts) if rng.random() < 0.3 else leaves(count, hosts)
+    rows: list[dict[str, Any]] = []
+    for leaf in range(count):
+        here = rng.sample(range(leaf * hosts, (leaf + 1) * hosts), hosts)
+        pairs = rng.choice(
+            [
+                [(src, here[0]) for src in here[1:]],
+                [(here[0], here[1])],
+                [(here[0], here[1]), (here[2], here[1]), (here[1], here[2])],
+                [(here[at - 1], here[at]) for at in range(hosts)],
+            ]
+        )
+        rows += [flow(*pair, f"{rng.randint(4000, 40000)}KB", f"{rng.randint(0, 60000)}ns") for pair in pairs]
+    for _ in range(rng.choice([0, 1, 2, 5])):
+        src, dst = rng.sample(range(count * hosts), 2)
+        rows.append(flow(src, dst, rng.choice(["1KB", "30KB", "3MB"]), f"{rng.randint(0, 6000)}us"))
+    control = rng.choice([{}, {}, {}, {"timely": {}}, {"dcqcn": {}}])
+    marks = {"ecn": {"red": {"kmin": "400KB", "kmax": "1600KB", "pmax": 0.2}}} if "dcqcn" in control else {}
+    return {
+        "network": network,
+        "workload": [{"flows": rows}],
+        "switch": {"queueing": rng.choice(["oq", "voq"]), **rng.choice([PFC, SLOW]), **marks},
+        "host": {"transport": {rng.choice(["go_back_n", "irn", "selective"]): {}}, "congestion_control": control},
+        "audits": RECORDED,
+        "until": rng.choice(["100ms", "100ms", f"{rng.randint(200, 4000)}us"]),
+    }
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_drawn_parts_are_what_they_are_without_skipping(group: int) -> None:
+    rngs = [Random(f"islands {group} {number}") for number in range(10)]
+    shares = [skipped(drawn(rng), rng.choice(PLANS), ISLANDS) for rng in rngs]
+    assert max(shares) > 0.3, shares
