@@ -22,8 +22,6 @@ use super::{Common, SHARE, WORDS_AN_EVENT};
 const PATIENCE: u64 = 100_000;
 /// Everybody else looks at all nodes after so many events at the latest, and rows are taken.
 const UNSEEN: u64 = 1_000_000;
-/// All nodes are looked at together again when there was but one island so often.
-const ALONE: u32 = 4;
 /// How often the time between two looks for parts is doubled at most.
 const SELDOM: u32 = 6;
 
@@ -82,7 +80,7 @@ pub struct Islands {
     told_at: u64,
     /// Periods of all nodes that were skipped, and events when there was another one.
     last_gain: (u64, u64),
-    /// How often there was no more than one.
+    /// How often there was no more than one, before there were more.
     alone: u32,
     /// Rows that were written and not taken, and events when they last were.
     rows: u64,
@@ -208,12 +206,13 @@ impl Islands {
             return;
         }
         let many = self.all.iter().filter(|island| island.keeps()).count() + parts.len();
-        self.alone = if many > 1 { 0 } else { self.alone + 1 };
+        self.alone = if many > 1 || self.is_split { 0 } else { self.alone + 1 };
         if many > 1 && !self.is_split {
             self.is_split = true;
             whole.seek((Across::Operations, Across::Iterations), cp);
-        } else if self.is_split && self.resting.is_empty() && (self.alone >= ALONE || common.given_up.is_some()) {
-            (self.is_split, self.last_gain, self.alone) = (false, (common.skipped.periods, events), 0);
+        } else if self.is_split && self.resting.is_empty() && common.given_up.is_some() {
+            // Nothing gains anything anywhere.
+            (self.is_split, self.last_gain) = (false, (common.skipped.periods, events));
             self.blame(common);
             self.all.clear();
             self.sent.clear();
