@@ -25,14 +25,17 @@ def flow(src: int, dst: int, size: str, start: str = "0us") -> dict[str, Any]:
     return {"src": src, "dst": dst, "size": size, "start": start}
 
 
-# At the first leaf two send to one, at the second three do, at the third hosts send to one another. None ends with another.
+# At the first leaf two send to one, at the second three do, at the third each to the next. They end at different times.
 APART = [
-    *(flow(src, 0, "40MB", f"{src}us") for src in (1, 2)),
-    *(flow(src, 4, "30MB", f"{src}us") for src in (5, 6, 7)),
-    *(flow(8 + src, 8 + (src + 1) % 4, "80MB", f"{src}300ns") for src in range(4)),
+    *(flow(src, 0, "90MB", f"{src}us") for src in (1, 2)),
+    *(flow(src, 4, "60MB", f"{src}us") for src in (5, 6, 7)),
+    *(flow(8 + src, 8 + (src + 1) % 4, "170MB", f"{src}300ns") for src in range(4)),
 ]
 # One of these comes from the first leaf to the third while both have long been at rest, and one of these waits for it.
 BETWEEN = [flow(3, 11, "300KB", "1777us"), flow(6, 1, "3MB", "2900us"), flow(9, 5, "1KB", "3001us")]
+
+COLLECTIVE = {"operation": "all_reduce", "algorithm": "ring", "size": "80MB", "hosts": [8, 9, 10, 11]}
+REDUCE = {"name": "reduce", "collective": COLLECTIVE}
 
 # Each with the least share that islands skip.
 PARTS: dict[str, tuple[float, dict[str, Any]]] = {
@@ -42,8 +45,10 @@ PARTS: dict[str, tuple[float, dict[str, Any]]] = {
         0.5,
         {
             "switch": SLOW,
-            "workload": [{"flows": [{**row, "id": f"f{at}"} for at, row in enumerate(APART + BETWEEN)]}]
-            + [{"flows": [{"src": 11, "dst": 2, "size": "5MB", "after": ["f9"]}]}],
+            "workload": [
+                {"flows": [{**row, "id": f"f{at}"} for at, row in enumerate(APART + BETWEEN)]},
+                {"flows": [{"src": 11, "dst": 2, "size": "5MB", "after": ["f9"]}]},
+            ],
         },
     ),
     "virtual output queues": (0.3, {"switch": {"queueing": "voq", **SLOW}, "workload": [{"flows": APART + BETWEEN}]}),
@@ -52,24 +57,7 @@ PARTS: dict[str, tuple[float, dict[str, Any]]] = {
     "each packet": (0.3, {"switch": SLOW, "workload": [{"flows": APART}], "probe": {"packets": True}}),
     "IRN": (0.5, {"switch": SLOW, "workload": [{"flows": APART + BETWEEN}], "host": {"transport": {"irn": {}}}}),
     "credits of links": (0.0, {"switch": {"flow_control": {"credits": {}}}, "workload": [{"flows": APART + BETWEEN}]}),
-    "steps of collectives": (
-        0.5,
-        {
-            "switch": SLOW,
-            "workload": [
-                {"flows": APART[:5] + BETWEEN[:1]},
-                {
-                    "name": "gather",
-                    "collective": {
-                        "operation": "all_reduce",
-                        "algorithm": "ring",
-                        "size": "40MB",
-                        "hosts": [8, 9, 10, 11],
-                    },
-                },
-            ],
-        },
-    ),
+    "steps of collectives": (0.4, {"switch": SLOW, "workload": [{"flows": APART[:5] + BETWEEN[:1]}, REDUCE]}),
     "a link that fails: nothing rests": (
         0.0,
         {
@@ -102,8 +90,8 @@ def test_how_many_parts_rest_is_said() -> None:
 
 @pytest.mark.parametrize("size", ["40MB", "2MB"])
 def test_a_deadlock_elsewhere_is_found_at_the_same_moment(size: str) -> None:
-    # Beside the ring of switches, which stands still after some microseconds, two hosts send to a third, for longer or shorter than it
-    # takes to find that.
+    # Beside the ring of switches, which stands still after some microseconds, two hosts send to a third, for longer or
+    # shorter than it takes to find that.
     scenario = ring()
     links = scenario["network"]["explicit"]["links"]
     scenario["network"]["explicit"]["nodes"] += [
@@ -111,9 +99,8 @@ def test_a_deadlock_elsewhere_is_found_at_the_same_moment(size: str) -> None:
         {"name": "t", "kind": "switch"},
     ]
     links += [{**links[0], "a": name, "b": "t"} for name in ("a", "b", "c", "s0")]
-    scenario["workload"].append(
-        {"name": "beside", "flows": [{"src": src, "dst": "c", "size": size} for src in ("a", "b")]}
-    )
+    flows = [{"src": src, "dst": "c", "size": size} for src in ("a", "b")]
+    scenario["workload"].append({"name": "beside", "flows": flows})
     for judgement in ("fail", "record"):
         scenario["audits"] = {**RECORDED, "deadlock": judgement}
         shares = [skipped(scenario, plan) for plan in PLANS]
@@ -147,7 +134,7 @@ def drawn(rng: Random) -> dict[str, Any]:
     for _ in range(rng.choice([0, 1, 2, 5])):
         src, dst = rng.sample(range(count * hosts), 2)
         rows.append(flow(src, dst, rng.choice(["1KB", "30KB", "3MB"]), f"{rng.randint(0, 6000)}us"))
-    control = rng.choice([{}, {}, {}, {"timely": {}}, {"dcqcn": {}}])
+    control: dict[str, Any] = rng.choice([{}, {}, {}, {"timely": {}}, {"dcqcn": {}}])
     marks = {"ecn": {"red": {"kmin": "400KB", "kmax": "1600KB", "pmax": 0.2}}} if "dcqcn" in control else {}
     return {
         "network": network,
