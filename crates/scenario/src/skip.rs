@@ -89,6 +89,8 @@ pub struct Common {
     /// Words looked at in all, and those that may be.
     spent: u64,
     allowed: u64,
+    /// Half of it is for islands, which may come.
+    is_halved: bool,
     /// Of the flows that were looked at most in vain: how often, and the parts that were never like before.
     vain: (u64, Vec<&'static str>),
     /// The lead of all nodes, and what it will have started when all of them are looked at next.
@@ -132,6 +134,7 @@ impl Skip {
                 given_up: None,
                 spent: 0,
                 allowed: FREE,
+                is_halved: false,
                 vain: (0, Vec::new()),
                 watched: None,
                 skipped: Skipped::default(),

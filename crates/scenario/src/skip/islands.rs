@@ -90,8 +90,10 @@ pub struct Islands {
 impl Islands {
     /// None yet.
     pub fn new(may_be: bool, cp: &Checkpoint<'_, Node>) -> Self {
+        // What one switch joins is one part.
+        let switches = (0..cp.nodes()).filter(|id| cp.node(*id).forwards).count();
         Self {
-            may_be,
+            may_be: may_be && switches > 1,
             is_split: false,
             all: Vec::new(),
             resting: Resting { nodes: vec![false; index(cp.nodes())], islands: 0 },
@@ -193,6 +195,7 @@ impl Islands {
         for island in self.all.iter_mut().filter(|island| island.rest.is_none()) {
             island.search.tend(common, cp);
         }
+        common.is_halved = self.may_be && !self.is_split && self.alone == 0;
         let is_vain = self.is_split || events > self.last_gain.1 + PATIENCE;
         // Where all are joined it is looked less and less.
         let every = (self.outputs * SHARE / WORDS_AN_EVENT) << self.alone.min(SELDOM);
