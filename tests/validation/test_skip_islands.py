@@ -42,7 +42,7 @@ PARTS: dict[str, tuple[float, dict[str, Any]]] = {
     "each leaf by itself": (0.8, {"switch": SLOW, "workload": [{"flows": APART}]}),
     "flows between leaves": (0.6, {"switch": SLOW, "workload": [{"flows": APART + BETWEEN}]}),
     "a flow that waits for another": (
-        0.5,
+        0.1,
         {
             "switch": SLOW,
             "workload": [
@@ -77,6 +77,7 @@ PARTS: dict[str, tuple[float, dict[str, Any]]] = {
 def test_parts_repeat_themselves_apart_from_others(name: str) -> None:
     least, scenario = PARTS[name]
     shares = [skipped({"network": leaves(3, 4), "audits": RECORDED, **scenario}, plan, ISLANDS) for plan in PLANS]
+    # With shorter windows it is looked earlier, and something else may reach what rests.
     assert min(shares[:-1]) >= least, shares
     assert "nothing rests" not in name or max(shares) == 0
 
@@ -88,29 +89,27 @@ def test_how_many_parts_rest_is_said() -> None:
     assert performance["packet_hops_simulated"] + performance["packet_hops_skipped"] == performance["data_packet_hops"]
 
 
-@pytest.mark.parametrize("size", ["40MB", "2MB"])
-def test_a_deadlock_elsewhere_is_found_at_the_same_moment(size: str) -> None:
-    # Beside the ring of switches, which stands still after some microseconds, two hosts send to a third, for longer or
-    # shorter than it takes to find that.
+@pytest.mark.parametrize("judgement", ["fail", "record"])
+def test_a_deadlock_elsewhere_is_found_at_the_same_moment(judgement: str) -> None:
+    # Beside two switches at each of which hosts send to another, a ring of switches stands still soon after it begins.
     scenario = ring()
-    links = scenario["network"]["explicit"]["links"]
-    scenario["network"]["explicit"]["nodes"] += [
-        *({"name": name, "kind": "host"} for name in ("a", "b", "c")),
-        {"name": "t", "kind": "switch"},
-    ]
-    links += [{**links[0], "a": name, "b": "t"} for name in ("a", "b", "c", "s0")]
-    flows = [{"src": src, "dst": "c", "size": size} for src in ("a", "b")]
-    scenario["workload"].append({"name": "beside", "flows": flows})
-    for judgement in ("fail", "record"):
-        scenario["audits"] = {**RECORDED, "deadlock": judgement}
-        shares = [skipped(scenario, plan) for plan in PLANS]
-        assert size == "2MB" or min(shares) > 0, shares
+    network, flows = scenario["network"]["explicit"], scenario["workload"][0]["flows"]
+    for row in flows:
+        row["start"] = "3ms"
+    for switch, size, count in (("t", "100MB", 3), ("u", "70MB", 4)):
+        hosts = [f"{switch}{number}" for number in range(count)]
+        network["nodes"] += [*({"name": host, "kind": "host"} for host in hosts), {"name": switch, "kind": "switch"}]
+        network["links"] += [{**network["links"][0], "a": end, "b": switch} for end in (*hosts, "s0")]
+        flows += [{"src": host, "dst": hosts[0], "size": size} for host in hosts[1:]]
+    scenario["audits"] = {**RECORDED, "deadlock": judgement}
+    shares = [skipped(scenario, plan, ISLANDS) for plan in PLANS]
+    assert min(shares) > 0.3, shares
 
 
 # Servers of a pipeline do different things at a time.
 def test_stages_of_a_pipeline_repeat_their_steps_each_by_itself() -> None:
-    model = {"layers": 8, "hidden": 4096, "heads": 32, "sequence": 1024}
-    scenario = job(4, 4, {"tensor": 4, "pipeline": 4}, 6, model=model)
+    model = {"layers": 4, "hidden": 8192, "heads": 32, "sequence": 2048}
+    scenario = job(4, 4, {"tensor": 4, "pipeline": 4}, 4, model=model)
     shares = [skipped(scenario, plan, ISLANDS) for plan in PLANS[:3]]
     assert min(shares) > 0.1, shares
 

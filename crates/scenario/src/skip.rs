@@ -105,6 +105,8 @@ enum Gathering {
     Look,
     /// For everybody else.
     Rows,
+    /// To go on from there with none at rest.
+    Circle,
 }
 
 /// Looks for what repeats itself, and skips it.
@@ -186,6 +188,9 @@ impl Skip {
         let Some(by) = cp.called.take() else { return self.islands.is_full(cp) && self.gather(cp) };
         let gathered = self.gathering.filter(|gathering| gathering.0 == cp.now).map(|gathering| gathering.1);
         self.islands.wake_due(&mut self.common, cp);
+        if self.gathering.is_none() && self.islands.has_circle(cp) {
+            self.gather_for(Gathering::Circle, cp);
+        }
         self.look(&by, gathered == Some(Gathering::Look), cp);
         if gathered.is_some() {
             self.gathering = None;

@@ -17,6 +17,7 @@ use xoff_units::{Moment, index, wide};
 
 use super::search::{ROWS, Repeated, Search};
 use super::{Common, SHARE, WORDS_AN_EVENT};
+use crate::audit::{STILL, find_deadlock};
 
 /// So many events all nodes are given to repeat themselves together, and again after each time that they have.
 const PATIENCE: u64 = 100_000;
@@ -136,11 +137,14 @@ impl Islands {
     pub fn look(&mut self, place: usize, stays: bool, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         let Island { search, rest, .. } = &mut self.all[place];
         let Some(found) = search.look(common, cp) else { return };
-        if stays {
+        let resting = &self.resting;
+        let among = |id: u32| !resting.has(id) && search.nodes.binary_search(&id).is_err();
+        if stays || find_deadlock(cp, Moment::NEVER, among).is_some() {
             return search.put_further(common, found, 0, cp);
         }
         cp.rest(&search.nodes);
         cp.call(found.at + found.period.length * found.times);
+        cp.call(next_search(cp.now));
         self.resting.set(&search.nodes, true);
         *rest = Some(found);
         common.skipped.islands = common.skipped.islands.max(self.resting.islands);
@@ -155,6 +159,16 @@ impl Islands {
                 self.wake(place, reached.min(cp.now), common, cp);
             }
         }
+    }
+
+    /// Where somebody looks for deadlocks: whether that may have to be done as if none rested, since some that do not wait in a circle. As long as
+    /// nobody does, nothing can be found.
+    pub fn has_circle(&self, cp: &mut Checkpoint<'_, Node>) -> bool {
+        if self.resting.is_empty() || !cp.now.ps().is_multiple_of(STILL.ps()) {
+            return false;
+        }
+        cp.call(next_search(cp.now));
+        find_deadlock(cp, Moment::NEVER, |id| !self.resting.has(id)).is_some()
     }
 
     /// Wakes all; whether any rested.
@@ -288,6 +302,11 @@ impl Island {
     const fn keeps(&self) -> bool {
         self.rest.is_some() || self.is_proven
     }
+}
+
+/// When somebody looks for deadlocks next.
+fn next_search(now: Moment) -> Moment {
+    now - now % STILL + STILL
 }
 
 fn root(first: &mut [u32], mut node: u32) -> u32 {

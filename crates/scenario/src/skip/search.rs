@@ -538,8 +538,9 @@ impl Search {
         let once = reached.since(&begun.reached, 1);
         let fits = self.times(common, &period, &begun, (&reached, &once), cp)?;
         let rows = totals.rows - begun.totals.rows.min(totals.rows);
-        // What crosses the border may come otherwise next time.
-        if self.crossed(cp) != begun.crossed {
+        // What crosses the border may come otherwise next time; and who is paused there waits for somebody beyond it.
+        let is_paused = |(node, port): &(u32, PortId)| cp.node(*node).open_pauses.iter().any(|pause| pause.port == *port);
+        if self.crossed(cp) != begun.crossed || self.border.iter().any(is_paused) {
             return None;
         }
         // Ports that send nothing in all of it may be a deadlock, which somebody else looks for.
