@@ -220,13 +220,12 @@ impl Skip {
             }
         }
         if are_all_here || of_whole.is_some() && !self.gather_for(Gathering::Look, cp) {
-            let periods = self.common.skipped.periods;
             if let Some(found) = self.whole.look(&mut self.common, cp) {
                 let times = found.times;
                 self.whole.put_further(&mut self.common, found, times, cp);
             }
-            if self.common.skipped.periods > periods {
-                self.islands.begin_anew(cp);
+            if self.islands.is_split && self.islands.credit(&self.whole) {
+                self.islands.join(&mut self.whole, &mut self.common, cp);
             }
         }
     }

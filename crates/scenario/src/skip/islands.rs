@@ -19,8 +19,12 @@ use super::search::{ROWS, Repeated, Search};
 use super::{Common, SHARE, WORDS_AN_EVENT};
 use crate::audit::{STILL, find_deadlock};
 
-/// So many events all nodes are given to repeat themselves together, and again after each time that they have.
+/// All nodes are given so many events, beside those that they skip together, and so many looks or events a node, up to a most, before
+/// islands are looked for.
 const PATIENCE: u64 = 100_000;
+const PATIENCE_LOOKS: u64 = 64;
+const PATIENCE_A_NODE: u64 = 100_000;
+const PATIENCE_AT_MOST: u64 = 16_000_000;
 /// Everybody else looks at all nodes after so many events at the latest, and rows are taken.
 const UNSEEN: u64 = 1_000_000;
 /// How often the time between two looks for parts is doubled at most.
@@ -79,8 +83,10 @@ pub struct Islands {
     /// Bytes that outputs had sent when parts were last told from one another, and events up to then.
     sent: Vec<u64>,
     told_at: u64,
-    /// Periods of all nodes that were skipped, and events when there was another one.
-    last_gain: (u64, u64),
+    /// Events that were looked at together, less those that were skipped so; those seen up to now, and those skipped.
+    vain: u64,
+    seen_at: u64,
+    credited: u64,
     /// How often there was no more than one, before there were more.
     alone: u32,
     /// Rows that were written and not taken, and events when they last were.
@@ -101,7 +107,9 @@ impl Islands {
             outputs: cp.node(0).core.routing.wiring.ports.iter().map(|ports| wide(PortId::each(ports).count())).sum(),
             sent: Vec::new(),
             told_at: 0,
-            last_gain: (0, 0),
+            vain: 0,
+            seen_at: 0,
+            credited: 0,
             alone: 0,
             rows: 0,
             taken_at: 0,
@@ -190,11 +198,6 @@ impl Islands {
         self.resting.set(&island.search.nodes, false);
     }
 
-    /// All nodes were put further: what was known of moments is over.
-    pub fn begin_anew(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        self.all.iter_mut().for_each(|island| island.search.begin_anew(cp));
-    }
-
     /// Whether a node is one that rests.
     pub fn rests_at(&self, node: Option<u32>) -> bool {
         node.is_some_and(|node| self.resting.has(node))
@@ -203,17 +206,20 @@ impl Islands {
     /// Looks after those that do not rest, and now and then for others.
     pub fn tend(&mut self, whole: &mut Search, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         let events = cp.statistics.events;
-        if !self.is_split && common.skipped.periods > self.last_gain.0 {
-            self.last_gain = (common.skipped.periods, events);
+        if !self.is_split {
+            self.vain += events - self.seen_at;
         }
+        self.seen_at = events;
+        self.credit(whole);
         for island in self.all.iter_mut().filter(|island| island.rest.is_none()) {
             island.search.tend(common, cp);
         }
         common.is_halved = self.may_be && !self.is_split && self.alone == 0;
-        let is_vain = self.is_split || events > self.last_gain.1 + PATIENCE;
+        let patience = PATIENCE_AT_MOST.min(PATIENCE_A_NODE * wide(whole.nodes.len()));
+        let is_vain = self.vain > PATIENCE && (whole.looks_in_vain >= PATIENCE_LOOKS || self.vain > patience);
         // Where all are joined it is looked less and less.
         let every = (self.outputs * SHARE / WORDS_AN_EVENT) << self.alone.min(SELDOM);
-        if !self.may_be || !is_vain || events < self.told_at + every {
+        if !self.may_be || !(is_vain || self.is_split) || events < self.told_at + every {
             return;
         }
         let told_before = !self.sent.is_empty();
@@ -229,15 +235,27 @@ impl Islands {
             whole.seek((Across::Operations, Across::Iterations), cp);
         } else if self.is_split && self.resting.is_empty() && common.given_up.is_some() {
             // Nothing gains anything anywhere.
-            (self.is_split, self.last_gain) = (false, (common.skipped.periods, events));
-            self.blame(common);
-            self.all.clear();
-            self.sent.clear();
-            whole.seek((Across::Packets, Across::Iterations), cp);
+            self.join(whole, common, cp);
         }
         if self.is_split {
             self.settle(parts, common, cp);
         }
+    }
+
+    /// Whether what all nodes skip together makes up for what was looked at in vain.
+    pub fn credit(&mut self, whole: &Search) -> bool {
+        self.vain = self.vain.saturating_sub(whole.events_skipped - self.credited);
+        self.credited = whole.events_skipped;
+        self.vain == 0
+    }
+
+    /// All nodes are looked at together again, and none rests.
+    pub fn join(&mut self, whole: &mut Search, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+        self.blame(common);
+        self.is_split = false;
+        self.all.clear();
+        self.sent.clear();
+        whole.seek((Across::Packets, Across::Iterations), cp);
     }
 
     /// Nodes that have sent to one another since the last time, but for those of islands that have shown that they are some.

@@ -164,7 +164,9 @@ pub struct Search {
     pub rounds: [Rounds; 3],
     /// The most packets that the lead went on between a moment that was asked for and the look.
     pub lag: u64,
-    events_skipped: u64,
+    pub events_skipped: u64,
+    /// Looks within messages since something was repeated.
+    pub looks_in_vain: u64,
 }
 
 /// What came of a period.
@@ -206,6 +208,7 @@ impl Search {
             rounds: [Across::Messages, Across::Operations, Across::Iterations].map(Rounds::across),
             lag: 0,
             events_skipped: 0,
+            looks_in_vain: 0,
         }
     }
 
@@ -218,12 +221,6 @@ impl Search {
     pub fn let_go(&mut self) {
         self.stage.let_go();
         self.rounds.iter_mut().for_each(|rounds| rounds.stage.let_go());
-    }
-
-    /// What was known of moments is over.
-    pub fn begin_anew(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        self.rounds.iter_mut().for_each(Rounds::forget);
-        self.search(cp);
     }
 
     /// Looks for something shorter or longer from now on.
@@ -429,6 +426,7 @@ impl Search {
             return;
         }
         self.looks += 1;
+        self.looks_in_vain += 1;
         for (part, hash) in &situation.parts {
             self.parts.entry(part).or_default().insert(*hash);
         }
@@ -582,6 +580,7 @@ impl Search {
             common.skipped.events += events;
             common.skipped.periods += 1;
             self.events_skipped += events;
+            self.looks_in_vain = 0;
         }
         let Repeated { period, begun, reached, at, fits, times: most, .. } = found;
         let (across, at, hops) = (reached.across, at + period.length * times, period.hops);
