@@ -19,11 +19,11 @@ use super::search::{ROWS, Repeated, Search};
 use super::{Common, SHARE, WORDS_AN_EVENT};
 use crate::audit::{STILL, find_deadlock};
 
-/// All nodes are given so many events, beside those that they skip together, and so many looks or events a node, up to a most, before
-/// islands are looked for.
+/// All nodes are given so many events, beside those that they skip together, before islands are looked for; and so many looks, or so many
+/// events for each two nodes, up to a most: as more nodes there are a look costs more, and more happens from one to the next.
 const PATIENCE: u64 = 100_000;
-const PATIENCE_LOOKS: u64 = 64;
-const PATIENCE_A_NODE: u64 = 100_000;
+const PATIENCE_LOOKS: u64 = 24;
+const PATIENCE_OF_TWO: u64 = 700;
 const PATIENCE_AT_MOST: u64 = 16_000_000;
 /// Everybody else looks at all nodes after so many events at the latest, and rows are taken.
 const UNSEEN: u64 = 1_000_000;
@@ -215,7 +215,7 @@ impl Islands {
             island.search.tend(common, cp);
         }
         common.is_halved = self.may_be && !self.is_split && self.alone == 0;
-        let patience = PATIENCE_AT_MOST.min(PATIENCE_A_NODE * wide(whole.nodes.len()));
+        let patience = PATIENCE_AT_MOST.min(PATIENCE_OF_TWO * wide(whole.nodes.len()).pow(2));
         let is_vain = self.vain > PATIENCE && (whole.looks_in_vain >= PATIENCE_LOOKS || self.vain > patience);
         // Where all are joined it is looked less and less.
         let every = (self.outputs * SHARE / WORDS_AN_EVENT) << self.alone.min(SELDOM);
