@@ -217,10 +217,11 @@ impl Runner {
                 collector.drain(cp, &plan, observer);
             }
             // A frame that went astray fails the run; senders would repeat it for ever.
-            if collector.is_astray {
-                return ControlFlow::Break(());
-            }
-            let flow = watch.look(cp, (cp.statistics.events + skip.events(), skip.resting()), &mut collector, observer);
+            let flow = if collector.is_astray {
+                ControlFlow::Break(())
+            } else {
+                watch.look(cp, (cp.statistics.events + skip.events(), skip.resting()), &mut collector, observer)
+            };
             skip.patience(watch.given_up(), cp);
             // The end is where all nodes are.
             is_stopping = flow.is_break();

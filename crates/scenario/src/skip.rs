@@ -14,7 +14,10 @@
 //! It is looked for among all nodes, and, where that finds nothing, in each part of the network that nothing leaves ([`islands`]).
 
 mod islands;
+mod longer;
+mod period;
 mod reached;
+mod repeat;
 mod rounds;
 mod search;
 

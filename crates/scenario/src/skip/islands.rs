@@ -15,7 +15,8 @@ use xoff_models::ids::PortId;
 use xoff_models::node::Node;
 use xoff_units::{Moment, index, wide};
 
-use super::search::{ROWS, Repeated, Search};
+use super::period::{ROWS, Repeated};
+use super::search::Search;
 use super::{Common, SHARE, WORDS_AN_EVENT};
 use crate::audit::{STILL, find_deadlock};
 
@@ -169,8 +170,8 @@ impl Islands {
         }
     }
 
-    /// Where somebody looks for deadlocks: whether that may have to be done as if none rested, since some that do not wait in a circle. As long as
-    /// nobody does, nothing can be found.
+    /// Where somebody looks for deadlocks: whether none may rest, since some of the others wait in a circle. As long as nobody does, none
+    /// can be found.
     pub fn has_circle(&self, cp: &mut Checkpoint<'_, Node>) -> bool {
         if self.resting.is_empty() || !cp.now.ps().is_multiple_of(STILL.ps()) {
             return false;

@@ -1,34 +1,15 @@
-//! What repeats itself across ends of messages: the steps of a collective, in which ranks send one another as much again and again. And across
-//! ends of operations: the layers of a model, which do the same one after the other.
-//!
-//! Steps are looked for where the lead has begun its next message, layers where it has begun the same operation of the next, beside what
-//! repeats itself within them, which goes on meanwhile: between two such moments no more is skipped than what lies between them. A period
-//! is a number of steps or layers; it is repeated as often as all ranks have messages, or operations, that are like those before
-//! them (`Shape::alike`, `Graph::stretch`).
+//! What is known of what repeats itself across ends of messages, or of operations.
 
 use rustc_hash::FxHashMap;
-use xoff_engine::state::{Across, Situation, Walk};
-use xoff_engine::{Checkpoint, Fingerprint};
-use xoff_models::endpoint::UnderWay;
-use xoff_models::job::Cycle;
-use xoff_models::node::Node;
-use xoff_units::{Moment, wide};
+use xoff_engine::Fingerprint;
+use xoff_engine::state::{Across, Situation};
+use xoff_units::Moment;
 
-use super::reached::Reached;
-use super::search::{CALM, Found, Period, Repeated, Search, Stage};
-use super::{Common, EVENTS_A_PACKET, FREE, SHARE, WORDS_AN_EVENT};
-
-/// So many looks in vain are enough for one collective.
-const MOST: u64 = 12;
-/// Of fewer messages than this too little is gained: four are gone through.
-const FEW: u64 = 8;
-
-/// Of fewer layers than this.
-const FEW_LAYERS: u64 = 4;
+use super::period::Stage;
 
 /// Where steps are, then layers, then what holds layers.
 pub const STEPS: usize = 0;
-const LAYERS: usize = 1;
+pub const LAYERS: usize = 1;
 
 /// What is known of steps, or of layers.
 #[derive(Default)]
@@ -38,30 +19,30 @@ pub struct Rounds {
     /// What the lead has started when somebody looks next; what it had when somebody did.
     pub mark: u64,
     /// So many packets of the lead are a step, or a few.
-    every: u64,
+    pub every: u64,
     /// Situations: when, and at which mark.
     pub seen: FxHashMap<u64, (Moment, u64)>,
     /// The last of them.
-    last: Option<Look>,
+    pub last: Option<Look>,
     pub epoch: u64,
-    looks: u64,
+    pub looks: u64,
     /// Nothing more is to be found in these messages, or repeated.
-    is_over: bool,
+    pub is_over: bool,
     /// The first operation of the layers at hand, and of those of which nothing more is to be found.
-    within: u32,
-    over: Option<u32>,
+    pub within: u32,
+    pub over: Option<u32>,
     /// It is known how much there is to be gained.
-    is_valued: bool,
+    pub is_valued: bool,
     /// Words looked at, and those of one look.
     pub spent: u64,
-    cost: u64,
+    pub cost: u64,
 }
 
 /// A situation, and all that has to be known to repeat what follows if it comes again.
-struct Look {
-    at: Moment,
-    situation: Situation,
-    prints: Vec<Fingerprint>,
+pub struct Look {
+    pub at: Moment,
+    pub situation: Situation,
+    pub prints: Vec<Fingerprint>,
 }
 
 impl Rounds {
@@ -88,190 +69,12 @@ impl Rounds {
     }
 
     /// Whether another look would cost too much: as much as looking within messages may.
-    const fn is_dear(&self, allowed: u64) -> bool {
+    pub const fn is_dear(&self, allowed: u64) -> bool {
         self.spent + self.cost > allowed
     }
 
     /// Whether a look would keep this one from taking place, or the other way round: somebody looks up to `lag` packets later.
     pub const fn is_near(&self, mark: u64, lag: u64) -> bool {
         mark.abs_diff(self.mark) <= 2 * lag
-    }
-}
-
-impl Search {
-    /// How far all is, relative to what it is to repeat.
-    pub(super) fn reach(&mut self, across: Across, cp: &mut Checkpoint<'_, Node>) -> Reached {
-        if let Some(rounds) = self.rounds[LAYERS..].iter_mut().find(|rounds| rounds.across == across) {
-            for id in &self.nodes {
-                rounds.spent += cp.node_mut(*id).endpoint.as_mut().map_or(0, |endpoint| endpoint.programs.follow(across));
-            }
-        }
-        Reached::of(cp, &self.nodes, across)
-    }
-
-    /// Plans when to look next.
-    pub(super) fn follow_rounds(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
-        (LAYERS..self.rounds.len()).for_each(|of| self.follow_layers(common, of, cp));
-        self.follow_steps(cp);
-        self.keep_marks_ahead(cp);
-    }
-
-    /// Plans to look where the lead is as far in its next layer, if enough are left.
-    fn follow_layers(&mut self, common: &mut Common, of: usize, cp: &mut Checkpoint<'_, Node>) {
-        if self.seeks.1 < self.rounds[of].across {
-            return;
-        }
-        let started = self.started_by_lead(cp);
-        let layers = &mut self.rounds[of];
-        if !matches!(layers.stage, Stage::Search) || layers.mark > started || layers.spent > common.allowed {
-            return;
-        }
-        (layers.mark, layers.every) = (0, 0);
-        let Some(endpoint) = self.lead.and_then(|lead| cp.node_mut(lead).endpoint.as_mut()) else { return };
-        layers.spent += endpoint.programs.follow(layers.across);
-        let Some(Cycle { start, packets, begun, left }) = endpoint.cycle(layers.across).filter(|cycle| cycle.packets > 0) else { return };
-        let several = (2 * self.lag + CALM).div_ceil(packets);
-        let (is_over, every) = (layers.over == Some(start), several * packets);
-        let is_planned = |other: &Rounds| other.mark > started && other.across >= Across::Operations && other.every == every;
-        if left / several < FEW_LAYERS || is_over || self.rounds.iter().any(is_planned) {
-            return;
-        }
-        let layers = &mut self.rounds[of];
-        // How long an operation takes would depend on when it is.
-        layers.spent += wide(self.nodes.len());
-        if self.nodes.iter().any(|id| cp.node(*id).failing.as_ref().is_some_and(|failing| failing.slows())) {
-            return;
-        }
-        layers.within = start;
-        (layers.is_over, layers.is_valued) = (false, false);
-        layers.every = every;
-        layers.mark = started + begun + CALM;
-    }
-
-    /// Plans to look at the next message of the lead, if enough are left for something to come of it.
-    fn follow_steps(&mut self, cp: &Checkpoint<'_, Node>) {
-        let started = self.started_by_lead(cp);
-        let steps = &mut self.rounds[STEPS];
-        if !matches!(steps.stage, Stage::Search) || self.seeks.0 > Across::Messages {
-            return;
-        }
-        (steps.is_over, steps.is_valued) = (false, false);
-        let before = (steps.mark, steps.every);
-        (steps.mark, steps.every) = (0, 0);
-        let Some(endpoint) = self.lead.and_then(|lead| cp.node(lead).endpoint.as_ref()) else { return };
-        let left = endpoint.programs.rounds().map(|(_, round)| round.run.end - round.posted).max().unwrap_or(0);
-        let message = |flow: UnderWay| Some((flow.message?.0, (flow.alike + 1).saturating_sub(flow.sent)));
-        let Some((packets, rest)) = endpoint.under_way().filter_map(message).max().filter(|message| message.0 > 0) else { return };
-        let (left, packets) = (u64::from(left), u64::from(packets));
-        // A look is over before the next.
-        let several = (2 * self.lag + CALM).div_ceil(packets);
-        if left / several < FEW {
-            return;
-        }
-        let every = several * packets;
-        steps.every = every;
-        // Where messages are as they were, looks go on as far apart, whichever of several connections has just begun one.
-        steps.mark = if before.1 == every && before.0 > started { before.0 } else { started + u64::from(rest) + CALM };
-    }
-
-    /// At a moment that is in step with the messages, or the layers, of the lead: what can be repeated.
-    pub(super) fn look_at_round(&mut self, common: &mut Common, of: usize, cp: &mut Checkpoint<'_, Node>) -> Option<Repeated> {
-        match std::mem::take(&mut self.rounds[of].stage) {
-            Stage::Search => self.seek_round(common, of, cp),
-            Stage::Once(period) => {
-                let hops = period.hops;
-                self.rounds[of].stage = self.confirmed(common, period, self.rounds[of].across, cp);
-                self.rounds[of].mark += if matches!(self.rounds[of].stage, Stage::Search) { self.rounds[of].every } else { hops };
-            }
-            Stage::Twice(period, begun) => match self.repeated(common, period, begun, cp) {
-                Found::Nothing => self.rounds[of].mark += self.rounds[of].every,
-                Found::Unfit => self.go_on(of, (0, 0), Stage::Search, cp),
-                Found::Fits(found) => return Some(*found),
-            },
-        }
-        self.keep_marks_ahead(cp);
-        None
-    }
-
-    /// Goes on where these were repeated so many times, of as many packets of the lead each.
-    pub(super) fn go_on(&mut self, of: usize, (times, hops): (u64, u64), next: Stage, cp: &mut Checkpoint<'_, Node>) {
-        let (rounds, is_over) = (&mut self.rounds[of], matches!(next, Stage::Search));
-        // What is left is less than a period, or cannot be repeated.
-        rounds.is_over |= is_over;
-        rounds.mark += hops * times + if is_over { rounds.every } else { hops };
-        rounds.stage = next;
-        // What was known of this message, or layer, is of one that is long over.
-        self.rounds[STEPS..of].iter_mut().for_each(Rounds::forget);
-        self.search(cp);
-        self.keep_marks_ahead(cp);
-    }
-
-    /// Moments that have passed without a look come again later; and what would be looked at where something longer is waits.
-    fn keep_marks_ahead(&mut self, cp: &Checkpoint<'_, Node>) {
-        let (started, lag) = (self.started_by_lead(cp), self.lag);
-        let mut longer: Vec<u64> = Vec::new();
-        for rounds in self.rounds.iter_mut().rev().filter(|rounds| rounds.mark > 0) {
-            let before = rounds.mark;
-            if rounds.mark <= started {
-                rounds.mark += rounds.every * (1 + (started - rounds.mark) / rounds.every);
-            }
-            while longer.iter().any(|mark| rounds.is_near(*mark, lag)) {
-                rounds.mark += rounds.every;
-            }
-            if rounds.mark != before {
-                rounds.stage = Stage::Search;
-            }
-            longer.push(rounds.mark);
-        }
-    }
-
-    fn seek_round(&mut self, common: &mut Common, of: usize, cp: &mut Checkpoint<'_, Node>) {
-        let mark = self.rounds[of].mark;
-        self.rounds[of].mark += self.rounds[of].every;
-        self.lacks(common, cp);
-        if self.rounds[of].is_over && of >= LAYERS {
-            // What comes after these layers is looked for anew.
-            (self.rounds[of].mark, self.rounds[of].over) = (0, Some(self.rounds[of].within));
-            return;
-        }
-        if self.rounds[of].is_over || self.rounds[of].is_dear(common.allowed) && self.rounds[of].is_valued {
-            return;
-        }
-        let reached = self.reach(self.rounds[of].across, cp);
-        self.rounds[of].spent += reached.cost();
-        if reached.epoch != self.rounds[of].epoch {
-            (self.rounds[of].epoch, self.rounds[of].looks) = (reached.epoch, 0);
-            self.rounds[of].seen.clear();
-            self.rounds[of].last = None;
-        }
-        // What was simulated and what is left are what it takes if nothing repeats itself.
-        let events = self.events(common, cp) + EVENTS_A_PACKET * reached.rounds_left() * self.rounds[of].every;
-        common.allowed = common.allowed.max(FREE + events * WORDS_AN_EVENT / SHARE);
-        self.rounds[of].is_valued = true;
-        self.rounds[of].is_over = reached.rounds_left() == 0 || self.rounds[of].looks >= MOST;
-        if self.rounds[of].is_over || self.rounds[of].is_dear(common.allowed) {
-            return;
-        }
-        let mut walk = Walk::keep(cp.now, &reached);
-        cp.walk_some(self.nodes.iter().copied(), &mut walk);
-        let situation = walk.situation();
-        self.rounds[of].cost = situation.count;
-        self.rounds[of].spent += situation.count;
-        self.rounds[of].looks += 1;
-        if let Some((before, mark_before)) = self.rounds[of].seen.insert(situation.digest(), (cp.now, mark)) {
-            let (at, length, hops) = (cp.now, cp.now - before, mark - mark_before);
-            self.rounds[of].mark = mark + hops;
-            // Of the look before all is known that has to be.
-            let last = self.rounds[of].last.take().filter(|last| last.at == before && last.situation.is(&situation));
-            self.rounds[of].stage = match last.filter(|_| !self.has_news(cp)) {
-                Some(last) => {
-                    let period = Period { length, hops, at, situation, prints: last.prints };
-                    Stage::Twice(period, Box::new(self.begun(common, at, reached, cp)))
-                }
-                None => Stage::Once(Period { length, hops, at, situation, prints: self.prints(cp) }),
-            };
-        } else {
-            self.rounds[of].last = Some(Look { at: cp.now, situation, prints: self.prints(cp) });
-        }
     }
 }
