@@ -92,6 +92,8 @@ pub struct Common {
     /// Words looked at in all, and those that may be.
     spent: u64,
     allowed: u64,
+    /// What may be beside that where there are islands.
+    free: u64,
     /// Half of it is for islands, which may come.
     is_halved: bool,
     /// Of the flows that were looked at most in vain: how often, and the parts that were never like before.
@@ -139,6 +141,7 @@ impl Skip {
                 given_up: None,
                 spent: 0,
                 allowed: FREE,
+                free: 0,
                 is_halved: false,
                 vain: (0, Vec::new()),
                 watched: None,

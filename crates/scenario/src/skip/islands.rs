@@ -17,7 +17,7 @@ use xoff_units::{Moment, index, wide};
 
 use super::period::{ROWS, Repeated};
 use super::search::Search;
-use super::{Common, SHARE, WORDS_AN_EVENT};
+use super::{Common, FREE, SHARE, WORDS_AN_EVENT};
 use crate::audit::{STILL, find_deadlock};
 
 /// All nodes are given so many events, beside those that they skip together, before islands are looked for; and so many looks, or so many
@@ -233,6 +233,7 @@ impl Islands {
         self.alone = if many > 1 || self.is_split { 0 } else { self.alone + 1 };
         if many > 1 && !self.is_split {
             self.is_split = true;
+            common.free = FREE;
             whole.seek((Across::Operations, Across::Iterations), cp);
         } else if self.is_split && self.resting.is_empty() && common.given_up.is_some() {
             // Nothing gains anything anywhere.

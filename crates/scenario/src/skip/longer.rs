@@ -17,7 +17,7 @@ use super::period::{Found, Period, Repeated, Stage};
 use super::reached::Reached;
 use super::rounds::{LAYERS, Look, Rounds, STEPS};
 use super::search::{CALM, Search};
-use super::{Common, EVENTS_A_PACKET, FREE, SHARE, WORDS_AN_EVENT};
+use super::{Common, EVENTS_A_PACKET, SHARE, WORDS_AN_EVENT};
 
 /// So many looks in vain are enough for one collective.
 const MOST: u64 = 12;
@@ -174,7 +174,7 @@ impl Search {
         }
         // What was simulated and what is left are what it takes if nothing repeats itself.
         let events = self.events(common, cp) + EVENTS_A_PACKET * reached.rounds_left() * self.rounds[of].every;
-        common.allowed = common.allowed.max(FREE + events * WORDS_AN_EVENT / SHARE);
+        common.allowed = common.allowed.max(events * WORDS_AN_EVENT / SHARE);
         self.rounds[of].is_valued = true;
         self.rounds[of].is_over = reached.rounds_left() == 0 || self.rounds[of].looks >= MOST;
         if self.rounds[of].is_over || self.rounds[of].is_dear(common.allowed) {

@@ -13,7 +13,7 @@ use xoff_units::{Moment, index, wide};
 use super::period::{Begun, Found, Period, Repeated, Stage};
 use super::reached::Reached;
 use super::rounds::{Rounds, STEPS};
-use super::{Common, EVENTS_A_PACKET, FREE, SHARE, STUCK_SHARE, WORDS_AN_EVENT};
+use super::{Common, EVENTS_A_PACKET, SHARE, STUCK_SHARE, WORDS_AN_EVENT};
 
 /// So many looks are next to one another in the first round of looking.
 const BABIES: u64 = 16;
@@ -262,13 +262,13 @@ impl Search {
 
     /// How many words lack for another look.
     pub fn lacks(&mut self, common: &mut Common, cp: &Checkpoint<'_, Node>) -> u64 {
-        common.allowed = common.allowed.max(FREE + (cp.statistics.events + common.skipped.events / 8) * WORDS_AN_EVENT / SHARE);
+        common.allowed = common.allowed.max((cp.statistics.events + common.skipped.events / 8) * WORDS_AN_EVENT / SHARE);
         if let Some(given_up) = common.given_up {
             let events = cp.statistics.events + common.skipped.events;
             common.allowed = common.allowed.max((events + given_up.left(cp.now, events)) * WORDS_AN_EVENT / STUCK_SHARE);
         }
         let allowed = if common.is_halved { common.allowed / 2 } else { common.allowed };
-        (common.spent + self.cost).saturating_sub(allowed)
+        (common.spent + self.cost).saturating_sub(allowed + common.free)
     }
 
     /// Whether a look is to be earned before; then the lead goes on for so long.
@@ -306,7 +306,7 @@ impl Search {
         }
         // What was simulated and what is left are what the run takes if nothing repeats itself.
         let events = cp.statistics.events + EVENTS_A_PACKET * reached.left + common.skipped.events / 8;
-        common.allowed = common.allowed.max(FREE + events * WORDS_AN_EVENT / SHARE);
+        common.allowed = common.allowed.max(events * WORDS_AN_EVENT / SHARE);
         if self.waits(common, cp) {
             return;
         }
