@@ -94,8 +94,6 @@ pub struct Common {
     allowed: u64,
     /// What may be beside that where there are islands.
     free: u64,
-    /// Half of it is for islands, which may come.
-    is_halved: bool,
     /// Of the flows that were looked at most in vain: how often, and the parts that were never like before.
     vain: (u64, Vec<&'static str>),
     /// The lead of all nodes, and what it will have started when all of them are looked at next.
@@ -142,7 +140,6 @@ impl Skip {
                 spent: 0,
                 allowed: FREE,
                 free: 0,
-                is_halved: false,
                 vain: (0, Vec::new()),
                 watched: None,
                 skipped: Skipped::default(),

@@ -215,7 +215,6 @@ impl Islands {
         for island in self.all.iter_mut().filter(|island| island.rest.is_none()) {
             island.search.tend(common, cp);
         }
-        common.is_halved = self.may_be && !self.is_split && self.alone == 0;
         let patience = PATIENCE_AT_MOST.min(PATIENCE_OF_TWO * wide(whole.nodes.len()).pow(2));
         let is_vain = self.vain > PATIENCE && (whole.looks_in_vain >= PATIENCE_LOOKS || self.vain > patience);
         // Where all are joined it is looked less and less.

@@ -267,8 +267,7 @@ impl Search {
             let events = cp.statistics.events + common.skipped.events;
             common.allowed = common.allowed.max((events + given_up.left(cp.now, events)) * WORDS_AN_EVENT / STUCK_SHARE);
         }
-        let allowed = if common.is_halved { common.allowed / 2 } else { common.allowed };
-        (common.spent + self.cost).saturating_sub(allowed + common.free)
+        (common.spent + self.cost).saturating_sub(common.allowed + common.free)
     }
 
     /// Whether a look is to be earned before; then the lead goes on for so long.
