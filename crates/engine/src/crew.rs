@@ -102,6 +102,21 @@ impl<N: Node> Crew<'_, N> {
     }
 }
 
+impl<N: Node> Crew<'_, N> {
+    /// Takes what nodes asked for, and what those that rest are to be woken for.
+    fn take_calls(&self, calls: &mut BTreeMap<Moment, Vec<u32>>) {
+        if !self.calls.iter().fold(false, |any, calls| any | calls.swap(false, Ordering::Relaxed)) {
+            return;
+        }
+        for mut partition in self.partitions.iter().map(lock) {
+            call(calls, partition.transit.reached.take().as_slice());
+            for (at, node) in partition.transit.marked.drain(..) {
+                calls.entry(at + self.window).or_default().push(node);
+            }
+        }
+    }
+}
+
 impl<N: Node> Engine<N> {
     /// Runs until nothing is pending or `on_checkpoint` breaks. Checkpoints lie on the grid of [`crate::Plan::checkpoint`]; those
     /// before which nothing happened are skipped.
@@ -241,14 +256,7 @@ fn lead<N: Node>(
             }
             pace.ran_together(clock.elapsed(), WallTime::from_nanos(crew.busy.load(Ordering::Relaxed)));
         }
-        if crew.calls.iter().fold(false, |any, calls| any | calls.swap(false, Ordering::Relaxed)) {
-            for mut partition in crew.partitions.iter().map(lock) {
-                call(&mut calls, partition.transit.reached.take().as_slice());
-                for (at, node) in partition.transit.marked.drain(..) {
-                    calls.entry(at + engine.window).or_default().push(node);
-                }
-            }
-        }
+        crew.take_calls(&mut calls);
     }
 }
 

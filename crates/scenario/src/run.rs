@@ -207,14 +207,13 @@ impl Runner {
             if !look(cp) {
                 return ControlFlow::Continue(());
             }
-            if is_stopping {
+            if is_stopping || !skip.holds(cp) {
                 collector.drain(cp, &plan, observer);
-                return ControlFlow::Break(());
-            }
-            if skip.holds(cp) {
-                collector.take_flows(cp, &plan);
             } else {
-                collector.drain(cp, &plan, observer);
+                collector.take_flows(cp, &plan);
+            }
+            if is_stopping {
+                return ControlFlow::Break(());
             }
             // A frame that went astray fails the run; senders would repeat it for ever.
             let flow = if collector.is_astray {
@@ -232,12 +231,7 @@ impl Runner {
         if let Some(refusal) = is_too_large {
             return Err(refusal);
         }
-        let mut on_links = (0, 0);
-        engine.for_each_under_way(|p| {
-            on_links.0 += if p.is_data() { u64::from(p.bytes()) } else { 0 };
-            on_links.1 += usize::from(p.side().is_some());
-        });
-        let ledger = Ledger::new(on_links, engine.sides());
+        let ledger = ledger(&engine);
         let fingerprint = engine.fingerprint();
         let statistics = engine.statistics();
         let mut cp = engine.checkpoint(ended.unwrap_or_default());
@@ -261,6 +255,16 @@ impl Runner {
         let summary = collector.summary(&scenario, fingerprint, verdicts, performance, cp.now);
         Ok(Outcome { summary, tables, was_stopped })
     }
+}
+
+/// What is on its way when a run is over.
+fn ledger(engine: &Engine<Node>) -> Ledger {
+    let mut on_links = (0, 0);
+    engine.for_each_under_way(|p| {
+        on_links.0 += if p.is_data() { u64::from(p.bytes()) } else { 0 };
+        on_links.1 += usize::from(p.side().is_some());
+    });
+    Ledger::new(on_links, engine.sides())
 }
 
 /// What a run did, but for the time that it took.

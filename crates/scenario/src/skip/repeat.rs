@@ -82,7 +82,10 @@ impl Search {
     /// What is found a period after it came again.
     pub fn repeated(&mut self, common: &mut Common, period: Period, begun: Box<Begun>, cp: &mut Checkpoint<'_, Node>) -> Found {
         let reached = self.reach(begun.reached.across, cp);
-        if !self.is_again(common, &period, begun.at, &reached, cp) {
+        // What crosses the border may come otherwise next time; and who is paused there waits for somebody beyond it.
+        let is_paused = |(node, port): &(u32, PortId)| cp.node(*node).open_pauses.iter().any(|pause| pause.port == *port);
+        let is_apart = self.crossed(cp) == begun.crossed && !self.border.iter().any(is_paused);
+        if !is_apart || !self.is_again(common, &period, begun.at, &reached, cp) {
             return Found::Nothing;
         }
         self.fitting(common, period, begun, reached, cp).map_or(Found::Unfit, |found| Found::Fits(Box::new(found)))
@@ -104,11 +107,6 @@ impl Search {
         let once = reached.since(&begun.reached, 1);
         let fits = self.times(common, &period, &begun, (&reached, &once), cp)?;
         let rows = totals.rows - begun.totals.rows.min(totals.rows);
-        // What crosses the border may come otherwise next time; and who is paused there waits for somebody beyond it.
-        let is_paused = |(node, port): &(u32, PortId)| cp.node(*node).open_pauses.iter().any(|pause| pause.port == *port);
-        if self.crossed(cp) != begun.crossed || self.border.iter().any(is_paused) {
-            return None;
-        }
         // Ports that send nothing in all of it may be a deadlock, which somebody else looks for.
         if find_deadlock(cp, begun.at, |id| self.nodes.binary_search(&id).is_ok()).is_some() {
             return None;
