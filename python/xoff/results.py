@@ -270,7 +270,9 @@ def _jobs(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _skipped(performance: Mapping[str, Any]) -> str:
     """What was not simulated, since it repeats what was."""
     skipped, hops = performance.get("packet_hops_skipped", 0), performance.get("data_packet_hops", 0)
-    return f"; {skipped / hops:.1%} skipped, since it repeats itself" if skipped else ""
+    apart = performance.get("packet_hops_skipped_in_islands", 0)
+    parts = f" ({apart / hops:.1%} in parts of the network by themselves)" if apart else ""
+    return f"; {skipped / hops:.1%} skipped, since it repeats itself{parts}" if skipped else ""
 
 
 def _threads(performance: Mapping[str, Any]) -> str:

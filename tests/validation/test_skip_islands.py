@@ -8,6 +8,7 @@ from tests.validation.test_audits import ring
 from tests.validation.test_skip import PFC, PLANS, RECORDED, rails, results, skipped
 from tests.validation.test_skip_jobs import job
 
+import xoff
 from xoff.running import prepare
 
 ISLANDS = "packet_hops_skipped_in_islands"
@@ -83,10 +84,11 @@ def test_parts_repeat_themselves_apart_from_others(name: str) -> None:
 
 
 def test_how_many_parts_rest_is_said() -> None:
-    prepared = prepare({"network": leaves(3, 4), "switch": SLOW, "workload": [{"flows": APART}]})
-    performance = results(prepared, threads=1)[1]
+    scenario = {"network": leaves(3, 4), "switch": SLOW, "workload": [{"flows": APART}]}
+    performance = results(prepare(scenario), threads=1)[1]
     assert performance["islands"] == 3
     assert performance["packet_hops_simulated"] + performance["packet_hops_skipped"] == performance["data_packet_hops"]
+    assert "in parts of the network by themselves)" in dict(xoff.run(scenario).rows())["performance"]
 
 
 @pytest.mark.parametrize("judgement", ["fail", "record"])
