@@ -1,9 +1,11 @@
 """Parts of a network that do different things repeat what they do each by itself, until something reaches them."""
 
+import json
 from random import Random
 from typing import Any
 
 import pytest
+from tests.validation.scenario_drawing import draw_scenario
 from tests.validation.test_audits import ring
 from tests.validation.test_skip import PFC, PLANS, RECORDED, rails, results, skipped
 from tests.validation.test_skip_jobs import job
@@ -152,3 +154,34 @@ def test_drawn_parts_are_what_they_are_without_skipping(group: int) -> None:
     rngs = [Random(f"islands {group} {number}") for number in range(10)]
     shares = [skipped(drawn(rng), rng.choice(PLANS), ISLANDS) for rng in rngs]
     assert max(shares) > 0.3, shares
+
+
+def elsewhere(scenario: dict[str, Any], rng: Random) -> dict[str, Any]:
+    """Return the mechanisms of a scenario at leaves that each have long flows of their own; some go between them."""
+    payload = int(scenario["framing"]["payload"].removesuffix("B"))
+    rows: list[dict[str, Any]] = []
+    for leaf in range(3):
+        here = rng.sample(range(leaf * 4, leaf * 4 + 4), 4)
+        towards_one = [(src, here[0]) for src in here[1:]]
+        pairs = rng.choice([towards_one, towards_one[:2], [(here[at - 1], here[at]) for at in range(4)]])
+        rows += [flow(*pair, f"{payload * rng.randint(4000, 30000)}B", f"{rng.randint(0, 60000)}ns") for pair in pairs]
+    for _ in range(rng.choice([0, 1, 2])):
+        src, dst = rng.sample(range(12), 2)
+        rows.append(flow(src, dst, f"{payload * rng.choice([1, 30, 900])}B", f"{rng.randint(0, 5000)}us"))
+    parts = {key: part for key, part in scenario.items() if key not in ("fault", "probe")}
+    until = rng.choice(["6ms", "2345us"])
+    return {**parts, "network": leaves(3, 4), "workload": [{"flows": rows}], "audits": RECORDED, "until": until}
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_parts_rest_under_every_mechanism_as_if_they_did_not(group: int) -> None:
+    shares = []
+    for number in range(60):
+        rng = Random(f"islands of {group} {number}")
+        scenario = elsewhere(draw_scenario(rng, {}), rng)
+        try:
+            shares.append(skipped(scenario, rng.choice(PLANS), ISLANDS))
+        except Exception as error:
+            error.add_note(json.dumps(scenario))
+            raise
+    assert max(shares) > 0.1, shares
