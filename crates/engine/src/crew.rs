@@ -219,7 +219,9 @@ fn lead<N: Node>(
             let _ = on_checkpoint(&mut engine.checkpoint_of(crew.partitions, engine.plan.until));
             return Finish::Ended;
         }
-        if let Some(now) = first_call.filter(|at| *at <= start.min(next_checkpoint)) {
+        // What somebody calls for makes no checkpoint of the grid: those before which nothing happened are passed over.
+        let on_grid = (start >= next_checkpoint).then(|| asked.unwrap_or(start - start % grid));
+        if let Some(now) = first_call.filter(|at| *at <= on_grid.unwrap_or(start)) {
             let mut checkpoint = engine.checkpoint_of(crew.partitions, now);
             checkpoint.called = calls.remove(&now);
             if on_checkpoint(&mut checkpoint).is_break() {
@@ -228,16 +230,15 @@ fn lead<N: Node>(
             call(&mut calls, &checkpoint.calls);
             continue;
         }
-        if next >= next_checkpoint {
-            let now = asked.take().unwrap_or(next - next % grid);
+        if let Some(now) = on_grid {
             let mut checkpoint = engine.checkpoint_of(crew.partitions, now);
             if on_checkpoint(&mut checkpoint).is_break() {
                 return Finish::Stopped;
             }
             call(&mut calls, &checkpoint.calls);
-            let on_grid = now - now % grid + grid;
-            asked = checkpoint.next.filter(|at| (now..on_grid).contains(at) && *at > now);
-            next_checkpoint = asked.unwrap_or(on_grid);
+            let next = now - now % grid + grid;
+            asked = checkpoint.next.filter(|at| (now..next).contains(at) && *at > now);
+            next_checkpoint = asked.unwrap_or(next);
             continue;
         }
         let is_forced = engine.plan.solo_below == 0;

@@ -37,13 +37,13 @@ pub type Waiter = (u32, PortId, u8);
 /// A port that sent nothing for this long while paused may be part of a deadlock.
 pub const STILL: Duration = Duration::ms(1);
 
-/// Whether ports of these nodes may have stood still in a circle at some moment, since pauses were last taken, that nobody looked at: each was
-/// paused for long by a neighbour that was.
-pub fn may_have_stood_still(cp: &Checkpoint<'_, Node>, nodes: &[u32]) -> bool {
+/// Whether ports of these nodes may stand still in a circle, or may have at some moment since pauses were last taken: each was paused for so
+/// long by a neighbour that was.
+pub fn may_stand_still(cp: &Checkpoint<'_, Node>, nodes: impl Iterator<Item = u32>, so_long: Duration) -> bool {
     let mut waits: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for node in nodes.iter().map(|id| cp.node(*id)) {
+    for node in nodes.map(|id| cp.node(id)) {
         let pauses = node.records.pauses.iter().chain(&node.open_pauses);
-        for pause in pauses.filter(|pause| pause.end.unwrap_or(cp.now).since(pause.start) >= STILL) {
+        for pause in pauses.filter(|pause| pause.end.unwrap_or(cp.now).since(pause.start) >= so_long) {
             waits.entry(node.core.id).or_default().push(node.core.ports[pause.port].peer);
         }
     }

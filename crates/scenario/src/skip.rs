@@ -258,7 +258,7 @@ impl Skip {
         }
         self.islands.tend(&mut self.whole, &mut self.common, cp);
         self.ask(cp);
-        let holds = self.whole.holds() || self.islands.holds();
+        let holds = self.whole.holds() || self.islands.holds(cp.now);
         if !holds {
             self.islands.was_taken(cp);
         }

@@ -13,12 +13,12 @@ use xoff_engine::Checkpoint;
 use xoff_engine::state::Across;
 use xoff_models::ids::PortId;
 use xoff_models::node::Node;
-use xoff_units::{Moment, index, wide};
+use xoff_units::{Duration, Moment, index, wide};
 
 use super::period::{ROWS, Repeated};
 use super::search::Search;
 use super::{Common, FREE, SHARE, WORDS_AN_EVENT};
-use crate::audit::{STILL, find_deadlock};
+use crate::audit::{STILL, may_stand_still};
 
 /// All nodes are given so many events, beside those that they skip together, before islands are looked for; and so many looks, or so many
 /// events for each two nodes, up to a most: as more nodes there are a look costs more, and more happens from one to the next.
@@ -30,6 +30,11 @@ const PATIENCE_AT_MOST: u64 = 16_000_000;
 const UNSEEN: u64 = 1_000_000;
 /// How often the time between two looks for parts is doubled at most.
 const SELDOM: u32 = 6;
+
+/// What takes longer to come again does not rest.
+const LONGEST: Duration = Duration::us(500);
+/// What waits in a circle that is found within so long of the moment at hand has been paused for as long as this.
+const OLD: Duration = Duration::us(400);
 
 /// So often something may be sent in parts of an island alone.
 const UNLIKE: u32 = 4;
@@ -93,6 +98,8 @@ pub struct Islands {
     /// Rows that were written and not taken, and events when they last were.
     rows: u64,
     taken_at: u64,
+    /// As far as the first of those has come that were woken.
+    reached: Moment,
 }
 
 impl Islands {
@@ -114,6 +121,7 @@ impl Islands {
             alone: 0,
             rows: 0,
             taken_at: 0,
+            reached: Moment::ZERO,
         }
     }
 
@@ -132,9 +140,9 @@ impl Islands {
         (self.rows, self.taken_at) = (0, cp.statistics.events);
     }
 
-    /// Whether what nodes wrote down has to stay with them.
-    pub fn holds(&self) -> bool {
-        !self.resting.is_empty() || self.all.iter().any(|island| island.search.holds())
+    /// Whether what nodes wrote down has to stay with them at a moment: some may have come beyond it, and others not yet.
+    pub fn holds(&self, now: Moment) -> bool {
+        !self.resting.is_empty() || now < self.reached || self.all.iter().any(|island| island.search.holds())
     }
 
     /// It need not.
@@ -146,9 +154,7 @@ impl Islands {
     pub fn look(&mut self, place: usize, stays: bool, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         let Island { search, rest, .. } = &mut self.all[place];
         let Some(found) = search.look(common, cp) else { return };
-        let resting = &self.resting;
-        let among = |id: u32| !resting.has(id) && search.nodes.binary_search(&id).is_err();
-        if stays || find_deadlock(cp, Moment::NEVER, among).is_some() {
+        if stays || found.period.length > LONGEST {
             return search.put_further(common, found, 0, cp);
         }
         cp.rest(&search.nodes);
@@ -170,14 +176,14 @@ impl Islands {
         }
     }
 
-    /// Where somebody looks for deadlocks: whether none may rest, since some of the others wait in a circle. As long as nobody does, none
-    /// can be found.
+    /// Where somebody looks for deadlocks next: whether none may rest then, since others may wait in a circle. Nobody looks before something
+    /// happens somewhere, and who rests does something in each period: as late as then it may be found.
     pub fn has_circle(&self, cp: &mut Checkpoint<'_, Node>) -> bool {
         if self.resting.is_empty() || !cp.now.ps().is_multiple_of(STILL.ps()) {
             return false;
         }
         cp.call(next_search(cp.now));
-        find_deadlock(cp, Moment::NEVER, |id| !self.resting.has(id)).is_some()
+        may_stand_still(cp, (0..cp.nodes()).filter(|id| !self.resting.has(*id)), OLD)
     }
 
     /// Wakes all; whether any rested.
@@ -192,6 +198,7 @@ impl Islands {
         let island = &mut self.all[place];
         let Some(found) = island.rest.take() else { return };
         let times = (before.since(found.at).ps() / found.period.length.ps()).min(found.times);
+        self.reached = self.reached.max(found.at + found.period.length * times);
         self.rows += found.rows * times;
         island.is_proven = true;
         island.search.put_further(common, found, times, cp);

@@ -10,7 +10,7 @@ use super::Common;
 use super::period::{Begun, Found, Period, ROWS, Repeated, Stage};
 use super::reached::Reached;
 use super::search::Search;
-use crate::audit::{STILL, find_deadlock, may_have_stood_still};
+use crate::audit::{STILL, find_deadlock, may_stand_still};
 
 impl Search {
     pub fn prints(&self, cp: &mut Checkpoint<'_, Node>) -> Vec<Fingerprint> {
@@ -112,7 +112,7 @@ impl Search {
             return None;
         }
         // Nor is a circle that lasted for a part of a long period one that nobody looked at because of when it was.
-        if period.length > STILL && may_have_stood_still(cp, &self.nodes) {
+        if period.length > STILL && may_stand_still(cp, self.nodes.iter().copied(), STILL) {
             return None;
         }
         let still = reached.since(&begun.reached, 0);
