@@ -100,9 +100,7 @@ impl<N: Node> Crew<'_, N> {
         }
         true
     }
-}
 
-impl<N: Node> Crew<'_, N> {
     /// Takes what nodes asked for, and what those that rest are to be woken for.
     fn take_calls(&self, calls: &mut BTreeMap<Moment, Vec<u32>>) {
         if !self.calls.iter().fold(false, |any, calls| any | calls.swap(false, Ordering::Relaxed)) {

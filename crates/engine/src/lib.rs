@@ -21,6 +21,7 @@ mod origin;
 mod pace;
 mod partition;
 pub mod random;
+mod sets;
 mod slab;
 pub mod state;
 mod transit;
@@ -31,6 +32,7 @@ pub use context::Context;
 pub use engine::{Checkpoint, Engine, Finish, Plan, Statistics};
 pub use fingerprint::Fingerprint;
 pub use network::{LinkSpec, PlanError};
+pub use sets::Sets;
 pub use slab::Slab;
 
 use xoff_units::Moment;

@@ -5,6 +5,7 @@ use xoff_units::{Duration, Moment};
 use crate::calendar::MAX_PORTS;
 use crate::engine::{Engine, Plan};
 use crate::partition::Partition;
+use crate::sets::Sets;
 use crate::transit::Route;
 use crate::{END_OF_TIME, Node};
 
@@ -159,27 +160,4 @@ fn assign(unit: &[u32], degree: &[(usize, usize)], parts: usize) -> Vec<usize> {
         }
     }
     unit.iter().map(|u| of_unit[*u as usize]).collect()
-}
-
-/// Disjoint sets; the root is the smallest member, so that results do not depend on the order of joining.
-struct Sets(Vec<u32>);
-
-impl Sets {
-    fn new(n: usize) -> Self {
-        Self((0..n as u32).collect())
-    }
-
-    fn root(&mut self, mut n: u32) -> u32 {
-        while self.0[n as usize] != n {
-            self.0[n as usize] = self.0[self.0[n as usize] as usize];
-            n = self.0[n as usize];
-        }
-        n
-    }
-
-    fn join(&mut self, a: u32, b: u32) -> bool {
-        let (a, b) = (self.root(a), self.root(b));
-        self.0[a.max(b) as usize] = a.min(b);
-        a != b
-    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use xoff_engine::Sets;
 use xoff_models::topology::Topology;
 use xoff_models::transport::Protocol;
 use xoff_units::{index, number, wide};
@@ -13,37 +14,24 @@ use crate::runner::Runner;
 const MOST: usize = 100_000_000;
 
 /// What is left of a network without a link or a node: sets of nodes that forward and are joined.
-struct Islands(Vec<u32>);
-
-impl Islands {
-    fn without(t: &Topology, link: Option<usize>, node: Option<u32>) -> Self {
-        let mut islands = Self((0..number(t.nodes.len())).collect());
-        let forwards = |n: u32| t.nodes[index(n)].forwards && Some(n) != node;
-        for (_, l) in t.links.iter().enumerate().filter(|(i, l)| Some(*i) != link && forwards(l.a) && forwards(l.b)) {
-            let (a, b) = (islands.root(l.a), islands.root(l.b));
-            islands.0[index(a.max(b))] = a.min(b);
-        }
-        islands
+fn left_without(t: &Topology, link: Option<usize>, node: Option<u32>) -> Sets {
+    let mut left = Sets::new(t.nodes.len());
+    let forwards = |n: u32| t.nodes[index(n)].forwards && Some(n) != node;
+    for (_, l) in t.links.iter().enumerate().filter(|(i, l)| Some(*i) != link && forwards(l.a) && forwards(l.b)) {
+        left.join(l.a, l.b);
     }
-
-    fn root(&mut self, mut n: u32) -> u32 {
-        while self.0[index(n)] != n {
-            self.0[index(n)] = self.0[index(self.0[index(n)])];
-            n = self.0[index(n)];
-        }
-        n
-    }
+    left
 }
 
 /// Pairs of hosts that a path joins without a link or a node; of a node that is a host its own pairs are not counted.
 fn joined(t: &Topology, link: Option<usize>, node: Option<u32>) -> u64 {
-    let mut islands = Islands::without(t, link, node);
-    // Hosts by the islands that they are on: most are on one.
+    let mut left = left_without(t, link, node);
+    // Hosts by the sets that they are on: most are on one.
     let mut on: Vec<Vec<u32>> = vec![Vec::new(); t.nodes.len()];
     for (_, l) in t.links.iter().enumerate().filter(|(i, l)| Some(*i) != link && ![l.a, l.b].into_iter().any(|n| Some(n) == node)) {
         for (host, other) in [(l.a, l.b), (l.b, l.a)] {
             if t.nodes[index(host)].is_host && t.nodes[index(other)].forwards {
-                on[index(host)].push(islands.root(other));
+                on[index(host)].push(left.root(other));
             }
         }
     }
@@ -55,7 +43,7 @@ fn joined(t: &Topology, link: Option<usize>, node: Option<u32>) -> u64 {
         *groups.entry(list).or_default() += 1;
     }
     let all: Vec<(&Vec<u32>, u64)> = groups.iter().map(|g| (g.0, *g.1)).collect();
-    let meet = |a: &[u32], b: &[u32]| a.iter().any(|island| b.contains(island));
+    let meet = |a: &[u32], b: &[u32]| a.iter().any(|set| b.contains(set));
     all.iter()
         .enumerate()
         .map(|(i, (list, hosts))| {

@@ -9,8 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use xoff_engine::Checkpoint;
 use xoff_engine::state::Across;
+use xoff_engine::{Checkpoint, Sets};
 use xoff_models::ids::PortId;
 use xoff_models::node::Node;
 use xoff_units::{Duration, Moment, index, wide};
@@ -273,16 +273,16 @@ impl Islands {
         for node in self.all.iter().filter(|island| island.keeps()).flat_map(|island| &island.search.nodes) {
             kept[index(*node)] = true;
         }
-        let mut first: Vec<u32> = (0..cp.nodes()).collect();
+        let mut sets = Sets::new(kept.len());
         let mut sent = Vec::with_capacity(self.sent.len());
         let mut is_active = vec![false; index(cp.nodes())];
         for id in 0..cp.nodes() {
-            join(&mut first, id, cp.cluster(id));
+            sets.join(id, cp.cluster(id));
             for (port, at) in PortId::each(&cp.node(id).core.ports) {
                 let bytes = at.data_bytes + at.control_bytes;
                 let peer = wiring.ports[index(id)][port].peer;
                 if self.sent.get(sent.len()).is_some_and(|before| *before != bytes) && !kept[index(id)] && !kept[index(peer)] {
-                    join(&mut first, id, peer);
+                    sets.join(id, peer);
                     is_active[index(id)] = true;
                 }
                 sent.push(bytes);
@@ -291,7 +291,7 @@ impl Islands {
         self.sent = sent;
         let mut parts: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for id in (0..cp.nodes()).filter(|id| !kept[index(*id)]) {
-            parts.entry(root(&mut first, id)).or_default().push(id);
+            parts.entry(sets.root(id)).or_default().push(id);
         }
         parts.retain(|_, nodes| nodes.iter().any(|id| is_active[index(*id)]));
         parts.into_values().collect()
@@ -333,17 +333,4 @@ impl Island {
 /// When somebody looks for deadlocks next.
 fn next_search(now: Moment) -> Moment {
     now - now % STILL + STILL
-}
-
-fn root(first: &mut [u32], mut node: u32) -> u32 {
-    while first[index(node)] != node {
-        first[index(node)] = first[index(first[index(node)])];
-        node = first[index(node)];
-    }
-    node
-}
-
-fn join(first: &mut [u32], a: u32, b: u32) {
-    let (a, b) = (root(first, a), root(first, b));
-    first[index(a.max(b))] = a.min(b);
 }

@@ -23,6 +23,7 @@ const NEVER: u64 = 32;
 pub const CALM: u64 = 8;
 /// Fewer packets than this that a flow has left are not worth looking.
 const LEAST: u32 = 64;
+
 /// How far the lead goes from one look to the next. Whatever the length of a period, two of `2·B` looks are a multiple of it apart if
 /// it is below `B·B` packets: after `B` next to one another come as many that are `B` apart. Each round has twice as many.
 #[derive(Debug, Clone, Copy)]
