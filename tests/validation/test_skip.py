@@ -72,6 +72,15 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
     ),
     "incast, PortFC": (0.9, {"workload": INCAST, "switch": {"flow_control": {"portfc": {}}}}),
     "incast, PFC, depths of queues": (0.5, {"workload": INCAST, "switch": PFC, "probe": {"queues": "83840ps"}}),
+    # Packets take longer than the time between two checkpoints.
+    "steps, slow links": (
+        0.85,
+        {
+            "network": {"star": {"hosts": 8, "link": {"rate": "100Mbps", "delay": "1us"}}},
+            "workload": STEPS,
+            "switch": PFC,
+        },
+    ),
     # Some nodes have nothing to do for a while, and write theirs down later.
     "a flow over a rail, depths of queues": (
         0.2,

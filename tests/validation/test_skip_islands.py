@@ -118,6 +118,12 @@ def test_stages_of_a_pipeline_repeat_their_steps_each_by_itself() -> None:
     assert min(shares) > 0.1, shares
 
 
+# Stages that hand on what they computed do not repeat themselves: what it costs to look at them, others do not pay.
+def test_stages_by_themselves_are_looked_at_whatever_others_cost() -> None:
+    model = {"layers": 4, "hidden": 8192, "heads": 32, "sequence": 2048}
+    assert skipped(job(4, 8, {"tensor": 8, "pipeline": 4}, 4, model=model), PLANS[0], ISLANDS) > 0.35
+
+
 def drawn(rng: Random) -> dict[str, Any]:
     """Draw parts that each have some long flows, and a few flows between them."""
     count, hosts = rng.choice([2, 3, 4]), rng.choice([3, 4, 5])

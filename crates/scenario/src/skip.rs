@@ -13,6 +13,7 @@
 //!
 //! It is looked for among all nodes, and, where that finds nothing, in each part of the network that nothing leaves ([`islands`]).
 
+mod budget;
 mod islands;
 mod longer;
 mod period;
@@ -29,21 +30,12 @@ use xoff_models::node::Node;
 use xoff_models::transport::Protocol;
 use xoff_units::Moment;
 
+use self::budget::Budget;
 use self::islands::Islands;
 pub use self::islands::Resting;
 use self::search::Search;
 use crate::collect::Collector;
 use crate::document::Scenario;
-
-/// As many words are looked at in the time of an event; a packet makes about so many events.
-const WORDS_AN_EVENT: u64 = 6;
-const EVENTS_A_PACKET: u64 = 6;
-/// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take a millisecond.
-const SHARE: u64 = 100;
-const FREE: u64 = 100_000;
-/// Where flows gain nothing it is known how long that may last, and that most of it will be gone through again and again: so much of it
-/// may be spent.
-const STUCK_SHARE: u64 = 20;
 
 /// When a run in which flows gain nothing is given up.
 #[derive(Debug, Clone, Copy)]
@@ -89,11 +81,7 @@ pub struct Common {
     elsewhere: Option<Moment>,
     /// When the run is given up, if flows have gained nothing for some time.
     given_up: Option<GivenUp>,
-    /// Words looked at in all, and those that may be.
-    spent: u64,
-    allowed: u64,
-    /// What may be beside that where there are islands.
-    free: u64,
+    budget: Budget,
     /// Of the flows that were looked at most in vain: how often, and the parts that were never like before.
     vain: (u64, Vec<&'static str>),
     /// The lead of all nodes, and what it will have started when all of them are looked at next.
@@ -137,9 +125,7 @@ impl Skip {
                 until,
                 elsewhere: None,
                 given_up: None,
-                spent: 0,
-                allowed: FREE,
-                free: 0,
+                budget: Budget::new(),
                 vain: (0, Vec::new()),
                 watched: None,
                 skipped: Skipped::default(),

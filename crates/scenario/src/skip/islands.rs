@@ -17,7 +17,7 @@ use xoff_units::{Duration, Moment, index, wide};
 
 use super::period::{ROWS, Repeated};
 use super::search::Search;
-use super::{Common, FREE, SHARE, WORDS_AN_EVENT};
+use super::{Common, budget};
 use crate::audit::{STILL, may_stand_still};
 
 /// All nodes are given so many events, beside those that they skip together, before islands are looked for; and so many looks, or so many
@@ -225,7 +225,7 @@ impl Islands {
         let patience = PATIENCE_AT_MOST.min(PATIENCE_OF_TWO * wide(whole.nodes.len()).pow(2));
         let is_vain = self.vain > PATIENCE && (whole.looks_in_vain >= PATIENCE_LOOKS || self.vain > patience);
         // Where all are joined it is looked less and less.
-        let every = (self.outputs * SHARE / WORDS_AN_EVENT) << self.alone.min(SELDOM);
+        let every = budget::events(self.outputs) << self.alone.min(SELDOM);
         if !self.may_be || !(is_vain || self.is_split) || events < self.told_at + every {
             return;
         }
@@ -239,7 +239,7 @@ impl Islands {
         self.alone = if many > 1 || self.is_split { 0 } else { self.alone + 1 };
         if many > 1 && !self.is_split {
             self.is_split = true;
-            common.free = FREE;
+            common.budget.begin_again(events);
             whole.seek((Across::Operations, Across::Iterations), cp);
         } else if self.is_split && self.resting.is_empty() && common.given_up.is_some() {
             // Nothing gains anything anywhere.

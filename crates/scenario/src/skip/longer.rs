@@ -13,11 +13,12 @@ use xoff_models::job::Cycle;
 use xoff_models::node::Node;
 use xoff_units::wide;
 
+use super::Common;
+use super::budget::EVENTS_A_PACKET;
 use super::period::{Found, Period, Repeated, Stage};
 use super::reached::Reached;
 use super::rounds::{LAYERS, Look, Rounds, STEPS};
 use super::search::{CALM, Search};
-use super::{Common, EVENTS_A_PACKET, SHARE, WORDS_AN_EVENT};
 
 /// So many looks in vain are enough for one collective.
 const MOST: u64 = 12;
@@ -51,7 +52,7 @@ impl Search {
         }
         let started = self.started_by_lead(cp);
         let layers = &mut self.rounds[of];
-        if !matches!(layers.stage, Stage::Search) || layers.mark > started || layers.spent > common.allowed {
+        if !matches!(layers.stage, Stage::Search) || layers.mark > started || layers.spent > common.budget.allowed {
             return;
         }
         (layers.mark, layers.every) = (0, 0);
@@ -162,7 +163,7 @@ impl Search {
             (self.rounds[of].mark, self.rounds[of].over) = (0, Some(self.rounds[of].within));
             return;
         }
-        if self.rounds[of].is_over || self.rounds[of].is_dear(common.allowed) && self.rounds[of].is_valued {
+        if self.rounds[of].is_over || self.rounds[of].is_dear(common.budget.allowed) && self.rounds[of].is_valued {
             return;
         }
         let reached = self.reach(self.rounds[of].across, cp);
@@ -174,10 +175,10 @@ impl Search {
         }
         // What was simulated and what is left are what it takes if nothing repeats itself.
         let events = self.events(common, cp) + EVENTS_A_PACKET * reached.rounds_left() * self.rounds[of].every;
-        common.allowed = common.allowed.max(events * WORDS_AN_EVENT / SHARE);
+        common.budget.allow(events);
         self.rounds[of].is_valued = true;
         self.rounds[of].is_over = reached.rounds_left() == 0 || self.rounds[of].looks >= MOST;
-        if self.rounds[of].is_over || self.rounds[of].is_dear(common.allowed) {
+        if self.rounds[of].is_over || self.rounds[of].is_dear(common.budget.allowed) {
             return;
         }
         let mut walk = Walk::keep(cp.now, &reached);

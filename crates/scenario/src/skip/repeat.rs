@@ -46,15 +46,18 @@ impl Search {
         reached: &Reached,
         cp: &mut Checkpoint<'_, Node>,
     ) -> bool {
-        let rounds = self.rounds.iter_mut().find(|rounds| rounds.across == reached.across);
-        let (epoch, spent) = rounds.map_or((self.epoch, &mut common.spent), |rounds| (rounds.epoch, &mut rounds.spent));
+        let of = self.rounds.iter().position(|rounds| rounds.across == reached.across);
+        let epoch = of.map_or(self.epoch, |of| self.rounds[of].epoch);
         if cp.now != begun + period.length || reached.epoch != epoch {
             return false;
         }
         let mut walk = Walk::keep(cp.now, reached);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let situation = walk.situation();
-        *spent += situation.count;
+        match of {
+            Some(of) => self.rounds[of].spent += situation.count,
+            None => self.pay(common, situation.count),
+        }
         situation.is(&period.situation)
     }
 

@@ -10,15 +10,18 @@ use xoff_models::ids::PortId;
 use xoff_models::node::Node;
 use xoff_units::{Moment, index, wide};
 
+use super::Common;
+use super::budget::{Account, EVENTS_A_PACKET};
 use super::period::{Begun, Found, Period, Repeated, Stage};
 use super::reached::Reached;
 use super::rounds::{Rounds, STEPS};
-use super::{Common, EVENTS_A_PACKET, SHARE, STUCK_SHARE, WORDS_AN_EVENT};
 
 /// So many looks are next to one another in the first round of looking.
 const BABIES: u64 = 16;
 /// What was never like before at so many looks keeps all from repeating itself.
 const NEVER: u64 = 32;
+/// The most looks at a lead that starts nothing before another one is looked for.
+const IDLE: u32 = 1 << 10;
 /// So many packets the lead goes on when flows have begun or ended.
 pub const CALM: u64 = 8;
 /// Fewer packets than this that a flow has left are not worth looking.
@@ -27,7 +30,7 @@ const LEAST: u32 = 64;
 /// How far the lead goes from one look to the next. Whatever the length of a period, two of `2·B` looks are a multiple of it apart if
 /// it is below `B·B` packets: after `B` next to one another come as many that are `B` apart. Each round has twice as many.
 #[derive(Debug, Clone, Copy)]
-struct Steps {
+pub struct Steps {
     /// The least that is possible.
     base: u64,
     babies: u64,
@@ -55,7 +58,7 @@ impl Steps {
     }
 
     /// After a wait of so many packets the round begins anew.
-    const fn again(&mut self, wait: u64) -> u64 {
+    pub const fn again(&mut self, wait: u64) -> u64 {
         self.taken = 0;
         (wait / self.base + 1) * self.base
     }
@@ -73,13 +76,16 @@ pub struct Search {
     pub lead: Option<u32>,
     /// What the lead had started when it was last looked at without being asked to.
     started: u64,
+    /// How often it was looked at since it started anything, and how often that may be before another one is looked for.
+    idle: u32,
+    idle_at_most: u32,
     /// What it had started at the moment that it was asked for last: somebody looks a little later.
     pub mark: u64,
     /// What it is to have started when somebody looks next.
     pub asks: u64,
-    steps: Steps,
+    pub steps: Steps,
     /// Events and packets of the lead when its flows were first looked at.
-    since: (u64, u64),
+    pub since: (u64, u64),
     looks: u64,
     /// What repeats itself among these flows was found, or cannot be repeated.
     pub is_done: bool,
@@ -91,8 +97,7 @@ pub struct Search {
     parts: BTreeMap<&'static str, FxHashSet<u64>>,
     /// Packets to wait when flows have begun or ended.
     wait: u64,
-    /// Words of one look.
-    cost: u64,
+    pub account: Account,
     /// What repeats itself across ends of messages, and of operations.
     pub rounds: [Rounds; 3],
     /// The most packets that the lead went on between a moment that was asked for and the look.
@@ -111,12 +116,13 @@ impl Search {
         let across = outputs.filter(|(.., end)| !is_inside(end.peer));
         let border = across.flat_map(|(node, port, end)| [(node, port), (end.peer, end.peer_port)]).collect();
         Self {
-            nodes,
             border,
             seeks,
             stage: Stage::Search,
             lead: None,
             started: 0,
+            idle: 0,
+            idle_at_most: 1,
             mark: 0,
             asks: u64::MAX,
             steps: Steps::default(),
@@ -128,11 +134,12 @@ impl Search {
             outside: Moment::ZERO,
             parts: BTreeMap::new(),
             wait: CALM,
-            cost: 0,
+            account: Account::of(&nodes, cp),
             rounds: [Across::Messages, Across::Operations, Across::Iterations].map(Rounds::across),
             lag: 0,
             events_skipped: 0,
             looks_in_vain: 0,
+            nodes,
         }
     }
 
@@ -179,10 +186,11 @@ impl Search {
             self.search(cp);
         }
         let started = self.started_by_lead(cp);
+        self.idle = if started == self.started { self.idle + 1 } else { 0 };
         let is_searching = matches!(self.stage, Stage::Search) && self.rounds.iter().all(|rounds| matches!(rounds.stage, Stage::Search));
-        let is_lost = is_searching && (self.lead.is_none() || started == self.started);
+        let is_lost = is_searching && (self.lead.is_none() || self.idle >= self.idle_at_most);
         if is_lost && self.lacks(common, cp) == 0 {
-            common.spent += wide(self.nodes.len());
+            self.pay(common, wide(self.nodes.len()));
             self.choose(common, cp);
         }
         self.started = self.started_by_lead(cp);
@@ -201,6 +209,10 @@ impl Search {
         };
         let left = |id: u32| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).map(of).max();
         let most = self.nodes.iter().copied().filter_map(|id| left(id).map(|left| (left, std::cmp::Reverse(id)))).max();
+        // A lead that could send is slow, or has to wait: it is not to be changed as soon again.
+        let sends = |u: UnderWay| u.sent < u.alike;
+        let is_slow = self.lead.is_some_and(|id| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).any(sends));
+        (self.idle, self.idle_at_most) = (0, if is_slow { (2 * self.idle_at_most).min(IDLE) } else { 1 });
         // While all compute it stays.
         let next = most.filter(|most| most.0 > 0).map_or(self.lead, |most| Some(most.1.0));
         let before = std::mem::replace(&mut self.lead, next);
@@ -261,35 +273,12 @@ impl Search {
         None
     }
 
-    /// How many words lack for another look.
-    pub fn lacks(&mut self, common: &mut Common, cp: &Checkpoint<'_, Node>) -> u64 {
-        common.allowed = common.allowed.max((cp.statistics.events + common.skipped.events / 8) * WORDS_AN_EVENT / SHARE);
-        if let Some(given_up) = common.given_up {
-            let events = cp.statistics.events + common.skipped.events;
-            common.allowed = common.allowed.max((events + given_up.left(cp.now, events)) * WORDS_AN_EVENT / STUCK_SHARE);
-        }
-        (common.spent + self.cost).saturating_sub(common.allowed + common.free)
-    }
-
-    /// Whether a look is to be earned before; then the lead goes on for so long.
-    fn waits(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) -> bool {
-        let lacks = self.lacks(common, cp);
-        if lacks > 0 {
-            let packets = (self.mark - self.since.1).max(1);
-            let events = (cp.statistics.events - self.since.0).max(packets);
-            let wait = lacks * SHARE / WORDS_AN_EVENT * packets / events;
-            let packets = self.steps.again(wait);
-            self.arm(cp, packets);
-        }
-        lacks > 0
-    }
-
     fn look_for(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         if self.waits(common, cp) {
             return;
         }
         let reached = Reached::of(cp, &self.nodes, Across::Packets);
-        common.spent += reached.cost();
+        self.pay(common, reached.cost());
         if reached.epoch != self.epoch {
             return self.begin(common, reached.epoch, cp);
         }
@@ -306,15 +295,12 @@ impl Search {
         }
         // What was simulated and what is left are what the run takes if nothing repeats itself.
         let events = cp.statistics.events + EVENTS_A_PACKET * reached.left + common.skipped.events / 8;
-        common.allowed = common.allowed.max(events * WORDS_AN_EVENT / SHARE);
-        if self.waits(common, cp) {
-            return;
-        }
+        common.budget.allow(events);
         let mut walk = Walk::digest(cp.now, &reached);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let situation = walk.situation();
-        self.cost = situation.count;
-        common.spent += situation.count;
+        self.account.cost = situation.count;
+        self.pay(common, situation.count);
         if let Some((before, hops_before)) = self.seen.insert(situation.digest(), (cp.now, self.mark)) {
             let (at, length, hops) = (cp.now, cp.now - before, self.mark - hops_before);
             let mut walk = Walk::keep(at, &reached);
@@ -341,7 +327,10 @@ impl Search {
         self.seen.clear();
         self.parts.clear();
         self.since = (cp.statistics.events, self.mark);
-        self.wait = (2 * self.wait).min(1 << 14);
+        // Not where it is looked seldom for another reason.
+        if !std::mem::take(&mut self.account.has_waited) {
+            self.wait = (2 * self.wait).min(1 << 14);
+        }
         self.follow_rounds(common, cp);
         self.arm(cp, self.wait);
     }

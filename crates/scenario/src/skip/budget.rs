@@ -1,0 +1,111 @@
+//! What looking may cost: so many words as take a small part of the time of the events.
+
+use xoff_engine::Checkpoint;
+use xoff_models::node::Node;
+
+use super::Common;
+use super::search::Search;
+
+/// As many words are looked at in the time of an event; a packet makes about so many events.
+const WORDS_AN_EVENT: u64 = 6;
+pub const EVENTS_A_PACKET: u64 = 6;
+/// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take a millisecond.
+const SHARE: u64 = 100;
+const FREE: u64 = 100_000;
+/// Where flows gain nothing it is known how long that may last, and that most of it will be gone through again and again: so much of it
+/// may be spent.
+const STUCK_SHARE: u64 = 20;
+/// So many looks in vain are given to an island; it has to earn those after them.
+const GIVEN: u64 = 64;
+/// Who has to earn looks earns so many at once.
+const AT_ONCE: u64 = 8;
+
+/// Words that so many events pay for.
+const fn words(events: u64) -> u64 {
+    events * WORDS_AN_EVENT / SHARE
+}
+
+/// Events that pay for so many words.
+pub const fn events(words: u64) -> u64 {
+    words * SHARE / WORDS_AN_EVENT
+}
+
+/// What all searches may spend, on what was simulated and ahead of time on what will be.
+pub struct Budget {
+    /// Words looked at in all, and those that may be.
+    spent: u64,
+    pub allowed: u64,
+    /// What may be beside that where there are islands.
+    free: u64,
+}
+
+impl Budget {
+    pub const fn new() -> Self {
+        Self { spent: 0, allowed: FREE, free: 0 }
+    }
+
+    /// A run of so many events pays for it.
+    pub fn allow(&mut self, events: u64) {
+        self.allowed = self.allowed.max(words(events));
+    }
+
+    /// Islands begin to look after so many events: they are not to wait for what all together have spent ahead of time, in vain.
+    pub fn begin_again(&mut self, events: u64) {
+        self.free = self.spent.saturating_sub(words(events)).min(self.allowed).max(FREE);
+    }
+}
+
+/// What one search has spent.
+pub struct Account {
+    /// Words of one look, and of all.
+    pub cost: u64,
+    spent: u64,
+    /// Events of its nodes before it began.
+    events_before: u64,
+    /// Looks had to be earned since flows began or ended.
+    pub has_waited: bool,
+}
+
+impl Account {
+    /// That of a search among these nodes.
+    pub fn of(nodes: &[u32], cp: &Checkpoint<'_, Node>) -> Self {
+        Self { cost: 0, spent: 0, events_before: cp.events_of(nodes), has_waited: false }
+    }
+}
+
+impl Search {
+    /// So many words were looked at.
+    pub const fn pay(&mut self, common: &mut Common, words: u64) {
+        self.account.spent += words;
+        common.budget.spent += words;
+    }
+
+    /// How many words lack for another look: of those that all may spend, ahead of time, or of those that these nodes have earned, which
+    /// nobody else can spend.
+    pub fn lacks(&self, common: &mut Common, cp: &Checkpoint<'_, Node>) -> u64 {
+        let (simulated, skipped) = (cp.statistics.events, common.skipped.events);
+        common.budget.allow(simulated + skipped / 8);
+        if let Some(given_up) = common.given_up {
+            common.budget.allow((simulated + skipped + given_up.left(cp.now, simulated + skipped)) * SHARE / STUCK_SHARE);
+        }
+        let Account { cost, spent, events_before, .. } = self.account;
+        let of_all = (common.budget.spent + cost).saturating_sub(common.budget.allowed + common.budget.free);
+        let own = (spent + cost).saturating_sub(words(cp.events_of(&self.nodes) - events_before));
+        if self.is_whole() || self.looks_in_vain < GIVEN { own.min(of_all) } else { own }
+    }
+
+    /// Whether a look is to be earned before; then the lead goes on for so long.
+    pub fn waits(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) -> bool {
+        let lacks = self.lacks(common, cp);
+        if lacks > 0 {
+            let packets = (self.mark - self.since.1).max(1);
+            let made = (cp.statistics.events - self.since.0).max(packets);
+            // What it is to find takes several looks at the same flows.
+            let wait = events(lacks + AT_ONCE * self.account.cost) * packets / made;
+            let packets = self.steps.again(wait);
+            self.arm(cp, packets);
+            self.account.has_waited = true;
+        }
+        lacks > 0
+    }
+}
