@@ -30,6 +30,11 @@ LAYERS = "packet_hops_skipped_in_layers"
 # Each with the least share of it that is skipped in layers and what is longer.
 JOBS: dict[str, tuple[float, dict[str, Any]]] = {
     "layers": (0.15, job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40})),
+    # What is spent within their messages, in vain, is not taken from them, nor from what comes after them.
+    "layers of long messages": (
+        0.75,
+        job(4, 4, {"tensor": 4}, 4, model={"layers": 20, "hidden": 4096, "sequence": 1024, "vocabulary": 50_000}),
+    ),
     "layers of sequences in parts": (0.07, job(2, 4, {"tensor": 4, "context": 2, "data": 1})),
     "layers, gradients by layer": (0.05, job(2, 4, {"tensor": 4, "data": 2}, buckets=16)),
     "layers, parameters of which are gathered": (0.4, job(2, 4, {"tensor": 4, "data": 2, "zero": 3}, overlap=False)),

@@ -85,10 +85,10 @@ impl<M: Message> Context<'_, M> {
         self.calendar.settled(self.now, output)
     }
 
-    /// Asks for a checkpoint a window from now, which is the same time after each such moment.
+    /// Asks for a checkpoint a window from now, which is the same time after each such moment; a word says what for.
     #[cold]
-    pub fn mark(&mut self) {
-        self.transit.marked.push((self.now, self.node));
+    pub fn mark(&mut self, word: u64) {
+        self.transit.marked.push((self.now, (self.node, word)));
     }
 
     /// What travels beside messages that are at nodes of this partition.

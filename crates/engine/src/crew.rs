@@ -102,14 +102,14 @@ impl<N: Node> Crew<'_, N> {
     }
 
     /// Takes what nodes asked for, and what those that rest are to be woken for.
-    fn take_calls(&self, calls: &mut BTreeMap<Moment, Vec<u32>>) {
+    fn take_calls(&self, calls: &mut Calls) {
         if !self.calls.iter().fold(false, |any, calls| any | calls.swap(false, Ordering::Relaxed)) {
             return;
         }
         for mut partition in self.partitions.iter().map(lock) {
             call(calls, partition.transit.reached.take().as_slice());
-            for (at, node) in partition.transit.marked.drain(..) {
-                calls.entry(at + self.window).or_default().push(node);
+            for (at, by) in partition.transit.marked.drain(..) {
+                calls.entry(at + self.window).or_default().push(by);
             }
         }
     }
@@ -182,6 +182,9 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
     }
 }
 
+/// Checkpoints that were called for and are to come: which nodes did, and what for.
+type Calls = BTreeMap<Moment, Vec<(u32, u64)>>;
+
 fn lead<N: Node>(
     engine: &mut Engine<N>,
     crew: &Crew<'_, N>,
@@ -193,8 +196,7 @@ fn lead<N: Node>(
     let grid = engine.plan.checkpoint.max(Duration(1));
     let mut next_checkpoint = Moment::ZERO;
     let mut asked: Option<Moment> = None;
-    // Those that are to come, and who called.
-    let mut calls: BTreeMap<Moment, Vec<u32>> = BTreeMap::new();
+    let mut calls = Calls::new();
     let mut events_a_window = u64::MAX;
     let mut pace = Pace::default();
     let mut alone = true;
@@ -259,7 +261,7 @@ fn lead<N: Node>(
     }
 }
 
-fn call(calls: &mut BTreeMap<Moment, Vec<u32>>, at: &[Moment]) {
+fn call(calls: &mut Calls, at: &[Moment]) {
     for at in at {
         calls.entry(*at).or_default();
     }

@@ -76,9 +76,9 @@ pub struct Checkpoint<'a, N: Node> {
     pub now: Moment,
     /// When to look again, if that is to be before the next multiple of the interval.
     pub next: Option<Moment>,
-    /// Where it was called for: the nodes that did a window ago ([`crate::Context::mark`]); none if somebody else did, or if something has
-    /// come to a node that rests.
-    pub called: Option<Vec<u32>>,
+    /// Where it was called for: the nodes that did a window ago, and what for ([`crate::Context::mark`]); none if somebody else did, or if
+    /// something has come to a node that rests.
+    pub called: Option<Vec<(u32, u64)>>,
     /// Totals so far.
     pub statistics: Statistics,
     /// When there are to be others, beside the multiples of the interval.

@@ -69,8 +69,8 @@ pub(crate) struct Transit<M: Message> {
     /// What travels beside messages that are here.
     pub sides: Slab<M::Side>,
     pub outbox_next: Moment,
-    /// Nodes that asked for somebody to look, and when.
-    pub marked: Vec<(Moment, u32)>,
+    /// Nodes that asked for somebody to look: when, and what for.
+    pub marked: Vec<(Moment, (u32, u64))>,
     /// The end of the window in which something came to a node that rests.
     pub reached: Option<Moment>,
 }

@@ -92,8 +92,8 @@ pub struct Common {
 /// Why all nodes are to be at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gathering {
-    /// To look for what all of them repeat.
-    Look,
+    /// To look for what all of them repeat, for which this lead asked when it had started so much.
+    Look(u32, u64),
     /// For everybody else.
     Rows,
     /// To go on from there with none at rest.
@@ -180,7 +180,7 @@ impl Skip {
         if self.gathering.is_none() && self.islands.has_circle(cp) {
             self.gather_for(Gathering::Circle, cp);
         }
-        self.look(&by, gathered == Some(Gathering::Look), cp);
+        self.look(&by, gathered, cp);
         if gathered.is_some() {
             self.gathering = None;
         }
@@ -193,25 +193,22 @@ impl Skip {
         !is_for_others
     }
 
-    /// Looks where nodes asked for it.
-    fn look(&mut self, by: &[u32], are_all_here: bool, cp: &mut Checkpoint<'_, Node>) {
-        let asked = |search: &Search, cp: &Checkpoint<'_, Node>| {
-            let lead = search.lead.filter(|lead| by.contains(lead))?;
-            (search.asks <= cp.node(lead).counts.data_hops).then_some((lead, search.asks))
-        };
-        let of_whole = asked(&self.whole, cp);
+    /// Looks where leads asked for it. Another who has the same lead may have asked for a moment shortly after.
+    fn look(&mut self, by: &[(u32, u64)], gathered: Option<Gathering>, cp: &mut Checkpoint<'_, Node>) {
+        let asked = |search: &Search| search.lead.is_some_and(|lead| by.contains(&(lead, search.asks)));
         for place in 0..self.islands.all.len() {
-            // Before all are looked at none begins to rest.
-            let of_island = asked(&self.islands.all[place].search, cp);
-            let is_later = |of: (u32, u64)| of_whole.is_some_and(|whole| whole.0 == of.0 && whole.1 < of.1);
-            if of_island.is_some_and(|of| !is_later(of)) {
+            if asked(&self.islands.all[place].search) {
                 self.islands.look(place, self.gathering.is_some(), &mut self.common, cp);
             }
         }
-        if are_all_here || of_whole.is_some() && !self.gather_for(Gathering::Look, cp) {
+        let whole = self.whole.lead.map(|lead| Gathering::Look(lead, self.whole.asks));
+        let are_all_here = gathered.is_some() && gathered == whole;
+        if are_all_here || asked(&self.whole) && !whole.is_some_and(|look| self.gather_for(look, cp)) {
             if let Some(found) = self.whole.look(&mut self.common, cp) {
                 let times = found.times;
                 self.whole.put_further(&mut self.common, found, times, cp);
+                // What islands asked for is behind them.
+                self.islands.all.iter_mut().for_each(|island| island.search.search(cp));
             }
             if self.islands.is_split && self.islands.credit(&self.whole) {
                 self.islands.join(&mut self.whole, &mut self.common, cp);
@@ -261,7 +258,7 @@ impl Skip {
         }
         for (lead, at) in asks {
             let node = cp.node_mut(lead);
-            // Where it is past, somebody looks soon.
+            // Where it is past, it was called for.
             if at > node.counts.data_hops {
                 node.marks = [node.marks[0].min(at), node.marks[0].max(at)];
             }

@@ -124,7 +124,7 @@ impl Node {
             self.counts.data_hops += 1;
             if self.counts.data_hops == self.marks[0] {
                 self.marks = [self.marks[1], u64::MAX];
-                cx.mark();
+                cx.mark(self.counts.data_hops);
             }
             if self.mechanisms.want(Watches::DEPARTURE) {
                 self.depart(port, queue, &mut frame, cx);

@@ -88,24 +88,35 @@ impl Search {
         if let Some(given_up) = common.given_up {
             common.budget.allow((simulated + skipped + given_up.left(cp.now, simulated + skipped)) * SHARE / STUCK_SHARE);
         }
-        let Account { cost, spent, events_before, .. } = self.account;
+        let Account { cost, spent, .. } = self.account;
         let of_all = (common.budget.spent + cost).saturating_sub(common.budget.allowed + common.budget.free);
-        let own = (spent + cost).saturating_sub(words(cp.events_of(&self.nodes) - events_before));
+        let own = (spent + cost).saturating_sub(self.earned(cp));
         if self.is_whole() || self.looks_in_vain < GIVEN { own.min(of_all) } else { own }
+    }
+
+    /// Words that these nodes have earned.
+    fn earned(&self, cp: &Checkpoint<'_, Node>) -> u64 {
+        words(cp.events_of(&self.nodes) - self.account.events_before)
     }
 
     /// Whether a look is to be earned before; then the lead goes on for so long.
     pub fn waits(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) -> bool {
-        let lacks = self.lacks(common, cp);
-        if lacks > 0 {
-            let packets = (self.mark - self.since.1).max(1);
-            let made = (cp.statistics.events - self.since.0).max(packets);
-            // What it is to find takes several looks at the same flows.
-            let wait = events(lacks + AT_ONCE * self.account.cost) * packets / made;
-            let packets = self.steps.again(wait);
-            self.arm(cp, packets);
-            self.account.has_waited = true;
+        let mut lacks = self.lacks(common, cp);
+        if lacks == 0 {
+            return false;
         }
-        lacks > 0
+        let Account { cost, spent, .. } = self.account;
+        // What was spent ahead of time is not earned later: who knows how much of it comes, if something is skipped.
+        if spent > self.earned(cp) + 2 * cost {
+            (self.account, lacks) = (Account { cost, ..Account::of(&self.nodes, cp) }, cost);
+        }
+        let packets = (self.mark - self.since.1).max(1);
+        let made = (cp.statistics.events + common.skipped.events - self.since.0).max(packets);
+        // What it is to find takes several looks at the same flows.
+        let wait = events(lacks + AT_ONCE * cost) * packets / made;
+        let packets = self.steps.again(wait);
+        self.arm(cp, packets);
+        self.account.has_waited = true;
+        true
     }
 }

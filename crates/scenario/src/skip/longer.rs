@@ -23,7 +23,7 @@ use super::search::{CALM, Search};
 /// So many looks in vain are enough for one collective.
 const MOST: u64 = 12;
 /// Of fewer messages than this too little is gained: some are gone through.
-const FEW: u64 = 8;
+const FEW: u64 = 5;
 /// Of fewer layers than this.
 const FEW_LAYERS: u64 = 4;
 
@@ -161,7 +161,7 @@ impl Search {
         if self.rounds[of].is_over && of >= LAYERS {
             // What comes after these layers is looked for anew.
             (self.rounds[of].mark, self.rounds[of].over) = (0, Some(self.rounds[of].within));
-            return;
+            return self.follow_layers(common, of, cp);
         }
         if self.rounds[of].is_over || self.rounds[of].is_dear(common.budget.allowed) && self.rounds[of].is_valued {
             return;

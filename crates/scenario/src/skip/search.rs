@@ -14,7 +14,7 @@ use super::Common;
 use super::budget::{Account, EVENTS_A_PACKET};
 use super::period::{Begun, Found, Period, Repeated, Stage};
 use super::reached::Reached;
-use super::rounds::{Rounds, STEPS};
+use super::rounds::{LAYERS, Rounds, STEPS};
 
 /// So many looks are next to one another in the first round of looking.
 const BABIES: u64 = 16;
@@ -84,7 +84,7 @@ pub struct Search {
     /// What it is to have started when somebody looks next.
     pub asks: u64,
     pub steps: Steps,
-    /// Events and packets of the lead when its flows were first looked at.
+    /// Events, skipped ones among them, and packets of the lead when its flows were first looked at.
     pub since: (u64, u64),
     looks: u64,
     /// What repeats itself among these flows was found, or cannot be repeated.
@@ -189,8 +189,9 @@ impl Search {
         self.idle = if started == self.started { self.idle + 1 } else { 0 };
         let is_searching = matches!(self.stage, Stage::Search) && self.rounds.iter().all(|rounds| matches!(rounds.stage, Stage::Search));
         let is_lost = is_searching && (self.lead.is_none() || self.idle >= self.idle_at_most);
-        if is_lost && self.lacks(common, cp) == 0 {
-            self.pay(common, wide(self.nodes.len()));
+        // Layers are planned with it, and pay for it.
+        if is_lost && self.rounds[LAYERS].spent <= common.budget.allowed {
+            self.rounds[LAYERS].spent += wide(self.nodes.len());
             self.choose(common, cp);
         }
         self.started = self.started_by_lead(cp);
@@ -326,7 +327,7 @@ impl Search {
         (self.epoch, self.looks, self.is_done) = (epoch, 0, false);
         self.seen.clear();
         self.parts.clear();
-        self.since = (cp.statistics.events, self.mark);
+        self.since = (cp.statistics.events + common.skipped.events, self.mark);
         // Not where it is looked seldom for another reason.
         if !std::mem::take(&mut self.account.has_waited) {
             self.wait = (2 * self.wait).min(1 << 14);
