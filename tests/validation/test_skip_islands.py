@@ -8,7 +8,7 @@ import pytest
 from tests.validation.scenario_drawing import draw_scenario
 from tests.validation.test_audits import ring
 from tests.validation.test_skip import PFC, PLANS, RECORDED, rails, results, skipped
-from tests.validation.test_skip_jobs import job
+from tests.validation.test_skip_jobs import LAYERS, job
 
 import xoff
 from xoff.running import prepare
@@ -108,6 +108,36 @@ def test_a_deadlock_elsewhere_is_found_at_the_same_moment(judgement: str) -> Non
     scenario["audits"] = {**RECORDED, "deadlock": judgement}
     shares = [skipped(scenario, plan, ISLANDS) for plan in PLANS]
     assert min(shares) > 0.3, shares
+
+
+@pytest.mark.parametrize("judgement", ["fail", "record"])
+def test_a_deadlock_is_found_at_the_same_moment_beside_jobs_whose_layers_are_skipped(judgement: str) -> None:
+    # A layer takes a third of a millisecond and more: longer than it takes to see that others may wait in a circle.
+    scenario = ring()
+    network, workload = scenario["network"]["explicit"], scenario["workload"]
+    for row in workload[0]["flows"]:
+        row["start"] = "20ms"
+    for switch, layers, hidden in (("t", 100, 1024), ("u", 104, 1536)):
+        hosts = [f"{switch}{number}" for number in range(4)]
+        network["nodes"] += [*({"name": host, "kind": "host"} for host in hosts), {"name": switch, "kind": "switch"}]
+        network["links"] += [{**network["links"][0], "a": end, "b": switch} for end in (*hosts, "s0")]
+        model = {"layers": layers, "hidden": hidden, "sequence": 512}
+        (made,) = job(1, 4, {"tensor": 4}, 1, model=model)["workload"]
+        workload.append({"name": switch, "training": {**made["training"], "hosts": hosts}})
+    scenario["audits"] = {**RECORDED, "deadlock": judgement}
+    assert min(skipped(scenario, plan, LAYERS) for plan in PLANS) > 0.6
+
+
+# Each of two jobs has layers of its own.
+def test_layers_of_jobs_side_by_side_are_skipped_by_each_for_itself() -> None:
+    scenario = job(4, 4, {"tensor": 4}, 2, model={"layers": 40, "hidden": 1024, "sequence": 512})
+    (made,) = scenario["workload"]
+    model = {**made["training"]["model"], "layers": 34, "hidden": 1536}
+    scenario["workload"] = [
+        {"name": "a", "training": {**made["training"], "hosts": list(range(8))}},
+        {"name": "b", "training": {**made["training"], "model": model, "hosts": list(range(8, 16))}},
+    ]
+    assert min(skipped(scenario, plan, LAYERS) for plan in PLANS) > 0.3
 
 
 # Servers of a pipeline do different things at a time.

@@ -23,7 +23,6 @@ mod rounds;
 mod search;
 
 use xoff_engine::Checkpoint;
-use xoff_engine::state::Across;
 use xoff_models::delays::Traced;
 use xoff_models::network::Settings;
 use xoff_models::node::Node;
@@ -130,8 +129,8 @@ impl Skip {
                 watched: None,
                 skipped: Skipped::default(),
             },
-            whole: Search::among((0..cp.nodes()).collect(), (Across::Packets, Across::Iterations), cp),
-            islands: Islands::new(!is_one, cp),
+            whole: Search::of_all(cp),
+            islands: Islands::new(!is_one, probe.packets, cp),
             gathering: None,
             leads: Vec::new(),
         }
@@ -237,7 +236,7 @@ impl Skip {
             return false;
         }
         if !self.islands.rests_at(self.whole.lead) {
-            self.whole.tend(&mut self.common, cp);
+            self.whole.tend(&self.islands.resting, &mut self.common, cp);
         }
         self.islands.tend(&mut self.whole, &mut self.common, cp);
         self.ask(cp);

@@ -91,7 +91,7 @@ impl Search {
         let Account { cost, spent, .. } = self.account;
         let of_all = (common.budget.spent + cost).saturating_sub(common.budget.allowed + common.budget.free);
         let own = (spent + cost).saturating_sub(self.earned(cp));
-        if self.is_whole() || self.looks_in_vain < GIVEN { own.min(of_all) } else { own }
+        if self.is_whole || self.looks_in_vain < GIVEN { own.min(of_all) } else { own }
     }
 
     /// Words that these nodes have earned.

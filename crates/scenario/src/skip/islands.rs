@@ -18,7 +18,7 @@ use xoff_units::{Duration, Moment, index, wide};
 use super::period::{ROWS, Repeated};
 use super::search::Search;
 use super::{Common, budget};
-use crate::audit::{STILL, may_stand_still};
+use crate::audit::may_stand_still;
 
 /// All nodes are given so many events, beside those that they skip together, before islands are looked for; and so many looks, or so many
 /// events for each two nodes, up to a most: as more nodes there are a look costs more, and more happens from one to the next.
@@ -26,14 +26,15 @@ const PATIENCE: u64 = 100_000;
 const PATIENCE_LOOKS: u64 = 24;
 const PATIENCE_OF_TWO: u64 = 700;
 const PATIENCE_AT_MOST: u64 = 16_000_000;
-/// Everybody else looks at all nodes after so many events at the latest, and rows are taken.
-const UNSEEN: u64 = 1_000_000;
+/// Everybody else looks at all nodes after so many events at the latest, and rows are taken; where each packet is one, sooner.
+const UNSEEN: u64 = 16_000_000;
+const UNSEEN_PACKETS: u64 = 1_000_000;
 /// How often the time between two looks for parts is doubled at most.
 const SELDOM: u32 = 6;
 
-/// What takes longer to come again does not rest.
-const LONGEST: Duration = Duration::us(500);
-/// What waits in a circle that is found within so long of the moment at hand has been paused for as long as this.
+/// So often it is seen whether none may rest, since others may wait in a circle: who looks for deadlocks does so when something has
+/// happened, which for those that rest is later. A circle that somebody finds before it is seen again has been paused for so long.
+const SEEN: Duration = Duration::us(500);
 const OLD: Duration = Duration::us(400);
 
 /// So often something may be sent in parts of an island alone.
@@ -50,6 +51,11 @@ impl Resting {
     /// Whether a node does.
     pub fn has(&self, node: u32) -> bool {
         self.nodes.get(index(node)).copied().unwrap_or(false)
+    }
+
+    /// Those that do not.
+    fn others(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.nodes).filter(|node| !node.1).map(|node| node.0)
     }
 
     /// Whether none does.
@@ -95,7 +101,8 @@ pub struct Islands {
     credited: u64,
     /// How often there was no more than one, before there were more.
     alone: u32,
-    /// Rows that were written and not taken, and events when they last were.
+    /// After how many events rows are taken, those that were written and not taken, and events when they last were.
+    unseen: u64,
     rows: u64,
     taken_at: u64,
     /// As far as the first of those has come that were woken.
@@ -104,7 +111,7 @@ pub struct Islands {
 
 impl Islands {
     /// None yet.
-    pub fn new(may_be: bool, cp: &Checkpoint<'_, Node>) -> Self {
+    pub fn new(may_be: bool, writes_packets: bool, cp: &Checkpoint<'_, Node>) -> Self {
         // What one switch joins is one part.
         let switches = (0..cp.nodes()).filter(|id| cp.node(*id).forwards).count();
         Self {
@@ -119,6 +126,7 @@ impl Islands {
             seen_at: 0,
             credited: 0,
             alone: 0,
+            unseen: if writes_packets { UNSEEN_PACKETS } else { UNSEEN },
             rows: 0,
             taken_at: 0,
             reached: Moment::ZERO,
@@ -132,7 +140,7 @@ impl Islands {
 
     /// Whether rows have to be taken before more are written, or have not been for long.
     pub fn is_full(&self, cp: &Checkpoint<'_, Node>) -> bool {
-        !self.resting.is_empty() && (self.rows > ROWS || cp.statistics.events > self.taken_at + UNSEEN)
+        !self.resting.is_empty() && (self.rows > ROWS || cp.statistics.events > self.taken_at + self.unseen)
     }
 
     /// All rows were taken.
@@ -154,12 +162,12 @@ impl Islands {
     pub fn look(&mut self, place: usize, stays: bool, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         let Island { search, rest, .. } = &mut self.all[place];
         let Some(found) = search.look(common, cp) else { return };
-        if stays || found.period.length > LONGEST {
+        if stays || may_stand_still(cp, self.resting.others(), OLD) {
             return search.put_further(common, found, 0, cp);
         }
         cp.rest(&search.nodes);
         cp.call(found.at + found.period.length * found.times);
-        cp.call(next_search(cp.now));
+        cp.call(cp.now - cp.now % SEEN + SEEN);
         self.resting.set(&search.nodes, true);
         *rest = Some(found);
         common.skipped.islands = common.skipped.islands.max(self.resting.islands);
@@ -176,14 +184,13 @@ impl Islands {
         }
     }
 
-    /// Where somebody looks for deadlocks next: whether none may rest then, since others may wait in a circle. Nobody looks before something
-    /// happens somewhere, and who rests does something in each period: as late as then it may be found.
+    /// Whether none may rest from now on, since others may wait in a circle.
     pub fn has_circle(&self, cp: &mut Checkpoint<'_, Node>) -> bool {
-        if self.resting.is_empty() || !cp.now.ps().is_multiple_of(STILL.ps()) {
+        if self.resting.is_empty() || !cp.now.ps().is_multiple_of(SEEN.ps()) {
             return false;
         }
-        cp.call(next_search(cp.now));
-        may_stand_still(cp, (0..cp.nodes()).filter(|id| !self.resting.has(*id)), OLD)
+        cp.call(cp.now + SEEN);
+        may_stand_still(cp, self.resting.others(), OLD)
     }
 
     /// Wakes all; whether any rested.
@@ -220,7 +227,7 @@ impl Islands {
         self.seen_at = events;
         self.credit(whole);
         for island in self.all.iter_mut().filter(|island| island.rest.is_none()) {
-            island.search.tend(common, cp);
+            island.search.tend(&self.resting, common, cp);
         }
         let patience = PATIENCE_AT_MOST.min(PATIENCE_OF_TWO * wide(whole.nodes.len()).pow(2));
         let is_vain = self.vain > PATIENCE && (whole.looks_in_vain >= PATIENCE_LOOKS || self.vain > patience);
@@ -240,7 +247,7 @@ impl Islands {
         if many > 1 && !self.is_split {
             self.is_split = true;
             common.budget.begin_again(events);
-            whole.seek((Across::Operations, Across::Iterations), cp);
+            whole.seek(Across::Operations, cp);
         } else if self.is_split && self.resting.is_empty() && common.given_up.is_some() {
             // Nothing gains anything anywhere.
             self.join(whole, common, cp);
@@ -263,7 +270,7 @@ impl Islands {
         self.is_split = false;
         self.all.clear();
         self.sent.clear();
-        whole.seek((Across::Packets, Across::Iterations), cp);
+        whole.seek(Across::Packets, cp);
     }
 
     /// Nodes that have sent to one another since the last time, but for those of islands that have shown that they are some.
@@ -313,8 +320,8 @@ impl Islands {
             }
         }
         for nodes in parts {
-            let mut search = Search::among(nodes, (Across::Packets, Across::Messages), cp);
-            search.tend(common, cp);
+            let mut search = Search::of_island(nodes, cp);
+            search.tend(&self.resting, common, cp);
             self.all.push(Island { search, rest: None, is_proven: false, unlike: 0 });
         }
         for island in &mut self.all {
@@ -328,9 +335,4 @@ impl Island {
     const fn keeps(&self) -> bool {
         self.rest.is_some() || self.is_proven
     }
-}
-
-/// When somebody looks for deadlocks next.
-fn next_search(now: Moment) -> Moment {
-    now - now % STILL + STILL
 }

@@ -22,6 +22,8 @@ use super::search::{CALM, Search};
 
 /// So many looks in vain are enough for one collective.
 const MOST: u64 = 12;
+/// After so many looks in vain at layers of all nodes, they are left to islands, if there are any.
+const LEFT_TO_ISLANDS: u64 = 6;
 /// Of fewer messages than this too little is gained: some are gone through.
 const FEW: u64 = 5;
 /// Of fewer layers than this.
@@ -47,15 +49,15 @@ impl Search {
 
     /// Plans to look where the lead is as far in its next layer, if enough are left.
     fn follow_layers(&mut self, common: &mut Common, of: usize, cp: &mut Checkpoint<'_, Node>) {
-        if self.seeks.1 < self.rounds[of].across {
-            return;
-        }
         let started = self.started_by_lead(cp);
         let layers = &mut self.rounds[of];
         if !matches!(layers.stage, Stage::Search) || layers.mark > started || layers.spent > common.budget.allowed {
             return;
         }
         (layers.mark, layers.every) = (0, 0);
+        if self.shortest > Across::Packets && layers.across == Across::Operations && layers.in_vain >= LEFT_TO_ISLANDS {
+            return;
+        }
         let Some(endpoint) = self.lead.and_then(|lead| cp.node_mut(lead).endpoint.as_mut()) else { return };
         layers.spent += endpoint.programs.follow(layers.across);
         let Some(Cycle { start, packets, begun, left }) = endpoint.cycle(layers.across).filter(|cycle| cycle.packets > 0) else { return };
@@ -81,7 +83,7 @@ impl Search {
     fn follow_steps(&mut self, cp: &Checkpoint<'_, Node>) {
         let started = self.started_by_lead(cp);
         let steps = &mut self.rounds[STEPS];
-        if !matches!(steps.stage, Stage::Search) || self.seeks.0 > Across::Messages {
+        if !matches!(steps.stage, Stage::Search) || self.shortest > Across::Messages {
             return;
         }
         (steps.is_over, steps.is_valued) = (false, false);
@@ -127,6 +129,7 @@ impl Search {
         let (rounds, is_over) = (&mut self.rounds[of], matches!(next, Stage::Search));
         // What is left is less than a period, or cannot be repeated.
         rounds.is_over |= is_over;
+        rounds.in_vain = if times > 0 { 0 } else { rounds.in_vain };
         rounds.mark += hops * times + if is_over { rounds.every } else { hops };
         rounds.stage = next;
         // What was known of this message, or layer, is of one that is long over.
@@ -200,6 +203,7 @@ impl Search {
                 None => Stage::Once(Period { length, hops, at, situation, prints: self.prints(cp) }),
             };
         } else {
+            self.rounds[of].in_vain += 1;
             self.rounds[of].last = Some(Look { at: cp.now, situation, prints: self.prints(cp) });
         }
     }

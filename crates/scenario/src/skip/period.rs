@@ -26,9 +26,10 @@ pub struct Begun {
     pub reached: Reached,
     pub prints: Vec<Fingerprint>,
     pub events: u64,
-    /// Bytes that crossed the border of these nodes; packets of the lead of all nodes, if it is one of them.
+    /// Bytes that crossed the border of these nodes.
     pub crossed: u64,
-    pub watched: u64,
+    /// The lead of all nodes, and what it had started.
+    pub watched: Option<(u32, u64)>,
 }
 
 /// A period that may be repeated so many times.

@@ -78,7 +78,7 @@ impl Search {
         let mut walk = Walk::note(at, &reached);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let (totals, prints) = (walk.totals(), self.prints(cp));
-        let watched = common.watched.map_or(0, |(lead, _)| cp.node(lead).counts.data_hops);
+        let watched = common.watched.map(|(lead, _)| (lead, cp.node(lead).counts.data_hops));
         Begun { at, totals, prints, events: self.events(common, cp), crossed: self.crossed(cp), watched, reached }
     }
 
@@ -88,7 +88,7 @@ impl Search {
         // What crosses the border may come otherwise next time; and who is paused there waits for somebody beyond it.
         let is_paused = |(node, port): &(u32, PortId)| cp.node(*node).open_pauses.iter().any(|pause| pause.port == *port);
         let is_apart = self.crossed(cp) == begun.crossed && !self.border.iter().any(is_paused);
-        if !is_apart || !self.is_again(common, &period, begun.at, &reached, cp) {
+        if !is_apart || !self.is_again(common, &period, begun.at, &reached, cp) || self.times_unwatched(common, &begun, cp) == 0 {
             return Found::Nothing;
         }
         self.fitting(common, period, begun, reached, cp).map_or(Found::Unfit, |found| Found::Fits(Box::new(found)))
@@ -145,7 +145,7 @@ impl Search {
             }
             let hops = self.hops(cp) - hops;
             common.skipped.packet_hops[found.reached.across as usize] += hops;
-            common.skipped.packet_hops_in_islands += if self.is_whole() { 0 } else { hops };
+            common.skipped.packet_hops_in_islands += if self.is_whole { 0 } else { hops };
             common.skipped.events += events;
             common.skipped.periods += 1;
             self.events_skipped += events;
@@ -177,7 +177,16 @@ impl Search {
 
     /// Events of these nodes up to now, skipped ones among them.
     pub fn events(&self, common: &Common, cp: &Checkpoint<'_, Node>) -> u64 {
-        if self.is_whole() { cp.statistics.events + common.skipped.events } else { cp.events_of(&self.nodes) + self.events_skipped }
+        if self.is_whole { cp.statistics.events + common.skipped.events } else { cp.events_of(&self.nodes) + self.events_skipped }
+    }
+
+    /// How often a period fits before all nodes are looked at, if their lead is one of these: it is to be looked at where it asked for.
+    fn times_unwatched(&self, common: &Common, begun: &Begun, cp: &Checkpoint<'_, Node>) -> u64 {
+        let watched = common.watched.filter(|(lead, _)| !self.is_whole && self.nodes.binary_search(lead).is_ok());
+        let Some((lead, asks)) = watched else { return u64::MAX };
+        let Some((_, before)) = begun.watched.filter(|before| before.0 == lead) else { return 0 };
+        let started = cp.node(lead).counts.data_hops;
+        asks.saturating_sub(started + 1).checked_div(started - before).unwrap_or(u64::MAX)
     }
 
     /// How often a period fits before something else happens: `reached` is how far it is now, and `once` by how much one brings it on.
@@ -202,12 +211,8 @@ impl Search {
         for longer in self.rounds.iter().filter(|rounds| rounds.across > reached.across) {
             times = times.min(longer.ahead(self.started_by_lead(cp)) / period.hops);
         }
-        // Where the lead of all nodes is one of these, it is to be looked at where it asked for.
-        if let Some((lead, asks)) = common.watched.filter(|_| !self.is_whole()) {
-            let started = cp.node(lead).counts.data_hops;
-            times = times.min(asks.saturating_sub(started + 1).checked_div(started - begun.watched).unwrap_or(u64::MAX));
-        }
-        let mut gains = given_up.is_some() && self.is_whole();
+        times = times.min(self.times_unwatched(common, begun, cp));
+        let mut gains = given_up.is_some() && self.is_whole;
         for flow in self.nodes.iter().filter_map(|id| cp.node(*id).endpoint.as_ref()).flat_map(|e| e.under_way()) {
             let passed = once.packets(flow.flow);
             if reached.across != Across::Packets && flow.message.is_some() {

@@ -26,6 +26,8 @@ pub struct Rounds {
     pub last: Option<Look>,
     pub epoch: u64,
     pub looks: u64,
+    /// Of those, and of others before, how many since anything was repeated.
+    pub in_vain: u64,
     /// Nothing more is to be found in these messages, or repeated.
     pub is_over: bool,
     /// The first operation of the layers at hand, and of those of which nothing more is to be found.

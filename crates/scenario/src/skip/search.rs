@@ -12,6 +12,7 @@ use xoff_units::{Moment, index, wide};
 
 use super::Common;
 use super::budget::{Account, EVENTS_A_PACKET};
+use super::islands::Resting;
 use super::period::{Begun, Found, Period, Repeated, Stage};
 use super::reached::Reached;
 use super::rounds::{LAYERS, Rounds, STEPS};
@@ -70,8 +71,10 @@ pub struct Search {
     pub nodes: Vec<u32>,
     /// Outputs of these to others, and of others to these.
     pub border: Vec<(u32, PortId)>,
-    /// What is looked for, from the shortest to the longest.
-    pub seeks: (Across, Across),
+    /// They are all.
+    pub is_whole: bool,
+    /// What is looked for, and all that is longer.
+    pub shortest: Across,
     pub stage: Stage,
     pub lead: Option<u32>,
     /// What the lead had started when it was last looked at without being asked to.
@@ -108,8 +111,13 @@ pub struct Search {
 }
 
 impl Search {
-    /// Among these nodes, in their order, for what is no shorter and no longer than this.
-    pub fn among(nodes: Vec<u32>, seeks: (Across, Across), cp: &Checkpoint<'_, Node>) -> Self {
+    /// Among all nodes.
+    pub fn of_all(cp: &Checkpoint<'_, Node>) -> Self {
+        Self { is_whole: true, ..Self::of_island((0..cp.nodes()).collect(), cp) }
+    }
+
+    /// Among these nodes, in their order.
+    pub fn of_island(nodes: Vec<u32>, cp: &Checkpoint<'_, Node>) -> Self {
         let wiring = &cp.node(0).core.routing.wiring;
         let is_inside = |node: u32| nodes.binary_search(&node).is_ok();
         let outputs = nodes.iter().flat_map(|node| PortId::each(&wiring.ports[index(*node)]).map(move |(port, end)| (*node, port, end)));
@@ -117,7 +125,8 @@ impl Search {
         let border = across.flat_map(|(node, port, end)| [(node, port), (end.peer, end.peer_port)]).collect();
         Self {
             border,
-            seeks,
+            is_whole: false,
+            shortest: Across::Packets,
             stage: Stage::Search,
             lead: None,
             started: 0,
@@ -154,9 +163,9 @@ impl Search {
         self.rounds.iter_mut().for_each(|rounds| rounds.stage.let_go());
     }
 
-    /// Looks for something shorter or longer from now on.
-    pub fn seek(&mut self, seeks: (Across, Across), cp: &mut Checkpoint<'_, Node>) {
-        self.seeks = seeks;
+    /// Looks for this from now on, and all that is longer.
+    pub fn seek(&mut self, shortest: Across, cp: &mut Checkpoint<'_, Node>) {
+        self.shortest = shortest;
         self.rounds[STEPS].forget();
         self.search(cp);
     }
@@ -175,7 +184,7 @@ impl Search {
     }
 
     /// Looks whether there is still a lead, and whether what was to be repeated still can be.
-    pub fn tend(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+    pub fn tend(&mut self, resting: &Resting, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         let has_news = self.has_news(cp);
         for rounds in &mut self.rounds {
             if rounds.stage.is_late(has_news, cp.now) {
@@ -192,7 +201,7 @@ impl Search {
         // Layers are planned with it, and pay for it.
         if is_lost && self.rounds[LAYERS].spent <= common.budget.allowed {
             self.rounds[LAYERS].spent += wide(self.nodes.len());
-            self.choose(common, cp);
+            self.choose(resting, common, cp);
         }
         self.started = self.started_by_lead(cp);
     }
@@ -202,14 +211,15 @@ impl Search {
         self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops)
     }
 
-    /// Makes the node the lead that has the most left to send.
-    fn choose(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+    /// Makes the node the lead that has the most left to send; not one that rests, which will go on beyond what it is asked for.
+    fn choose(&mut self, resting: &Resting, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         // Messages that are to come are taken to be like the one at hand.
         let of = |u: UnderWay| {
             u64::from(u.alike.saturating_sub(u.sent)) + u.message.map_or(0, |(packets, more)| u64::from(packets) * u64::from(more))
         };
         let left = |id: u32| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).map(of).max();
-        let most = self.nodes.iter().copied().filter_map(|id| left(id).map(|left| (left, std::cmp::Reverse(id)))).max();
+        let awake = self.nodes.iter().copied().filter(|id| !resting.has(*id));
+        let most = awake.filter_map(|id| left(id).map(|left| (left, std::cmp::Reverse(id)))).max();
         // A lead that could send is slow, or has to wait: it is not to be changed as soon again.
         let sends = |u: UnderWay| u.sent < u.alike;
         let is_slow = self.lead.is_some_and(|id| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).any(sends));
@@ -241,7 +251,7 @@ impl Search {
     /// Asks the lead for whatever comes first.
     fn ask(&mut self, cp: &Checkpoint<'_, Node>) {
         let started = self.started_by_lead(cp);
-        let mark = if self.seeks.0 == Across::Packets { self.mark } else { u64::MAX };
+        let mark = if self.shortest == Across::Packets { self.mark } else { u64::MAX };
         self.asks = self.rounds.iter().fold(mark, |first, rounds| first.min(rounds.next(started)));
     }
 
@@ -363,10 +373,5 @@ impl Search {
         }
         self.search(cp);
         None
-    }
-
-    /// Whether these are all nodes.
-    pub fn is_whole(&self) -> bool {
-        self.seeks.1 == Across::Iterations
     }
 }
