@@ -27,6 +27,9 @@ from xoff.summary import Summary
 if TYPE_CHECKING:
     from xoff.plots import Plot
 
+_WAITED = 2.0
+"""CPU-seconds from which on one wants to know why it was not faster."""
+
 # What a result directory holds beside its tables; the report on a result goes with it.
 PARTS = frozenset({"fingerprint", "flows", "audits"})
 """What every summary has."""
@@ -272,7 +275,11 @@ def _skipped(performance: Mapping[str, Any]) -> str:
     skipped, hops = performance.get("packet_hops_skipped", 0), performance.get("data_packet_hops", 0)
     apart = performance.get("packet_hops_skipped_in_islands", 0)
     parts = f" ({apart / hops:.1%} in parts of the network by themselves)" if apart else ""
-    return f"; {skipped / hops:.1%} skipped, since it repeats itself{parts}" if skipped else ""
+    never = performance.get("never_repeated", [])
+    # Who did not wait need not know.
+    is_long = performance.get("cpu_seconds", 0) >= _WAITED and skipped < hops / 2
+    why = wording.plain(f"; what kept it from repeating itself: {', '.join(never)}") if is_long and never else ""
+    return (f"; {skipped / hops:.1%} skipped, since it repeats itself{parts}" if skipped else "") + why
 
 
 def _threads(performance: Mapping[str, Any]) -> str:

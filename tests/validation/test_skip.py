@@ -6,7 +6,7 @@ one after the other, wait for one another and are cut off: something repeats its
 
 import json
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -364,6 +364,22 @@ def test_what_keeps_a_run_from_repeating_itself_is_named() -> None:
     scenario = {"network": STAR, "workload": INCAST, "switch": marks, "host": {"congestion_control": {"dcqcn": {}}}}
     assert xoff.run(scenario).summary["performance"]["never_repeated"] == ["dcqcn"]
     assert xoff.run({"network": STAR, "workload": RING}).summary["performance"]["never_repeated"] == []
+    busy = {"poisson": {"load": 0.5, "duration": "60ms", "sizes": "websearch"}}
+    scenario = {"network": STAR, "workload": [busy], "switch": PFC}
+    assert xoff.run(scenario).summary["performance"]["never_repeated"] == ["flows"]
+    # Queues at paths that several flows share grow and shrink for ever.
+    leaves = {"leaf_spine": {"leaves": 4, "spines": 2, "hosts_per_leaf": 4, "link": LINK}}
+    shared = {"network": leaves, "workload": [{"permutation": {"size": "80MB"}}], "switch": PFC}
+    assert xoff.run(shared).summary["performance"]["never_repeated"] == ["traffic"]
+
+
+def test_a_long_run_says_what_kept_it_from_repeating_itself() -> None:
+    result = xoff.run({"network": STAR, "workload": [{"incast": {**INCAST[0]["incast"], "size": "1MB"}}]})
+    performance = cast("dict[str, Any]", result.summary["performance"])
+    performance.update(cpu_seconds=3.0, packet_hops_skipped=0, never_repeated=["hpcc"])
+    assert "; what kept it from repeating itself: hpcc" in dict(result.rows())["performance"]
+    performance.update(cpu_seconds=1.0)
+    assert "what kept it" not in dict(result.rows())["performance"]
 
 
 @pytest.mark.parametrize(("path", "option"), OPTIONS, ids=[f"{path}={option}" for path, option in OPTIONS])

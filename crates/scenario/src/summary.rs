@@ -112,7 +112,8 @@ pub struct Performance {
     pub islands: u64,
     /// Periods that were repeated, each as often as it fit at once.
     pub periods_skipped: u64,
-    /// Parts whose state was never as it had been before, where it was looked at most in vain: they keep a run from repeating itself.
+    /// What kept a run from repeating itself, where it was looked at most in vain: parts whose state was never as it had been before, `traffic`
+    /// if what waits and is under way never was, `flows` if they began and ended before anything could come again.
     pub never_repeated: Vec<&'static str>,
     /// Events handled.
     pub events: u64,

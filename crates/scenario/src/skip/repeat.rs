@@ -149,7 +149,7 @@ impl Search {
             common.skipped.events += events;
             common.skipped.periods += 1;
             self.events_skipped += events;
-            self.looks_in_vain = 0;
+            (self.looks_in_vain, self.begun) = (0, self.begun / 2);
         }
         let Repeated { period, begun, reached, at, fits, times: most, .. } = found;
         let (across, at, hops) = (reached.across, at + period.length * times, period.hops);

@@ -21,6 +21,8 @@ use super::rounds::{LAYERS, Rounds, STEPS};
 const BABIES: u64 = 16;
 /// What was never like before at so many looks keeps all from repeating itself.
 const NEVER: u64 = 32;
+/// Flows that began or ended before anything was repeated so often keep all from it: it is looked half as often each time.
+const BEGUN: u64 = 12;
 /// The most looks at a lead that starts nothing before another one is looked for.
 const IDLE: u32 = 1 << 10;
 /// So many packets the lead goes on when flows have begun or ended.
@@ -106,8 +108,9 @@ pub struct Search {
     /// The most packets that the lead went on between a moment that was asked for and the look.
     pub lag: u64,
     pub events_skipped: u64,
-    /// Looks within messages since something was repeated.
+    /// Looks within messages since something was repeated, and how often flows began or ended before anything was.
     pub looks_in_vain: u64,
+    pub begun: u64,
 }
 
 impl Search {
@@ -148,6 +151,7 @@ impl Search {
             lag: 0,
             events_skipped: 0,
             looks_in_vain: 0,
+            begun: 0,
             nodes,
         }
     }
@@ -333,6 +337,7 @@ impl Search {
     /// Other flows are under way, or the same towards another end. What has just begun may be over soon: where flows begin and end all
     /// the time it is looked less and less.
     fn begin(&mut self, common: &mut Common, epoch: u64, cp: &mut Checkpoint<'_, Node>) {
+        self.begun += u64::from(!self.is_done);
         self.blame(common);
         (self.epoch, self.looks, self.is_done) = (epoch, 0, false);
         self.seen.clear();
@@ -346,13 +351,18 @@ impl Search {
         self.arm(cp, self.wait);
     }
 
-    /// Remembers which parts were never like before, if it was never looked so often in vain.
+    /// Remembers what kept these from repeating themselves, if it was never looked so often in vain: parts that were never like before;
+    /// without a name, what waits and is under way; or that flows began and ended before anything could come again.
     pub fn blame(&mut self, common: &mut Common) {
+        if self.begun >= BEGUN && self.begun > common.vain.0 {
+            common.vain = (self.begun, vec!["flows"]);
+        }
         if self.is_done || self.looks < NEVER || self.looks <= common.vain.0 {
             return;
         }
-        let never = self.parts.iter().filter(|part| wide(part.1.len()) == self.looks && !part.0.is_empty());
-        common.vain = (self.looks, never.map(|part| *part.0).collect());
+        let never = self.parts.iter().filter(|part| wide(part.1.len()) == self.looks).map(|part| *part.0);
+        let (named, rest): (Vec<_>, Vec<_>) = never.partition(|name| !name.is_empty());
+        common.vain = (self.looks, if named.is_empty() && !rest.is_empty() { vec!["traffic"] } else { named });
     }
 
     fn confirm(&mut self, common: &mut Common, period: Period, cp: &mut Checkpoint<'_, Node>) {
