@@ -11,6 +11,8 @@ const WORDS_AN_EVENT: u64 = 6;
 pub const EVENTS_A_PACKET: u64 = 6;
 /// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take a millisecond.
 const SHARE: u64 = 100;
+/// What is earned is less by so much while nothing was skipped anywhere, since it comes beside what was spent ahead of time.
+const IN_VAIN: u64 = 4;
 const FREE: u64 = 100_000;
 /// Where flows gain nothing it is known how long that may last, and that most of it will be gone through again and again: so much of it
 /// may be spent.
@@ -37,11 +39,13 @@ pub struct Budget {
     pub allowed: u64,
     /// What may be beside that where there are islands.
     free: u64,
+    /// Something was skipped.
+    was_worth_it: bool,
 }
 
 impl Budget {
     pub const fn new() -> Self {
-        Self { spent: 0, allowed: FREE, free: 0 }
+        Self { spent: 0, allowed: FREE, free: 0, was_worth_it: false }
     }
 
     /// A run of so many events pays for it.
@@ -51,7 +55,12 @@ impl Budget {
 
     /// Islands begin to look after so many events: they are not to wait for what all together have spent ahead of time, in vain.
     pub fn begin_again(&mut self, events: u64) {
-        self.free = self.spent.saturating_sub(words(events)).min(self.allowed).max(FREE);
+        self.free = (self.spent.saturating_sub(words(events)).min(self.allowed) / self.less()).max(FREE);
+    }
+
+    /// By how much less may be spent beside what was spent ahead of time.
+    const fn less(&self) -> u64 {
+        if self.was_worth_it { 1 } else { IN_VAIN }
     }
 }
 
@@ -84,19 +93,20 @@ impl Search {
     /// nobody else can spend.
     pub fn lacks(&self, common: &mut Common, cp: &Checkpoint<'_, Node>) -> u64 {
         let (simulated, skipped) = (cp.statistics.events, common.skipped.events);
+        common.budget.was_worth_it = skipped > 0;
         common.budget.allow(simulated + skipped / 8);
         if let Some(given_up) = common.given_up {
             common.budget.allow((simulated + skipped + given_up.left(cp.now, simulated + skipped)) * SHARE / STUCK_SHARE);
         }
         let Account { cost, spent, .. } = self.account;
         let of_all = (common.budget.spent + cost).saturating_sub(common.budget.allowed + common.budget.free);
-        let own = (spent + cost).saturating_sub(self.earned(cp));
+        let own = (spent + cost).saturating_sub(self.earned(common, cp));
         if self.is_whole || self.looks_in_vain < GIVEN { own.min(of_all) } else { own }
     }
 
     /// Words that these nodes have earned.
-    fn earned(&self, cp: &Checkpoint<'_, Node>) -> u64 {
-        words(cp.events_of(&self.nodes) - self.account.events_before)
+    fn earned(&self, common: &Common, cp: &Checkpoint<'_, Node>) -> u64 {
+        words(cp.events_of(&self.nodes) - self.account.events_before) / common.budget.less()
     }
 
     /// Whether a look is to be earned before; then the lead goes on for so long.
@@ -107,7 +117,7 @@ impl Search {
         }
         let Account { cost, spent, .. } = self.account;
         // What was spent ahead of time is not earned later: who knows how much of it comes, if something is skipped.
-        if spent > self.earned(cp) + 2 * cost {
+        if spent > self.earned(common, cp) + 2 * cost {
             (self.account, lacks) = (Account { cost, ..Account::of(&self.nodes, cp) }, cost);
         }
         let packets = (self.mark - self.since.1).max(1);
