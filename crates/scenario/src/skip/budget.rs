@@ -11,9 +11,9 @@ const WORDS_AN_EVENT: u64 = 6;
 pub const EVENTS_A_PACKET: u64 = 6;
 /// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take a millisecond.
 const SHARE: u64 = 100;
-/// What is earned is less by so much while nothing was skipped anywhere, since it comes beside what was spent ahead of time.
-const IN_VAIN: u64 = 4;
 const FREE: u64 = 100_000;
+/// What is earned is so many times less while nothing was skipped anywhere: it comes beside what was spent ahead of time.
+const IN_VAIN: u64 = 4;
 /// Where flows gain nothing it is known how long that may last, and that most of it will be gone through again and again: so much of it
 /// may be spent.
 const STUCK_SHARE: u64 = 20;
