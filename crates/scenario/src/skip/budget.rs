@@ -2,6 +2,7 @@
 
 use xoff_engine::Checkpoint;
 use xoff_models::node::Node;
+use xoff_units::wide;
 
 use super::Common;
 use super::search::Search;
@@ -17,6 +18,8 @@ const IN_VAIN: u64 = 4;
 /// Where flows gain nothing it is known how long that may last, and that most of it will be gone through again and again: so much of it
 /// may be spent.
 const STUCK_SHARE: u64 = 20;
+/// Words of a node in a look, about.
+const WORDS_A_NODE: u64 = 100;
 /// So many looks in vain are given to an island; it has to earn those after them.
 const GIVEN: u64 = 64;
 /// Who has to earn looks earns so many at once.
@@ -102,6 +105,13 @@ impl Search {
         let of_all = (common.budget.spent + cost).saturating_sub(common.budget.allowed + common.budget.free);
         let own = (spent + cost).saturating_sub(self.earned(common, cp));
         if self.is_whole || self.looks_in_vain < GIVEN { own.min(of_all) } else { own }
+    }
+
+    /// Words that may be spent on steps, and on layers: an island's are given to it once, and then earned.
+    pub fn allowed(&self, common: &Common, cp: &Checkpoint<'_, Node>) -> u64 {
+        let given = GIVEN * WORDS_A_NODE * wide(self.nodes.len());
+        let own = if self.is_whole { u64::MAX } else { given + self.earned(common, cp) };
+        common.budget.allowed.min(own)
     }
 
     /// Words that these nodes have earned.

@@ -49,9 +49,9 @@ impl Search {
 
     /// Plans to look where the lead is as far in its next layer, if enough are left.
     fn follow_layers(&mut self, common: &mut Common, of: usize, cp: &mut Checkpoint<'_, Node>) {
-        let started = self.started_by_lead(cp);
+        let (started, allowed) = (self.started_by_lead(cp), self.allowed(common, cp));
         let layers = &mut self.rounds[of];
-        if !matches!(layers.stage, Stage::Search) || layers.mark > started || layers.spent > common.budget.allowed {
+        if !matches!(layers.stage, Stage::Search) || layers.mark > started || layers.spent > allowed {
             return;
         }
         (layers.mark, layers.every) = (0, 0);
@@ -166,7 +166,7 @@ impl Search {
             (self.rounds[of].mark, self.rounds[of].over) = (0, Some(self.rounds[of].within));
             return self.follow_layers(common, of, cp);
         }
-        if self.rounds[of].is_over || self.rounds[of].is_dear(common.budget.allowed) && self.rounds[of].is_valued {
+        if self.rounds[of].is_over || self.rounds[of].is_dear(self.allowed(common, cp)) && self.rounds[of].is_valued {
             return;
         }
         let reached = self.reach(self.rounds[of].across, cp);
@@ -181,7 +181,7 @@ impl Search {
         common.budget.allow(events);
         self.rounds[of].is_valued = true;
         self.rounds[of].is_over = reached.rounds_left() == 0 || self.rounds[of].looks >= MOST;
-        if self.rounds[of].is_over || self.rounds[of].is_dear(common.budget.allowed) {
+        if self.rounds[of].is_over || self.rounds[of].is_dear(self.allowed(common, cp)) {
             return;
         }
         let mut walk = Walk::keep(cp.now, &reached);

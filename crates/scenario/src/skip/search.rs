@@ -203,7 +203,7 @@ impl Search {
         let is_searching = matches!(self.stage, Stage::Search) && self.rounds.iter().all(|rounds| matches!(rounds.stage, Stage::Search));
         let is_lost = is_searching && (self.lead.is_none() || self.idle >= self.idle_at_most);
         // Layers are planned with it, and pay for it.
-        if is_lost && self.rounds[LAYERS].spent <= common.budget.allowed {
+        if is_lost && self.rounds[LAYERS].spent <= self.allowed(common, cp) {
             self.rounds[LAYERS].spent += wide(self.nodes.len());
             self.choose(resting, common, cp);
         }
