@@ -23,8 +23,9 @@ const BABIES: u64 = 16;
 const NEVER: u64 = 32;
 /// Flows that began or ended before anything was repeated so often keep all from it: it is looked half as often each time.
 const BEGUN: u64 = 12;
-/// The most looks at a lead that starts nothing before another one is looked for.
+/// The most looks at a lead that starts nothing before another one is looked for; where all compute, it goes on after fewer.
 const IDLE: u32 = 1 << 10;
+const IDLE_COMPUTING: u32 = 8;
 /// So many packets the lead goes on when flows have begun or ended.
 pub const CALM: u64 = 8;
 /// Fewer packets than this that a flow has left are not worth looking.
@@ -224,13 +225,14 @@ impl Search {
         let left = |id: u32| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).map(of).max();
         let awake = self.nodes.iter().copied().filter(|id| !resting.has(*id));
         let most = awake.filter_map(|id| left(id).map(|left| (left, std::cmp::Reverse(id)))).max();
-        // A lead that could send is slow, or has to wait: it is not to be changed as soon again.
+        // A lead that could send is slow, or has to wait; one that could not computes. If it stays, it is not looked for another as soon.
         let sends = |u: UnderWay| u.sent < u.alike;
         let is_slow = self.lead.is_some_and(|id| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).any(sends));
-        (self.idle, self.idle_at_most) = (0, if is_slow { (2 * self.idle_at_most).min(IDLE) } else { 1 });
         // While all compute it stays.
         let next = most.filter(|most| most.0 > 0).map_or(self.lead, |most| Some(most.1.0));
         let before = std::mem::replace(&mut self.lead, next);
+        let most = if is_slow { IDLE } else { IDLE_COMPUTING };
+        (self.idle, self.idle_at_most) = (0, if before == next { (2 * self.idle_at_most).min(most) } else { 1 });
         if before != next {
             self.rounds.iter_mut().for_each(Rounds::forget);
         }
