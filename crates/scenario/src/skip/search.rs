@@ -231,8 +231,8 @@ impl Search {
         // While all compute it stays.
         let next = most.filter(|most| most.0 > 0).map_or(self.lead, |most| Some(most.1.0));
         let before = std::mem::replace(&mut self.lead, next);
-        let most = if is_slow { IDLE } else { IDLE_COMPUTING };
-        (self.idle, self.idle_at_most) = (0, if before == next { (2 * self.idle_at_most).min(most) } else { 1 });
+        let at_most = if is_slow { IDLE } else { IDLE_COMPUTING };
+        (self.idle, self.idle_at_most) = (0, if before == next { (2 * self.idle_at_most).min(at_most) } else { 1 });
         if before != next {
             self.rounds.iter_mut().for_each(Rounds::forget);
         }
