@@ -70,18 +70,26 @@ impl Budget {
 /// What one search has spent.
 pub struct Account {
     /// Words of one look, and of all.
-    pub cost: u64,
+    cost: u64,
     spent: u64,
     /// Events of its nodes before it began.
     events_before: u64,
+    /// Events, skipped ones among them, and packets of the lead when its flows were first looked at.
+    since: (u64, u64),
     /// Looks had to be earned since flows began or ended.
-    pub has_waited: bool,
+    has_waited: bool,
 }
 
 impl Account {
     /// That of a search among these nodes.
     pub fn of(nodes: &[u32], cp: &Checkpoint<'_, Node>) -> Self {
-        Self { cost: 0, spent: 0, events_before: cp.events_of(nodes), has_waited: false }
+        Self { cost: 0, spent: 0, events_before: cp.events_of(nodes), since: (0, 0), has_waited: false }
+    }
+
+    /// Flows began or ended, after so many events and packets of the lead; whether looks at those before had to be earned.
+    pub const fn begin(&mut self, events: u64, packets: u64) -> bool {
+        self.since = (events, packets);
+        std::mem::replace(&mut self.has_waited, false)
     }
 }
 
@@ -90,6 +98,12 @@ impl Search {
     pub const fn pay(&mut self, common: &mut Common, words: u64) {
         self.account.spent += words;
         common.budget.spent += words;
+    }
+
+    /// So many words were looked at, as the next look will take.
+    pub const fn pay_look(&mut self, common: &mut Common, words: u64) {
+        self.account.cost = words;
+        self.pay(common, words);
     }
 
     /// How many words lack for another look: of those that all may spend, ahead of time, or of those that these nodes have earned, which
@@ -119,24 +133,21 @@ impl Search {
         words(cp.events_of(&self.nodes) - self.account.events_before) / common.budget.less()
     }
 
-    /// Whether a look is to be earned before; then the lead goes on for so long.
-    pub fn waits(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) -> bool {
+    /// So many packets the lead goes on while a look is earned that is to be earned before.
+    pub fn waits(&mut self, common: &mut Common, cp: &Checkpoint<'_, Node>) -> Option<u64> {
         let mut lacks = self.lacks(common, cp);
         if lacks == 0 {
-            return false;
+            return None;
         }
-        let Account { cost, spent, .. } = self.account;
+        let Account { cost, spent, since, .. } = self.account;
         // What was spent ahead of time is not earned later: who knows how much of it comes, if something is skipped.
         if spent > self.earned(common, cp) + 2 * cost {
-            (self.account, lacks) = (Account { cost, ..Account::of(&self.nodes, cp) }, cost);
+            (self.account, lacks) = (Account { cost, since, ..Account::of(&self.nodes, cp) }, cost);
         }
-        let packets = (self.mark - self.since.1).max(1);
-        let made = (cp.statistics.events + common.skipped.events - self.since.0).max(packets);
-        // What it is to find takes several looks at the same flows.
-        let wait = events(lacks + AT_ONCE * cost) * packets / made;
-        let packets = self.steps.again(wait);
-        self.arm(cp, packets);
+        let packets = (self.mark - since.1).max(1);
+        let made = (cp.statistics.events + common.skipped.events - since.0).max(packets);
         self.account.has_waited = true;
-        true
+        // What it is to find takes several looks at the same flows.
+        Some(events(lacks + AT_ONCE * cost) * packets / made)
     }
 }

@@ -23,18 +23,19 @@ const BABIES: u64 = 16;
 const NEVER: u64 = 32;
 /// Flows that began or ended before anything was repeated so often keep all from it: it is looked half as often each time.
 const BEGUN: u64 = 12;
-/// The most looks at a lead that starts nothing before another one is looked for; where all compute, it goes on after fewer.
+/// The most looks at a lead that starts nothing before another one is looked for.
 const IDLE: u32 = 1 << 10;
-const IDLE_COMPUTING: u32 = 8;
 /// So many packets the lead goes on when flows have begun or ended.
 pub const CALM: u64 = 8;
+/// To see what a flow under way has left takes as long as so many words; so does a node.
+const WORDS_A_FLOW: u64 = 20;
 /// Fewer packets than this that a flow has left are not worth looking.
 const LEAST: u32 = 64;
 
 /// How far the lead goes from one look to the next. Whatever the length of a period, two of `2·B` looks are a multiple of it apart if
 /// it is below `B·B` packets: after `B` next to one another come as many that are `B` apart. Each round has twice as many.
 #[derive(Debug, Clone, Copy)]
-pub struct Steps {
+struct Steps {
     /// The least that is possible.
     base: u64,
     babies: u64,
@@ -62,7 +63,7 @@ impl Steps {
     }
 
     /// After a wait of so many packets the round begins anew.
-    pub const fn again(&mut self, wait: u64) -> u64 {
+    const fn again(&mut self, wait: u64) -> u64 {
         self.taken = 0;
         (wait / self.base + 1) * self.base
     }
@@ -89,9 +90,7 @@ pub struct Search {
     pub mark: u64,
     /// What it is to have started when somebody looks next.
     pub asks: u64,
-    pub steps: Steps,
-    /// Events, skipped ones among them, and packets of the lead when its flows were first looked at.
-    pub since: (u64, u64),
+    steps: Steps,
     looks: u64,
     /// What repeats itself among these flows was found, or cannot be repeated.
     pub is_done: bool,
@@ -139,7 +138,6 @@ impl Search {
             mark: 0,
             asks: u64::MAX,
             steps: Steps::default(),
-            since: (0, 0),
             looks: 0,
             is_done: false,
             seen: FxHashMap::default(),
@@ -203,9 +201,7 @@ impl Search {
         self.idle = if started == self.started { self.idle + 1 } else { 0 };
         let is_searching = matches!(self.stage, Stage::Search) && self.rounds.iter().all(|rounds| matches!(rounds.stage, Stage::Search));
         let is_lost = is_searching && (self.lead.is_none() || self.idle >= self.idle_at_most);
-        // Layers are planned with it, and pay for it.
         if is_lost && self.rounds[LAYERS].spent <= self.allowed(common, cp) {
-            self.rounds[LAYERS].spent += wide(self.nodes.len());
             self.choose(resting, common, cp);
         }
         self.started = self.started_by_lead(cp);
@@ -216,23 +212,33 @@ impl Search {
         self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops)
     }
 
-    /// Makes the node the lead that has the most left to send; not one that rests, which will go on beyond what it is asked for.
+    /// The node that has the most left to send, and how many words it takes to find it; not one that rests, which will go on beyond what
+    /// it is asked for.
+    fn busiest(&self, resting: &Resting, cp: &Checkpoint<'_, Node>) -> (Option<u32>, u64) {
+        let (mut most, mut busiest, mut seen) = (0, None, wide(self.nodes.len()));
+        for id in self.nodes.iter().copied().filter(|id| !resting.has(*id)) {
+            for UnderWay { alike, sent, message, .. } in cp.node(id).endpoint.iter().flat_map(|e| e.under_way()) {
+                // Messages that are to come are taken to be like the one at hand.
+                let to_come = message.map_or(0, |(packets, more)| u64::from(packets) * u64::from(more));
+                let left = u64::from(alike.saturating_sub(sent)) + to_come;
+                if left > most {
+                    (most, busiest) = (left, Some(id));
+                }
+                seen += 1;
+            }
+        }
+        (busiest, seen * WORDS_A_FLOW)
+    }
+
+    /// Makes the node the lead that has the most left to send.
     fn choose(&mut self, resting: &Resting, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
-        // Messages that are to come are taken to be like the one at hand.
-        let of = |u: UnderWay| {
-            u64::from(u.alike.saturating_sub(u.sent)) + u.message.map_or(0, |(packets, more)| u64::from(packets) * u64::from(more))
-        };
-        let left = |id: u32| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).map(of).max();
-        let awake = self.nodes.iter().copied().filter(|id| !resting.has(*id));
-        let most = awake.filter_map(|id| left(id).map(|left| (left, std::cmp::Reverse(id)))).max();
-        // A lead that could send is slow, or has to wait; one that could not computes. If it stays, it is not looked for another as soon.
-        let sends = |u: UnderWay| u.sent < u.alike;
-        let is_slow = self.lead.is_some_and(|id| cp.node(id).endpoint.iter().flat_map(|e| e.under_way()).any(sends));
-        // While all compute it stays.
-        let next = most.filter(|most| most.0 > 0).map_or(self.lead, |most| Some(most.1.0));
+        let (busiest, words) = self.busiest(resting, cp);
+        // Layers are planned with it, and pay for it.
+        self.rounds[LAYERS].spent += words;
+        // While all compute it stays. If it does, it is not looked for another as soon.
+        let next = busiest.or(self.lead);
         let before = std::mem::replace(&mut self.lead, next);
-        let at_most = if is_slow { IDLE } else { IDLE_COMPUTING };
-        (self.idle, self.idle_at_most) = (0, if before == next { (2 * self.idle_at_most).min(at_most) } else { 1 });
+        (self.idle, self.idle_at_most) = (0, if before == next { (2 * self.idle_at_most).min(IDLE) } else { 1 });
         if before != next {
             self.rounds.iter_mut().for_each(Rounds::forget);
         }
@@ -291,7 +297,9 @@ impl Search {
     }
 
     fn look_for(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
-        if self.waits(common, cp) {
+        if let Some(wait) = self.waits(common, cp) {
+            let packets = self.steps.again(wait);
+            self.arm(cp, packets);
             return;
         }
         let reached = Reached::of(cp, &self.nodes, Across::Packets);
@@ -316,8 +324,7 @@ impl Search {
         let mut walk = Walk::digest(cp.now, &reached);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let situation = walk.situation();
-        self.account.cost = situation.count;
-        self.pay(common, situation.count);
+        self.pay_look(common, situation.count);
         if let Some((before, hops_before)) = self.seen.insert(situation.digest(), (cp.now, self.mark)) {
             let (at, length, hops) = (cp.now, cp.now - before, self.mark - hops_before);
             let mut walk = Walk::keep(at, &reached);
@@ -344,9 +351,9 @@ impl Search {
         (self.epoch, self.looks, self.is_done) = (epoch, 0, false);
         self.seen.clear();
         self.parts.clear();
-        self.since = (cp.statistics.events + common.skipped.events, self.mark);
+        let has_waited = self.account.begin(cp.statistics.events + common.skipped.events, self.mark);
         // Not where it is looked seldom for another reason.
-        if !std::mem::take(&mut self.account.has_waited) {
+        if !has_waited {
             self.wait = (2 * self.wait).min(1 << 14);
         }
         self.follow_rounds(common, cp);
