@@ -13,8 +13,10 @@ pub const EVENTS_A_PACKET: u64 = 6;
 /// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take a millisecond.
 const SHARE: u64 = 100;
 const FREE: u64 = 100_000;
-/// What is earned is so many times less while nothing was skipped anywhere: it comes beside what was spent ahead of time.
+/// What is earned is so many times less while no more than one part in so many of what was simulated was skipped: it comes beside what was
+/// spent ahead of time.
 const IN_VAIN: u64 = 4;
+const WORTH_IT: u64 = 16;
 /// Where flows gain nothing it is known how long that may last, and that most of it will be gone through again and again: so much of it
 /// may be spent.
 const STUCK_SHARE: u64 = 20;
@@ -31,7 +33,7 @@ const fn words(events: u64) -> u64 {
 }
 
 /// Events that pay for so many words.
-pub const fn events(words: u64) -> u64 {
+const fn events(words: u64) -> u64 {
     words * SHARE / WORDS_AN_EVENT
 }
 
@@ -42,7 +44,7 @@ pub struct Budget {
     pub allowed: u64,
     /// What may be beside that where there are islands.
     free: u64,
-    /// Something was skipped.
+    /// Enough was skipped.
     was_worth_it: bool,
 }
 
@@ -59,6 +61,11 @@ impl Budget {
     /// Islands begin to look after so many events: they are not to wait for what all together have spent ahead of time, in vain.
     pub fn begin_again(&mut self, events: u64) {
         self.free = (self.spent.saturating_sub(words(events)).min(self.allowed) / self.less()).max(FREE);
+    }
+
+    /// How many events pay for so many words, beside that.
+    pub const fn every(&self, words: u64) -> u64 {
+        events(words) * self.less()
     }
 
     /// By how much less may be spent beside what was spent ahead of time.
@@ -86,6 +93,13 @@ impl Account {
         Self { cost: 0, spent: 0, events_before: cp.events_of(nodes), since: (0, 0), has_waited: false }
     }
 
+    /// A look takes no less than so many words.
+    pub const fn cost_at_least(&mut self, words: u64) {
+        if self.cost < words {
+            self.cost = words;
+        }
+    }
+
     /// Flows began or ended, after so many events and packets of the lead; whether looks at those before had to be earned.
     pub const fn begin(&mut self, events: u64, packets: u64) -> bool {
         self.since = (events, packets);
@@ -110,7 +124,7 @@ impl Search {
     /// nobody else can spend.
     pub fn lacks(&self, common: &mut Common, cp: &Checkpoint<'_, Node>) -> u64 {
         let (simulated, skipped) = (cp.statistics.events, common.skipped.events);
-        common.budget.was_worth_it = skipped > 0;
+        common.budget.was_worth_it = skipped > simulated / WORTH_IT;
         common.budget.allow(simulated + skipped / 8);
         if let Some(given_up) = common.given_up {
             common.budget.allow((simulated + skipped + given_up.left(cp.now, simulated + skipped)) * SHARE / STUCK_SHARE);

@@ -15,9 +15,9 @@ use xoff_models::ids::PortId;
 use xoff_models::node::Node;
 use xoff_units::{Duration, Moment, index, wide};
 
+use super::Common;
 use super::period::{ROWS, Repeated};
 use super::search::Search;
-use super::{Common, budget};
 use crate::audit::may_stand_still;
 
 /// All nodes are given so many events, beside those that they skip together, before islands are looked for; and so many looks, or so many
@@ -29,6 +29,8 @@ const PATIENCE_AT_MOST: u64 = 16_000_000;
 /// Everybody else looks at all nodes after so many events at the latest, and rows are taken; where each packet is one, sooner.
 const UNSEEN: u64 = 16_000_000;
 const UNSEEN_PACKETS: u64 = 1_000_000;
+/// To see what an output has sent, and what that joins, takes as long as so many words.
+const WORDS_AN_OUTPUT: u64 = 12;
 /// How often the time between two looks for parts is doubled at most.
 const SELDOM: u32 = 6;
 
@@ -232,7 +234,7 @@ impl Islands {
         let patience = PATIENCE_AT_MOST.min(PATIENCE_OF_TWO * wide(whole.nodes.len()).pow(2));
         let is_vain = self.vain > PATIENCE && (whole.looks_in_vain >= PATIENCE_LOOKS || self.vain > patience);
         // Where all are joined it is looked less and less.
-        let every = budget::events(self.outputs) << self.alone.min(SELDOM);
+        let every = common.budget.every(WORDS_AN_OUTPUT * self.outputs) << self.alone.min(SELDOM);
         if !self.may_be || !(is_vain || self.is_split) || events < self.told_at + every {
             return;
         }

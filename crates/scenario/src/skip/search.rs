@@ -188,7 +188,8 @@ impl Search {
 
     /// Looks whether there is still a lead, and whether what was to be repeated still can be.
     pub fn tend(&mut self, resting: &Resting, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
-        let has_news = self.has_news(cp);
+        // Going through all nodes for it is not cheap.
+        let has_news = self.holds() && self.has_news(cp);
         for rounds in &mut self.rounds {
             if rounds.stage.is_late(has_news, cp.now) {
                 rounds.stage = Stage::Search;
@@ -303,6 +304,8 @@ impl Search {
             return;
         }
         let reached = Reached::of(cp, &self.nodes, Across::Packets);
+        // Many looks end here, and would never be earned if they cost nothing.
+        self.account.cost_at_least(reached.cost());
         self.pay(common, reached.cost());
         if reached.epoch != self.epoch {
             return self.begin(common, reached.epoch, cp);
