@@ -34,6 +34,7 @@ pub(crate) struct Arrival<M> {
 }
 
 /// A message in a heap, ordered by its turn alone.
+#[derive(Clone)]
 pub(crate) struct Waiting<M> {
     pub turn: (u64, u64),
     pub message: M,
@@ -57,6 +58,7 @@ impl<M> Ord for Waiting<M> {
 }
 
 /// What each event needs comes first.
+#[derive(Clone)]
 #[repr(C)]
 pub(crate) struct Calendar<M> {
     /// The minimum of all.

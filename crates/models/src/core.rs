@@ -79,7 +79,7 @@ impl Queues {
 }
 
 /// What of a node a mechanism may see.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Core {
     /// Output ports; in-link n belongs to port n.

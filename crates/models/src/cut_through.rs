@@ -154,7 +154,7 @@ impl State for Arriving {
 }
 
 /// What a node beside inputs that cut through knows of them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct CutThrough {
     /// At the other end of the link of each port.
     ahead: Vec<Option<Input>>,

@@ -78,7 +78,7 @@ pub enum Effect {
 }
 
 /// Where mechanisms write; owned by the node and used again for each event.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Effects {
     /// The moment of the event.

@@ -76,7 +76,7 @@ impl Config {
 }
 
 /// What flows are that end at a host, where hosts differ: as their sources have them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Mixed {
     /// What holds of the flows of each stack.
     pub configs: Vec<Arc<Config>>,
@@ -123,7 +123,7 @@ pub struct UnderWay {
 }
 
 /// A host's flows. What each packet needs comes first.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Endpoint {
     config: Arc<Config>,

@@ -109,7 +109,7 @@ pub const RETRIED_BYTES: Count = Count::bytes("retried_bytes", "what links sent 
 pub const LOST_CONTROL: Count = Count::number("lost_control", "control frames lost by faults");
 
 /// A node of the network. What each packet needs comes first, in as few lines of the cache as it fits into.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Node {
     /// Its own of `core.routing`, which each packet needs.

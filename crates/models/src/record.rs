@@ -124,7 +124,7 @@ impl Row for Sample {
 }
 
 /// Everything one node wrote down and nobody has taken yet.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Records {
     /// Packets without room.
     pub drops: Vec<Drop>,

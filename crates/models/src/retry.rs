@@ -92,7 +92,7 @@ struct Kept {
 }
 
 /// The sender of a link with retry.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Sender {
     frames: usize,
     buffer: u64,
@@ -221,7 +221,7 @@ impl Sender {
 }
 
 /// The receiver of a link with retry.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Receiver {
     /// A frame that is damaged so often is lost.
     pub attempts: u32,
@@ -243,7 +243,7 @@ impl Receiver {
 }
 
 /// Both ends of the link at a port.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Retry {
     /// What it sends.
     pub sender: Sender,

@@ -51,7 +51,7 @@ pub struct Dctcp {
 }
 
 /// A flow's rate, and what it knows of marks.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct State {
     /// Bits per second now.
     rate: f64,

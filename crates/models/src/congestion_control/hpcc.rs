@@ -56,7 +56,7 @@ pub(super) struct Law {
 }
 
 /// A flow's rate, and what it follows from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Pace {
     /// Bits per second now.
     pub rate: f64,
@@ -142,7 +142,7 @@ pub struct Hpcc {
 }
 
 /// A flow's pace, the average that it follows, and the outputs on the way as the ACK before told them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct State {
     pace: Pace,
     utilisation: f64,

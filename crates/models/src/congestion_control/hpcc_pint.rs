@@ -63,7 +63,7 @@ pub struct HpccPint {
 }
 
 /// A flow's pace, and what draws the answers that are used, if not all are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct State {
     pace: Pace,
     draws: Option<Stream>,

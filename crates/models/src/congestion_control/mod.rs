@@ -35,7 +35,7 @@ macro_rules! registry {
         }
 
         /// A flow's state; apart from the flow, so that one without it is small.
-        #[derive(Debug)]
+        #[derive(Debug, Clone)]
         pub enum State {
             /// Line rate.
             None,

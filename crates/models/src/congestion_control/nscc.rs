@@ -94,7 +94,7 @@ pub struct Nscc {
 }
 
 /// A flow's window, and what it follows from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct State {
     window: f64,
     /// The smallest round trip so far: at first that of the network.

@@ -91,7 +91,7 @@ pub struct Swift {
 }
 
 /// A flow's window.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct State {
     window: f64,
     /// The last that was measured.

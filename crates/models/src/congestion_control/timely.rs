@@ -83,7 +83,7 @@ pub struct Timely {
 }
 
 /// A flow's rate, and what it follows from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct State {
     /// Bits per second now.
     rate: f64,

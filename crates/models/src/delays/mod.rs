@@ -235,7 +235,7 @@ pub struct Contribution {
 }
 
 /// A packet that waits.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Waiting {
     flow: u32,
     seq: u32,
@@ -265,7 +265,7 @@ pub struct Start {
 }
 
 /// What one node writes down of delays.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Recorder {
     node: u32,
     traced: Traced,

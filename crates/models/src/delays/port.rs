@@ -29,7 +29,7 @@ struct Block {
 
 /// What a port did. Of frames it keeps the last, and those since the earliest moment from which on somebody waits; of pauses those
 /// that last, and the others as far back.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct PortLog {
     frames: VecDeque<Frame>,
     blocks: Vec<Block>,

@@ -26,7 +26,7 @@ pub enum Wait {
 }
 
 /// A flow that sends.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Source {
     pub port: PortId,
     pub wait: Wait,

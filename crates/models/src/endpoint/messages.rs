@@ -25,7 +25,7 @@ use crate::packet::Packet;
 use crate::workload::FlowSpec;
 
 /// A connection of a host, with all of its payload as its size.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Connection {
     /// As a flow.
     pub spec: FlowSpec,
@@ -58,7 +58,7 @@ impl Log {
 }
 
 /// A message of a connection that is not acknowledged whole.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Ending {
     /// The packet after its last.
     end: u32,
@@ -69,7 +69,7 @@ struct Ending {
 }
 
 /// The messages of a connection under way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Messages {
     endings: VecDeque<Ending>,
     log: Arc<Log>,

@@ -15,7 +15,7 @@ use crate::transport::contract::{Arrival, Received, Replies, Reply};
 use crate::workload::FlowSpec;
 
 /// A flow that arrives.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Receiver {
     src: u32,
     received: Received,

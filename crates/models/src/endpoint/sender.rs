@@ -18,7 +18,7 @@ use crate::transport::contract::Progress;
 use crate::workload::Feed;
 
 /// A flow that sends. What each packet needs comes first.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[repr(C)]
 pub(super) struct Sender {
     pub flow: u32,
@@ -53,7 +53,7 @@ pub(super) struct Sender {
 }
 
 /// What the network told a flow. Most are told nothing.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Told {
     /// It is held until then.
     pub held_until: Moment,

@@ -35,7 +35,7 @@ impl State for Stamp {
 }
 
 /// The packets of a flow from the oldest without ACK on.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Stamps {
     first: u32,
     list: VecDeque<Stamp>,

@@ -43,7 +43,7 @@ pub struct By {
 }
 
 /// An operation that has begun.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Active {
     pub(super) start: Moment,
     pub(super) after: After,
@@ -56,7 +56,7 @@ pub(super) struct Active {
 }
 
 /// What a rank does, and how far it is.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Program {
     pub(super) graph: Arc<Graph>,
     pub(super) job: u32,
@@ -252,7 +252,7 @@ impl Program {
 }
 
 /// The programs of a host, one for each job that has a rank there.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Programs(pub(super) Vec<Program>);
 
 impl Programs {

@@ -82,7 +82,7 @@ impl state::Word for Load {
 }
 
 /// What a node tells of a port, and to whom.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Telling {
     every: Duration,
     /// Ports that lead to nodes that pass packets on.
@@ -107,7 +107,7 @@ state!(Telling {
 });
 
 /// Adaptive routing at one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Adaptive {
     /// Whether the link of each port is up.
     is_up: Vec<bool>,

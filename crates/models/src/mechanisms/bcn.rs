@@ -73,7 +73,7 @@ state!(Output {
 });
 
 /// BCN at one switch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Bcn {
     equilibrium: i64,
     w: i64,

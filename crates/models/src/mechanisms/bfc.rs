@@ -67,7 +67,7 @@ impl Default for Params {
 }
 
 /// Flows of one hash at an output.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Entry {
     queue: QueueId,
     packets: u32,
@@ -93,7 +93,7 @@ state!(Waiting {
 });
 
 /// A data queue of an output.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Lane {
     /// Entries with packets here; at a host flows that send.
     users: u32,
@@ -111,7 +111,7 @@ state!(Lane {
 });
 
 /// BFC at one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Bfc {
     resume: Resume,
     frame_bytes: u16,

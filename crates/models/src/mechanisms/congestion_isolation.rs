@@ -89,7 +89,7 @@ pub enum Mark {
 }
 
 /// What is kept of an isolated flow.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Flow {
     /// The neighbour downstream has told us of it.
     is_asked: bool,
@@ -111,7 +111,7 @@ state!(Flow {
 });
 
 /// Congestion Isolation at one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct CongestionIsolation {
     low: u32,
     high: u32,

@@ -14,7 +14,7 @@ use crate::routing::Sources;
 use crate::wrong::Wrong;
 
 /// The congestion points of a switch, one an output.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Points {
     /// The first one's number among those of all nodes, from one on: a frame with zero names none.
     first: u32,

@@ -216,7 +216,7 @@ struct Hop {
 }
 
 /// Credits at one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Credits {
     params: Params,
     forwards: bool,

@@ -42,7 +42,7 @@ impl Default for Params {
 }
 
 /// DRILL at one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Drill {
     samples: usize,
     memory: usize,

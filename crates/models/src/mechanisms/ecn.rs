@@ -72,7 +72,7 @@ fn default_pmax() -> f64 {
 }
 
 /// The markers of one node, by output.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ecn(Vec<Marker>);
 
 state!(Ecn);

@@ -44,7 +44,7 @@ impl Default for Params {
 const FEW: usize = 1024;
 
 /// By which ports flows go on until they pause.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Table {
     timeout: Duration,
     /// Of each flow that was seen lately its port, and when its last packet came.
@@ -87,7 +87,7 @@ impl Table {
 }
 
 /// Flowlets at one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Flowlet {
     table: Table,
     begun: u64,

@@ -26,7 +26,7 @@ pub enum Order {
 }
 
 /// A flow that was moved, with what the mechanism keeps of it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Moved<T> {
     /// Output and queue, once a packet of it came.
     pub place: Option<(PortId, QueueId)>,
@@ -39,7 +39,7 @@ pub struct Moved<T> {
 }
 
 /// The moved flows of a node.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Isolation<T> {
     flows: FxHashMap<u32, Moved<T>>,
     /// For an output and queue that is blocked: the flow of its first packet, whose earlier packets must leave first.

@@ -70,7 +70,7 @@ macro_rules! registry {
         ];
 
         /// Every mechanism there is.
-        #[derive(Debug)]
+        #[derive(Debug, Clone)]
         #[allow(clippy::large_enum_variant, reason = "a node holds a handful, and those on every packet's way want no pointer")]
         pub enum Mechanism {
             $($($(#[doc = $doc])* $name($module::$name),)*)*
@@ -384,7 +384,7 @@ impl Tables {
 }
 
 /// The mechanisms of one node, and which hooks any of them wants.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Mechanisms {
     list: Box<[Mechanism]>,
     /// Of each hook, by the number of its bit: those that want it, a bit each. A packet touches no others.

@@ -133,7 +133,7 @@ enum Trigger {
 }
 
 /// PFC at one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Pfc {
     trigger: Trigger,
     frame_bytes: u16,

@@ -209,7 +209,7 @@ fn waits_for(wiring: &Wiring, node: u32, port: PortId, queue: QueueId) -> Vec<Qu
 }
 
 /// `X_OFF` and `X_ON` of an output, for its inter-hop queues and its direct one, and whether its neighbours are paused for either.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Output {
     levels: [(u32, u32); 2],
     is_paused: [bool; 2],
@@ -231,7 +231,7 @@ impl Output {
 }
 
 /// `PortFC` at one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PortFc {
     id: u32,
     frame_bytes: u16,

@@ -58,7 +58,7 @@ state!(Output {
 });
 
 /// QCN at one switch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Qcn {
     params: Params,
     outputs: Vec<Output>,

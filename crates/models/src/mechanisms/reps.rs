@@ -52,7 +52,7 @@ impl Default for Params {
 const EXPLORED: u32 = 16;
 
 /// REPS at one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Reps {
     forwards: bool,
     is_host: bool,
@@ -77,7 +77,7 @@ impl State for Reps {
 }
 
 /// What a source remembers of a flow.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Flow {
     /// Values of packets from this one on, which is the oldest without ACK.
     first: u32,

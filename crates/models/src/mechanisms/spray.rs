@@ -50,7 +50,7 @@ impl Default for Params {
 }
 
 /// Spraying at one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Spray {
     choice: Choice,
     /// Packets that had a choice, by the first port of it: equal choices share their turns.

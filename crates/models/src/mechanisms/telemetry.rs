@@ -31,7 +31,7 @@ pub struct Params {
 }
 
 /// Telemetry at one switch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Telemetry {
     pint: Option<Pint>,
 }

@@ -57,7 +57,7 @@ impl Default for Params {
 }
 
 /// Trimming at one switch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Trimming {
     limit: u64,
     size: u16,

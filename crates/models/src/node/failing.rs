@@ -29,7 +29,7 @@ pub struct Lost {
 }
 
 /// A fault that the node feels, and where it is in its schedule.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Felt {
     pub(super) part: Part,
     /// The spell that lasts, or comes next.
@@ -63,7 +63,7 @@ pub(super) struct Condition {
 }
 
 /// The link of a port.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) spec: PortSpec,
     /// Outages that last, and whether frames for the link are lost.
@@ -91,7 +91,7 @@ pub(super) struct Line {
 }
 
 /// What fails at a node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Failing {
     pub(super) felt: Vec<Felt>,
     pub(super) lines: Vec<Line>,

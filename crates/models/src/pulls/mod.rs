@@ -86,7 +86,7 @@ state!(Books {
 });
 
 /// What a flow may send.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Credit {
     left: i64,
     /// Of all pulls.

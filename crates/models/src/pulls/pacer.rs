@@ -33,7 +33,7 @@ state!(Flow {
 });
 
 /// Pulls for all flows that end at a host.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Pacer {
     flows: FxHashMap<u32, Flow>,
     /// Those that want more, in turn. One that is over leaves when its turn comes.

@@ -37,7 +37,7 @@ const WEIGHT: f64 = 0.5;
 const FORGOTTEN: u32 = 64;
 
 /// The share of a host.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Share {
     rate: f64,
     average: f64,

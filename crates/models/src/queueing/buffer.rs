@@ -65,7 +65,7 @@ fn default_reserve() -> Bytes {
 }
 
 /// The buffer of one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Buffer {
     /// Accepts everything.
     Unlimited,
@@ -102,7 +102,7 @@ impl State for Buffer {
 }
 
 /// Reserve, shared pool and headroom.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SharedBuffer {
     pool: i64,
     reserve: i64,

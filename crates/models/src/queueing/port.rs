@@ -66,7 +66,7 @@ pub struct QueueSpec {
 
 /// One queue of a port. What waits is either packets, or *suppliers* that produce a packet when it is their turn: a host's own
 /// flows, or the input FIFOs of a switch with input queueing. What each packet needs comes first, in one line of the cache.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 #[repr(C, align(64))]
 pub struct Queue {
     /// Packets in order.
@@ -146,7 +146,7 @@ pub struct QueuePlan {
     pub turns: Turns,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Level {
     /// The only queue, when the level has one.
     single: Option<QueueId>,
@@ -160,7 +160,7 @@ state!(Level {
 });
 
 /// The queues of one class at one level.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Group {
     level: u8,
     class: u8,
@@ -176,7 +176,7 @@ state!(Group {
 });
 
 /// How the queues of a port take turns.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Order {
     levels: Vec<Level>,
     groups: Vec<Group>,
@@ -189,7 +189,7 @@ state!(Order {
 });
 
 /// Who has a packet on the wire and more to send: a supplier of this queue.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 enum Sending {
     #[default]
     Nobody,
@@ -227,7 +227,7 @@ impl Word for Calls {
 }
 
 /// An output port: two lines of the cache, of which the first decides what is sent, and the second counts it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Port {
     /// When the frame in transmission ends.

@@ -15,6 +15,16 @@ pub struct Ring<T> {
     len: u32,
 }
 
+impl<T: Copy> Clone for Ring<T> {
+    /// With as much room.
+    fn clone(&self) -> Self {
+        let mut items = Vec::new();
+        items.reserve_exact(self.items.capacity());
+        items.extend_from_slice(&self.items);
+        Self { items, ..*self }
+    }
+}
+
 impl<T: Copy + Default> FromIterator<T> for Ring<T> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut ring = Self::default();
@@ -133,6 +143,9 @@ mod tests {
                     queue.push_back(number);
                 } else {
                     assert_eq!(ring.pop_front(), queue.pop_front());
+                }
+                if stream.below(9) == 0 {
+                    ring = ring.clone();
                 }
                 if queue.len() > 1 {
                     let (a, b) = (stream.place(queue.len()), queue.len() - 1);

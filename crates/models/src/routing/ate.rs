@@ -33,7 +33,7 @@ impl Default for Params {
 }
 
 /// What a host remembers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Weight {
     params: Params,
     stream: Stream,

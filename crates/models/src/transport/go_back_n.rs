@@ -41,7 +41,7 @@ pub struct GoBackN {
 }
 
 /// When a gap was last reported, and which packet was expected.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Reported(Option<(u32, Moment)>);
 
 impl State for Reported {

@@ -36,13 +36,13 @@ macro_rules! registry {
         }
 
         /// What a sender keeps of a flow beside its progress.
-        #[derive(Debug)]
+        #[derive(Debug, Clone)]
         pub enum Sender {
             $($(#[doc = $doc])* $name(<$module::$name as Transport>::Sender),)*
         }
 
         /// What a receiver keeps of a flow beside what it received.
-        #[derive(Debug)]
+        #[derive(Debug, Clone)]
         pub enum Receiver {
             $($(#[doc = $doc])* $name(<$module::$name as Transport>::Receiver),)*
         }

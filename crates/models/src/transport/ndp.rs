@@ -70,7 +70,7 @@ enum Heard {
 }
 
 /// What a sender remembers beside its packets.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Sender {
     packets: Box<selective::Sender>,
     /// ACKs and NACKs, each of which is worth a pull.

@@ -158,14 +158,14 @@ impl Sender {
 }
 
 /// What a receiver keeps of a flow: packets beyond the first that is missing, and what it owes an answer for.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Receiver {
     kept: Option<Box<Beyond>>,
     owed: Option<Box<Owed>>,
 }
 
 /// What came since the last answer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Owed {
     packets: Vec<u32>,
     bytes: u64,

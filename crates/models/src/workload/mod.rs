@@ -13,6 +13,7 @@ pub mod sizes;
 mod together;
 mod warm;
 
+use dyn_clone::{DynClone, clone_trait_object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
@@ -225,7 +226,7 @@ pub struct Offer {
 }
 
 /// Flows of one host that are drawn one at a time, when their time comes; how many they are is known before.
-pub trait Drawn: std::fmt::Debug + Send + State {
+pub trait Drawn: std::fmt::Debug + Send + State + DynClone {
     /// When the next flow starts.
     fn peek(&self) -> Option<Moment>;
 
@@ -248,8 +249,10 @@ pub trait Drawn: std::fmt::Debug + Send + State {
     fn number_from(&mut self, flow: u32);
 }
 
+clone_trait_object!(Drawn);
+
 /// Where a host's flows come from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Start {
     /// From a list, the last first to start.
     List(Vec<FlowSpec>),

@@ -35,7 +35,7 @@ struct Flow {
 }
 
 /// What a flow waits in.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Hold {
     port: PortId,
     /// The reorder queue, and that of its class.
@@ -53,7 +53,7 @@ state!(Hold {
 });
 
 /// The part of `ConWeave` that puts in order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Destination {
     expiry: Duration,
     flush_slack: Duration,

@@ -142,7 +142,7 @@ const UNHELD: Count = Count::number("not_held", "packets that no queue was left 
 const MESSAGES: Count = Count::number("messages", "frames between switches of racks");
 
 /// What it is to hosts.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Rack {
     source: Source,
     destination: Destination,
@@ -153,7 +153,7 @@ state!(Rack {
 });
 
 /// `ConWeave` at one switch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ConWeave {
     /// Where hosts hang.
     rack: Option<Rack>,

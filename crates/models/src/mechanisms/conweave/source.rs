@@ -44,7 +44,7 @@ state!(Flow {
 });
 
 /// The part of `ConWeave` that chooses.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Source {
     reply_slack: Duration,
     path_pause: Duration,

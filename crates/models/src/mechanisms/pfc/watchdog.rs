@@ -114,7 +114,7 @@ pub(super) enum Found {
 }
 
 /// The watchdog of a switch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Watchdog {
     poll: Duration,
     detection: Duration,

@@ -165,7 +165,7 @@ pub enum ResumeEnds {
 }
 
 /// SFC at one node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Sfc {
     point: Option<Point>,
     proxy: Option<Proxy>,

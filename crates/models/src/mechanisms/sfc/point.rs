@@ -37,7 +37,7 @@ state!(Held {
 });
 
 /// A queue, or an input FIFO.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Watched {
     /// Since when it is at the threshold.
     above: Option<Moment>,
@@ -58,7 +58,7 @@ state!(Watched {
 });
 
 /// SFC at a forwarding node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Point {
     threshold: u32,
     pause: Duration,

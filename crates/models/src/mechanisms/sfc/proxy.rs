@@ -34,7 +34,7 @@ state!(Congestion {
 });
 
 /// SFC at a switch with hosts.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Proxy {
     isolates: bool,
     caches: bool,

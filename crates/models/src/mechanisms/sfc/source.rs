@@ -11,7 +11,7 @@ use crate::frames::Sfcm;
 use crate::packet::Packet;
 
 /// SFC at a host that understands it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Source {
     hold: Hold,
     /// For each port and class: until when its queue is held.

@@ -53,7 +53,7 @@ impl Params {
 const UNITS: f64 = 512.0;
 
 /// PINT at one switch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Pint {
     base: f64,
     /// Picoseconds.
