@@ -257,6 +257,9 @@ class Performance(TypedDict):
     packet_hops_skipped_in_layers: int
     """Of the skipped ones, those in layers, micro-batches or iterations of jobs that repeat themselves."""
 
+    packet_hops_skipped_in_episodes: int
+    """Of the skipped ones, those from one quiet moment to the next, as twice before."""
+
     packet_hops_skipped_in_islands: int
     """Of the skipped ones, those of parts of the network that repeat themselves apart from the others."""
 
@@ -265,6 +268,9 @@ class Performance(TypedDict):
 
     periods_skipped: int
     """Periods that were repeated, each as often as it fit at once."""
+
+    episodes_skipped: int
+    """Times that what came between two quiet moments came again, and was skipped."""
 
     never_repeated: list[str]
     """Parts whose state was never as it had been before, where it was looked at most in vain: they keep a run from

@@ -281,8 +281,8 @@ def results(prepared: Any, **plan: Any) -> tuple[dict[str, Any], dict[str, Any],
     return summary, performance, {name: pa.table(output.table(name)) for name in output.tables}
 
 
-def skipped(scenario: dict[str, Any], plan: dict[str, Any], which: str = "packet_hops_skipped") -> float:
-    """Compare a run that skips with one that does not; return the share that was skipped, or of it that of one kind."""
+def skipped(scenario: dict[str, Any], plan: dict[str, Any], *which: str) -> float:
+    """Compare a run that skips with one that does not; return the share that was skipped, or some kinds of it."""
     prepared = prepare(scenario)
     full, whole, tables = results(prepared, threads=1, skip=False)
     summary, performance, found = results(prepared, **plan)
@@ -293,7 +293,7 @@ def skipped(scenario: dict[str, Any], plan: dict[str, Any], which: str = "packet
     hops: int = performance["data_packet_hops"]
     assert hops == whole["data_packet_hops"]
     assert whole["packet_hops_skipped"] == 0
-    return float(performance[which] / max(hops, 1))
+    return float(sum(performance[kind] for kind in which or ["packet_hops_skipped"]) / max(hops, 1))
 
 
 @pytest.mark.parametrize("name", REPEATS)

@@ -125,7 +125,7 @@ def test_a_deadlock_is_found_at_the_same_moment_beside_jobs_whose_layers_are_ski
         (made,) = job(1, 4, {"tensor": 4}, 1, model=model)["workload"]
         workload.append({"name": switch, "training": {**made["training"], "hosts": hosts}})
     scenario["audits"] = {**RECORDED, "deadlock": judgement}
-    assert min(skipped(scenario, plan, LAYERS) for plan in PLANS) > 0.6
+    assert min(skipped(scenario, plan, *LAYERS) for plan in PLANS) > 0.6
 
 
 # Each of two jobs has layers of its own.
@@ -137,7 +137,7 @@ def test_layers_of_jobs_side_by_side_are_skipped_by_each_for_itself() -> None:
         {"name": "a", "training": {**made["training"], "hosts": list(range(8))}},
         {"name": "b", "training": {**made["training"], "model": model, "hosts": list(range(8, 16))}},
     ]
-    assert min(skipped(scenario, plan, LAYERS) for plan in PLANS) > 0.3
+    assert min(skipped(scenario, plan, *LAYERS) for plan in PLANS) > 0.3
 
 
 # Servers of a pipeline do different things at a time.

@@ -26,15 +26,12 @@ def job(servers: int, gpus: int, parallel: dict[str, int], batch: int = 0, **mor
     }
 
 
-LAYERS = "packet_hops_skipped_in_layers"
+EPISODES = "packet_hops_skipped_in_episodes"
+# What of layers is quiet before and after may be skipped as an episode.
+LAYERS = ("packet_hops_skipped_in_layers", EPISODES)
 # Each with the least share of it that is skipped in layers and what is longer.
 JOBS: dict[str, tuple[float, dict[str, Any]]] = {
     "layers": (0.15, job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40})),
-    # What is spent within their messages, in vain, is not taken from them, nor from what comes after them.
-    "layers of long messages": (
-        0.75,
-        job(4, 4, {"tensor": 4}, 4, model={"layers": 20, "hidden": 4096, "sequence": 1024, "vocabulary": 50_000}),
-    ),
     "layers of sequences in parts": (0.07, job(2, 4, {"tensor": 4, "context": 2, "data": 1})),
     "layers, gradients by layer": (0.05, job(2, 4, {"tensor": 4, "data": 2}, buckets=16)),
     "layers, parameters of which are gathered": (0.4, job(2, 4, {"tensor": 4, "data": 2, "zero": 3}, overlap=False)),
@@ -79,10 +76,57 @@ JOBS: dict[str, tuple[float, dict[str, Any]]] = {
 }
 
 
+def test_what_is_spent_within_messages_in_vain_is_not_taken_from_layers() -> None:
+    model = {"layers": 20, "hidden": 4096, "sequence": 1024, "vocabulary": 50_000}
+    scenario = job(4, 4, {"tensor": 4}, 4, model=model)
+    assert min(skipped(scenario, plan) for plan in PLANS) > 0.9
+    assert min(skipped(scenario, plan, *LAYERS) for plan in PLANS[:2]) > 0.6
+
+
 @pytest.mark.parametrize("name", JOBS)
 def test_layers_and_iterations_are_skipped(name: str) -> None:
     least, scenario = JOBS[name]
-    assert min(skipped(scenario, plan, LAYERS) for plan in PLANS[:3]) >= least
+    assert min(skipped(scenario, plan, *LAYERS) for plan in PLANS[:3]) >= least
+
+
+LARGE = {"hidden": 2048, "sequence": 512}
+# Jobs in which little else lasts long enough, with the least share that is skipped from one quiet moment to another.
+QUIET: dict[str, tuple[float, dict[str, Any]]] = {
+    "experts": (
+        0.04,
+        job(2, 4, {"tensor": 2, "data": 4, "expert": 4}, model={"experts": 4, "top_k": 2, "layers": 24}),
+    ),
+    "layers within iterations": (0.4, job(2, 4, {"tensor": 4, "data": 2}, model={**LARGE, "layers": 8}, iterations=6)),
+    "a pipeline": (0.1, job(2, 2, {"tensor": 2, "pipeline": 2}, 6, model={**LARGE, "layers": 8}, iterations=4)),
+    "each packet": (
+        0.04,
+        {
+            **job(2, 2, {"tensor": 2, "data": 2}, model={**LARGE, "hidden": 1024, "layers": 8}, iterations=4),
+            "probe": {"packets": True},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_what_comes_again_between_quiet_moments_is_skipped(name: str) -> None:
+    least, scenario = QUIET[name]
+    shares = [skipped(scenario, plan, EPISODES) for plan in PLANS]
+    assert min(shares) >= least, shares
+
+
+@pytest.mark.parametrize("until", ["20ms", "30123us"])
+def test_an_episode_that_the_end_of_a_run_cuts_is_gone_through(until: str) -> None:
+    scenario = {**QUIET["a pipeline"][1], "until": until}
+    assert min(skipped(scenario, plan, EPISODES) for plan in PLANS[:2]) > 0.1
+
+
+def test_what_begins_from_outside_ends_no_episode_too_late() -> None:
+    # Flows that start while layers come again, and end; and one whose start nobody waits for.
+    flows = [{"src": 0, "dst": 3, "size": "200KB", "start": f"{start}us"} for start in (9_001, 15_500, 60_000)]
+    scenario = {**QUIET["a pipeline"][1]}
+    scenario["workload"] = [*scenario["workload"], {"flows": flows}]
+    assert min(skipped(scenario, plan, EPISODES) for plan in PLANS) > 0.08
 
 
 def training(rng: Random) -> dict[str, Any]:
@@ -116,7 +160,7 @@ def test_jobs_are_skipped_as_far_as_they_do_the_same(group: int) -> None:
         rng = Random(f"jobs {group} {number}")
         scenario = training(rng)
         try:
-            shares.append(skipped(scenario, rng.choice(PLANS), LAYERS))
+            shares.append(skipped(scenario, rng.choice(PLANS), *LAYERS))
         except Exception as error:
             error.add_note(f"draw {number}: {json.dumps(scenario)}")
             raise

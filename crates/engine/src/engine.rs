@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use xoff_units::{Duration, Moment};
 
 use crate::fingerprint::Fingerprint;
-use crate::partition::Partition;
+use crate::partition::{Kept, Partition};
 use crate::random::fold;
 use crate::state::{State, Walk};
 use crate::{Message, Node};
@@ -145,6 +145,33 @@ impl<N: Node> Checkpoint<'_, N> {
             let (partition, seat) = self.places[*node as usize];
             self.partitions[partition as usize].wake(seat);
         }
+    }
+
+    /// Whether nothing is on its way to a node.
+    pub fn is_quiet_at(&self, node: u32) -> bool {
+        let (partition, seat) = self.places[node as usize];
+        self.partitions[partition as usize].is_quiet(seat)
+    }
+
+    /// When something happens at a node next.
+    pub fn first_at(&self, node: u32) -> Moment {
+        let (partition, seat) = self.places[node as usize];
+        self.partitions[partition as usize].first(seat)
+    }
+
+    /// Copies a node to which nothing is on its way.
+    pub fn keep(&self, node: u32) -> Kept<N>
+    where
+        N: Clone,
+    {
+        let (partition, seat) = self.places[node as usize];
+        self.partitions[partition as usize].keep(seat)
+    }
+
+    /// Puts such a copy in the place of a node to which nothing is on its way either, or which rests.
+    pub fn put(&mut self, node: u32, kept: Kept<N>) {
+        let (partition, seat) = self.places[node as usize];
+        self.partitions[partition as usize].put(seat, kept);
     }
 
     /// Events that these nodes have handled.

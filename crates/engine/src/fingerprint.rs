@@ -10,6 +10,8 @@ const PRIME: u64 = (1 << 61) - 1;
 /// The base of the polynomial, and the factor of the first word of a message: below 2^58, so that sums stay below 2^124. That of the
 /// second word, of sixteen bits, is below 2^47, so that the product is a word.
 const BASE: u64 = 0x02A5_B7C9_3E1D_4F6B;
+/// The lowest bit of the time in the key of an arrival.
+const TIME: u32 = 16;
 const FACTORS: [u64; 2] = [0x01B8_3D2F_5947_C6E3, 0x6C91_E57A_F40D];
 
 /// That of a node: a number modulo the prime that need not be the smallest, and how many arrivals it is over.
@@ -40,6 +42,11 @@ fn power(base: u64, exponent: u64) -> u64 {
         (square, rest) = (product(square, square), rest >> 1);
     }
     result
+}
+
+/// What gives one when multiplied by it.
+fn inverse(x: u64) -> u64 {
+    power(x % PRIME, PRIME - 2)
 }
 
 impl Fingerprint {
@@ -81,6 +88,25 @@ impl Fingerprint {
             rest >>= 1;
         }
         Some(Self { hash, arrivals: self.arrivals + times * arrivals })
+    }
+
+    /// What it is when a stretch happens again that went `from` one to another twice before; `later` the second time than the first, and now,
+    /// in picoseconds, and now `further` into all flows by as many times as the second time was, over as many. None if the two are not alike.
+    #[must_use]
+    pub fn once_more(self, from: [[Self; 2]; 2], later: [u64; 2], further: [u32; 2]) -> Option<Self> {
+        let arrivals = from.map(|[first, last]| last.arrivals - first.arrivals);
+        if arrivals[0] != arrivals[1] || further[1] == 0 {
+            return None;
+        }
+        // A stretch makes H to H·a + b, and b grows by the time times a sum of powers of the base, and by something that is linear in packets.
+        let a = power(BASE % PRIME, arrivals[0]);
+        let [first, second] = from.map(|[first, last]| difference(last.hash, product(first.hash, a)));
+        let powers = product(difference(a, 1), inverse(BASE % PRIME - 1));
+        let [then, now] = later.map(|later| product(product(later % PRIME, 1 << TIME), powers));
+        let ratio = product(further[0].into(), inverse(further[1].into()));
+        let packets = product(difference(difference(second, first), then), ratio);
+        let hash = sum(product(self.hash, a), sum(sum(first, now), packets));
+        Some(Self { hash, arrivals: self.arrivals + arrivals[0] })
     }
 
     /// Reads it.
@@ -180,5 +206,33 @@ mod tests {
         let mut more = twice;
         record(&mut more, STRETCH[0]);
         assert_eq!(more.again(begun, once, 1), None, "an arrival more is no repetition");
+    }
+
+    #[test]
+    fn a_stretch_that_comes_again_later_and_elsewhere_is_a_closed_form() {
+        // Two flows, of which one goes on by 6 packets while the other does by 4; other things happen between.
+        let after = |from: Fingerprint, (later, times): (u64, u64)| {
+            let mut print = from;
+            for (time, link, flow, packet, kind) in STRETCH {
+                record(&mut print, (time + later, link, flow, packet + times * if flow == 7 { 3 } else { 2 }, kind));
+            }
+            print
+        };
+        let other = |mut print: Fingerprint| {
+            record(&mut print, (77, 2, 1, 1, 4));
+            print
+        };
+        let first = Fingerprint::of_node(5);
+        let second = other(after(first, (0, 0)));
+        for (times, further) in [(5, [5, 2]), (1, [1, 2]), (0, [0, 2]), (2, [1, 1])] {
+            let seen = [[first, after(first, (0, 0))], [second, after(second, (9_000, 2))]];
+            let third = other(seen[1][1]);
+            let again = third.once_more(seen, [9_000, 31_007], further).unwrap();
+            let simulated = after(third, (31_007, times));
+            assert_eq!((again.value(), again.arrivals), (simulated.value(), simulated.arrivals), "{times} times");
+        }
+        let (seen, empty) = ([first, second], [first, first]);
+        assert_eq!(second.once_more([seen, empty], [1, 2], [1, 1]), None, "an arrival more is no repetition");
+        assert_eq!(second.once_more([empty, empty], [1, 2], [1, 1]), Some(second), "nothing came");
     }
 }

@@ -32,6 +32,7 @@ pub use context::Context;
 pub use engine::{Checkpoint, Engine, Finish, Plan, Statistics};
 pub use fingerprint::Fingerprint;
 pub use network::{LinkSpec, PlanError};
+pub use partition::Kept;
 pub use sets::Sets;
 pub use slab::Slab;
 

@@ -12,6 +12,8 @@ pub enum Across {
     Operations,
     /// Operations, in the longer periods that hold stretches of such.
     Iterations,
+    /// Operations, from a moment at which nothing is on its way to another: each program counts from where it is.
+    Episodes,
 }
 
 /// How far the flows and links of a network are: what the counts of packets and bytes are relative to that somebody looks at while they

@@ -26,6 +26,14 @@ pub(crate) struct Seat<N: Node> {
     pub node: N,
 }
 
+/// A copy of a node to which nothing was on its way, and of what it waits for.
+#[derive(Clone)]
+pub struct Kept<N: Node> {
+    /// The node.
+    pub node: N,
+    calendar: Calendar<N::Message>,
+}
+
 pub(crate) struct Partition<N: Node> {
     pub seats: Vec<Seat<N>>,
     pub transit: Transit<N::Message>,
@@ -130,6 +138,35 @@ impl<N: Node> Partition<N> {
         *rests = true;
         self.transit.next[seat] = Moment::NEVER;
         self.transit.settle(seat / BLOCK);
+    }
+
+    /// Whether nothing is on its way to a node.
+    pub fn is_quiet(&self, seat: u32) -> bool {
+        let (Seat { calendar, .. }, inbox) = (&self.seats[seat as usize], &self.transit.inboxes[seat as usize]);
+        calendar.under_way().next().is_none() && inbox.messages.is_empty() && inbox.express.is_empty()
+    }
+
+    /// When something happens at a node next.
+    pub fn first(&self, seat: u32) -> Moment {
+        self.seats[seat as usize].calendar.first()
+    }
+
+    /// Copies a node to which nothing is on its way.
+    pub fn keep(&self, seat: u32) -> Kept<N>
+    where
+        N: Clone,
+    {
+        let Seat { node, calendar, .. } = &self.seats[seat as usize];
+        Kept { node: node.clone(), calendar: calendar.clone() }
+    }
+
+    /// Puts one in the place of a node to which nothing is on its way; what has come to it while it rests stays.
+    pub fn put(&mut self, seat: u32, kept: Kept<N>) {
+        let Seat { node, calendar, rests, .. } = &mut self.seats[seat as usize];
+        (*node, *calendar) = (kept.node, kept.calendar);
+        if !*rests {
+            self.transit.look(seat as usize, calendar);
+        }
     }
 
     /// When the first arrives of what was sent to a node since it rests.
@@ -287,5 +324,17 @@ where
             // What was posted is with whom it was for.
             self.transit.outbox_next = Moment::NEVER;
         }
+    }
+}
+
+impl<N: Node + State> Kept<N>
+where
+    N::Message: State,
+{
+    /// Shows its state, as that of a node by this number.
+    pub fn walk(&mut self, id: u32, walk: &mut Walk<'_>) {
+        walk.at_node(id);
+        self.calendar.walk((&mut [], &mut []), N::timer, walk);
+        self.node.walk(walk);
     }
 }

@@ -5,18 +5,22 @@
 //! [`Walk`]. One digests the future relative to now: the same situation has the same digest at another moment and further into its
 //! flows. One shifts it, so that the simulation goes on as if so much time had passed and so many packets of each flow had gone by.
 //! One notes totals. And one repeats what happened since they were noted: it shifts what has a future, and lets each total grow as
-//! often again by as much as it has grown since.
+//! often again by as much as it has grown since; or it puts a copy, in which something has happened, in the place of a part in which
+//! the same will (see `totals`).
 //!
 //! The macro [`state!`](crate::state!) names every field of a part, so that none can be forgotten: a field that is not named does
 //! not compile. Invariants, each tested: a digest is the same after a shift; a run that was shifted goes on as one that was not; a
 //! run in which a stretch was repeated has the totals of one that went through it as often.
+
+mod totals;
 
 use std::fmt;
 use std::rc::Rc;
 
 use xoff_units::{Duration, Moment};
 
-use crate::origin::Part;
+pub use self::totals::{Left, Row, Totals};
+use self::totals::{Note, Repetition};
 pub use crate::origin::{Across, Origin};
 use crate::random::fold;
 pub use crate::word::{Total, Word};
@@ -55,37 +59,6 @@ struct Place {
     leaves: bool,
 }
 
-/// What was counted up to a moment, in the order of a walk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Totals {
-    words: Vec<u64>,
-    /// Rows that were written down and not taken yet.
-    pub rows: u64,
-    /// When something comes from outside next.
-    pub outside: Moment,
-}
-
-impl Default for Totals {
-    fn default() -> Self {
-        Self { words: Vec::new(), rows: 0, outside: Moment::NEVER }
-    }
-}
-
-impl Totals {
-    /// Those that have grown since others, by their places.
-    pub fn grown(&self, before: &Self) -> Vec<usize> {
-        let pairs = self.words.iter().zip(&before.words).enumerate();
-        pairs.filter(|(_, (now, then))| now > then).map(|(place, _)| place).collect()
-    }
-
-    /// The same as if one had been then what it is at another moment, so that it does not grow again: as if a part had left it out.
-    #[must_use]
-    pub fn leaving_out(mut self, place: usize, now: &Self) -> Self {
-        self.words[place] = now.words[place];
-        self
-    }
-}
-
 /// What decides what happens from now on.
 #[derive(Debug)]
 pub struct Situation {
@@ -119,35 +92,8 @@ impl Situation {
 enum Action {
     Digest(Situation),
     Shift(Duration),
-    Note(Totals),
+    Note(Note),
     Repeat(Repetition),
-}
-
-#[derive(Debug)]
-struct Repetition {
-    /// How long the stretch takes, and all of them; how often it happens again.
-    stretch: Duration,
-    by: Duration,
-    times: u64,
-    /// Totals when the stretch began, those that were met yet gone.
-    before: std::vec::IntoIter<u64>,
-    /// What was noted is what was met.
-    fits: bool,
-}
-
-impl Repetition {
-    fn next(&mut self) -> u64 {
-        self.before.next().unwrap_or_else(|| {
-            self.fits = false;
-            0
-        })
-    }
-}
-
-/// Something that was written down.
-pub trait Row: Clone {
-    /// The same later, and so far on.
-    fn shift(&mut self, by: Duration, on: &dyn Origin);
 }
 
 impl fmt::Debug for Walk<'_> {
@@ -188,18 +134,6 @@ impl<'a> Walk<'a> {
         Self::new(now, origin, Action::Shift(by))
     }
 
-    /// Notes the totals of what is seen.
-    pub fn note(now: Moment, origin: &'a dyn Origin) -> Self {
-        Self::new(now, origin, Action::Note(Totals::default()))
-    }
-
-    /// Repeats, so many times, what happened in a stretch of time up to `now`, at whose beginning the totals were these. `origin`
-    /// tells how far all goes on.
-    pub fn repeat(now: Moment, stretch: Duration, times: u64, before: Totals, origin: &'a dyn Origin) -> Self {
-        let repetition = Repetition { stretch, by: stretch * times, times, before: before.words.into_iter(), fits: true };
-        Self::new(now, origin, Action::Repeat(repetition))
-    }
-
     /// The digest of all that was seen; zero of other walks.
     pub fn result(&self) -> u64 {
         if let Action::Digest(seen) = &self.action { seen.digest() } else { 0 }
@@ -208,17 +142,6 @@ impl<'a> Walk<'a> {
     /// All that was seen; nothing of other walks.
     pub fn situation(self) -> Situation {
         if let Action::Digest(seen) = self.action { seen } else { Situation::default() }
-    }
-
-    /// The totals that were noted; none of other walks.
-    pub fn totals(self) -> Totals {
-        if let Action::Note(totals) = self.action { totals } else { Totals::default() }
-    }
-
-    /// Whether what was repeated is what was noted: as many totals, and no row that had left in between. Otherwise what was walked
-    /// is worth nothing.
-    pub fn fits(&self) -> bool {
-        !matches!(&self.action, Action::Repeat(r) if !r.fits || r.before.len() > 0)
     }
 
     /// Shows a part that has a name.
@@ -256,64 +179,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What was only counted.
-    pub fn total<T: Total>(&mut self, total: &mut T) {
-        match &mut self.action {
-            Action::Digest(_) | Action::Shift(_) => {}
-            Action::Note(totals) => totals.words.push(total.word()),
-            Action::Repeat(r) => {
-                let grown = total.word().wrapping_sub(r.next());
-                *total = T::of(total.word().wrapping_add(grown.wrapping_mul(r.times)));
-            }
-        }
-    }
-
-    /// Something that has to be as it was when a stretch of time began, for that to be repeated.
-    pub fn same(&mut self, word: u64) {
-        match &mut self.action {
-            Action::Digest(_) | Action::Shift(_) => {}
-            Action::Note(totals) => totals.words.push(word),
-            Action::Repeat(r) => r.fits &= r.next() == word,
-        }
-    }
-
-    /// Something here cannot be repeated.
-    pub const fn refuse(&mut self) {
-        if let Action::Repeat(r) = &mut self.action {
-            r.fits = false;
-        }
-    }
-
-    /// Counts that come into being when there is something to count.
-    pub fn total_each<'t, T: Total + 't>(&mut self, totals: impl ExactSizeIterator<Item = &'t mut T>) {
-        self.same(totals.len() as u64);
-        totals.for_each(|total| self.total(total));
-    }
-
-    /// What was written down, and will be again.
-    pub fn rows<R: Row>(&mut self, rows: &mut Vec<R>) {
-        let origin = self.origin;
-        match &mut self.action {
-            Action::Digest(_) | Action::Shift(_) => {}
-            Action::Note(totals) => {
-                totals.words.push(rows.len() as u64);
-                totals.rows += rows.len() as u64;
-            }
-            Action::Repeat(r) => {
-                let (from, to) = (r.next() as usize, rows.len());
-                r.fits &= from <= to;
-                for nth in 1..=r.times {
-                    for row in from..to {
-                        let mut again = rows[row].clone();
-                        let part = Part { origin, nth, of: r.times };
-                        again.shift(Duration(part.of(r.by.0)), &part);
-                        rows.push(again);
-                    }
-                }
-            }
-        }
-    }
-
     /// Something that does not depend on when it is, or how far its flow is.
     #[inline]
     pub fn value(&mut self, value: u64) {
@@ -348,12 +213,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A moment at which nothing happens but that something is looked at which is a part of its own, or from which on something is
-    /// counted: it is shifted, and in no digest. One that was before the stretch that is repeated stays.
+    /// A moment at which nothing happens but that something is looked at which is a part of its own: it is shifted, and in no digest. One
+    /// that was before the stretch that is repeated stays.
     pub fn reminder(&mut self, at: &mut Moment) {
         match &self.action {
             Action::Digest(_) => {}
-            Action::Repeat(r) if *at < self.now.saturating_sub(r.stretch) => {}
+            Action::Repeat(r) if r.is_before(*at, self.now) => {}
             _ => self.moment(at),
         }
     }
@@ -369,7 +234,7 @@ impl<'a> Walk<'a> {
     /// The moment of something that comes from outside.
     pub fn interruption(&mut self, at: &mut Moment) {
         match &mut self.action {
-            Action::Note(totals) => totals.outside = totals.outside.min(*at),
+            Action::Note(note) => note.totals.outside = note.totals.outside.min(*at),
             Action::Shift(_) => self.moment(at),
             Action::Digest(_) | Action::Repeat(_) => {}
         }
@@ -386,6 +251,9 @@ impl<'a> Walk<'a> {
 
     /// What follows belongs to a flow.
     pub fn of_flow(&mut self, flow: u32) {
+        if let Action::Note(note) = &mut self.action {
+            note.totals.about(u64::from(flow) << 32);
+        }
         self.passed = self.origin.packets(flow);
         (self.granted, self.asked) = (self.origin.granted(flow), self.origin.asked(flow));
     }
@@ -459,25 +327,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// When something began that has a place in a sequence, which is only written down. If another one took its place while a stretch of time
-    /// went by, it began as much later; to be repeated it has to.
-    pub fn begun(&mut self, place: u32, at: &mut Moment) {
-        match &mut self.action {
-            Action::Digest(_) => {}
-            Action::Shift(by) => *at += *by,
-            Action::Note(totals) => totals.words.extend([u64::from(place), at.0]),
-            Action::Repeat(r) => {
-                let (place_before, before) = (r.next(), r.next());
-                if place_before == u64::from(place) {
-                    r.fits &= before == at.0;
-                } else {
-                    r.fits &= before + r.stretch.0 == at.0;
-                    *at += r.by;
-                }
-            }
-        }
-    }
-
     /// The moment at which an operation has computed, and the timer of it: what comes from outside, unless operations go by.
     pub(crate) fn computed(&mut self, at: &mut Moment, token: &mut u64) {
         if self.origin.across() < Across::Operations {
@@ -531,6 +380,14 @@ impl<'a> Walk<'a> {
             self.value(digest);
         } else if !self.digests() {
             self.seen.push(slot);
+            self.is_shared();
+        }
+    }
+
+    /// Something of what is seen is not in it, so that a copy would have it in common with others.
+    pub const fn is_shared(&mut self) {
+        if let Action::Note(note) = &mut self.action {
+            note.totals.is_shared = true;
         }
     }
 
@@ -622,7 +479,7 @@ impl<T: State> State for std::collections::VecDeque<T> {
 ///
 /// - `total` and `totals`, which grow again by as much when what happened happens again;
 /// - `since` and `sinces`, moments from which on something is counted;
-/// - `peak`, the most that there ever was: what happens again changes it no more.
+/// - `peak`, the most that there ever was, and `peaks`: what happens again changes it no more.
 ///
 /// What is constant, or used within an event alone: `still`.
 ///
@@ -674,8 +531,9 @@ macro_rules! state {
     };
     (@total $walk:ident $field:ident) => { $walk.total($field) };
     (@totals $walk:ident $field:ident) => { $walk.total_each($field.iter_mut()) };
-    (@since $walk:ident $field:ident) => { $walk.reminder($field) };
-    (@sinces $walk:ident $field:ident) => { for at in $field.iter_mut() { $walk.reminder(at); } };
-    (@peak $walk:ident $field:ident) => { let _ = $field; };
+    (@since $walk:ident $field:ident) => { $walk.since($field) };
+    (@sinces $walk:ident $field:ident) => { for at in $field.iter_mut() { $walk.since(at); } };
+    (@peak $walk:ident $field:ident) => { $walk.peak($field) };
+    (@peaks $walk:ident $field:ident) => { for peak in $field.iter_mut() { $walk.peak(peak); } };
     (@still $walk:ident $field:ident) => { let _ = $field; };
 }

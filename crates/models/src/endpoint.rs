@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use xoff_engine::random::fold;
 use xoff_engine::state;
 use xoff_engine::state::{Across, State as _, Walk, Word};
 use xoff_units::{Moment, index, number, wide};
@@ -262,6 +263,9 @@ impl state::State for Endpoint {
         if !homes.is_empty() {
             walk.refuse();
         }
+        // Nor is one that begins from outside.
+        walk.same(starts.iter().fold(wide(starts.len()), |hash, start| fold(hash, start.peek().map_or(0, Moment::ps))));
+        walk.same(waiting.iter().map(|(missing, _)| u64::from(*missing)).sum());
         walk.outside(|walk| walk_to_come(starts, waiting, dependents, arrivals, walk));
         walk.keyed(held_destinations.iter_mut(), |walk, _, until| walk.due(until));
     }
@@ -403,6 +407,11 @@ impl Endpoint {
     /// Whether a flow is under way.
     pub fn is_busy(&self) -> bool {
         self.senders.iter().any(Option::is_some)
+    }
+
+    /// Whether no flow has anything to send or to hear.
+    pub fn is_quiet(&self) -> bool {
+        self.senders.iter().flatten().all(|s| s.is_idle(&self.config))
     }
 
     /// Whether a flow has something to send or to hear, or something starts here, or will, without anything else having to happen.

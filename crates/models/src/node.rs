@@ -188,7 +188,7 @@ impl State for Node {
         records.walk(walk);
         walk.same(wide(open_pauses.len()));
         for pause in open_pauses {
-            walk.reminder(&mut pause.start);
+            walk.since(&mut pause.start);
         }
         walk.total_each(paused.iter_mut());
         walk.total_each(paused_by.values_mut());
@@ -210,6 +210,14 @@ impl State for Node {
 }
 
 impl Node {
+    /// Whether nothing waits here to be sent, and nothing that was sent is waited for.
+    pub fn is_quiet(&self) -> bool {
+        self.failing.is_none()
+            && self.open_pauses.is_empty()
+            && self.core.ports.iter().all(|port| port.waiting == 0)
+            && self.endpoint.as_ref().is_none_or(|endpoint| endpoint.is_quiet())
+    }
+
     /// A node at rest.
     pub fn new(
         core: Core,

@@ -14,6 +14,7 @@
 //! It is looked for among all nodes, and, where that finds nothing, in each part of the network that nothing leaves ([`islands`]).
 
 mod budget;
+mod episodes;
 mod islands;
 mod longer;
 mod period;
@@ -63,14 +64,15 @@ impl GivenUp {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Skipped {
     /// Data packets that would have been started on links, by what their periods go across.
-    pub packet_hops: [u64; 4],
+    pub packet_hops: [u64; 5],
     /// Of these, those of islands by themselves; and the most islands that rested at once.
     pub packet_hops_in_islands: u64,
     pub islands: u64,
     /// Events.
     pub events: u64,
-    /// Periods that were repeated, each as often as possible at once.
+    /// Periods that were repeated, each as often as possible at once; and episodes that took place again.
     pub periods: u64,
+    pub episodes: u64,
 }
 
 /// What all searches share.
@@ -85,6 +87,8 @@ pub struct Common {
     vain: (u64, Vec<&'static str>),
     /// The lead of all nodes, and what it will have started when all of them are looked at next.
     watched: Option<(u32, u64)>,
+    /// Words of all that was kept of episodes.
+    kept: u64,
     skipped: Skipped,
 }
 
@@ -102,11 +106,15 @@ enum Gathering {
 /// Looks for what repeats itself, and skips it.
 pub struct Skip {
     skips: bool,
+    /// Nothing is looked after from outside, and what was lost for ever is known to senders.
+    is_closed: bool,
     common: Common,
     whole: Search,
     islands: Islands,
     /// Where those that are behind come to, and why.
     gathering: Option<(Moment, Gathering)>,
+    /// What was written down is about to be taken.
+    is_taken: bool,
     /// Those that were asked.
     leads: Vec<u32>,
 }
@@ -117,9 +125,10 @@ impl Skip {
         let probe = &scenario.probe;
         let is_followed = probe.delays != Traced::None || probe.replay;
         // What fails is looked after from outside; and what is lost for ever ends a flow when that is known.
-        let is_one = !settings.failures.is_empty() || !settings.protocols().iter().all(Protocol::acknowledges);
+        let is_closed = settings.failures.is_empty() && settings.protocols().iter().all(Protocol::acknowledges);
         Self {
             skips: skips && !is_followed,
+            is_closed,
             common: Common {
                 until,
                 elsewhere: None,
@@ -127,11 +136,13 @@ impl Skip {
                 budget: Budget::new(),
                 vain: (0, Vec::new()),
                 watched: None,
+                kept: 0,
                 skipped: Skipped::default(),
             },
             whole: Search::of_all(cp),
-            islands: Islands::new(!is_one, probe.packets, cp),
+            islands: Islands::new(is_closed, probe.packets, cp),
             gathering: None,
+            is_taken: false,
             leads: Vec::new(),
         }
     }
@@ -175,7 +186,7 @@ impl Skip {
     pub fn is_asked(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
         let Some(by) = cp.called.take() else { return self.islands.is_full(cp) && self.gather(cp) };
         let gathered = self.gathering.filter(|gathering| gathering.0 == cp.now).map(|gathering| gathering.1);
-        self.islands.wake_due(&mut self.common, cp);
+        self.islands.wake_due(self.gathering.is_some(), &mut self.common, cp);
         if self.gathering.is_none() && self.islands.has_circle(cp) {
             self.gather_for(Gathering::Circle, cp);
         }
@@ -183,13 +194,13 @@ impl Skip {
         if gathered.is_some() {
             self.gathering = None;
         }
-        let is_for_others = gathered == Some(Gathering::Rows);
-        if is_for_others {
+        self.is_taken = gathered == Some(Gathering::Rows);
+        if self.is_taken {
             self.whole.let_go();
             self.islands.let_go();
         }
         self.ask(cp);
-        !is_for_others
+        !self.is_taken
     }
 
     /// Looks where leads asked for it. Another who has the same lead may have asked for a moment shortly after.
@@ -206,8 +217,7 @@ impl Skip {
             if let Some(found) = self.whole.look(&mut self.common, cp) {
                 let times = found.times;
                 self.whole.put_further(&mut self.common, found, times, cp);
-                // What islands asked for is behind them.
-                self.islands.all.iter_mut().for_each(|island| island.search.search(cp));
+                self.islands.were_overtaken(cp);
             }
             if self.islands.is_split && self.islands.credit(&self.whole) {
                 self.islands.join(&mut self.whole, &mut self.common, cp);
@@ -239,12 +249,29 @@ impl Skip {
             self.whole.tend(&self.islands.resting, &mut self.common, cp);
         }
         self.islands.tend(&mut self.whole, &mut self.common, cp);
+        if !std::mem::take(&mut self.is_taken) {
+            self.recall(cp);
+        }
         self.ask(cp);
         let holds = self.whole.holds() || self.islands.holds(cp.now);
         if !holds {
             self.islands.was_taken(cp);
         }
         holds
+    }
+
+    /// Where all nodes are quiet, or an island is, what comes next may have been seen before; not while some have come beyond this moment.
+    fn recall(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        if !self.is_closed || self.islands.are_apart(cp.now) {
+            return;
+        }
+        while self.islands.resting.is_empty()
+            && let Some(found) = self.whole.recall(&mut self.common, cp)
+        {
+            self.whole.put_further(&mut self.common, found, 1, cp);
+            self.islands.were_overtaken(cp);
+        }
+        self.islands.recall(&mut self.common, cp);
     }
 
     /// Tells the leads when somebody wants to look: a node may lead all nodes and an island.

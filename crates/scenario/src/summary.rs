@@ -102,16 +102,21 @@ pub struct Performance {
     pub packet_hops_simulated: u64,
     /// Those that were not, since they repeat others.
     pub packet_hops_skipped: u64,
-    /// Of the skipped ones, those in steps of collectives, and in layers or iterations of jobs; the rest is within messages.
+    /// Of the skipped ones, those in steps of collectives, in layers or iterations of jobs, and in episodes from one quiet moment to
+    /// the next; the rest is within messages.
     pub packet_hops_skipped_in_steps: u64,
     /// See above.
     pub packet_hops_skipped_in_layers: u64,
+    /// See above.
+    pub packet_hops_skipped_in_episodes: u64,
     /// Of the skipped ones, those of parts of the network that repeat themselves apart from the others; and the most of them that did at once.
     pub packet_hops_skipped_in_islands: u64,
     /// See above.
     pub islands: u64,
     /// Periods that were repeated, each as often as it fit at once.
     pub periods_skipped: u64,
+    /// Episodes that took place as they had before.
+    pub episodes_skipped: u64,
     /// What kept a run from repeating itself, where it was looked at most in vain: parts whose state was never as it had been before, `traffic`
     /// if what waits and is under way never was, `flows` if they began and ended before anything could come again.
     pub never_repeated: Vec<&'static str>,

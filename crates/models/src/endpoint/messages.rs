@@ -94,6 +94,9 @@ impl State for Messages {
         walk.total(bytes);
         endings.walk(walk);
         log.with(|list| {
+            if !list.is_empty() {
+                walk.is_shared();
+            }
             walk.value(wide(list.len()));
             for (end, message) in list {
                 walk.packet(end);

@@ -103,6 +103,43 @@ impl Graph {
         Some(end)
     }
 
+    /// Whether each of these operations of a rank is like the one `by` before it, as are all that wait for it, and all series that they take
+    /// part in go on from one to the other as `turns` says.
+    pub fn are_again(&self, rank: u32, mut places: Range<u32>, by: u32, turns: impl Fn(u32) -> u32) -> bool {
+        let operations = self.ranks[index(rank)].operations();
+        let turn = |place: u32| Some(self.turn(operations[index(place)].work.number()?));
+        places.end <= number(operations.len())
+            && places.all(|place| {
+                let goes_on = match (turn(place - by), turn(place)) {
+                    (Some(before), Some(now)) => now == (before.0, before.1 + turns(before.0)),
+                    (before, now) => before == now,
+                };
+                goes_on && self.is_like(rank, place, by) == Some(u32::MAX)
+            })
+    }
+
+    /// Whether an operation of a rank waits for as many as the one so much further on.
+    pub fn needs_as_many(&self, rank: u32, place: u32, by: u32) -> bool {
+        let needs = self.ranks[index(rank)].needs();
+        needs.get(index(place + by)) == Some(&needs[index(place)])
+    }
+
+    /// How many series there are.
+    pub fn series(&self) -> u32 {
+        number(self.series.len())
+    }
+
+    /// How many of a series are behind the first of its members, who has so many operations over.
+    pub fn behind(&self, series: u32, over: impl Fn(u32) -> Option<u32>) -> Option<u32> {
+        let numbers = &self.series[index(series)];
+        let first = match self.shared[index(*numbers.first()?)].what {
+            What::Collective { group, .. } => *self.groups[index(group)].ranks.first()?,
+            What::Message { from, .. } => from,
+        };
+        let (over, rank) = (over(first)?, &self.ranks[index(first)]);
+        Some(number(numbers.partition_point(|number| rank.place_of(*number).is_some_and(|place| place < over))))
+    }
+
     /// Whether two are the same thing among the same ranks by the same connections.
     fn are_like(&self, a: u32, b: u32) -> bool {
         self.shared[index(a)].what == self.shared[index(b)].what && self.are_on_one_line(a, b)

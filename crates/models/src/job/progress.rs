@@ -20,7 +20,7 @@ impl State for Programs {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         for program in &mut self.0 {
             match walk.across() {
-                Across::Operations | Across::Iterations => {
+                Across::Operations | Across::Iterations | Across::Episodes => {
                     program.walk_operations(walk);
                     continue;
                 }
@@ -58,7 +58,11 @@ impl Row for Ended {
 impl Program {
     /// Operations that were begun, or are about to be, have places relative to the period; those that wait beyond the stretch wait for less and less.
     fn walk_operations(&mut self, walk: &mut Walk<'_>) {
-        let Stretch { by, end, .. } = self.stretches[level(walk.across())];
+        // From a quiet moment on nothing is beyond a stretch: what waits for less than before is another situation.
+        let (by, end) = match walk.across() {
+            Across::Episodes => (0, u32::MAX),
+            across => (self.stretches[level(across)].by, self.stretches[level(across)].end),
+        };
         let (job, rank) = (self.job, self.rank);
         let further = walk.further_operations(job, rank);
         walk.value(u64::from(by));
@@ -146,22 +150,30 @@ impl Program {
 
     /// How far it is in its operations.
     fn way(&self, across: Across) -> Way {
-        let stretch = &self.stretches[level(across)];
+        let here = Stretch { by: 1, ..Stretch::whole(self.over.0) };
+        // What waits from a quiet moment on counts by what it waits for alone.
+        let (stretch, begun, end) = match across {
+            Across::Episodes => (here, self.over.0, 0),
+            _ => {
+                let stretch = &self.stretches[level(across)];
+                (stretch.clone(), stretch.begin(self.over.0), stretch.end)
+            }
+        };
         let touched = [
             self.over.0,
             self.over.1.last().copied().unwrap_or(0),
             self.active.keys().copied().max().unwrap_or(0),
             self.early.keys().copied().max().unwrap_or(0),
-            self.waiting.range(..stretch.end).next_back().map_or(0, |waiting| *waiting.0),
+            self.waiting.range(..end).next_back().map_or(0, |waiting| *waiting.0),
             self.units.values().filter_map(|unit| unit.1.iter().copied().max()).max().unwrap_or(0),
         ];
         Way {
             job: self.job,
             rank: self.rank,
-            begun: stretch.begin(self.over.0),
+            begun,
             top: touched.into_iter().max().unwrap_or(0),
-            beyond: self.waiting.range(stretch.end..).map(|(place, missing)| (*place, *missing)).collect(),
-            stretch: stretch.clone(),
+            beyond: self.waiting.range(end..).map(|(place, missing)| (*place, *missing)).collect(),
+            stretch,
         }
     }
 

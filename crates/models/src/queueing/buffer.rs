@@ -119,7 +119,8 @@ pub struct SharedBuffer {
 
 state!(SharedBuffer {
     value: shared_used, main, in_headroom;
-    peak: shared_peak, headroom_peak;
+    peak: shared_peak;
+    peaks: headroom_peak;
     still: pool, reserve, shares;
 });
 

@@ -100,9 +100,14 @@ impl Account {
         }
     }
 
+    /// Another node leads, after so many events and packets of its own.
+    pub const fn led_from(&mut self, events: u64, packets: u64) {
+        self.since = (events, packets);
+    }
+
     /// Flows began or ended, after so many events and packets of the lead; whether looks at those before had to be earned.
     pub const fn begin(&mut self, events: u64, packets: u64) -> bool {
-        self.since = (events, packets);
+        self.led_from(events, packets);
         std::mem::replace(&mut self.has_waited, false)
     }
 }

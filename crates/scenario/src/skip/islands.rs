@@ -16,7 +16,7 @@ use xoff_models::node::Node;
 use xoff_units::{Duration, Moment, index, wide};
 
 use super::Common;
-use super::period::{ROWS, Repeated};
+use super::period::{ROWS, Repeated, Stage};
 use super::search::Search;
 use crate::audit::may_stand_still;
 
@@ -152,7 +152,12 @@ impl Islands {
 
     /// Whether what nodes wrote down has to stay with them at a moment: some may have come beyond it, and others not yet.
     pub fn holds(&self, now: Moment) -> bool {
-        !self.resting.is_empty() || now < self.reached || self.all.iter().any(|island| island.search.holds())
+        !self.resting.is_empty() || self.are_apart(now) || self.all.iter().any(|island| island.search.holds())
+    }
+
+    /// Whether some have come beyond a moment, and others not yet.
+    pub fn are_apart(&self, now: Moment) -> bool {
+        now < self.reached
     }
 
     /// It need not.
@@ -162,27 +167,56 @@ impl Islands {
 
     /// Where it looks, an island may begin to rest, unless all are about to be looked at.
     pub fn look(&mut self, place: usize, stays: bool, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
-        let Island { search, rest, .. } = &mut self.all[place];
-        let Some(found) = search.look(common, cp) else { return };
+        let found = self.all[place].search.look(common, cp);
+        self.rest(place, found, stays, common, cp);
+    }
+
+    /// Where an island is quiet, it may rest while what comes next is what was seen before.
+    pub fn recall(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+        for place in 0..self.all.len() {
+            if self.all[place].rest.is_none() {
+                let found = self.all[place].search.recall(common, cp);
+                self.rest(place, found, false, common, cp);
+            }
+        }
+    }
+
+    fn rest(&mut self, place: usize, found: Option<Repeated>, stays: bool, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+        let (Island { search, rest, .. }, Some(found)) = (&mut self.all[place], found) else { return };
         if stays || may_stand_still(cp, self.resting.others(), OLD) {
             return search.put_further(common, found, 0, cp);
         }
         cp.rest(&search.nodes);
-        cp.call(found.at + found.period.length * found.times);
+        cp.call(found.at + found.length * found.times);
         cp.call(cp.now - cp.now % SEEN + SEEN);
         self.resting.set(&search.nodes, true);
         *rest = Some(found);
         common.skipped.islands = common.skipped.islands.max(self.resting.islands);
     }
 
-    /// Wakes those that something has reached, and those whose time is over.
-    pub fn wake_due(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+    /// Wakes those that something has reached, and those whose time is over: what comes next they may have seen before, unless all are about
+    /// to be looked at.
+    pub fn wake_due(&mut self, stays: bool, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         for place in 0..self.all.len() {
             let Island { search, rest: Some(found), .. } = &self.all[place] else { continue };
             let reached = cp.first_since_rest(&search.nodes);
-            if reached < cp.now || found.at + found.period.length * found.times <= cp.now {
+            let is_over = found.at + found.length * found.times <= cp.now;
+            if reached < cp.now || is_over {
                 self.wake(place, reached.min(cp.now), common, cp);
             }
+            if reached >= cp.now && !stays {
+                let found = self.all[place].search.recall(common, cp);
+                self.rest(place, found, stays, common, cp);
+            }
+        }
+    }
+
+    /// All nodes were put further together: what was known of the moment at hand is of another.
+    pub fn were_overtaken(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        for search in self.all.iter_mut().map(|island| &mut island.search) {
+            search.rounds.iter_mut().for_each(|rounds| rounds.stage = Stage::Search);
+            search.episodes.forget_open();
+            search.search(cp);
         }
     }
 
@@ -206,8 +240,8 @@ impl Islands {
     fn wake(&mut self, place: usize, before: Moment, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         let island = &mut self.all[place];
         let Some(found) = island.rest.take() else { return };
-        let times = (before.since(found.at).ps() / found.period.length.ps()).min(found.times);
-        self.reached = self.reached.max(found.at + found.period.length * times);
+        let times = (before.since(found.at).ps() / found.length.ps()).min(found.times);
+        self.reached = self.reached.max(found.at + found.length * times);
         self.rows += found.rows * times;
         island.is_proven = true;
         island.search.put_further(common, found, times, cp);
@@ -268,9 +302,8 @@ impl Islands {
 
     /// All nodes are looked at together again, and none rests.
     pub fn join(&mut self, whole: &mut Search, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
-        self.blame(common);
         self.is_split = false;
-        self.all.clear();
+        self.all.drain(..).for_each(|island| island.search.end(common));
         self.sent.clear();
         whole.seek(Across::Packets, cp);
     }
@@ -318,7 +351,7 @@ impl Islands {
                 parts = others.into_iter().cloned().collect();
                 self.all.push(island);
             } else {
-                island.search.blame(common);
+                island.search.end(common);
             }
         }
         for nodes in parts {

@@ -4,6 +4,7 @@ use xoff_engine::Fingerprint;
 use xoff_engine::state::{Situation, Totals};
 use xoff_units::{Duration, Moment};
 
+use super::episodes::Recalled;
 use super::reached::Reached;
 
 /// No more rows than this are written again at once.
@@ -32,18 +33,33 @@ pub struct Begun {
     pub watched: Option<(u32, u64)>,
 }
 
-/// A period that may be repeated so many times.
+/// What may be repeated so many times.
 pub struct Repeated {
+    pub what: What,
+    pub length: Duration,
+    /// From when on.
+    pub at: Moment,
+    /// How often it can be written at once before something else happens.
+    pub times: u64,
+    /// Rows that it writes each time.
+    pub rows: u64,
+}
+
+/// What it is.
+pub enum What {
+    /// A period whose last time has just been over.
+    Period(Box<Again>),
+    /// An episode that was seen before.
+    Episode(Box<Recalled>),
+}
+
+/// A period that came again.
+pub struct Again {
     pub period: Period,
     pub begun: Box<Begun>,
     pub reached: Reached,
-    /// When its last time was over.
-    pub at: Moment,
-    /// How often it fits before something else happens, and how often it can be written at once.
+    /// How often it fits before something else happens.
     pub fits: u64,
-    pub times: u64,
-    /// Rows that it writes.
-    pub rows: u64,
 }
 
 /// What is known of one.

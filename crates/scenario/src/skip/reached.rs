@@ -90,8 +90,13 @@ impl Reached {
             match across {
                 Across::Packets => {}
                 Across::Messages => node.endpoint.iter().for_each(|endpoint| reached.follow(endpoint)),
-                Across::Operations | Across::Iterations => node.endpoint.iter().for_each(|endpoint| reached.follow_operations(endpoint)),
+                Across::Operations | Across::Iterations | Across::Episodes => {
+                    node.endpoint.iter().for_each(|endpoint| reached.follow_operations(endpoint));
+                }
             }
+        }
+        if across == Across::Episodes {
+            reached.follow_series();
         }
         reached
     }
@@ -128,6 +133,55 @@ impl Reached {
             }
             self.ways.insert(key, way);
         }
+    }
+
+    /// How many of each series are behind, as far as its first member is.
+    fn follow_series(&mut self) {
+        for (job, graph) in &self.graphs {
+            let over = |rank| self.ways.get(&(*job, rank)).map(|way| way.begun);
+            let behind = (0..graph.series()).filter_map(|series| Some(((*job, series), graph.behind(series, over)?)));
+            self.turns.extend(behind);
+        }
+    }
+
+    /// How much further this is than where an episode began, which went from one to another, if it will take place again from here.
+    pub fn again(&self, [begun, ended]: [&Self; 2]) -> Option<Self> {
+        let further = self.since(begun, 1);
+        // The last message of a connection is marked as that.
+        let has_more = |(flow, to_come): (&u32, &u32)| {
+            let came = begun.to_come.get(flow)?.checked_sub(*ended.to_come.get(flow)?)?;
+            Some(*to_come > came)
+        };
+        let is_alike = |(key, there): (&(u32, u32), &Way)| {
+            let (by, graph) = (further.operations[key], &self.graphs[&key.0]);
+            let first = begun.ways.get(key)?.begun;
+            let turns = |series| further.turns.get(&(key.0, series)).copied().unwrap_or(0);
+            let waits = there.beyond.iter().all(|(place, _)| graph.needs_as_many(key.1, *place, by));
+            Some(by == 0 || waits && graph.are_again(key.1, first + by..there.top + by + 1, by, turns))
+        };
+        let is_again = self.epoch == begun.epoch
+            && self.counters.is_empty()
+            && self.to_come.iter().all(|flow| has_more(flow) == Some(true))
+            && ended.ways.iter().all(|way| is_alike(way) == Some(true));
+        is_again.then_some(further)
+    }
+
+    /// By how many times as many packets this is further than another than a third one was, over as many: the same for all flows that went
+    /// on in an episode.
+    pub fn ratio(&self, first: &Self, [begun, ended]: [&Self; 2]) -> Option<[u32; 2]> {
+        let mut ratio = None;
+        for (flow, passed) in &ended.packets {
+            let (before, then, now) = (first.packets(*flow), begun.packets(*flow), self.packets(*flow));
+            if *passed == then || (now, then) == (before, before) {
+                continue;
+            }
+            let [x, y] = [now - before, then - before];
+            let [of, over] = *ratio.get_or_insert([x, y]);
+            if y == 0 || u64::from(x) * u64::from(over) != u64::from(y) * u64::from(of) {
+                return None;
+            }
+        }
+        Some(ratio.unwrap_or([0, 1]))
     }
 
     /// How often what brought ranks so many operations further fits before one comes that is not like those before it. None if what they do

@@ -7,7 +7,7 @@ use xoff_models::node::Node;
 use xoff_units::Moment;
 
 use super::Common;
-use super::period::{Begun, Found, Period, ROWS, Repeated, Stage};
+use super::period::{Again, Begun, Found, Period, ROWS, Repeated, Stage, What};
 use super::reached::Reached;
 use super::search::Search;
 use crate::audit::{STILL, find_deadlock, may_stand_still};
@@ -24,7 +24,7 @@ impl Search {
     }
 
     /// Bytes that have crossed the border of these nodes.
-    fn crossed(&self, cp: &Checkpoint<'_, Node>) -> u64 {
+    pub fn crossed(&self, cp: &Checkpoint<'_, Node>) -> u64 {
         let sent = |(node, port): &(u32, PortId)| {
             let port = &cp.node(*node).core.ports[*port];
             port.data_bytes + port.control_bytes
@@ -33,7 +33,7 @@ impl Search {
     }
 
     /// Data packets that these nodes have started.
-    fn hops(&self, cp: &Checkpoint<'_, Node>) -> u64 {
+    pub fn hops(&self, cp: &Checkpoint<'_, Node>) -> u64 {
         self.nodes.iter().map(|id| cp.node(*id).counts.data_hops).sum()
     }
 
@@ -122,36 +122,51 @@ impl Search {
         let mut walk = Walk::repeat(cp.now, period.length, 0, begun.totals.clone(), &still);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let is_alike = walk.fits();
-        let found = Repeated { at: cp.now, fits, times: fits.min((ROWS / rows.max(1)).max(1)), rows, period, begun, reached };
-        (is_alike && self.prints_ahead(&found, 1, cp).is_some()).then_some(found)
+        let (length, times) = (period.length, fits.min((ROWS / rows.max(1)).max(1)));
+        let found = Again { period, begun, reached, fits };
+        let is_found = is_alike && self.prints_ahead(&found, 1, cp).is_some();
+        is_found.then(|| Repeated { what: What::Period(Box::new(found)), length, at: cp.now, times, rows })
     }
 
     /// What fingerprints are when it has happened so often again; none if its arrivals are not alike.
-    fn prints_ahead(&self, of: &Repeated, times: u64, cp: &mut Checkpoint<'_, Node>) -> Option<Vec<Fingerprint>> {
+    fn prints_ahead(&self, of: &Again, times: u64, cp: &mut Checkpoint<'_, Node>) -> Option<Vec<Fingerprint>> {
         let ends = of.period.prints.iter().zip(&of.begun.prints);
         self.nodes.iter().zip(ends).map(|(id, (first, last))| cp.print_mut(*id).again(*first, *last, times)).collect()
     }
 
-    /// Puts the nodes further by so many periods, no more than fit, and goes on looking there.
+    /// Puts the nodes further by so many times what was found, no more than fit, and goes on looking there.
     pub fn put_further(&mut self, common: &mut Common, found: Repeated, times: u64, cp: &mut Checkpoint<'_, Node>) {
+        match found.what {
+            What::Period(again) => self.put_periods(common, (*again, found.at, found.times), times, cp),
+            What::Episode(recalled) if times > 0 => self.put_episode(common, *recalled, found.at, cp),
+            What::Episode(_) => {}
+        }
+    }
+
+    /// Counts what was skipped, across the ends of that, beyond so many packets that these had started.
+    pub fn count(&mut self, common: &mut Common, across: Across, (hops, events): (u64, u64), cp: &Checkpoint<'_, Node>) {
+        let hops = self.hops(cp) - hops;
+        common.skipped.packet_hops[across as usize] += hops;
+        common.skipped.packet_hops_in_islands += if self.is_whole { 0 } else { hops };
+        common.skipped.events += events;
+        self.events_skipped += events;
+    }
+
+    fn put_periods(&mut self, common: &mut Common, (found, at, most): (Again, Moment, u64), times: u64, cp: &mut Checkpoint<'_, Node>) {
         let before = times.checked_sub(1).and_then(|but_one| self.prints_ahead(&found, but_one, cp));
         if let Some(ahead) = self.prints_ahead(&found, times, cp).filter(|_| times > 0) {
             let (hops, events) = (self.hops(cp), times * (self.events(common, cp) - found.begun.events));
             let further = found.reached.since(&found.begun.reached, times);
-            let mut walk = Walk::repeat(found.at, found.period.length, times, found.begun.totals.clone(), &further);
+            let mut walk = Walk::repeat(at, found.period.length, times, found.begun.totals.clone(), &further);
             cp.walk_some(self.nodes.iter().copied(), &mut walk);
             for (id, print) in self.nodes.iter().zip(ahead) {
                 *cp.print_mut(*id) = print;
             }
-            let hops = self.hops(cp) - hops;
-            common.skipped.packet_hops[found.reached.across as usize] += hops;
-            common.skipped.packet_hops_in_islands += if self.is_whole { 0 } else { hops };
-            common.skipped.events += events;
+            self.count(common, found.reached.across, (hops, events), cp);
             common.skipped.periods += 1;
-            self.events_skipped += events;
             (self.looks_in_vain, self.begun) = (0, self.begun / 2);
         }
-        let Repeated { period, begun, reached, at, fits, times: most, .. } = found;
+        let Again { period, begun, reached, fits } = found;
         let (across, at, hops) = (reached.across, at + period.length * times, period.hops);
         let next = if times == fits {
             // What is left is less than a period.

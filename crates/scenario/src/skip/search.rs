@@ -12,6 +12,7 @@ use xoff_units::{Moment, index, wide};
 
 use super::Common;
 use super::budget::{Account, EVENTS_A_PACKET};
+use super::episodes::Episodes;
 use super::islands::Resting;
 use super::period::{Begun, Found, Period, Repeated, Stage};
 use super::reached::Reached;
@@ -105,6 +106,8 @@ pub struct Search {
     pub account: Account,
     /// What repeats itself across ends of messages, and of operations.
     pub rounds: [Rounds; 3],
+    /// What was seen from one quiet moment to the next.
+    pub episodes: Episodes,
     /// The most packets that the lead went on between a moment that was asked for and the look.
     pub lag: u64,
     pub events_skipped: u64,
@@ -147,6 +150,7 @@ impl Search {
             wait: CALM,
             account: Account::of(&nodes, cp),
             rounds: [Across::Messages, Across::Operations, Across::Iterations].map(Rounds::across),
+            episodes: Episodes::default(),
             lag: 0,
             events_skipped: 0,
             looks_in_vain: 0,
@@ -157,11 +161,14 @@ impl Search {
 
     /// Whether what nodes wrote down has to stay with them.
     pub fn holds(&self) -> bool {
-        matches!(self.stage, Stage::Twice(..)) || self.rounds.iter().any(|rounds| matches!(rounds.stage, Stage::Twice(..)))
+        self.episodes.holds()
+            || matches!(self.stage, Stage::Twice(..))
+            || self.rounds.iter().any(|rounds| matches!(rounds.stage, Stage::Twice(..)))
     }
 
     /// It need not: what was noted is noted anew when what they wrote was taken.
     pub fn let_go(&mut self) {
+        self.episodes.let_go();
         self.stage.let_go();
         self.rounds.iter_mut().for_each(|rounds| rounds.stage.let_go());
     }
@@ -245,6 +252,9 @@ impl Search {
         }
         self.seen.clear();
         self.mark = self.started_by_lead(cp);
+        if before != next {
+            self.account.led_from(cp.statistics.events + common.skipped.events, self.mark);
+        }
         self.rounds[STEPS].forget();
         self.follow_rounds(common, cp);
         self.arm(cp, self.steps.base);
@@ -375,6 +385,12 @@ impl Search {
         let never = self.parts.iter().filter(|part| wide(part.1.len()) == self.looks).map(|part| *part.0);
         let (named, rest): (Vec<_>, Vec<_>) = never.partition(|name| !name.is_empty());
         common.vain = (self.looks, if named.is_empty() && !rest.is_empty() { vec!["traffic"] } else { named });
+    }
+
+    /// It is over.
+    pub fn end(mut self, common: &mut Common) {
+        self.blame(common);
+        common.kept -= self.episodes.kept;
     }
 
     fn confirm(&mut self, common: &mut Common, period: Period, cp: &mut Checkpoint<'_, Node>) {

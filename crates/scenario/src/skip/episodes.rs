@@ -1,0 +1,340 @@
+//! Episodes: what happens from one quiet moment of some nodes to the next, remembered.
+//!
+//! Nodes are quiet when nothing is on its way to any of them and none has anything to send: all compute, or wait for somebody who does.
+//! Whatever they do then until they are quiet again depends on their situation at the first event after that moment alone; where that
+//! comes again, so does the episode, whatever has happened meanwhile. The first time it is only noted. The second time, copies of the
+//! nodes are kept at its end, with all that was counted and written down in it. From the third time on, the copies are put in the place
+//! of the nodes, as much later and as much further into their flows and programs. Of two times it is known by how much the fingerprint grows
+//! with the packets that flows have behind them, so these have to have gone on in the same proportion.
+//!
+//! What follows depends on the operations to come as well: those that took place in an episode have to be like the ones to come
+//! ([`Reached::again`]). So several may begin with the same situation.
+//!
+//! Not remembered are episodes in which something crossed the border of the nodes, in which flows began or ended, or that are shorter than
+//! it takes to recall them; nor any where links have credits, whose counters begin anew.
+
+#[cfg(test)]
+mod tests;
+
+use rustc_hash::FxHashMap;
+use xoff_engine::state::{Across, Situation, Totals, Walk};
+use xoff_engine::{Checkpoint, Fingerprint, Kept};
+use xoff_models::node::Node;
+use xoff_units::{Duration, Moment};
+
+use super::Common;
+use super::period::{ROWS, Repeated, Stage, What};
+use super::reached::Reached;
+use super::rounds::LAYERS;
+use super::search::Search;
+use crate::audit::{STILL, may_stand_still};
+
+/// So many words of nodes are kept at most, by all: about a hundred megabytes.
+const KEPT: u64 = 1 << 20;
+/// So many begin with the same situation at most.
+const SEVERAL: usize = 4;
+/// Rows wait for the end of an episode for so many events at most.
+const LONGEST: u64 = 8_000_000;
+/// Who has spent what looking may cost saves for so many looks.
+const AT_ONCE: u64 = 64;
+
+/// All that is known of the episodes of some nodes.
+#[derive(Default)]
+pub struct Episodes {
+    /// By the digest of the situation in which each begins.
+    known: FxHashMap<u64, Vec<Episode>>,
+    /// The one that goes on.
+    open: Option<Open>,
+    /// Events up to the last quiet moment that was looked at.
+    looked_at: u64,
+    /// Words looked at, and those of one look; and those that were kept.
+    spent: u64,
+    cost: u64,
+    pub kept: u64,
+    /// Looks have to be saved for.
+    saves: bool,
+}
+
+/// What is known of one.
+struct Episode {
+    situation: Situation,
+    first: Seen,
+    second: Option<Memory>,
+    /// It cannot be put in place.
+    is_unfit: bool,
+}
+
+/// One of the times that it took place.
+struct Seen {
+    begun: Begun,
+    /// Where it ended.
+    at: Moment,
+    reached: Reached,
+    prints: Vec<Fingerprint>,
+    events: u64,
+}
+
+impl Seen {
+    const fn ends(&self) -> [&Reached; 2] {
+        [&self.begun.reached, &self.reached]
+    }
+}
+
+/// Where one began.
+struct Begun {
+    at: Moment,
+    reached: Reached,
+    prints: Vec<Fingerprint>,
+    events: u64,
+    /// Bytes that had crossed the border.
+    crossed: u64,
+    /// Data packets that each of the nodes had started.
+    started: Vec<u64>,
+}
+
+/// What has to be known of one to put its end in place.
+struct Memory {
+    seen: Seen,
+    /// What was counted before.
+    totals: Totals,
+    /// The nodes at its end.
+    nodes: Vec<Kept<Node>>,
+    rows: u64,
+}
+
+/// One that goes on.
+struct Open {
+    key: u64,
+    begun: Begun,
+    going: Going,
+}
+
+/// For which time it does.
+enum Going {
+    First(Situation),
+    /// Its place among those that begin so, and what was counted before.
+    Second(usize, Totals),
+}
+
+/// One that may take place again.
+pub struct Recalled {
+    of: (u64, usize),
+    reached: Reached,
+    further: Reached,
+    ratio: [u32; 2],
+}
+
+impl Episodes {
+    /// Whether what nodes wrote down has to stay with them.
+    pub fn holds(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| matches!(open.going, Going::Second(..)))
+    }
+
+    /// It need not.
+    pub fn let_go(&mut self) {
+        self.open.take_if(|open| matches!(open.going, Going::Second(..)));
+    }
+
+    /// What goes on is not what it was: events are over that these nodes do not know of.
+    pub fn forget_open(&mut self) {
+        self.open = None;
+    }
+
+    const fn keep(&mut self, common: &mut Common, words: u64) {
+        self.kept += words;
+        common.kept += words;
+    }
+
+    fn get(&self, (key, place): (u64, usize)) -> Option<&Episode> {
+        self.known.get(&key)?.get(place)
+    }
+
+    fn get_mut(&mut self, (key, place): (u64, usize)) -> Option<&mut Episode> {
+        self.known.get_mut(&key)?.get_mut(place)
+    }
+}
+
+impl Search {
+    /// At a quiet moment: what was seen before from there on, if it may take place again.
+    pub fn recall(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) -> Option<Repeated> {
+        let is_quiet = self.nodes.iter().all(|id| cp.is_quiet_at(*id) && cp.node(*id).is_quiet());
+        if !is_quiet && self.episodes.open.is_none() {
+            return None;
+        }
+        let events = self.events(common, cp);
+        if events == self.episodes.looked_at || !is_quiet {
+            self.episodes.open.take_if(|open| events > open.begun.events + LONGEST);
+            return None;
+        }
+        self.episodes.looked_at = events;
+        // Until then nothing happens.
+        let at = self.nodes.iter().map(|id| cp.first_at(*id)).fold(Moment::NEVER, Moment::min);
+        if at == Moment::NEVER || self.is_dear(common, cp) {
+            self.episodes.open = None;
+            return None;
+        }
+        let reached = Reached::of(cp, &self.nodes, Across::Episodes);
+        let mut walk = Walk::keep(at, &reached);
+        cp.walk_some(self.nodes.iter().copied(), &mut walk);
+        let situation = walk.situation();
+        self.episodes.cost = situation.count + reached.cost();
+        self.episodes.spent += self.episodes.cost;
+        let (prints, crossed) = (self.prints(cp), self.crossed(cp));
+        let started = self.nodes.iter().map(|id| cp.node(*id).counts.data_hops).collect();
+        let now = Begun { at, reached, prints, events, crossed, started };
+        if let Some(open) = self.episodes.open.take() {
+            self.close(common, open, &now, cp);
+        }
+        self.open(common, situation, now, cp)
+    }
+
+    /// Whether another look would cost too much: as much as looking within messages may.
+    fn is_dear(&mut self, common: &mut Common, cp: &Checkpoint<'_, Node>) -> bool {
+        self.lacks(common, cp);
+        let (allowed, Episodes { spent, cost, saves, .. }) = (self.allowed(common, cp), &self.episodes);
+        self.episodes.saves = spent + cost * if *saves { AT_ONCE } else { 1 } > allowed;
+        self.episodes.saves
+    }
+
+    /// Whatever is to come begins: for the first time, for the second, or once more.
+    fn open(&mut self, common: &mut Common, situation: Situation, begun: Begun, cp: &mut Checkpoint<'_, Node>) -> Option<Repeated> {
+        let (key, count) = (situation.digest(), situation.count);
+        let several = self.episodes.known.get(&key).map_or(&[][..], |several| several);
+        // As it was when it was seen last.
+        let last = |episode: &Episode| begun.reached.again(episode.second.as_ref().map_or(&episode.first, |memory| &memory.seen).ends());
+        let is_known = |episode: &Episode| episode.situation.is(&situation) && last(episode).is_some();
+        let Some(place) = several.iter().position(is_known) else {
+            if several.len() < SEVERAL && common.kept < KEPT {
+                self.episodes.open = Some(Open { key, begun, going: Going::First(situation) });
+            }
+            return None;
+        };
+        if several[place].is_unfit {
+            return None;
+        }
+        let is_remembered = several[place].second.is_some();
+        self.episodes.spent += count;
+        let mut walk = Walk::note(begun.at, &begun.reached);
+        cp.walk_some(self.nodes.iter().copied(), &mut walk);
+        let totals = walk.totals();
+        if is_remembered {
+            return self.recalled(common, (key, place), (begun, totals), cp);
+        }
+        self.episodes.open = Some(Open { key, begun, going: Going::Second(place, totals) });
+        None
+    }
+
+    /// An episode is over: what is to be known of it.
+    fn close(&mut self, common: &mut Common, Open { key, begun, going }: Open, now: &Begun, cp: &mut Checkpoint<'_, Node>) {
+        let length = now.at - begun.at;
+        // A circle of ports that wait for one another is looked for at moments of its own.
+        let may_stand = length > STILL && may_stand_still(cp, self.nodes.iter().copied(), STILL);
+        let is_apart = now.crossed == begun.crossed && now.reached.epoch == begun.reached.epoch && length > Duration::ZERO && !may_stand;
+        let events = now.events - begun.events;
+        let seen = Seen { begun, at: now.at, reached: now.reached.clone(), prints: now.prints.clone(), events };
+        match going {
+            // What it takes to put it in place is more than a look.
+            Going::First(situation) if is_apart && events > 4 * situation.count => {
+                self.episodes.keep(common, situation.count / 8);
+                let episode = Episode { situation, first: seen, second: None, is_unfit: false };
+                self.episodes.known.entry(key).or_default().push(episode);
+            }
+            Going::First(_) => {}
+            Going::Second(place, totals) => {
+                let mut walk = Walk::note(now.at, &now.reached);
+                cp.walk_some(self.nodes.iter().copied(), &mut walk);
+                let after = walk.totals();
+                let rows = after.rows.saturating_sub(totals.rows);
+                let nodes = self.nodes.iter().map(|id| cp.keep(*id)).collect();
+                let Some(episode) = self.episodes.get_mut((key, place)) else { return };
+                let count = episode.situation.count;
+                let is_whole = after.are_of(&totals) && !after.is_shared && !totals.is_shared && rows <= ROWS;
+                episode.is_unfit = !(is_apart && is_whole && common.kept + count <= KEPT);
+                if !episode.is_unfit {
+                    episode.second = Some(Memory { seen, totals, nodes, rows });
+                    self.episodes.keep(common, count);
+                }
+                self.episodes.spent += 4 * count;
+            }
+        }
+    }
+
+    /// An episode that begins once more, if all of it fits before anything else happens.
+    fn recalled(
+        &mut self,
+        common: &Common,
+        of: (u64, usize),
+        (Begun { at, reached, .. }, totals): (Begun, Totals),
+        cp: &mut Checkpoint<'_, Node>,
+    ) -> Option<Repeated> {
+        let episode = self.episodes.get(of)?;
+        let Memory { seen, rows, nodes, .. } = episode.second.as_ref()?;
+        let length = seen.at - seen.begun.at;
+        let end = common.elsewhere.map_or(common.until, |at| common.until.min(at)).min(totals.outside);
+        // All nodes are looked at where their lead asked for it.
+        let passes = |(lead, asks): (u32, u64)| {
+            let place = self.nodes.binary_search(&lead).ok()?;
+            Some(cp.node(lead).counts.data_hops + nodes[place].node.counts.data_hops - seen.begun.started[place] >= asks)
+        };
+        let is_watched = !self.is_whole && common.watched.and_then(passes) == Some(true);
+        // Many layers that are about to be skipped at once are not gone through one by one.
+        let is_known = self.rounds[LAYERS..].iter().any(|rounds| match &rounds.stage {
+            Stage::Search => false,
+            Stage::Once(period) | Stage::Twice(period, _) => period.hops <= rounds.every,
+        });
+        if end < at + length || is_watched || is_known || common.given_up.is_some() || totals.rows + rows > 2 * ROWS {
+            return None;
+        }
+        let further = reached.again(seen.ends())?;
+        let ratio = reached.ratio(&episode.first.begun.reached, seen.ends())?;
+        let (rows, recalled) = (*rows, Recalled { of, reached, further, ratio });
+        self.once_more(&recalled, at, cp)?;
+        Some(Repeated { what: What::Episode(Box::new(recalled)), length, at, times: 1, rows })
+    }
+
+    /// What fingerprints are when an episode has taken place once more from a moment on.
+    fn once_more(&self, recalled: &Recalled, at: Moment, cp: &mut Checkpoint<'_, Node>) -> Option<Vec<Fingerprint>> {
+        let Episode { first, second, .. } = self.episodes.get(recalled.of)?;
+        let second = &second.as_ref()?.seen;
+        let later = [second.begun.at, at].map(|at| (at - first.begun.at).ps());
+        let print = |(place, id): (usize, &u32)| {
+            let from = [first, second].map(|seen| [seen.begun.prints[place], seen.prints[place]]);
+            cp.print_mut(*id).once_more(from, later, recalled.ratio)
+        };
+        self.nodes.iter().enumerate().map(print).collect()
+    }
+
+    /// Puts the nodes where an episode ends that begins at a moment.
+    pub fn put_episode(&mut self, common: &mut Common, recalled: Recalled, at: Moment, cp: &mut Checkpoint<'_, Node>) {
+        let Some(prints) = self.once_more(&recalled, at, cp) else { return };
+        let Some(Memory { seen, totals, nodes, .. }) = self.episodes.get(recalled.of).and_then(|episode| episode.second.as_ref()) else {
+            return;
+        };
+        let mut walk = Walk::leave(at, &recalled.reached);
+        cp.walk_some(self.nodes.iter().copied(), &mut walk);
+        let left = walk.left();
+        let (mut nodes, events) = (nodes.clone(), seen.events);
+        let mut walk = Walk::onto(seen.at, at - seen.begun.at, totals.clone(), left, &recalled.further);
+        self.nodes.iter().zip(&mut nodes).for_each(|(id, node)| node.walk(*id, &mut walk));
+        if !walk.fits() {
+            self.episodes.spent += 2 * self.episodes.cost;
+            if let Some(episode) = self.episodes.get_mut(recalled.of) {
+                episode.is_unfit = true;
+            }
+            return;
+        }
+        let hops = self.hops(cp);
+        for ((id, mut kept), print) in self.nodes.iter().zip(nodes).zip(prints) {
+            // What is asked of it is not of then.
+            kept.node.marks = cp.node(*id).marks;
+            cp.put(*id, kept);
+            *cp.print_mut(*id) = print;
+        }
+        self.count(common, Across::Episodes, (hops, events), cp);
+        common.skipped.episodes += 1;
+        // It is quiet there again; and what it took to find that is less than what it saves.
+        self.episodes.looked_at = 0;
+        self.episodes.spent = self.episodes.spent.saturating_sub(2 * self.episodes.cost);
+        self.search(cp);
+    }
+}
