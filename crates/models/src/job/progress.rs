@@ -150,10 +150,9 @@ impl Program {
 
     /// How far it is in its operations.
     fn way(&self, across: Across) -> Way {
-        let here = Stretch { by: 1, ..Stretch::whole(self.over.0) };
         // What waits from a quiet moment on counts by what it waits for alone.
         let (stretch, begun, end) = match across {
-            Across::Episodes => (here, self.over.0, 0),
+            Across::Episodes => (Stretch { by: 1, ..Stretch::whole(self.over.0) }, self.over.0, 0),
             _ => {
                 let stretch = &self.stretches[level(across)];
                 (stretch.clone(), stretch.begin(self.over.0), stretch.end)

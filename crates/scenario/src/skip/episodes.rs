@@ -29,7 +29,7 @@ use super::rounds::LAYERS;
 use super::search::Search;
 use crate::audit::{STILL, may_stand_still};
 
-/// So many words of nodes are kept at most, by all: about a hundred megabytes.
+/// So many words of nodes are kept at most, by all.
 const KEPT: u64 = 1 << 20;
 /// So many begin with the same situation at most.
 const SEVERAL: usize = 4;
