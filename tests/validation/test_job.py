@@ -77,6 +77,19 @@ def test_a_message_goes_when_its_operation_begins_and_is_received_when_somebody_
     assert found[2, "late"] == (50_000_000, 50_000_000)
 
 
+def test_ranks_may_compute_for_longer_than_a_flow_may_gain_nothing() -> None:
+    rows = [
+        row(0, "send", "first", peer=1, size="1KB"),
+        row(0, "compute", "long", "first", duration="250ms"),
+        row(0, "send", "second", "long", peer=1, size="1KB"),
+        row(1, "recv", "r", peer=0),
+        row(1, "recv", "s", "r", peer=0),
+    ]
+    for transport in ("raw", "go_back_n"):
+        found = ended(xoff.run({**star(2, {"operations": rows}), "host": {"transport": {transport: {}}}}))
+        assert found[1, "s"][1] == found[0, "long"][1] + message_ps(1) >= 250_000_000_000
+
+
 def test_collectives_of_a_graph_take_what_they_take_by_themselves() -> None:
     collective = {"operation": "all_reduce", "size": "8MB", "chunk": "100KB", "channels": 2}
     alone = star(4, {})

@@ -404,11 +404,6 @@ impl Endpoint {
         self.slot(flow).is_some()
     }
 
-    /// Whether a flow is under way.
-    pub fn is_busy(&self) -> bool {
-        self.senders.iter().any(Option::is_some)
-    }
-
     /// Whether no flow has anything to send or to hear.
     pub fn is_quiet(&self) -> bool {
         self.senders.iter().flatten().all(|s| s.is_idle(&self.config))

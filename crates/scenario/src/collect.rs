@@ -258,10 +258,10 @@ impl Collector {
         (0..cp.nodes()).any(|id| cp.node(id).endpoint.as_ref().is_some_and(|e| e.goes_on(cp.now)))
     }
 
-    /// New packets that have arrived anywhere, and whether a flow is under way.
+    /// New packets that have arrived anywhere, and whether a flow has anything to send or to hear; connections whose ranks compute have not.
     pub fn gained(cp: &Checkpoint<'_, Node>) -> (u64, bool) {
         let endpoints = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref());
-        endpoints.fold((0, false), |(sum, busy), e| (sum + e.accepted, busy || e.is_busy()))
+        endpoints.fold((0, false), |(sum, busy), e| (sum + e.accepted, busy || !e.is_quiet()))
     }
 
     fn add_flow(&mut self, plan: &AllFlows, s: &Sent) {
