@@ -1,6 +1,5 @@
 //! An engine between windows: what it is made of, how it is to run, and what it reports.
 
-use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use xoff_units::{Duration, Moment};
@@ -203,11 +202,8 @@ where
 
     /// Shows the state of these nodes, in this order, and of what is on its way to them.
     pub fn walk_some(&mut self, nodes: impl IntoIterator<Item = u32>, walk: &mut Walk<'_>) {
-        let digests = |p: &mut MutexGuard<'_, Partition<N>>| if walk.digests() { p.digest_sides(walk).into() } else { Rc::default() };
-        let sides: Vec<Rc<[u64]>> = self.partitions.iter_mut().map(digests).collect();
         for node in nodes {
             let (partition, seat) = self.places[node as usize];
-            walk.sides = Rc::clone(&sides[partition as usize]);
             walk.at_node(node);
             self.partitions[partition as usize].walk_seat(seat, walk);
         }

@@ -305,11 +305,6 @@ where
     N::Message: State,
     <N::Message as Message>::Side: State,
 {
-    /// Digests what travels beside messages here; seats are digested with what comes back.
-    pub fn digest_sides(&mut self, walk: &Walk<'_>) -> Vec<u64> {
-        self.transit.digest_sides(walk)
-    }
-
     /// Shows the state of a node and of what is on its way to it.
     pub fn walk_seat(&mut self, seat: u32, walk: &mut Walk<'_>) {
         let Seat { node, calendar, rests, .. } = &mut self.seats[seat as usize];

@@ -45,11 +45,6 @@ impl<S: Default> Slab<S> {
         std::mem::take(self.get(slot))
     }
 
-    /// All records, those that are free as well.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut S> {
-        self.records.iter_mut()
-    }
-
     /// Slots in use.
     pub fn len(&self) -> usize {
         self.records.len() - self.free.len()

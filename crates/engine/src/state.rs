@@ -15,7 +15,6 @@
 mod totals;
 
 use std::fmt;
-use std::rc::Rc;
 
 use xoff_units::{Duration, Moment};
 
@@ -45,8 +44,6 @@ pub struct Walk<'a> {
     action: Action,
     /// Where it is.
     place: Place,
-    /// Digests of what travels beside messages, by slot.
-    pub(crate) sides: Rc<[u64]>,
     /// Slots of what travels beside messages that were shown.
     pub(crate) seen: Vec<u32>,
 }
@@ -113,7 +110,6 @@ impl<'a> Walk<'a> {
             part: 0,
             action,
             place: Place::default(),
-            sides: Rc::default(),
             seen: Vec::new(),
         }
     }
@@ -160,15 +156,6 @@ impl<'a> Walk<'a> {
     /// The moment of it.
     pub const fn now(&self) -> Moment {
         self.now
-    }
-
-    pub(crate) const fn digests(&self) -> bool {
-        matches!(self.action, Action::Digest(_))
-    }
-
-    /// A digest of something else at the same moment.
-    pub(crate) fn fresh(&self) -> Walk<'a> {
-        Walk::digest(self.now, self.origin)
     }
 
     /// By how much it moves what is to come.
@@ -374,14 +361,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What travels beside a message.
+    /// Something travels beside a message: it is shown when all of the node has been.
     pub fn side(&mut self, slot: u32) {
-        if let Some(digest) = self.sides.get(slot as usize).copied() {
-            self.value(digest);
-        } else if !self.digests() {
-            self.seen.push(slot);
-            self.is_shared();
-        }
+        self.value(u64::MAX);
+        self.seen.push(slot);
+        self.is_shared();
     }
 
     /// Something of what is seen is not in it, so that a copy would have it in common with others.

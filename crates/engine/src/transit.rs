@@ -170,19 +170,6 @@ impl<M: Message> Transit<M> {
         }
     }
 
-    /// Digests what travels beside messages, by slot.
-    pub fn digest_sides(&mut self, walk: &Walk<'_>) -> Vec<u64>
-    where
-        M::Side: State,
-    {
-        let digest = |side: &mut M::Side| {
-            let mut one = walk.fresh();
-            side.walk(&mut one);
-            one.result()
-        };
-        self.sides.iter_mut().map(digest).collect()
-    }
-
     /// Shows what travels beside messages that were shown.
     pub fn walk_sides(&mut self, walk: &mut Walk<'_>)
     where
