@@ -97,7 +97,7 @@ QUIET: dict[str, tuple[float, dict[str, Any]]] = {
         job(2, 4, {"tensor": 2, "data": 4, "expert": 4}, model={"experts": 4, "top_k": 2, "layers": 24}),
     ),
     "layers within iterations": (0.4, job(2, 4, {"tensor": 4, "data": 2}, model={**LARGE, "layers": 8}, iterations=6)),
-    "a pipeline": (0.1, job(2, 2, {"tensor": 2, "pipeline": 2}, 6, model={**LARGE, "layers": 8}, iterations=4)),
+    "a pipeline": (0.6, job(2, 2, {"tensor": 2, "pipeline": 2}, 2, model={**LARGE, "layers": 8}, iterations=24)),
     "each packet": (
         0.04,
         {
@@ -115,10 +115,10 @@ def test_what_comes_again_between_quiet_moments_is_skipped(name: str) -> None:
     assert min(shares) >= least, shares
 
 
-@pytest.mark.parametrize("until", ["20ms", "30123us"])
+@pytest.mark.parametrize("until", ["150ms", "150123us"])
 def test_an_episode_that_the_end_of_a_run_cuts_is_gone_through(until: str) -> None:
     scenario = {**QUIET["a pipeline"][1], "until": until}
-    assert min(skipped(scenario, plan, EPISODES) for plan in PLANS[:2]) > 0.1
+    assert min(skipped(scenario, plan, EPISODES) for plan in PLANS[:2]) > 0.4
 
 
 def test_what_begins_from_outside_ends_no_episode_too_late() -> None:
@@ -126,7 +126,7 @@ def test_what_begins_from_outside_ends_no_episode_too_late() -> None:
     flows = [{"src": 0, "dst": 3, "size": "200KB", "start": f"{start}us"} for start in (9_001, 15_500, 60_000)]
     scenario = {**QUIET["a pipeline"][1]}
     scenario["workload"] = [*scenario["workload"], {"flows": flows}]
-    assert min(skipped(scenario, plan, EPISODES) for plan in PLANS) > 0.08
+    assert min(skipped(scenario, plan, EPISODES) for plan in PLANS) > 0.4
 
 
 def training(rng: Random) -> dict[str, Any]:

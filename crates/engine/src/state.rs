@@ -101,17 +101,7 @@ impl fmt::Debug for Walk<'_> {
 
 impl<'a> Walk<'a> {
     fn new(now: Moment, origin: &'a dyn Origin, action: Action) -> Self {
-        Self {
-            now,
-            origin,
-            passed: 0,
-            granted: 0,
-            asked: 0,
-            part: 0,
-            action,
-            place: Place::default(),
-            seen: Vec::new(),
-        }
+        Self { now, origin, passed: 0, granted: 0, asked: 0, part: 0, action, place: Place::default(), seen: Vec::new() }
     }
 
     /// Digests what is seen at `now`.

@@ -2,7 +2,6 @@
 
 use xoff_engine::Checkpoint;
 use xoff_models::node::Node;
-use xoff_units::wide;
 
 use super::Common;
 use super::search::Search;
@@ -10,9 +9,9 @@ use super::search::Search;
 /// As many words are looked at in the time of an event; a packet makes about so many events.
 const WORDS_AN_EVENT: u64 = 6;
 pub const EVENTS_A_PACKET: u64 = 6;
-/// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take a millisecond.
+/// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take some milliseconds.
 const SHARE: u64 = 100;
-const FREE: u64 = 100_000;
+const FREE: u64 = 500_000;
 /// What is earned is so many times less while no more than one part in so many of what was simulated was skipped: it comes beside what was
 /// spent ahead of time.
 const IN_VAIN: u64 = 4;
@@ -20,10 +19,10 @@ const WORTH_IT: u64 = 16;
 /// Where flows gain nothing it is known how long that may last, and that most of it will be gone through again and again: so much of it
 /// may be spent.
 const STUCK_SHARE: u64 = 20;
-/// Words of a node in a look, about.
-const WORDS_A_NODE: u64 = 100;
-/// So many looks in vain are given to an island; it has to earn those after them.
+/// So many looks of a kind in vain are given to an island; it has to earn those after them.
 const GIVEN: u64 = 64;
+/// So many at episodes of all nodes are; each has to come twice before anything is gained.
+const GIVEN_EPISODES: u64 = 512;
 /// Who has to earn looks earns so many at once.
 const AT_ONCE: u64 = 8;
 
@@ -39,8 +38,9 @@ const fn events(words: u64) -> u64 {
 
 /// What all searches may spend, on what was simulated and ahead of time on what will be.
 pub struct Budget {
-    /// Words looked at in all, and those that may be.
+    /// Words looked at in all but for episodes, those for episodes, and those that may be.
     spent: u64,
+    on_episodes: u64,
     pub allowed: u64,
     /// What may be beside that where there are islands.
     free: u64,
@@ -50,7 +50,7 @@ pub struct Budget {
 
 impl Budget {
     pub const fn new() -> Self {
-        Self { spent: 0, allowed: FREE, free: 0, was_worth_it: false }
+        Self { spent: 0, on_episodes: 0, allowed: FREE, free: 0, was_worth_it: false }
     }
 
     /// A run of so many events pays for it.
@@ -74,9 +74,19 @@ impl Budget {
     }
 }
 
-/// What one search has spent.
+/// What of all that may be spent is there for a look. Layers are worth most, and take the fewest looks: nobody else spends all of it.
+/// Episodes have as much again, since they are found seldom and together.
+#[derive(Clone, Copy)]
+pub enum Part {
+    All,
+    Most,
+    Episodes,
+    Nothing,
+}
+
+/// What one search has spent, whatever on.
 pub struct Account {
-    /// Words of one look, and of all.
+    /// Words of one look within messages, and of all looks.
     cost: u64,
     spent: u64,
     /// Events of its nodes before it began.
@@ -88,9 +98,9 @@ pub struct Account {
 }
 
 impl Account {
-    /// That of a search among these nodes.
-    pub fn of(nodes: &[u32], cp: &Checkpoint<'_, Node>) -> Self {
-        Self { cost: 0, spent: 0, events_before: cp.events_of(nodes), since: (0, 0), has_waited: false }
+    /// That of a search whose nodes have had so many events.
+    pub const fn from(events: u64) -> Self {
+        Self { cost: 0, spent: 0, events_before: events, since: (0, 0), has_waited: false }
     }
 
     /// A look takes no less than so many words.
@@ -119,50 +129,77 @@ impl Search {
         common.budget.spent += words;
     }
 
+    /// So many words were looked at for episodes.
+    pub const fn pay_episode(&mut self, common: &mut Common, words: u64) {
+        self.account.spent += words;
+        common.budget.on_episodes += words;
+    }
+
+    /// Words that were looked at for episodes save more than they took.
+    pub const fn refund(&mut self, common: &mut Common, words: u64) {
+        self.account.spent = self.account.spent.saturating_sub(words);
+        common.budget.on_episodes = common.budget.on_episodes.saturating_sub(words);
+    }
+
     /// So many words were looked at, as the next look will take.
     pub const fn pay_look(&mut self, common: &mut Common, words: u64) {
         self.account.cost = words;
         self.pay(common, words);
     }
 
-    /// How many words lack for another look: of those that all may spend, ahead of time, or of those that these nodes have earned, which
-    /// nobody else can spend.
-    pub fn lacks(&self, common: &mut Common, cp: &Checkpoint<'_, Node>) -> u64 {
+    /// How many words lack for another look that takes so many: of such a part of those that all may spend, ahead of time, or of those that
+    /// these nodes have earned, which nobody else can spend.
+    pub fn lacks(&self, common: &mut Common, cost: u64, part: Part, cp: &Checkpoint<'_, Node>) -> u64 {
         let (simulated, skipped) = (cp.statistics.events, common.skipped.events);
         common.budget.was_worth_it = skipped > simulated / WORTH_IT;
         common.budget.allow(simulated + skipped / 8);
         if let Some(given_up) = common.given_up {
             common.budget.allow((simulated + skipped + given_up.left(cp.now, simulated + skipped)) * SHARE / STUCK_SHARE);
         }
-        let Account { cost, spent, .. } = self.account;
-        let of_all = (common.budget.spent + cost).saturating_sub(common.budget.allowed + common.budget.free);
-        let own = (spent + cost).saturating_sub(self.earned(common, cp));
-        if self.is_whole || self.looks_in_vain < GIVEN { own.min(of_all) } else { own }
+        let Budget { spent, allowed, free, on_episodes, .. } = common.budget;
+        let all = allowed + free;
+        let own = (self.account.spent + cost).saturating_sub(self.earned(common, cp));
+        match part {
+            Part::All => own.min((spent + cost).saturating_sub(all)),
+            Part::Most => own.min((spent + cost).saturating_sub(all - all / 4)),
+            Part::Episodes => own.min((on_episodes + cost).saturating_sub(allowed)),
+            Part::Nothing => own,
+        }
     }
 
-    /// Words that may be spent on steps, and on layers: an island's are given to it once, and then earned.
-    pub fn allowed(&self, common: &Common, cp: &Checkpoint<'_, Node>) -> u64 {
-        let given = GIVEN * WORDS_A_NODE * wide(self.nodes.len());
-        let own = if self.is_whole { u64::MAX } else { given + self.earned(common, cp) };
-        common.budget.allowed.min(own)
+    /// This part of what all may spend, unless these nodes are an island, and so many looks were in vain.
+    pub const fn given(&self, part: Part, in_vain: u64) -> Part {
+        let given = match part {
+            Part::Episodes if self.is_whole => GIVEN_EPISODES,
+            _ if self.is_whole => u64::MAX,
+            _ => GIVEN,
+        };
+        if in_vain < given { part } else { Part::Nothing }
+    }
+
+    /// So many words lack: what was spent ahead of time is not earned later, as who knows how much of it comes, if something is skipped.
+    pub fn earn(&mut self, common: &Common, (cost, lacks): (u64, u64), cp: &Checkpoint<'_, Node>) -> u64 {
+        if self.account.spent <= self.earned(common, cp) + 2 * cost {
+            return lacks;
+        }
+        let Account { cost: of_look, since, has_waited, .. } = self.account;
+        self.account = Account { cost: of_look, since, has_waited, ..Account::from(self.simulated(cp)) };
+        cost
     }
 
     /// Words that these nodes have earned.
     fn earned(&self, common: &Common, cp: &Checkpoint<'_, Node>) -> u64 {
-        words(cp.events_of(&self.nodes) - self.account.events_before) / common.budget.less()
+        words(self.simulated(cp) - self.account.events_before) / common.budget.less()
     }
 
     /// So many packets the lead goes on while a look is earned that is to be earned before.
     pub fn waits(&mut self, common: &mut Common, cp: &Checkpoint<'_, Node>) -> Option<u64> {
-        let mut lacks = self.lacks(common, cp);
+        let Account { cost, since, .. } = self.account;
+        let lacks = self.lacks(common, cost, self.given(Part::Most, self.looks_in_vain), cp);
         if lacks == 0 {
             return None;
         }
-        let Account { cost, spent, since, .. } = self.account;
-        // What was spent ahead of time is not earned later: who knows how much of it comes, if something is skipped.
-        if spent > self.earned(common, cp) + 2 * cost {
-            (self.account, lacks) = (Account { cost, since, ..Account::of(&self.nodes, cp) }, cost);
-        }
+        let lacks = self.earn(common, (cost, lacks), cp);
         let packets = (self.mark - since.1).max(1);
         let made = (cp.statistics.events + common.skipped.events - since.0).max(packets);
         self.account.has_waited = true;

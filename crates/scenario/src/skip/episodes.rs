@@ -23,6 +23,7 @@ use xoff_models::node::Node;
 use xoff_units::{Duration, Moment};
 
 use super::Common;
+use super::budget::Part;
 use super::period::{ROWS, Repeated, Stage, What};
 use super::reached::Reached;
 use super::rounds::LAYERS;
@@ -35,6 +36,8 @@ const KEPT: u64 = 1 << 20;
 const SEVERAL: usize = 4;
 /// Rows wait for the end of an episode for so many events at most.
 const LONGEST: u64 = 8_000_000;
+/// A job is as far as one part in so many when it is taken to go on as fast as up to there.
+const SO_FAR: u64 = 16;
 /// Who has spent what looking may cost saves for so many looks.
 const AT_ONCE: u64 = 64;
 
@@ -47,11 +50,13 @@ pub struct Episodes {
     open: Option<Open>,
     /// Events up to the last quiet moment that was looked at.
     looked_at: u64,
-    /// Words looked at, and those of one look; and those that were kept.
-    spent: u64,
+    /// Words of one look, and those that were kept.
     cost: u64,
     pub kept: u64,
-    /// Looks have to be saved for.
+    /// The place of a node that was not quiet.
+    busy: usize,
+    /// Looks since one took place again; those after these have to be saved for.
+    in_vain: u64,
     saves: bool,
 }
 
@@ -157,28 +162,34 @@ impl Episodes {
 impl Search {
     /// At a quiet moment: what was seen before from there on, if it may take place again.
     pub fn recall(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) -> Option<Repeated> {
-        let is_quiet = self.nodes.iter().all(|id| cp.is_quiet_at(*id) && cp.node(*id).is_quiet());
-        if !is_quiet && self.episodes.open.is_none() {
+        let is_idle = self.episodes.open.is_none();
+        if is_idle && self.is_busy(self.episodes.busy, cp) {
             return None;
         }
         let events = self.events(common, cp);
-        if events == self.episodes.looked_at || !is_quiet {
+        if events == self.episodes.looked_at || is_idle && self.is_dear(common, cp) || !self.is_quiet(cp) {
             self.episodes.open.take_if(|open| events > open.begun.events + LONGEST);
             return None;
         }
         self.episodes.looked_at = events;
         // Until then nothing happens.
         let at = self.nodes.iter().map(|id| cp.first_at(*id)).fold(Moment::NEVER, Moment::min);
-        if at == Moment::NEVER || self.is_dear(common, cp) {
+        if at == Moment::NEVER || !is_idle && self.is_dear(common, cp) {
             self.episodes.open = None;
             return None;
         }
         let reached = Reached::of(cp, &self.nodes, Across::Episodes);
+        let (begun, operations) = reached.operations_begun();
+        // Before that it does not tell how long a run takes.
+        if self.is_whole && begun * SO_FAR >= operations {
+            common.budget.allow(events / begun.max(1) * operations);
+        }
         let mut walk = Walk::keep(at, &reached);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let situation = walk.situation();
         self.episodes.cost = situation.count + reached.cost();
-        self.episodes.spent += self.episodes.cost;
+        self.episodes.in_vain += 1;
+        self.pay_episode(common, self.episodes.cost);
         let (prints, crossed) = (self.prints(cp), self.crossed(cp));
         let started = self.nodes.iter().map(|id| cp.node(*id).counts.data_hops).collect();
         let now = Begun { at, reached, prints, events, crossed, started };
@@ -188,11 +199,26 @@ impl Search {
         self.open(common, situation, now, cp)
     }
 
-    /// Whether another look would cost too much: as much as looking within messages may.
+    /// Whether the node at a place is not quiet.
+    fn is_busy(&self, place: usize, cp: &Checkpoint<'_, Node>) -> bool {
+        let id = self.nodes[place];
+        !(cp.is_quiet_at(id) && cp.node(id).is_quiet())
+    }
+
+    /// Whether all of these nodes are quiet. Who was not the last time is asked first: one is enough.
+    fn is_quiet(&mut self, cp: &Checkpoint<'_, Node>) -> bool {
+        let places = std::iter::once(self.episodes.busy).chain(0..self.nodes.len());
+        let busy = places.into_iter().find(|place| self.is_busy(*place, cp));
+        self.episodes.busy = busy.unwrap_or(self.episodes.busy);
+        busy.is_none()
+    }
+
+    /// Whether another look would cost too much.
     fn is_dear(&mut self, common: &mut Common, cp: &Checkpoint<'_, Node>) -> bool {
-        self.lacks(common, cp);
-        let (allowed, Episodes { spent, cost, saves, .. }) = (self.allowed(common, cp), &self.episodes);
-        self.episodes.saves = spent + cost * if *saves { AT_ONCE } else { 1 } > allowed;
+        let Episodes { cost, in_vain, saves, .. } = self.episodes;
+        let cost = cost * if saves { AT_ONCE } else { 1 };
+        let lacks = self.lacks(common, cost, self.given(Part::Episodes, in_vain), cp);
+        self.episodes.saves = lacks > 0 && self.earn(common, (cost, lacks), cp) > 0;
         self.episodes.saves
     }
 
@@ -213,7 +239,7 @@ impl Search {
             return None;
         }
         let is_remembered = several[place].second.is_some();
-        self.episodes.spent += count;
+        self.pay_episode(common, count);
         let mut walk = Walk::note(begun.at, &begun.reached);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let totals = walk.totals();
@@ -250,11 +276,14 @@ impl Search {
                 let count = episode.situation.count;
                 let is_whole = after.are_of(&totals) && !after.is_shared && !totals.is_shared && rows <= ROWS;
                 episode.is_unfit = !(is_apart && is_whole && common.kept + count <= KEPT);
-                if !episode.is_unfit {
-                    episode.second = Some(Memory { seen, totals, nodes, rows });
-                    self.episodes.keep(common, count);
+                if episode.is_unfit {
+                    return self.pay_episode(common, 4 * count);
                 }
-                self.episodes.spent += 4 * count;
+                episode.second = Some(Memory { seen, totals, nodes, rows });
+                self.episodes.keep(common, count);
+                // It was not in vain to look, which is so once for each.
+                self.episodes.in_vain = self.episodes.in_vain.saturating_sub(2);
+                self.refund(common, 2 * self.episodes.cost + count);
             }
         }
     }
@@ -317,7 +346,6 @@ impl Search {
         let mut walk = Walk::onto(seen.at, at - seen.begun.at, totals.clone(), left, &recalled.further);
         self.nodes.iter().zip(&mut nodes).for_each(|(id, node)| node.walk(*id, &mut walk));
         if !walk.fits() {
-            self.episodes.spent += 2 * self.episodes.cost;
             if let Some(episode) = self.episodes.get_mut(recalled.of) {
                 episode.is_unfit = true;
             }
@@ -333,8 +361,8 @@ impl Search {
         self.count(common, Across::Episodes, (hops, events), cp);
         common.skipped.episodes += 1;
         // It is quiet there again; and what it took to find that is less than what it saves.
-        self.episodes.looked_at = 0;
-        self.episodes.spent = self.episodes.spent.saturating_sub(2 * self.episodes.cost);
+        (self.episodes.looked_at, self.episodes.in_vain) = (0, 0);
+        self.refund(common, 2 * self.episodes.cost);
         self.search(cp);
     }
 }

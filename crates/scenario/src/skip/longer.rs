@@ -14,7 +14,7 @@ use xoff_models::node::Node;
 use xoff_units::wide;
 
 use super::Common;
-use super::budget::EVENTS_A_PACKET;
+use super::budget::{EVENTS_A_PACKET, Part};
 use super::period::{Found, Period, Repeated, Stage};
 use super::reached::Reached;
 use super::rounds::{LAYERS, Look, Rounds, STEPS};
@@ -31,11 +31,11 @@ const FEW_LAYERS: u64 = 4;
 
 impl Search {
     /// How far all is, relative to what it is to repeat.
-    pub(super) fn reach(&mut self, across: Across, cp: &mut Checkpoint<'_, Node>) -> Reached {
-        if let Some(rounds) = self.rounds[LAYERS..].iter_mut().find(|rounds| rounds.across == across) {
-            for id in &self.nodes {
-                rounds.spent += cp.node_mut(*id).endpoint.as_mut().map_or(0, |endpoint| endpoint.programs.follow(across));
-            }
+    pub(super) fn reach(&mut self, across: Across, common: &mut Common, cp: &mut Checkpoint<'_, Node>) -> Reached {
+        if self.rounds[LAYERS..].iter().any(|rounds| rounds.across == across) {
+            let follow = |id: &u32| cp.node_mut(*id).endpoint.as_mut().map_or(0, |endpoint| endpoint.programs.follow(across));
+            let words = self.nodes.iter().map(follow).sum();
+            self.pay(common, words);
         }
         Reached::of(cp, &self.nodes, across)
     }
@@ -49,9 +49,9 @@ impl Search {
 
     /// Plans to look where the lead is as far in its next layer, if enough are left.
     fn follow_layers(&mut self, common: &mut Common, of: usize, cp: &mut Checkpoint<'_, Node>) {
-        let (started, allowed) = (self.started_by_lead(cp), self.allowed(common, cp));
+        let (started, lacks) = (self.started_by_lead(cp), self.lacks(common, 0, Part::All, cp));
         let layers = &mut self.rounds[of];
-        if !matches!(layers.stage, Stage::Search) || layers.mark > started || layers.spent > allowed {
+        if !matches!(layers.stage, Stage::Search) || layers.mark > started || lacks > 0 {
             return;
         }
         (layers.mark, layers.every) = (0, 0);
@@ -59,23 +59,26 @@ impl Search {
             return;
         }
         let Some(endpoint) = self.lead.and_then(|lead| cp.node_mut(lead).endpoint.as_mut()) else { return };
-        layers.spent += endpoint.programs.follow(layers.across);
-        let Some(Cycle { start, packets, begun, left }) = endpoint.cycle(layers.across).filter(|cycle| cycle.packets > 0) else { return };
+        let words = endpoint.programs.follow(layers.across);
+        let cycle = endpoint.cycle(layers.across);
+        self.pay(common, words);
+        let layers = &mut self.rounds[of];
+        let Some(Cycle { start, packets, begun, left }) = cycle.filter(|cycle| cycle.packets > 0) else { return };
         let several = (2 * self.lag + CALM).div_ceil(packets);
         let (is_over, every) = (layers.over == Some(start), several * packets);
         let is_planned = |other: &Rounds| other.mark > started && other.across >= Across::Operations && other.every == every;
         if left / several < FEW_LAYERS || is_over || self.rounds.iter().any(is_planned) {
             return;
         }
-        let layers = &mut self.rounds[of];
         // How long an operation takes would depend on when it is.
-        layers.spent += wide(self.nodes.len());
+        self.pay(common, wide(self.nodes.len()));
         if self.nodes.iter().any(|id| cp.node(*id).failing.as_ref().is_some_and(|failing| failing.slows())) {
             return;
         }
+        let layers = &mut self.rounds[of];
         layers.within = start;
         (layers.is_over, layers.is_valued) = (false, false);
-        layers.every = every;
+        (layers.each, layers.every) = (packets, every);
         layers.mark = started + begun + CALM;
     }
 
@@ -100,7 +103,7 @@ impl Search {
             return;
         }
         let every = several * packets;
-        steps.every = every;
+        (steps.each, steps.every) = (packets, every);
         // Where messages are as they were, looks go on as far apart, whichever of several connections has just begun one.
         steps.mark = if before.1 == every && before.0 > started { before.0 } else { started + u64::from(rest) + CALM };
     }
@@ -157,38 +160,43 @@ impl Search {
         }
     }
 
+    /// Whether another look at these would cost too much.
+    fn are_dear(&self, common: &mut Common, of: usize, cp: &Checkpoint<'_, Node>) -> bool {
+        let Rounds { cost, in_vain, .. } = self.rounds[of];
+        self.lacks(common, cost, self.given(Part::All, in_vain), cp) > 0
+    }
+
     fn seek_round(&mut self, common: &mut Common, of: usize, cp: &mut Checkpoint<'_, Node>) {
         let mark = self.rounds[of].mark;
         self.rounds[of].mark += self.rounds[of].every;
-        self.lacks(common, cp);
         if self.rounds[of].is_over && of >= LAYERS {
             // What comes after these layers is looked for anew.
             (self.rounds[of].mark, self.rounds[of].over) = (0, Some(self.rounds[of].within));
             return self.follow_layers(common, of, cp);
         }
-        if self.rounds[of].is_over || self.rounds[of].is_dear(self.allowed(common, cp)) && self.rounds[of].is_valued {
+        if self.rounds[of].is_over || self.rounds[of].is_valued && self.are_dear(common, of, cp) {
             return;
         }
-        let reached = self.reach(self.rounds[of].across, cp);
-        self.rounds[of].spent += reached.cost();
+        let reached = self.reach(self.rounds[of].across, common, cp);
+        self.pay(common, reached.cost());
         if reached.epoch != self.rounds[of].epoch {
             (self.rounds[of].epoch, self.rounds[of].looks) = (reached.epoch, 0);
             self.rounds[of].seen.clear();
             self.rounds[of].last = None;
         }
         // What was simulated and what is left are what it takes if nothing repeats itself.
-        let events = self.events(common, cp) + EVENTS_A_PACKET * reached.rounds_left() * self.rounds[of].every;
+        let events = self.events(common, cp) + EVENTS_A_PACKET * reached.rounds_left() * self.rounds[of].each;
         common.budget.allow(events);
         self.rounds[of].is_valued = true;
         self.rounds[of].is_over = reached.rounds_left() == 0 || self.rounds[of].looks >= MOST;
-        if self.rounds[of].is_over || self.rounds[of].is_dear(self.allowed(common, cp)) {
+        if self.rounds[of].is_over || self.are_dear(common, of, cp) {
             return;
         }
         let mut walk = Walk::keep(cp.now, &reached);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let situation = walk.situation();
         self.rounds[of].cost = situation.count;
-        self.rounds[of].spent += situation.count;
+        self.pay(common, situation.count);
         self.rounds[of].looks += 1;
         if let Some((before, mark_before)) = self.rounds[of].seen.insert(situation.digest(), (cp.now, mark)) {
             let (at, length, hops) = (cp.now, cp.now - before, mark - mark_before);

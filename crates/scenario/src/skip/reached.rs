@@ -254,6 +254,12 @@ impl Reached {
         Some(times)
     }
 
+    /// How many operations are behind, of how many that jobs have.
+    pub fn operations_begun(&self) -> (u64, u64) {
+        let of = |way: &Way| (u64::from(way.begun), wide(self.graphs[&way.job].ranks[index(way.rank)].operations().len()));
+        self.ways.values().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
     /// Messages of collectives that were not handed over, or periods of operations to come, of all ranks.
     pub fn rounds_left(&self) -> u64 {
         let messages = self.rounds.values().map(|round| round.run.end - round.posted);

@@ -54,16 +54,13 @@ impl Search {
         let mut walk = Walk::keep(cp.now, reached);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
         let situation = walk.situation();
-        match of {
-            Some(of) => self.rounds[of].spent += situation.count,
-            None => self.pay(common, situation.count),
-        }
+        self.pay(common, situation.count);
         situation.is(&period.situation)
     }
 
     /// A situation that came again a period ago: what becomes of it.
     pub fn confirmed(&mut self, common: &mut Common, period: Period, across: Across, cp: &mut Checkpoint<'_, Node>) -> Stage {
-        let reached = self.reach(across, cp);
+        let reached = self.reach(across, common, cp);
         if !self.is_again(common, &period, period.at, &reached, cp) {
             return Stage::Search;
         }
@@ -84,7 +81,7 @@ impl Search {
 
     /// What is found a period after it came again.
     pub fn repeated(&mut self, common: &mut Common, period: Period, begun: Box<Begun>, cp: &mut Checkpoint<'_, Node>) -> Found {
-        let reached = self.reach(begun.reached.across, cp);
+        let reached = self.reach(begun.reached.across, common, cp);
         // What crosses the border may come otherwise next time; and who is paused there waits for somebody beyond it.
         let is_paused = |(node, port): &(u32, PortId)| cp.node(*node).open_pauses.iter().any(|pause| pause.port == *port);
         let is_apart = self.crossed(cp) == begun.crossed && !self.border.iter().any(is_paused);
@@ -190,9 +187,14 @@ impl Search {
         self.stage = next;
     }
 
+    /// Events of these nodes that were simulated.
+    pub fn simulated(&self, cp: &Checkpoint<'_, Node>) -> u64 {
+        if self.is_whole { cp.statistics.events } else { cp.events_of(&self.nodes) }
+    }
+
     /// Events of these nodes up to now, skipped ones among them.
     pub fn events(&self, common: &Common, cp: &Checkpoint<'_, Node>) -> u64 {
-        if self.is_whole { cp.statistics.events + common.skipped.events } else { cp.events_of(&self.nodes) + self.events_skipped }
+        self.simulated(cp) + if self.is_whole { common.skipped.events } else { self.events_skipped }
     }
 
     /// How often a period fits before all nodes are looked at, if their lead is one of these: it is to be looked at where it asked for.

@@ -18,7 +18,8 @@ pub struct Rounds {
     pub stage: Stage,
     /// What the lead has started when somebody looks next; what it had when somebody did.
     pub mark: u64,
-    /// So many packets of the lead are a step, or a few.
+    /// So many packets of the lead are a step or a layer, and so many from one look to the next.
+    pub each: u64,
     pub every: u64,
     /// Situations: when, and at which mark.
     pub seen: FxHashMap<u64, (Moment, u64)>,
@@ -35,8 +36,7 @@ pub struct Rounds {
     pub over: Option<u32>,
     /// It is known how much there is to be gained.
     pub is_valued: bool,
-    /// Words looked at, and those of one look.
-    pub spent: u64,
+    /// Words of one look.
     pub cost: u64,
 }
 
@@ -68,11 +68,6 @@ impl Rounds {
     /// Packets of the lead that come before it.
     pub const fn ahead(&self, started: u64) -> u64 {
         if self.mark > started { self.mark - started - 1 } else { u64::MAX }
-    }
-
-    /// Whether another look would cost too much: as much as looking within messages may.
-    pub const fn is_dear(&self, allowed: u64) -> bool {
-        self.spent + self.cost > allowed
     }
 
     /// Whether a look would keep this one from taking place, or the other way round: somebody looks up to `lag` packets later.

@@ -11,12 +11,12 @@ use xoff_models::node::Node;
 use xoff_units::{Moment, index, wide};
 
 use super::Common;
-use super::budget::{Account, EVENTS_A_PACKET};
+use super::budget::{Account, EVENTS_A_PACKET, Part};
 use super::episodes::Episodes;
 use super::islands::Resting;
 use super::period::{Begun, Found, Period, Repeated, Stage};
 use super::reached::Reached;
-use super::rounds::{LAYERS, Rounds, STEPS};
+use super::rounds::{Rounds, STEPS};
 
 /// So many looks are next to one another in the first round of looking.
 const BABIES: u64 = 16;
@@ -148,7 +148,7 @@ impl Search {
             outside: Moment::ZERO,
             parts: BTreeMap::new(),
             wait: CALM,
-            account: Account::of(&nodes, cp),
+            account: Account::from(cp.events_of(&nodes)),
             rounds: [Across::Messages, Across::Operations, Across::Iterations].map(Rounds::across),
             episodes: Episodes::default(),
             lag: 0,
@@ -209,7 +209,7 @@ impl Search {
         self.idle = if started == self.started { self.idle + 1 } else { 0 };
         let is_searching = matches!(self.stage, Stage::Search) && self.rounds.iter().all(|rounds| matches!(rounds.stage, Stage::Search));
         let is_lost = is_searching && (self.lead.is_none() || self.idle >= self.idle_at_most);
-        if is_lost && self.rounds[LAYERS].spent <= self.allowed(common, cp) {
+        if is_lost && self.lacks(common, WORDS_A_FLOW * wide(self.nodes.len()), Part::All, cp) == 0 {
             self.choose(resting, common, cp);
         }
         self.started = self.started_by_lead(cp);
@@ -241,8 +241,7 @@ impl Search {
     /// Makes the node the lead that has the most left to send.
     fn choose(&mut self, resting: &Resting, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         let (busiest, words) = self.busiest(resting, cp);
-        // Layers are planned with it, and pay for it.
-        self.rounds[LAYERS].spent += words;
+        self.pay(common, words);
         // While all compute it stays. If it does, it is not looked for another as soon.
         let next = busiest.or(self.lead);
         let before = std::mem::replace(&mut self.lead, next);
