@@ -16,6 +16,9 @@ const FREE: u64 = 500_000;
 /// spent ahead of time.
 const IN_VAIN: u64 = 4;
 const WORTH_IT: u64 = 16;
+/// Each event that was skipped is worth as much as so many that were simulated; up to a most for each of these.
+const GAIN: u64 = 4;
+const GAIN_AT_MOST: u64 = 15;
 /// Where flows gain nothing it is known how long that may last, and that most of it will be gone through again and again: so much of it
 /// may be spent.
 const STUCK_SHARE: u64 = 20;
@@ -44,13 +47,14 @@ pub struct Budget {
     pub allowed: u64,
     /// What may be beside that where there are islands.
     free: u64,
-    /// Enough was skipped.
+    /// Enough was skipped, and so many times as much is earned since it was so much.
     was_worth_it: bool,
+    gain: u64,
 }
 
 impl Budget {
     pub const fn new() -> Self {
-        Self { spent: 0, on_episodes: 0, allowed: FREE, free: 0, was_worth_it: false }
+        Self { spent: 0, on_episodes: 0, allowed: FREE, free: 0, was_worth_it: false, gain: 1 }
     }
 
     /// A run of so many events pays for it.
@@ -152,6 +156,7 @@ impl Search {
     pub fn lacks(&self, common: &mut Common, cost: u64, part: Part, cp: &Checkpoint<'_, Node>) -> u64 {
         let (simulated, skipped) = (cp.statistics.events, common.skipped.events);
         common.budget.was_worth_it = skipped > simulated / WORTH_IT;
+        common.budget.gain = 1 + (GAIN * skipped / simulated.max(1)).min(GAIN_AT_MOST);
         common.budget.allow(simulated + skipped / 8);
         if let Some(given_up) = common.given_up {
             common.budget.allow((simulated + skipped + given_up.left(cp.now, simulated + skipped)) * SHARE / STUCK_SHARE);
@@ -189,7 +194,7 @@ impl Search {
 
     /// Words that these nodes have earned.
     fn earned(&self, common: &Common, cp: &Checkpoint<'_, Node>) -> u64 {
-        words(self.simulated(cp) - self.account.events_before) / common.budget.less()
+        common.budget.gain * words(self.simulated(cp) - self.account.events_before) / common.budget.less()
     }
 
     /// So many packets the lead goes on while a look is earned that is to be earned before.
