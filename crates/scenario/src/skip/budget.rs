@@ -26,6 +26,8 @@ const STUCK_SHARE: u64 = 20;
 const GIVEN: u64 = 64;
 /// So many at episodes of all nodes are; each has to come twice before anything is gained.
 const GIVEN_EPISODES: u64 = 512;
+/// One part in so many of what all may spend is left to layers.
+const LEFT_TO_LAYERS: u64 = 4;
 /// Who has to earn looks earns so many at once.
 const AT_ONCE: u64 = 8;
 
@@ -78,13 +80,16 @@ impl Budget {
     }
 }
 
-/// What of all that may be spent is there for a look. Layers are worth most, and take the fewest looks: nobody else spends all of it.
-/// Episodes have as much again, since they are found seldom and together.
+/// What a look may spend of what all may, ahead of time.
 #[derive(Clone, Copy)]
 pub enum Part {
+    /// All of it: for layers, which are worth most and take the fewest looks, and to find who leads.
     All,
+    /// What is not left to those.
     Most,
+    /// As much again, which episodes have for themselves: many looks find some, or none does.
     Episodes,
+    /// What these nodes have earned alone.
     Nothing,
 }
 
@@ -166,7 +171,7 @@ impl Search {
         let own = (self.account.spent + cost).saturating_sub(self.earned(common, cp));
         match part {
             Part::All => own.min((spent + cost).saturating_sub(all)),
-            Part::Most => own.min((spent + cost).saturating_sub(all - all / 4)),
+            Part::Most => own.min((spent + cost).saturating_sub(all - all / LEFT_TO_LAYERS)),
             Part::Episodes => own.min((on_episodes + cost).saturating_sub(allowed)),
             Part::Nothing => own,
         }

@@ -162,19 +162,20 @@ impl Episodes {
 impl Search {
     /// At a quiet moment: what was seen before from there on, if it may take place again.
     pub fn recall(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) -> Option<Repeated> {
-        let is_idle = self.episodes.open.is_none();
-        if is_idle && self.is_busy(self.episodes.busy, cp) {
+        let is_open = self.episodes.open.is_some();
+        // Most end here, before all nodes are gone through.
+        if !is_open && (self.is_busy(self.episodes.busy, cp) || self.is_dear(common, cp)) {
             return None;
         }
         let events = self.events(common, cp);
-        if events == self.episodes.looked_at || is_idle && self.is_dear(common, cp) || !self.is_quiet(cp) {
+        if events == self.episodes.looked_at || !self.is_quiet(cp) {
             self.episodes.open.take_if(|open| events > open.begun.events + LONGEST);
             return None;
         }
         self.episodes.looked_at = events;
         // Until then nothing happens.
         let at = self.nodes.iter().map(|id| cp.first_at(*id)).fold(Moment::NEVER, Moment::min);
-        if at == Moment::NEVER || !is_idle && self.is_dear(common, cp) {
+        if at == Moment::NEVER || is_open && self.is_dear(common, cp) {
             self.episodes.open = None;
             return None;
         }
@@ -207,8 +208,8 @@ impl Search {
 
     /// Whether all of these nodes are quiet. Who was not the last time is asked first: one is enough.
     fn is_quiet(&mut self, cp: &Checkpoint<'_, Node>) -> bool {
-        let places = std::iter::once(self.episodes.busy).chain(0..self.nodes.len());
-        let busy = places.into_iter().find(|place| self.is_busy(*place, cp));
+        let mut places = std::iter::once(self.episodes.busy).chain(0..self.nodes.len());
+        let busy = places.find(|place| self.is_busy(*place, cp));
         self.episodes.busy = busy.unwrap_or(self.episodes.busy);
         busy.is_none()
     }
