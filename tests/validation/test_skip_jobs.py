@@ -122,13 +122,12 @@ def test_an_episode_that_the_end_of_a_run_cuts_is_gone_through(until: str) -> No
     assert min(skipped(scenario, plan, EPISODES) for plan in PLANS[:2]) > 0.4
 
 
-@pytest.mark.parametrize(("name", "least"), [("a short pipeline", 0.08), ("a pipeline", 0.4)])
-def test_what_begins_from_outside_ends_no_episode_too_late(name: str, least: float) -> None:
+def test_what_begins_from_outside_ends_no_episode_too_late() -> None:
     # Flows that start while layers come again, and end; and one whose start nobody waits for.
     flows = [{"src": 0, "dst": 3, "size": "200KB", "start": f"{start}us"} for start in (9_001, 15_500, 60_000)]
-    scenario = {**QUIET[name][1]}
+    scenario = {**QUIET["a pipeline"][1]}
     scenario["workload"] = [*scenario["workload"], {"flows": flows}]
-    assert min(skipped(scenario, plan, EPISODES) for plan in PLANS) > least
+    assert min(skipped(scenario, plan, EPISODES) for plan in PLANS) > 0.4
 
 
 def training(rng: Random) -> dict[str, Any]:

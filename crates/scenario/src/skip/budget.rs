@@ -9,9 +9,9 @@ use super::search::Search;
 /// As many words are looked at in the time of an event; a packet makes about so many events.
 const WORDS_AN_EVENT: u64 = 6;
 pub const EVENTS_A_PACKET: u64 = 6;
-/// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take some milliseconds.
+/// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take a few milliseconds.
 const SHARE: u64 = 100;
-const FREE: u64 = 500_000;
+const FREE: u64 = 200_000;
 /// What is earned is so many times less while no more than one part in so many of what was simulated was skipped: it comes beside what was
 /// spent ahead of time.
 const IN_VAIN: u64 = 4;
